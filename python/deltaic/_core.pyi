@@ -1,0 +1,319 @@
+"""The compiled module: bytes, files and rows. One section per file of `rust/src/python/`.
+
+Arrow goes in as any object with `__arrow_c_stream__` / `__arrow_c_array__` / `__arrow_c_schema__` and comes out as pyarrow.
+Columns of `add` and `remove` tables carry PROTOCOL.md's own names (camelCase), as in the log. A path in such a table is
+the log's text, percent-encoded; it is decoded and resolved in one place, when a file is opened.
+Errors are the classes of `deltaic.errors`. Every call that may take long releases the interpreter lock and checks signals.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, final
+
+import pyarrow as pa
+
+__version__: str
+
+# --- schema.rs ---------------------------------------------------------------------------------------------------------
+
+@final
+class TableSchema:
+    """A Delta schema as Rust sees it: logical names, physical names and field ids, partition columns. Immutable.
+
+    `schema`: the metadata action's schemaString. `column_mapping`: "none" | "name" | "id" (delta.columnMapping.mode).
+    """
+
+    def __new__(cls, schema: str, partition_columns: Sequence[str] = (), column_mapping: str = "none") -> TableSchema: ...
+    @property
+    def json(self) -> str: ...
+    @property
+    def partition_columns(self) -> list[str]: ...
+    def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Schema:
+        """Logical Arrow schema; Delta field metadata becomes Arrow field metadata (values as text)."""
+
+def schema_from_arrow(schema: Any) -> str:
+    """Arrow schema -> Delta schema JSON (struct), with the table of conversions in API.md section 1."""
+
+def type_from_arrow(data_type: Any) -> str:
+    """Arrow type (anything with `__arrow_c_schema__`) -> JSON of the Delta type."""
+
+# --- store.rs ----------------------------------------------------------------------------------------------------------
+
+@final
+class Store:
+    """A table's place: all bytes go through it. Paths are relative to it, '/'-separated, decoded.
+
+    `location`: an absolute local path, `file://`, `memory://name/...`, or another URL that object_store knows.
+    `durable`: fsync files and directories of local stores. Pickles by location and non-secret options.
+    """
+
+    def __new__(cls, location: str, options: Mapping[str, str] | None = None, *, durable: bool = True,
+                allowed_roots: Sequence[str] = ()) -> Store: ...
+    @staticmethod
+    def from_python(log_store: Any, location: str) -> Store:
+        """A user's LogStore object (python/deltaic/log/store.py gives its protocol)."""
+    @property
+    def location(self) -> str: ...
+    def list_from(self, prefix: str, start_after: str | None = None, *, recursive: bool = False) -> pa.Table:
+        """Objects whose path begins with the folder `prefix` and (as text) lies after it + `start_after`, sorted by path:
+        path (string), size (int64), modification_time (int64, ms), symlink (bool). A missing folder is empty."""
+    def head(self, path: str) -> tuple[int, int] | None:
+        """(size, modification time in ms), None where there is no such object."""
+    def get(self, path: str) -> bytes:
+        """FileNotFoundError where there is none."""
+    def put_if_absent(self, path: str, data: bytes) -> Literal["created", "exists", "unknown"]: ...
+    def put(self, path: str, data: bytes) -> None: ...
+    def delete(self, paths: Any) -> int:
+        """Arrow array of paths (or a sequence) -> how many were there. Missing ones are no error. Never follows a link."""
+    def remove_empty_directories(self, prefix: str = "") -> int: ...
+
+# --- log.rs ------------------------------------------------------------------------------------------------------------
+
+@final
+class Commit:
+    """One parsed commit file."""
+
+    @property
+    def version(self) -> int: ...
+    @property
+    def commit_info(self) -> str | None: ...      # each: the action's JSON, None where the commit has none
+    @property
+    def protocol(self) -> str | None: ...
+    @property
+    def metadata(self) -> str | None: ...
+    @property
+    def transactions(self) -> dict[str, tuple[int, int | None]]: ...      # appId -> (version, lastUpdated)
+    @property
+    def domains(self) -> dict[str, str]: ...      # domain -> JSON of the action
+    @property
+    def adds(self) -> pa.Table: ...
+    @property
+    def removes(self) -> pa.Table: ...
+    @property
+    def has_cdc(self) -> bool: ...
+
+def read_commit(store: Store, version: int, path: str) -> Commit: ...
+def read_commit_info(store: Store, path: str) -> str | None:
+    """commitInfo's JSON of a commit, found without parsing the other actions."""
+
+def commit_body(actions: Sequence[str], adds: Any | None = None, removes: Any | None = None, cdc: Any | None = None) -> bytes:
+    """JSON lines of a commit: `actions` (each a JSON object on one line, commitInfo first), then removes, then adds.
+    ProtocolError where one path is added twice or removed twice."""
+
+def empty_adds() -> pa.Table: ...
+def empty_removes() -> pa.Table: ...
+def removes_of(adds: Any, deletion_timestamp: int, data_change: bool = True) -> pa.Table:
+    """The remove actions of these files: partitionValues, size, deletionVector, extendedFileMetadata carried over."""
+
+def adds_again(adds: Any, *, data_change: bool | None = None) -> pa.Table:
+    """The same files as add actions to be written again (stats as JSON, tags, row ids kept)."""
+
+@final
+class Snapshot:
+    """The live files of one version. Immutable; segments of actions are shared by `refresh`."""
+
+    @staticmethod
+    def load(store: Store, version: int, checkpoint: Sequence[str], commits: Sequence[tuple[int, str]]) -> Snapshot:
+        """`checkpoint`: its parts (empty: none); `commits`: (version, path) after it, ascending, no gap."""
+    def refresh(self, store: Store, commits: Sequence[tuple[int, str]]) -> Snapshot: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def protocol(self) -> str | None: ...
+    @property
+    def metadata(self) -> str | None: ...
+    @property
+    def transactions(self) -> dict[str, tuple[int, int | None]]: ...
+    @property
+    def domains(self) -> dict[str, str]: ...
+    @property
+    def file_count(self) -> int: ...
+    @property
+    def size_in_bytes(self) -> int: ...
+    @property
+    def num_records(self) -> int | None:
+        """Logical rows (physical less deleted) of all live files; None where a file has no numRecords."""
+    def files(self, schema: TableSchema, predicate: Predicate | None = None, *, skipping: bool = True) -> FileSelection:
+        """Live files that may hold a matching row, ordered by path. `skipping=False`: partition values decide, statistics do not."""
+    def listing(self, schema: TableSchema, predicate: Predicate | None = None, *, statistics_columns: Sequence[str] | None = None,
+                store: Store | None = None, deleted_rows: bool = False) -> pa.Table:
+        """What `DeltaTable.files()` shows (API.md section 2), typed."""
+    def tombstones(self, min_deletion_timestamp: int | None = None) -> pa.Table: ...
+    def write_checkpoint(self, store: Store, path: str, *, min_deletion_timestamp: int, min_transaction_timestamp: int | None = None,
+                         stats_as_json: bool = True, stats_as_struct: bool = True, schema: TableSchema | None = None,
+                         overwrite: bool = True) -> dict[str, int]:
+        """Classic checkpoint, atomically. -> size (actions), size_in_bytes, num_of_add_files."""
+
+@final
+class FileSelection:
+    """Result of planning: `adds` with `skipped` counts."""
+
+    @property
+    def adds(self) -> pa.Table: ...
+    @property
+    def total_files(self) -> int: ...
+    @property
+    def total_bytes(self) -> int: ...
+    @property
+    def skipped_by_partition(self) -> int: ...
+    @property
+    def skipped_by_statistics(self) -> int: ...
+
+def overlapping_paths(left: Any, right: Any) -> list[str]:
+    """Paths that both tables of actions name (at most 10), compared decoded."""
+
+def filter_adds(adds: Any, schema: TableSchema, predicate: Predicate | None, *, partitions_only: bool = False) -> pa.Table:
+    """Those of `adds` that may hold a matching row."""
+
+# --- predicate.rs ------------------------------------------------------------------------------------------------------
+
+@final
+class Predicate:
+    """The typed predicate tree (compare, in, prefix, is null, and, or, not), over logical columns.
+
+    JSON: {"op": "=" | "!=" | "<" | "<=" | ">" | ">=", "column": [names], "literal": text}   text as PROTOCOL.md's partition
+    values: "Partition Value Serialization", so exact in the column's own type
+    {"op": "in", "column": [...], "literals": [...]}, {"op": "starts_with", "column": [...], "literal": text},
+    {"op": "is_null", "column": [...]}, {"op": "and" | "or", "args": [...]}, {"op": "not", "arg": ...}, {"op": "true" | "false" | "null"}
+    """
+
+    @staticmethod
+    def from_json(text: str, schema: TableSchema) -> Predicate: ...
+    @staticmethod
+    def from_pyarrow(expression: Any, schema: TableSchema) -> tuple[Predicate | None, bool]:
+        """What of a `pyarrow.dataset.Expression` the tree can say, and whether that is all of it (then nothing is left to filter)."""
+    @property
+    def json(self) -> str: ...
+    @property
+    def columns(self) -> list[str]: ...           # top-level logical names
+    def is_partition_only(self, schema: TableSchema) -> bool: ...
+    def __and__(self, other: Predicate) -> Predicate: ...
+
+# --- data_file.rs ------------------------------------------------------------------------------------------------------
+
+def read(store: Store, schema: TableSchema, files: Any, columns: Sequence[str], predicate: Predicate | None = None, *,
+         row_ids: bool = False, constants: Sequence[str] = (), threads: int | None = None, batch_size: int = 65536,
+         limit: int | None = None, prefetch: int | None = None, pruning: bool = True) -> ReadStream:
+    """Logical rows of `files`, deleted ones skipped, in the order of the files, then of the file.
+
+    `files`: columns of `add` (path, size, partitionValues, deletionVector are read), and optionally
+    `selection` (binary, a portable bitmap) with `keep_selected` (bool): true reads only these rows, false all but them (the
+    vector's rows are left out besides); and the columns named by `constants`, which come back as columns of each row.
+    `columns`: top-level logical names, in output order; a name "a.b.c" reads just that field as a struct of one branch.
+    `row_ids`: appends `__deltaic_file` (int32, the file's ordinal: its position in `files`, or its `__deltaic_file` value where that column is
+    given) and `__deltaic_row` (int64, absolute row index). `predicate`: rows for which it is not true are left out, exactly.
+    """
+
+@final
+class ReadStream:
+    """`__arrow_c_stream__`, once. Keeps its first error; `check()` raises that one again."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+    def to_reader(self) -> pa.RecordBatchReader: ...
+    def to_table(self) -> pa.Table: ...
+    def check(self) -> None: ...
+    def cancel(self) -> None: ...
+    @property
+    def metrics(self) -> dict[str, int]:
+        """files, row_groups, row_groups_read, bytes_read, rows (so far)."""
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+def conform(data: Any, schema: TableSchema, *, casting: Literal["strict", "try"] = "strict") -> ReadStream:
+    """A stream of data as the table's logical columns: matched by name without case, in the table's order, cast where no value changes;
+    a missing column is null. SchemaMismatchError names column, value and types."""
+
+def write(store: Store, schema: TableSchema, data: Any, options: str = "{}") -> pa.Table:
+    """Writes data files (logical columns of the table in, partition columns included) -> `add` actions, with statistics.
+
+    NOT NULL columns are checked (ConstraintViolationError). On any error or interrupt all files of the call are deleted.
+    `options`: JSON object, every key optional:
+    target_file_size (bytes, 268435456), max_row_group_rows, max_row_group_bytes, compression ("zstd(3)"), data_page_size, data_page_rows,
+    dictionary_page_size, write_batch_size, statistics_truncate_length (32), default / columns ({dictionary, encoding, statistics,
+    bloom_filter, bloom_filter_fpp, bloom_filter_ndv}), statistics_columns (list of logical dotted names; null: the first `indexed_columns`),
+    indexed_columns (32, -1: all), tight_bounds (bool or null = absent), random_prefix_length (0: none), data_change (true), tags ({}),
+    threads, memory_limit (bytes), max_records_per_file, modification_time (ms; null: now), file_per_partition_order (bool: input is already grouped)
+    """
+
+def file_statistics(store: Store, schema: TableSchema, files: Any, options: str = "{}", *, tight: bool = False) -> pa.Table:
+    """The same `add` rows with statistics from the footers (of the live rows by reading, with `tight`). Rows without `size` get it.
+    SchemaMismatchError where a file's columns do not fit."""
+
+# --- deletion_vector.rs ------------------------------------------------------------------------------------------------
+
+@final
+class DeletionVector:
+    """Immutable set of absolute row indexes of one data file (API.md section 8)."""
+
+    @staticmethod
+    def from_rows(rows: Any) -> DeletionVector: ...
+    @staticmethod
+    def from_bytes(data: bytes) -> DeletionVector: ...
+    @staticmethod
+    def from_inline(text: str) -> DeletionVector: ...
+    @property
+    def cardinality(self) -> int: ...
+    def __len__(self) -> int: ...
+    def __contains__(self, row: int) -> bool: ...
+    def __iter__(self) -> Iterator[int]: ...
+    def __or__(self, other: DeletionVector) -> DeletionVector: ...
+    def __and__(self, other: DeletionVector) -> DeletionVector: ...
+    def __sub__(self, other: DeletionVector) -> DeletionVector: ...
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
+    def rows(self) -> pa.Array: ...
+    def to_bytes(self) -> bytes: ...
+    def to_inline(self) -> str: ...
+    def filter(self, data: Any, first_row: int = 0) -> pa.Table: ...
+    def mask(self, first_row: int, count: int) -> pa.Array: ...
+
+def z85_encode(data: bytes) -> str: ...
+def z85_decode(text: str) -> bytes: ...
+def crc32(data: bytes) -> int: ...
+def read_deletion_vector(store: Store, storage_type: str, path_or_inline: str, offset: int | None, size_in_bytes: int,
+                         cardinality: int) -> DeletionVector: ...
+
+@final
+class RowIds:
+    """Rows per file, gathered from (file ordinal int32, row index int64) pairs: one bitmap per file."""
+
+    @staticmethod
+    def collect(row_ids: Any, *, unique: bool = False) -> RowIds:
+        """A stream with `__deltaic_file` and `__deltaic_row`. `unique`: MergeCardinalityError where a pair comes twice."""
+    @property
+    def file_count(self) -> int: ...
+    def __len__(self) -> int: ...
+    def select(self, files: Any, *, keep_selected: bool = True) -> pa.Table:
+        """The rows of `files` whose ordinal (position, or `__deltaic_file`) has rows, with `selection`, `keep_selected` and `__deltaic_file`."""
+
+def mark_deleted(store: Store, files: Any, rows: RowIds, *, deletion_timestamp: int, inline: bool = False, prefix_length: int = 0,
+                 target_size: int = 2097152) -> MarkedFiles:
+    """Merges `rows` into the vectors of `files` (add rows), packs and writes them.
+    Reads the footer of a file without numRecords. A row deleted already counts once."""
+
+@final
+class MarkedFiles:
+    @property
+    def adds(self) -> pa.Table: ...               # with merged vectors, tightBounds=false; none for a file with no row left
+    @property
+    def removes(self) -> pa.Table: ...
+    @property
+    def metrics(self) -> dict[str, int]:
+        """num_deleted_rows, num_deletion_vectors_added, _removed, _updated (delta-spark's counting), num_removed_files (fully deleted), num_bytes_written."""
+    @property
+    def written(self) -> list[str]: ...           # vector files, to delete where the commit fails for good
+
+# --- zorder.rs ---------------------------------------------------------------------------------------------------------
+
+@final
+class RangeBounds:
+    """Per column, sampled boundaries that cut its values into ranges of about equal weight."""
+
+    @staticmethod
+    def sample(data: Any, columns: Sequence[str], *, ranges: int = 1000, sample_size: int = 100000, seed: int = 0) -> RangeBounds: ...
+
+def curve_keys(data: Any, bounds: RangeBounds, curve: Literal["zorder", "hilbert"]) -> ReadStream:
+    """`data` with a column `__deltaic_key` (binary, sorts as bytes) appended."""
+
+def range_ids(values: Any, bounds: Any) -> pa.Array: ...          # null -> 0
+def interleave_bits(columns: Sequence[Any]) -> pa.Array: ...      # int32 arrays -> binary, 4 bytes a column, most significant first
+def hilbert_index(columns: Sequence[Any], bits: int) -> pa.Array: ...  # int32 arrays -> binary

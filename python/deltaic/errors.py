@@ -1,0 +1,113 @@
+"""The exception tree. Each error says what was found, where, and what was expected; the attributes carry the same."""
+
+from __future__ import annotations
+
+
+class DeltaError(Exception):
+    """Base of all. `where`, `found`, `expected`: parts of the message, None where they say nothing."""
+
+    def __init__(self, message: str, *, where: str | None = None, found: object = None, expected: object = None) -> None:
+        self.message = message
+        self.where = where
+        self.found = found
+        self.expected = expected
+        text = f"{where}: {message}" if where else message
+        if found is not None:
+            text += f"; found {found}"
+        if expected is not None:
+            text += f"; expected {expected}"
+        super().__init__(text)
+
+
+class InvalidArgumentError(DeltaError, ValueError):
+    """Unknown column, constraint or property; SQL that does not parse; options that contradict."""
+
+
+class InvalidTypeError(InvalidArgumentError, TypeError):
+    """An argument of the wrong Python type."""
+
+
+class TableNotFoundError(DeltaError, FileNotFoundError):
+    """No table there."""
+
+
+class TableAlreadyExistsError(DeltaError, FileExistsError):
+    """A table is there already."""
+
+
+class VersionNotFoundError(DeltaError):
+    """A version or time outside what the log still has."""
+
+
+class ProtocolError(DeltaError):
+    """Log, checkpoint, vector or data file is not what PROTOCOL.md allows."""
+
+
+class UnsupportedFeatureError(ProtocolError):
+    """A feature that this release cannot read or write."""
+
+
+class PathOutsideTableError(DeltaError):
+    """A log names a file outside the table and the allowed roots."""
+
+
+class UnsafeStoreError(DeltaError):
+    """A store that does not keep put-if-absent."""
+
+
+class SchemaMismatchError(DeltaError, ValueError):
+    """Data or expressions do not fit the schema."""
+
+
+class ConstraintViolationError(DeltaError, ValueError):
+    """A row breaks CHECK, NOT NULL, an invariant, a generated column, or the `where` of an overwrite."""
+
+
+class MergeCardinalityError(DeltaError):
+    """Two source rows would change one target row."""
+
+
+class CommitError(DeltaError):
+    """Not committed; the table is as it was."""
+
+
+class AppendOnlyError(CommitError):
+    """`delta.appendOnly` is true and the command would remove rows."""
+
+
+class DeltaConcurrentModificationException(CommitError):
+    """Base of the conflicts; `winner` is the version that came first."""
+
+    winner: int | None = None
+
+
+class ConcurrentWriteException(DeltaConcurrentModificationException):
+    """Another commit came first, and nothing more is known."""
+
+
+class MetadataChangedException(DeltaConcurrentModificationException):
+    """The winner changed the table's metadata."""
+
+
+class ProtocolChangedException(DeltaConcurrentModificationException):
+    """The winner changed the protocol."""
+
+
+class ConcurrentAppendException(DeltaConcurrentModificationException):
+    """The winner added files that this transaction should have read."""
+
+
+class ConcurrentDeleteReadException(DeltaConcurrentModificationException):
+    """The winner removed a file that this transaction read."""
+
+
+class ConcurrentDeleteDeleteException(DeltaConcurrentModificationException):
+    """The winner removed a file that this transaction removes."""
+
+
+class ConcurrentTransactionException(DeltaConcurrentModificationException):
+    """The winner wrote the same application transaction id."""
+
+
+class CommitUnknownError(DeltaError):
+    """The store did not say whether the commit happened. Not a CommitError, so that nobody retries by accident."""

@@ -1,0 +1,136 @@
+//! The one error type: what went wrong, where, what was found and what was expected.
+
+use std::fmt;
+
+/// What kind of failure: each maps to one class of `deltaic.errors`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// A wrong argument of the caller (`InvalidArgumentError`).
+    InvalidArgument,
+    /// Bytes of the table that PROTOCOL.md does not allow (`ProtocolError`).
+    Protocol,
+    /// A feature that cannot be read or written (`UnsupportedFeatureError`).
+    UnsupportedFeature,
+    /// A file outside the table and the allowed roots (`PathOutsideTableError`).
+    PathOutsideTable,
+    /// A store that does not keep put-if-absent (`UnsafeStoreError`).
+    UnsafeStore,
+    /// Data or expressions that do not fit the schema (`SchemaMismatchError`).
+    SchemaMismatch,
+    /// A row that breaks a constraint (`ConstraintViolationError`).
+    ConstraintViolation,
+    /// Two source rows for one target row (`MergeCardinalityError`).
+    MergeCardinality,
+    /// No such object (`FileNotFoundError`).
+    NotFound,
+    /// The store failed (`OSError`).
+    Io,
+    /// The user asked to stop (`KeyboardInterrupt`).
+    Interrupted,
+    /// A Python exception raised by a callback or a source, kept as it is.
+    Foreign,
+}
+
+/// An error: its kind and message, and as far as known where it happened, what was found and what was expected.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: Kind,
+    message: String,
+    location: Option<String>,
+    found: Option<String>,
+    expected: Option<String>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// Result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error of `kind`; `message` is a sentence without the location.
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner { kind, message: message.into(), location: None, found: None, expected: None, source: None }))
+    }
+    /// Shorthand for [`Kind::Protocol`], the most frequent one.
+    pub fn protocol(message: impl Into<String>) -> Self {
+        Self::new(Kind::Protocol, message)
+    }
+    /// Where: a path, with line, row or byte. The outermost caller that knows more wins nothing: the first one stays.
+    pub fn at(mut self, location: impl Into<String>) -> Self {
+        self.0.location.get_or_insert_with(|| location.into());
+        self
+    }
+    /// What was found, in a few words (long values are cut).
+    pub fn found(mut self, found: impl fmt::Display) -> Self {
+        let mut text = found.to_string();
+        if text.chars().count() > 200 {
+            text = text.chars().take(200).chain(['…']).collect();
+        }
+        self.0.found = Some(text);
+        self
+    }
+    /// What was expected instead.
+    pub fn expected(mut self, expected: impl fmt::Display) -> Self {
+        self.0.expected = Some(expected.to_string());
+        self
+    }
+    /// The error below this one.
+    pub fn caused_by(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        self.0.kind
+    }
+    /// The sentence alone.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+    /// Where, if known.
+    pub fn location(&self) -> Option<&str> {
+        self.0.location.as_deref()
+    }
+    /// Found and expected, if known.
+    pub fn found_expected(&self) -> (Option<&str>, Option<&str>) {
+        (self.0.found.as_deref(), self.0.expected.as_deref())
+    }
+    /// The error below, to hand a foreign exception back as it was.
+    pub fn into_source(self) -> Option<Box<dyn std::error::Error + Send + Sync>> {
+        self.0.source
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(location) = &self.0.location {
+            write!(f, "{location}: ")?;
+        }
+        f.write_str(&self.0.message)?;
+        if let Some(found) = &self.0.found {
+            write!(f, "; found {found}")?;
+        }
+        if let Some(expected) = &self.0.expected {
+            write!(f, "; expected {expected}")?;
+        }
+        match &self.0.source {
+            Some(source) => write!(f, " ({source})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_ref().map(|s| s.as_ref() as _)
+    }
+}
+
+impl From<Error> for arrow::error::ArrowError {
+    fn from(error: Error) -> Self {
+        arrow::error::ArrowError::ExternalError(Box::new(error))
+    }
+}

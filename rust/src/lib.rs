@@ -1,0 +1,23 @@
+//! The byte plane of deltaic. Each module names the section of PROTOCOL.md (delta-io/delta) that it serves.
+//!
+//! - [`error`]: the one error type
+//! - [`store`]: where bytes live
+//! - [`schema`]: "Schema Serialization Format", "Column Mapping": Delta types and names <-> Arrow
+//! - [`predicate`]: the predicate tree; read on rows and on statistics ("Per-file Statistics")
+//! - [`z85`], [`deletion_vector`]: "Deletion Vectors", "Deletion Vector Format"
+//! - [`data_file`]: "Data Files", "Per-file Statistics"
+//! - [`log`]: "Delta Log Entries", "Checkpoints", "Action Reconciliation"
+//! - [`zorder`]: range ids and curves for clustering; no format
+//! - [`python`]: the binding, the only code that knows Python
+
+pub mod data_file;
+pub mod deletion_vector;
+pub mod error;
+pub mod log;
+pub mod predicate;
+#[cfg(feature = "python")]
+mod python;
+pub mod schema;
+pub mod store;
+pub mod z85;
+pub mod zorder;

@@ -1,0 +1,9 @@
+//! Registers the binding: one thin file per module of the crate. Extract, detach, call, wrap.
+
+use pyo3::prelude::*;
+
+#[pymodule(gil_used = false)]
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    Ok(())
+}
