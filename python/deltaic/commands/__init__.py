@@ -1,0 +1,1 @@
+"""One module per verb. Each takes a snapshot and gives back the snapshot with its commit, and its metrics."""

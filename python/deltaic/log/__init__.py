@@ -1,0 +1,1 @@
+"""The log as a sequence of versions: which files make one, and what a version says."""

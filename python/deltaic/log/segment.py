@@ -1,0 +1,249 @@
+"""Which files of `_delta_log` make a version (PROTOCOL.md: Delta Log Entries, Checkpoints, Last Checkpoint File)."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from deltaic._core import Store
+from deltaic.errors import ProtocolError, TableNotFoundError, UnsupportedFeatureError, VersionNotFoundError
+
+LOG = "_delta_log"
+LAST_CHECKPOINT = f"{LOG}/_last_checkpoint"
+MAX_VERSION = 2**63 - 1
+
+_COMMIT = re.compile(r"(\d{20})\.json")
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
+_PART = re.compile(r"(\d{20})\.checkpoint\.(\d{10})\.(\d{10})\.parquet")
+_V2_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.([0-9A-Za-z-]+)\.(json|parquet)")
+
+# A store may show a commit before the one below it; how long a gap is waited for (seconds, in turn).
+GAP_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
+
+Sleep = Callable[[float], None]
+
+
+def commit_path(version: int) -> str:
+    """Path of a commit below the table's root."""
+    return f"{LOG}/{version:020}.json"
+
+
+def checkpoint_path(version: int) -> str:
+    """Path of a classic checkpoint in one file below the table's root."""
+    return f"{LOG}/{version:020}.checkpoint.parquet"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A complete classic checkpoint: all its parts, in order."""
+
+    version: int
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a listing of the log showed.
+
+    `commits`: version -> modification time in ms. `checkpoints`: complete classic ones, newest first. `incomplete` and `v2`: versions
+    with a checkpoint that cannot be used: parts are missing, or its kind is not read by this release. `start`: the version that the
+    listing began with.
+    """
+
+    commits: dict[int, int] = field(default_factory=dict)
+    checkpoints: tuple[Checkpoint, ...] = ()
+    incomplete: frozenset[int] = frozenset()
+    v2: frozenset[int] = frozenset()
+    start: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.commits or self.checkpoints or self.v2 or self.incomplete)
+
+    @property
+    def latest(self) -> int:
+        """The newest version that the listing knows of; -1 for none."""
+        newest = max(self.commits, default=-1)
+        return max(newest, self.checkpoints[0].version if self.checkpoints else -1, max(self.v2, default=-1))
+
+
+@dataclass(frozen=True)
+class Segment:
+    """The files of one version: a checkpoint or none, and the commits after it, without a gap."""
+
+    version: int
+    checkpoint: Checkpoint | None
+    commits: tuple[tuple[int, str], ...]
+
+    @property
+    def checkpoint_parts(self) -> tuple[str, ...]:
+        return self.checkpoint.parts if self.checkpoint else ()
+
+
+def list_log(store: Store, start: int = 0) -> Listing:
+    """The log's commits and checkpoints of `start` and later versions. A missing log is an empty listing."""
+    entries = store.list_from(LOG, f"{start:020}" if start else None)
+    return parse_listing(
+        zip(
+            entries.column("path").to_pylist(),
+            entries.column("size").to_pylist(),
+            entries.column("modification_time").to_pylist(),
+            strict=True,
+        ),
+        start,
+    )
+
+
+def parse_listing(entries: Iterator[tuple[str, int, int]] | Sequence[tuple[str, int, int]], start: int = 0) -> Listing:
+    """Sorts (path, size, modification time) into commits and checkpoints; other names are none of ours.
+
+    A checkpoint of 0 bytes is one whose writer died: it counts as missing.
+    """
+    commits: dict[int, int] = {}
+    whole: dict[int, str] = {}
+    parts: dict[tuple[int, int], dict[int, str]] = {}
+    v2: set[int] = set()
+    for path, size, modified in entries:
+        name = path.rsplit("/", 1)[-1]
+        if match := _COMMIT.fullmatch(name):
+            if int(match[1]) <= MAX_VERSION:
+                commits[int(match[1])] = modified
+        elif size == 0 or ".checkpoint." not in name:
+            continue
+        elif match := _CHECKPOINT.fullmatch(name):
+            whole[int(match[1])] = path
+        elif match := _PART.fullmatch(name):
+            parts.setdefault((int(match[1]), int(match[3])), {})[int(match[2])] = path
+        elif match := _V2_CHECKPOINT.fullmatch(name):
+            v2.add(int(match[1]))
+    complete = {version: Checkpoint(version, (path,)) for version, path in whole.items()}
+    for (version, count), found in parts.items():
+        if count > 0 and version not in complete and all(part in found for part in range(1, count + 1)):
+            complete[version] = Checkpoint(version, tuple(found[part] for part in range(1, count + 1)))
+    incomplete = frozenset(version for version, _ in parts if version not in complete)
+    kept = {version: modified for version, modified in commits.items() if version >= start}
+    newest_first = tuple(complete[version] for version in sorted(complete, reverse=True) if start <= version <= MAX_VERSION)
+    return Listing(kept, newest_first, incomplete, frozenset(v2), start)
+
+
+def read_hint(store: Store) -> int | None:
+    """The version that `_last_checkpoint` names; None where it is missing or unreadable, as it is only a hint."""
+    try:
+        document = json.loads(store.get(LAST_CHECKPOINT))
+    except (OSError, ValueError, RecursionError):
+        return None
+    version = document.get("version") if isinstance(document, dict) else None
+    if isinstance(version, bool) or not isinstance(version, int) or not 0 <= version <= MAX_VERSION:
+        return None
+    return version
+
+
+def segments(
+    store: Store, version: int | None = None, *, sleep: Sleep = time.sleep, waits: Sequence[float] = GAP_WAITS
+) -> Iterator[Segment]:
+    """The ways to build a version (None: the newest), best first: each complete checkpoint below it, newest first, then commits alone.
+
+    A gap is waited for as long as `waits` says. Raises TableNotFoundError, VersionNotFoundError, ProtocolError naming the
+    version that is missing, UnsupportedFeatureError where only a checkpoint of a newer kind could fill the gap.
+    """
+    listing = _first_listing(store, version)
+    pending = list(waits)
+    seen: set[tuple[str, ...]] = set()
+    while True:
+        found = False
+        target = listing.latest if version is None else version
+        if 0 <= target <= listing.latest:
+            for segment in _from_listing(listing, target):
+                found = True
+                if segment.checkpoint_parts not in seen:
+                    seen.add(segment.checkpoint_parts)
+                    yield segment
+        if listing.start > 0:  # the caller could not use what lies above the hint
+            listing = list_log(store)
+        elif found:
+            return
+        elif pending and _may_be_late(listing, target):
+            sleep(pending.pop(0))
+            listing = list_log(store)
+        else:
+            raise _cannot_build(store, listing, target, version is None)
+
+
+def load_first(store: Store, version: int | None = None, *, sleep: Sleep = time.sleep) -> Segment:
+    """The best segment of a version."""
+    return next(segments(store, version, sleep=sleep))
+
+
+def reconstructible(listing: Listing) -> list[int]:
+    """Versions of a whole listing that can be built, ascending: from commit 0 or a checkpoint on, up to the first gap after it."""
+    versions: set[int] = set()
+    bases = [checkpoint.version for checkpoint in listing.checkpoints] + ([0] if 0 in listing.commits else [])
+    for base in sorted(bases):
+        if base in versions:
+            continue
+        versions.add(base)
+        following = base + 1
+        while following in listing.commits and following not in versions:
+            versions.add(following)
+            following += 1
+    return sorted(versions)
+
+
+def _first_listing(store: Store, version: int | None) -> Listing:
+    hint = read_hint(store)
+    if hint is not None and (version is None or hint <= version):
+        listing = list_log(store, hint)
+        if any(checkpoint.version >= hint for checkpoint in listing.checkpoints):
+            return listing
+    listing = list_log(store)
+    if listing.is_empty:
+        raise TableNotFoundError("no Delta table here: the log is empty or missing", where=f"{store.location}/{LOG}")
+    return listing
+
+
+def _from_listing(listing: Listing, target: int) -> Iterator[Segment]:
+    for checkpoint in (*(each for each in listing.checkpoints if each.version <= target), None):
+        first = checkpoint.version + 1 if checkpoint else 0
+        if first < listing.start:
+            return
+        if all(each in listing.commits for each in range(first, target + 1)):
+            yield Segment(target, checkpoint, tuple((each, commit_path(each)) for each in range(first, target + 1)))
+
+
+def _missing(listing: Listing, target: int) -> int:
+    """The newest version that is missing between the newest base and `target`."""
+    base = max((each.version for each in listing.checkpoints if each.version <= target), default=-1)
+    return next((each for each in range(target, base, -1) if each not in listing.commits), -1)
+
+
+def _may_be_late(listing: Listing, target: int) -> bool:
+    # A log that begins above version 0 with no checkpoint was truncated: nothing is on its way.
+    first = min(listing.commits, default=target)
+    bases = [each.version for each in listing.checkpoints if each.version <= target]
+    return target <= listing.latest and (first == 0 or bool(bases))
+
+
+def _cannot_build(store: Store, listing: Listing, target: int, newest: bool) -> Exception:
+    where = f"{store.location}/{LOG}"
+    usable = reconstructible(listing)
+    if not newest and not 0 <= target <= listing.latest:
+        return VersionNotFoundError("no such version", where=where, found=target, expected=f"0 to {listing.latest}")
+    if any(version <= target for version in listing.v2):
+        return UnsupportedFeatureError(
+            f"version {target} needs a V2 checkpoint (feature v2Checkpoint), which this release cannot read", where=where
+        )
+    first = min(listing.commits, default=0)
+    if not newest and usable and target < usable[0]:
+        return VersionNotFoundError("this version was removed from the log", where=where, found=target, expected=f"{usable[0]} or later")
+    if first > 0 and not any(each.version <= target for each in listing.checkpoints):
+        reason = " (a multi-part checkpoint is there, but not all of its parts)" if listing.incomplete else ""
+        return ProtocolError(f"the log is truncated: it begins with version {first} and has no complete checkpoint{reason}", where=where)
+    missing = _missing(listing, target)
+    return ProtocolError(
+        f"versions are not contiguous: commit {missing} is missing",
+        where=f"{store.location}/{commit_path(missing)}",
+        expected=f"version {missing}",
+    )

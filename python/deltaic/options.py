@@ -1,0 +1,146 @@
+"""Options of commands: what goes into a commit, and how Parquet files are written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from deltaic.errors import InvalidArgumentError, InvalidTypeError
+
+Isolation = Literal["serializable", "write_serializable"]
+
+# commitInfo's keys that a transaction writes itself.
+RESERVED_INFO = frozenset(
+    {
+        "timestamp",
+        "inCommitTimestamp",
+        "operation",
+        "operationParameters",
+        "readVersion",
+        "isolationLevel",
+        "isBlindAppend",
+        "operationMetrics",
+        "userMetadata",
+        "engineInfo",
+        "txnId",
+        "version",
+    }
+)
+
+_CODECS = ("snappy", "gzip", "brotli", "zstd", "lz4_raw", "uncompressed")
+_ENCODINGS = ("plain", "rle", "delta_binary_packed", "delta_length_byte_array", "delta_byte_array", "byte_stream_split")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitOptions:
+    """What a commit carries besides its actions, and how hard it tries.
+
+    `user_metadata`: commitInfo.userMetadata. `info`: more keys of commitInfo, JSON values. `transactions`: application id -> version,
+    written as `txn` actions; a command whose snapshot has them all is skipped. `isolation`: None is the table's.
+    `max_retries`: None tries until it is committed or really conflicts. `checkpoint`: write one when `delta.checkpointInterval` is due.
+    `clean_log`: None is `delta.enableExpiredLogCleanup`.
+    """
+
+    user_metadata: str | None = None
+    info: Mapping[str, Any] = field(default_factory=dict)
+    transactions: Mapping[str, int] = field(default_factory=dict)
+    isolation: Isolation | None = None
+    max_retries: int | None = None
+    checkpoint: bool = True
+    clean_log: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.user_metadata is not None and not isinstance(self.user_metadata, str):
+            raise InvalidTypeError("user_metadata is text", found=type(self.user_metadata).__name__, expected="str")
+        if taken := sorted(RESERVED_INFO & set(self.info)):
+            raise InvalidArgumentError("CommitOptions.info: these keys of commitInfo are written by deltaic", found=", ".join(taken))
+        try:
+            json.dumps(dict(self.info), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InvalidArgumentError(f"CommitOptions.info: not JSON: {error}") from error
+        for app_id, version in self.transactions.items():
+            if not isinstance(app_id, str) or isinstance(version, bool) or not isinstance(version, int):
+                raise InvalidTypeError("CommitOptions.transactions maps text to integers", found=f"{app_id!r}: {version!r}")
+        if self.isolation not in (None, "serializable", "write_serializable"):
+            raise InvalidArgumentError(
+                "unknown isolation", found=repr(self.isolation), expected="'serializable', 'write_serializable' or None"
+            )
+        if self.max_retries is not None and (not isinstance(self.max_retries, int) or self.max_retries < 0):
+            raise InvalidArgumentError("max_retries", found=repr(self.max_retries), expected="a number >= 0, or None")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnOptions:
+    """How one column is written; None leaves it to deltaic. `dictionary=True` excludes `encoding`."""
+
+    dictionary: bool | None = None
+    encoding: str | None = None
+    statistics: Literal["none", "chunk", "page"] | None = None
+    bloom_filter: bool | None = None
+    bloom_filter_fpp: float | None = None
+    bloom_filter_ndv: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.encoding is not None and self.encoding not in _ENCODINGS:
+            raise InvalidArgumentError("unknown Parquet encoding", found=repr(self.encoding), expected=", ".join(_ENCODINGS))
+        if self.dictionary and self.encoding is not None:
+            raise InvalidArgumentError("dictionary=True excludes encoding", found=repr(self.encoding))
+        if self.statistics not in (None, "none", "chunk", "page"):
+            raise InvalidArgumentError("unknown statistics level", found=repr(self.statistics), expected="'none', 'chunk' or 'page'")
+        if self.bloom_filter_fpp is not None and not 0 < self.bloom_filter_fpp < 1:
+            raise InvalidArgumentError("bloom_filter_fpp", found=self.bloom_filter_fpp, expected="a number between 0 and 1")
+        if self.bloom_filter_ndv is not None and self.bloom_filter_ndv < 1:
+            raise InvalidArgumentError("bloom_filter_ndv", found=self.bloom_filter_ndv, expected="a number >= 1")
+
+    def to_core(self) -> dict[str, Any]:
+        """What is set, under the names that the writer takes."""
+        return {name: value for name in self.__dataclass_fields__ if (value := getattr(self, name)) is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParquetOptions:
+    """How data files are written; sizes in bytes, counts in rows, None leaves it to deltaic.
+
+    `compression`: "zstd(3)", "snappy", "gzip(6)", "brotli(1)", "lz4_raw", "uncompressed". `default` holds for columns not in `columns`.
+    """
+
+    compression: str | None = None
+    max_row_group_size: int | None = None
+    data_page_size_limit: int | None = None
+    data_page_row_count_limit: int | None = None
+    dictionary_page_size_limit: int | None = None
+    write_batch_size: int | None = None
+    statistics_truncate_length: int | None = None
+    default: ColumnOptions = ColumnOptions()
+    columns: Mapping[str, ColumnOptions] = field(default_factory=dict)
+
+    # Our name -> the writer's.
+    _SIZES = {
+        "max_row_group_size": "max_row_group_rows",
+        "data_page_size_limit": "data_page_size",
+        "data_page_row_count_limit": "data_page_rows",
+        "dictionary_page_size_limit": "dictionary_page_size",
+        "write_batch_size": "write_batch_size",
+        "statistics_truncate_length": "statistics_truncate_length",
+    }
+
+    def __post_init__(self) -> None:
+        for name in self._SIZES:
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise InvalidArgumentError(f"ParquetOptions.{name}", found=repr(value), expected="a number >= 1, or None")
+        if self.compression is not None and self.compression.split("(")[0].lower() not in _CODECS:
+            raise InvalidArgumentError("unknown compression", found=repr(self.compression), expected=", ".join(_CODECS))
+
+    def to_core(self) -> dict[str, Any]:
+        """What is set, as keys of `_core.write`'s options."""
+        options: dict[str, Any] = {core: value for name, core in self._SIZES.items() if (value := getattr(self, name)) is not None}
+        if self.compression is not None:
+            options["compression"] = self.compression
+        if default := self.default.to_core():
+            options["default"] = default
+        if columns := {name: column.to_core() for name, column in self.columns.items()}:
+            options["columns"] = columns
+        return options
