@@ -1,0 +1,53 @@
+# The few commands a person needs; CI calls the same ones. Needs Python >= 3.10 and a Rust toolchain; the rest is set up in .venv.
+PYTHON ?= python3
+export CARGO_TARGET_DIR ?= $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/deltaic/target
+BIN := .venv/bin
+RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
+TESTS ?=
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench lint wheel build deny clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
+
+demo: .venv/built ## the main job on 336,776 flights, every number checked against DuckDB alone
+	$(BIN)/python examples/demo.py
+
+test: .venv/built ## all tests, Rust and Python; TESTS="tests/test_x.py -k name" for some of the Python ones
+	$(if $(TESTS),,cargo test --locked --release --no-default-features)
+	$(BIN)/python -m pytest -q $(TESTS)
+
+bench: .venv/built ## side by side with the peers; records go to benches/records
+	cargo bench --locked --no-default-features
+	$(BIN)/python -m benches
+
+lint: .venv/built ## formatting, lints, types, the stub against the compiled module
+	cargo fmt --check
+	cargo clippy --locked --release --no-default-features --all-targets -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+wheel: .venv/ready ## an abi3 wheel in dist/, tried in a clean environment without Rust
+	rm -rf dist
+	$(BIN)/maturin build --locked --release --out dist
+	$(PYTHON) packaging/check_wheel.py dist
+
+build: .venv/built ## the extension in release mode, in place
+
+deny: ## licences, advisories and sources of the crates (needs cargo-deny)
+	cargo deny --locked check
+
+clean: ## forget the environment; compiled code stays in CARGO_TARGET_DIR
+	rm -rf .venv dist python/deltaic/*.so
+
+.venv/ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python >= 3.10 is needed: make PYTHON=python3.12")'
+	[ -x $(BIN)/python ] || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
+
+.venv/built: .venv/ready $(RUST)
+	$(BIN)/maturin develop --locked --release
+	@touch $@

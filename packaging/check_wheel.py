@@ -1,0 +1,37 @@
+"""The wheel as a user gets it: small enough, installed into a clean environment without Rust, running the README's lines there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+LIMIT = 25 * 10**6  # bytes; a download that a notebook can afford
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def main(folder: Path) -> None:
+    wheels = list(folder.glob("deltaic-*-abi3-*.whl"))
+    if len(wheels) != 1:
+        sys.exit(f"{folder}: one abi3 wheel expected, found {[wheel.name for wheel in wheels]}")
+    size = wheels[0].stat().st_size
+    if size >= LIMIT:
+        sys.exit(f"{wheels[0].name}: {size:,} bytes; the limit is {LIMIT:,}")
+    with tempfile.TemporaryDirectory() as scratch:
+        environment = Path(scratch) / "venv"
+        venv.create(environment, with_pip=True)
+        python = environment / ("Scripts" if os.name == "nt" else "bin") / "python"
+        # No cargo, no compiler: only the environment's own programs.
+        clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "CARGO", "RUST"))}
+        clean["PATH"] = str(python.parent)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", wheels[0]], check=True, env=clean)
+        subprocess.run([python, "-I", ROOT / "tests" / "test_readme.py"], check=True, env=clean, cwd=scratch)
+        subprocess.run([python.parent / "deltaic", "--help"], check=True, env=clean, cwd=scratch, stdout=subprocess.DEVNULL)
+    print(f"{wheels[0].name}: {size:,} bytes, installs without Rust, runs the README")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
