@@ -1,0 +1,316 @@
+"""Spark's DDL text of a schema: `id bigint not null, name string comment 'who', tags array<string>`.
+
+Source: Spark SQL reference, "Data Types" and the column clauses of CREATE TABLE. A small recursive parser over a token list; expressions in
+DEFAULT and GENERATED are kept as written. What it does not know is an InvalidArgumentError that names the position.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple, NoReturn
+
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.protocol.schema import MAX_DEPTH, Array, DataType, Field, Map, Schema, Struct, quote_name
+
+_TOKEN = re.compile(
+    r"(?P<space>\s+|--[^\n]*|/\*.*?\*/)"
+    r"|(?P<quoted>`(?:[^`]|``)+`)"
+    r"|(?P<string>'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\")"
+    r"|(?P<word>\w+)"
+    r"|(?P<mark>.)",
+    re.DOTALL,
+)
+_ALIASES = {
+    "boolean": "boolean", "tinyint": "byte", "byte": "byte", "smallint": "short", "short": "short", "int": "integer", "integer": "integer",
+    "bigint": "long", "long": "long", "float": "float", "real": "float", "double": "double", "date": "date", "timestamp": "timestamp",
+    "timestamp_ltz": "timestamp", "timestamp_ntz": "timestamp_ntz", "string": "string", "binary": "binary", "variant": "variant",
+    "void": "void",
+}  # fmt: skip
+_TO_DDL = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
+_UNSUPPORTED = frozenset({"char", "character", "varchar", "interval", "geometry", "geography", "time"})
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+def parse_schema(text: str) -> Schema:
+    """`Schema.from_ddl`."""
+    parser = _Parser(text)
+    fields = parser.fields(closing=None, depth=0)
+    return Schema(fields)
+
+
+def parse_type(text: str) -> DataType:
+    """One type in DDL, `array<struct<a: int>>`."""
+    parser = _Parser(text)
+    data_type = parser.data_type(0)
+    if parser.peek().kind != "end":
+        parser.fail("the end of the type")
+    return data_type
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = [
+            _Token(match.lastgroup or "", match.group(), match.start(), match.end())
+            for match in _TOKEN.finditer(text)
+            if match.lastgroup != "space"
+        ]
+        self.tokens.append(_Token("end", "", len(text), len(text)))
+        self.position = 0
+
+    def peek(self, ahead: int = 0) -> _Token:
+        return self.tokens[min(self.position + ahead, len(self.tokens) - 1)]
+
+    def next(self) -> _Token:
+        token = self.peek()
+        self.position += 1
+        return token
+
+    def is_mark(self, mark: str) -> bool:
+        return self.peek().kind == "mark" and self.peek().text == mark
+
+    def mark(self, mark: str) -> None:
+        if not self.is_mark(mark):
+            self.fail(f"{mark!r}")
+        self.next()
+
+    def words(self, *words: str) -> bool:
+        """Takes these words where they come next."""
+        for ahead, word in enumerate(words):
+            token = self.peek(ahead)
+            if token.kind != "word" or token.text.lower() != word:
+                return False
+        self.position += len(words)
+        return True
+
+    def fail(self, expected: str) -> NoReturn:
+        token = self.peek()
+        found = repr(token.text[:40]) if token.text else "the end"
+        raise InvalidArgumentError("the DDL text does not parse", where=self.where(token), found=found, expected=expected)
+
+    def name(self) -> str:
+        token = self.peek()
+        if token.kind == "quoted":
+            self.next()
+            return token.text[1:-1].replace("``", "`")
+        if token.kind != "word":
+            self.fail("a column's name")
+        self.next()
+        return token.text
+
+    def fields(self, *, closing: str | None, depth: int) -> list[Field]:
+        result: list[Field] = []
+        if self.peek().kind == "end" or (closing and self.is_mark(closing)):
+            return result
+        while True:
+            result.append(self.field(nested=closing is not None, depth=depth))
+            if self.is_mark(","):
+                self.next()
+            elif self.peek().kind == "end" if closing is None else self.is_mark(closing):
+                return result
+            else:
+                self.fail("a comma, NOT NULL, COMMENT, DEFAULT, GENERATED, " + (f"or {closing!r}" if closing else "or the end"))
+
+    def field(self, *, nested: bool, depth: int) -> Field:
+        name = self.name()
+        if self.is_mark(":"):
+            self.next()
+        data_type = self.data_type(depth)
+        nullable = True
+        metadata: dict[str, Any] = {}
+        while True:
+            if self.words("not", "null"):
+                nullable = False
+            elif self.words("comment"):
+                metadata["comment"] = self.string()
+            elif not nested and self.words("default"):
+                metadata["CURRENT_DEFAULT"] = self.expression()
+            elif not nested and self.words("generated"):
+                self.generated(metadata)
+            else:
+                return Field(name, data_type, nullable, metadata)
+
+    def generated(self, metadata: dict[str, Any]) -> None:
+        always = self.words("always")
+        if not always and not self.words("by", "default"):
+            self.fail("ALWAYS or BY DEFAULT")
+        if not self.words("as"):
+            self.fail("AS")
+        if self.words("identity"):
+            start, step = self.identity_range()
+            metadata |= {"delta.identity.start": start, "delta.identity.step": step, "delta.identity.allowExplicitInsert": not always}
+        elif not always:
+            self.fail("IDENTITY")
+        else:
+            opening = self.peek()
+            self.mark("(")
+            depth = 1
+            while depth:
+                token = self.next()
+                if token.kind == "end":
+                    self.fail("')'")
+                depth += {"(": 1, ")": -1}.get(token.text, 0) if token.kind == "mark" else 0
+            metadata["delta.generationExpression"] = self.text[opening.end : token.start].strip()
+
+    def identity_range(self) -> tuple[int, int]:
+        start = step = 1
+        if self.is_mark("("):
+            self.next()
+            while not self.is_mark(")"):
+                if self.words("start", "with"):
+                    start = self.whole_number()
+                elif self.words("increment", "by"):
+                    step = self.whole_number()
+                else:
+                    self.fail("START WITH, INCREMENT BY or ')'")
+            self.next()
+        if step == 0:
+            raise InvalidArgumentError("an identity column's step is not 0", where=repr(self.text[:200]))
+        return start, step
+
+    def whole_number(self) -> int:
+        sign = 1
+        if self.is_mark("-") or self.is_mark("+"):
+            sign = -1 if self.next().text == "-" else 1
+        token = self.peek()
+        if token.kind != "word" or not token.text.isascii() or not token.text.isdigit() or len(token.text) > 19:
+            self.fail("a whole number")
+        self.next()
+        return sign * int(token.text)
+
+    def string(self) -> str:
+        token = self.peek()
+        if token.kind != "string":
+            self.fail("a string in quotes")
+        self.next()
+        quote, body = token.text[0], token.text[1:-1]
+        return re.sub(
+            r"\\u([0-9a-fA-F]{4})|\\(.)|" + quote * 2,
+            lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPES.get(match[2], match[2]) if match[2] else quote,
+            body,
+            flags=re.DOTALL,
+        )
+
+    def expression(self) -> str:
+        """The text up to the next comma or clause, outside parentheses and brackets."""
+        first = self.peek()
+        depth = 0
+        last = None
+        while (token := self.peek()).kind != "end" and (depth > 0 or not self.is_clause_end()):
+            depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(token.text, 0) if token.kind == "mark" else 0
+            last = self.next()
+        if last is None or depth != 0:
+            self.fail("an expression")
+        return self.text[first.start : last.end]
+
+    def is_clause_end(self) -> bool:
+        """Whether a comma or another clause of the column comes next."""
+        words = [self.peek(ahead).text.lower() if self.peek(ahead).kind == "word" else "" for ahead in (0, 1)]
+        return self.is_mark(",") or words[0] in ("comment", "generated") or words == ["not", "null"]
+
+    def where(self, token: _Token) -> str:
+        return f"character {token.start + 1} of {self.text[:200]!r}"
+
+    def data_type(self, depth: int) -> DataType:
+        if depth > MAX_DEPTH:
+            raise InvalidArgumentError(f"the DDL text nests deeper than {MAX_DEPTH} types", where=self.where(self.peek()))
+        token = self.peek()
+        if token.kind != "word":
+            self.fail("a type")
+        word = token.text.lower()
+        if word in _UNSUPPORTED:
+            raise UnsupportedFeatureError(f"the type {word!r} is not supported", where=self.where(token))
+        self.next()
+        if word in ("decimal", "dec", "numeric"):
+            return self.decimal(token)
+        if word in ("array", "map", "struct"):
+            return self.nested(word, depth)
+        if word == "string" and self.words("collate"):
+            raise UnsupportedFeatureError("collations are not supported", where=self.where(token))
+        if word not in _ALIASES:
+            self.position -= 1
+            self.fail("a type")
+        return _ALIASES[word]
+
+    def decimal(self, token: _Token) -> DataType:
+        precision, scale = 10, 0
+        if self.is_mark("("):
+            self.next()
+            precision = self.whole_number()
+            if self.is_mark(","):
+                self.next()
+                scale = self.whole_number()
+            self.mark(")")
+        if not 1 <= precision <= 38 or not 0 <= scale <= precision:
+            raise InvalidArgumentError(
+                "a decimal's precision is 1 to 38 and its scale 0 to its precision",
+                where=self.where(token),
+                found=f"decimal({precision},{scale})",
+            )
+        return f"decimal({precision},{scale})"
+
+    def nested(self, word: str, depth: int) -> DataType:
+        self.mark("<")
+        result: DataType
+        if word == "array":
+            result = Array(self.data_type(depth + 1))
+        elif word == "map":
+            key = self.data_type(depth + 1)
+            self.mark(",")
+            result = Map(key, self.data_type(depth + 1))
+        else:
+            result = Struct(self.fields(closing=">", depth=depth + 1))
+        self.mark(">")
+        return result
+
+
+def format_schema(schema: Schema) -> str:
+    """`Schema.to_ddl`."""
+    return ", ".join(_format_field(item, " ") for item in schema)
+
+
+def format_type(data_type: DataType) -> str:
+    """A type as Spark's DDL, in lower case: `array<struct<a: int>>`."""
+    if isinstance(data_type, Struct):
+        return f"struct<{', '.join(_format_field(item, ': ') for item in data_type.fields)}>"
+    if isinstance(data_type, Array):
+        return f"array<{format_type(data_type.element)}>"
+    if isinstance(data_type, Map):
+        return f"map<{format_type(data_type.key)}, {format_type(data_type.value)}>"
+    return _TO_DDL.get(data_type, data_type)
+
+
+def _format_field(item: Field, between: str) -> str:
+    parts = [f"{quote_name(item.name)}{between}{format_type(item.type)}"]
+    if not item.nullable:
+        parts.append("not null")
+    if between == " ":
+        parts += _format_generation(item)
+    if isinstance(comment := item.metadata.get("comment"), str):
+        parts.append(f"comment {_format_string(comment)}")
+    return " ".join(parts)
+
+
+def _format_generation(item: Field) -> list[str]:
+    metadata = item.metadata
+    if "delta.generationExpression" in metadata:
+        return [f"generated always as ({metadata['delta.generationExpression']})"]
+    if "delta.identity.start" in metadata:
+        kind = "by default" if metadata.get("delta.identity.allowExplicitInsert") else "always"
+        step = metadata.get("delta.identity.step", 1)
+        return [f"generated {kind} as identity (start with {metadata['delta.identity.start']} increment by {step})"]
+    if "CURRENT_DEFAULT" in metadata:
+        return [f"default {metadata['CURRENT_DEFAULT']}"]
+    return []
+
+
+def _format_string(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r").replace("\0", "\\0")
+    return f"'{escaped}'"

@@ -1,0 +1,400 @@
+"""Table properties: every `delta.*` name that is known, how its text is read, and whether this release honours it.
+
+Sources: PROTOCOL.md ("Table Properties" and each feature's section) and delta-spark's documentation of table properties.
+docs/features.md shows the same list; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+from typing import Any
+
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, UnsupportedFeatureError
+from deltaic.protocol.values import INT64_MAX, format_duration, parse_boolean, parse_columns, parse_duration, parse_integer, parse_size
+
+
+class Status(Enum):
+    """What becomes of a property that a user sets."""
+
+    HONOURED = "honoured"
+    REFUSED = "refused"
+    """Only a value that changes nothing may be set; another raises UnsupportedFeatureError."""
+    LATER = "later"
+    """As REFUSED; a later release brings it."""
+    INTERNAL = "internal"
+    """Written by a feature; a user cannot set it."""
+
+
+@dataclass(frozen=True)
+class Property:
+    """One known name. `parse` reads its text (InvalidArgumentError where it does not fit), `default` is what an absent one means."""
+
+    name: str
+    parse: Callable[[str], Any]
+    default: Any
+    status: Status = Status.HONOURED
+    feature: str | None = None
+    """The table feature that a value other than the default needs."""
+
+
+def _integer(minimum: int, maximum: int = 2**31 - 1) -> Callable[[str], int]:
+    return lambda text: parse_integer(text, minimum, maximum)
+
+
+def _choice(*values: str) -> Callable[[str], str]:
+    """One of the names, in any case; the answer is spelled as here."""
+
+    def parse(text: str) -> str:
+        for value in values:
+            if value.lower() == text.strip().lower():
+                return value
+        raise InvalidArgumentError("not a valid value", found=repr(text), expected=f"one of {', '.join(values)}")
+
+    return parse
+
+
+def _codec(text: str) -> str:
+    name = _choice("uncompressed", "none", "snappy", "gzip", "lz4", "lz4_raw", "zstd", "brotli")(text)
+    return {"none": "uncompressed", "lz4": "lz4_raw"}.get(name, name)  # Hadoop's framing of lz4 is deprecated
+
+
+def _auto_compact(text: str) -> bool:
+    return _choice("true", "false", "auto")(text) != "false"
+
+
+def _text(text: str) -> str:
+    return text
+
+
+_H, _R, _L, _I = Status.HONOURED, Status.REFUSED, Status.LATER, Status.INTERNAL
+_DAY = timedelta(days=1)
+
+REGISTRY: Mapping[str, Property] = {
+    item.name: item
+    for item in (
+        Property("delta.appendOnly", parse_boolean, False, feature="appendOnly"),
+        Property("delta.enableDeletionVectors", parse_boolean, False, feature="deletionVectors"),
+        Property("delta.columnMapping.mode", _choice("none", "name", "id"), "none", feature="columnMapping"),
+        Property("delta.columnMapping.maxColumnId", _integer(0), 0, _I),
+        Property("delta.checkpointInterval", _integer(1), 10),
+        Property("delta.checkpoint.writeStatsAsJson", parse_boolean, True),
+        Property("delta.checkpoint.writeStatsAsStruct", parse_boolean, True),
+        Property("delta.checkpointRetentionDuration", parse_duration, 2 * _DAY, _L),
+        Property("delta.logRetentionDuration", parse_duration, 30 * _DAY),
+        Property("delta.deletedFileRetentionDuration", parse_duration, 7 * _DAY),
+        Property("delta.setTransactionRetentionDuration", parse_duration, None),
+        Property("delta.enableExpiredLogCleanup", parse_boolean, True),
+        Property("delta.enableFullRetentionRollback", parse_boolean, True, _R),
+        Property("delta.dataSkippingNumIndexedCols", _integer(-1), 32),
+        Property("delta.dataSkippingStatsColumns", parse_columns, None),
+        Property("delta.dataSkippingStringPrefixLength", _integer(1), 32),
+        Property("delta.isolationLevel", _choice("Serializable", "WriteSerializable"), "Serializable"),
+        Property("delta.targetFileSize", parse_size, 256 * 1024**2),
+        Property("delta.autoOptimize.autoCompact", _auto_compact, False),
+        Property("delta.autoOptimize.optimizeWrite", parse_boolean, False, _L),
+        Property("delta.autoOptimize", parse_boolean, False, _R),
+        Property("delta.randomizeFilePrefixes", parse_boolean, False),
+        Property("delta.randomPrefixLength", _integer(1, 64), 2),
+        Property("delta.parquet.compression.codec", _codec, "zstd"),
+        Property("delta.parquet.format.version", _text, "1.0.0", _L),
+        Property("delta.enableChangeDataFeed", parse_boolean, False, _L, "changeDataFeed"),
+        Property("delta.enableRowTracking", parse_boolean, False, _L, "rowTracking"),
+        Property("delta.rowTrackingSuspended", parse_boolean, False, _L, "rowTracking"),
+        Property("delta.rowTracking.materializedRowIdColumnName", _text, None, _I, "rowTracking"),
+        Property("delta.rowTracking.materializedRowCommitVersionColumnName", _text, None, _I, "rowTracking"),
+        Property("delta.enableTypeWidening", parse_boolean, False, _L, "typeWidening"),
+        Property("delta.enableInCommitTimestamps", parse_boolean, False, _L, "inCommitTimestamp"),
+        Property("delta.inCommitTimestampEnablementVersion", _integer(0, INT64_MAX), None, _I, "inCommitTimestamp"),
+        Property("delta.inCommitTimestampEnablementTimestamp", _integer(0, INT64_MAX), None, _I, "inCommitTimestamp"),
+        Property("delta.checkpointPolicy", _choice("classic", "v2"), "classic", _L, "v2Checkpoint"),
+        Property("delta.compatibility.symlinkFormatManifest.enabled", parse_boolean, False, _L),
+        Property("delta.universalFormat.enabledFormats", _text, "", _R),
+        Property("delta.enableIcebergCompatV1", parse_boolean, False, _R, "icebergCompatV1"),
+        Property("delta.enableIcebergCompatV2", parse_boolean, False, _R, "icebergCompatV2"),
+        Property("delta.enableIcebergCompatV3", parse_boolean, False, _R, "icebergCompatV3"),
+        Property("delta.universalFormat.iceberg.atomicConversion.supported", parse_boolean, False, _R),
+        Property("delta.castIcebergTimeType", parse_boolean, False, _R),
+        Property("delta.ignoreIcebergBucketPartition", parse_boolean, False, _R),
+        Property("delta.enableVariantShredding", parse_boolean, False, _L, "variantShredding"),
+        Property("delta.enableMaterializePartitionColumnsFeature", parse_boolean, False, _L, "materializePartitionColumns"),
+        Property("delta.writePartitionColumnsToParquet", parse_boolean, False, _L, "materializePartitionColumns"),
+        Property("delta.requireCheckpointProtectionBeforeVersion", _integer(0, INT64_MAX), 0, _I, "checkpointProtection"),
+        Property("delta.dropFeatureTruncateHistory.retentionDuration", parse_duration, _DAY, _L),
+        Property("delta.sampleRetentionDuration", parse_duration, 7 * _DAY, _R),
+        Property("delta.coordinatedCommits.commitCoordinator-preview", _text, "", _R, "coordinatedCommits-preview"),
+        Property("delta.coordinatedCommits.commitCoordinatorConf-preview", _text, "", _R, "coordinatedCommits-preview"),
+        Property("delta.coordinatedCommits.tableConf-preview", _text, "", _R, "coordinatedCommits-preview"),
+        Property("delta.redirectReaderWriter-preview", _text, "", _R, "redirectReaderWriter-preview"),
+        Property("delta.redirectWriterOnly-preview", _text, "", _R, "redirectWriterOnly-preview"),
+        Property("deltaic.inlineDeletionVectors", parse_boolean, False),
+    )
+}
+_BY_LOWER = {name.lower(): item for name, item in REGISTRY.items()}
+
+MIN_READER_VERSION = "delta.minReaderVersion"
+MIN_WRITER_VERSION = "delta.minWriterVersion"
+IGNORE_PROTOCOL_DEFAULTS = "delta.ignoreProtocolDefaults"
+FEATURE_PREFIX = "delta.feature."
+CONSTRAINT_PREFIX = "delta.constraints."
+
+
+@dataclass(frozen=True)
+class Requested:
+    """What a user's `properties=` ask for. `stored`: text for the configuration. The others change the protocol and are not stored."""
+
+    stored: Mapping[str, str]
+    min_reader_version: int | None = None
+    min_writer_version: int | None = None
+    features: tuple[str, ...] = ()
+
+
+def text_of(name: str, value: object) -> str:
+    """A value as the text that the log stores: str as it is, bool, int, timedelta. InvalidTypeError for another Python type."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, timedelta):
+        return format_duration(value)
+    raise InvalidTypeError(
+        "a property's value has the wrong type", where=name, found=type(value).__name__, expected="str, bool, int or timedelta"
+    )
+
+
+def canonical_name(name: str) -> str:
+    """A property's name as it is stored: known `delta.` names match without case; an unknown one is an InvalidArgumentError.
+    Names outside `delta.` and `deltaic.` are the user's own and stay as they are."""
+    if not isinstance(name, str) or not name:
+        raise InvalidTypeError("a property's name is text", found=repr(name))
+    lowered = name.lower()
+    if not lowered.startswith(("delta.", "deltaic.")):
+        return name
+    for special in (MIN_READER_VERSION, MIN_WRITER_VERSION, IGNORE_PROTOCOL_DEFAULTS):
+        if lowered == special.lower():
+            return special
+    for prefix in (FEATURE_PREFIX, CONSTRAINT_PREFIX):
+        if lowered.startswith(prefix.lower()):
+            return prefix + name[len(prefix) :]
+    if lowered in _BY_LOWER:
+        return _BY_LOWER[lowered].name
+    raise InvalidArgumentError("unknown table property", found=repr(name), expected=_nearest(lowered))
+
+
+def request(properties: Mapping[str, object] | None) -> Requested:
+    """Checks and normalises the properties that a user gives for a table.
+
+    InvalidArgumentError: unknown `delta.` name, value that does not parse, a name that only features write. UnsupportedFeatureError:
+    a known property with a value that this release cannot honour.
+    """
+    stored: dict[str, str] = {}
+    versions: dict[str, int] = {}
+    features: list[str] = []
+    for given, value in (properties or {}).items():
+        name = canonical_name(given)
+        if name in stored or name in versions:
+            raise InvalidArgumentError("a property is given twice, in two spellings", found=repr(given))
+        text = text_of(name, value)
+        if name in (MIN_READER_VERSION, MIN_WRITER_VERSION):
+            versions[name] = _located(name, _integer(1), text)
+        elif name == IGNORE_PROTOCOL_DEFAULTS:
+            _located(name, parse_boolean, text)  # there are none here: a table gets what it needs, so there is nothing to ignore
+        elif name.startswith(FEATURE_PREFIX):
+            _located(name, _choice("supported", "enabled"), text)
+            features.append(name[len(FEATURE_PREFIX) :])
+        elif name.startswith(CONSTRAINT_PREFIX):
+            raise InvalidArgumentError("a constraint is not set as a property", found=repr(given), expected="alter.add_constraints")
+        else:
+            stored[name] = _checked(name, text)
+    return Requested(stored, versions.get(MIN_READER_VERSION), versions.get(MIN_WRITER_VERSION), tuple(features))
+
+
+def _checked(name: str, text: str) -> str:
+    """The text to store for a known property (a user's own one is stored as it is)."""
+    known = REGISTRY.get(name)
+    if known is None:
+        return text
+    if known.status is Status.INTERNAL:
+        raise InvalidArgumentError("this property belongs to its feature and cannot be set", found=repr(name))
+    value = _located(name, known.parse, text)
+    if known.status in (Status.REFUSED, Status.LATER) and value != known.default:
+        raise UnsupportedFeatureError(
+            f"{name} = {text!r} is not supported by this release", where=name, expected=f"{known.default!r} or unset"
+        )
+    return value if isinstance(value, str) else text.strip()
+
+
+def _located(name: str, parse: Callable[[str], Any], text: str) -> Any:
+    try:
+        return parse(text)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(error.message, where=f"property {name}", found=error.found, expected=error.expected) from None
+
+
+def _nearest(lowered: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(lowered, _BY_LOWER, n=3)
+    return " or ".join(_BY_LOWER[item].name for item in near) if near else "a known property, or a name without the prefix delta."
+
+
+class TableProperties:
+    """Typed access to a table's configuration. A value of another writer that does not parse is a ProtocolError when asked for."""
+
+    __slots__ = ("_configuration", "_values")
+
+    def __init__(self, configuration: Mapping[str, str]) -> None:
+        self._configuration = configuration
+        self._values: dict[str, Any] = {}
+
+    def value(self, name: str) -> Any:
+        """The parsed value of a known property, its default when unset."""
+        if name not in self._values:
+            known = REGISTRY[name]
+            text = self._configuration.get(name)
+            try:
+                self._values[name] = known.default if text is None else known.parse(text)
+            except InvalidArgumentError as error:
+                raise ProtocolError(error.message, where=f"table property {name}", found=error.found, expected=error.expected) from None
+        return self._values[name]
+
+    def is_set(self, name: str) -> bool:
+        return name in self._configuration
+
+    @property
+    def append_only(self) -> bool:
+        return bool(self.value("delta.appendOnly"))
+
+    @property
+    def deletion_vectors(self) -> bool:
+        """New vectors may be written (if the protocol has the feature too)."""
+        return bool(self.value("delta.enableDeletionVectors"))
+
+    @property
+    def inline_deletion_vectors(self) -> bool:
+        return bool(self.value("deltaic.inlineDeletionVectors"))
+
+    @property
+    def column_mapping_mode(self) -> str:
+        """One of none, name, id. Only with the feature in the protocol: see `features.column_mapping_mode`."""
+        return str(self.value("delta.columnMapping.mode"))
+
+    @property
+    def max_column_id(self) -> int:
+        return int(self.value("delta.columnMapping.maxColumnId"))
+
+    @property
+    def checkpoint_interval(self) -> int:
+        """Commits between checkpoints."""
+        return int(self.value("delta.checkpointInterval"))
+
+    @property
+    def checkpoint_stats_as_json(self) -> bool:
+        return bool(self.value("delta.checkpoint.writeStatsAsJson"))
+
+    @property
+    def checkpoint_stats_as_struct(self) -> bool:
+        return bool(self.value("delta.checkpoint.writeStatsAsStruct"))
+
+    @property
+    def checkpoint_policy(self) -> str:
+        """One of classic, v2."""
+        return str(self.value("delta.checkpointPolicy"))
+
+    @property
+    def log_retention(self) -> timedelta:
+        return _duration(self.value("delta.logRetentionDuration"))
+
+    @property
+    def deleted_file_retention(self) -> timedelta:
+        return _duration(self.value("delta.deletedFileRetentionDuration"))
+
+    @property
+    def set_transaction_retention(self) -> timedelta | None:
+        """How long application transactions are kept in checkpoints; None for ever."""
+        value = self.value("delta.setTransactionRetentionDuration")
+        return None if value is None else _duration(value)
+
+    @property
+    def expired_log_cleanup(self) -> bool:
+        return bool(self.value("delta.enableExpiredLogCleanup"))
+
+    @property
+    def checkpoint_protection_before_version(self) -> int:
+        """Versions below this one keep their log and checkpoints (feature checkpointProtection); 0: none."""
+        return int(self.value("delta.requireCheckpointProtectionBeforeVersion"))
+
+    @property
+    def target_file_size(self) -> int:
+        """Bytes that a new data file aims at."""
+        return int(self.value("delta.targetFileSize"))
+
+    @property
+    def compression(self) -> str:
+        """Codec of new Parquet files, arrow-rs's name; ParquetOptions.compression goes before it."""
+        return str(self.value("delta.parquet.compression.codec"))
+
+    @property
+    def data_skipping_num_indexed_cols(self) -> int:
+        """How many leaf columns from the left get statistics; -1: all."""
+        return int(self.value("delta.dataSkippingNumIndexedCols"))
+
+    @property
+    def data_skipping_stats_columns(self) -> tuple[str, ...] | None:
+        """Paths of the columns that get statistics, as written; goes before the number above. None: unset."""
+        value: tuple[str, ...] | None = self.value("delta.dataSkippingStatsColumns")
+        return value
+
+    @property
+    def data_skipping_string_prefix_length(self) -> int:
+        """Characters that minima and maxima of text keep."""
+        return int(self.value("delta.dataSkippingStringPrefixLength"))
+
+    @property
+    def isolation_level(self) -> str:
+        """One of Serializable, WriteSerializable."""
+        return str(self.value("delta.isolationLevel"))
+
+    @property
+    def auto_compact(self) -> bool:
+        return bool(self.value("delta.autoOptimize.autoCompact"))
+
+    @property
+    def random_prefix_length(self) -> int:
+        """Characters of the random folder that new files go to; 0: none."""
+        return int(self.value("delta.randomPrefixLength")) if self.value("delta.randomizeFilePrefixes") else 0
+
+    @property
+    def change_data_feed(self) -> bool:
+        return bool(self.value("delta.enableChangeDataFeed"))
+
+    @property
+    def row_tracking(self) -> bool:
+        return bool(self.value("delta.enableRowTracking"))
+
+    @property
+    def in_commit_timestamps(self) -> bool:
+        return bool(self.value("delta.enableInCommitTimestamps"))
+
+    @property
+    def symlink_manifests(self) -> bool:
+        return bool(self.value("delta.compatibility.symlinkFormatManifest.enabled"))
+
+    @property
+    def iceberg_compat(self) -> tuple[int, ...]:
+        """The icebergCompat versions that are on."""
+        return tuple(version for version in (1, 2, 3) if self.value(f"delta.enableIcebergCompatV{version}"))
+
+
+def _duration(value: object) -> timedelta:
+    assert isinstance(value, timedelta)
+    return value
+
+
+def constraint_names(configuration: Iterable[str]) -> list[str]:
+    """Names of the CHECK constraints in a configuration."""
+    return sorted(name[len(CONSTRAINT_PREFIX) :] for name in configuration if name.startswith(CONSTRAINT_PREFIX))

@@ -1,0 +1,445 @@
+"""Schemas: immutable values that read and write PROTOCOL.md's "Schema Serialization Format", Spark's DDL and Arrow.
+
+A type is Delta's own name as text (`"long"`, `"decimal(10,2)"`) or one of `Struct`, `Array`, `Map`. Names are compared without case.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, TypeAlias, Union, overload
+
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, UnsupportedFeatureError
+from deltaic.protocol.actions import ReadOnlyDict
+
+PRIMITIVES = frozenset(
+    (
+        *("string", "long", "integer", "short", "byte", "float", "double", "boolean", "binary"),
+        *("date", "timestamp", "timestamp_ntz", "variant", "void"),
+    )
+)
+# Types that other Delta writers may have put in a log and that have no place here yet.
+_LATER_TYPES = re.compile(r"(geometry|geography|interval|udt|char|varchar|time|timestamp_nanos|string collate)\b", re.IGNORECASE)
+_DECIMAL = re.compile(r"decimal\(\s*(\d{1,4})\s*,\s*(-?\d{1,4})\s*\)")
+MAX_DEPTH = 100
+"""Nesting beyond this is refused: no real schema comes near, and a recursive reader must end somewhere."""
+MAX_FIELDS = 100_000
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+DataType: TypeAlias = Union[str, "Struct", "Array", "Map"]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column or a struct's field.
+
+    `metadata`: PROTOCOL.md's keys and anything else, JSON values. Refuses unknown types with InvalidArgumentError.
+    """
+
+    name: str
+    type: DataType
+    nullable: bool = True
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise InvalidTypeError("a field's name is text", found=repr(self.name))
+        if not isinstance(self.nullable, bool):
+            raise InvalidTypeError(f"nullable of field {self.name!r} is True or False", found=repr(self.nullable))
+        object.__setattr__(self, "type", check_type(self.type))
+        if not isinstance(self.metadata, ReadOnlyDict):
+            object.__setattr__(self, "metadata", ReadOnlyDict(self.metadata))
+
+    def with_(self, **changes: Any) -> Field:
+        """The same field with some of name, type, nullable, metadata replaced."""
+        parts = {"name": self.name, "type": self.type, "nullable": self.nullable, "metadata": self.metadata}
+        return Field(**{**parts, **changes})
+
+    def __repr__(self) -> str:
+        rest = "" if self.nullable else ", nullable=False"
+        if self.metadata:
+            rest += f", metadata={dict(self.metadata)!r}"
+        return f"Field({self.name!r}, {self.type!r}{rest})"
+
+
+@dataclass(frozen=True)
+class Struct:
+    """A struct type. Field names are unique without regard to case."""
+
+    fields: tuple[Field, ...]
+
+    def __init__(self, fields: Iterable[Field]) -> None:
+        object.__setattr__(self, "fields", _unique_fields(fields))
+
+    def __repr__(self) -> str:
+        return f"Struct({list(self.fields)!r})"
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array type; `contains_null`: whether elements may be null."""
+
+    element: DataType
+    contains_null: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "element", check_type(self.element))
+
+
+@dataclass(frozen=True)
+class Map:
+    """A map type; keys are never null, `value_contains_null`: whether values may be."""
+
+    key: DataType
+    value: DataType
+    value_contains_null: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", check_type(self.key))
+        object.__setattr__(self, "value", check_type(self.value))
+
+
+def check_type(data_type: DataType) -> DataType:
+    """The type in its canonical spelling; InvalidArgumentError for a name that Delta does not have."""
+    if isinstance(data_type, (Struct, Array, Map)):
+        return data_type
+    if not isinstance(data_type, str):
+        raise InvalidTypeError("a type is Delta's name as text, Struct, Array or Map", found=repr(data_type))
+    if data_type in PRIMITIVES:
+        return data_type
+    if data_type == "decimal":
+        return "decimal(10,0)"
+    if match := _DECIMAL.fullmatch(data_type):
+        precision, scale = int(match[1]), int(match[2])
+        if not 1 <= precision <= 38 or not 0 <= scale <= precision:
+            raise InvalidArgumentError("a decimal's precision is 1 to 38 and its scale 0 to its precision", found=repr(data_type))
+        return f"decimal({precision},{scale})"
+    raise InvalidArgumentError("no such type", found=repr(data_type), expected="Delta's name of a type, such as 'long'")
+
+
+def decimal_parts(data_type: DataType) -> tuple[int, int] | None:
+    """(precision, scale) of a decimal type, None for any other."""
+    match = _DECIMAL.fullmatch(data_type) if isinstance(data_type, str) else None
+    return (int(match[1]), int(match[2])) if match else None
+
+
+class Schema(Sequence[Field]):
+    """The columns of a table, in order. Immutable and hashable; equal when all fields are, metadata included."""
+
+    __slots__ = ("_by_name", "_fields", "_hash")
+    _fields: tuple[Field, ...]
+
+    def __init__(self, fields: Iterable[Field] = ()) -> None:
+        self._fields = _unique_fields(fields)
+        self._by_name = {item.name.lower(): item for item in self._fields}
+        self._hash: int | None = None
+
+    # --- reading and writing
+
+    @staticmethod
+    def from_json(text: str) -> Schema:
+        """From a metadata action's schemaString. ProtocolError says where it is not as PROTOCOL.md asks; a type from a feature that
+        this release does not know is an UnsupportedFeatureError."""
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ProtocolError(f"the schema is not JSON: {error}", where="schemaString", found=repr(text[:80])) from None
+        parsed = _type_from_json(value, "schemaString", 0, [0])
+        if not isinstance(parsed, Struct):
+            raise ProtocolError("the schema is not a struct", where="schemaString", found=repr(value)[:80], expected="a struct")
+        return Schema(parsed.fields)
+
+    def to_json(self) -> str:
+        """The schemaString of a metadata action."""
+        return json.dumps(type_to_json(Struct(self._fields)), ensure_ascii=False, separators=(",", ":"))
+
+    @staticmethod
+    def from_ddl(text: str) -> Schema:
+        """From Spark's DDL, `"id bigint not null, name string comment 'who'"`. InvalidArgumentError names the position of what is wrong."""
+        from deltaic.protocol.ddl import parse_schema
+
+        return parse_schema(text)
+
+    def to_ddl(self) -> str:
+        """Spark's DDL. It has no words for an array or map without nulls and for metadata other than comments, defaults and generation:
+        these are left out."""
+        from deltaic.protocol.ddl import format_schema
+
+        return format_schema(self)
+
+    @staticmethod
+    def from_arrow(obj: Any) -> Schema:
+        """From any object with `__arrow_c_schema__`, with its field metadata."""
+        from deltaic._core import schema_from_arrow
+
+        return Schema.from_json(schema_from_arrow(obj))
+
+    @staticmethod
+    def of(obj: Any) -> Schema:
+        """What the API takes as a schema: a Schema, DDL text, an iterable of fields, or an object with `__arrow_c_schema__`."""
+        if isinstance(obj, Schema):
+            return obj
+        if isinstance(obj, str):
+            return Schema.from_ddl(obj)
+        if hasattr(obj, "__arrow_c_schema__"):
+            return Schema.from_arrow(obj)
+        if isinstance(obj, Struct):
+            return Schema(obj.fields)
+        if isinstance(obj, Iterable) and not isinstance(obj, (bytes, Mapping)):
+            return Schema(list(obj))
+        raise InvalidTypeError("not a schema", found=type(obj).__name__, expected="an object with __arrow_c_schema__ or DDL text")
+
+    def __arrow_c_schema__(self) -> object:
+        from deltaic._core import TableSchema
+
+        return TableSchema(self.to_json()).to_arrow().__arrow_c_schema__()
+
+    # --- looking up
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self._fields
+
+    @property
+    def names(self) -> list[str]:
+        """Top-level names in order, in the case they were created with."""
+        return [item.name for item in self._fields]
+
+    def get(self, name: str) -> Field | None:
+        """The top-level field of this name, whatever its case; None when there is none."""
+        return self._by_name.get(name.lower())
+
+    def field(self, name: str) -> Field:
+        """The top-level field of this name, whatever its case; InvalidArgumentError with the nearest names when there is none."""
+        found = self.get(name)
+        if found is None:
+            raise _unknown(name, self.names)
+        return found
+
+    def find(self, path: str | Sequence[str]) -> tuple[tuple[str, ...], Field]:
+        """A nested field by its dotted path, ``"a.`b.c`.d"``, or by its parts: the path in the table's own case, and the field.
+
+        The parts of an array are `element`, of a map `key` and `value`; these come back as fields without metadata.
+        A single text that is a top-level name as it stands (with its dots) means that column.
+        """
+        if isinstance(path, str):
+            if top := self.get(path):
+                return (top.name,), top
+            path = split_path(path)
+        if not path:
+            raise InvalidArgumentError("an empty column name")
+        current = self.field(path[0])
+        found = [current.name]
+        for part in path[1:]:
+            current = _child(current, part, found)
+            found.append(current.name)
+        return tuple(found), current
+
+    # --- a sequence and a value
+
+    @overload
+    def __getitem__(self, index: int) -> Field: ...
+    @overload
+    def __getitem__(self, index: slice) -> Schema: ...
+    def __getitem__(self, index: int | slice) -> Field | Schema:
+        return Schema(self._fields[index]) if isinstance(index, slice) else self._fields[index]
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self._fields)
+
+    def __contains__(self, item: object) -> bool:
+        return item.lower() in self._by_name if isinstance(item, str) else item in self._fields
+
+    def __eq__(self, other: object) -> bool:
+        return self._fields == other._fields if isinstance(other, Schema) else NotImplemented
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(self._fields)
+        return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Schema, (self._fields,)
+
+    def __repr__(self) -> str:
+        return f"Schema([{', '.join(map(repr, self._fields))}])"
+
+
+def quote_name(name: str) -> str:
+    """A name as SQL: bare where that is safe, else in backticks."""
+    return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+
+
+def path_text(path: Sequence[str]) -> str:
+    """A path as dotted text; the inverse of `split_path`."""
+    return ".".join(map(quote_name, path))
+
+
+def split_path(text: str) -> tuple[str, ...]:
+    """A dotted path to its parts; backticks quote a part, doubled inside."""
+    parts = []
+    position = 0
+    while True:
+        match = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)").match(text, position)
+        if match is None:
+            raise InvalidArgumentError("not a column name", found=repr(text), expected="names divided by dots")
+        parts.append(match[1].replace("``", "`") if match[1] is not None else match[2].strip())
+        position = match.end()
+        if position == len(text):
+            return tuple(parts)
+        if text[position] != ".":
+            raise InvalidArgumentError("not a column name", found=repr(text), expected=f"a dot at character {position + 1}")
+        position += 1
+
+
+def walk(fields: Iterable[Field], prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Field]]:
+    """Every struct field with its path, parents first; array elements and map sides are parts of the path, not fields."""
+    for item in fields:
+        path = (*prefix, item.name)
+        yield path, item
+        yield from _walk_type(item.type, path)
+
+
+def _walk_type(data_type: DataType, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Field]]:
+    if isinstance(data_type, Struct):
+        yield from walk(data_type.fields, path)
+    elif isinstance(data_type, Array):
+        yield from _walk_type(data_type.element, (*path, "element"))
+    elif isinstance(data_type, Map):
+        yield from _walk_type(data_type.key, (*path, "key"))
+        yield from _walk_type(data_type.value, (*path, "value"))
+
+
+def type_to_json(data_type: DataType) -> Any:
+    """The type as JSON value, as in a schemaString."""
+    if isinstance(data_type, Struct):
+        return {"type": "struct", "fields": [_field_to_json(item) for item in data_type.fields]}
+    if isinstance(data_type, Array):
+        return {"type": "array", "elementType": type_to_json(data_type.element), "containsNull": data_type.contains_null}
+    if isinstance(data_type, Map):
+        sides = {"keyType": type_to_json(data_type.key), "valueType": type_to_json(data_type.value)}
+        return {"type": "map", **sides, "valueContainsNull": data_type.value_contains_null}
+    return data_type
+
+
+def _field_to_json(item: Field) -> dict[str, Any]:
+    return {"name": item.name, "type": type_to_json(item.type), "nullable": item.nullable, "metadata": item.metadata}
+
+
+def type_from_json(value: Any) -> DataType:
+    """The inverse of `type_to_json`, with the errors of `Schema.from_json`."""
+    return _type_from_json(value, "type", 0, [0])
+
+
+def _type_from_json(value: Any, where: str, depth: int, count: list[int]) -> DataType:
+    """`count`: fields seen so far in the whole schema."""
+    if depth > MAX_DEPTH:
+        raise ProtocolError(f"the schema nests deeper than {MAX_DEPTH} types", where=where[:200])
+    if isinstance(value, dict) and value.get("type") in PRIMITIVES and "fields" not in value:
+        value = value["type"]  # PROTOCOL.md's variant section writes {"type": "variant"} for a nested one
+    if isinstance(value, str):
+        return _name_from_json(value, where)
+    kind = value.get("type") if isinstance(value, dict) else None
+    if kind == "struct":
+        fields = _member(value, "fields", list, where)
+        count[0] += len(fields)
+        if count[0] > MAX_FIELDS:
+            raise ProtocolError(f"the schema has more than {MAX_FIELDS} fields", where=where)
+        parsed = [_field_from_json(item, where, depth, count) for item in fields]
+        try:
+            return Struct(parsed)
+        except InvalidArgumentError as error:
+            raise ProtocolError(error.message, where=where, found=error.found) from None
+    if kind == "array":
+        element = _type_from_json(value.get("elementType"), f"{where}.element", depth + 1, count)
+        return Array(element, _member(value, "containsNull", bool, where))
+    if kind == "map":
+        key = _type_from_json(value.get("keyType"), f"{where}.key", depth + 1, count)
+        item = _type_from_json(value.get("valueType"), f"{where}.value", depth + 1, count)
+        return Map(key, item, _member(value, "valueContainsNull", bool, where))
+    if kind == "udt":
+        raise UnsupportedFeatureError("user-defined types are not supported", where=where)
+    raise ProtocolError("not a type", where=where, found=repr(value)[:80], expected="a type's name, a struct, an array or a map")
+
+
+def _name_from_json(name: str, where: str) -> DataType:
+    if name == "null":
+        return "void"  # Spark before 3.1
+    try:
+        return check_type(name)
+    except InvalidArgumentError as error:
+        if _LATER_TYPES.match(name):
+            raise UnsupportedFeatureError(f"the type {name!r} is not supported", where=where, found=repr(name)) from None
+        raise ProtocolError(error.message, where=where, found=error.found, expected="a type of PROTOCOL.md") from None
+
+
+def _field_from_json(value: Any, where: str, depth: int, count: list[int]) -> Field:
+    if not isinstance(value, dict):
+        raise ProtocolError("a field is not an object", where=where, found=repr(value)[:80])
+    name = _member(value, "name", str, where)
+    where = f"{where}.{quote_name(name)}"
+    metadata = value.get("metadata")
+    if metadata is not None and not isinstance(metadata, dict):
+        raise ProtocolError("metadata is not an object", where=where, found=repr(metadata)[:80])
+    data_type = _type_from_json(value.get("type"), where, depth + 1, count)
+    return Field(name, data_type, _member(value, "nullable", bool, where), metadata or {})
+
+
+def _member(value: Mapping[str, Any], key: str, kind: type, where: str) -> Any:
+    found = value.get(key)
+    if not isinstance(found, kind):
+        raise ProtocolError(f"{key} is missing or not valid", where=where, found=repr(found)[:80], expected=kind.__name__)
+    return found
+
+
+def _unique_fields(fields: Iterable[Field]) -> tuple[Field, ...]:
+    result = tuple(fields)
+    seen: dict[str, str] = {}
+    for item in result:
+        if not isinstance(item, Field):
+            raise InvalidTypeError("not a field", found=repr(item)[:80], expected="Field(name, type)")
+        if (other := seen.get(item.name.lower())) is not None:
+            message = "a column comes twice" if other == item.name else "two columns differ only in case"
+            raise InvalidArgumentError(message, found=f"{other!r} and {item.name!r}", expected="unique names")
+        seen[item.name.lower()] = item.name
+    return result
+
+
+def _child(parent: Field, part: str, path: Sequence[str]) -> Field:
+    wanted = part.lower()
+    if isinstance(parent.type, Struct):
+        for item in parent.type.fields:
+            if item.name.lower() == wanted:
+                return item
+        raise _unknown(path_text([*path, part]), [path_text([*path, item.name]) for item in parent.type.fields])
+    if isinstance(parent.type, Array) and wanted == "element":
+        return Field("element", parent.type.element, parent.type.contains_null)
+    if isinstance(parent.type, Map) and wanted == "key":
+        return Field("key", parent.type.key, False)
+    if isinstance(parent.type, Map) and wanted == "value":
+        return Field("value", parent.type.value, parent.type.value_contains_null)
+    raise InvalidArgumentError(f"column {path_text(path)} has no field {part!r}", found=f"its type is {type_name(parent.type)}")
+
+
+def _unknown(name: str, names: Sequence[str]) -> InvalidArgumentError:
+    near = get_close_matches(name.lower(), [item.lower() for item in names], n=3)
+    shown = [item for item in names if item.lower() in near] or list(names[:20])
+    expected = f"one of {', '.join(shown)}" if shown else "a table with columns"
+    return InvalidArgumentError("no such column", found=repr(name), expected=expected)
+
+
+def type_name(data_type: DataType) -> str:
+    """A type as text for messages, Delta's names: `array<struct<a: long>>`."""
+    if isinstance(data_type, Struct):
+        return f"struct<{', '.join(f'{quote_name(item.name)}: {type_name(item.type)}' for item in data_type.fields)}>"
+    if isinstance(data_type, Array):
+        return f"array<{type_name(data_type.element)}>"
+    if isinstance(data_type, Map):
+        return f"map<{type_name(data_type.key)}, {type_name(data_type.value)}>"
+    return data_type
