@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
 
@@ -117,7 +117,7 @@ class ParquetOptions:
     columns: Mapping[str, ColumnOptions] = field(default_factory=dict)
 
     # Our name -> the writer's.
-    _SIZES = {
+    _SIZES: ClassVar[dict[str, str]] = {
         "max_row_group_size": "max_row_group_rows",
         "data_page_size_limit": "data_page_size",
         "data_page_row_count_limit": "data_page_rows",

@@ -105,7 +105,11 @@ def _times(store: _core.Store, listing: Listing) -> dict[int, int]:
 
 def commit_info(store: _core.Store, version: int) -> dict[str, Any]:
     """commitInfo of a version, empty where the commit has none."""
-    text = _core.read_commit_info(store, commit_path(version))
+    return parse_commit_info(_core.read_commit_info(store, commit_path(version)))
+
+
+def parse_commit_info(text: str | None) -> dict[str, Any]:
+    """commitInfo's JSON as a dict, empty where there is none."""
     value = json.loads(text) if text else {}
     value = value.get("commitInfo", value) if isinstance(value, dict) else {}
     return value if isinstance(value, dict) else {}

@@ -1,0 +1,392 @@
+"""A transaction: what it read, what it stages, and the loop that turns it into a version (PROTOCOL.md: Delta Log Entries).
+
+A commit has three outcomes: committed, refused by a conflict, unknown. Each carries a fresh `commitInfo.txnId`, so that one whose answer
+was lost is recognised by reading it back; the loop never goes on to the next version before this one is resolved.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaic import _core
+from deltaic.errors import (
+    AppendOnlyError,
+    CommitError,
+    CommitUnknownError,
+    ConcurrentWriteException,
+    DeltaError,
+    InvalidArgumentError,
+    TableAlreadyExistsError,
+    UnsupportedFeatureError,
+)
+from deltaic.log import checkpoint, history
+from deltaic.log.segment import Sleep, commit_path, list_log
+from deltaic.log.snapshot import Snapshot, table_schema
+from deltaic.options import CommitOptions
+from deltaic.protocol import features
+from deltaic.protocol.actions import Metadata, Protocol, line
+from deltaic.transaction import conflicts, information
+from deltaic.transaction.conflicts import Current, Isolation, Overlap, Winner
+
+log = logging.getLogger("deltaic.transaction")
+
+# Pauses between attempts to learn what became of a put (seconds).
+PUT_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
+
+Clock = Callable[[], int]
+
+
+def now_ms() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def new_uuid() -> str:
+    """A fresh id as text."""
+    return str(uuid.uuid4())
+
+
+def already_committed(snapshot: Snapshot | None, options: CommitOptions | None) -> bool:
+    """Whether the snapshot has all application transactions of the options, so that the command is to be skipped."""
+    if snapshot is None or options is None or not options.transactions:
+        return False
+    written = snapshot.core.transactions
+    return all(app_id in written and written[app_id][0] >= version for app_id, version in options.transactions.items())
+
+
+class Transaction:
+    """Staged actions on top of one snapshot; `commit` makes them the next version. Not for several threads at once.
+
+    `snapshot` None and `store` given: the first version of a new table. `operation` and `parameters`: commitInfo's; values that are not text,
+    numbers, booleans or None are written as JSON text. `clock` gives ms since 1970, `new_id` fresh ids, `sleep` waits for seconds.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot | None,
+        operation: str,
+        parameters: Mapping[str, Any] | None = None,
+        options: CommitOptions | None = None,
+        *,
+        store: _core.Store | None = None,
+        clock: Clock = now_ms,
+        new_id: Callable[[], str] = new_uuid,
+        sleep: Sleep = time.sleep,
+    ) -> None:
+        place = snapshot.store if snapshot else store
+        if place is None:
+            raise InvalidArgumentError("a transaction needs a snapshot, or the store of a new table")
+        self.snapshot, self.store, self.operation = snapshot, place, operation
+        self.parameters = dict(parameters or {})
+        self.options = options or CommitOptions()
+        self.clock, self.new_id, self.sleep = clock, new_id, sleep
+        self.metadata: Metadata | None = None
+        self.protocol: Protocol | None = None
+        self._reads: list[_core.Predicate | None] = []
+        self._adds: list[pa.Table] = []
+        self._removes: list[pa.Table] = []
+        self._domains: dict[str, tuple[str, bool]] = {}
+        self._written: list[str] = []
+        if snapshot is not None:
+            features.check_writable(snapshot.protocol, snapshot.metadata)
+
+    def read(self, predicate: _core.Predicate | None = None) -> None:
+        """Files that may match were read (None: the whole table). Several calls add up."""
+        self._reads.append(predicate)
+
+    def read_nothing(self) -> None:
+        """Nothing was read: what a transaction is until `read`."""
+        self._reads.clear()
+
+    def add(self, adds: pa.Table) -> None:
+        """Stages `add` actions."""
+        if adds.num_rows:
+            self._adds.append(adds)
+
+    def remove(self, removes: pa.Table) -> None:
+        """Stages `remove` actions. AppendOnlyError where the table forbids them."""
+        if not removes.num_rows:
+            return
+        if self.snapshot is not None and self.snapshot.properties.append_only and _changes_data(removes):
+            raise AppendOnlyError(
+                f"{self.operation} would remove rows of a table that only takes new ones",
+                where=self.snapshot.location,
+                found="delta.appendOnly = true",
+            )
+        self._removes.append(removes)
+
+    def set_metadata(self, metadata: Metadata) -> None:
+        """Stages the table's new metadata."""
+        self.metadata = metadata
+
+    def set_protocol(self, protocol: Protocol) -> None:
+        """Stages the table's new protocol."""
+        self.protocol = protocol
+
+    def set_domain(self, domain: str, configuration: str, *, removed: bool = False) -> None:
+        """Stages a metadata domain, or its end."""
+        self._domains[domain] = (configuration, removed)
+
+    def written(self, paths: Iterable[str]) -> None:
+        """New files of this transaction (as the log names them), deleted when it definitely failed, never when nobody knows."""
+        self._written.extend(paths)
+
+    def discard(self) -> None:
+        """Deletes the files of `written`: for a command that gives up before its commit."""
+        paths, self._written = self._written, []
+        if paths:
+            try:
+                self.store.delete(paths)
+            except (DeltaError, OSError) as error:
+                log.warning("%s: files of a failed %s could not be deleted: %s", self.store.location, self.operation, error)
+
+    def commit(self, metrics: Mapping[str, int] | None = None) -> Snapshot:
+        """Commits, and gives the version with this commit. `metrics`: snake_case names, written as delta-spark's.
+
+        Raises the conflict's exception (nothing was committed, the files of `written` are gone), TableAlreadyExistsError for a new table that
+        another made first (the files are kept, for the caller to use), CommitUnknownError when the store did not say (the files are kept).
+        """
+        try:
+            features.check_writable(self._new_protocol, self._new_metadata)
+            adds, removes = _concat(self._adds, _core.empty_adds), _concat(self._removes, _core.empty_removes)
+            version = self._commit_loop(adds, removes, metrics or {})
+        except (CommitUnknownError, TableAlreadyExistsError):
+            raise
+        except Exception:
+            self.discard()
+            raise
+        self._written = []
+        log.info("%s: %s is version %d", self.store.location, self.operation, version)
+        committed = self.snapshot.advance(version) if self.snapshot else Snapshot.load(self.store, version=version)
+        checkpoint.after_commit(committed, self.options, clock=self.clock)
+        return committed
+
+    @property
+    def _new_metadata(self) -> Metadata:
+        metadata = self.metadata or (self.snapshot.metadata if self.snapshot else None)
+        if metadata is None:
+            raise InvalidArgumentError("the first version of a table needs metadata", where=self.store.location)
+        return metadata
+
+    @property
+    def _new_protocol(self) -> Protocol:
+        protocol = self.protocol or (self.snapshot.protocol if self.snapshot else None)
+        if protocol is None:
+            raise InvalidArgumentError("the first version of a table needs a protocol", where=self.store.location)
+        return protocol
+
+    def _commit_loop(self, adds: pa.Table, removes: pa.Table, metrics: Mapping[str, int]) -> int:
+        current = self._current(adds, removes)
+        base = self.snapshot.version if self.snapshot else -1
+        rules = _Winners(self.snapshot, self._reads, removes, self.store)
+        attempt = 0
+        while True:
+            txn_id = self.new_id()
+            if self._put(base + 1, self._body(current, base, txn_id, adds, removes, metrics), txn_id):
+                return base + 1
+            if self.snapshot is None:
+                raise TableAlreadyExistsError("another writer made this table first", where=self.store.location)
+            if self.options.max_retries is not None and attempt >= self.options.max_retries:
+                error = ConcurrentWriteException(
+                    f"{self.operation} was not committed: version {base + 1} came first, and max_retries={self.options.max_retries}",
+                    where=self.store.location,
+                )
+                error.winner = base + 1
+                raise error
+            attempt += 1
+            newest = rules.newest(base + 1)
+            for version in range(base + 1, newest + 1):
+                rules.check(current, version)
+            base = newest
+
+    def _current(self, adds: pa.Table, removes: pa.Table) -> Current:
+        only_adds = not removes.num_rows
+        return Current(
+            operation=self.operation,
+            isolation=self._isolation(adds, removes),
+            reads_files=bool(self._reads),
+            reads_whole_table=any(each is None for each in self._reads),
+            removes_files=not only_adds,
+            is_blind_append=only_adds and not self._reads,
+            changes_protocol=self.protocol is not None,
+            changes_metadata=self.metadata is not None,
+            domains=frozenset(self._domains),
+            app_ids=frozenset(self.options.transactions),
+        )
+
+    def _isolation(self, adds: pa.Table, removes: pa.Table) -> Isolation:
+        other = self.metadata or self.protocol or self._domains or self.options.transactions
+        if not other and not _changes_data(adds) and not _changes_data(removes):
+            return Isolation.SNAPSHOT
+        if self.options.isolation is not None:
+            return Isolation.WRITE_SERIALIZABLE if self.options.isolation == "write_serializable" else Isolation.SERIALIZABLE
+        level = self.snapshot.properties.isolation_level if self.snapshot else "Serializable"
+        return Isolation.WRITE_SERIALIZABLE if level == "WriteSerializable" else Isolation.SERIALIZABLE
+
+    def _body(self, current: Current, base: int, txn_id: str, adds: pa.Table, removes: pa.Table, metrics: Mapping[str, int]) -> bytes:
+        """The commit on top of version `base`: built anew for each attempt, as its time and number differ."""
+        now = self.clock()
+        info = information.commit_info(
+            timestamp=now,
+            operation=self.operation,
+            parameters=self.parameters,
+            read_version=self.snapshot.version if self.snapshot else None,
+            isolation=current.isolation.value,
+            is_blind_append=current.is_blind_append,
+            metrics=metrics,
+            options=self.options,
+            txn_id=txn_id,
+        )
+        if self._new_metadata.configuration.get("delta.enableInCommitTimestamps", "").lower() == "true":
+            info = {"inCommitTimestamp": self._in_commit_timestamp(now, base), **info}
+        actions = [line({"commitInfo": info})]
+        actions += [action.to_json() for action in (self.protocol, self.metadata) if action is not None]
+        for app_id, version in self.options.transactions.items():
+            actions.append(line({"txn": {"appId": app_id, "version": version, "lastUpdated": now}}))
+        for domain, (configuration, removed) in self._domains.items():
+            actions.append(line({"domainMetadata": {"domain": domain, "configuration": configuration, "removed": removed}}))
+        return _core.commit_body(actions, adds, removes)
+
+    def _in_commit_timestamp(self, now: int, base: int) -> int:
+        """Never before the version below (PROTOCOL.md: In-Commit Timestamps)."""
+        if base < 0:
+            return now
+        before = history.commit_info(self.store, base).get("inCommitTimestamp")
+        return max(now, before + 1) if isinstance(before, int) else now
+
+    def _put(self, version: int, body: bytes, txn_id: str) -> bool:
+        """Whether this version is ours; False when it is another's. CommitUnknownError when it cannot be told."""
+        path = commit_path(version)
+        doubt: Exception | None = None
+        asked = False
+        for wait in (*PUT_WAITS, None):
+            try:
+                answer = self.store.put_if_absent(path, body)
+            except OSError as error:
+                if asked:
+                    raise self._unknown(version, txn_id) from error
+                raise CommitError(f"the commit could not be written: {error}", where=f"{self.store.location}/{path}") from error
+            if answer == "created":
+                return True
+            asked = True
+            try:
+                info = history.commit_info(self.store, version)
+                return bool(info.get("txnId") == txn_id)
+            except FileNotFoundError:
+                pass  # nothing there: putting the same bytes at the same version again is safe
+            except (DeltaError, OSError, ValueError) as error:
+                doubt = error
+            if wait is not None:
+                self.sleep(wait)
+        raise self._unknown(version, txn_id) from doubt
+
+    def _unknown(self, version: int, txn_id: str) -> CommitUnknownError:
+        return CommitUnknownError(
+            f"the store did not say whether {self.operation} was committed as version {version}; "
+            f"look for commitInfo.txnId {txn_id} (DeltaTable.transaction_state) before doing it again",
+            where=self.store.location,
+        )
+
+
+class _Winners:
+    """Reads the commits that came first, one after the other, and asks the rules about each."""
+
+    def __init__(self, snapshot: Snapshot | None, reads: list[_core.Predicate | None], removes: pa.Table, store: _core.Store) -> None:
+        self.snapshot, self.reads, self.removes, self.store = snapshot, reads, removes, store
+        self.protocol = snapshot.protocol if snapshot else None
+        self.metadata = snapshot.metadata if snapshot else None
+        self.read_files: pa.Table | None = None
+
+    def newest(self, first: int) -> int:
+        """The last of the versions from `first` on that are there without a gap; `first` is known to be."""
+        commits = list_log(self.store, first).commits
+        version = first
+        while version + 1 in commits:
+            version += 1
+        return version
+
+    def check(self, current: Current, version: int) -> None:
+        """Raises where the commit of `version` stands in the way."""
+        commit = _core.read_commit(self.store, version, commit_path(version))
+        winner = self._winner(commit)
+        conflicts.check_definition(current, winner)
+        conflicts.check_files(current, winner, self._overlap(current, winner, commit))
+        log.debug("%s: version %d came first, no conflict", self.store.location, version)
+
+    def _winner(self, commit: _core.Commit) -> Winner:
+        info = history.parse_commit_info(commit.commit_info)
+        protocol = Protocol.from_json(commit.protocol) if commit.protocol else None
+        metadata = Metadata.from_json(commit.metadata) if commit.metadata else None
+        changes = conflicts.metadata_changes(self.metadata, metadata) if metadata and self.metadata else ()
+        refusal, dropped = None, ()
+        if protocol is not None:
+            dropped = features.dropped(self.protocol, protocol) if self.protocol else ()
+            try:
+                features.check_writable(protocol, metadata or self.metadata)
+            except UnsupportedFeatureError as error:
+                refusal = str(error)
+        self.protocol, self.metadata = protocol or self.protocol, metadata or self.metadata
+        return Winner(
+            version=commit.version,
+            operation=str(info.get("operation", "UNKNOWN")),
+            adds=commit.adds.num_rows,
+            removes=commit.removes.num_rows,
+            is_blind_append=info.get("isBlindAppend") is True,
+            changes_protocol=protocol is not None,
+            protocol_refusal=refusal,
+            dropped_features=tuple(dropped),
+            metadata_changes=changes,
+            domains=frozenset(commit.domains),
+            app_ids=frozenset(commit.transactions),
+        )
+
+    def _overlap(self, current: Current, winner: Winner, commit: _core.Commit) -> Overlap:
+        added: tuple[str, ...] = ()
+        removed_read: tuple[str, ...] = ()
+        removed_both: tuple[str, ...] = ()
+        if conflicts.must_see_adds(current, winner):
+            added = self._matching(commit.adds)
+        if winner.removes and current.reads_files:
+            if current.reads_whole_table:
+                removed_read = _first_paths(commit.removes)
+            else:
+                removed_read = tuple(_core.overlapping_paths(self._read_files(), commit.removes))
+        if winner.removes and current.removes_files:
+            removed_both = tuple(_core.overlapping_paths(self.removes, commit.removes))
+        return Overlap(added, removed_read, removed_both)
+
+    def _matching(self, adds: pa.Table) -> tuple[str, ...]:
+        assert self.metadata is not None
+        schema = table_schema(self.metadata)
+        for predicate in self.reads:
+            found = adds if predicate is None else _core.filter_adds(adds, schema, predicate)
+            if found.num_rows:
+                return _first_paths(found)
+        return ()
+
+    def _read_files(self) -> pa.Table:
+        """The files that the transaction's reads may have seen, with their paths."""
+        assert self.snapshot is not None
+        if self.read_files is None:
+            tables = [self.snapshot.files(predicate).adds.select(["path"]) for predicate in self.reads]
+            self.read_files = pa.concat_tables(tables)
+        return self.read_files
+
+
+def _changes_data(actions: pa.Table) -> bool:
+    return bool(actions.num_rows) and pc.any(actions.column("dataChange")).as_py() is True
+
+
+def _first_paths(actions: pa.Table) -> tuple[str, ...]:
+    return tuple(actions.column("path").slice(0, 1).to_pylist())
+
+
+def _concat(tables: list[pa.Table], empty: Callable[[], pa.Table]) -> pa.Table:
+    return pa.concat_tables(tables, promote_options="permissive") if tables else empty()
