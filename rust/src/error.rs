@@ -134,3 +134,33 @@ impl From<Error> for arrow::error::ArrowError {
         arrow::error::ArrowError::ExternalError(Box::new(error))
     }
 }
+
+/// Arrow wraps errors of readers and callbacks; ours come back as they were.
+impl From<arrow::error::ArrowError> for Error {
+    fn from(error: arrow::error::ArrowError) -> Self {
+        match error {
+            arrow::error::ArrowError::ExternalError(inner) => unwrap_ours(inner),
+            other => Self::protocol("the data cannot be read").caused_by(other),
+        }
+    }
+}
+
+/// As for Arrow's errors.
+impl From<parquet::errors::ParquetError> for Error {
+    fn from(error: parquet::errors::ParquetError) -> Self {
+        match error {
+            parquet::errors::ParquetError::External(inner) => unwrap_ours(inner),
+            other => Self::protocol("the Parquet file cannot be read").caused_by(other),
+        }
+    }
+}
+
+fn unwrap_ours(inner: Box<dyn std::error::Error + Send + Sync>) -> Error {
+    match inner.downcast::<Error>() {
+        Ok(ours) => *ours,
+        Err(foreign) => match foreign.downcast::<std::io::Error>() {
+            Ok(io) => Error::new(Kind::Io, "reading failed").caused_by(io),
+            Err(other) => Error::protocol("the data cannot be read").caused_by(other),
+        },
+    }
+}

@@ -2,8 +2,13 @@
 
 use pyo3::prelude::*;
 
+pub mod error;
+pub mod interrupt;
+pub mod schema;
+
 #[pymodule(gil_used = false)]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    schema::register(m)?;
     Ok(())
 }

@@ -1,1 +1,19 @@
-//! (in the making)
+//! PROTOCOL.md, "Schema Serialization Format" and "Column Mapping": Delta types and names <-> Arrow.
+//!
+//! - [`types`]: Delta's types as values
+//! - [`json`]: their JSON
+//! - [`arrow_types`]: the Arrow type of each
+//! - [`from_arrow`]: the Delta type of an Arrow type
+//! - [`table`]: a table's schema: logical and physical names, field ids, partition columns
+
+pub mod arrow_types;
+pub mod from_arrow;
+pub mod json;
+pub mod table;
+pub mod types;
+
+pub use table::{ColumnMapping, Leaf, TableSchema};
+pub use types::{Field, Primitive, Type};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,21 @@
+//! The user's wish to stop, handed down into long loops.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::error::{Error, Kind, Result};
+
+/// A flag that one thread raises and all others look at. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Asks everybody who holds a clone to stop.
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+    /// An error of [`Kind::Interrupted`] once raised. Cheap: call it per batch, row group or file.
+    pub fn check(&self) -> Result<()> {
+        if self.0.load(Ordering::Relaxed) { Err(Error::new(Kind::Interrupted, "stopped by the user")) } else { Ok(()) }
+    }
+}

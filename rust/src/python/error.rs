@@ -1,0 +1,53 @@
+//! [`Error`] as the classes of `deltaic.errors` and Python's own.
+
+use pyo3::exceptions::{PyFileNotFoundError, PyKeyboardInterrupt, PyOSError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::{Error, Kind};
+
+impl From<Error> for PyErr {
+    fn from(error: Error) -> Self {
+        match error.kind() {
+            Kind::Foreign => {
+                let text = error.to_string();
+                match error.into_source().map(|source| source.downcast::<PyErr>()) {
+                    Some(Ok(original)) => *original,
+                    _ => PyOSError::new_err(text),
+                }
+            }
+            Kind::NotFound => PyFileNotFoundError::new_err(error.to_string()),
+            Kind::Io => PyOSError::new_err(error.to_string()),
+            Kind::Interrupted => PyKeyboardInterrupt::new_err(error.to_string()),
+            kind => Python::attach(|py| raise(py, class_of(kind), &error).unwrap_or_else(|failure| failure)),
+        }
+    }
+}
+
+fn class_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::InvalidArgument => "InvalidArgumentError",
+        Kind::UnsupportedFeature => "UnsupportedFeatureError",
+        Kind::PathOutsideTable => "PathOutsideTableError",
+        Kind::UnsafeStore => "UnsafeStoreError",
+        Kind::SchemaMismatch => "SchemaMismatchError",
+        Kind::ConstraintViolation => "ConstraintViolationError",
+        Kind::MergeCardinality => "MergeCardinalityError",
+        _ => "ProtocolError",
+    }
+}
+
+/// An instance of `deltaic.errors.<class>` with the parts of `error` as attributes.
+fn raise(py: Python<'_>, class: &str, error: &Error) -> PyResult<PyErr> {
+    let mut message = error.message().to_owned();
+    if let Some(source) = std::error::Error::source(error) {
+        message.push_str(&format!(" ({source})"));
+    }
+    let (found, expected) = error.found_expected();
+    let parts = PyDict::new(py);
+    parts.set_item("where", error.location())?;
+    parts.set_item("found", found)?;
+    parts.set_item("expected", expected)?;
+    let instance = py.import("deltaic.errors")?.getattr(class)?.call((message,), Some(&parts))?;
+    Ok(PyErr::from_value(instance))
+}

@@ -1,0 +1,63 @@
+//! Long work off the interpreter: the lock is released, Ctrl-C is noticed, a panic becomes an error.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use pyo3::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::interrupt::Interrupt;
+
+/// How often the main thread looks for signals while work runs elsewhere.
+const POLL: Duration = Duration::from_millis(100);
+
+/// Runs `work` on a thread of its own while this one, detached from the interpreter, looks for signals.
+/// `work` gets the flag to check in its loops; when it is raised, the signal's own exception is what comes out.
+pub fn run<T: Send>(py: Python<'_>, work: impl FnOnce(&Interrupt) -> Result<T> + Send) -> PyResult<T> {
+    let interrupt = Interrupt::default();
+    let (done, finished) = sync_channel(1);
+    let finished = Mutex::new(finished);
+    std::thread::scope(|scope| {
+        let token = interrupt.clone();
+        scope.spawn(move || {
+            let result = guarded(|| work(&token));
+            let _ = done.send(result); // the receiver outlives this thread
+        });
+        let mut stopped: Option<PyErr> = None;
+        loop {
+            let answer = py.detach(|| match finished.lock() {
+                Ok(receiver) => receiver.recv_timeout(POLL),
+                Err(_) => Err(RecvTimeoutError::Disconnected),
+            });
+            match answer {
+                Ok(result) => return stopped.map_or_else(|| result.map_err(PyErr::from), Err),
+                Err(RecvTimeoutError::Disconnected) => return Err(Error::protocol("the worker ended without an answer").into()),
+                Err(RecvTimeoutError::Timeout) if stopped.is_none() => {
+                    if let Err(signal) = py.check_signals() {
+                        interrupt.raise();
+                        stopped = Some(signal);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    })
+}
+
+/// Runs short work on this thread with the interpreter released; a panic becomes an error.
+pub fn brief<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
+    py.detach(|| guarded(work)).map_err(PyErr::from)
+}
+
+/// Hostile bytes that make a dependency panic give an error by name, never a `PanicException`.
+pub fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(fault(panic.as_ref())))
+}
+
+fn fault(panic: &(dyn Any + Send)) -> Error {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    Error::protocol("the input could not be processed").found(text.unwrap_or("a fault without a message"))
+}

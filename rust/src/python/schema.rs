@@ -1,0 +1,54 @@
+//! `deltaic._core`, section schema.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3_arrow::{PyDataType, PySchema};
+
+use crate::schema::{TableSchema, from_arrow, json};
+
+/// A table's schema (stub: `TableSchema`).
+#[pyclass(name = "TableSchema", module = "deltaic._core", frozen)]
+pub struct PyTableSchema(pub Arc<TableSchema>);
+
+#[pymethods]
+impl PyTableSchema {
+    #[new]
+    #[pyo3(signature = (schema, partition_columns=vec![], column_mapping="none"))]
+    fn new(schema: &str, partition_columns: Vec<String>, column_mapping: &str) -> PyResult<Self> {
+        Ok(Self(Arc::new(TableSchema::parse(schema, &partition_columns, column_mapping)?)))
+    }
+    #[getter]
+    fn json(&self) -> &str {
+        self.0.json()
+    }
+    #[getter]
+    fn partition_columns(&self) -> Vec<String> {
+        self.0.partition_fields().map(|field| field.name.clone()).collect()
+    }
+    #[pyo3(signature = (columns=None))]
+    fn to_arrow<'py>(&self, py: Python<'py>, columns: Option<Vec<String>>) -> PyResult<Bound<'py, PyAny>> {
+        PySchema::new(Arc::new(self.0.to_arrow(columns.as_deref())?)).into_pyarrow(py)
+    }
+    fn __repr__(&self) -> String {
+        format!("TableSchema({})", self.0.json())
+    }
+}
+
+/// Arrow schema -> Delta schema JSON.
+#[pyfunction]
+fn schema_from_arrow(schema: PySchema) -> PyResult<String> {
+    Ok(json::struct_json(&from_arrow::fields_from_arrow(&schema.into_inner())?).to_string())
+}
+
+/// Arrow type -> JSON of the Delta type.
+#[pyfunction]
+fn type_from_arrow(data_type: PyDataType) -> PyResult<String> {
+    Ok(from_arrow::type_from_arrow(&data_type.into_inner(), "type")?.to_json().to_string())
+}
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<PyTableSchema>()?;
+    m.add_function(wrap_pyfunction!(schema_from_arrow, m)?)?;
+    m.add_function(wrap_pyfunction!(type_from_arrow, m)?)
+}

@@ -1,0 +1,226 @@
+//! A table's schema: logical names, physical names and field ids, partition columns.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Schema, SchemaRef};
+
+use super::types::{Field, Type, find};
+use super::{arrow_types, json};
+use crate::error::{Error, Kind, Result};
+
+/// `delta.columnMapping.mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnMapping {
+    /// Names in files are the logical ones.
+    None,
+    /// Columns of a file are found by physical name.
+    Name,
+    /// Columns of a file are found by field id.
+    Id,
+}
+
+/// A field found by its path.
+#[derive(Debug, Clone)]
+pub struct Leaf {
+    /// Logical names from the top, as the schema spells them.
+    pub path: Vec<String>,
+    /// Physical names from the top.
+    pub physical: Vec<String>,
+    /// Its type, in Delta's terms.
+    pub delta_type: Type,
+    /// Its type, in Arrow's.
+    pub data_type: DataType,
+    /// Is it a partition column?
+    pub partition: bool,
+    /// May it be null, it or anything above it?
+    pub nullable: bool,
+}
+
+/// A Delta schema with what is needed to find its columns in files. Immutable; clone it behind an [`Arc`].
+#[derive(Debug, Clone)]
+pub struct TableSchema {
+    fields: Vec<Field>,
+    partition: Vec<usize>,
+    mapping: ColumnMapping,
+    json: String,
+    arrow: SchemaRef,
+}
+
+impl TableSchema {
+    /// `schema`: the metadata action's schemaString; `column_mapping`: "none", "name" or "id".
+    pub fn parse(schema: &str, partition_columns: &[String], column_mapping: &str) -> Result<Self> {
+        let mapping = match column_mapping.to_ascii_lowercase().as_str() {
+            "none" | "" => ColumnMapping::None,
+            "name" => ColumnMapping::Name,
+            "id" => ColumnMapping::Id,
+            other => return Err(Error::protocol("unknown delta.columnMapping.mode").found(other).expected("none, name or id")),
+        };
+        let fields = json::parse_struct(schema)?;
+        if mapping != ColumnMapping::None {
+            check_mapped(&fields, mapping, "")?;
+        }
+        let position = |name: &String| match find(&fields, name) {
+            Some((index, field)) if matches!(field.data_type, Type::Primitive(_)) => Ok(index),
+            Some(_) => Err(Error::protocol("a partition column is nested").found(name)),
+            None => Err(Error::protocol("a partition column is not in the schema").found(name)),
+        };
+        let partition = partition_columns.iter().map(position).collect::<Result<Vec<_>>>()?;
+        let arrow = Arc::new(arrow_types::schema_of(&fields, false));
+        Ok(Self { fields, partition, mapping, json: schema.to_owned(), arrow })
+    }
+    /// The schemaString it was parsed from.
+    pub fn json(&self) -> &str {
+        &self.json
+    }
+    /// Columns, partition columns included, in the table's order.
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+    /// How columns are found in files.
+    pub fn mapping(&self) -> ColumnMapping {
+        self.mapping
+    }
+    /// Partition columns, in the order of the metadata action.
+    pub fn partition_fields(&self) -> impl ExactSizeIterator<Item = &Field> {
+        self.partition.iter().map(|&index| &self.fields[index])
+    }
+    /// Is the column at this position a partition column?
+    pub fn is_partition(&self, index: usize) -> bool {
+        self.partition.contains(&index)
+    }
+    /// Arrow schema of all columns, without metadata.
+    pub fn arrow(&self) -> &SchemaRef {
+        &self.arrow
+    }
+    /// Arrow schema with Delta metadata as text, of these columns (dotted paths name branches of structs), or of all.
+    pub fn to_arrow(&self, columns: Option<&[String]>) -> Result<Schema> {
+        match columns {
+            None => Ok(arrow_types::schema_of(&self.fields, true)),
+            Some(columns) => Ok(arrow_types::schema_of(&self.select(columns)?, true)),
+        }
+    }
+    /// The name of a field in files, statistics and partition values.
+    pub fn physical_name<'a>(&self, field: &'a Field) -> &'a str {
+        if self.mapping == ColumnMapping::None { &field.name } else { field.physical_name() }
+    }
+    /// The column of that name, without regard to case.
+    pub fn column(&self, name: &str) -> Result<(usize, &Field)> {
+        find(&self.fields, name).ok_or_else(|| self.unknown(name))
+    }
+    /// The field at a path given as text: a column's name, or names joined by dots, each in backticks where it holds a dot itself.
+    pub fn leaf(&self, path: &str) -> Result<Leaf> {
+        if find(&self.fields, path).is_some() {
+            return self.leaf_at(&[path.to_owned()]);
+        }
+        self.leaf_at(&split_path(path))
+    }
+    /// The field at a path given name by name.
+    pub fn leaf_at<S: AsRef<str>>(&self, path: &[S]) -> Result<Leaf> {
+        let unknown = || self.unknown(&path.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("."));
+        let (first, rest) = path.split_first().ok_or_else(unknown)?;
+        let (index, mut field) = find(&self.fields, first.as_ref()).ok_or_else(unknown)?;
+        let mut leaf = Leaf {
+            path: vec![field.name.clone()],
+            physical: vec![self.physical_name(field).to_owned()],
+            delta_type: field.data_type.clone(),
+            data_type: DataType::Null,
+            partition: self.is_partition(index),
+            nullable: field.nullable,
+        };
+        for name in rest {
+            let Type::Struct(fields) = &field.data_type else { return Err(unknown()) };
+            (_, field) = find(fields, name.as_ref()).ok_or_else(unknown)?;
+            leaf.path.push(field.name.clone());
+            leaf.physical.push(self.physical_name(field).to_owned());
+            leaf.nullable |= field.nullable;
+        }
+        leaf.delta_type = field.data_type.clone();
+        leaf.data_type = field.data_type.to_arrow(false);
+        Ok(leaf)
+    }
+    /// Fields for these paths: a column whole, or as a struct of just the named branches. Branches of one column come together, at its first place.
+    pub fn select(&self, columns: &[String]) -> Result<Vec<Field>> {
+        let mut chosen: Vec<Field> = Vec::with_capacity(columns.len());
+        for column in columns {
+            let leaf = self.leaf(column)?;
+            let (_, field) = self.column(&leaf.path[0])?;
+            let branch = prune(field, &leaf.path[1..]);
+            match chosen.iter_mut().find(|other| other.name == branch.name) {
+                Some(other) => merge(other, branch, field),
+                None => chosen.push(branch),
+            }
+        }
+        Ok(chosen)
+    }
+    fn unknown(&self, name: &str) -> Error {
+        let names: Vec<&str> = self.fields.iter().map(|field| field.name.as_str()).collect();
+        Error::new(Kind::InvalidArgument, format!("no column \"{name}\"")).expected(format!("one of {}", names.join(", ")))
+    }
+}
+
+/// "a.`b.c`.d" -> ["a", "b.c", "d"].
+pub fn split_path(path: &str) -> Vec<String> {
+    let (mut names, mut name, mut quoted) = (Vec::new(), String::new(), false);
+    let mut letters = path.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '`' if quoted && letters.peek() == Some(&'`') => {
+                letters.next();
+                name.push('`');
+            }
+            '`' if quoted || name.is_empty() => quoted = !quoted,
+            '.' if !quoted => names.push(std::mem::take(&mut name)),
+            other => name.push(other),
+        }
+    }
+    names.push(name);
+    names
+}
+
+/// The field with only the branch that `path` names.
+fn prune(field: &Field, path: &[String]) -> Field {
+    let (Some(first), Type::Struct(fields)) = (path.first(), &field.data_type) else { return field.clone() };
+    let branch = find(fields, first).map(|(_, child)| prune(child, &path[1..]));
+    Field { data_type: Type::Struct(branch.into_iter().collect()), ..field.clone() }
+}
+
+/// Adds the branches of `more` to `target`, keeping the order of `whole`.
+fn merge(target: &mut Field, more: Field, whole: &Field) {
+    let (Type::Struct(have), Type::Struct(new), Type::Struct(all)) = (&mut target.data_type, more.data_type, &whole.data_type) else { return };
+    for child in new {
+        let complete = all.iter().find(|field| field.name == child.name);
+        match (have.iter_mut().find(|field| field.name == child.name), complete) {
+            (Some(other), Some(complete)) => merge(other, child, complete),
+            _ => have.push(child),
+        }
+    }
+    have.sort_by_key(|field| all.iter().position(|other| other.name == field.name));
+}
+
+/// Under column mapping every field has a physical name, and in mode id an id.
+fn check_mapped(fields: &[Field], mapping: ColumnMapping, place: &str) -> Result<()> {
+    let mut physical = std::collections::HashSet::new();
+    for field in fields {
+        let place = if place.is_empty() { field.name.clone() } else { format!("{place}.{}", field.name) };
+        if !field.metadata.contains_key(super::types::PHYSICAL_NAME) || (mapping == ColumnMapping::Id && field.id().is_none()) {
+            return Err(Error::protocol("column mapping is on and the field has no physical name or id").at(place));
+        }
+        if !physical.insert(field.physical_name()) {
+            return Err(Error::protocol("two fields have the same physical name").at(place).found(field.physical_name()));
+        }
+        check_nested(&field.data_type, mapping, &place)?;
+    }
+    Ok(())
+}
+
+fn check_nested(data_type: &Type, mapping: ColumnMapping, place: &str) -> Result<()> {
+    match data_type {
+        Type::Primitive(_) => Ok(()),
+        Type::Struct(fields) => check_mapped(fields, mapping, place),
+        Type::Array(element, _) => check_nested(element, mapping, &format!("{place}.element")),
+        Type::Map(key, value, _) => {
+            check_nested(key, mapping, &format!("{place}.key"))?;
+            check_nested(value, mapping, &format!("{place}.value"))
+        }
+    }
+}

@@ -1,0 +1,68 @@
+#![allow(clippy::unwrap_used)]
+use arrow::datatypes::DataType;
+
+use super::{TableSchema, json, table::split_path};
+use crate::error::Kind;
+
+fn schema(fields: &str) -> String {
+    format!("{{\"type\":\"struct\",\"fields\":[{fields}]}}")
+}
+
+fn field(name: &str, data_type: &str) -> String {
+    format!("{{\"name\":\"{name}\",\"type\":{data_type},\"nullable\":true,\"metadata\":{{}}}}")
+}
+
+#[test]
+fn json_round_trips() {
+    let nested = r#"{"type":"map","keyType":"string","valueType":{"type":"array","elementType":"decimal(38,10)","containsNull":false},"valueContainsNull":true}"#;
+    let text = schema(&[field("a", "\"long\""), field("b", nested)].join(","));
+    let parsed = json::parse_struct(&text).unwrap();
+    assert_eq!(parsed, json::parse_struct(&json::struct_json(&parsed).to_string()).unwrap());
+}
+
+#[test]
+fn types_that_cannot_be_read_are_named() {
+    for name in ["variant", "interval year", "geometry(OGC:CRS84)"] {
+        let error = TableSchema::parse(&schema(&field("v", &format!("\"{name}\""))), &[], "none").unwrap_err();
+        assert_eq!(error.kind(), Kind::UnsupportedFeature);
+        assert!(error.to_string().contains(name) && error.location() == Some("v"), "{error}");
+    }
+}
+
+#[test]
+fn decimals_out_of_range_are_refused() {
+    for name in ["decimal(39,0)", "decimal(0,0)", "decimal(3,4)", "decimal(-1,0)"] {
+        assert_eq!(TableSchema::parse(&schema(&field("d", &format!("\"{name}\""))), &[], "none").unwrap_err().kind(), Kind::Protocol);
+    }
+}
+
+#[test]
+fn paths_are_found_without_case_and_with_dots_in_names() {
+    let inner = schema(&[field("x.y", "\"integer\""), field("z", "\"string\"")].join(","));
+    let text = schema(&[field("A", &inner), field("b.c", "\"long\"")].join(","));
+    let table = TableSchema::parse(&text, &[], "none").unwrap();
+    assert_eq!(table.leaf("a.Z").unwrap().path, ["A", "z"]);
+    assert_eq!(table.leaf("a.`x.y`").unwrap().data_type, DataType::Int32);
+    assert_eq!(table.leaf("B.C").unwrap().path, ["b.c"]);
+    assert_eq!(table.leaf("a.q").unwrap_err().kind(), Kind::InvalidArgument);
+    let both = table.select(&["a.z".into(), "b.c".into(), "a.`x.y`".into()]).unwrap();
+    assert_eq!(both.len(), 2);
+    assert_eq!(both[0].data_type, table.fields()[0].data_type);
+}
+
+#[test]
+fn backticks_quote_dots() {
+    assert_eq!(split_path("a.`b``.c`.d"), ["a", "b`.c", "d"]);
+}
+
+#[test]
+fn names_that_differ_in_case_only_are_refused() {
+    let text = schema(&[field("a", "\"long\""), field("A", "\"long\"")].join(","));
+    assert_eq!(TableSchema::parse(&text, &[], "none").unwrap_err().kind(), Kind::Protocol);
+}
+
+#[test]
+fn column_mapping_needs_physical_names() {
+    let error = TableSchema::parse(&schema(&field("a", "\"long\"")), &[], "name").unwrap_err();
+    assert_eq!((error.kind(), error.location()), (Kind::Protocol, Some("a")));
+}

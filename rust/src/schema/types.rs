@@ -1,0 +1,88 @@
+//! Delta's types as values.
+
+use serde_json::{Map, Value};
+
+/// Key of a field's id in its metadata.
+pub const FIELD_ID: &str = "delta.columnMapping.id";
+/// Key of a field's name in data files, statistics and partition values.
+pub const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
+
+/// A type without parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Primitive {
+    /// UTF-8 text
+    String,
+    /// 8 bytes, signed
+    Long,
+    /// 4 bytes, signed
+    Integer,
+    /// 2 bytes, signed
+    Short,
+    /// 1 byte, signed
+    Byte,
+    /// 4 bytes
+    Float,
+    /// 8 bytes
+    Double,
+    /// Precision 1 to 38 and scale 0 to precision
+    Decimal(u8, i8),
+    /// true, false
+    Boolean,
+    /// Bytes
+    Binary,
+    /// Days
+    Date,
+    /// An instant, microseconds
+    Timestamp,
+    /// A time of the calendar without zone, microseconds
+    TimestampNtz,
+    /// Only nulls; such a column is in no data file
+    Void,
+}
+
+/// A type.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Type {
+    /// Without parts
+    Primitive(Primitive),
+    /// Named fields
+    Struct(Vec<Field>),
+    /// Elements, and whether they may be null
+    Array(Box<Type>, bool),
+    /// Keys, values, and whether values may be null
+    Map(Box<Type>, Box<Type>, bool),
+}
+
+/// A field of a struct, or a column.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    /// Logical name
+    pub name: String,
+    /// Type
+    pub data_type: Type,
+    /// May it be null?
+    pub nullable: bool,
+    /// Metadata, as JSON
+    pub metadata: Map<String, Value>,
+}
+
+impl Field {
+    /// The id of column mapping, where the field has one.
+    pub fn id(&self) -> Option<i32> {
+        self.metadata.get(FIELD_ID)?.as_i64().and_then(|id| i32::try_from(id).ok())
+    }
+    /// The name in data files, statistics and partition values; the logical one where the metadata names no other.
+    pub fn physical_name(&self) -> &str {
+        self.metadata.get(PHYSICAL_NAME).and_then(Value::as_str).unwrap_or(&self.name)
+    }
+}
+
+/// The field of that name, without regard to case; a field of the very same spelling comes first.
+pub fn find<'a>(fields: &'a [Field], name: &str) -> Option<(usize, &'a Field)> {
+    let exact = fields.iter().position(|field| field.name == name);
+    let index = exact.or_else(|| {
+        let wanted = name.to_lowercase();
+        fields.iter().position(|field| field.name.to_lowercase() == wanted)
+    })?;
+    Some((index, &fields[index]))
+}
