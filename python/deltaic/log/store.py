@@ -1,11 +1,20 @@
-"""The protocol of a user's own store: what an object must do to hold a table."""
+"""Where a table's bytes live: opening its store, and what a user's own store must do to hold a table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+import re
+from collections.abc import Iterable, Mapping
 from typing import Literal, Protocol, runtime_checkable
 
+from deltaic import _core, configuration
+from deltaic.errors import InvalidArgumentError, InvalidTypeError
+
 PutAnswer = Literal["created", "exists", "unknown"]
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+# Names of storage options whose values must not leave the process.
+_SECRET = re.compile(r"secret|token|password|passwd|credential|signature|sas|key|auth", re.IGNORECASE)
 
 
 @runtime_checkable
@@ -13,8 +22,8 @@ class LogStore(Protocol):
     """A place for objects; paths are relative to the table's root, '/'-separated, decoded. Called from any thread.
 
     What it must keep: an object is seen whole or not at all; `put_if_absent` never replaces; a listing after a put shows it.
-    A missing object is a FileNotFoundError. Where `put_if_absent` cannot say whether the object was written, it answers "unknown" (or raises
-    TimeoutError or ConnectionError, which means the same); any other exception means that nothing was written.
+    A missing object is a FileNotFoundError. Where `put_if_absent` cannot say whether the object was written, it answers "unknown" (or
+    raises TimeoutError or ConnectionError, which means the same); any other exception means that nothing was written.
     """
 
     def list_from(self, prefix: str, start_after: str | None, recursive: bool) -> Iterable[tuple[str, int, int]]:
@@ -40,3 +49,34 @@ class LogStore(Protocol):
     def delete(self, path: str) -> bool:
         """Whether it was there."""
         ...
+
+
+def locate(path: str | os.PathLike[str]) -> str:
+    """A user's path as a location: an absolute local path, or the URL as it is. `~` and variables are not expanded."""
+    try:
+        text = os.fspath(path)
+    except TypeError:
+        raise InvalidTypeError("a table's path", found=type(path).__name__, expected="text or os.PathLike") from None
+    if isinstance(text, bytes):
+        raise InvalidTypeError("a table's path", found="bytes", expected="text or os.PathLike")
+    if not text:
+        raise InvalidArgumentError("a table's path is empty")
+    if _URL.match(text):
+        return text
+    return os.path.abspath(text)
+
+
+def open_store(path: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> _core.Store:
+    """The store of a table's place, by the configuration: durability, allowed roots, a user's own LogStore for its scheme."""
+    location = locate(path)
+    settings = configuration.current()
+    options = dict(storage_options or {})
+    scheme = location.split("://", 1)[0] if _URL.match(location) else "file"
+    if factory := settings.log_stores.get(scheme):
+        return _core.Store.from_python(factory(location, options), location)
+    return _core.Store(location, options, durable=settings.durable, allowed_roots=settings.allowed_roots)
+
+
+def public_options(storage_options: Mapping[str, str]) -> dict[str, str]:
+    """Those of the options that are no secrets, by their names."""
+    return {name: value for name, value in storage_options.items() if not _SECRET.search(name)}

@@ -64,8 +64,8 @@ def already_committed(snapshot: Snapshot | None, options: CommitOptions | None) 
 class Transaction:
     """Staged actions on top of one snapshot; `commit` makes them the next version. Not for several threads at once.
 
-    `snapshot` None and `store` given: the first version of a new table. `operation` and `parameters`: commitInfo's; values that are not text,
-    numbers, booleans or None are written as JSON text. `clock` gives ms since 1970, `new_id` fresh ids, `sleep` waits for seconds.
+    `snapshot` None and `store` given: the first version of a new table. `operation` and `parameters`: commitInfo's; values that are not
+    text, numbers, booleans or None are written as JSON text. `clock` gives ms since 1970, `new_id` fresh ids, `sleep` waits for seconds.
     """
 
     def __init__(
@@ -150,8 +150,8 @@ class Transaction:
     def commit(self, metrics: Mapping[str, int] | None = None) -> Snapshot:
         """Commits, and gives the version with this commit. `metrics`: snake_case names, written as delta-spark's.
 
-        Raises the conflict's exception (nothing was committed, the files of `written` are gone), TableAlreadyExistsError for a new table that
-        another made first (the files are kept, for the caller to use), CommitUnknownError when the store did not say (the files are kept).
+        Raises the conflict's exception (nothing was committed, the files of `written` are gone), TableAlreadyExistsError for a new
+        table that another made first (the files are kept, for the caller to use), CommitUnknownError when the store did not say (kept too).
         """
         try:
             features.check_writable(self._new_protocol, self._new_metadata)

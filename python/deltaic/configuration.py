@@ -1,0 +1,165 @@
+"""Settings of the process: memory, threads, time zone, defaults of new tables."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from types import TracebackType
+from typing import Any
+
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
+
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*")
+
+# What a new table has unless the user says otherwise.
+_TABLE_DEFAULTS: Mapping[str, str] = {"delta.enableDeletionVectors": "true"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """What holds now. Sizes in bytes; None: the engine's own choice.
+
+    `memory_limit`, `temp_limit`, `threads`: of the embedded engine and of reading and writing. `default_properties`: of new tables.
+    `durable`: fsync on local disks. `allowed_roots`: locations outside a table that its log may name.
+    `log_stores`: URL scheme -> factory(location, storage options) -> LogStore.
+    """
+
+    memory_limit: int | None = None
+    temp_directory: str | None = None
+    temp_limit: int | None = None
+    threads: int | None = None
+    default_properties: Mapping[str, Any] = field(default_factory=lambda: dict(_TABLE_DEFAULTS))
+    time_zone: str = "UTC"
+    durable: bool = True
+    allowed_roots: tuple[str, ...] = ()
+    log_stores: Mapping[str, Callable[[str, Mapping[str, str]], Any]] = field(default_factory=dict)
+    pickle_credentials: bool = False
+
+
+_lock = threading.Lock()
+_current = Configuration()
+
+
+def current() -> Configuration:
+    """What holds now."""
+    return _current
+
+
+class Setting:
+    """What `configure` gives back: as a context manager it puts back what it changed; without `with`, the change stays."""
+
+    def __init__(self, before: Mapping[str, Any]) -> None:
+        self._before = before
+
+    def __enter__(self) -> Configuration:
+        return _current
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        _change(self._before)
+
+
+def configure(
+    *,
+    memory_limit: int | str | None = None,
+    temp_directory: str | os.PathLike[str] | None = None,
+    temp_limit: int | str | None = None,
+    threads: int | None = None,
+    default_properties: Mapping[str, Any] | None = None,
+    time_zone: str | None = None,
+    durable: bool | None = None,
+    allowed_roots: Sequence[str | os.PathLike[str]] | None = None,
+    cache_directory: str | os.PathLike[str] | None = None,
+    cache_limit: int | str | None = None,
+    limits: Any = None,
+    log_stores: Mapping[str, Callable[[str, Mapping[str, str]], Any]] | None = None,
+    pickle_credentials: bool | None = None,
+) -> Setting:
+    """Changes settings for the process, or until the end of `with deltaic.configure(...):`. None leaves a setting.
+
+    Sizes: bytes or text like "4GB", "512MiB". `default_properties` replaces the properties of new tables
+    (`{"delta.enableDeletionVectors": "true"}` to begin with). `time_zone`: an IANA name. `durable`: fsync on local disks (True).
+    Raises InvalidArgumentError, and UnsupportedFeatureError for `cache_directory`, `cache_limit` and `limits`, which this release lacks.
+    """
+    for name, later in (("cache_directory", cache_directory), ("cache_limit", cache_limit), ("limits", limits)):
+        if later is not None:
+            raise UnsupportedFeatureError(f"configure({name}=) is not supported by this release", found=repr(later), expected="None")
+    changes = {
+        "memory_limit": None if memory_limit is None else parse_size(memory_limit, "memory_limit"),
+        "temp_directory": None if temp_directory is None else os.path.abspath(os.fspath(temp_directory)),
+        "temp_limit": None if temp_limit is None else parse_size(temp_limit, "temp_limit"),
+        "threads": _threads(threads),
+        "default_properties": _properties(default_properties),
+        "time_zone": _time_zone(time_zone),
+        "durable": _flag(durable, "durable"),
+        "allowed_roots": _roots(allowed_roots),
+        "log_stores": None if log_stores is None else dict(log_stores),
+        "pickle_credentials": _flag(pickle_credentials, "pickle_credentials"),
+    }
+    return Setting(_change({name: value for name, value in changes.items() if value is not None}))
+
+
+def parse_size(value: int | str, name: str = "size") -> int:
+    """Bytes, or text with a unit: "4GB" (10^9), "512MiB" (2^20)."""
+    if isinstance(value, str) and (match := _SIZE.fullmatch(value)) and match[2].lower() in _UNITS:
+        size = int(float(match[1]) * _UNITS[match[2].lower()])
+    elif isinstance(value, int) and not isinstance(value, bool):
+        size = value
+    else:
+        raise InvalidArgumentError(f"{name}: not a size", found=repr(value), expected="bytes, or text like '4GB' or '512MiB'")
+    if size < 1:
+        raise InvalidArgumentError(f"{name}: not a size", found=repr(value), expected="at least 1 byte")
+    return size
+
+
+def _change(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Makes the changes and gives what was before."""
+    global _current
+    with _lock:
+        before = {each.name: getattr(_current, each.name) for each in fields(_current) if each.name in changes}
+        _current = replace(_current, **changes)
+    return before
+
+
+def _threads(value: int | None) -> int | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise InvalidArgumentError("threads", found=repr(value), expected="a number >= 1")
+    return value
+
+
+def _flag(value: bool | None, name: str) -> bool | None:
+    if value is not None and not isinstance(value, bool):
+        raise InvalidTypeError(name, found=repr(value), expected="True or False")
+    return value
+
+
+def _time_zone(value: str | None) -> str | None:
+    if value is None or value == "UTC":
+        return value
+    from zoneinfo import ZoneInfo
+
+    try:
+        ZoneInfo(value)
+    except Exception as error:  # ZoneInfo raises several kinds for what is no zone
+        raise InvalidArgumentError("unknown time zone", found=repr(value), expected="an IANA name, like 'Europe/Berlin'") from error
+    return value
+
+
+def _roots(value: Sequence[str | os.PathLike[str]] | None) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    if isinstance(value, (str, os.PathLike)):
+        raise InvalidTypeError("allowed_roots", found=repr(value), expected="a list of locations")
+    return tuple(root if "://" in root else os.path.abspath(root) for root in map(os.fspath, value))
+
+
+def _properties(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    from deltaic.protocol.properties import request  # only a check: importing deltaic stays light
+
+    request(value)
+    return dict(value)
