@@ -2,7 +2,7 @@
 //!
 //! - [`rows`]: on decoded batches, exactly, with Spark's values for floats (-0.0 = 0.0, NaN equals NaN and is greatest)
 //! - [`statistics`]: may a file, row group or page hold a match? Three-valued, conservative
-//! - [`parse`]: from JSON and from pyarrow expressions
+//! - [`parse`]: from and to JSON; [`pyarrow`]: from pyarrow's expressions
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
 pub mod parse;
+pub mod pyarrow;
 pub mod rows;
 pub mod statistics;
 
@@ -48,7 +49,7 @@ pub enum Operator {
 pub enum Predicate {
     /// Column against a literal: an array of length 1 in the column's own type, never null.
     Compare(Arc<Column>, Operator, ArrayRef),
-    /// Column in literals: an array in the column's own type; `true` where the list also held a null.
+    /// Column in literals: an array in the column's own type; `true` where the list also held a null. Null for a null.
     In(Arc<Column>, ArrayRef, bool),
     /// String column begins with.
     StartsWith(Arc<Column>, String),
@@ -62,4 +63,67 @@ pub enum Predicate {
     Or(Vec<Predicate>),
     /// A constant; `None` is null.
     Constant(Option<bool>),
+}
+
+impl Operator {
+    /// The operator that gives the same with its sides swapped.
+    pub fn flipped(self) -> Self {
+        match self {
+            Self::Lt => Self::Gt,
+            Self::LtEq => Self::GtEq,
+            Self::Gt => Self::Lt,
+            Self::GtEq => Self::LtEq,
+            same => same,
+        }
+    }
+}
+
+impl Predicate {
+    /// Both; nested conjunctions are kept flat.
+    pub fn and(self, other: Self) -> Self {
+        let mut all = match self {
+            Self::And(all) => all,
+            one => vec![one],
+        };
+        match other {
+            Self::And(more) => all.extend(more),
+            one => all.push(one),
+        }
+        Self::And(all)
+    }
+
+    /// Every column that is named, in order of appearance, each once.
+    pub fn columns(&self) -> Vec<Arc<Column>> {
+        let mut found = Vec::new();
+        self.visit_columns(&mut |column| {
+            if !found.contains(column) {
+                found.push(column.clone());
+            }
+        });
+        found
+    }
+
+    fn visit_columns(&self, visit: &mut impl FnMut(&Arc<Column>)) {
+        match self {
+            Self::Compare(column, ..) | Self::In(column, ..) | Self::StartsWith(column, _) | Self::IsNull(column) => visit(column),
+            Self::Not(inner) => inner.visit_columns(visit),
+            Self::And(args) | Self::Or(args) => args.iter().for_each(|arg| arg.visit_columns(visit)),
+            Self::Constant(_) => {}
+        }
+    }
+
+    /// Names partition columns only, so that the log alone decides.
+    pub fn is_partition_only(&self) -> bool {
+        let mut all = true;
+        self.visit_columns(&mut |column| all &= column.partition);
+        all
+    }
+
+    /// The conjuncts of the top level.
+    pub fn conjuncts(self) -> Vec<Self> {
+        match self {
+            Self::And(args) => args.into_iter().flat_map(Self::conjuncts).collect(),
+            one => vec![one],
+        }
+    }
 }

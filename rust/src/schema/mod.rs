@@ -4,11 +4,13 @@
 //! - [`json`]: their JSON
 //! - [`arrow_types`]: the Arrow type of each
 //! - [`from_arrow`]: the Delta type of an Arrow type
+//! - [`partition_values`]: text <-> values
 //! - [`table`]: a table's schema: logical and physical names, field ids, partition columns
 
 pub mod arrow_types;
 pub mod from_arrow;
 pub mod json;
+pub mod partition_values;
 pub mod table;
 pub mod types;
 
