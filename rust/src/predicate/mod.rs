@@ -9,6 +9,9 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
+use crate::error::Result;
+use crate::schema::TableSchema;
+
 pub mod parse;
 pub mod pyarrow;
 pub mod rows;
@@ -25,6 +28,14 @@ pub struct Column {
     pub data_type: DataType,
     /// A partition column: its values are in the log, not in data files.
     pub partition: bool,
+}
+
+impl Column {
+    /// The column at a logical path, without regard to case.
+    pub fn resolve(schema: &TableSchema, path: &[String]) -> Result<Arc<Self>> {
+        let leaf = schema.leaf_at(path)?;
+        Ok(Arc::new(Self { path: leaf.path, physical: leaf.physical, data_type: leaf.data_type, partition: leaf.partition }))
+    }
 }
 
 /// Comparison operators; null compared with anything is null.
