@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cached_property
 
@@ -25,9 +26,10 @@ class Snapshot:
         self.core = core
         if core.protocol is None:
             raise ProtocolError("the log has no protocol action", where=self._where, expected="one in the first commit or the checkpoint")
-        features.check_readable(self.protocol)
         if core.metadata is None:
+            features.check_readable(self.protocol)
             raise ProtocolError("the log has no metaData action", where=self._where, expected="one in the first commit or the checkpoint")
+        features.check_readable(self.protocol, self.metadata)
 
     @staticmethod
     def load(
@@ -103,7 +105,14 @@ class Snapshot:
     @cached_property
     def table_schema(self) -> _core.TableSchema:
         """The schema as Rust sees it, with partition columns and column mapping."""
-        return table_schema(self.metadata)
+        return table_schema(self.protocol, self.metadata)
+
+    @cached_property
+    def domains(self) -> Mapping[str, str]:
+        """Metadata domains: name -> its configuration."""
+        actions = ((name, json.loads(text)) for name, text in self.core.domains.items())
+        parsed = ((name, action.get("domainMetadata", action)) for name, action in actions)
+        return {name: str(action.get("configuration", "")) for name, action in parsed if not action.get("removed")}
 
     def files(self, predicate: _core.Predicate | None = None, *, skipping: bool = True) -> _core.FileSelection:
         """The live files that may hold a matching row, and what was skipped."""
@@ -117,7 +126,7 @@ class Snapshot:
         return f"Snapshot({self.location!r}, version={self.version})"
 
 
-def table_schema(metadata: Metadata, partition_columns: Sequence[str] | None = None) -> _core.TableSchema:
-    """`_core.TableSchema` of a metadata action."""
-    mode = TableProperties(metadata.configuration).column_mapping_mode
-    return _core.TableSchema(metadata.schema_string, metadata.partition_columns if partition_columns is None else partition_columns, mode)
+def table_schema(protocol: Protocol, metadata: Metadata) -> _core.TableSchema:
+    """`_core.TableSchema` of a table's definition."""
+    mode = features.column_mapping_mode(protocol, metadata)
+    return _core.TableSchema(metadata.schema_string, metadata.partition_columns, mode)

@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,6 +33,7 @@ from deltaic.log.snapshot import Snapshot, table_schema
 from deltaic.options import CommitOptions
 from deltaic.protocol import features
 from deltaic.protocol.actions import Metadata, Protocol, line
+from deltaic.protocol.features import Change
 from deltaic.transaction import conflicts, information
 from deltaic.transaction.conflicts import Current, Isolation, Overlap, Winner
 
@@ -87,6 +89,8 @@ class Transaction:
         self.parameters = dict(parameters or {})
         self.options = options or CommitOptions()
         self.clock, self.new_id, self.sleep = clock, new_id, sleep
+        self.change: Change | None = None
+        """What the commit does to rows, where the command knows better than the staged actions show: a DELETE says REMOVE."""
         self.metadata: Metadata | None = None
         self.protocol: Protocol | None = None
         self._reads: list[_core.Predicate | None] = []
@@ -95,7 +99,7 @@ class Transaction:
         self._domains: dict[str, tuple[str, bool]] = {}
         self._written: list[str] = []
         if snapshot is not None:
-            features.check_writable(snapshot.protocol, snapshot.metadata)
+            features.check_writable(snapshot.protocol, snapshot.metadata, domains=snapshot.domains)
 
     def read(self, predicate: _core.Predicate | None = None) -> None:
         """Files that may match were read (None: the whole table). Several calls add up."""
@@ -143,7 +147,7 @@ class Transaction:
         paths, self._written = self._written, []
         if paths:
             try:
-                self.store.delete(paths)
+                self.store.delete([unquote(path) for path in paths])
             except (DeltaError, OSError) as error:
                 log.warning("%s: files of a failed %s could not be deleted: %s", self.store.location, self.operation, error)
 
@@ -154,8 +158,8 @@ class Transaction:
         table that another made first (the files are kept, for the caller to use), CommitUnknownError when the store did not say (kept too).
         """
         try:
-            features.check_writable(self._new_protocol, self._new_metadata)
             adds, removes = _concat(self._adds, _core.empty_adds), _concat(self._removes, _core.empty_removes)
+            self._check_writable(adds, removes)
             version = self._commit_loop(adds, removes, metrics or {})
         except (CommitUnknownError, TableAlreadyExistsError):
             raise
@@ -167,6 +171,14 @@ class Transaction:
         committed = self.snapshot.advance(version) if self.snapshot else Snapshot.load(self.store, version=version)
         checkpoint.after_commit(committed, self.options, clock=self.clock)
         return committed
+
+    def _check_writable(self, adds: pa.Table, removes: pa.Table) -> None:
+        change = self.change or Change.of(
+            adds=adds.num_rows > 0, removes=removes.num_rows > 0, data_change=_changes_data(adds) or _changes_data(removes)
+        )
+        domains = dict(self.snapshot.domains) if self.snapshot else {}
+        domains.update({name: configuration for name, (configuration, removed) in self._domains.items() if not removed})
+        features.check_writable(self._new_protocol, self._new_metadata, change, domains=domains)
 
     @property
     def _new_metadata(self) -> Metadata:
@@ -189,7 +201,7 @@ class Transaction:
         attempt = 0
         while True:
             txn_id = self.new_id()
-            if self._put(base + 1, self._body(current, base, txn_id, adds, removes, metrics), txn_id):
+            if self._put(base + 1, self._body(current, txn_id, adds, removes, metrics), txn_id):
                 return base + 1
             if self.snapshot is None:
                 raise TableAlreadyExistsError("another writer made this table first", where=self.store.location)
@@ -230,8 +242,8 @@ class Transaction:
         level = self.snapshot.properties.isolation_level if self.snapshot else "Serializable"
         return Isolation.WRITE_SERIALIZABLE if level == "WriteSerializable" else Isolation.SERIALIZABLE
 
-    def _body(self, current: Current, base: int, txn_id: str, adds: pa.Table, removes: pa.Table, metrics: Mapping[str, int]) -> bytes:
-        """The commit on top of version `base`: built anew for each attempt, as its time and number differ."""
+    def _body(self, current: Current, txn_id: str, adds: pa.Table, removes: pa.Table, metrics: Mapping[str, int]) -> bytes:
+        """The commit's lines: built anew for each attempt, as the time and the id differ."""
         now = self.clock()
         info = information.commit_info(
             timestamp=now,
@@ -244,8 +256,6 @@ class Transaction:
             options=self.options,
             txn_id=txn_id,
         )
-        if self._new_metadata.configuration.get("delta.enableInCommitTimestamps", "").lower() == "true":
-            info = {"inCommitTimestamp": self._in_commit_timestamp(now, base), **info}
         actions = [line({"commitInfo": info})]
         actions += [action.to_json() for action in (self.protocol, self.metadata) if action is not None]
         for app_id, version in self.options.transactions.items():
@@ -253,13 +263,6 @@ class Transaction:
         for domain, (configuration, removed) in self._domains.items():
             actions.append(line({"domainMetadata": {"domain": domain, "configuration": configuration, "removed": removed}}))
         return _core.commit_body(actions, adds, removes)
-
-    def _in_commit_timestamp(self, now: int, base: int) -> int:
-        """Never before the version below (PROTOCOL.md: In-Commit Timestamps)."""
-        if base < 0:
-            return now
-        before = history.commit_info(self.store, base).get("inCommitTimestamp")
-        return max(now, before + 1) if isinstance(before, int) else now
 
     def _put(self, version: int, body: bytes, txn_id: str) -> bool:
         """Whether this version is ours; False when it is another's. CommitUnknownError when it cannot be told."""
@@ -325,14 +328,15 @@ class _Winners:
         protocol = Protocol.from_json(commit.protocol) if commit.protocol else None
         metadata = Metadata.from_json(commit.metadata) if commit.metadata else None
         changes = conflicts.metadata_changes(self.metadata, metadata) if metadata and self.metadata else ()
-        refusal, dropped = None, ()
-        if protocol is not None:
-            dropped = features.dropped(self.protocol, protocol) if self.protocol else ()
+        refusal: str | None = None
+        dropped: frozenset[str] = frozenset()
+        before, self.protocol, self.metadata = self.protocol, protocol or self.protocol, metadata or self.metadata
+        if protocol is not None and before is not None and self.metadata is not None:
+            dropped = features.dropped(before, protocol)
             try:
-                features.check_writable(protocol, metadata or self.metadata)
+                features.check_writable(protocol, self.metadata)
             except UnsupportedFeatureError as error:
                 refusal = str(error)
-        self.protocol, self.metadata = protocol or self.protocol, metadata or self.metadata
         return Winner(
             version=commit.version,
             operation=str(info.get("operation", "UNKNOWN")),
@@ -341,7 +345,7 @@ class _Winners:
             is_blind_append=info.get("isBlindAppend") is True,
             changes_protocol=protocol is not None,
             protocol_refusal=refusal,
-            dropped_features=tuple(dropped),
+            dropped_features=tuple(sorted(dropped)),
             metadata_changes=changes,
             domains=frozenset(commit.domains),
             app_ids=frozenset(commit.transactions),
@@ -363,8 +367,9 @@ class _Winners:
         return Overlap(added, removed_read, removed_both)
 
     def _matching(self, adds: pa.Table) -> tuple[str, ...]:
+        assert self.protocol is not None
         assert self.metadata is not None
-        schema = table_schema(self.metadata)
+        schema = table_schema(self.protocol, self.metadata)
         for predicate in self.reads:
             found = adds if predicate is None else _core.filter_adds(adds, schema, predicate)
             if found.num_rows:
