@@ -6,9 +6,6 @@ import json
 import pickle
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from deltaic.errors import DeltaError, InvalidArgumentError, InvalidTypeError, ProtocolError, UnsupportedFeatureError
 from deltaic.protocol.schema import (
     MAX_DEPTH,
@@ -24,6 +21,8 @@ from deltaic.protocol.schema import (
     type_to_json,
     walk,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
 PRIMITIVE = st.sampled_from(
     ["string", "long", "integer", "short", "byte", "float", "double", "boolean", "binary", "date", "timestamp", "timestamp_ntz", "variant"]

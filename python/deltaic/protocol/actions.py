@@ -151,8 +151,8 @@ def _action(text: str, name: str) -> dict[str, Any]:
 
 def _version(action: Mapping[str, Any], key: str) -> int:
     value = action.get(key)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        _bad("protocol", key, value, "a whole number")
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        _bad("protocol", key, value, "a version from 1 on")
     return value
 
 

@@ -316,6 +316,20 @@ def _walk_type(data_type: DataType, path: tuple[str, ...]) -> Iterator[tuple[tup
         yield from _walk_type(data_type.value, (*path, "value"))
 
 
+def primitive_types(data_type: DataType) -> Iterator[str]:
+    """The names of all primitive types in a type, however deep."""
+    if isinstance(data_type, Struct):
+        for item in data_type.fields:
+            yield from primitive_types(item.type)
+    elif isinstance(data_type, Array):
+        yield from primitive_types(data_type.element)
+    elif isinstance(data_type, Map):
+        yield from primitive_types(data_type.key)
+        yield from primitive_types(data_type.value)
+    else:
+        yield data_type
+
+
 def type_to_json(data_type: DataType) -> Any:
     """The type as JSON value, as in a schemaString."""
     if isinstance(data_type, Struct):

@@ -1,0 +1,131 @@
+"""Column mapping: ids and physical names of fields, and the checks of names without it. Source: PROTOCOL.md, "Column Mapping".
+
+A field's name is what users see; its physical name is what data files, statistics and partition values carry. Both are set once, when the
+field is made, and never given to another field. Fields inside arrays and maps have them too; the elements themselves have none (only
+Iceberg compatibility wants those).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable
+
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, path_text, walk
+
+ID = "delta.columnMapping.id"
+PHYSICAL_NAME = "delta.columnMapping.physicalName"
+MODE = "delta.columnMapping.mode"
+MAX_ID = "delta.columnMapping.maxColumnId"
+_ALL_KEYS = frozenset({ID, PHYSICAL_NAME, "delta.columnMapping.nested.ids", "parquet.field.nested.ids"})
+_BAD_CHARACTERS = frozenset(" ,;{}()\n\t=")
+
+NewName = Callable[[], str]
+
+
+def new_physical_name() -> str:
+    """`col-` and a random UUID, as delta-spark names them."""
+    return f"col-{uuid.uuid4()}"
+
+
+def physical_name(field: Field) -> str:
+    """What data files call the field: its physical name where it has one."""
+    return str(field.metadata.get(PHYSICAL_NAME, field.name))
+
+
+def map_fields(data_type: DataType, change: Callable[[Field], Field]) -> DataType:
+    """The type with every struct field, however deep, replaced by `change(field)`; parents first."""
+    if isinstance(data_type, Struct):
+        changed = (change(item) for item in data_type.fields)
+        return Struct(item.with_(type=map_fields(item.type, change)) for item in changed)
+    if isinstance(data_type, Array):
+        return Array(map_fields(data_type.element, change), data_type.contains_null)
+    if isinstance(data_type, Map):
+        return Map(map_fields(data_type.key, change), map_fields(data_type.value, change), data_type.value_contains_null)
+    return data_type
+
+
+def _map_schema(schema: Schema, change: Callable[[Field], Field]) -> Schema:
+    mapped = map_fields(Struct(schema), change)
+    assert isinstance(mapped, Struct)
+    return Schema(mapped.fields)
+
+
+def strip(schema: Schema) -> Schema:
+    """The schema without ids and physical names: what a new table starts from, whatever table its schema came from."""
+    return _map_schema(schema, lambda item: item.with_(metadata={k: v for k, v in item.metadata.items() if k not in _ALL_KEYS}))
+
+
+def assign(schema: Schema, max_id: int = 0, *, new_name: NewName = new_physical_name) -> tuple[Schema, int]:
+    """Gives an id and a physical name to every field that has none; those that have them keep them.
+
+    `max_id`: the table's `delta.columnMapping.maxColumnId`; new ids count on from it or from the largest id there is.
+    Returns the schema and the new maximum. Only for fields that are new to the table.
+    """
+    return _number(schema, max_id, lambda _: new_name())
+
+
+def assign_existing(schema: Schema, max_id: int = 0) -> tuple[Schema, int]:
+    """As `assign` for a table that has data files already: each physical name is the name that these files use."""
+    return _number(schema, max_id, lambda item: item.name)
+
+
+def _number(schema: Schema, max_id: int, name_of: Callable[[Field], str]) -> tuple[Schema, int]:
+    last = max([max_id, *_ids(schema)])
+
+    def change(item: Field) -> Field:
+        nonlocal last
+        if ID in item.metadata and PHYSICAL_NAME in item.metadata:
+            return item
+        metadata = dict(item.metadata)
+        if ID not in metadata:
+            last += 1
+            metadata[ID] = last
+        metadata.setdefault(PHYSICAL_NAME, name_of(item))
+        return item.with_(metadata=metadata)
+
+    return _map_schema(schema, change), last
+
+
+def _ids(schema: Schema) -> Iterable[int]:
+    return (item.metadata[ID] for _, item in walk(schema) if isinstance(item.metadata.get(ID), int))
+
+
+def check_mode_change(before: str, after: str) -> None:
+    """A table's mode may only go from none to name: any other change would need its files written again."""
+    if before != after and (before, after) != ("none", "name"):
+        raise UnsupportedFeatureError(
+            "the mode of column mapping cannot be changed this way",
+            where=MODE,
+            found=f"{before!r} to {after!r}",
+            expected="'none' to 'name'",
+        )
+
+
+def check_names(schema: Schema, mode: str, known: Schema | None = None) -> None:
+    """InvalidArgumentError for a name that cannot be stored: empty ones, and without column mapping those with any of ``,;{}()=``, a space,
+    a tab or a line's end. Fields of `known` are there already, whatever they are called."""
+    there = {path for path, _ in walk(known or ())}
+    for path, item in walk(schema):
+        if path in there:
+            continue
+        if not item.name:
+            raise InvalidArgumentError("a column has an empty name", where=path_text(path[:-1]) or None)
+        if mode == "none" and (bad := sorted(_BAD_CHARACTERS & set(item.name))):
+            raise InvalidArgumentError(
+                "a column's name has characters that need column mapping",
+                where=path_text(path),
+                found=" ".join(map(repr, bad)),
+                expected=f"other characters, or the property {MODE} = 'name'",
+            )
+
+
+def check_unique(schema: Schema) -> None:
+    """InvalidArgumentError where two fields share an id, or two siblings a physical name: rows of one would show in the other."""
+    seen: dict[object, str] = {}
+    for path, item in walk(schema):
+        name = path_text(path)
+        keys = [(path[:-1], physical_name(item).lower())] + ([item.metadata[ID]] if ID in item.metadata else [])
+        for key in keys:
+            if (other := seen.setdefault(key, name)) != name:
+                raise InvalidArgumentError("two columns share an id or a physical name", found=f"{other} and {name}")

@@ -1,0 +1,203 @@
+"""What a table is: its protocol and metadata, made for a new table and changed for an old one. Pure functions; commands only commit.
+
+    protocol, metadata = new_table("id bigint, day date", partition_columns=["day"], properties={"delta.appendOnly": True})
+    protocol, metadata = evolve(snapshot.protocol, snapshot.metadata, schema=merged)
+
+`evolve` gives back equal actions where nothing changes, so `(protocol, metadata) == (old_protocol, old_metadata)` means: commit nothing.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.protocol import column_mapping, partitioning
+from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.features import FEATURES, Definition, column_mapping_mode, in_use, supported
+from deltaic.protocol.properties import REGISTRY, Requested, TableProperties, canonical_name, request
+from deltaic.protocol.schema import Schema, path_text, primitive_types, walk
+from deltaic.protocol.versions import check_honoured, new_protocol, upgrade
+
+_STATS_COLUMNS = "delta.dataSkippingStatsColumns"
+
+
+def new_table(
+    schema: Any,
+    *,
+    partition_columns: str | Iterable[str] | None = None,
+    properties: Mapping[str, object] | None = None,
+    defaults: Mapping[str, object] | None = None,
+    name: str | None = None,
+    description: str | None = None,
+    new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
+    clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+) -> tuple[Protocol, Metadata]:
+    """The first protocol and metadata of a table.
+
+    `schema`: whatever `Schema.of` takes; ids of another table are taken off. `properties`: the user's; `defaults`: of new tables in this
+    process, they give way to the user's. `clock`: ms since 1970. Raises InvalidArgumentError (columns, names, properties that contradict),
+    UnsupportedFeatureError (a property or field metadata that needs what this release cannot honour).
+    """
+    asked = request(properties)
+    configuration = {**request(defaults).stored, **asked.stored}
+    table = column_mapping.strip(Schema.of(schema))
+    _check_types(table)
+    mode = TableProperties(configuration).column_mapping_mode
+    column_mapping.check_names(table, mode)
+    partitions = partitioning.partition_columns(table, partition_columns)
+    if mode != "none":
+        table, last = column_mapping.assign(table, new_name=lambda: f"col-{new_id()}")
+        configuration[column_mapping.MAX_ID] = str(last)
+    metadata = Metadata(new_id(), name, description, table.to_json(), partitions, configuration, clock())
+    definition = Definition(metadata, schema=table)
+    _check_combination(definition)
+    _check_stats_columns(table, asked)
+    needed = in_use(definition)
+    _check_turned_on(needed)
+    check_honoured(asked.features)
+    protocol = new_protocol(
+        needed | set(asked.features), min_reader_version=asked.min_reader_version, min_writer_version=asked.min_writer_version
+    )
+    return protocol, metadata
+
+
+def evolve(
+    protocol: Protocol,
+    metadata: Metadata,
+    *,
+    schema: Schema | None = None,
+    replace_schema: bool = False,
+    partition_columns: Iterable[str] | None = None,
+    properties: Mapping[str, object] | None = None,
+    unset: Iterable[str] = (),
+    features: Iterable[str] = (),
+    name: str | None = None,
+    description: str | None = None,
+    new_name: column_mapping.NewName = column_mapping.new_physical_name,
+) -> tuple[Protocol, Metadata]:
+    """The protocol and metadata of a table after a change; equal to what they were where there is none.
+
+    `schema`: the new schema, whose old fields carry their old metadata; fields without id get one where columns are mapped. With
+    `replace_schema` it is another schema altogether (every file is replaced): all its fields are new. `partition_columns`: the new ones,
+    only with `replace_schema` or when renamed; None keeps them. `properties`: as the user gave them, `unset`: stored names to take away,
+    `features`: names to add. `name`, `description`: None keeps. Errors as `new_table`. The protocol never loses a feature.
+    """
+    asked = request(properties)
+    before = Definition(metadata)
+    gone = {canonical_name(item) for item in unset}
+    configuration = {key: value for key, value in {**metadata.configuration, **asked.stored}.items() if key not in gone}
+    table = _evolved_schema(before, schema, replace_schema, column_mapping_mode(protocol, before), configuration, new_name)
+    partitions = metadata.partition_columns if partition_columns is None else partitioning.partition_columns(table, partition_columns)
+    changed = replace(
+        metadata,
+        name=metadata.name if name is None else name,
+        description=metadata.description if description is None else description,
+        schema_string=metadata.schema_string if table == before.schema else table.to_json(),
+        partition_columns=partitions,
+        configuration=configuration,
+    )
+    after = Definition(changed, schema=table)
+    if missing := [item for item in partitions if table.get(item) is None]:
+        raise InvalidArgumentError("a partition column is not in the schema", found=", ".join(missing))
+    _check_combination(after)
+    _check_stats_columns(table, asked)
+    needed = _newly_used(protocol, before, after, asked)
+    _check_turned_on(needed)
+    check_honoured([*asked.features, *features])
+    new = upgrade(
+        protocol,
+        needed | {*asked.features, *features},
+        min_reader_version=asked.min_reader_version,
+        min_writer_version=asked.min_writer_version,
+    )
+    return new, changed
+
+
+def _evolved_schema(
+    before: Definition,
+    schema: Schema | None,
+    replace_schema: bool,
+    mode_before: str,
+    configuration: dict[str, str],
+    new_name: column_mapping.NewName,
+) -> Schema:
+    """The new schema with ids and physical names where the mode asks for them; writes the largest id into `configuration`."""
+    mode = TableProperties(configuration).column_mapping_mode
+    column_mapping.check_mode_change(mode_before, mode)
+    table = before.schema if schema is None else schema
+    if replace_schema:
+        table = column_mapping.strip(table)
+    if table != before.schema:
+        _check_types(table, before.schema)
+        column_mapping.check_names(table, mode, None if replace_schema else before.schema)
+    last = before.properties.max_column_id
+    if mode_before == "none" and mode == "name":
+        old, last = column_mapping.assign_existing(column_mapping.strip(before.schema), last)
+        table = old if schema is None else _carry_ids(old, table)
+    if mode != "none":
+        table, last = column_mapping.assign(table, last, new_name=new_name)
+        column_mapping.check_unique(table)
+        configuration[column_mapping.MAX_ID] = str(last)
+    return table
+
+
+def _carry_ids(mapped: Schema, schema: Schema) -> Schema:
+    """`schema` with the ids of `mapped` on the fields of the same path; for a schema that changes together with the mode."""
+    if {path for path, _ in walk(mapped)} - {path for path, _ in walk(schema)}:
+        raise InvalidArgumentError("columns cannot be dropped or renamed in the change that turns column mapping on")
+    from deltaic.protocol.evolution import merge_schemas
+
+    return merge_schemas(mapped, schema)
+
+
+def _newly_used(protocol: Protocol, before: Definition, after: Definition, asked: Requested) -> set[str]:
+    """Features that the change brings into use: those that the table does not have, and those that this release cannot honour.
+    A use that was there before without its feature is none."""
+    set_now = {REGISTRY[item].feature for item in asked.stored if item in REGISTRY}
+    used = in_use(after)
+    return {item for item in used - supported(protocol) if item not in in_use(before) or item in set_now} | {
+        item for item in used - in_use(before) if not FEATURES[item].honoured
+    }
+
+
+def _check_turned_on(names: Iterable[str]) -> None:
+    for item in sorted(names):
+        if not FEATURES[item].honoured:
+            raise UnsupportedFeatureError(f"the feature {item} cannot be turned on by this release", found=repr(item))
+
+
+def _check_types(schema: Schema, known: Schema | None = None) -> None:
+    """A column whose type is nothing but null has no place in a Parquet file."""
+    there = {path for path, _ in walk(known or ())}
+    for path, item in walk(schema):
+        if path not in there and "void" in primitive_types(item.type):
+            raise InvalidArgumentError("a column holds nothing but nulls, so that its type is not known", where=path_text(path))
+
+
+def _check_combination(definition: Definition) -> None:
+    """Vectors are refused together with what cannot show them: manifests of files, and Iceberg before version 3."""
+    properties = definition.properties
+    if not properties.deletion_vectors:
+        return
+    if properties.symlink_manifests:
+        raise InvalidArgumentError(
+            "deletion vectors and symlink manifests exclude each other: readers of a manifest would see deleted rows",
+            where="delta.enableDeletionVectors",
+            found="delta.compatibility.symlinkFormatManifest.enabled = true",
+        )
+    if versions := [version for version in properties.iceberg_compat if version < 3]:
+        raise InvalidArgumentError(
+            "deletion vectors and Iceberg compatibility below version 3 exclude each other",
+            where="delta.enableDeletionVectors",
+            found=f"delta.enableIcebergCompatV{versions[0]} = true",
+        )
+
+
+def _check_stats_columns(schema: Schema, asked: Requested) -> None:
+    if _STATS_COLUMNS in asked.stored:
+        for path in TableProperties(asked.stored).data_skipping_stats_columns or ():
+            schema.find(path)

@@ -1,0 +1,150 @@
+"""How a table's schema grows to fit new data, and which types may be stored in which.
+
+Sources: Spark's ANSI store assignment (`Cast.canANSIStoreAssign`), delta-spark's schema merging. Values are converted and checked when
+they are written; here only types are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from deltaic.errors import SchemaMismatchError
+from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, decimal_parts, path_text, type_name
+
+_NUMBERS = frozenset({"byte", "short", "integer", "long", "float", "double"})
+_TIMES = frozenset({"date", "timestamp", "timestamp_ntz"})
+_AS_TEXT = _NUMBERS | _TIMES | {"boolean", "binary"}
+
+
+def is_number(data_type: DataType) -> bool:
+    """Whole numbers, floats and decimals."""
+    return data_type in _NUMBERS or decimal_parts(data_type) is not None
+
+
+def can_store(source: DataType, target: DataType) -> bool:
+    """Whether values of `source` may be written to a column of `target` under ANSI store assignment; a value that does not fit is an error
+    of that value. Structs match by name without case; null elements must be allowed where the source may have them."""
+    if source == target or source == "void":
+        return True
+    if isinstance(source, str) and isinstance(target, str):
+        if is_number(source) and is_number(target):
+            return True
+        if target == "string":
+            return source in _AS_TEXT or decimal_parts(source) is not None
+        return source in _TIMES and target in _TIMES
+    if isinstance(source, Array) and isinstance(target, Array):
+        return can_store(source.element, target.element) and (target.contains_null or not source.contains_null)
+    if isinstance(source, Map) and isinstance(target, Map):
+        sides = can_store(source.key, target.key) and can_store(source.value, target.value)
+        return sides and (target.value_contains_null or not source.value_contains_null)
+    if isinstance(source, Struct) and isinstance(target, Struct):
+        known = {item.name.lower(): item for item in target.fields}
+        return all(item.name.lower() in known and can_store(item.type, known[item.name.lower()].type) for item in source.fields)
+    return False
+
+
+def merge_schemas(table: Schema, data: Schema) -> Schema:
+    """The table's schema with what `data` has besides: new columns at the end, new fields at the end of their struct, nullable all the way.
+
+    What the table has stays as it is: names, types, order, nullability, metadata. Comments of new fields come along; ids and physical names
+    do not (`column_mapping.assign` gives new ones). SchemaMismatchError names the path and both types where a type cannot be stored.
+    """
+    return Schema(_merge_fields(table, data, ()))
+
+
+def check_fits(table: Schema, data: Schema) -> None:
+    """Data for a table whose schema stays: SchemaMismatchError names a column or field that the table has not, or a type."""
+    merged = merge_schemas(table, data)
+    if (extra := _first_new(table, merged, ())) is not None:
+        raise SchemaMismatchError(
+            "the data has a column that the table has not",
+            where=path_text(extra),
+            expected="the table's columns, or schema_mode='merge' to add it",
+        )
+
+
+def replaced_schema(data: Schema) -> Schema:
+    """The schema of a table that is overwritten with `schema_mode="overwrite"`: the data's own, without another table's ids."""
+    from deltaic.protocol.column_mapping import strip
+
+    return strip(data)
+
+
+def missing_columns(table: Schema, data: Schema) -> list[Field]:
+    """The table's top-level columns that the data does not bring; they become null."""
+    return [item for item in table if data.get(item.name) is None]
+
+
+def nullable_everywhere(data_type: DataType) -> DataType:
+    """The type with nulls allowed at every level: what a field must be that older files do not have."""
+    if isinstance(data_type, Struct):
+        return Struct(item.with_(nullable=True, type=nullable_everywhere(item.type)) for item in data_type.fields)
+    if isinstance(data_type, Array):
+        return Array(nullable_everywhere(data_type.element), True)
+    if isinstance(data_type, Map):
+        return Map(nullable_everywhere(data_type.key), nullable_everywhere(data_type.value), True)
+    return data_type
+
+
+def new_field(item: Field, path: tuple[str, ...]) -> Field:
+    """A field as it joins a table that has files already: nullable, without another table's ids, its type known."""
+    from deltaic.protocol.column_mapping import strip
+
+    if item.type == "void":
+        raise SchemaMismatchError("a new column holds nothing but nulls, so that its type is not known", where=path_text(path))
+    (clean,) = strip(Schema([item]))
+    return clean.with_(nullable=True, type=nullable_everywhere(clean.type))
+
+
+def _merge_fields(table: Iterable[Field], data: Iterable[Field], path: tuple[str, ...]) -> list[Field]:
+    incoming = {item.name.lower(): item for item in data}
+    result = []
+    for item in table:
+        other = incoming.pop(item.name.lower(), None)
+        here = (*path, item.name)
+        result.append(item if other is None else item.with_(type=_merge_types(item.type, other.type, here)))
+    return result + [new_field(item, (*path, item.name)) for item in incoming.values()]
+
+
+def _merge_types(table: DataType, data: DataType, path: tuple[str, ...]) -> DataType:
+    if isinstance(table, Struct) and isinstance(data, Struct):
+        return Struct(_merge_fields(table.fields, data.fields, path))
+    if isinstance(table, Array) and isinstance(data, Array):
+        return Array(_merge_types(table.element, data.element, (*path, "element")), table.contains_null)
+    if isinstance(table, Map) and isinstance(data, Map):
+        key = _merge_types(table.key, data.key, (*path, "key"))
+        return Map(key, _merge_types(table.value, data.value, (*path, "value")), table.value_contains_null)
+    if not can_store(data, table):
+        raise SchemaMismatchError(
+            "the data's type does not fit the column's", where=path_text(path), found=type_name(data), expected=type_name(table)
+        )
+    return table
+
+
+def _first_new(table: Iterable[Field], merged: Iterable[Field], path: tuple[str, ...]) -> tuple[str, ...] | None:
+    known = {item.name: item for item in table}
+    for item in merged:
+        here = (*path, item.name)
+        if item.name not in known:
+            return here
+        if (found := _first_new_in(known[item.name].type, item.type, here)) is not None:
+            return found
+    return None
+
+
+def _first_new_in(table: DataType, merged: DataType, path: tuple[str, ...]) -> tuple[str, ...] | None:
+    if isinstance(table, Struct) and isinstance(merged, Struct):
+        return _first_new(table.fields, merged.fields, path)
+    if isinstance(table, Array) and isinstance(merged, Array):
+        return _first_new_in(table.element, merged.element, (*path, "element"))
+    if isinstance(table, Map) and isinstance(merged, Map):
+        found = _first_new_in(table.key, merged.key, (*path, "key"))
+        return found if found is not None else _first_new_in(table.value, merged.value, (*path, "value"))
+    return None
+
+
+def check_nullability(table: Schema, data: Schema) -> None:
+    """SchemaMismatchError where the table wants a value and the data has no such column. Nulls are found when written."""
+    for item in table:
+        if not item.nullable and data.get(item.name) is None:
+            raise SchemaMismatchError("the data has no such column, and the table does not take null", where=item.name)

@@ -1,0 +1,93 @@
+"""Which protocol a table needs: for a new one just the features in use, for an old one what it had and what it gains.
+
+Source: PROTOCOL.md, "Table Features for New and Existing Tables". A legacy version stands for all the features that it implies, so it is
+written only where the table has exactly these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.protocol.actions import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION, Protocol
+from deltaic.protocol.features import FEATURES, SUPPORTED_READER_VERSION, SUPPORTED_WRITER_VERSION, implied, supported
+
+BASE = Protocol(1, 2)
+_LEGACY = ((1, 1), (1, 2), (1, 3), (1, 4), (2, 5), (2, 6))
+
+
+def new_protocol(needed: Iterable[str], *, min_reader_version: int | None = None, min_writer_version: int | None = None) -> Protocol:
+    """The protocol of a new table: 1 / 2 where that is enough, else just `needed` (with what these require), named unless a legacy version
+    means exactly the same. The versions, when given, are lower bounds; a legacy one brings what it implies."""
+    names = with_required(needed)
+    reader, writer = _checked_versions(min_reader_version or 1, min_writer_version or BASE.min_writer_version)
+    if reader < READER_FEATURES_VERSION and writer < WRITER_FEATURES_VERSION and names <= implied(reader, writer):
+        return Protocol(reader, writer)
+    asked = implied(reader, writer) if (min_reader_version, min_writer_version) != (None, None) else frozenset[str]()
+    return _least(names | asked, reader, writer)
+
+
+def upgrade(
+    protocol: Protocol, needed: Iterable[str] = (), *, min_reader_version: int | None = None, min_writer_version: int | None = None
+) -> Protocol:
+    """The table's protocol with `needed` besides (and what these require), and at least these versions. Nothing that the table had is lost:
+    the features that its old versions implied are named when versions give way to names. The same object where nothing is missing."""
+    reader, writer = _checked_versions(min_reader_version or 1, min_writer_version or 1)
+    reader, writer = max(reader, protocol.min_reader_version), max(writer, protocol.min_writer_version)
+    names = supported(protocol) | with_required(needed) | implied(min_reader_version or 1, min_writer_version or 1)
+    if names == supported(protocol) and (reader, writer) == (protocol.min_reader_version, protocol.min_writer_version):
+        return protocol
+    if reader < READER_FEATURES_VERSION and writer < WRITER_FEATURES_VERSION and names <= implied(reader, writer):
+        return Protocol(reader, writer)
+    return _least(names, reader, writer, frozenset(protocol.reader_features or ()))
+
+
+def union(now: Protocol, then: Protocol) -> Protocol:
+    """The least protocol with all that two protocols of one table have: what RESTORE leaves. `now` itself where that is enough."""
+    raised = upgrade(now, supported(then), min_reader_version=then.min_reader_version, min_writer_version=then.min_writer_version)
+    extra = set(then.reader_features or ()) - set(raised.reader_features or ())
+    if extra and raised.min_reader_version == READER_FEATURES_VERSION:
+        return Protocol(
+            raised.min_reader_version, raised.min_writer_version, (*(raised.reader_features or ()), *extra), raised.writer_features
+        )
+    return raised
+
+
+def with_required(names: Iterable[str]) -> frozenset[str]:
+    """The features with those that they require."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += FEATURES[name].requires if name in FEATURES else ()
+    return frozenset(found)
+
+
+def check_honoured(names: Iterable[str]) -> None:
+    """UnsupportedFeatureError for the first feature that this release may not turn on, or does not know."""
+    for name in names:
+        known = FEATURES.get(name)
+        if known is None:
+            raise UnsupportedFeatureError("no feature of this name is known", found=repr(name), expected="a name of PROTOCOL.md")
+        if not known.honoured:
+            raise UnsupportedFeatureError(f"the feature {name} cannot be turned on by this release", found=repr(name))
+
+
+def _least(names: frozenset[str], reader: int, writer: int, listed: frozenset[str] = frozenset()) -> Protocol:
+    """The lowest protocol at or above these versions that has exactly the features. `listed`: reader features that there are already."""
+    for legacy in _LEGACY:
+        if legacy[0] >= reader and legacy[1] >= writer and implied(*legacy) == names:
+            return Protocol(*legacy)
+    of_readers = {name for name in names if name in listed or (name in FEATURES and FEATURES[name].reader)}
+    if reader >= READER_FEATURES_VERSION or of_readers - {"columnMapping"}:
+        return Protocol(READER_FEATURES_VERSION, WRITER_FEATURES_VERSION, tuple(of_readers), tuple(names))
+    # PROTOCOL.md: reader version 2 is columnMapping for readers, beside writer features that name it.
+    return Protocol(max(reader, 2 if of_readers else 1), WRITER_FEATURES_VERSION, None, tuple(names))
+
+
+def _checked_versions(reader: int, writer: int) -> tuple[int, int]:
+    if not 1 <= reader <= SUPPORTED_READER_VERSION or not 1 <= writer <= SUPPORTED_WRITER_VERSION:
+        raise InvalidArgumentError("no such protocol version", found=f"{reader} / {writer}", expected="readers 1 to 3, writers 1 to 7")
+    return reader, WRITER_FEATURES_VERSION if reader == READER_FEATURES_VERSION else writer
