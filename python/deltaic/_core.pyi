@@ -7,7 +7,7 @@ Errors are the classes of `deltaic.errors`. Every call that may take long releas
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, final
+from typing import Any, Literal, Protocol, final
 
 import pyarrow as pa
 
@@ -36,7 +36,27 @@ def schema_from_arrow(schema: Any) -> str:
 def type_from_arrow(data_type: Any) -> str:
     """Arrow type (anything with `__arrow_c_schema__`) -> JSON of the Delta type."""
 
-# --- store.rs ----------------------------------------------------------------------------------------------------------
+# --- log_store.rs, store.rs ----------------------------------------------------------------------------------------------------------
+
+class LogStore(Protocol):
+    """What a user's store must do. Paths are relative to the table, decoded. Called from any thread.
+
+    A missing object: FileNotFoundError. Whatever else is raised reaches the caller as it is.
+    """
+
+    def list_from(self, prefix: str, start_after: str | None, recursive: bool, /) -> Iterable[tuple[str, int, int]]:
+        """(path, size, modification time in ms) of the objects in folder `prefix`, after the name `start_after` in it; any order."""
+    def head(self, path: str, /) -> tuple[int, int] | None:
+        """(size, modification time in ms), None where there is no such object."""
+    def read(self, path: str, start: int = 0, end: int | None = None, /) -> bytes:
+        """Bytes `start` to `end` (exclusive)."""
+    def write_if_absent(self, path: str, data: bytes, /) -> bool | None:
+        """True: created, whole and visible at once. False (or FileExistsError): there is one already. None (or TimeoutError,
+        ConnectionError): nobody knows. Any other exception says that nothing was written."""
+    def write(self, path: str, data: bytes, /) -> None:
+        """Creates or replaces, atomically."""
+    def delete(self, path: str, /) -> bool:
+        """False where there was none."""
 
 @final
 class Store:
@@ -49,8 +69,8 @@ class Store:
     def __new__(cls, location: str, options: Mapping[str, str] | None = None, *, durable: bool = True,
                 allowed_roots: Sequence[str] = ()) -> Store: ...
     @staticmethod
-    def from_python(log_store: Any, location: str) -> Store:
-        """A user's LogStore object (python/deltaic/log/store.py gives its protocol)."""
+    def from_python(log_store: LogStore, location: str) -> Store:
+        """A user's object as a store. It pickles if the object does."""
     @property
     def location(self) -> str: ...
     def list_from(self, prefix: str, start_after: str | None = None, *, recursive: bool = False) -> pa.Table:

@@ -2,15 +2,19 @@
 
 use pyo3::prelude::*;
 
+pub mod arrow;
 pub mod error;
 pub mod interrupt;
+pub mod log_store;
 pub mod predicate;
 pub mod schema;
+pub mod store;
 
 #[pymodule(gil_used = false)]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     predicate::register(m)?;
     schema::register(m)?;
+    store::register(m)?;
     Ok(())
 }

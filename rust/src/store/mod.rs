@@ -6,7 +6,13 @@ use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
+
+pub mod local;
+pub mod object;
+pub mod path;
+
+pub use path::{Place, canonical, resolve};
 
 /// One object of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,4 +70,43 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     fn remove_empty_directories(&self, prefix: &str) -> Result<u64>;
     /// The store that serves a location outside this root that the user allowed (shallow clones), with the path in it.
     fn outside(&self, location: &str) -> Result<(Arc<dyn Store>, String)>;
+}
+
+/// Opens the place that `location` names: an absolute or relative local path, `file://` or `memory://name/...`.
+pub fn open(location: &str, options: &OpenOptions) -> Result<Arc<dyn Store>> {
+    let scheme = path::scheme(location);
+    match scheme {
+        None | Some("file") => Ok(Arc::new(local::LocalStore::open(location, options)?)),
+        Some("memory") => Ok(Arc::new(object::ObjectStoreAdapter::memory(location, options)?)),
+        Some(other) => Err(Error::new(Kind::InvalidArgument, "no store for this kind of location")
+            .at(path::without_query(location))
+            .found(other)
+            .expected("a local path, file:// or memory://")),
+    }
+}
+
+/// How to open a store.
+#[derive(Debug, Clone)]
+pub struct OpenOptions {
+    /// fsync files and folders (local stores).
+    pub durable: bool,
+    /// Locations outside the root that a log may name.
+    pub allowed_roots: Vec<String>,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self { durable: true, allowed_roots: Vec::new() }
+    }
+}
+
+/// The store of an outside location if one of the allowed roots holds it.
+fn open_outside(location: &str, options: &OpenOptions) -> Result<(Arc<dyn Store>, String)> {
+    for root in &options.allowed_roots {
+        let store = open(root, options)?;
+        if let Place::Inside(path) = path::locate(store.location(), location)? {
+            return Ok((store, path));
+        }
+    }
+    Err(Error::new(Kind::PathOutsideTable, "the file is outside the table and the allowed roots").at(path::without_query(location)))
 }

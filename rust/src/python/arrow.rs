@@ -1,0 +1,54 @@
+//! Arrow in (any object with the PyCapsule interface) and out (pyarrow).
+
+use arrow::array::{Array, AsArray, RecordBatch, StringArray};
+use arrow::compute::{cast, concat, concat_batches};
+use arrow::datatypes::{DataType, SchemaRef};
+use pyo3::prelude::*;
+use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
+use pyo3_arrow::{PyRecordBatch, PyTable};
+
+use crate::error::{Error, Kind, Result};
+
+/// One batch as a `pyarrow.Table`.
+pub fn table_of(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyAny>> {
+    let schema = batch.schema();
+    PyTable::try_new(vec![batch], schema)?.into_pyarrow(py)
+}
+
+/// Batches of one schema as a `pyarrow.Table`.
+pub fn table_of_batches(py: Python<'_>, batches: Vec<RecordBatch>, schema: SchemaRef) -> PyResult<Bound<'_, PyAny>> {
+    PyTable::try_new(batches, schema)?.into_pyarrow(py)
+}
+
+/// A table, batch or stream as one batch.
+pub fn batch_of(data: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
+    if let Ok(batch) = data.extract::<PyRecordBatch>() {
+        return Ok(batch.into_inner());
+    }
+    let any: AnyRecordBatch = data.extract().map_err(|_| not_arrow(data))?;
+    let (batches, schema) = any.into_table().map_err(PyErr::from)?.into_inner();
+    Ok(concat_batches(&schema, &batches).map_err(Error::from)?)
+}
+
+/// An Arrow array of text or a sequence of `str`.
+pub fn strings(data: &Bound<'_, PyAny>) -> PyResult<StringArray> {
+    if let Ok(sequence) = data.extract::<Vec<String>>() {
+        return Ok(StringArray::from(sequence));
+    }
+    let any: AnyArray = data.extract().map_err(|_| not_arrow(data))?;
+    let (chunks, _) = any.into_chunked_array().map_err(PyErr::from)?.into_inner();
+    Ok(to_strings(&chunks.iter().map(|chunk| chunk.as_ref()).collect::<Vec<_>>())?)
+}
+
+fn to_strings(chunks: &[&dyn Array]) -> Result<StringArray> {
+    if chunks.is_empty() {
+        return Ok(StringArray::new_null(0));
+    }
+    let whole = cast(&concat(chunks)?, &DataType::Utf8)?;
+    Ok(whole.as_string::<i32>().clone())
+}
+
+fn not_arrow(data: &Bound<'_, PyAny>) -> Error {
+    let class = data.get_type().name().map(|name| name.to_string()).unwrap_or_default();
+    Error::new(Kind::InvalidArgument, "no Arrow data").found(class).expected("an object with __arrow_c_stream__ or __arrow_c_array__")
+}

@@ -1,0 +1,422 @@
+//! The local file system: durable, atomic, and no delete that follows a link.
+
+use std::fs::{self, File, OpenOptions as FileOptions};
+use std::io::{self, ErrorKind, Write};
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+
+use super::{ObjectMeta, ObjectWriter, OpenOptions, PutOutcome, Store, open_outside, path};
+use crate::error::{Error, Kind, Result};
+
+/// A folder of the local file system.
+#[derive(Debug)]
+pub struct LocalStore {
+    location: String,
+    root: PathBuf,
+    options: OpenOptions,
+}
+
+impl LocalStore {
+    /// `location`: a path (made absolute) or a `file:` URL. The folder need not exist.
+    pub fn open(location: &str, options: &OpenOptions) -> Result<Self> {
+        let path = if path::scheme(location) == Some("file") {
+            percent_encoding::percent_decode_str(path::local_part(location)?)
+                .decode_utf8()
+                .map_err(|error| Error::new(Kind::InvalidArgument, "the location is not UTF-8").at(location).caused_by(error))?
+                .into_owned()
+        } else {
+            location.to_owned()
+        };
+        if path.is_empty() || path.contains('\0') {
+            return Err(Error::new(Kind::InvalidArgument, "an empty location or one with a NUL").found(location.escape_debug()));
+        }
+        let root = normalized(&std::path::absolute(&path).map_err(|error| io_error(location, error))?);
+        let text = root.to_str().ok_or_else(|| Error::new(Kind::InvalidArgument, "the location is not UTF-8").at(location))?;
+        Ok(Self { location: text.to_owned(), root: root.clone(), options: options.clone() })
+    }
+
+    fn full(&self, path: &str) -> Result<PathBuf> {
+        path::check_relative(path)?;
+        Ok(self.root.join(path))
+    }
+
+    fn folder(&self, prefix: &str) -> Result<PathBuf> {
+        let prefix = prefix.trim_end_matches('/');
+        if prefix.is_empty() { Ok(self.root.clone()) } else { self.full(prefix) }
+    }
+
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        if self.options.durable { File::open(folder)?.sync_all() } else { Ok(()) }
+    }
+
+    /// Makes missing folders, each durable in its parent.
+    fn make_folder(&self, folder: &Path) -> io::Result<()> {
+        if folder.is_dir() {
+            return Ok(());
+        }
+        if let Some(parent) = folder.parent() {
+            self.make_folder(parent)?;
+            match fs::create_dir(folder) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+                _ => self.sync_folder(parent)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A hidden file beside `target`, that no reader takes for a file of the table.
+    fn stage(&self, target: &Path) -> io::Result<Staged> {
+        let folder = target.parent().unwrap_or(&self.root).to_owned();
+        let name = target.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let name: String = name.chars().take(40).collect();
+        let staged = folder.join(format!(".{name}.{}.tmp", uuid::Uuid::new_v4().simple()));
+        let open = || FileOptions::new().write(true).create_new(true).open(&staged);
+        let file = match open() {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.make_folder(&folder)?;
+                open()?
+            }
+            other => other?,
+        };
+        Ok(Staged { file: Some(file), path: staged, folder })
+    }
+
+    fn write_staged(&self, target: &Path, data: &[u8]) -> io::Result<Staged> {
+        let mut staged = self.stage(target)?;
+        staged.file()?.write_all(data)?;
+        self.seal(&mut staged)?;
+        Ok(staged)
+    }
+
+    fn seal(&self, staged: &mut Staged) -> io::Result<()> {
+        if let Some(file) = staged.file.take()
+            && self.options.durable
+        {
+            file.sync_all()?;
+        }
+        Ok(())
+    }
+
+    fn try_put_if_absent(&self, target: &Path, data: &[u8]) -> io::Result<PutOutcome> {
+        if target.symlink_metadata().is_ok() {
+            return Ok(PutOutcome::Exists);
+        }
+        let staged = self.write_staged(target, data)?;
+        match publish_new(&staged.path, target, data)? {
+            false => Ok(PutOutcome::Exists),
+            // From here on others may have seen it: a failing disk leaves the outcome open.
+            true => Ok(self.sync_folder(&staged.folder).map_or(PutOutcome::Unknown, |()| PutOutcome::Created)),
+        }
+    }
+}
+
+/// A staged file; removed on drop unless it was renamed away.
+#[derive(Debug)]
+struct Staged {
+    file: Option<File>,
+    path: PathBuf,
+    folder: PathBuf,
+}
+
+impl Staged {
+    fn file(&mut self) -> io::Result<&mut File> {
+        self.file.as_mut().ok_or_else(|| io::Error::other("the staged file is closed"))
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Gives the staged file its name unless the name is taken (then false).
+fn publish_new(staged: &Path, target: &Path, data: &[u8]) -> io::Result<bool> {
+    match fs::hard_link(staged, target) {
+        Ok(()) => return Ok(true),
+        // NFS may answer so though its link happened: then the staged file has two names.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(fs::metadata(staged)?.nlink() > 1),
+        Err(error) if !no_links(&error) => return Err(error),
+        Err(_) => {}
+    }
+    match rustix::fs::renameat_with(CWD, staged, CWD, target, RenameFlags::NOREPLACE) {
+        Ok(()) => return Ok(true),
+        Err(Errno::EXIST) => return Ok(false),
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
+        Err(error) => return Err(error.into()),
+    }
+    match FileOptions::new().write(true).create_new(true).open(target) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+        Ok(mut file) => match file.write_all(data).and_then(|()| file.sync_all()) {
+            Ok(()) => Ok(true),
+            Err(error) => {
+                let _ = fs::remove_file(target);
+                Err(error)
+            }
+        },
+    }
+}
+
+/// File systems without hard links answer in several ways.
+fn no_links(error: &io::Error) -> bool {
+    let code = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(code, Some(Errno::PERM | Errno::NOTSUP | Errno::NOSYS | Errno::MLINK | Errno::XDEV))
+}
+
+impl Store for LocalStore {
+    fn location(&self) -> &str {
+        &self.location
+    }
+
+    fn list_from(&self, prefix: &str, start_after: Option<&str>, recursive: bool) -> Result<Vec<ObjectMeta>> {
+        let folder = self.folder(prefix)?;
+        let mut found = Vec::new();
+        let base = prefix.trim_end_matches('/');
+        list_folder(&folder, base, start_after.filter(|_| !recursive), recursive, &mut found).map_err(|error| io_error(prefix, error))?;
+        if let Some(start) = start_after.filter(|_| recursive) {
+            let start = if base.is_empty() { start.to_owned() } else { format!("{base}/{start}") };
+            found.retain(|meta| meta.path.as_str() > start.as_str());
+        }
+        found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        Ok(found)
+    }
+
+    fn head(&self, path: &str) -> Result<Option<ObjectMeta>> {
+        let full = self.full(path)?;
+        match fs::metadata(&full) {
+            Ok(meta) if meta.is_dir() => Ok(None),
+            Ok(meta) => Ok(Some(describe(path.to_owned(), &meta, full.is_symlink()))),
+            Err(error) if absent(&error) => Ok(None),
+            Err(error) => Err(io_error(path, error)),
+        }
+    }
+
+    fn get(&self, path: &str) -> Result<Bytes> {
+        fs::read(self.full(path)?).map(Bytes::from).map_err(|error| io_error(path, error))
+    }
+
+    fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let file = File::open(self.full(path)?).map_err(|error| io_error(path, error))?;
+        let size = file.metadata().map_err(|error| io_error(path, error))?.len();
+        ranges.iter().map(|range| read_range(&file, path, size, range)).collect()
+    }
+
+    fn put_if_absent(&self, path: &str, data: Bytes) -> Result<PutOutcome> {
+        self.try_put_if_absent(&self.full(path)?, &data).map_err(|error| io_error(path, error))
+    }
+
+    fn put(&self, path: &str, data: Bytes) -> Result<()> {
+        let target = self.full(path)?;
+        let staged = self.write_staged(&target, &data).map_err(|error| io_error(path, error))?;
+        fs::rename(&staged.path, &target).and_then(|()| self.sync_folder(&staged.folder)).map_err(|error| io_error(path, error))
+    }
+
+    fn writer(&self, path: &str) -> Result<Box<dyn ObjectWriter>> {
+        let target = self.full(path)?;
+        let staged = self.stage(&target).map_err(|error| io_error(path, error))?;
+        Ok(Box::new(LocalWriter { staged, target, path: path.to_owned(), written: 0, durable: self.options.durable }))
+    }
+
+    fn delete(&self, path: &str) -> Result<bool> {
+        path::check_relative(path)?;
+        unlink(&self.root, path).map_err(|error| io_error(path, error))
+    }
+
+    fn remove_empty_directories(&self, prefix: &str) -> Result<u64> {
+        let folder = self.folder(prefix)?;
+        let mut removed = 0;
+        remove_empty(&folder, &mut removed).map_err(|error| io_error(prefix, error))?;
+        Ok(removed)
+    }
+
+    fn outside(&self, location: &str) -> Result<(Arc<dyn Store>, String)> {
+        // The root under its other name, where a folder above it is a link.
+        if let Ok(real) = fs::canonicalize(&self.root)
+            && let Some(real) = real.to_str()
+            && let path::Place::Inside(path) = path::locate(real, location)?
+        {
+            return Ok((Arc::new(Self { location: self.location.clone(), root: self.root.clone(), options: self.options.clone() }), path));
+        }
+        open_outside(location, &self.options)
+    }
+}
+
+/// Opens each folder below `root` without following links, then removes the name in the last one.
+fn unlink(root: &Path, path: &str) -> io::Result<bool> {
+    let folder_flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut folder = match rustix::fs::open(root, folder_flags, Mode::empty()) {
+        Ok(folder) => folder,
+        Err(Errno::NOENT) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    };
+    let (above, name) = path.rsplit_once('/').map_or(("", path), |(above, name)| (above, name));
+    for segment in above.split('/').filter(|segment| !segment.is_empty()) {
+        folder = match rustix::fs::openat(&folder, segment, folder_flags | OFlags::NOFOLLOW, Mode::empty()) {
+            Ok(next) => next,
+            Err(Errno::NOENT) => return Ok(false),
+            Err(Errno::LOOP | Errno::NOTDIR) => {
+                return Err(io::Error::other(format!("'{segment}' is a link or no folder: nothing behind it is deleted")));
+            }
+            Err(error) => return Err(error.into()),
+        };
+    }
+    match rustix::fs::unlinkat(&folder, name, AtFlags::empty()) {
+        Ok(()) => Ok(true),
+        Err(Errno::NOENT) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn list_folder(folder: &Path, prefix: &str, after: Option<&str>, recursive: bool, found: &mut Vec<ObjectMeta>) -> io::Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if absent(&error) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        // A name that is not UTF-8 cannot be a table's: paths of the log are text.
+        let Some(name) = name.to_str() else { continue };
+        if after.is_some_and(|after| name <= after) {
+            continue;
+        }
+        let path = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") };
+        let kind = match entry.file_type() {
+            Err(error) if absent(&error) => continue, // deleted meanwhile
+            other => other?,
+        };
+        if kind.is_dir() {
+            if recursive {
+                list_folder(&entry.path(), &path, None, true, found)?;
+            }
+            continue;
+        }
+        let link = kind.is_symlink();
+        let described = if link { fs::metadata(entry.path()).or_else(|_| entry.metadata()) } else { entry.metadata() };
+        match described {
+            Ok(meta) if !meta.is_dir() || recursive => found.push(describe(path, &meta, link)),
+            Err(error) if !absent(&error) => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn remove_empty(folder: &Path, removed: &mut u64) -> io::Result<bool> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if absent(&error) => return Ok(true),
+        Err(error) => return Err(error),
+    };
+    let mut empty = true;
+    for entry in entries {
+        let entry = entry?;
+        if !entry.file_type()?.is_dir() || !remove_empty(&entry.path(), removed)? {
+            empty = false;
+            continue;
+        }
+        match fs::remove_dir(entry.path()) {
+            Ok(()) => *removed += 1,
+            Err(error) if absent(&error) => {}
+            // A file came meanwhile, or the folder is not ours to remove: it stays.
+            Err(error) if matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::PermissionDenied) => empty = false,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(empty)
+}
+
+fn describe(path: String, meta: &fs::Metadata, symlink: bool) -> ObjectMeta {
+    let modified_ms = meta.mtime().saturating_mul(1000).saturating_add(meta.mtime_nsec() / 1_000_000);
+    ObjectMeta { path, size: meta.len(), modified_ms, symlink }
+}
+
+fn read_range(file: &File, path: &str, size: u64, range: &Range<u64>) -> Result<Bytes> {
+    if range.start > range.end || range.end > size {
+        return Err(past_end(path, size, range));
+    }
+    let length = usize::try_from(range.end - range.start).map_err(|_| past_end(path, size, range))?;
+    let mut buffer = vec![0; length];
+    file.read_exact_at(&mut buffer, range.start).map_err(|error| io_error(path, error))?;
+    Ok(Bytes::from(buffer))
+}
+
+/// The error of a range that the object does not have.
+pub(super) fn past_end(path: &str, size: u64, range: &Range<u64>) -> Error {
+    Error::protocol("the file is shorter than what the table says of it")
+        .at(path)
+        .found(format!("{size} bytes"))
+        .expected(format!("bytes {} to {}", range.start, range.end))
+}
+
+#[derive(Debug)]
+struct LocalWriter {
+    staged: Staged,
+    target: PathBuf,
+    path: String,
+    written: u64,
+    durable: bool,
+}
+
+impl Write for LocalWriter {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let written = self.staged.file()?.write(data)?;
+        self.written += written as u64;
+        Ok(written)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl LocalWriter {
+    fn publish(&mut self) -> io::Result<()> {
+        let file = self.staged.file.take().ok_or_else(|| io::Error::other("the staged file is closed"))?;
+        if self.durable {
+            file.sync_all()?;
+        }
+        drop(file);
+        fs::rename(&self.staged.path, &self.target)?;
+        if self.durable { File::open(&self.staged.folder)?.sync_all() } else { Ok(()) }
+    }
+}
+
+impl ObjectWriter for LocalWriter {
+    fn finish(mut self: Box<Self>) -> Result<u64> {
+        self.publish().map_err(|error| io_error(&self.path, error))?;
+        Ok(self.written)
+    }
+    fn abort(self: Box<Self>) {}
+}
+
+/// `.` and `..` taken out as text, as a user's shell shows the path.
+fn normalized(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                out.pop();
+            }
+            Component::CurDir => {}
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+fn absent(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+pub(super) fn io_error(path: &str, error: io::Error) -> Error {
+    let kind = if absent(&error) { Kind::NotFound } else { Kind::Io };
+    Error::new(kind, if kind == Kind::NotFound { "no such file" } else { "the store failed" }).at(path).caused_by(error)
+}
