@@ -1,0 +1,133 @@
+"""DuckDB connections: one for each process and configuration, a cursor for each result, interruptible work.
+
+DuckDB's settings hold for a whole database, so a configuration that differs gets a database of its own. After a fork the child never
+touches what its parent made: threads do not survive a fork, and closing such a database would wait for them for ever.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import duckdb
+
+from deltaic import configuration
+
+T = TypeVar("T")
+
+_lock = threading.Lock()
+_databases: dict[tuple[Any, ...], duckdb.DuckDBPyConnection] = {}
+
+
+def database(*, planned: bool) -> duckdb.DuckDBPyConnection:
+    """The database of this process for the current configuration; take a cursor of it for each result.
+
+    `planned`: joins are run in the order in which they are written, right side built. DuckDB guesses one row for any Arrow source, so its
+    own choice is to build its hash table from the big side.
+    """
+    current = configuration.current()
+    key = (os.getpid(), planned, current.memory_limit, current.temp_directory, current.temp_limit, current.threads, current.time_zone)
+    with _lock:
+        if key not in _databases:
+            _databases[key] = _open(current, planned)
+        return _databases[key]
+
+
+def _open(current: Any, planned: bool) -> duckdb.DuckDBPyConnection:
+    settings: dict[str, Any] = {}
+    if current.memory_limit is not None:
+        settings["memory_limit"] = _size(current.memory_limit)
+    if current.temp_limit is not None:
+        settings["max_temp_directory_size"] = _size(current.temp_limit)
+    if current.threads is not None:
+        settings["threads"] = int(current.threads)
+    if current.temp_directory is not None:
+        settings["temp_directory"] = os.fspath(current.temp_directory)
+    else:
+        settings["temp_directory"] = os.path.join(_temp_root(), f"deltaic-{os.getpid()}-{len(_databases)}")
+    connection = duckdb.connect(":memory:", config=settings)
+    connection.execute("SET GLOBAL TimeZone = ?", [current.time_zone or "UTC"])
+    # Nothing is looked up in Python's variables or fetched from the network behind the caller's back.
+    connection.execute("SET GLOBAL python_enable_replacement_scans = false")
+    connection.execute("SET GLOBAL autoinstall_known_extensions = false")
+    if planned:
+        connection.execute("SET GLOBAL disabled_optimizers = 'join_order,build_side_probe_side'")
+    return connection
+
+
+def _temp_root() -> str:
+    import tempfile
+
+    return tempfile.gettempdir()
+
+
+def _size(value: int | str) -> str:
+    return f"{value}B" if isinstance(value, int) else str(value)
+
+
+def _close_all() -> None:
+    for key in [key for key in _databases if key[0] == os.getpid()]:
+        _databases.pop(key).close()
+
+
+def _after_fork() -> None:
+    """Keeps the parent's databases from ever being closed in the child."""
+    global _lock
+    _lock = threading.Lock()
+    for connection in _databases.values():
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+    _databases.clear()
+
+
+atexit.register(_close_all)
+os.register_at_fork(after_in_child=_after_fork)
+
+
+@dataclass(eq=False)
+class Work:
+    """One piece of running work: what to stop when the user interrupts, and where the first error of a source is kept."""
+
+    cursor: duckdb.DuckDBPyConnection | None = None
+    streams: list[Any] = field(default_factory=list)
+
+    def cancel(self) -> None:
+        for stream in self.streams:
+            stream.cancel()
+        if self.cursor is not None:
+            self.cursor.interrupt()
+
+    def close(self) -> None:
+        if self.cursor is not None:
+            self.cursor.close()
+            self.cursor = None
+        self.streams.clear()
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Runs `function` so that Ctrl-C in the main thread cancels the work within moments."""
+        if threading.current_thread() is not threading.main_thread():
+            return function()
+        outcome: list[T] = []
+        failure: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                outcome.append(function())
+            except BaseException as error:
+                failure.append(error)
+
+        worker = threading.Thread(target=run, name="deltaic-engine", daemon=True)
+        worker.start()
+        try:
+            worker.join()
+        except BaseException:
+            self.cancel()
+            worker.join(timeout=5)
+            raise
+        if failure:
+            raise failure[0]
+        return outcome[0]

@@ -1,0 +1,70 @@
+"""The interface between the commands and whoever does the relational work.
+
+A command builds a `relation.plan.Plan`, an engine lowers it. A `Relation` is the engine's own lazy result (nothing has run yet) and never
+leaves it except through the methods here. Written for one machine and for a cluster alike: no method hands over rows one by one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from deltaic import _core
+    from deltaic.protocol.schema import Schema
+    from deltaic.relation.expression import Resolved
+    from deltaic.relation.plan import Plan, Scan
+
+Curve: TypeAlias = Literal["zorder", "hilbert"]
+Relation: TypeAlias = Any
+"""An engine's own: LocalRelation here, a DataFrame on Spark."""
+
+
+@dataclass(frozen=True, eq=False)
+class WriteTarget:
+    """Where new data files go: `options` are those of `_core.write`."""
+
+    store: _core.Store
+    schema: _core.TableSchema
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def options_json(self) -> str:
+        return json.dumps(dict(self.options))
+
+
+class Engine(Protocol):
+    """What a command may ask of an engine. Errors are those of `deltaic.errors`, whatever the host raises."""
+
+    def resolve(self, text: str, schemas: Mapping[str, Schema]) -> Resolved:
+        """Type, columns, determinism and conjuncts of an expression over aliased schemas."""
+
+    def run(self, plan: Plan) -> Relation:
+        """Lowers a plan; errors of analysis are raised here, errors of rows when it is consumed."""
+
+    def source(self, data: Any, alias: str) -> Plan:
+        """Rows that a user hands over, as a leaf: anything with the Arrow PyCapsule interface, pandas, Polars (eager and lazy), a DuckDB
+        relation, a DeltaTable or Rows, an iterable of record batches. Columns that differ only in case are refused."""
+
+    def hold(self, relation: Relation, alias: str) -> AbstractContextManager[Plan]:
+        """Computes once what is then read several times; spills beyond the memory limit; gone at the end of the `with`."""
+
+    def to_arrow(self, relation: Relation) -> pa.RecordBatchReader:
+        """The rows, in Delta's Arrow types. Closing the reader ends the work."""
+
+    def write(self, relation: Relation, target: WriteTarget) -> pa.Table:
+        """New data files -> their `add` actions. On an error nothing is left behind."""
+
+    def row_ids(self, relation: Relation, *, unique: bool = False) -> _core.RowIds:
+        """Rows of (FILE_COLUMN, ROW_COLUMN) gathered per file. `unique`: MergeCardinalityError where one comes twice."""
+
+    def mark_deleted(self, rows: _core.RowIds, scan: Scan, *, deletion_timestamp: int, inline: bool, prefix_length: int) -> _core.MarkedFiles:
+        """Adds and removes of the scan's files with these rows in merged, packed vectors."""
+
+    def cluster(self, plan: Scan, columns: Sequence[str], curve: Curve, target: WriteTarget) -> Relation:
+        """The scan's rows sorted along a space-filling curve over `columns`."""

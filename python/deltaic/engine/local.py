@@ -1,0 +1,269 @@
+"""The embedded engine: DuckDB for relational work, `_core` for bytes.
+
+A plan that is a plain scan goes to `_core` alone. Anything else becomes one DuckDB query over our own dataset class, so that columns and
+filters still reach the files. Results come back in Delta's exact Arrow types.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+
+from deltaic import _core
+from deltaic.engine.engine import Curve, WriteTarget
+from deltaic.engine.source import Source, read_source
+from deltaic.protocol.schema import Schema
+from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Data, Plan, Project, Scan, Union
+
+if TYPE_CHECKING:
+    from deltaic.engine.connection import Work
+    from deltaic.relation.expression import Resolved
+
+T = TypeVar("T")
+_held = itertools.count()
+BATCH_ROWS = 65536
+"""Rows of a batch between `_core` and DuckDB: at 8 k rows the hand-over costs a third more."""
+
+
+@dataclass(frozen=True)
+class LocalRelation:
+    """Rows not yet computed: `open` starts the work and gives an Arrow stream of exactly `schema`'s columns."""
+
+    schema: Schema
+    open: Callable[[Work], Any]
+
+
+class LocalEngine:
+    """`relation.plan` on this machine. Stateless: it may be shared by threads, and used after a fork."""
+
+    def resolve(self, text: str, schemas: Mapping[str, Schema]) -> Resolved:
+        from deltaic.relation.expression import resolve
+
+        return resolve(text, schemas)
+
+    def source(self, data: Any, alias: str) -> Plan:
+        source = read_source(data)
+        return Data(handle=source, schema=source.schema, alias=alias)
+
+    # --- lowering
+
+    def run(self, plan: Plan) -> LocalRelation:
+        if isinstance(plan, Union):
+            return _chain([self.run(item) for item in plan.inputs])
+        if isinstance(plan, Data) and isinstance(plan.handle, Source):
+            source = plan.handle
+            return LocalRelation(plan.schema, lambda work: _tracked(work, source.open()))
+        if isinstance(plan, Scan):
+            if (direct := self._pushed(plan)) is not None:
+                return direct
+        elif isinstance(plan, Project) and isinstance(plan.input, Scan) and (narrow := _plain_projection(plan)) is not None:
+            if (direct := self._pushed(narrow)) is not None:
+                return direct
+        return self._query(plan)
+
+    def _pushed(self, scan: Scan) -> LocalRelation | None:
+        """A scan that `_core` can do alone; None where something is left for DuckDB to filter."""
+        from deltaic.engine.lowering import scan_schema
+        from deltaic.scan.dataset import open_scan, push_where
+
+        pushed, residual = push_where(self, scan)
+        if residual:
+            return None
+        return LocalRelation(scan_schema(scan), lambda work: _tracked(work, open_scan(pushed)))
+
+    def _query(self, plan: Plan) -> LocalRelation:
+        from deltaic.engine.lowering import Lowering
+
+        lowered = Lowering(self._leaf).lower(plan)
+        return LocalRelation(lowered.schema, lambda work: _execute(work, lowered.sql, lowered.leaves, lowered.schema))
+
+    def _leaf(self, leaf: Scan | Data) -> tuple[str | None, Callable[[Work], Any] | None, Sequence[str]]:
+        from deltaic.scan.dataset import ScanDataset, push_where
+
+        if isinstance(leaf, Scan):
+            scan, residual = push_where(self, leaf)
+            return None, lambda work: ScanDataset(scan, observe=work.streams.append), residual
+        if isinstance(leaf.handle, Source):
+            source = leaf.handle
+            return None, lambda work: _Stream(work, source), ()
+        return leaf.handle, None, ()
+
+    # --- consuming
+
+    def consume(self, relation: LocalRelation, function: Callable[[Any], T]) -> T:
+        """Runs `function` on the relation's stream: interruptible, with the first error of a source in place of the host's wrapping."""
+        from deltaic.engine.connection import Work
+
+        work = Work()
+        try:
+            return work.call(lambda: function(relation.open(work)))
+        except Exception as error:
+            raise _first_error(work, error) from error
+        finally:
+            work.close()
+
+    def to_arrow(self, relation: LocalRelation) -> pa.RecordBatchReader:
+        from deltaic.engine.connection import Work
+
+        work = Work()
+        schema = arrow_schema(relation.schema)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            try:
+                reader = work.call(lambda: pa.RecordBatchReader.from_stream(relation.open(work)))
+                while (batch := work.call(lambda: next(reader, None))) is not None:
+                    yield batch
+            except Exception as error:
+                raise _first_error(work, error) from error
+            finally:
+                work.cancel()
+                work.close()
+
+        return pa.RecordBatchReader.from_batches(schema, batches())
+
+    def to_table(self, relation: LocalRelation) -> pa.Table:
+        """All rows in memory."""
+        return self.consume(relation, lambda stream: pa.RecordBatchReader.from_stream(stream).read_all())
+
+    def write(self, relation: LocalRelation, target: WriteTarget) -> pa.Table:
+        return self.consume(relation, lambda stream: _core.write(target.store, target.schema, stream, target.options_json))
+
+    def row_ids(self, relation: LocalRelation, *, unique: bool = False) -> _core.RowIds:
+        return self.consume(relation, lambda stream: _core.RowIds.collect(stream, unique=unique))
+
+    def mark_deleted(self, rows: _core.RowIds, scan: Scan, *, deletion_timestamp: int, inline: bool, prefix_length: int) -> _core.MarkedFiles:
+        return _core.mark_deleted(
+            scan.store, scan.files, rows, deletion_timestamp=deletion_timestamp, inline=inline, prefix_length=prefix_length
+        )
+
+    @contextmanager
+    def hold(self, relation: LocalRelation, alias: str) -> Iterator[Data]:
+        """An ordinary table of the in-memory database: unlike a temporary one it is seen by every cursor, and it spills."""
+        from deltaic.engine.connection import Work, database
+        from deltaic.engine.lowering import quote
+
+        name = f"__deltaic_held_{next(_held)}"
+        connection = database(planned=True)
+        work = Work(connection.cursor())
+        try:
+
+            def fill() -> None:
+                assert work.cursor is not None
+                work.cursor.register(f"{name}_rows", _Once(relation.open(work)))
+                work.cursor.execute(f"CREATE TABLE {quote(name)} AS SELECT * FROM {quote(name + '_rows')}")
+
+            try:
+                work.call(fill)
+            except Exception as error:
+                raise _first_error(work, error) from error
+            finally:
+                work.close()
+            yield Data(handle=name, schema=relation.schema, alias=alias)
+        finally:
+            cursor = connection.cursor()
+            cursor.execute(f"DROP TABLE IF EXISTS {quote(name)}")
+            cursor.close()
+
+    def cluster(self, plan: Scan, columns: Sequence[str], curve: Curve, target: WriteTarget) -> LocalRelation:
+        """One narrow scan samples the boundaries, one full scan is keyed in `_core` and sorted in DuckDB."""
+        from deltaic.engine.lowering import quote
+
+        narrow = self.run(replace(plan, columns=tuple(columns)))
+        bounds = self.consume(narrow, lambda stream: _core.RangeBounds.sample(stream, list(columns)))
+        whole = self.run(plan)
+        names = ", ".join(quote(item.name) for item in whole.schema)
+
+        def keyed(work: Work) -> Any:
+            return _Once(_tracked(work, _core.curve_keys(whole.open(work), bounds, curve)))
+
+        sql = f'SELECT {names} FROM "__deltaic_keyed" ORDER BY "__deltaic_key"'
+        return LocalRelation(whole.schema, lambda work: _execute(work, sql, {"__deltaic_keyed": keyed}, whole.schema))
+
+
+def arrow_schema(schema: Schema) -> pa.Schema:
+    """Delta's exact Arrow types of these columns."""
+    return _core.TableSchema(schema.to_json()).to_arrow()
+
+
+def _execute(work: Work, sql: str, leaves: Mapping[str, Callable[[Work], Any]], schema: Schema) -> _core.ReadStream:
+    from deltaic.engine.connection import database
+    from deltaic.relation.duckdb import prepare
+
+    cursor = work.cursor = database(planned=True).cursor()
+    prepare(cursor)
+    for name, opener in leaves.items():
+        cursor.register(name, opener(work))
+    reader = cursor.sql(sql).to_arrow_reader(BATCH_ROWS)
+    return _core.conform(reader, _core.TableSchema(schema.to_json()))
+
+
+class _Stream:
+    """A source of rows as DuckDB sees it: no columns and no filters are pushed, so its values are compared by DuckDB alone."""
+
+    def __init__(self, work: Work, source: Source) -> None:
+        self._work, self._source = work, source
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return _tracked(self._work, self._source.open()).__arrow_c_stream__(requested_schema)
+
+
+class _Once:
+    """A stream that is handed to DuckDB and read a single time."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._stream.__arrow_c_stream__(requested_schema)
+
+
+def _tracked(work: Work, stream: _core.ReadStream) -> _core.ReadStream:
+    work.streams.append(stream)
+    return stream
+
+
+def _chain(relations: Sequence[LocalRelation]) -> LocalRelation:
+    """The inputs one after the other, without a query around them."""
+    if len(relations) == 1:
+        return relations[0]
+    schema = arrow_schema(relations[0].schema)
+
+    def opened(work: Work) -> pa.RecordBatchReader:
+        def batches() -> Iterator[pa.RecordBatch]:
+            for relation in relations:
+                yield from pa.RecordBatchReader.from_stream(relation.open(work))
+
+        return pa.RecordBatchReader.from_batches(schema, batches())
+
+    return LocalRelation(relations[0].schema, opened)
+
+
+def _plain_projection(plan: Project) -> Scan | None:
+    """The scan with fewer columns that a projection of bare hidden columns and names means."""
+    scan = plan.input
+    assert isinstance(scan, Scan)
+    wanted = [text for name, text in plan.columns if name == text]
+    if len(wanted) != len(plan.columns):
+        return None
+    hidden = [FILE_COLUMN, ROW_COLUMN] if scan.row_ids else []
+    data = [name for name in wanted if name not in hidden]
+    if wanted != data + hidden or any(name not in scan.schema.names for name in data) or scan.constants:
+        return None
+    return replace(scan, columns=tuple(data), alias=plan.alias)
+
+
+def _first_error(work: Work, error: Exception) -> Exception:
+    """The error of the first source that failed, else what DuckDB or Arrow raised, by our name."""
+    from deltaic.relation.duckdb import translate_error
+
+    for stream in list(work.streams):
+        try:
+            stream.check()
+        except Exception as first:
+            return first
+    return translate_error(error)

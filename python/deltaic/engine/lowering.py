@@ -1,0 +1,191 @@
+"""From a plan to one DuckDB query: SQL text, and the Arrow sources that it names.
+
+Expressions go through `relation.duckdb.translate`, the allow-list; everything else here is structure. Names are always quoted.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from deltaic.protocol.schema import Field, Schema
+from deltaic.relation.duckdb import translate
+from deltaic.relation.plan import (
+    FILE_COLUMN,
+    ROW_COLUMN,
+    Aggregate,
+    Data,
+    Filter,
+    Join,
+    Plan,
+    Project,
+    Scan,
+    Union,
+)
+
+if TYPE_CHECKING:
+    from deltaic.engine.connection import Work
+
+ROW_ID_FIELDS = (Field(FILE_COLUMN, "integer", False), Field(ROW_COLUMN, "long", False))
+
+_JOINS = {
+    "inner": "JOIN",
+    "left": "LEFT JOIN",
+    "right": "RIGHT JOIN",
+    "full": "FULL JOIN",
+    "left_semi": "SEMI JOIN",
+    "left_anti": "ANTI JOIN",
+}
+_numbers = itertools.count()
+
+
+def quote(name: str) -> str:
+    """A name as DuckDB's SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def scan_schema(scan: Scan) -> Schema:
+    """The columns that a scan leaf gives, hidden ones last."""
+    fields = [_column_field(scan.schema, name) for name in scan.columns]
+    return Schema([*fields, *scan.constants, *(ROW_ID_FIELDS if scan.row_ids else ())])
+
+
+def _column_field(schema: Schema, name: str) -> Field:
+    from deltaic.scan.columns import narrowed
+
+    return schema.get(name) or narrowed(schema, name)
+
+
+@dataclass
+class Query:
+    """A SELECT in the making. `select` None: all columns under the aliases of `scope`, so that more can be joined and filtered."""
+
+    source: str
+    scope: dict[str, Schema]
+    where: list[str] = field(default_factory=list)
+    select: list[str] | None = None
+    group: list[str] = field(default_factory=list)
+
+    def sql(self) -> str:
+        columns = ", ".join(self.select) if self.select is not None else "*"
+        text = f"SELECT {columns} FROM {self.source}"
+        if self.where:
+            text += " WHERE " + " AND ".join(f"({condition})" for condition in self.where)
+        if self.group:
+            text += " GROUP BY " + ", ".join(self.group)
+        return text
+
+    def as_source(self) -> Query:
+        """The same rows as something to select from."""
+        if self.select is None and not self.where:
+            return self
+        if self.select is None and len(self.scope) > 1:
+            return self  # whoever joins it says that it must be projected first
+        alias = next(iter(self.scope))
+        return Query(f"({self.sql()}) AS {quote(alias)}", self.scope)
+
+
+@dataclass
+class Lowered:
+    """`schema`: the columns in order. `leaves`: name in the query -> opens it for a piece of work."""
+
+    sql: str
+    schema: Schema
+    leaves: Mapping[str, Callable[[Work], Any]]
+
+
+class Lowering:
+    """Lowers one plan. `open_scan` and `open_data` make the Arrow source of a leaf."""
+
+    def __init__(self, open_leaf: Callable[[Scan | Data], tuple[str | None, Callable[[Work], Any] | None]]) -> None:
+        self._open_leaf = open_leaf
+        self._leaves: dict[str, Callable[[Work], Any]] = {}
+
+    def lower(self, plan: Plan) -> Lowered:
+        query = self._query(plan)
+        if len(query.scope) != 1:
+            raise ValueError("a join must be projected before it is run")
+        return Lowered(query.sql(), next(iter(query.scope.values())), self._leaves)
+
+    def _query(self, plan: Plan) -> Query:
+        if isinstance(plan, (Scan, Data)):
+            return self._leaf(plan)
+        if isinstance(plan, Filter):
+            return self._filter(plan)
+        if isinstance(plan, Project):
+            return self._project(plan)
+        if isinstance(plan, Join):
+            return self._join(plan)
+        if isinstance(plan, Union):
+            return self._union(plan)
+        return self._aggregate(plan)
+
+    def _leaf(self, plan: Scan | Data) -> Query:
+        name, opener = self._open_leaf(plan)
+        if opener is not None:
+            name = f"__deltaic_source_{next(_numbers)}"
+            self._leaves[name] = opener
+        schema = scan_schema(plan) if isinstance(plan, Scan) else plan.schema
+        query = Query(f"{quote(name or '')} AS {quote(plan.alias)}", {plan.alias: schema})
+        if isinstance(plan, Scan):
+            query.where = [self._sql(text, query)[0] for text in plan.where]
+        return query
+
+    def _filter(self, plan: Filter) -> Query:
+        query = self._query(plan.input)
+        if query.select is not None:
+            query = query.as_source()
+        condition, _ = self._sql(plan.condition, query)
+        return replace(query, where=[*query.where, condition])
+
+    def _project(self, plan: Project) -> Query:
+        query = self._query(plan.input)
+        if query.select is not None:
+            query = query.as_source()
+        select, fields = self._columns(plan.columns, query)
+        return replace(query, select=select, scope={plan.alias: Schema(fields)})
+
+    def _join(self, plan: Join) -> Query:
+        left, right = self._query(plan.left).as_source(), self._query(plan.right).as_source()
+        if left.where or right.where:
+            raise ValueError("project a filtered join before it is joined again")
+        scope = {**left.scope, **right.scope}
+        if len(scope) != len(left.scope) + len(right.scope):
+            raise ValueError(f"both sides of a join use one alias: {sorted(set(left.scope) & set(right.scope))}")
+        condition, _ = translate_in(plan.condition, scope)
+        source = f"{left.source} {_JOINS[plan.kind]} {right.source} ON ({condition})"
+        kept = left.scope if plan.kind in ("left_semi", "left_anti") else scope
+        return Query(source, dict(kept))
+
+    def _union(self, plan: Union) -> Query:
+        queries = [self._query(item) for item in plan.inputs]
+        schema = next(iter(queries[0].scope.values()))
+        text = " UNION ALL ".join(f"({query.sql()})" for query in queries)
+        return Query(f"({text}) AS {quote(plan.alias)}", {plan.alias: schema})
+
+    def _aggregate(self, plan: Aggregate) -> Query:
+        query = self._query(plan.input)
+        if query.select is not None:
+            query = query.as_source()
+        select, fields = self._columns((*plan.keys, *plan.columns), query)
+        group = [str(number + 1) for number in range(len(plan.keys))]
+        return replace(query, select=select, scope={plan.alias: Schema(fields)}, group=group)
+
+    def _columns(self, columns: tuple[tuple[str, str], ...], query: Query) -> tuple[list[str], list[Field]]:
+        select, fields = [], []
+        for name, text in columns:
+            sql, data_type = self._sql(text, query)
+            select.append(f"{sql} AS {quote(name)}")
+            fields.append(Field(name, data_type))
+        return select, fields
+
+    def _sql(self, text: str, query: Query) -> tuple[str, Any]:
+        return translate_in(text, query.scope)
+
+
+def translate_in(text: str, scope: Mapping[str, Schema]) -> tuple[str, Any]:
+    """An expression over aliased columns as DuckDB's SQL, and its Delta type."""
+    translated = translate(text, scope, lambda alias, name: f"{quote(alias)}.{quote(name)}")
+    return translated.sql, translated.type

@@ -1,0 +1,1 @@
+"""Relations: the plan that commands build, and what its expressions mean."""

@@ -1,0 +1,107 @@
+"""The relational plan that commands build and an engine runs: frozen dataclasses, expressions as Spark SQL text.
+
+A plan exposes columns under *aliases*: a leaf and a projection have one each, a join shows those of both sides. Text refers to
+`alias.column`, or to a bare column where it is unambiguous. A plan never holds rows; `Scan` holds the file actions of its table as Arrow.
+
+Every join names the side that should be built in memory by its place: the right one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from deltaic import _core
+    from deltaic.protocol.schema import Field, Schema
+
+FILE_COLUMN = "__deltaic_file"
+"""int32: ordinal of a data file, its position in the scan's `files` (or the value of that column there)."""
+
+ROW_COLUMN = "__deltaic_row"
+"""int64: index of a row in its data file, counted from the file's first row whatever was pruned."""
+
+JoinKind: TypeAlias = Literal["inner", "left", "right", "full", "left_semi", "left_anti"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Scan:
+    """Rows of data files of one table: the one leaf for reads, changes and upkeep.
+
+    `files`: rows of `add` (with `selection`, `keep_selected` and `__deltaic_file` where only some rows are wanted).
+    `columns`: logical names in output order. `where`: conjuncts in Spark SQL; a row for which one is not true is left out.
+    `row_ids`: adds FILE_COLUMN and ROW_COLUMN. `constants`: columns of `files` that every row of the file carries.
+    `predicate`: what planning already knows about the wanted rows, exact; applied besides `where`.
+    """
+
+    store: _core.Store
+    schema: Schema
+    table_schema: _core.TableSchema
+    files: pa.Table
+    columns: tuple[str, ...]
+    where: tuple[str, ...] = ()
+    alias: str = "t"
+    row_ids: bool = False
+    constants: tuple[Field, ...] = ()
+    predicate: _core.Predicate | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Data:
+    """Rows that an engine already has or was handed: `handle` is the engine's own."""
+
+    handle: Any
+    schema: Schema
+    alias: str
+    release: Callable[[], None] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Filter:
+    """Rows of `input` for which `condition` is true."""
+
+    input: Plan
+    condition: str
+
+
+@dataclass(frozen=True, eq=False)
+class Project:
+    """Named expressions over `input`, in order; the result is known as `alias`."""
+
+    input: Plan
+    columns: tuple[tuple[str, str], ...]
+    alias: str
+
+
+@dataclass(frozen=True, eq=False)
+class Join:
+    """`condition` over the aliases of both sides. The right side is the one to build in memory."""
+
+    left: Plan
+    right: Plan
+    condition: str
+    kind: JoinKind = "inner"
+
+
+@dataclass(frozen=True, eq=False)
+class Union:
+    """All rows of the inputs, in their order, columns by position."""
+
+    inputs: tuple[Plan, ...]
+    alias: str = "u"
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregate:
+    """One row for each combination of `keys` (one row in all without keys), `columns` computed over its rows."""
+
+    input: Plan
+    keys: tuple[tuple[str, str], ...]
+    columns: tuple[tuple[str, str], ...]
+    alias: str = "a"
+
+
+Plan: TypeAlias = Scan | Data | Filter | Project | Join | Union | Aggregate

@@ -1,0 +1,51 @@
+"""Names of columns that a caller asks for: top-level, or nested and dotted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deltaic.errors import InvalidArgumentError, InvalidTypeError
+from deltaic.protocol.schema import Array, Field, Map, Schema, Struct, path_text
+
+
+def resolve_columns(schema: Schema, columns: Sequence[str] | None) -> tuple[str, ...]:
+    """The names in the table's own case: all columns where `columns` is None. InvalidArgumentError for unknown and repeated ones."""
+    if columns is None:
+        return tuple(schema.names)
+    if isinstance(columns, (str, bytes)) or not all(isinstance(name, str) for name in columns):
+        raise InvalidTypeError("columns is a sequence of names", found=repr(columns)[:80])
+    names = [_resolve(schema, name) for name in columns]
+    roots: dict[str, str] = {}
+    for name in names:
+        root = narrowed(schema, name).name.lower()
+        if root in roots:
+            raise InvalidArgumentError("two of the columns would have one name", found=f"{roots[root]!r} and {name!r}")
+        roots[root] = name
+    return tuple(names)
+
+
+def _resolve(schema: Schema, name: str) -> str:
+    path, _ = schema.find(name)
+    return path[0] if len(path) == 1 else path_text(path)
+
+
+def narrowed(schema: Schema, name: str) -> Field:
+    """The top-level field that a name reads: itself, or for `a.b.c` the struct `a` with just that one branch."""
+    if (top := schema.get(name)) is not None:
+        return top
+    path, leaf = schema.find(name)
+    parents = [schema.field(path[0])]
+    for part in path[1:-1]:
+        parent = parents[-1].type
+        if not isinstance(parent, Struct):
+            raise _not_a_struct(name, parents[-1])
+        parents.append(next(item for item in parent.fields if item.name == part))
+    if isinstance(parents[-1].type, (Array, Map)):
+        raise _not_a_struct(name, parents[-1])
+    for parent in reversed(parents):
+        leaf = parent.with_(type=Struct([leaf]))
+    return leaf
+
+
+def _not_a_struct(name: str, parent: Field) -> InvalidArgumentError:
+    return InvalidArgumentError(f"{parent.name!r} is not a struct, so nothing in it can be read alone", found=repr(name))

@@ -1,0 +1,247 @@
+"""A scan as a `pyarrow.dataset.Dataset`: DuckDB, Polars and pyarrow push their columns and filters into it.
+
+There are no file fragments: a fragment could not say which of its rows are deleted, so everything that would show one is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from deltaic import _core, configuration
+from deltaic.errors import UnsupportedFeatureError
+from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Scan
+
+if TYPE_CHECKING:
+    from deltaic.engine.engine import Engine
+
+_HIDDEN = (pa.field(FILE_COLUMN, pa.int32(), nullable=False), pa.field(ROW_COLUMN, pa.int64(), nullable=False))
+
+
+def push_where(engine: Engine, scan: Scan) -> tuple[Scan, tuple[str, ...]]:
+    """The scan with what can be pushed of its `where` as predicate and files chosen by it, and the conjuncts that are left."""
+    if not scan.where:
+        return scan, ()
+    from deltaic.scan.pushdown import push
+
+    pushed = push(
+        [engine.resolve(text, {scan.alias: scan.schema}) for text in scan.where],
+        scan.schema,
+        scan.table_schema,
+        time_zone=configuration.current().time_zone or "UTC",
+    )
+    return replace(with_predicate(scan, pushed.predicate), where=()), pushed.residual
+
+
+def with_predicate(scan: Scan, predicate: _core.Predicate | None) -> Scan:
+    """The scan of only the rows for which `predicate` holds too, without the files that cannot have any."""
+    if predicate is None:
+        return scan
+    files = _core.filter_adds(scan.files, scan.table_schema, predicate)
+    return replace(scan, files=_numbered(scan, files), predicate=predicate if scan.predicate is None else scan.predicate & predicate)
+
+
+def _numbered(scan: Scan, files: pa.Table) -> pa.Table:
+    """Fewer files of a scan whose rows are named by their ordinal: the ordinals stay those of the whole."""
+    if not scan.row_ids or files.num_rows == scan.files.num_rows or FILE_COLUMN in files.column_names:
+        return files
+    raise ValueError("number the files of a scan with row ids before it is narrowed")
+
+
+def numbered(files: pa.Table) -> pa.Table:
+    """The files with their position as a column, so that a row's name stays the same when some of them are left out."""
+    if FILE_COLUMN in files.column_names:
+        return files
+    import numpy as np
+
+    return files.append_column(_HIDDEN[0], pa.array(np.arange(files.num_rows, dtype=np.int32)))
+
+
+def open_scan(scan: Scan) -> _core.ReadStream:
+    """Starts reading. `where` must have been pushed or is applied by whoever reads."""
+    return _core.read(
+        scan.store,
+        scan.table_schema,
+        scan.files,
+        scan.columns,
+        scan.predicate,
+        row_ids=scan.row_ids,
+        constants=[item.name for item in scan.constants],
+        threads=configuration.current().threads,
+    )
+
+
+def scan_arrow_schema(scan: Scan) -> pa.Schema:
+    """The Arrow columns of a scan, hidden ones last."""
+    schema = scan.table_schema.to_arrow(list(scan.columns))
+    for item in scan.constants:
+        schema = schema.append(scan.files.schema.field(item.name))
+    for item in _HIDDEN if scan.row_ids else ():
+        schema = schema.append(item)
+    return schema
+
+
+class ScanDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
+    """`schema`, `scanner`, `to_table`, `to_batches`, `head`, `count_rows`, `filter`; the rest of Dataset is refused by name.
+
+    `read` opens a scan (with fewer columns and more predicate than this one); `observe` is told each stream that was opened.
+    """
+
+    def __init__(self, scan: Scan, *, read: Callable[[Scan], Any] = open_scan, observe: Callable[[Any], None] | None = None, filter: Any = None) -> None:
+        self._scan, self._read, self._observe, self._filter = scan, read, observe, filter
+        self._schema = scan_arrow_schema(scan)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._schema
+
+    def scanner(self, columns: Any = None, filter: Any = None, batch_size: int | None = None, **options: Any) -> ScanScanner:
+        """`columns`: names, or a mapping of names to pyarrow expressions. `filter`: a pyarrow expression, exact whatever could be pushed."""
+        both = filter if self._filter is None else self._filter if filter is None else self._filter & filter
+        return ScanScanner(self, columns, both)
+
+    def to_table(self, **options: Any) -> pa.Table:
+        return self.scanner(**options).to_table()
+
+    def to_batches(self, **options: Any) -> Iterator[pa.RecordBatch]:
+        return self.scanner(**options).to_batches()
+
+    def head(self, num_rows: int, **options: Any) -> pa.Table:
+        return self.scanner(**options).head(num_rows)
+
+    def count_rows(self, **options: Any) -> int:
+        return self.scanner(**options).count_rows()
+
+    def filter(self, expression: Any) -> ScanDataset:
+        both = expression if self._filter is None else self._filter & expression
+        return ScanDataset(self._scan, read=self._read, observe=self._observe, filter=both)
+
+    def take(self, indices: Any, **options: Any) -> pa.Table:
+        return self.to_table(**options).take(indices)
+
+    def sort_by(self, sorting: Any, **options: Any) -> Any:
+        return ds.InMemoryDataset(self.to_table(**options).sort_by(sorting))
+
+    def get_fragments(self, filter: Any = None) -> Any:
+        raise _no_fragments("get_fragments")
+
+    def replace_schema(self, schema: Any) -> Any:
+        raise _no_fragments("replace_schema")
+
+    def join(self, *args: Any, **options: Any) -> Any:
+        raise _no_fragments("join")
+
+    def join_asof(self, *args: Any, **options: Any) -> Any:
+        raise _no_fragments("join_asof")
+
+    @property
+    def partition_expression(self) -> Any:
+        raise _no_fragments("partition_expression")
+
+    def __reduce__(self) -> Any:
+        raise _no_fragments("pickling")
+
+    def __repr__(self) -> str:
+        return f"ScanDataset({', '.join(self._schema.names)})"
+
+
+def _no_fragments(what: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(f"{what}: a Delta scan has no file fragments, as they cannot say which rows are deleted")
+
+
+class ScanScanner:
+    """One reading of a dataset: what DuckDB asks for (`projected_schema`, `to_reader`) and what pyarrow's Scanner offers to users."""
+
+    def __init__(self, dataset: ScanDataset, columns: Any, filter: Any) -> None:
+        self._dataset, self._filter = dataset, filter
+        self._computed = dict(columns) if isinstance(columns, Mapping) else None
+        self._columns: list[str] | None = None if columns is None or self._computed is not None else _names(columns, dataset.schema)
+
+    @property
+    def dataset_schema(self) -> pa.Schema:
+        return self._dataset.schema
+
+    @property
+    def projected_schema(self) -> pa.Schema:
+        if self._computed is not None:
+            return self._rest(self._dataset.schema.empty_table().to_reader(), self._computed, None).schema
+        schema = self._dataset.schema
+        return schema if self._columns is None else pa.schema([schema.field(name) for name in self._columns])
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        scan, exact = self._dataset._scan, True
+        if self._filter is not None:
+            predicate, exact = _core.Predicate.from_pyarrow(self._filter, scan.table_schema)
+            scan = with_predicate(scan, predicate)
+        if self._computed is not None or not exact:
+            reader = self._open(scan)
+            return self._rest(reader, self._computed or self._columns, None if exact else self._filter)
+        names = self._columns
+        if names is None or names == self._dataset.schema.names:
+            return self._open(scan)
+        hidden = {item.name for item in scan.constants} | {FILE_COLUMN, ROW_COLUMN}
+        narrow = replace(
+            scan,
+            columns=tuple(_wanted(scan, [name for name in names if name not in hidden])),
+            constants=tuple(item for item in scan.constants if item.name in names),
+            row_ids=scan.row_ids and (FILE_COLUMN in names or ROW_COLUMN in names),
+        )
+        reader = self._open(narrow)
+        return reader if reader.schema.names == names else _reordered(reader, names)
+
+    def _open(self, scan: Scan) -> pa.RecordBatchReader:
+        stream = self._dataset._read(scan)
+        if self._dataset._observe is not None:
+            self._dataset._observe(stream)
+        return stream if isinstance(stream, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(stream)
+
+    @staticmethod
+    def _rest(reader: pa.RecordBatchReader, columns: Any, filter: Any) -> pa.RecordBatchReader:
+        return ds.Scanner.from_batches(reader, columns=columns, filter=filter, use_threads=False).to_reader()
+
+    def to_table(self) -> pa.Table:
+        return self.to_reader().read_all()
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        return iter(self.to_reader())
+
+    def head(self, num_rows: int) -> pa.Table:
+        taken: list[pa.RecordBatch] = []
+        left = num_rows
+        with self.to_reader() as reader:
+            for batch in reader if left > 0 else ():
+                taken.append(batch.slice(0, left))
+                left -= taken[-1].num_rows
+                if left <= 0:
+                    break
+        return pa.Table.from_batches(taken, self.projected_schema)
+
+    def count_rows(self) -> int:
+        narrow = ScanScanner(self._dataset, [], self._filter)
+        return sum(batch.num_rows for batch in narrow.to_reader())
+
+
+def _wanted(scan: Scan, names: Sequence[str]) -> list[str]:
+    """The scan's own spelling of top-level names, so that a column that reads one nested branch stays that."""
+    from deltaic.scan.columns import narrowed
+
+    spelled = {narrowed(scan.schema, name).name: name for name in scan.columns}
+    return [spelled[name] for name in names]
+
+
+def _names(columns: Sequence[str], schema: pa.Schema) -> list[str]:
+    """The asked columns in the schema's case. KeyError is what pyarrow raises for an unknown one."""
+    by_lower = {name.lower(): name for name in schema.names}
+    missing = [name for name in columns if name.lower() not in by_lower]
+    if missing:
+        raise KeyError(f"no column {missing[0]!r} among {', '.join(schema.names)}")
+    return [by_lower[name.lower()] for name in columns]
+
+
+def _reordered(reader: pa.RecordBatchReader, names: list[str]) -> pa.RecordBatchReader:
+    schema = pa.schema([reader.schema.field(name) for name in names])
+    return pa.RecordBatchReader.from_batches(schema, (batch.select(names) for batch in reader))

@@ -1,0 +1,212 @@
+"""Scan planning: which files, which columns, what is pushed, for reads and for the listings of files and partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaic import _core, configuration
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, SchemaMismatchError
+from deltaic.protocol.schema import Schema
+from deltaic.relation.plan import Scan
+from deltaic.scan.columns import narrowed, resolve_columns
+from deltaic.scan.dataset import ScanDataset
+from deltaic.scan.rows import Rows, ScanReport
+
+if TYPE_CHECKING:
+    from deltaic.engine.engine import Engine
+    from deltaic.log.snapshot import Snapshot
+    from deltaic.relation.expression import Resolved
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A condition over one snapshot: what the files and the scan can do, what is left as text, and the files that may hold a match."""
+
+    snapshot: Snapshot
+    predicate: _core.Predicate | None
+    residual: tuple[str, ...]
+    columns: frozenset[str]
+    skipping: bool = True
+
+    @cached_property
+    def selection(self) -> _core.FileSelection:
+        return self.snapshot.core.files(self.snapshot.table_schema, self.predicate, skipping=self.skipping)
+
+    @property
+    def partition_only(self) -> bool:
+        """Whether partition values alone decide, so that a chosen file holds only matching rows."""
+        return not self.residual and (self.predicate is None or self.predicate.is_partition_only(self.snapshot.table_schema))
+
+    def scan(self, columns: Sequence[str], *, alias: str = "t", row_ids: bool = False) -> Scan:
+        return Scan(
+            store=self.snapshot.store,
+            schema=self.snapshot.schema,
+            table_schema=self.snapshot.table_schema,
+            files=self.selection.adds,
+            columns=tuple(columns),
+            where=self.residual,
+            alias=alias,
+            row_ids=row_ids,
+            predicate=self.predicate,
+        )
+
+
+def plan(snapshot: Snapshot, engine: Engine, where: str | None, *, alias: str = "t", skipping: bool = True) -> Planned:
+    """Resolves `where` against the table and divides it. InvalidArgumentError for text that is no condition over the table's columns."""
+    if where is None:
+        return Planned(snapshot, None, (), frozenset(), skipping)
+    from deltaic.scan.pushdown import push
+
+    resolved = resolve_condition(engine, where, snapshot.schema, alias)
+    pushed = push(
+        [engine.resolve(text, {alias: snapshot.schema}) for text in resolved.conjuncts],
+        snapshot.schema,
+        snapshot.table_schema,
+        time_zone=configuration.current().time_zone or "UTC",
+    )
+    return Planned(snapshot, pushed.predicate, pushed.residual, column_names(resolved, snapshot.schema), skipping)
+
+
+def resolve_condition(engine: Engine, text: str, schema: Schema, alias: str = "t") -> Resolved:
+    if not isinstance(text, str):
+        raise InvalidTypeError("a condition is text in Spark's SQL dialect", found=repr(text)[:80])
+    resolved = engine.resolve(text, {alias: schema})
+    if resolved.type not in ("boolean", "void"):
+        raise SchemaMismatchError("a condition must be a boolean", where=repr(text), found=resolved.type)
+    return resolved
+
+
+def column_names(resolved: Resolved, schema: Schema) -> frozenset[str]:
+    """The table's top-level columns that an expression reads."""
+    return frozenset(schema.field(path[0]).name for _, path in resolved.columns if path[0] in schema)
+
+
+def scan(
+    snapshot: Snapshot,
+    engine: Engine,
+    columns: Sequence[str] | None = None,
+    where: str | None = None,
+    *,
+    limit: int | None = None,
+    skipping: bool = True,
+) -> Rows:
+    """API.md section 2. `skipping=False` reads every file: for tests that compare."""
+    names = resolve_columns(snapshot.schema, columns)
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+        raise InvalidArgumentError("limit", found=repr(limit), expected="a number of rows >= 0, or None")
+    planned = plan(snapshot, engine, where, skipping=skipping)
+    schema = Schema([narrowed(snapshot.schema, name) for name in names])
+    return _ScanRows(schema, planned, engine, names, limit)
+
+
+class _ScanRows(Rows):
+    """Rows of a planned scan; the files are chosen when first asked and stay chosen."""
+
+    def __init__(self, schema: Schema, planned: Planned, engine: Engine, names: tuple[str, ...], limit: int | None) -> None:
+        super().__init__(schema, self._open)
+        self._planned, self._engine, self._names, self._limit = planned, engine, names, limit
+
+    @cached_property
+    def _scan(self) -> Scan:
+        return self._planned.scan(self._names)
+
+    def _open(self) -> pa.RecordBatchReader:
+        reader = self._read(self._scan)
+        return reader if self._limit is None else _limited(reader, self._limit)
+
+    def _read(self, narrowed_scan: Scan) -> pa.RecordBatchReader:
+        return self._engine.to_arrow(self._engine.run(narrowed_scan))
+
+    def to_dataset(self) -> pa.dataset.Dataset:
+        if self._limit is not None:
+            return super().to_dataset()
+        return ScanDataset(self._scan, read=self._read)
+
+    def count(self) -> int:
+        if self._planned.partition_only:
+            known = live_rows(self._planned)
+            if known is not None:
+                return known if self._limit is None else min(known, self._limit)
+        counted = sum(batch.num_rows for batch in self._read(replace(self._scan, columns=())))
+        return counted if self._limit is None else min(counted, self._limit)
+
+    def explain(self) -> ScanReport:
+        selection = self._planned.selection
+        from deltaic.scan.dataset import open_scan
+
+        stream = open_scan(self._scan)
+        rows = sum(batch.num_rows for batch in pa.RecordBatchReader.from_stream(stream))
+        metrics = stream.metrics
+        return ScanReport(
+            columns=self._names,
+            pushed=self._planned.predicate.json if self._planned.predicate is not None else None,
+            evaluated=self._planned.residual,
+            files=selection.total_files,
+            files_skipped_by_partition=selection.skipped_by_partition,
+            files_skipped_by_statistics=selection.skipped_by_statistics,
+            files_read=selection.adds.num_rows,
+            row_groups=metrics["row_groups"],
+            row_groups_read=metrics["row_groups_read"],
+            bytes=selection.total_bytes,
+            bytes_of_files=pc.sum(selection.adds["size"]).as_py() or 0,
+            bytes_read=metrics["bytes_read"],
+            rows=rows,
+        )
+
+
+def live_rows(planned: Planned) -> int | None:
+    """Rows of the chosen files from metadata, where partition values decide; None where a file does not say how many it has."""
+    snapshot = planned.snapshot
+    if planned.predicate is None:
+        return snapshot.core.num_records
+    listing = snapshot.core.listing(snapshot.table_schema, planned.predicate, statistics_columns=[])
+    if listing["num_records"].null_count:
+        return None
+    deleted = pc.sum(pc.struct_field(listing["deletion_vector"], "cardinality")).as_py() or 0
+    return (pc.sum(listing["num_records"]).as_py() or 0) - deleted
+
+
+def _limited(reader: pa.RecordBatchReader, limit: int) -> pa.RecordBatchReader:
+    def batches() -> object:
+        left = limit
+        with reader:
+            for batch in reader if left > 0 else ():
+                yield batch.slice(0, left)
+                left -= min(left, batch.num_rows)
+                if left == 0:
+                    return
+
+    return pa.RecordBatchReader.from_batches(reader.schema, batches())
+
+
+def files(snapshot: Snapshot, engine: Engine, where: str | None = None, *, deleted_rows: bool = False) -> Rows:
+    """API.md section 2: a row for each live file that may hold a matching row."""
+    planned = plan(snapshot, engine, where)
+
+    def listing() -> pa.Table:
+        return snapshot.core.listing(snapshot.table_schema, planned.predicate, store=snapshot.store, deleted_rows=deleted_rows)
+
+    return Rows.computed(listing)
+
+
+def partitions(snapshot: Snapshot, engine: Engine, where: str | None = None) -> Rows:
+    """API.md section 2: a row for each partition that may hold a matching row: its columns, `num_files`, `size`."""
+    planned = plan(snapshot, engine, where)
+    names = list(snapshot.metadata.partition_columns)
+
+    def grouped() -> pa.Table:
+        listing = snapshot.core.listing(snapshot.table_schema, planned.predicate, statistics_columns=[])
+        values = listing["partition_values"].combine_chunks() if names else None
+        columns = {name: pc.struct_field(values, [index]) for index, name in enumerate(names)}
+        table = pa.table({**columns, "__deltaic_size": listing["size"]})
+        counted = table.group_by(names, use_threads=False).aggregate([("__deltaic_size", "count"), ("__deltaic_size", "sum")])
+        counted = counted.select([*names, "__deltaic_size_count", "__deltaic_size_sum"]).rename_columns([*names, "num_files", "size"])
+        return counted.sort_by([(name, "ascending") for name in names]) if names else counted
+
+    return Rows.computed(grouped)
