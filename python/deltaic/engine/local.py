@@ -71,7 +71,7 @@ class LocalEngine:
         from deltaic.engine.lowering import scan_schema
         from deltaic.scan.dataset import open_scan, push_where
 
-        pushed, residual = push_where(self, scan)
+        pushed, residual = push_where(scan)
         if residual:
             return None
         return LocalRelation(scan_schema(scan), lambda work: _tracked(work, open_scan(pushed)))
@@ -86,7 +86,7 @@ class LocalEngine:
         from deltaic.scan.dataset import ScanDataset, push_where
 
         if isinstance(leaf, Scan):
-            scan, residual = push_where(self, leaf)
+            scan, residual = push_where(leaf)
             return None, lambda work: ScanDataset(scan, observe=work.streams.append), residual
         if isinstance(leaf.handle, Source):
             source = leaf.handle

@@ -6,9 +6,9 @@ Expressions go through `relation.duckdb.translate`, the allow-list; everything e
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from deltaic.protocol.schema import Field, Schema
 from deltaic.relation.duckdb import translate
@@ -96,10 +96,14 @@ class Lowered:
     leaves: Mapping[str, Callable[[Work], Any]]
 
 
-class Lowering:
-    """Lowers one plan. `open_scan` and `open_data` make the Arrow source of a leaf."""
+OpenLeaf: TypeAlias = "Callable[[Scan | Data], tuple[str | None, Callable[[Work], Any] | None, Sequence[str]]]"
+"""For a leaf: the name of the table that has its rows, or None and what opens them as an Arrow source; and what of `where` is left."""
 
-    def __init__(self, open_leaf: Callable[[Scan | Data], tuple[str | None, Callable[[Work], Any] | None]]) -> None:
+
+class Lowering:
+    """Lowers one plan."""
+
+    def __init__(self, open_leaf: OpenLeaf) -> None:
         self._open_leaf = open_leaf
         self._leaves: dict[str, Callable[[Work], Any]] = {}
 
@@ -123,14 +127,13 @@ class Lowering:
         return self._aggregate(plan)
 
     def _leaf(self, plan: Scan | Data) -> Query:
-        name, opener = self._open_leaf(plan)
+        name, opener, residual = self._open_leaf(plan)
         if opener is not None:
             name = f"__deltaic_source_{next(_numbers)}"
             self._leaves[name] = opener
         schema = scan_schema(plan) if isinstance(plan, Scan) else plan.schema
         query = Query(f"{quote(name or '')} AS {quote(plan.alias)}", {plan.alias: schema})
-        if isinstance(plan, Scan):
-            query.where = [self._sql(text, query)[0] for text in plan.where]
+        query.where = [self._sql(text, query)[0] for text in residual]
         return query
 
     def _filter(self, plan: Filter) -> Query:

@@ -1,1 +1,1 @@
-"""Relations: the plan that commands build, and what its expressions mean."""
+"""SQL expressions and relations: Spark's dialect, read once, written for the embedded engine."""

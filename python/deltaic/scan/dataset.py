@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -16,23 +16,20 @@ from deltaic import _core, configuration
 from deltaic.errors import UnsupportedFeatureError
 from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Scan
 
-if TYPE_CHECKING:
-    from deltaic.engine.engine import Engine
-
 _HIDDEN = (pa.field(FILE_COLUMN, pa.int32(), nullable=False), pa.field(ROW_COLUMN, pa.int64(), nullable=False))
 
 
-def push_where(engine: Engine, scan: Scan) -> tuple[Scan, tuple[str, ...]]:
+def push_where(scan: Scan) -> tuple[Scan, tuple[str, ...]]:
     """The scan with what can be pushed of its `where` as predicate and files chosen by it, and the conjuncts that are left."""
     if not scan.where:
         return scan, ()
     from deltaic.scan.pushdown import push
 
     pushed = push(
-        [engine.resolve(text, {scan.alias: scan.schema}) for text in scan.where],
+        scan.where,
         scan.schema,
         scan.table_schema,
-        time_zone=configuration.current().time_zone or "UTC",
+        time_zone=configuration.current().time_zone,
     )
     return replace(with_predicate(scan, pushed.predicate), where=()), pushed.residual
 

@@ -15,15 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from sqlglot import exp
 
 from deltaic import _core
 from deltaic.protocol.schema import DataType, Schema, Struct, decimal_parts
-
-if TYPE_CHECKING:
-    from deltaic.relation.expression import Resolved
+from deltaic.relation.parsing import parse
 
 Json: TypeAlias = dict[str, Any]
 
@@ -49,16 +47,18 @@ class Pushed:
     residual: tuple[str, ...]
 
 
-def push(resolved: Sequence[Resolved], schema: Schema, table_schema: _core.TableSchema, *, time_zone: str = "UTC") -> Pushed:
-    """What of these conjuncts the scan of a table with `schema` can do. `time_zone`: of timestamps written without a zone."""
+def push(conjuncts: Sequence[str], schema: Schema, table_schema: _core.TableSchema, *, time_zone: str = "UTC") -> Pushed:
+    """What of these conjuncts the scan of a table with `schema` can do. `time_zone`: of timestamps written without a zone.
+
+    What the tree can say is deterministic: a conjunct that calls a function stays with the engine."""
     said: list[Json] = []
     residual: list[str] = []
-    for conjunct in resolved:
-        node, exact = _Reader(schema, time_zone).read(conjunct)
+    for text in conjuncts:
+        node, exact = _Reader(schema, time_zone).read(text)
         if node is not None:
             said.append(node)
         if not exact:
-            residual.append(conjunct.text)
+            residual.append(text)
     predicate = None
     if said:
         predicate = _core.Predicate.from_json(json.dumps(said[0] if len(said) == 1 else {"op": "and", "args": said}), table_schema)
@@ -74,14 +74,15 @@ class _Reader:
         self.schema = schema
         self.utc = time_zone.upper() in ("UTC", "ETC/UTC", "Z", "GMT")
 
-    def read(self, conjunct: Resolved) -> tuple[Json | None, bool]:
+    def read(self, text: str) -> tuple[Json | None, bool]:
         # A backslash in a string literal is read in more than one way; the engine's own reading of the text holds.
-        if not conjunct.deterministic or "\\" in conjunct.text:
+        if "\\" in text:
             return None, False
+        tree = parse(text)
         try:
-            return self.node(conjunct.tree), True
+            return self.node(tree), True
         except _NotSayable:
-            return self.weaker(conjunct.tree), False
+            return self.weaker(tree), False
 
     def weaker(self, node: exp.Expression) -> Json | None:
         """A predicate that is true wherever `node` is; None when that would be no restriction."""
@@ -131,11 +132,11 @@ class _Reader:
             return self.membership(node)
         if isinstance(node, exp.Like) and not _extra(node):
             return self.like(node)
-        if isinstance(node, exp.StartsWith) and not _extra(node):
-            path, data_type = self.column(node.this)
-            if data_type != "string" or not _is_text(node.expression):
+        if isinstance(node, exp.Anonymous) and node.name.lower() == "startswith" and len(node.expressions) == 2:
+            path, data_type = self.column(node.expressions[0])
+            if data_type != "string" or not _is_text(node.expressions[1]):
                 raise _NotSayable
-            return {"op": "starts_with", "column": list(path), "literal": node.expression.this}
+            return {"op": "starts_with", "column": list(path), "literal": str(node.expressions[1].this)}
         raise _NotSayable
 
     def comparison(self, node: exp.Expression) -> Json:

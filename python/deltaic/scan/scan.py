@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from deltaic.errors import InvalidArgumentError, InvalidTypeError, SchemaMismatc
 from deltaic.protocol.schema import Schema
 from deltaic.relation.plan import Scan
 from deltaic.scan.columns import narrowed, resolve_columns
-from deltaic.scan.dataset import ScanDataset
+from deltaic.scan.dataset import ScanDataset, numbered
 from deltaic.scan.rows import Rows, ScanReport
 
 if TYPE_CHECKING:
@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """A condition over one snapshot: what the files and the scan can do, what is left as text, and the files that may hold a match."""
+    """A condition over one snapshot: what the files and the scan can do, what is left as text (with the columns that it reads, in the
+    table's order), and the files that may hold a match."""
 
     snapshot: Snapshot
-    predicate: _core.Predicate | None
-    residual: tuple[str, ...]
-    columns: frozenset[str]
+    predicate: _core.Predicate | None = None
+    residual: tuple[str, ...] = ()
+    residual_columns: tuple[str, ...] = ()
     skipping: bool = True
 
     @cached_property
@@ -48,7 +49,7 @@ class Planned:
             store=self.snapshot.store,
             schema=self.snapshot.schema,
             table_schema=self.snapshot.table_schema,
-            files=self.selection.adds,
+            files=numbered(self.selection.adds) if row_ids else self.selection.adds,
             columns=tuple(columns),
             where=self.residual,
             alias=alias,
@@ -60,17 +61,18 @@ class Planned:
 def plan(snapshot: Snapshot, engine: Engine, where: str | None, *, alias: str = "t", skipping: bool = True) -> Planned:
     """Resolves `where` against the table and divides it. InvalidArgumentError for text that is no condition over the table's columns."""
     if where is None:
-        return Planned(snapshot, None, (), frozenset(), skipping)
+        return Planned(snapshot, skipping=skipping)
     from deltaic.scan.pushdown import push
 
     resolved = resolve_condition(engine, where, snapshot.schema, alias)
     pushed = push(
-        [engine.resolve(text, {alias: snapshot.schema}) for text in resolved.conjuncts],
+        resolved.conjuncts,
         snapshot.schema,
         snapshot.table_schema,
-        time_zone=configuration.current().time_zone or "UTC",
+        time_zone=configuration.current().time_zone,
     )
-    return Planned(snapshot, pushed.predicate, pushed.residual, column_names(resolved, snapshot.schema), skipping)
+    left = column_names([engine.resolve(text, {alias: snapshot.schema}) for text in pushed.residual], snapshot.schema)
+    return Planned(snapshot, pushed.predicate, pushed.residual, left, skipping)
 
 
 def resolve_condition(engine: Engine, text: str, schema: Schema, alias: str = "t") -> Resolved:
@@ -82,9 +84,10 @@ def resolve_condition(engine: Engine, text: str, schema: Schema, alias: str = "t
     return resolved
 
 
-def column_names(resolved: Resolved, schema: Schema) -> frozenset[str]:
-    """The table's top-level columns that an expression reads."""
-    return frozenset(schema.field(path[0]).name for _, path in resolved.columns if path[0] in schema)
+def column_names(resolved: Iterable[Resolved], schema: Schema, alias: str = "t") -> tuple[str, ...]:
+    """The top-level columns of `schema`, known as `alias`, that expressions read, in the schema's order."""
+    read = {column.name.lower() for each in resolved for column in each.columns if column.alias == alias}
+    return tuple(name for name in schema.names if name.lower() in read)
 
 
 def scan(

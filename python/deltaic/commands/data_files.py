@@ -1,0 +1,65 @@
+"""How commands write: where new files go and as what, and whether deleted rows become vectors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from deltaic import _core, configuration
+from deltaic.engine.engine import WriteTarget
+from deltaic.log.snapshot import table_schema
+from deltaic.options import ParquetOptions
+from deltaic.protocol.properties import TableProperties
+
+if TYPE_CHECKING:
+    from deltaic.log.snapshot import Snapshot
+    from deltaic.protocol.actions import Metadata, Protocol
+
+VECTORS = "deletionVectors"
+
+
+def writes_vectors(snapshot: Snapshot) -> bool:
+    """Whether DELETE, UPDATE and MERGE mark rows instead of rewriting files: the property asks for it and the protocol allows it."""
+    return snapshot.properties.deletion_vectors and has_vectors(snapshot.protocol)
+
+
+def has_vectors(protocol: Protocol) -> bool:
+    """Whether files of the table may have deletion vectors."""
+    return VECTORS in (protocol.writer_features or ())
+
+
+def write_target(
+    store: _core.Store,
+    metadata: Metadata,
+    protocol: Protocol,
+    parquet: ParquetOptions | None = None,
+    *,
+    target_file_size: int | None = None,
+    data_change: bool = True,
+    **more: Any,
+) -> WriteTarget:
+    """What `_core.write` is told for a table. `target_file_size`: bytes, None is the table's. `more`: further options of `_core.write`."""
+    properties = TableProperties(metadata.configuration)
+    columns = properties.data_skipping_stats_columns
+    options: dict[str, Any] = {
+        "compression": properties.compression,
+        "target_file_size": target_file_size or properties.target_file_size,
+        "statistics_columns": None if columns is None else list(columns),
+        "indexed_columns": properties.data_skipping_num_indexed_cols,
+        "statistics_truncate_length": properties.data_skipping_string_prefix_length,
+        # Readers that know no vectors know no tightBounds either: the field comes with the feature.
+        "tight_bounds": True if has_vectors(protocol) else None,
+        "random_prefix_length": properties.random_prefix_length,
+        "data_change": data_change,
+    }
+    current = configuration.current()
+    if current.threads is not None:
+        options["threads"] = current.threads
+    if current.memory_limit is not None:
+        options["memory_limit"] = current.memory_limit
+    options |= (parquet or ParquetOptions()).to_core()
+    return WriteTarget(store, table_schema(metadata), {**options, **more})
+
+
+def snapshot_target(snapshot: Snapshot, parquet: ParquetOptions | None = None, **options: Any) -> WriteTarget:
+    """`write_target` of a table as it is."""
+    return write_target(snapshot.store, snapshot.metadata, snapshot.protocol, parquet, **options)

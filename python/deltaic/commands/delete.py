@@ -1,0 +1,101 @@
+"""DELETE: find the rows by the narrowest scan, mark them (or rewrite their files), commit.
+
+Source: DESIGN section 3; PROTOCOL.md, "Deletion Vectors"; metrics as delta-spark's DeltaOperations names them.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from deltaic import _core
+from deltaic.commands.data_files import snapshot_target
+from deltaic.commands.marking import Changed, staging, take_out, total_size, vector_metrics
+from deltaic.options import CommitOptions, ParquetOptions
+from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Project
+from deltaic.scan.scan import Planned, live_rows, plan
+from deltaic.transaction.transaction import Transaction, already_committed
+
+if TYPE_CHECKING:
+    from deltaic.engine.engine import Engine
+    from deltaic.log.snapshot import Snapshot
+
+NOTHING = {
+    "num_deleted_rows": 0,
+    "num_copied_rows": 0,
+    "num_added_files": 0,
+    "num_removed_files": 0,
+    "num_added_bytes": 0,
+    "num_removed_bytes": 0,
+    "num_deletion_vectors_added": 0,
+    "num_deletion_vectors_removed": 0,
+    "num_deletion_vectors_updated": 0,
+}
+
+
+def delete(
+    snapshot: Snapshot,
+    engine: Engine,
+    where: str | None = None,
+    *,
+    parquet: ParquetOptions | None = None,
+    commit: CommitOptions | None = None,
+) -> tuple[Snapshot, dict[str, int]]:
+    """Deletes the rows for which `where` is true (all without it). Where nothing matches, nothing is committed.
+
+    Whole partitions and whole tables go by metadata alone. Raises AppendOnlyError on a table that only takes new rows.
+    """
+    if already_committed(snapshot, commit):
+        return snapshot, dict(NOTHING)
+    started = time.monotonic()
+    planned = plan(snapshot, engine, where)
+    transaction = Transaction(snapshot, "DELETE", {"predicate": [] if where is None else [where]}, commit)
+    transaction.read(planned.predicate)
+    with staging(transaction):
+        if planned.partition_only:
+            metrics = _drop_files(transaction, planned)
+        else:
+            metrics = _drop_rows(transaction, snapshot, engine, planned, parquet)
+        if metrics is None:
+            return snapshot, dict(NOTHING)
+    times = {"execution_time_ms": int((time.monotonic() - started) * 1000)}
+    return transaction.commit({**metrics, **times}), metrics
+
+
+def _drop_files(transaction: Transaction, planned: Planned) -> dict[str, int] | None:
+    """Every row of the chosen files matches."""
+    files = planned.selection.adds
+    if not files.num_rows:
+        return None
+    transaction.remove(_core.removes_of(files, transaction.clock()))
+    rows = live_rows(planned)
+    vectors = files.num_rows - files["deletionVector"].null_count
+    metrics = {**NOTHING, "num_removed_files": files.num_rows, "num_removed_bytes": total_size(files), "num_deletion_vectors_removed": vectors}
+    if rows is None:
+        del metrics["num_deleted_rows"], metrics["num_copied_rows"]
+    else:
+        metrics["num_deleted_rows"] = rows
+    return metrics
+
+
+def _drop_rows(
+    transaction: Transaction, snapshot: Snapshot, engine: Engine, planned: Planned, parquet: ParquetOptions | None
+) -> dict[str, int] | None:
+    scan = planned.scan(planned.residual_columns, row_ids=True)
+    ids = Project(scan, ((FILE_COLUMN, FILE_COLUMN), (ROW_COLUMN, ROW_COLUMN)), "ids")
+    rows = engine.row_ids(engine.run(ids))
+    if len(rows) == 0:
+        return None
+    changed = take_out(transaction, snapshot, engine, scan, rows, [], snapshot_target(snapshot, parquet))
+    return {"num_deleted_rows": changed.deleted, "num_copied_rows": changed.written_rows, **file_metrics(changed)}
+
+
+def file_metrics(changed: Changed) -> dict[str, int]:
+    """The part of the metrics that DELETE and UPDATE share."""
+    return {
+        "num_added_files": changed.added_files,
+        "num_removed_files": changed.removed_files,
+        "num_added_bytes": changed.added_bytes,
+        "num_removed_bytes": changed.removed_bytes,
+        **vector_metrics(changed),
+    }

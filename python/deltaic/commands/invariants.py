@@ -1,0 +1,59 @@
+"""What every new row must satisfy besides NOT NULL (which the writer checks): column invariants.
+
+Source: PROTOCOL.md, "Column Invariants": `delta.invariants` in a column's metadata, `{"expression": {"expression": "x > 3"}}`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from deltaic.commands.assignment import enclosed
+from deltaic.errors import ConstraintViolationError, ProtocolError
+from deltaic.protocol.schema import Schema, walk
+from deltaic.relation.failures import failing
+from deltaic.relation.literal import col
+from deltaic.relation.plan import Plan, Project
+
+if TYPE_CHECKING:
+    from deltaic.engine.engine import Engine
+
+KEY = "delta.invariants"
+
+
+def conditions(schema: Schema) -> Iterator[tuple[str, str]]:
+    """(column, SQL condition) of each invariant."""
+    for path, item in walk(schema):
+        text = item.metadata.get(KEY)
+        if text is None:
+            continue
+        name = ".".join(path)
+        try:
+            condition = json.loads(text)["expression"]["expression"]
+        except (TypeError, ValueError, KeyError) as error:
+            raise ProtocolError("an invariant is not as PROTOCOL.md says", where=f"column {name}", found=repr(text)[:80]) from error
+        if not isinstance(condition, str):
+            raise ProtocolError("an invariant's expression is not text", where=f"column {name}", found=repr(text)[:80])
+        yield name, condition
+
+
+def checked(plan: Plan, schema: Schema, engine: Engine, alias: str = "checked") -> Plan:
+    """The rows of `plan` (columns as in `schema`), ending in ConstraintViolationError at the first that breaks an invariant.
+
+    The check is part of a written column, so that no engine can leave it out."""
+    found = list(conditions(schema))
+    if not found:
+        return plan
+    inner = getattr(plan, "alias", "u")
+    first = f"{inner}.{col(schema.names[0])}"
+    whens = []
+    for name, condition in found:
+        engine.resolve(condition, {inner: schema})
+        failure = failing(ConstraintViolationError, f"a row breaks the invariant of column {name}", expected=condition)
+        whens.append(f"WHEN ({enclosed(condition)}) IS NOT TRUE THEN {failure}")
+    # raise_error has no value: a comparison with it keeps the column's type.
+    guard = f"CASE {' '.join(whens)} ELSE NULL END"
+    columns = [(name, f"{inner}.{col(name)}") for name in schema.names]
+    columns[0] = (schema.names[0], f"CASE WHEN {guard} IS NULL THEN {first} END")
+    return Project(plan, tuple(columns), alias)

@@ -1,0 +1,131 @@
+"""Taking rows out of files: as vectors, or by writing the other rows of the files anew. One place for DELETE, UPDATE and MERGE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaic import _core
+from deltaic.commands.data_files import writes_vectors
+from deltaic.relation.plan import Plan, Scan, Union
+
+if TYPE_CHECKING:
+    from deltaic.engine.engine import Engine, WriteTarget
+    from deltaic.log.snapshot import Snapshot
+    from deltaic.transaction.transaction import Transaction
+
+
+@contextmanager
+def staging(transaction: Transaction) -> Iterator[None]:
+    """A command's work between the start of its transaction and the commit: the files it wrote are deleted where it fails."""
+    try:
+        yield
+    except BaseException:
+        transaction.discard()
+        raise
+
+
+@dataclass
+class Changed:
+    """What became of the files. `written_rows`: rows in new files, those that were only moved included. `vectors`: added, removed, updated
+    (delta-spark's counting)."""
+
+    deleted: int = 0
+    written_rows: int = 0
+    added_files: int = 0
+    added_bytes: int = 0
+    removed_files: int = 0
+    removed_bytes: int = 0
+    vectors: dict[str, int] = field(default_factory=lambda: {"added": 0, "removed": 0, "updated": 0})
+    vector_bytes: int = 0
+
+
+def take_out(
+    transaction: Transaction,
+    snapshot: Snapshot,
+    engine: Engine,
+    scan: Scan,
+    rows: _core.RowIds,
+    new: list[Plan],
+    target: WriteTarget,
+) -> Changed:
+    """Stages: `rows` leave the files of `scan`, and the rows of `new` come in (columns as the target's schema, in order)."""
+    if writes_vectors(snapshot):
+        return _mark(transaction, snapshot, engine, scan, rows, new, target)
+    return _rewrite(transaction, engine, scan, rows, new, target)
+
+
+def _mark(
+    transaction: Transaction, snapshot: Snapshot, engine: Engine, scan: Scan, rows: _core.RowIds, new: list[Plan], target: WriteTarget
+) -> Changed:
+    changed = Changed()
+    _write(transaction, engine, new, target, changed)
+    if len(rows) == 0:
+        return changed
+    marked = engine.mark_deleted(
+        rows,
+        scan,
+        deletion_timestamp=transaction.clock(),
+        inline=snapshot.properties.inline_deletion_vectors,
+        prefix_length=snapshot.properties.random_prefix_length,
+    )
+    transaction.written(marked.written)
+    transaction.add(marked.adds)
+    transaction.remove(marked.removes)
+    metrics = marked.metrics
+    changed.deleted = metrics["num_deleted_rows"]
+    changed.removed_files = metrics["num_removed_files"]
+    if changed.removed_files:
+        kept = pc.is_in(marked.removes["path"], value_set=marked.adds["path"])
+        gone = marked.removes.filter(pc.invert(kept))
+        changed.removed_bytes = total_size(gone)
+    changed.vectors = {name: metrics[f"num_deletion_vectors_{name}"] for name in ("added", "removed", "updated")}
+    changed.vector_bytes = metrics["num_bytes_written"]
+    return changed
+
+
+def _rewrite(transaction: Transaction, engine: Engine, scan: Scan, rows: _core.RowIds, new: list[Plan], target: WriteTarget) -> Changed:
+    changed = Changed(deleted=len(rows))
+    plans: list[Plan] = list(new)
+    if len(rows):
+        touched = rows.select(scan.files, keep_selected=False)
+        # The rows that stay come first and in their order, then the new ones.
+        plans.insert(0, replace(scan, files=touched, columns=tuple(scan.schema.names), where=(), predicate=None, row_ids=False))
+        changed.removed_files = touched.num_rows
+        changed.removed_bytes = total_size(touched)
+        changed.vectors["removed"] = pc.sum(pc.is_valid(touched["deletionVector"])).as_py() or 0
+        transaction.remove(_core.removes_of(touched, transaction.clock()))
+    _write(transaction, engine, plans, target, changed)
+    return changed
+
+
+def _write(transaction: Transaction, engine: Engine, plans: list[Plan], target: WriteTarget, changed: Changed) -> None:
+    if not plans:
+        return
+    plan = plans[0] if len(plans) == 1 else Union(tuple(plans))
+    adds = engine.write(engine.run(plan), target)
+    transaction.written(adds["path"].to_pylist())
+    transaction.add(adds)
+    changed.added_files, changed.added_bytes, changed.written_rows = adds.num_rows, total_size(adds), rows_of(adds)
+
+
+def total_size(actions: pa.Table) -> int:
+    """Bytes of these files; those whose size the log does not know count nothing."""
+    return int(pc.sum(actions["size"]).as_py() or 0)
+
+
+def rows_of(adds: pa.Table) -> int:
+    """Rows of files that were just written: the writer always says how many."""
+    counts = pc.struct_field(pc.extract_regex(adds["stats"], r'"numRecords"\s*:\s*(?P<rows>\d+)'), "rows")
+    return int(pc.sum(pc.cast(counts, pa.int64())).as_py() or 0)
+
+
+def vector_metrics(changed: Changed, prefix: str = "num") -> dict[str, int]:
+    """delta-spark's names for what happened to vectors."""
+    return {f"{prefix}_deletion_vectors_{name}": count for name, count in changed.vectors.items()}
+
