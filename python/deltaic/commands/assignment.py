@@ -56,8 +56,8 @@ def as_sql(value: Any) -> str:
 class Assignments:
     """`set=` of UPDATE and MERGE, or `values=` of an insert, checked against the table's schema.
 
-    Keys: column, `` `column` ``, struct.field, with the target's alias in front or not. InvalidArgumentError for unknown columns and for two
-    assignments to one.
+    Keys: column, `` `column` ``, struct.field, with the target's alias in front or not. InvalidArgumentError for unknown columns and for
+    two assignments to one.
     """
 
     def __init__(self, schema: Schema, values: Mapping[str, Any], alias: str) -> None:
@@ -157,9 +157,7 @@ def enclosed(text: str) -> str:
     return f"({text}\n)"
 
 
-def assigned(
-    engine: Engine, text: str, target: DataType, path: tuple[str, ...], scope: Mapping[str, Schema], casting: Casting
-) -> str:
+def assigned(engine: Engine, text: str, target: DataType, path: tuple[str, ...], scope: Mapping[str, Schema], casting: Casting) -> str:
     """The expression as the type of the column that it goes to. Spark's rules; SchemaMismatchError where the types never fit."""
     resolved = engine.resolve(text, scope)
     where = f"column {'.'.join(path)}"
@@ -168,7 +166,9 @@ def assigned(
     if isinstance(resolved.type, Struct) and isinstance(target, Struct) and resolved.deterministic:
         return _struct(text, resolved.type, target, where)
     if isinstance(resolved.type, (Struct, Array, Map)) != isinstance(target, (Struct, Array, Map)) and resolved.type != "void":
-        raise SchemaMismatchError("a value does not fit its column", where=where, found=type_name(resolved.type), expected=type_name(target))
+        raise SchemaMismatchError(
+            "a value does not fit its column", where=where, found=type_name(resolved.type), expected=type_name(target)
+        )
     sql_type = format_type(target)
     plain = f"CAST({enclosed(text)} AS {sql_type})"
     if resolved.type == "void" or _always_fits(resolved.type, target) or not resolved.deterministic:
@@ -184,7 +184,9 @@ def _struct(text: str, source: Struct, target: Struct, where: str) -> str:
     """By name, as Spark assigns structs; a field that the source lacks is null, one that the target lacks is an error."""
     by_name = {item.name.lower(): item for item in source.fields}
     if extra := [item.name for item in source.fields if item.name.lower() not in {each.name.lower() for each in target.fields}]:
-        raise SchemaMismatchError("a struct has fields that its column lacks", where=where, found=", ".join(extra), expected=type_name(target))
+        raise SchemaMismatchError(
+            "a struct has fields that its column lacks", where=where, found=", ".join(extra), expected=type_name(target)
+        )
     parts = []
     for item in target.fields:
         found = by_name.get(item.name.lower())

@@ -57,7 +57,7 @@ def write_target(
     if current.memory_limit is not None:
         options["memory_limit"] = current.memory_limit
     options |= (parquet or ParquetOptions()).to_core()
-    return WriteTarget(store, table_schema(metadata), {**options, **more})
+    return WriteTarget(store, table_schema(protocol, metadata), {**options, **more})
 
 
 def snapshot_target(snapshot: Snapshot, parquet: ParquetOptions | None = None, **options: Any) -> WriteTarget:

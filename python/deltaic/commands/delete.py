@@ -50,16 +50,23 @@ def delete(
     started = time.monotonic()
     planned = plan(snapshot, engine, where)
     transaction = Transaction(snapshot, "DELETE", {"predicate": [] if where is None else [where]}, commit)
-    transaction.read(planned.predicate)
     with staging(transaction):
-        if planned.partition_only:
-            metrics = _drop_files(transaction, planned)
-        else:
-            metrics = _drop_rows(transaction, snapshot, engine, planned, parquet)
+        metrics = stage(transaction, snapshot, engine, planned, parquet)
         if metrics is None:
             return snapshot, dict(NOTHING)
     times = {"execution_time_ms": int((time.monotonic() - started) * 1000)}
     return transaction.commit({**metrics, **times}), metrics
+
+
+def stage(
+    transaction: Transaction, snapshot: Snapshot, engine: Engine, condition: Planned | str | None, parquet: ParquetOptions | None
+) -> dict[str, int] | None:
+    """Stages the deletion in a transaction, also of another command; -> its metrics, None where nothing matches."""
+    planned = condition if isinstance(condition, Planned) else plan(snapshot, engine, condition)
+    transaction.read(planned.predicate)
+    if planned.partition_only:
+        return _drop_files(transaction, planned)
+    return _drop_rows(transaction, snapshot, engine, planned, parquet)
 
 
 def _drop_files(transaction: Transaction, planned: Planned) -> dict[str, int] | None:
@@ -70,7 +77,12 @@ def _drop_files(transaction: Transaction, planned: Planned) -> dict[str, int] | 
     transaction.remove(_core.removes_of(files, transaction.clock()))
     rows = live_rows(planned)
     vectors = files.num_rows - files["deletionVector"].null_count
-    metrics = {**NOTHING, "num_removed_files": files.num_rows, "num_removed_bytes": total_size(files), "num_deletion_vectors_removed": vectors}
+    metrics = {
+        **NOTHING,
+        "num_removed_files": files.num_rows,
+        "num_removed_bytes": total_size(files),
+        "num_deletion_vectors_removed": vectors,
+    }
     if rows is None:
         del metrics["num_deleted_rows"], metrics["num_copied_rows"]
     else:

@@ -51,7 +51,7 @@ def checked(plan: Plan, schema: Schema, engine: Engine, alias: str = "checked") 
     for name, condition in found:
         engine.resolve(condition, {inner: schema})
         failure = failing(ConstraintViolationError, f"a row breaks the invariant of column {name}", expected=condition)
-        whens.append(f"WHEN ({enclosed(condition)}) IS NOT TRUE THEN {failure}")
+        whens.append(f"WHEN NOT coalesce({enclosed(condition)}, false) THEN {failure}")
     # raise_error has no value: a comparison with it keeps the column's type.
     guard = f"CASE {' '.join(whens)} ELSE NULL END"
     columns = [(name, f"{inner}.{col(name)}") for name in schema.names]

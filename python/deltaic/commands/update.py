@@ -19,7 +19,7 @@ from deltaic.commands.invariants import checked
 from deltaic.commands.marking import staging, take_out
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.relation.literal import col
-from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Plan, Project, Scan
+from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Project, Scan
 from deltaic.scan.scan import plan
 from deltaic.transaction.transaction import Transaction, already_committed
 
@@ -79,6 +79,3 @@ def _expressions(snapshot: Snapshot, engine: Engine, assignments: Assignments, c
     return tuple(
         (item.name, assignments.expression(engine, item, scope, casting, kept=f"{ALIAS}.{col(item.name)}")) for item in snapshot.schema
     )
-
-
-__all__ = ["Plan", "matched_rows", "update"]

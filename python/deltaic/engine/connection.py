@@ -92,19 +92,27 @@ os.register_at_fork(after_in_child=_after_fork)
 class Work:
     """One piece of running work: what to stop when the user interrupts, and where the first error of a source is kept."""
 
-    cursor: duckdb.DuckDBPyConnection | None = None
     streams: list[Any] = field(default_factory=list)
+    _cursors: list[duckdb.DuckDBPyConnection] = field(default_factory=list)
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A cursor of its own for one query, closed with the work."""
+        from deltaic.relation.duckdb import prepare
+
+        cursor = database(planned=True).cursor()
+        self._cursors.append(cursor)
+        prepare(cursor)
+        return cursor
 
     def cancel(self) -> None:
         for stream in self.streams:
             stream.cancel()
-        if self.cursor is not None:
-            self.cursor.interrupt()
+        for cursor in self._cursors:
+            cursor.interrupt()
 
     def close(self) -> None:
-        if self.cursor is not None:
-            self.cursor.close()
-            self.cursor = None
+        while self._cursors:
+            self._cursors.pop().close()
         self.streams.clear()
 
     def call(self, function: Callable[[], T]) -> T:

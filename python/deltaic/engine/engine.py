@@ -51,6 +51,10 @@ class Engine(Protocol):
         """Rows that a user hands over, as a leaf: anything with the Arrow PyCapsule interface, pandas, Polars (eager and lazy), a DuckDB
         relation, a DeltaTable or Rows, an iterable of record batches. Columns that differ only in case are refused."""
 
+    def conform(self, data: Plan, schema: Schema) -> Plan:
+        """A source's rows as a table's columns: matched by name without case, in the table's order, cast where no value changes; a missing
+        column is null. SchemaMismatchError, when it is read, names column, value and types."""
+
     def hold(self, relation: Relation, alias: str) -> AbstractContextManager[Plan]:
         """Computes once what is then read several times; spills beyond the memory limit; gone at the end of the `with`."""
 
@@ -63,7 +67,9 @@ class Engine(Protocol):
     def row_ids(self, relation: Relation, *, unique: bool = False) -> _core.RowIds:
         """Rows of (FILE_COLUMN, ROW_COLUMN) gathered per file. `unique`: MergeCardinalityError where one comes twice."""
 
-    def mark_deleted(self, rows: _core.RowIds, scan: Scan, *, deletion_timestamp: int, inline: bool, prefix_length: int) -> _core.MarkedFiles:
+    def mark_deleted(
+        self, rows: _core.RowIds, scan: Scan, *, deletion_timestamp: int, inline: bool, prefix_length: int
+    ) -> _core.MarkedFiles:
         """Adds and removes of the scan's files with these rows in merged, packed vectors."""
 
     def cluster(self, plan: Scan, columns: Sequence[str], curve: Curve, target: WriteTarget) -> Relation:

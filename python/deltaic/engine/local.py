@@ -16,12 +16,13 @@ import pyarrow as pa
 
 from deltaic import _core
 from deltaic.engine.engine import Curve, WriteTarget
-from deltaic.engine.source import Source, read_source
+from deltaic.engine.source import read_source
 from deltaic.protocol.schema import Schema
 from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Data, Plan, Project, Scan, Union
 
 if TYPE_CHECKING:
     from deltaic.engine.connection import Work
+    from deltaic.engine.lowering import Leaf
     from deltaic.relation.expression import Resolved
 
 T = TypeVar("T")
@@ -48,23 +49,23 @@ class LocalEngine:
 
     def source(self, data: Any, alias: str) -> Plan:
         source = read_source(data)
-        return Data(handle=source, schema=source.schema, alias=alias)
+        return Data(handle=LocalRelation(source.schema, lambda work: _tracked(work, source.open())), schema=source.schema, alias=alias)
+
+    def conform(self, data: Plan, schema: Schema) -> Data:
+        relation, table_schema = self.run(data), _core.TableSchema(schema.to_json())
+        alias = getattr(data, "alias", "s")
+        return Data(handle=LocalRelation(schema, lambda work: _core.conform(relation.open(work), table_schema)), schema=schema, alias=alias)
 
     # --- lowering
 
     def run(self, plan: Plan) -> LocalRelation:
         if isinstance(plan, Union):
             return _chain([self.run(item) for item in plan.inputs])
-        if isinstance(plan, Data) and isinstance(plan.handle, Source):
-            source = plan.handle
-            return LocalRelation(plan.schema, lambda work: _tracked(work, source.open()))
-        if isinstance(plan, Scan):
-            if (direct := self._pushed(plan)) is not None:
-                return direct
-        elif isinstance(plan, Project) and isinstance(plan.input, Scan) and (narrow := _plain_projection(plan)) is not None:
-            if (direct := self._pushed(narrow)) is not None:
-                return direct
-        return self._query(plan)
+        if isinstance(plan, Data) and isinstance(plan.handle, LocalRelation):
+            return plan.handle
+        bare = plan if isinstance(plan, Scan) else _plain_projection(plan)
+        direct = None if bare is None else self._pushed(bare)
+        return direct if direct is not None else self._query(plan)
 
     def _pushed(self, scan: Scan) -> LocalRelation | None:
         """A scan that `_core` can do alone; None where something is left for DuckDB to filter."""
@@ -82,16 +83,20 @@ class LocalEngine:
         lowered = Lowering(self._leaf).lower(plan)
         return LocalRelation(lowered.schema, lambda work: _execute(work, lowered.sql, lowered.leaves, lowered.schema))
 
-    def _leaf(self, leaf: Scan | Data) -> tuple[str | None, Callable[[Work], Any] | None, Sequence[str]]:
+    def _leaf(self, leaf: Scan | Data) -> Leaf:
+        from deltaic.engine.lowering import Leaf, scan_schema
         from deltaic.scan.dataset import ScanDataset, push_where
+        from deltaic.scan.scan import column_names
 
-        if isinstance(leaf, Scan):
-            scan, residual = push_where(leaf)
-            return None, lambda work: ScanDataset(scan, observe=work.streams.append), residual
-        if isinstance(leaf.handle, Source):
-            source = leaf.handle
-            return None, lambda work: _Stream(work, source), ()
-        return leaf.handle, None, ()
+        if isinstance(leaf, Data):
+            relation = leaf.handle
+            if isinstance(relation, LocalRelation):
+                return Leaf(leaf.schema, opener=lambda work: _Stream(work, relation))
+            return Leaf(leaf.schema, name=leaf.handle)
+        scan, residual = push_where(leaf)
+        read = column_names([self.resolve(text, {leaf.alias: leaf.schema}) for text in residual], leaf.schema, leaf.alias)
+        wide = replace(scan, columns=(*scan.columns, *(name for name in read if name not in scan.columns)))
+        return Leaf(scan_schema(wide), opener=lambda work: ScanDataset(wide, observe=work.streams.append), where=residual)
 
     # --- consuming
 
@@ -136,7 +141,9 @@ class LocalEngine:
     def row_ids(self, relation: LocalRelation, *, unique: bool = False) -> _core.RowIds:
         return self.consume(relation, lambda stream: _core.RowIds.collect(stream, unique=unique))
 
-    def mark_deleted(self, rows: _core.RowIds, scan: Scan, *, deletion_timestamp: int, inline: bool, prefix_length: int) -> _core.MarkedFiles:
+    def mark_deleted(
+        self, rows: _core.RowIds, scan: Scan, *, deletion_timestamp: int, inline: bool, prefix_length: int
+    ) -> _core.MarkedFiles:
         return _core.mark_deleted(
             scan.store, scan.files, rows, deletion_timestamp=deletion_timestamp, inline=inline, prefix_length=prefix_length
         )
@@ -149,13 +156,13 @@ class LocalEngine:
 
         name = f"__deltaic_held_{next(_held)}"
         connection = database(planned=True)
-        work = Work(connection.cursor())
+        work = Work()
         try:
 
             def fill() -> None:
-                assert work.cursor is not None
-                work.cursor.register(f"{name}_rows", _Once(relation.open(work)))
-                work.cursor.execute(f"CREATE TABLE {quote(name)} AS SELECT * FROM {quote(name + '_rows')}")
+                cursor = work.cursor()
+                cursor.register(f"{name}_rows", _Once(relation.open(work)))
+                cursor.execute(f"CREATE TABLE {quote(name)} AS SELECT * FROM {quote(name + '_rows')}")
 
             try:
                 work.call(fill)
@@ -191,11 +198,7 @@ def arrow_schema(schema: Schema) -> pa.Schema:
 
 
 def _execute(work: Work, sql: str, leaves: Mapping[str, Callable[[Work], Any]], schema: Schema) -> _core.ReadStream:
-    from deltaic.engine.connection import database
-    from deltaic.relation.duckdb import prepare
-
-    cursor = work.cursor = database(planned=True).cursor()
-    prepare(cursor)
+    cursor = work.cursor()
     for name, opener in leaves.items():
         cursor.register(name, opener(work))
     reader = cursor.sql(sql).to_arrow_reader(BATCH_ROWS)
@@ -205,11 +208,11 @@ def _execute(work: Work, sql: str, leaves: Mapping[str, Callable[[Work], Any]], 
 class _Stream:
     """A source of rows as DuckDB sees it: no columns and no filters are pushed, so its values are compared by DuckDB alone."""
 
-    def __init__(self, work: Work, source: Source) -> None:
-        self._work, self._source = work, source
+    def __init__(self, work: Work, relation: LocalRelation) -> None:
+        self._work, self._relation = work, relation
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return _tracked(self._work, self._source.open()).__arrow_c_stream__(requested_schema)
+        return self._relation.open(self._work).__arrow_c_stream__(requested_schema)
 
 
 class _Once:
@@ -243,10 +246,11 @@ def _chain(relations: Sequence[LocalRelation]) -> LocalRelation:
     return LocalRelation(relations[0].schema, opened)
 
 
-def _plain_projection(plan: Project) -> Scan | None:
-    """The scan with fewer columns that a projection of bare hidden columns and names means."""
+def _plain_projection(plan: Plan) -> Scan | None:
+    """The scan with fewer columns that a projection of bare names means; None for any other plan."""
+    if not isinstance(plan, Project) or not isinstance(plan.input, Scan):
+        return None
     scan = plan.input
-    assert isinstance(scan, Scan)
     wanted = [text for name, text in plan.columns if name == text]
     if len(wanted) != len(plan.columns):
         return None
@@ -266,4 +270,5 @@ def _first_error(work: Work, error: Exception) -> Exception:
             stream.check()
         except Exception as first:
             return first
-    return translate_error(error)
+    translated: Exception = translate_error(error)
+    return translated

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from deltaic.protocol.schema import Field, Schema
 from deltaic.relation.duckdb import translate
@@ -69,13 +69,16 @@ class Query:
     group: list[str] = field(default_factory=list)
 
     def sql(self) -> str:
-        columns = ", ".join(self.select) if self.select is not None else "*"
+        columns = ", ".join(self.select if self.select is not None else self._all())
         text = f"SELECT {columns} FROM {self.source}"
         if self.where:
             text += " WHERE " + " AND ".join(f"({condition})" for condition in self.where)
         if self.group:
             text += " GROUP BY " + ", ".join(self.group)
         return text
+
+    def _all(self) -> list[str]:
+        return [f"{quote(alias)}.{quote(name)}" for alias, schema in self.scope.items() for name in schema.names] or ["1"]
 
     def as_source(self) -> Query:
         """The same rows as something to select from."""
@@ -96,14 +99,21 @@ class Lowered:
     leaves: Mapping[str, Callable[[Work], Any]]
 
 
-OpenLeaf: TypeAlias = "Callable[[Scan | Data], tuple[str | None, Callable[[Work], Any] | None, Sequence[str]]]"
-"""For a leaf: the name of the table that has its rows, or None and what opens them as an Arrow source; and what of `where` is left."""
+@dataclass(frozen=True)
+class Leaf:
+    """What the rows of a leaf come from: the table `name`, or an Arrow source that `opener` opens. `schema`: its columns, those that
+    only `where` (what is left of the leaf's conditions) reads included."""
+
+    schema: Schema
+    name: str | None = None
+    opener: Callable[[Work], Any] | None = None
+    where: Sequence[str] = ()
 
 
 class Lowering:
     """Lowers one plan."""
 
-    def __init__(self, open_leaf: OpenLeaf) -> None:
+    def __init__(self, open_leaf: Callable[[Scan | Data], Leaf]) -> None:
         self._open_leaf = open_leaf
         self._leaves: dict[str, Callable[[Work], Any]] = {}
 
@@ -127,13 +137,14 @@ class Lowering:
         return self._aggregate(plan)
 
     def _leaf(self, plan: Scan | Data) -> Query:
-        name, opener, residual = self._open_leaf(plan)
-        if opener is not None:
+        leaf = self._open_leaf(plan)
+        name = leaf.name
+        if leaf.opener is not None:
             name = f"__deltaic_source_{next(_numbers)}"
-            self._leaves[name] = opener
-        schema = scan_schema(plan) if isinstance(plan, Scan) else plan.schema
-        query = Query(f"{quote(name or '')} AS {quote(plan.alias)}", {plan.alias: schema})
-        query.where = [self._sql(text, query)[0] for text in residual]
+            self._leaves[name] = leaf.opener
+        query = Query(f"{quote(name or '')} AS {quote(plan.alias)}", {plan.alias: leaf.schema})
+        query.where = [self._sql(text, query)[0] for text in leaf.where]
+        query.scope = {plan.alias: scan_schema(plan) if isinstance(plan, Scan) else plan.schema}
         return query
 
     def _filter(self, plan: Filter) -> Query:
@@ -172,7 +183,11 @@ class Lowering:
         query = self._query(plan.input)
         if query.select is not None:
             query = query.as_source()
-        select, fields = self._columns((*plan.keys, *plan.columns), query)
+        select, fields = self._columns(plan.keys, query)
+        for name, text in plan.columns:
+            sql, data_type = self._aggregated(text, query)
+            select.append(f"{sql} AS {quote(name)}")
+            fields.append(Field(name, data_type))
         group = [str(number + 1) for number in range(len(plan.keys))]
         return replace(query, select=select, scope={plan.alias: Schema(fields)}, group=group)
 
@@ -184,11 +199,27 @@ class Lowering:
             fields.append(Field(name, data_type))
         return select, fields
 
+    def _aggregated(self, text: str, query: Query) -> tuple[str, Any]:
+        """`count(*)`, `min(...)`, `max(...)`: what the commands compute over groups."""
+        if text == "count(*)":
+            return "count(*)", "long"
+        function, inner = text[:3], text[4:-1]
+        if function not in ("min", "max") or text[3] != "(" or text[-1] != ")":
+            raise ValueError(f"not an aggregate of the plan: {text}")
+        sql, data_type = self._sql(inner, query)
+        return f"{function}({sql})", data_type
+
     def _sql(self, text: str, query: Query) -> tuple[str, Any]:
         return translate_in(text, query.scope)
 
 
 def translate_in(text: str, scope: Mapping[str, Schema]) -> tuple[str, Any]:
     """An expression over aliased columns as DuckDB's SQL, and its Delta type."""
-    translated = translate(text, scope, lambda alias, name: f"{quote(alias)}.{quote(name)}")
+    translated = translate(text, scope, _column)
     return translated.sql, translated.type
+
+
+def _column(alias: str, path: tuple[str, ...]) -> str:
+    """A column or a struct's field; the parentheses keep DuckDB from reading the alias as a schema."""
+    whole = f"{quote(alias)}.{quote(path[0])}"
+    return whole if len(path) == 1 else f"({whole})" + "".join(f".{quote(part)}" for part in path[1:])

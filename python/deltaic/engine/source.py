@@ -56,7 +56,7 @@ def _exporter(data: Any) -> tuple[Any, bool]:
         raise InvalidTypeError(
             "not a source of rows",
             found=type(data).__name__,
-            expected="Arrow data (an object with __arrow_c_stream__), pandas, Polars, a DuckDB relation, a DeltaTable, or an iterable of record batches",
+            expected="Arrow data (__arrow_c_stream__), pandas, Polars, a DuckDB relation, a DeltaTable, an iterable of record batches",
         )
     return _from_batches(iter(data)), True
 
@@ -70,7 +70,9 @@ def _instance(data: Any, module: str, name: str) -> bool:
 def _from_batches(batches: Iterator[Any]) -> pa.RecordBatchReader:
     first = next(batches, None)
     if first is None:
-        raise InvalidArgumentError("an empty iterable has no schema", expected="record batches; pass a pyarrow.RecordBatchReader for no rows")
+        raise InvalidArgumentError(
+            "an empty iterable has no schema", expected="record batches; pass a pyarrow.RecordBatchReader for no rows"
+        )
 
     def rest() -> Iterator[pa.RecordBatch]:
         yield from _as_batches(first)
@@ -85,11 +87,12 @@ def _as_batches(item: Any) -> list[pa.RecordBatch]:
     if isinstance(item, pa.RecordBatch):
         return [item]
     if isinstance(item, pa.Table):
-        return item.to_batches()
+        batches: list[pa.RecordBatch] = item.to_batches()
+        return batches
     if hasattr(item, "__arrow_c_array__"):
         return [pa.record_batch(item)]
     if hasattr(item, "__arrow_c_stream__"):
-        return pa.table(item).to_batches()
+        return _as_batches(pa.table(item))
     raise InvalidTypeError("not a record batch", found=type(item).__name__, expected="an object with __arrow_c_array__")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
-from deltaic.protocol.schema import Array, Field, Map, Schema, Struct, path_text
+from deltaic.protocol.schema import Field, Schema, Struct, path_text
 
 
 def resolve_columns(schema: Schema, columns: Sequence[str] | None) -> tuple[str, ...]:
@@ -35,16 +35,15 @@ def narrowed(schema: Schema, name: str) -> Field:
         return top
     path, leaf = schema.find(name)
     parents = [schema.field(path[0])]
-    for part in path[1:-1]:
-        parent = parents[-1].type
-        if not isinstance(parent, Struct):
+    for part in path[1:]:
+        inside = parents[-1].type
+        if not isinstance(inside, Struct):
             raise _not_a_struct(name, parents[-1])
-        parents.append(next(item for item in parent.fields if item.name == part))
-    if isinstance(parents[-1].type, (Array, Map)):
-        raise _not_a_struct(name, parents[-1])
-    for parent in reversed(parents):
-        leaf = parent.with_(type=Struct([leaf]))
-    return leaf
+        parents.append(next(item for item in inside.fields if item.name == part))
+    narrow = leaf
+    for outer in reversed(parents[:-1]):
+        narrow = outer.with_(type=Struct([narrow]))
+    return narrow
 
 
 def _not_a_struct(name: str, parent: Field) -> InvalidArgumentError:

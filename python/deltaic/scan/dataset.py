@@ -29,6 +29,7 @@ def push_where(scan: Scan) -> tuple[Scan, tuple[str, ...]]:
         scan.where,
         scan.schema,
         scan.table_schema,
+        scan.alias,
         time_zone=configuration.current().time_zone,
     )
     return replace(with_predicate(scan, pushed.predicate), where=()), pushed.residual
@@ -88,7 +89,9 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
     `read` opens a scan (with fewer columns and more predicate than this one); `observe` is told each stream that was opened.
     """
 
-    def __init__(self, scan: Scan, *, read: Callable[[Scan], Any] = open_scan, observe: Callable[[Any], None] | None = None, filter: Any = None) -> None:
+    def __init__(
+        self, scan: Scan, *, read: Callable[[Scan], Any] = open_scan, observe: Callable[[Any], None] | None = None, filter: Any = None
+    ) -> None:
         self._scan, self._read, self._observe, self._filter = scan, read, observe, filter
         self._schema = scan_arrow_schema(scan)
 
@@ -97,7 +100,7 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
         return self._schema
 
     def scanner(self, columns: Any = None, filter: Any = None, batch_size: int | None = None, **options: Any) -> ScanScanner:
-        """`columns`: names, or a mapping of names to pyarrow expressions. `filter`: a pyarrow expression, exact whatever could be pushed."""
+        """`columns`: names, or a mapping of names to pyarrow expressions. `filter`: a pyarrow expression, always exact."""
         both = filter if self._filter is None else self._filter if filter is None else self._filter & filter
         return ScanScanner(self, columns, both)
 

@@ -26,7 +26,7 @@ from deltaic.relation.parsing import parse
 Json: TypeAlias = dict[str, Any]
 
 INTEGERS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
-_COMPARISONS: dict[type[exp.Expression], tuple[str, str]] = {
+_COMPARISONS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.EQ: ("=", "="),
     exp.NEQ: ("!=", "!="),
     exp.LT: ("<", ">"),
@@ -47,14 +47,14 @@ class Pushed:
     residual: tuple[str, ...]
 
 
-def push(conjuncts: Sequence[str], schema: Schema, table_schema: _core.TableSchema, *, time_zone: str = "UTC") -> Pushed:
-    """What of these conjuncts the scan of a table with `schema` can do. `time_zone`: of timestamps written without a zone.
+def push(conjuncts: Sequence[str], schema: Schema, table_schema: _core.TableSchema, alias: str = "t", *, time_zone: str = "UTC") -> Pushed:
+    """What of these conjuncts the scan of a table with `schema`, known as `alias`, can do. `time_zone`: of timestamps written without one.
 
     What the tree can say is deterministic: a conjunct that calls a function stays with the engine."""
     said: list[Json] = []
     residual: list[str] = []
     for text in conjuncts:
-        node, exact = _Reader(schema, time_zone).read(text)
+        node, exact = _Reader(schema, alias, time_zone).read(text)
         if node is not None:
             said.append(node)
         if not exact:
@@ -70,8 +70,8 @@ class _NotSayable(Exception):
 
 
 class _Reader:
-    def __init__(self, schema: Schema, time_zone: str) -> None:
-        self.schema = schema
+    def __init__(self, schema: Schema, alias: str, time_zone: str) -> None:
+        self.schema, self.alias = schema, alias.lower()
         self.utc = time_zone.upper() in ("UTC", "ETC/UTC", "Z", "GMT")
 
     def read(self, text: str) -> tuple[Json | None, bool]:
@@ -84,7 +84,7 @@ class _Reader:
         except _NotSayable:
             return self.weaker(tree), False
 
-    def weaker(self, node: exp.Expression) -> Json | None:
+    def weaker(self, node: exp.Expr) -> Json | None:
         """A predicate that is true wherever `node` is; None when that would be no restriction."""
         if isinstance(node, exp.Paren):
             return self.weaker(node.this)
@@ -99,7 +99,7 @@ class _Reader:
         except _NotSayable:
             return None
 
-    def node(self, node: exp.Expression) -> Json:
+    def node(self, node: exp.Expr) -> Json:
         if isinstance(node, exp.Paren):
             return self.node(node.this)
         if isinstance(node, (exp.And, exp.Or)):
@@ -117,7 +117,7 @@ class _Reader:
             return _compare("=", path, "true")
         return self.test(node)
 
-    def test(self, node: exp.Expression) -> Json:
+    def test(self, node: exp.Expr) -> Json:
         if type(node) in _COMPARISONS:
             return self.comparison(node)
         if isinstance(node, exp.NullSafeEQ):
@@ -139,18 +139,18 @@ class _Reader:
             return {"op": "starts_with", "column": list(path), "literal": str(node.expressions[1].this)}
         raise _NotSayable
 
-    def comparison(self, node: exp.Expression) -> Json:
+    def comparison(self, node: exp.Expr) -> Json:
         straight, mirrored = _COMPARISONS[type(node)]
         if isinstance(node.this, exp.Column):
             return self.compared(straight, *self.column(node.this), node.expression)
         return self.compared(mirrored, *self.column(node.expression), node.this)
 
-    def compared(self, op: str, path: Sequence[str], data_type: DataType, literal: exp.Expression) -> Json:
+    def compared(self, op: str, path: Sequence[str], data_type: DataType, literal: exp.Expr) -> Json:
         if isinstance(literal, exp.Null):
             return {"op": "null"}
         return _compare(op, path, self.literal(literal, data_type))
 
-    def null_safe(self, node: exp.Expression) -> Json:
+    def null_safe(self, node: exp.Expr) -> Json:
         column, literal = (node.this, node.expression) if isinstance(node.this, exp.Column) else (node.expression, node.this)
         path, data_type = self.column(column)
         null = {"op": "is_null", "column": list(path)}
@@ -178,17 +178,16 @@ class _Reader:
             return _compare("=", path, pattern)
         return {"op": "starts_with", "column": list(path), "literal": prefix}
 
-    def column(self, node: exp.Expression) -> tuple[tuple[str, ...], DataType]:
+    def column(self, node: exp.Expr) -> tuple[tuple[str, ...], DataType]:
         """The path of a column in the table's own case, and its type. Arrays and maps are not looked into."""
         if not isinstance(node, exp.Column):
             raise _NotSayable
         parts = [part.name for part in node.parts]
-        # `t.a` may be the alias and a column; the schema has no column named as the alias unless the whole is a path inside it.
-        for names in (parts, parts[1:]):
-            found = self._find(names)
-            if found is not None:
-                return found
-        raise _NotSayable
+        found = self._find(parts[1:]) if parts[0].lower() == self.alias else None  # Spark looks for the alias first
+        found = found or self._find(parts)
+        if found is None:
+            raise _NotSayable
+        return found
 
     def _find(self, names: Sequence[str]) -> tuple[tuple[str, ...], DataType] | None:
         field = self.schema.get(names[0]) if names else None
@@ -196,14 +195,18 @@ class _Reader:
             return None
         path, data_type = [field.name], field.type
         for name in names[1:]:
-            child = next((item for item in data_type.fields if item.name.lower() == name.lower()), None) if isinstance(data_type, Struct) else None
+            child = (
+                next((item for item in data_type.fields if item.name.lower() == name.lower()), None)
+                if isinstance(data_type, Struct)
+                else None
+            )
             if child is None:
                 return None
             path.append(child.name)
             data_type = child.type
         return tuple(path), data_type
 
-    def literal(self, node: exp.Expression, data_type: DataType) -> str:
+    def literal(self, node: exp.Expr, data_type: DataType) -> str:
         """The literal as PROTOCOL.md's "Partition Value Serialization" of the column's type, only where Spark's comparison of column and
         literal is the comparison of these two values."""
         if not isinstance(data_type, str):
@@ -240,15 +243,15 @@ def _compare(op: str, path: Sequence[str], literal: str) -> Json:
     return {"op": op, "column": list(path), "literal": literal}
 
 
-def _extra(node: exp.Expression) -> bool:
+def _extra(node: exp.Expr) -> bool:
     return any(value for key, value in node.args.items() if key not in ("this", "expression"))
 
 
-def _is_text(node: exp.Expression) -> bool:
+def _is_text(node: exp.Expr) -> bool:
     return isinstance(node, exp.Literal) and bool(node.is_string)
 
 
-def _number(node: exp.Expression) -> tuple[Decimal, bool]:
+def _number(node: exp.Expr) -> tuple[Decimal, bool]:
     """(value, whether Spark types it as a double). A plain `1.5` is a decimal, `1e3` and `1.5D` are doubles."""
     negative = isinstance(node, exp.Neg)
     inner = node.this if negative else node
@@ -298,7 +301,7 @@ def _decimal(number: tuple[Decimal, bool], precision: int, scale: int) -> str:
     return format(value, "f")
 
 
-def _dated(node: exp.Expression, casts: set[Any]) -> str:
+def _dated(node: exp.Expr, casts: set[Any]) -> str:
     """The text of a date or time literal: `date'...'`, `cast('...' as date)`, or a string, which Spark casts to the column's type."""
     if isinstance(node, exp.Cast) and node.to.this in casts and type(node) is exp.Cast:
         node = node.this

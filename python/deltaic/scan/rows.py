@@ -43,7 +43,7 @@ class ScanReport:
             f"evaluated   {' and '.join(self.evaluated) or '(nothing)'}",
             f"files       {self.files} in the table, {self.files_skipped_by_partition} skipped by partition, "
             f"{self.files_skipped_by_statistics} by statistics, {self.files_read} read",
-            f"row groups  {self.row_groups} in the files read, {self.row_groups - self.row_groups_read} skipped, {self.row_groups_read} read",
+            f"row groups  {self.row_groups} in the files read, {self.row_groups_read} read",
             f"bytes       {self.bytes:,} in the table, {self.bytes_of_files:,} in the files read, {self.bytes_read:,} read",
             f"rows        {self.rows:,} from the files",
         ]
@@ -152,4 +152,4 @@ class _Computed(Rows):
         return self._whole()
 
     def count(self) -> int:
-        return self._whole().num_rows
+        return int(self._whole().num_rows)

@@ -42,7 +42,7 @@ class Planned:
     @property
     def partition_only(self) -> bool:
         """Whether partition values alone decide, so that a chosen file holds only matching rows."""
-        return not self.residual and (self.predicate is None or self.predicate.is_partition_only(self.snapshot.table_schema))
+        return not self.residual and (self.predicate is None or self.predicate.is_partition_only())
 
     def scan(self, columns: Sequence[str], *, alias: str = "t", row_ids: bool = False) -> Scan:
         return Scan(
@@ -69,9 +69,10 @@ def plan(snapshot: Snapshot, engine: Engine, where: str | None, *, alias: str = 
         resolved.conjuncts,
         snapshot.schema,
         snapshot.table_schema,
+        alias,
         time_zone=configuration.current().time_zone,
     )
-    left = column_names([engine.resolve(text, {alias: snapshot.schema}) for text in pushed.residual], snapshot.schema)
+    left = column_names([engine.resolve(text, {alias: snapshot.schema}) for text in pushed.residual], snapshot.schema, alias)
     return Planned(snapshot, pushed.predicate, pushed.residual, left, skipping)
 
 
@@ -86,8 +87,8 @@ def resolve_condition(engine: Engine, text: str, schema: Schema, alias: str = "t
 
 def column_names(resolved: Iterable[Resolved], schema: Schema, alias: str = "t") -> tuple[str, ...]:
     """The top-level columns of `schema`, known as `alias`, that expressions read, in the schema's order."""
-    read = {column.name.lower() for each in resolved for column in each.columns if column.alias == alias}
-    return tuple(name for name in schema.names if name.lower() in read)
+    read = {path[0] for each in resolved for of, path in each.columns if of == alias}
+    return tuple(name for name in schema.names if name in read)
 
 
 def scan(
@@ -172,7 +173,7 @@ def live_rows(planned: Planned) -> int | None:
     if listing["num_records"].null_count:
         return None
     deleted = pc.sum(pc.struct_field(listing["deletion_vector"], "cardinality")).as_py() or 0
-    return (pc.sum(listing["num_records"]).as_py() or 0) - deleted
+    return int(pc.sum(listing["num_records"]).as_py() or 0) - int(deleted)
 
 
 def _limited(reader: pa.RecordBatchReader, limit: int) -> pa.RecordBatchReader:
