@@ -331,8 +331,8 @@ class RangeBounds:
     @staticmethod
     def sample(data: Any, columns: Sequence[str], *, ranges: int = 1000, sample_size: int = 100000, seed: int = 0) -> RangeBounds: ...
 
-def curve_keys(data: Any, bounds: RangeBounds, curve: Literal["zorder", "hilbert"]) -> ReadStream:
-    """`data` with a column `__deltaic_key` (binary, sorts as bytes) appended."""
+def curve_keys(data: Any, bounds: RangeBounds, curve: Literal["zorder", "hilbert"]) -> pa.RecordBatchReader:
+    """`data` with a column `__deltaic_key` appended: int64 where columns x bits fit in 63, else binary that sorts as bytes."""
 
 def range_ids(values: Any, bounds: Any) -> pa.Array: ...          # null -> 0
 def interleave_bits(columns: Sequence[Any]) -> pa.Array: ...      # int32 arrays -> binary, 4 bytes a column, most significant first

@@ -1,11 +1,11 @@
 //! Arrow in (any object with the PyCapsule interface) and out (pyarrow).
 
-use arrow::array::{Array, AsArray, RecordBatch, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::compute::{cast, concat, concat_batches};
 use arrow::datatypes::{DataType, SchemaRef};
 use pyo3::prelude::*;
 use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
-use pyo3_arrow::{PyRecordBatch, PyTable};
+use pyo3_arrow::{PyArray, PyRecordBatch, PyTable};
 
 use crate::error::{Error, Kind, Result};
 
@@ -18,6 +18,11 @@ pub fn table_of(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyAny>
 /// Batches of one schema as a `pyarrow.Table`.
 pub fn table_of_batches(py: Python<'_>, batches: Vec<RecordBatch>, schema: SchemaRef) -> PyResult<Bound<'_, PyAny>> {
     PyTable::try_new(batches, schema)?.into_pyarrow(py)
+}
+
+/// An array as a `pyarrow.Array`.
+pub fn array_of(py: Python<'_>, array: ArrayRef) -> PyResult<Bound<'_, PyAny>> {
+    py.import("pyarrow")?.getattr("array")?.call1((PyArray::from_array_ref(array),))
 }
 
 /// A table, batch or stream as one batch.

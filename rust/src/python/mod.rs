@@ -9,6 +9,7 @@ pub mod log_store;
 pub mod predicate;
 pub mod schema;
 pub mod store;
+pub mod zorder;
 
 #[pymodule(gil_used = false)]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -16,5 +17,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     predicate::register(m)?;
     schema::register(m)?;
     store::register(m)?;
+    zorder::register(m)?;
     Ok(())
 }
