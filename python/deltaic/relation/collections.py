@@ -1,0 +1,249 @@
+"""Arrays, maps and structs: constructors, items by index or key, functions with lambda functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from deltaic.errors import InvalidArgumentError
+from deltaic.protocol.schema import Array, DataType, Field, Map, Struct
+from deltaic.relation import operators
+from deltaic.relation import values as v
+from deltaic.relation.casts import Zone, cast
+from deltaic.relation.forms import call, register
+from deltaic.relation.values import Value
+
+if TYPE_CHECKING:
+    from deltaic.relation.translation import Translator
+
+# --- items
+
+
+def item(value: Value, index: Value, zone: Zone) -> Value:
+    """`a[i]` from 0, an error outside the array; `m[k]`, null where the map has no such key; `s['f']`."""
+    if isinstance(value.type, Array):
+        return _array_item(value, value.type, index, zone)
+    if isinstance(value.type, Map):
+        return map_item(value, index, zone)
+    if isinstance(value.type, Struct) and isinstance(index.constant, str):
+        from deltaic.relation.scope import fields
+
+        return fields(value, [index.constant])
+    raise v.unsupported("an item", value.type, index.type)
+
+
+def _array_item(value: Value, kind: Array, index: Value, zone: Zone) -> Value:
+    if index.type not in ("byte", "short", "integer", "long", "void"):
+        raise v.mismatch("an item of an array", index.type)
+    index = cast(index, "long" if index.type == "long" else "integer", zone)
+    found = f"list_extract({value.sql}, {index.sql} + 1)"
+    message = f"'The index ' || {index.sql} || ' is out of bounds. The array has ' || len({value.sql}) || ' elements.'"
+    inside = f"{index.sql} >= 0 AND {index.sql} < len({value.sql})"
+    sql = f"(CASE WHEN {value.sql} IS NULL OR {index.sql} IS NULL THEN NULL WHEN {inside} THEN {found} ELSE {v.failure('INVALID_ARRAY_INDEX', message)} END)"
+    return v.combine(sql, kind.element, (value, index), nullable=value.nullable or index.nullable or kind.contains_null, raises=True)
+
+
+def map_item(value: Value, key: Value, zone: Zone) -> Value:
+    assert isinstance(value.type, Map)
+    common = v.common_type(value.type.key, key.type)
+    if common is None or not v.same_but_nulls(common, value.type.key):
+        raise v.mismatch("a key of a map", value.type, key.type)
+    key = cast(key, value.type.key, zone)
+    return v.combine(f"map_extract_value({value.sql}, {key.sql})", value.type.value, (value, key), nullable=True)
+
+
+def _element_at(arguments: list[Value], zone: Zone, *, safe: bool = False) -> Value:
+    value, index = arguments
+    if isinstance(value.type, Map):
+        return map_item(value, index, zone)
+    if not isinstance(value.type, Array) or index.type not in ("byte", "short", "integer", "void"):
+        raise v.mismatch("element_at", value.type, index.type)
+    index = cast(index, "integer", zone)
+    zero = v.failure("INVALID_INDEX_OF_ZERO", "'The index 0 is invalid. An index shall be either < 0 or > 0 (the first element has index 1).'")
+    message = f"'The index ' || {index.sql} || ' is out of bounds. The array has ' || len({value.sql}) || ' elements.'"
+    outside = "NULL" if safe else v.failure("INVALID_ARRAY_INDEX_IN_ELEMENT_AT", message)
+    sql = (
+        f"(CASE WHEN {value.sql} IS NULL OR {index.sql} IS NULL THEN NULL WHEN abs(CAST({index.sql} AS BIGINT)) > len({value.sql}) THEN {outside} "
+        f"WHEN {index.sql} = 0 THEN {zero} ELSE list_extract({value.sql}, {index.sql}) END)"
+    )
+    return v.combine(sql, value.type.element, (value, index), nullable=safe or value.nullable or index.nullable or value.type.contains_null, raises=True)
+
+
+# --- constructors
+
+
+def _array(arguments: list[Value], zone: Zone) -> Value:
+    common = v.common_of(arguments, "array")
+    parts = [cast(argument, common, zone) for argument in arguments]
+    kind = Array(common, any(part.nullable for part in parts))
+    return v.combine(f"CAST([{', '.join(part.sql for part in parts)}] AS {v.duckdb_type(kind)})", kind, parts, nullable=False)
+
+
+def _map(arguments: list[Value], zone: Zone) -> Value:
+    if not arguments or len(arguments) % 2:
+        raise v.unsupported("function map", *(argument.type for argument in arguments))
+    return _map_of(_array(arguments[::2], zone), _array(arguments[1::2], zone), nullable=False)
+
+
+def _map_of(keys: Value, items: Value, *, nullable: bool | None = None) -> Value:
+    """A map of two arrays. Spark refuses null keys and, as it is set by default, keys that come twice."""
+    assert isinstance(keys.type, Array)
+    assert isinstance(items.type, Array)
+    if isinstance(keys.type.element, Map) or keys.type.element == "void":
+        raise v.unsupported("a map with keys of type", keys.type.element)
+    kind = Map(keys.type.element, items.type.element, items.type.contains_null)
+    null_key = v.failure("NULL_MAP_KEY", "'Cannot use null as map key.'")
+    twice = v.failure("DUPLICATED_MAP_KEY", "'Duplicate map key was found.'")
+    lengths = v.failure("_LEGACY_ERROR_TEMP_2128", "'The key array and value array of MapData must have the same length.'")
+    sql = (
+        f"(CASE WHEN {keys.sql} IS NULL OR {items.sql} IS NULL THEN NULL WHEN len({keys.sql}) <> len({items.sql}) THEN {lengths} "
+        f"WHEN len(list_filter({keys.sql}, lambda deltaic_key: deltaic_key IS NULL)) > 0 THEN {null_key} "
+        f"WHEN len(list_distinct({keys.sql})) < len({keys.sql}) THEN {twice} ELSE CAST(map({keys.sql}, {items.sql}) AS {v.duckdb_type(kind)}) END)"
+    )
+    return v.combine(sql, kind, (keys, items), nullable=nullable, raises=True)
+
+
+def struct_of(names: Sequence[str], parts: Sequence[Value]) -> Value:
+    """A struct value with these field names."""
+    if not parts:
+        raise InvalidArgumentError("[WRONG_NUM_ARGS] a struct has at least one field")
+    kind = Struct(Field(name, part.type, part.nullable) for name, part in zip(names, parts, strict=True))
+    packed = ", ".join(f"{v.name(name)} := {part.sql}" for name, part in zip(names, parts, strict=True))
+    return v.combine(f"struct_pack({packed})", kind, parts, nullable=False)
+
+
+def _struct(translator: Translator, node: Any) -> Value:
+    names, parts = [], []
+    for number, argument in enumerate(node.expressions, 1):
+        inner = argument.this if isinstance(argument, exp.Alias) else argument
+        part = translator.value(inner)
+        if isinstance(argument, exp.Alias):
+            names.append(argument.alias)
+        else:
+            names.append(column_name(inner) or f"col{number}")
+        parts.append(part)
+    return struct_of(names, parts)
+
+
+def column_name(node: exp.Expression) -> str | None:
+    """The name that Spark derives for a column or field; None for any other expression."""
+    if isinstance(node, (exp.Column, exp.Identifier)):
+        return node.name
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
+        return node.expression.name
+    return None
+
+
+def _named_struct(translator: Translator, node: Any) -> Value:
+    arguments = node.expressions
+    names = [argument.name for argument in arguments[::2] if isinstance(argument, exp.Literal) and argument.is_string]
+    if len(arguments) % 2 or len(names) * 2 != len(arguments):
+        raise InvalidArgumentError("named_struct takes literal names, each followed by its value", found=node.sql(dialect="databricks")[:100])
+    return struct_of(names, [translator.value(argument) for argument in arguments[1::2]])
+
+
+# --- functions with lambda functions
+
+
+def _argument(translator: Translator, node: Any, count: Sequence[int], name: str) -> tuple[Value, Array]:
+    if len(node.expressions) not in count:
+        raise InvalidArgumentError(f"[WRONG_NUM_ARGS] {name} takes {' or '.join(map(str, count))} arguments", found=len(node.expressions))
+    value = translator.value(node.expressions[0])
+    if not isinstance(value.type, Array):
+        raise v.mismatch(name, value.type)
+    return value, value.type
+
+
+def _transform(translator: Translator, node: Any) -> Value:
+    value, kind = _argument(translator, node, (2,), "transform")
+    function = node.expressions[1]
+    element: list[tuple[DataType, bool]] = [(kind.element, kind.contains_null)]
+    if isinstance(function, exp.Lambda) and len(function.expressions) == 2:
+        (element_name, index), body = translator.lambda_value(function, [*element, ("integer", False)])
+        text = body.sql.replace(index, f"CAST({index} - 1 AS INTEGER)")  # the engine counts from 1
+        sql = f"list_transform({value.sql}, lambda {element_name}, {index}: {text})"
+    else:
+        (element_name,), body = translator.lambda_value(function, element)
+        sql = f"list_transform({value.sql}, lambda {element_name}: {body.sql})"
+    result = Array(body.type, body.nullable)
+    return v.combine(f"CAST({sql} AS {v.duckdb_type(result)})", result, (value,), raises=body.raises)
+
+
+def _predicate(translator: Translator, node: Any, name: str) -> tuple[Value, Array, str, Value]:
+    value, kind = _argument(translator, node, (2,), name)
+    (parameter,), body = translator.lambda_value(node.expressions[1], [(kind.element, kind.contains_null)])
+    return value, kind, parameter, operators.boolean(body, translator.zone, name)
+
+
+def _filter(translator: Translator, node: Any) -> Value:
+    value, kind, parameter, body = _predicate(translator, node, "filter")
+    return v.combine(f"list_filter({value.sql}, lambda {parameter}: {body.sql})", kind, (value,), raises=body.raises)
+
+
+def _exists(translator: Translator, node: Any) -> Value:
+    value, _, parameter, body = _predicate(translator, node, "exists")
+    sql = f"list_bool_or(list_transform({value.sql}, lambda {parameter}: {body.sql}))"
+    empty = f"(CASE WHEN {value.sql} IS NULL THEN NULL WHEN len({value.sql}) = 0 THEN false ELSE {_three_valued(sql, value, parameter, body, 'true')} END)"
+    return v.combine(empty, "boolean", (value,), nullable=value.nullable or body.nullable, raises=body.raises)
+
+
+def _forall(translator: Translator, node: Any) -> Value:
+    value, _, parameter, body = _predicate(translator, node, "forall")
+    sql = f"list_bool_and(list_transform({value.sql}, lambda {parameter}: {body.sql}))"
+    full = f"(CASE WHEN {value.sql} IS NULL THEN NULL WHEN len({value.sql}) = 0 THEN true ELSE {_three_valued(sql, value, parameter, body, 'false')} END)"
+    return v.combine(full, "boolean", (value,), nullable=value.nullable or body.nullable, raises=body.raises)
+
+
+def _three_valued(sql: str, value: Value, parameter: str, body: Value, decided: str) -> str:
+    """The engine's aggregate skips nulls; Spark answers null where a null could have decided."""
+    nulls = f"len(list_filter({value.sql}, lambda {parameter}: ({body.sql}) IS NULL)) > 0"
+    return f"CASE WHEN coalesce({sql}, {'false' if decided == 'true' else 'true'}) = {decided} THEN {decided} WHEN {nulls} THEN NULL ELSE {sql} END"
+
+
+def _aggregate(translator: Translator, node: Any) -> Value:
+    value, kind = _argument(translator, node, (3, 4), "aggregate")
+    start = translator.value(node.expressions[1])
+    names, body = translator.lambda_value(node.expressions[2], [(start.type, True), (kind.element, kind.contains_null)])
+    if not v.same_but_nulls(body.type, start.type):
+        raise v.mismatch("aggregate", start.type, body.type)
+    # The engine's list_reduce wants a start of the list's own type: both travel in a struct.
+    boxed_type = f"STRUCT(a {v.duckdb_type(start.type)}, e {v.duckdb_type(kind.element)})"
+    accumulated, element = translator.scope.fresh(), translator.scope.fresh()
+    inner = body.sql.replace(names[0], f"{accumulated}.a").replace(names[1], f"{element}.e")
+    boxed = f"list_transform({value.sql}, lambda {names[1]}: CAST({{'a': CAST(NULL AS {v.duckdb_type(start.type)}), 'e': {names[1]}}} AS {boxed_type}))"
+    first = f"CAST({{'a': {start.sql}, 'e': NULL}} AS {boxed_type})"
+    step = f"CAST({{'a': {inner}, 'e': NULL}} AS {boxed_type})"
+    sql = f"(CASE WHEN {value.sql} IS NULL THEN NULL ELSE list_reduce({boxed}, lambda {accumulated}, {element}: {step}, {first}).a END)"
+    result = v.combine(sql, start.type, (value, start), nullable=True, raises=body.raises)
+    if len(node.expressions) == 3:
+        return result
+    final = node.expressions[3]
+    if not isinstance(final, exp.Lambda) or len(final.expressions) != 1:
+        raise v.unsupported("aggregate without a lambda function as its end")
+    translator.scope.push({final.expressions[0].name: result})
+    try:
+        return translator.value(final.this)
+    finally:
+        translator.scope.pop()
+
+
+SPECIAL: dict[str, Callable[[Any, Any], Value]] = {
+    "struct": _struct,
+    "named_struct": _named_struct,
+    "transform": _transform,
+    "filter": _filter,
+    "exists": _exists,
+    "any": _exists,
+    "forall": _forall,
+    "aggregate": _aggregate,
+    "reduce": _aggregate,
+}
+
+register("array", "any...", "array<T>", _array)
+register("map", "any...", "map<K,V>", _map)
+register("map_from_arrays", "array<K>, array<V>", "map<K,V>", lambda arguments, zone: _map_of(arguments[0], arguments[1]))
+register("element_at", "any, any", "T", _element_at)
+register("try_element_at", "any, any", "T", lambda arguments, zone: _element_at(arguments, zone, safe=True))
+assert call

@@ -1,0 +1,85 @@
+"""CASE, IF, coalesce and their like: branches in a common type, evaluated only where they are chosen (the engine's CASE and COALESCE do that)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deltaic.relation import operators
+from deltaic.relation import values as v
+from deltaic.relation.casts import Zone, cast, literal
+from deltaic.relation.forms import form, register
+from deltaic.relation.values import Value
+
+
+def case(branches: Sequence[tuple[Value, Value]], default: Value | None, zone: Zone) -> Value:
+    """CASE WHEN condition THEN result ... ELSE default END."""
+    default = default if default is not None else literal(None, "void")
+    results = [result for _, result in branches] + [default]
+    common = _common(results, "CASE")
+    parts, used = [], []
+    for condition, result in branches:
+        condition, result = operators.boolean(condition, zone, "CASE WHEN"), cast(result, common, zone)
+        parts.append(f"WHEN {condition.sql} THEN {result.sql}")
+        used += [condition, result]
+    default = cast(default, common, zone)
+    nullable = default.nullable or any(result.nullable for result in used[1::2])
+    return v.combine(f"(CASE {' '.join(parts)} ELSE {default.sql} END)", common, [*used, default], nullable=nullable)
+
+
+def _common(values: Sequence[Value], what: str) -> v.DataType:
+    return v.common_of(values, what)
+
+
+def coalesce(arguments: list[Value], zone: Zone) -> Value:
+    common = _common(arguments, "coalesce")
+    parts = [cast(argument, common, zone) for argument in arguments]
+    if len(parts) == 1:
+        return parts[0]
+    nullable = all(part.nullable for part in parts)
+    return v.combine(f"coalesce({', '.join(part.sql for part in parts)})", common, parts, nullable=nullable)
+
+
+def _if(arguments: list[Value], zone: Zone) -> Value:
+    return case([(arguments[0], arguments[1])], arguments[2], zone)
+
+
+def _nvl2(arguments: list[Value], zone: Zone) -> Value:
+    return case([(operators.negate(operators.is_null(arguments[0])), arguments[1])], arguments[2], zone)
+
+
+def _nullif(arguments: list[Value], zone: Zone) -> Value:
+    equal = operators.compare("=", arguments[0], arguments[1], zone)
+    return case([(equal, literal(None, "void"))], arguments[0], zone)
+
+
+def _extreme(operator: str) -> object:
+    def build(arguments: list[Value], zone: Zone) -> Value:
+        common = _common(arguments, operator)
+        if not v.is_orderable(common) or common == "void":
+            raise v.unsupported(f"function {operator}", *(argument.type for argument in arguments))
+        parts = [cast(argument, common, zone) for argument in arguments]
+        nullable = all(part.nullable for part in parts)
+        sql = f"CAST({operator}({', '.join(part.sql for part in parts)}) AS {v.duckdb_type(common)})"
+        return v.combine(sql, common, parts, nullable=nullable)
+
+    return build
+
+
+register("coalesce", "any, any...", "T", coalesce)
+register("nvl ifnull", "any, any", "T", coalesce)
+register("if iff", "any, any, any", "T", _if)
+register("nvl2", "any, any, any", "T", _nvl2)
+register("nullif", "any, any", "T", _nullif)
+register("greatest", "any, any, any...", "T", _extreme("greatest"))  # type: ignore[arg-type]
+register("least", "any, any, any...", "T", _extreme("least"))  # type: ignore[arg-type]
+register("isnull", "any", "boolean", lambda arguments, zone: operators.is_null(arguments[0]))
+register("isnotnull", "any", "boolean", lambda arguments, zone: operators.negate(operators.is_null(arguments[0])))
+register("not", "any", "boolean", lambda arguments, zone: operators.negate(operators.boolean(arguments[0], zone, "NOT")))
+register("equal_null", "any, any", "boolean", lambda arguments, zone: operators.compare("<=>", arguments[0], arguments[1], zone))
+form("isnan", "float", "boolean", "coalesce(isnan({0}), false)", nullable=False)
+form("isnan", "double", "boolean", "coalesce(isnan({0}), false)", nullable=False)
+form("nanvl", "float, float", "float", "CASE WHEN isnan({0}) THEN {1} ELSE {0} END")
+form("nanvl", "double, double", "double", "CASE WHEN isnan({0}) THEN {1} ELSE {0} END")
+form("raise_error", "string", "void", "error('[USER_RAISED_EXCEPTION] ' || {0})", raises=True, nullable=True)
+form("assert_true", "boolean", "void", "CASE WHEN {0} THEN NULL ELSE error('[USER_RAISED_EXCEPTION] assert_true failed') END", raises=True, nullable=True)
+form("assert_true", "boolean, string", "void", "CASE WHEN {0} THEN NULL ELSE error('[USER_RAISED_EXCEPTION] ' || {1}) END", raises=True, nullable=True)

@@ -1,0 +1,123 @@
+"""Spark SQL expressions for DuckDB, form by form: what is not on the list (docs/sql.md) is refused by name, nothing is guessed.
+
+Source of the meaning: Spark 4.3 with ANSI on; tests/relation/recorded holds its answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deltaic.errors import DeltaError, InvalidArgumentError
+from deltaic.protocol.schema import DataType, Schema
+from deltaic.relation.casts import Zone
+from deltaic.relation.macros import MACROS
+from deltaic.relation.parsing import parse
+from deltaic.relation.scope import ColumnSql, Path, Scope
+from deltaic.relation.translation import Translator
+from deltaic.relation.values import DAY_TIME, DAYS, YEAR_MONTH, Value, unsupported
+
+if TYPE_CHECKING:
+    import duckdb
+    from sqlglot import exp
+
+MAX_SQL = 4_000_000
+"""Translated text beyond this many characters is refused: some forms write an operand several times, and nesting multiplies."""
+
+
+@dataclass(frozen=True)
+class Translated:
+    """`sql`: an expression of the engine, of exactly this type. `raises`: it may fail on a row. `columns`: (alias, path) pairs it reads."""
+
+    sql: str
+    type: DataType
+    nullable: bool
+    raises: bool
+    deterministic: bool
+    columns: frozenset[Path]
+
+
+class ExpressionError(InvalidArgumentError):
+    """An expression that fails on a row, as it does in Spark. `condition`: Spark's error condition, such as DIVIDE_BY_ZERO."""
+
+    def __init__(self, message: str, *, condition: str) -> None:
+        self.condition = condition
+        super().__init__(f"[{condition}] {message}")
+
+
+def translate(
+    text_or_tree: str | exp.Expression, schemas: Mapping[str, Schema], *, column_sql: ColumnSql, time_zone: str = "UTC"
+) -> Translated:
+    """The expression as DuckDB SQL that gives Spark's value, Spark's error and Spark's type.
+
+    `schemas`: alias -> schema of what is in sight. `column_sql(alias, path)`: SQL of a column or struct field, both in the schemas' own case. The
+    connection that runs it must have been through `prepare`. UnsupportedFeatureError names a form that is not on the list; InvalidArgumentError:
+    unknown or ambiguous names, types that do not go together, aggregates or windows in place of a scalar.
+    """
+    scope = Scope(schemas, column_sql)
+    tree = parse(text_or_tree) if isinstance(text_or_tree, str) else text_or_tree
+    value = evaluate(tree, scope, time_zone)
+    if value.type in (DAY_TIME, DAYS, YEAR_MONTH):
+        raise unsupported(f"a result of type {value.type}")
+    if len(value.sql) > MAX_SQL:
+        raise InvalidArgumentError("the expression is too large", found=f"{len(value.sql)} characters of SQL", expected=f"at most {MAX_SQL}")
+    return Translated(value.sql, value.type, value.nullable, value.raises, value.deterministic, frozenset(scope.columns))
+
+
+def evaluate(tree: exp.Expression, scope: Scope, time_zone: str) -> Value:
+    """The value of a tree; InvalidArgumentError where it nests too deeply."""
+    try:
+        return Translator(scope, Zone(time_zone)).value(tree)
+    except RecursionError:
+        raise InvalidArgumentError("SQL is nested too deeply") from None
+
+
+def prepare(connection: duckdb.DuckDBPyConnection) -> None:
+    """Installs what translated SQL needs: macros, a few vectorised functions, the time zone UTC. May be called again."""
+    from duckdb.sqltypes import VARCHAR
+
+    from deltaic.relation.udfs import TEXT_FUNCTIONS
+
+    connection.execute("SET GLOBAL TimeZone = 'UTC'; SET TimeZone = 'UTC'")
+    known = {name for (name,) in connection.execute("SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_name LIKE 'deltaic_%'").fetchall()}
+    for name, function in TEXT_FUNCTIONS.items():
+        if name not in known:
+            connection.create_function(name, function, [VARCHAR], VARCHAR, type="arrow")  # type: ignore[arg-type]
+    missing = [f"CREATE OR REPLACE MACRO {head} AS {body};" for head, body in MACROS.items() if head.split("(")[0] not in known]
+    if missing:
+        connection.execute("\n".join(missing))
+
+
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] (.*)", re.DOTALL)
+_NATIVE = (
+    (re.compile(r"to type DECIMAL|to DECIMAL|of DECIMAL\("), "NUMERIC_VALUE_OUT_OF_RANGE"),
+    (re.compile(r"can't be cast because the value is out of range|Could not convert|Could not cast"), "CAST_OVERFLOW"),
+    (re.compile(r"Overflow|out of range", re.IGNORECASE), "ARITHMETIC_OVERFLOW"),
+    (re.compile(r"Division by zero", re.IGNORECASE), "DIVIDE_BY_ZERO"),
+)
+
+
+def failure_of(error: Exception) -> DeltaError | None:
+    """What an error of the engine means as an error of an expression on a row; None for any other error."""
+    import duckdb
+
+    if not isinstance(error, (duckdb.InvalidInputException, duckdb.OutOfRangeException, duckdb.ConversionException)):
+        return None
+    text = str(error)
+    if match := _CONDITION.search(text):
+        return ExpressionError(match[2].strip(), condition=match[1])
+    for pattern, condition in _NATIVE:
+        if pattern.search(text):
+            return ExpressionError(text.split("\n")[0], condition=condition)
+    return None
+
+
+def quote(*parts: str) -> str:
+    """A dotted name in DuckDB's quotes."""
+    from deltaic.relation.values import name
+
+    return ".".join(map(name, parts))
+
+

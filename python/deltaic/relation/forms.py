@@ -1,0 +1,184 @@
+"""The registry of functions: each form is a name with argument types and the one way the engine answers it.
+
+Patterns of parameters: a type's name (the argument is cast to it as Spark would), `integral`, `numeric`, `decimal`, `temporal`, `any` (taken as
+it is), a variable `T`, `array<T>`, `map<K,V>` (arguments that share a variable are cast to their common type). A last parameter with `...`
+repeats, zero times or more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from deltaic.errors import InvalidArgumentError
+from deltaic.protocol.schema import Array, DataType, Map
+from deltaic.relation import values as v
+from deltaic.relation.casts import Zone, implicit
+from deltaic.relation.values import Value
+
+Build = Callable[[list[Value], Zone], Value]
+
+
+@dataclass(frozen=True)
+class Form:
+    """One entry of the list. `build` makes the value from arguments that are already cast to the parameters' types."""
+
+    name: str
+    parameters: tuple[str, ...]
+    result: str
+    build: Build
+
+    @property
+    def signature(self) -> str:
+        return f"{self.name}({', '.join(self.parameters)})"
+
+
+FORMS: dict[str, list[Form]] = {}
+
+
+def form(names: str, parameters: str, result: str, sql: str, *, nullable: bool | None = None, raises: bool = False, native: bool = False) -> None:
+    """Adds a form whose SQL is a template: `{0}` is the first argument, `{zone}` the session time zone as text, `{all}` every argument.
+
+    `nullable=True`: null also for arguments that are not. `raises`: may fail on a row. `native`: the template already has the result's type, so
+    no final cast is needed.
+    """
+
+    def build(arguments: list[Value], zone: Zone) -> Value:
+        kind = _result_type(result, parameters, arguments)
+        filled = sql.format(*(value.sql for value in arguments), zone=v.text(zone.name), all=", ".join(value.sql for value in arguments))
+        return v.combine(filled if native else f"CAST({filled} AS {v.duckdb_type(kind)})", kind, arguments, nullable=nullable, raises=raises)
+
+    register(names, parameters, result, build)
+
+
+def register(names: str, parameters: str, result: str, build: Build) -> None:
+    """Adds a form that code builds; several names, divided by spaces, mean the same."""
+    patterns = tuple(part.strip() for part in _split(parameters)) if parameters else ()
+    for name in names.split():
+        FORMS.setdefault(name, []).append(Form(name, patterns, result, build))
+
+
+def call(name: str, arguments: Sequence[Value], zone: Zone) -> Value:
+    """The value of a function call. UnsupportedFeatureError names a form that is not on the list."""
+    found = FORMS.get(name.lower())
+    types = [value.type for value in arguments]
+    if not found:
+        raise v.unsupported(f"function {name}", *types)
+    for exact in (True, False):
+        for candidate in found:
+            accepted = _accept(candidate, list(arguments), zone, exact=exact)
+            if accepted is not None:
+                return candidate.build(accepted, zone)
+    raise v.unsupported(f"function {name}", *types)
+
+
+def _split(parameters: str) -> list[str]:
+    parts, depth = [""], 0
+    for character in parameters:
+        depth += (character == "<") - (character == ">")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
+
+
+def _accept(candidate: Form, arguments: list[Value], zone: Zone, *, exact: bool) -> list[Value] | None:
+    """The arguments as the form's parameters, None where they do not fit. `exact`: without casts other than of NULL."""
+    patterns = list(candidate.parameters)
+    if patterns and patterns[-1].endswith("..."):
+        repeated = patterns.pop().removesuffix("...")
+        patterns += [repeated] * (len(arguments) - len(patterns))
+    if len(patterns) != len(arguments):
+        return None
+    bound = _bind(patterns, arguments)
+    if bound is None:
+        return None
+    result = []
+    for pattern, value in zip(patterns, arguments, strict=True):
+        target = _target(pattern, value, bound)
+        if target is None:
+            return None
+        if exact and value.type != "void" and not v.same_but_nulls(value.type, target):
+            return None
+        try:
+            result.append(implicit(value, target, zone, candidate.name))
+        except InvalidArgumentError:
+            return None
+    return result
+
+
+def _bind(patterns: Sequence[str], arguments: Sequence[Value]) -> dict[str, DataType] | None:
+    """What each type variable stands for: the common type of all that share it."""
+    bound: dict[str, DataType] = {}
+    for pattern, value in zip(patterns, arguments, strict=True):
+        for variable, found in _variables(pattern, value.type):
+            common = v.common_type(bound.get(variable, "void"), found)
+            if common is None:
+                return None
+            bound[variable] = common
+    return bound
+
+
+def _variables(pattern: str, found: DataType) -> list[tuple[str, DataType]]:
+    if len(pattern) == 1:
+        return [(pattern, found)]
+    if pattern.startswith("array<") and isinstance(found, Array):
+        return _variables(pattern[6:-1], found.element)
+    if pattern.startswith("map<") and isinstance(found, Map):
+        key, value = pattern[4:-1].split(",")
+        return [*_variables(key, found.key), *_variables(value, found.value)]
+    return []
+
+
+def _target(pattern: str, value: Value, bound: dict[str, DataType]) -> DataType | None:
+    """The type an argument is cast to, None where the pattern does not take it."""
+    found = value.type
+    if pattern == "any":
+        return found
+    if len(pattern) == 1:
+        return bound[pattern]
+    if pattern.startswith("array<"):
+        element = bound.get(pattern[6:-1], pattern[6:-1])
+        return Array(element) if isinstance(found, Array) or found == "void" else None
+    if pattern.startswith("map<"):
+        key, item = pattern[4:-1].split(",")
+        return Map(bound.get(key, key), bound.get(item, item)) if isinstance(found, Map) else None
+    matches = {"integral": found in v.INTEGRAL, "numeric": v.is_numeric(found), "decimal": v.decimal_of(found) is not None, "temporal": found in v.TEMPORAL}
+    if pattern in matches:
+        return found if matches[pattern] else None
+    return pattern
+
+
+def _result_type(result: str, parameters: str, arguments: Sequence[Value]) -> DataType:
+    """A type's name, `T`, `array<T>` or `array<string>`; `T` is taken from the arguments, which are cast already."""
+    if result.startswith("array<"):
+        return Array(_result_type(result[6:-1], parameters, arguments))
+    if len(result) > 1:
+        return result
+    patterns = _split(parameters)
+    last = patterns[-1].strip()
+    repeated = [last] * (len(arguments) - len(patterns)) if last.endswith("...") else []
+    for pattern, value in zip([*patterns, *repeated], arguments, strict=False):
+        for variable, found in _variables(pattern.strip().removesuffix("..."), value.type):
+            if variable == result:
+                return found
+    return "void"
+
+
+def constant_text(value: Value, what: str) -> str:
+    """The text of an argument that must be a literal string; UnsupportedFeatureError where it is none."""
+    if value.is_constant and isinstance(value.constant, str):
+        return value.constant
+    raise v.unsupported(f"{what} that is not a literal")
+
+
+def constant_int(value: Value, what: str) -> int:
+    """The value of an argument that must be a literal integer."""
+    if value.is_constant and isinstance(value.constant, int):
+        return value.constant
+    raise v.unsupported(f"{what} that is not a literal")
+
+
+def renamed(value: Value, **changes: bool) -> Value:
+    return replace(value, **changes)

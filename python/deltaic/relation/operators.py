@@ -1,0 +1,239 @@
+"""Operators: arithmetic, comparison, boolean logic, with Spark's coercions and ANSI errors.
+
+Integer and decimal arithmetic uses the engine's functions `add`, `subtract`, `multiply`: they are its operators under names that its
+optimizer leaves alone. It turns `x + 5 > 3` into `x > -2`, which forgets that `x + 5` may overflow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deltaic.protocol.schema import DataType, Map
+from deltaic.relation import values as v
+from deltaic.relation.casts import Zone, cast
+from deltaic.relation.values import Value
+
+FUNCTIONS = {"+": "add", "-": "subtract", "*": "multiply"}
+DIVIDE_BY_ZERO = v.failure("DIVIDE_BY_ZERO", "'Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL instead.'")
+REMAINDER_BY_ZERO = v.failure("REMAINDER_BY_ZERO", "'Remainder by zero. Use `try_mod` to tolerate divisor being 0 and return NULL instead.'")
+
+
+# --- comparison
+
+
+def compare(operator: str, left: Value, right: Value, zone: Zone) -> Value:
+    """`=`, `<>`, `<`, `<=`, `>`, `>=` and `<=>` on the common type of both sides."""
+    left, right = comparable(left, right, zone, f"the operator {operator}")
+    if operator == "<=>":
+        return v.combine(f"({left.sql} IS NOT DISTINCT FROM {right.sql})", "boolean", (left, right), nullable=False)
+    return v.combine(f"({left.sql} {operator} {right.sql})", "boolean", (left, right))
+
+
+def comparable(left: Value, right: Value, zone: Zone, what: str) -> tuple[Value, Value]:
+    """Both sides in one type. A literal number that fits the other side's type takes it, so that the column is compared as it is stored."""
+    for one, other, swapped in ((left, right, False), (right, left, True)):
+        if one.is_constant and one.type in v.INTEGRAL and other.type in v.INTEGRAL and one.constant is not None:
+            folded = cast(one, other.type, zone)
+            if folded.is_constant:
+                return (other, folded) if swapped else (folded, other)
+        if one.is_constant and other.type != one.type and (v.decimal_of(one.type) or one.type in v.INTEGRAL) and (v.decimal_of(other.type)):
+            folded = cast(one, other.type, zone)
+            if folded.is_constant:
+                return (other, folded) if swapped else (folded, other)
+    common = _common(left, right, what)
+    return cast(left, common, zone), cast(right, common, zone)
+
+
+def _common(left: Value, right: Value, what: str) -> DataType:
+    if v.is_numeric(left.type) and v.is_numeric(right.type) and (v.decimal_of(left.type) or v.decimal_of(right.type)):
+        common: DataType | None = _decimal_pair(left, right)
+    else:
+        common = v.common_type(left.type, right.type)
+    if common is None:
+        raise v.mismatch(what, left.type, right.type)
+    if isinstance(common, Map) or not v.is_orderable(common):
+        raise v.unsupported(what, left.type, right.type)
+    return common
+
+
+def _decimal_pair(left: Value, right: Value) -> str:
+    if left.type in v.FRACTIONAL or right.type in v.FRACTIONAL:
+        return "double"
+    return v.wider_decimal(v.as_decimal(left), v.as_decimal(right))
+
+
+def contained(value: Value, items: Sequence[Value], zone: Zone) -> Value:
+    """`value IN (items)`, on the common type of all."""
+    common = v.common_of([value, *items], "IN")
+    if isinstance(common, Map) or not v.is_orderable(common):
+        raise v.unsupported("IN", common)
+    if value.type in v.INTEGRAL and all(item.type in v.INTEGRAL and item.is_constant for item in items):
+        narrow = [cast(item, value.type, zone) for item in items]
+        if all(item.is_constant for item in narrow):
+            return v.combine(f"({value.sql} IN ({', '.join(item.sql for item in narrow)}))", "boolean", (value, *narrow))
+    value, items = cast(value, common, zone), [cast(item, common, zone) for item in items]
+    return v.combine(f"({value.sql} IN ({', '.join(item.sql for item in items)}))", "boolean", (value, *items))
+
+
+# --- boolean logic
+
+
+def boolean(value: Value, zone: Zone, what: str) -> Value:
+    """An operand of AND, OR, NOT, WHERE: boolean, or text that says so."""
+    if value.type not in ("boolean", "void", "string"):
+        raise v.mismatch(what, value.type)
+    return cast(value, "boolean", zone)
+
+
+def negate(value: Value) -> Value:
+    return value.like(f"(NOT {value.sql})", "boolean")
+
+
+def connect(operator: str, parts: Sequence[Value]) -> Value:
+    """AND or OR over many, left to right: what may fail on a row is evaluated only where all before it did not decide already."""
+    result = parts[-1]
+    for part in reversed(parts[:-1]):
+        plain = f"({part.sql} {operator} {result.sql})"
+        if result.raises:
+            decided = f"NOT {part.sql} THEN false" if operator == "AND" else f"{part.sql} THEN true"
+            plain = f"(CASE WHEN {decided} ELSE {plain} END)"
+        result = v.combine(plain, "boolean", (part, result))
+    return result
+
+
+def is_null(value: Value) -> Value:
+    return value.like(f"({value.sql} IS NULL)", "boolean", nullable=False)
+
+
+# --- arithmetic
+
+
+def arithmetic(operator: str, left: Value, right: Value, zone: Zone) -> Value:
+    """`+ - * / % div` on numbers, and text taken as a number."""
+    left, right = _numbers(operator, left, right, zone)
+    if operator == "div":
+        return _integer_division(left, right, zone)
+    decimals = (v.decimal_of(left.type) or v.decimal_of(right.type)) and left.type not in v.FRACTIONAL and right.type not in v.FRACTIONAL
+    if decimals:
+        return _decimal(operator, left, right)
+    if operator == "/":
+        left, right = cast(left, "double", zone), cast(right, "double", zone)
+        return _guarded(f"({left.sql} / {right.sql})", "double", left, right, DIVIDE_BY_ZERO)
+    common = v.common_type(left.type, right.type)
+    assert common is not None
+    left, right = cast(left, common, zone), cast(right, common, zone)
+    if operator == "%":
+        return _remainder(left, right, common)
+    if common in v.FRACTIONAL:
+        return v.combine(f"({left.sql} {operator} {right.sql})", common, (left, right))
+    return v.combine(f"{FUNCTIONS[operator]}({left.sql}, {right.sql})", common, (left, right), raises=True)
+
+
+def _numbers(operator: str, left: Value, right: Value, zone: Zone) -> tuple[Value, Value]:
+    sides = []
+    for one, other in ((left, right), (right, left)):
+        if one.type == "string" and (v.is_numeric(other.type) or other.type == "string"):
+            one = cast(one, "long" if other.type in v.INTEGRAL else "double", zone)
+        elif one.type == "void":
+            one = cast(one, other.type if v.is_numeric(other.type) else "double", zone)
+        if not v.is_numeric(one.type):
+            raise v.mismatch(f"the operator {operator}", left.type, right.type)
+        sides.append(one)
+    return sides[0], sides[1]
+
+
+def _guarded(sql: str, data_type: DataType, left: Value, right: Value, error: str) -> Value:
+    """`sql` unless the divisor is zero. A literal divisor that is not zero needs no guard."""
+    if right.is_constant and right.constant:
+        return v.combine(sql, data_type, (left, right))
+    condition = f"{right.sql} = 0 AND {left.sql} IS NOT NULL" if left.nullable else f"{right.sql} = 0"
+    return v.combine(f"(CASE WHEN {condition} THEN {error} ELSE {sql} END)", data_type, (left, right), raises=True)
+
+
+def _remainder(left: Value, right: Value, data_type: DataType) -> Value:
+    sql = f"({left.sql} % {right.sql})"
+    if data_type in v.INTEGRAL:
+        if not (right.is_constant and right.constant not in (0, -1)):
+            # The engine overflows on MIN % -1, which is 0.
+            sql = f"(CASE WHEN {right.sql} = -1 THEN {left.sql} % CAST(1 AS {v.duckdb_type(data_type)}) ELSE {sql} END)"
+    return _guarded(sql, data_type, left, right, REMAINDER_BY_ZERO)
+
+
+def _integer_division(left: Value, right: Value, zone: Zone) -> Value:
+    if v.decimal_of(left.type) or v.decimal_of(right.type) or left.type in v.FRACTIONAL or right.type in v.FRACTIONAL:
+        raise v.unsupported("the operator div", left.type, right.type)
+    left, right = cast(left, "long", zone), cast(right, "long", zone)
+    result = _guarded(f"({left.sql} // {right.sql})", "long", left, right, DIVIDE_BY_ZERO)
+    return result if right.is_constant and right.constant not in (0, -1) else result.like(result.sql, "long", raises=True)
+
+
+def adjusted(precision: int, scale: int) -> tuple[int, int]:
+    """Spark's DecimalType.adjustPrecisionScale: at most 38 digits, giving up scale beyond 6 first."""
+    if precision <= 38:
+        return precision, scale
+    return 38, max(38 - (precision - scale), min(scale, 6))
+
+
+def _decimal(operator: str, left: Value, right: Value) -> Value:
+    (p1, s1), (p2, s2) = v.as_decimal(left), v.as_decimal(right)
+    refused = v.unsupported(f"the operator {operator}", v.decimal(p1, s1), v.decimal(p2, s2))
+    a, b = _as(left, p1, s1), _as(right, p2, s2)
+    if operator in ("+", "-"):
+        scale = max(s1, s2)
+        precision = max(p1 - s1, p2 - s2) + scale + 1
+        if adjusted(precision, scale)[1] != scale:
+            raise refused
+        kind = v.decimal(*adjusted(precision, scale))
+        return v.combine(f"CAST({FUNCTIONS[operator]}({a}, {b}) AS {v.duckdb_type(kind)})", kind, (left, right), raises=precision > 38)
+    if operator == "*":
+        if p1 + p2 > 38:
+            raise refused
+        kind = v.decimal(*adjusted(p1 + p2 + 1, s1 + s2))
+        return v.combine(f"CAST(multiply({a}, {b}) AS {v.duckdb_type(kind)})", kind, (left, right), raises=p1 + p2 + 1 > 38)
+    if operator == "%":
+        scale = max(s1, s2)
+        kind = v.decimal(min(p1 - s1, p2 - s2) + scale, scale)
+        if max(p1 - s1, p2 - s2) + scale > 38:
+            raise refused
+        both = v.duckdb_type(v.decimal(max(p1 - s1, p2 - s2) + scale, scale))
+        ones = f"{_unscaled(f'CAST({a} AS {both})', scale, 38)} % {_unscaled(f'CAST({b} AS {both})', scale, 38)}"
+        return _guarded(_scaled(ones, scale, kind), kind, left, right, REMAINDER_BY_ZERO)
+    precision, scale = adjusted(p1 - s1 + s2 + max(6, s1 + p2 + 1), max(6, s1 + p2 + 1))
+    shift = scale + s2 - s1
+    if p1 + shift > 38 or shift < 0:
+        raise refused
+    kind = v.decimal(precision, scale)
+    dividend = f"({_unscaled(a, s1, p1)} * CAST({10**shift} AS HUGEINT))"
+    return _guarded(_scaled(f"deltaic_divide({dividend}, {_unscaled(b, s2, p2)})", scale, kind), kind, left, right, DIVIDE_BY_ZERO)
+
+
+def _as(value: Value, precision: int, scale: int) -> str:
+    return value.sql if v.decimal_of(value.type) else f"CAST({value.sql} AS DECIMAL({precision}, {scale}))"
+
+
+def _unscaled(sql: str, scale: int, precision: int) -> str:
+    """A decimal's digits as HUGEINT."""
+    if scale == 0:
+        return f"CAST({sql} AS HUGEINT)"
+    if precision + scale + 1 <= 38:
+        return f"CAST(multiply({sql}, CAST({10**scale} AS DECIMAL({scale + 1}, 0))) AS HUGEINT)"
+    return f"CAST(replace(CAST({sql} AS VARCHAR), '.', '') AS HUGEINT)"
+
+
+def _scaled(sql: str, scale: int, data_type: str) -> str:
+    """The inverse of `_unscaled`."""
+    if scale == 0:
+        return f"CAST({sql} AS {v.duckdb_type(data_type)})"
+    one = "0." + "0" * (scale - 1) + "1"
+    return f"CAST(multiply(CAST({sql} AS DECIMAL(38, 0)), CAST('{one}' AS DECIMAL({scale}, {scale}))) AS {v.duckdb_type(data_type)})"
+
+
+def negative(value: Value, zone: Zone) -> Value:
+    """Unary minus; the least integer overflows."""
+    if value.type == "string":
+        value = cast(value, "double", zone)
+    if value.type == "void":
+        value = cast(value, "double", zone)
+    if not v.is_numeric(value.type):
+        raise v.mismatch("the operator -", value.type)
+    return value.like(f"CAST((- {value.sql}) AS {v.duckdb_type(value.type)})", value.type, raises=value.raises or value.type in v.INTEGRAL)

@@ -1,0 +1,5 @@
+"""All families of forms, imported so that each adds itself to the registry."""
+
+from deltaic.relation import collections, conditional, forms_math, forms_string, patterns
+
+__all__ = ["collections", "conditional", "forms_math", "forms_string", "patterns"]

@@ -1,0 +1,286 @@
+"""The walk over a parsed expression: each node becomes a `Value` by one of the forms, or is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from sqlglot import exp
+
+from deltaic.errors import InvalidArgumentError
+from deltaic.protocol.schema import Array, DataType
+from deltaic.relation import collections, conditional, intervals, operators, patterns, registered
+from deltaic.relation import values as v
+from deltaic.relation.casts import Zone, cast, literal
+from deltaic.relation.forms import call
+from deltaic.relation.scope import Scope, fields
+from deltaic.relation.types import data_type
+from deltaic.relation.values import Value
+
+assert registered  # its import fills the registry of forms
+
+AGGREGATES = frozenset(
+    "count sum avg mean min max stddev stddev_samp stddev_pop std variance var_samp var_pop any_value first first_value last last_value collect_list "
+    "array_agg collect_set bool_and every bool_or some any count_if max_by min_by sum_distinct median percentile percentile_approx approx_count_distinct "
+    "approx_percentile corr covar_pop covar_samp kurtosis skewness mode bit_and bit_or bit_xor try_sum try_avg listagg string_agg grouping grouping_id "
+    "regr_count regr_avgx regr_avgy regr_slope regr_r2 histogram_numeric product percentile_cont percentile_disc".split()
+)
+_COMPARISONS = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>"}
+_ARITHMETIC = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "div"}
+_BITWISE = {exp.BitwiseAnd: "bit &", exp.BitwiseOr: "bit |", exp.BitwiseXor: "bit ^"}
+_NO_PARENTHESES = {exp.CurrentDate: "current_date", exp.CurrentTimestamp: "current_timestamp", exp.CurrentUser: "current_user"}
+
+
+class Translator:
+    """Translates the nodes of one expression. A subclass may answer aggregate functions and subqueries, which this one refuses."""
+
+    def __init__(self, scope: Scope, zone: Zone) -> None:
+        self.scope = scope
+        self.zone = zone
+
+    def value(self, node: exp.Expression) -> Value:
+        """The node as a value. UnsupportedFeatureError or InvalidArgumentError where it has none."""
+        kind = type(node)
+        if operator := _COMPARISONS.get(kind):
+            return operators.compare(operator, self.value(node.this), self.value(node.expression), self.zone)
+        if operator := _ARITHMETIC.get(kind):
+            return intervals.arithmetic(operator, self.value(node.this), self.value(node.expression), self.zone)
+        if operator := _BITWISE.get(kind):
+            return call(operator, [self.value(node.this), self.value(node.expression)], self.zone)
+        if handler := _HANDLERS.get(kind):
+            return handler(self, node)
+        if function := _NO_PARENTHESES.get(kind):
+            return call(function, [], self.zone)
+        raise self.refused(node)
+
+    def refused(self, node: exp.Expression) -> Exception:
+        if isinstance(node, (exp.Query, exp.Subquery, exp.Exists)):
+            return v.unsupported("a subquery in this place")
+        if isinstance(node, exp.Window):
+            return InvalidArgumentError("[MISSING_WINDOW] a window function cannot stand in this place", found=node.sql(dialect="databricks")[:100])
+        return v.unsupported(f"the SQL {node.sql(dialect='databricks')[:100]}")
+
+    # --- names and literals
+
+    def column(self, node: exp.Expression) -> Value:
+        parts = [part.name for part in node.parts] if isinstance(node, exp.Column) else [node.name]
+        if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+            raise InvalidArgumentError("a star cannot stand in this place", found=node.sql(dialect="databricks"))
+        return self.scope.resolve(parts)
+
+    def dot(self, node: exp.Expression) -> Value:
+        names: list[str] = []
+        base: exp.Expression = node
+        while isinstance(base, exp.Dot):
+            if not isinstance(base.expression, exp.Identifier):
+                raise self.refused(node)
+            names.insert(0, base.expression.name)
+            base = base.this
+        if isinstance(base, exp.Column):
+            return self.scope.resolve([*(part.name for part in base.parts), *names])
+        return fields(self.value(base), names)
+
+    def literal(self, node: exp.Expression) -> Value:
+        if node.is_string:
+            return literal(node.name, "string")
+        return number(node.name)
+
+    def concatenated(self, node: exp.Expression) -> Value:
+        if not all(part.is_string for part in node.expressions):
+            raise self.refused(node)
+        return literal("".join(part.name for part in node.expressions), "string")
+
+    def negative(self, node: exp.Expression) -> Value:
+        inner = node.this
+        if isinstance(inner, exp.Literal) and not inner.is_string:
+            return number("-" + inner.name)
+        if isinstance(inner, exp.Cast) and isinstance(inner.this, exp.Literal) and not inner.this.is_string:
+            return cast(number("-" + inner.this.name), data_type(inner.to), self.zone)  # a literal with a suffix: -128Y
+        value = self.value(inner)
+        return intervals.negative(value, self.zone)
+
+    # --- logic
+
+    def conjunction(self, node: exp.Expression) -> Value:
+        """AND and OR, flattened: a chain of thousands is no deep tree here."""
+        kind, parts, current = type(node), [], node
+        while isinstance(current, kind):
+            parts.append(current.expression)
+            current = current.this
+        parts.append(current)
+        operator = "AND" if kind is exp.And else "OR"
+        return operators.connect(operator, [operators.boolean(self.value(part), self.zone, operator) for part in reversed(parts)])
+
+    def negation(self, node: exp.Expression) -> Value:
+        return operators.negate(operators.boolean(self.value(node.this), self.zone, "NOT"))
+
+    def is_predicate(self, node: exp.Expression) -> Value:
+        value = self.value(node.this)
+        if isinstance(node.expression, exp.Null):
+            return operators.is_null(value)
+        if isinstance(node.expression, exp.Boolean):
+            value = operators.boolean(value, self.zone, "IS")
+            return value.like(f"({value.sql} IS {'TRUE' if node.expression.this else 'FALSE'})", "boolean", nullable=False)
+        raise self.refused(node)
+
+    def distinct_from(self, node: exp.Expression) -> Value:
+        return operators.negate(operators.compare("<=>", self.value(node.this), self.value(node.expression), self.zone))
+
+    def between(self, node: exp.Expression) -> Value:
+        if node.args.get("symmetric"):
+            raise self.refused(node)
+        value = self.value(node.this)
+        low, high = self.value(node.args["low"]), self.value(node.args["high"])
+        return operators.connect("AND", [operators.compare(">=", value, low, self.zone), operators.compare("<=", value, high, self.zone)])
+
+    def contained(self, node: exp.Expression) -> Value:
+        if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
+            raise self.refused(node)
+        return operators.contained(self.value(node.this), [self.value(item) for item in node.expressions], self.zone)
+
+    def like(self, node: exp.Expression, escape: str = "\\") -> Value:
+        if isinstance(node.expression, (exp.Any, exp.All)):
+            raise self.refused(node)
+        name = "ilike" if isinstance(node, exp.ILike) else "like"
+        result = patterns.like(self.value(node.this), self.value(node.expression), escape, self.zone, name)
+        return operators.negate(result) if node.args.get("negate") else result
+
+    def escape(self, node: exp.Expression) -> Value:
+        if not isinstance(node.this, (exp.Like, exp.ILike)) or not node.expression.is_string or len(node.expression.name) != 1:
+            raise self.refused(node)
+        return self.like(node.this, node.expression.name)
+
+    def case(self, node: exp.Expression) -> Value:
+        branches = []
+        for branch in node.args["ifs"]:
+            if node.this is None:
+                condition = self.value(branch.this)
+            else:
+                condition = operators.compare("=", self.value(node.this), self.value(branch.this), self.zone)
+            branches.append((condition, self.value(branch.args["true"])))
+        default = node.args.get("default")
+        return conditional.case(branches, None if default is None else self.value(default), self.zone)
+
+    # --- functions
+
+    def cast(self, node: exp.Expression) -> Value:
+        if node.args.get("format") or node.args.get("action") or node.args.get("default"):
+            raise self.refused(node)
+        return cast(self.value(node.this), data_type(node.to), self.zone, safe=isinstance(node, exp.TryCast))
+
+    def function(self, node: exp.Expression) -> Value:
+        if not isinstance(node.this, str):
+            raise v.unsupported(f"function {node.this}")
+        name = node.this.lower()
+        if name in AGGREGATES and not (name == "any" and len(node.expressions) != 1):
+            raise InvalidArgumentError(f"the aggregate function {name} cannot stand in this place", found=node.sql(dialect="databricks")[:100])
+        if handler := collections.SPECIAL.get(name):
+            return handler(self, node)
+        for argument in node.expressions:
+            if isinstance(argument, (exp.Alias, exp.Lambda, exp.Distinct, exp.Star, exp.Ordered, exp.Order, exp.IgnoreNulls, exp.RespectNulls, exp.Kwarg)):
+                raise v.unsupported(f"function {name} with {type(argument).__name__.lower()}")
+        if unit := intervals.UNIT_FIRST.get(name):
+            units = unit(node.expressions)
+            if units is not None:
+                return intervals.with_unit(name, units, [self.value(item) for item in node.expressions[1:]], self.zone)
+        return call(name, [self.value(item) for item in node.expressions], self.zone)
+
+    def extract(self, node: exp.Expression) -> Value:
+        return call("date_part", [literal(node.name, "string"), self.value(node.expression)], self.zone)
+
+    def trim(self, node: exp.Expression) -> Value:
+        name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get((node.args.get("position") or "BOTH").upper(), "trim")
+        value = self.value(node.this)
+        characters = node.expression
+        if characters is None:
+            return call(name, [value], self.zone)
+        if name == "trim":
+            return call("btrim", [value, self.value(characters)], self.zone)
+        return call(name, [self.value(characters), value], self.zone)
+
+    def substring(self, node: exp.Expression) -> Value:
+        parts = [node.this, node.args.get("start"), node.args.get("length")]
+        return call("substring", [self.value(part) for part in parts if part is not None], self.zone)
+
+    def bracket(self, node: exp.Expression) -> Value:
+        if len(node.expressions) != 1 or node.args.get("safe") or node.args.get("offset"):
+            raise self.refused(node)
+        return collections.item(self.value(node.this), self.value(node.expressions[0]), self.zone)
+
+    def lambda_value(self, node: exp.Expression, types: list[tuple[DataType, bool]]) -> tuple[list[str], Value]:
+        """A lambda function over parameters of these (type, nullable): the names for the engine and the body."""
+        if not isinstance(node, exp.Lambda) or len(node.expressions) != len(types):
+            raise v.unsupported(f"{node.sql(dialect='databricks')[:100]} in place of a lambda function of {len(types)} parameters")
+        names = [self.scope.fresh() for _ in types]
+        parameters = {part.name: Value(name, kind, nullable) for part, name, (kind, nullable) in zip(node.expressions, names, types, strict=True)}
+        self.scope.push(parameters)
+        try:
+            return names, self.value(node.this)
+        finally:
+            self.scope.pop()
+
+
+def number(text: str) -> Value:
+    """A numeric literal: int, bigint or decimal by size, decimal with a point, double with an exponent."""
+    if "e" in text.lower():
+        return literal(float(text), "double")
+    if "." in text:
+        value = Decimal(text)
+        digits, exponent = len(value.as_tuple().digits), -int(value.as_tuple().exponent)
+        precision = max(digits, exponent)
+        if precision > 38:
+            raise InvalidArgumentError("a decimal literal has at most 38 digits", found=text)
+        return literal(value, v.decimal(precision, exponent))
+    whole = int(text)
+    for kind in ("integer", "long"):
+        if -(1 << (v.BITS[kind] - 1)) <= whole < 1 << (v.BITS[kind] - 1):
+            return Value(f"CAST({whole} AS {v.duckdb_type(kind)})", kind, False, constant=whole)
+    digits = len(str(abs(whole)))
+    if digits > 38:
+        raise InvalidArgumentError("a number has at most 38 digits", found=text)
+    return literal(Decimal(whole), v.decimal(digits, 0))
+
+
+_HANDLERS: dict[type[exp.Expression], Callable[[Any, Any], Value]] = {
+    exp.Column: Translator.column,
+    exp.Identifier: Translator.column,
+    exp.Dot: Translator.dot,
+    exp.Paren: lambda self, node: self.value(node.this),
+    exp.Literal: Translator.literal,
+    exp.RawString: lambda self, node: literal(node.name, "string"),
+    exp.HexString: lambda self, node: literal(bytes.fromhex(node.name.zfill(len(node.name) + len(node.name) % 2)), "binary"),
+    exp.Concat: Translator.concatenated,
+    exp.Null: lambda self, node: literal(None, "void"),
+    exp.Boolean: lambda self, node: literal(bool(node.this), "boolean"),
+    exp.Neg: Translator.negative,
+    exp.And: Translator.conjunction,
+    exp.Or: Translator.conjunction,
+    exp.Not: Translator.negation,
+    exp.Is: Translator.is_predicate,
+    exp.NullSafeNEQ: Translator.distinct_from,
+    exp.Between: Translator.between,
+    exp.In: Translator.contained,
+    exp.Like: Translator.like,
+    exp.ILike: Translator.like,
+    exp.Escape: Translator.escape,
+    exp.RegexpLike: lambda self, node: call("rlike", [self.value(node.this), self.value(node.expression)], self.zone),
+    exp.DPipe: lambda self, node: call("concat", [self.value(node.this), self.value(node.expression)], self.zone),
+    exp.BitwiseNot: lambda self, node: call("bit ~", [self.value(node.this)], self.zone),
+    exp.Case: Translator.case,
+    exp.Cast: Translator.cast,
+    exp.TryCast: Translator.cast,
+    exp.Anonymous: Translator.function,
+    exp.Extract: Translator.extract,
+    exp.Trim: Translator.trim,
+    exp.Substring: Translator.substring,
+    exp.Bracket: Translator.bracket,
+    exp.Interval: lambda self, node: intervals.literal(node, self.value, self.zone),
+}
+
+
+def element_of(value: Value, what: str) -> Array:
+    """The array type of a value; UnsupportedFeatureError where it is none."""
+    if not isinstance(value.type, Array):
+        raise v.unsupported(what, value.type)
+    return value.type

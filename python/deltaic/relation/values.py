@@ -1,0 +1,267 @@
+"""A translated expression (`Value`) and Spark's rules about types: widths, common types, decimal arithmetic.
+
+Types are `deltaic.protocol.schema`'s. A few more exist inside expressions only, as no Delta column can hold them: `DAY_TIME` and `DAYS`, kept as
+BIGINT microseconds, and `YEAR_MONTH`, kept as INTEGER months.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.protocol.schema import Array, DataType, Field, Map, Struct
+
+DAY_TIME = "interval day to second"
+DAYS = "interval day"
+YEAR_MONTH = "interval year to month"
+INTEGRAL = ("byte", "short", "integer", "long")
+FRACTIONAL = ("float", "double")
+TEMPORAL = ("date", "timestamp", "timestamp_ntz")
+BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
+_INTEGRAL_DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
+_PRIMITIVE_SQL = {
+    "byte": "TINYINT",
+    "short": "SMALLINT",
+    "integer": "INTEGER",
+    "long": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "string": "VARCHAR",
+    "binary": "BLOB",
+    "boolean": "BOOLEAN",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP WITH TIME ZONE",
+    "timestamp_ntz": "TIMESTAMP",
+    "void": "INTEGER",
+    DAY_TIME: "BIGINT",
+    DAYS: "BIGINT",
+    YEAR_MONTH: "INTEGER",
+}
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+_DDL = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
+
+
+class _Missing:
+    """The `constant` of a value that is none, as None is the constant NULL."""
+
+
+MISSING = _Missing()
+
+
+@dataclass(frozen=True)
+class Value:
+    """An expression in the engine's SQL whose engine type is exactly `duckdb_type(type)`.
+
+    `sql`: an operand as it stands (a name, a call, or in parentheses). `raises`: evaluating it may fail on a row, so it must not be evaluated
+    where Spark would not. `constant`: the Python value of a literal (str, int, float, Decimal, bool, bytes, None), `MISSING` for all else.
+    """
+
+    sql: str
+    type: DataType
+    nullable: bool = True
+    raises: bool = False
+    constant: Any = MISSING
+    deterministic: bool = True
+
+    @property
+    def is_constant(self) -> bool:
+        return self.constant is not MISSING
+
+    def like(self, sql: str, data_type: DataType, *, nullable: bool | None = None, raises: bool | None = None) -> Value:
+        """Another SQL over this value: nullable, raises and deterministic stay unless given."""
+        result = replace(self, sql=sql, type=data_type, constant=MISSING)
+        if nullable is not None:
+            result = replace(result, nullable=nullable)
+        return result if raises is None else replace(result, raises=raises)
+
+
+def combine(sql: str, data_type: DataType, parts: Iterable[Value], *, nullable: bool | None = None, raises: bool = False) -> Value:
+    """A value over several: null when any part may be unless `nullable` is given, raising when any part may or `raises`."""
+    parts = list(parts)
+    null = any(part.nullable for part in parts) if nullable is None else nullable
+    return Value(sql, data_type, null, raises or any(part.raises for part in parts), MISSING, all(part.deterministic for part in parts))
+
+
+def text(value: str) -> str:
+    """A Python string as an SQL literal of the engine."""
+    if "\0" in value:
+        return "(" + " || chr(0) || ".join(f"'{part}'" for part in value.replace("'", "''").split("\0")) + ")"
+    return "'" + value.replace("'", "''") + "'"
+
+
+def name(identifier: str) -> str:
+    """A quoted identifier of the engine."""
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def decimal_of(data_type: DataType) -> tuple[int, int] | None:
+    """(precision, scale) of a decimal type, else None."""
+    match = _DECIMAL.fullmatch(data_type) if isinstance(data_type, str) else None
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def decimal(precision: int, scale: int) -> str:
+    return f"decimal({precision},{scale})"
+
+
+def is_numeric(data_type: DataType) -> bool:
+    return data_type in INTEGRAL or data_type in FRACTIONAL or decimal_of(data_type) is not None
+
+
+def duckdb_type(data_type: DataType) -> str:
+    """The engine's name of a type."""
+    if isinstance(data_type, str):
+        if known := _PRIMITIVE_SQL.get(data_type):
+            return known
+        if parts := decimal_of(data_type):
+            return f"DECIMAL({parts[0]}, {parts[1]})"
+        raise UnsupportedFeatureError(f"type {data_type} in an expression")
+    if isinstance(data_type, Array):
+        return duckdb_type(data_type.element) + "[]"
+    if isinstance(data_type, Map):
+        return f"MAP({duckdb_type(data_type.key)}, {duckdb_type(data_type.value)})"
+    if not data_type.fields:
+        raise UnsupportedFeatureError("a struct without fields in an expression")
+    return "STRUCT(" + ", ".join(f"{name(field.name)} {duckdb_type(field.type)}" for field in data_type.fields) + ")"
+
+
+def type_text(data_type: DataType) -> str:
+    """A type as Spark's DDL names it, for messages and the list of forms."""
+    if isinstance(data_type, str):
+        return _DDL.get(data_type, data_type)
+    if isinstance(data_type, Array):
+        return f"array<{type_text(data_type.element)}>"
+    if isinstance(data_type, Map):
+        return f"map<{type_text(data_type.key)},{type_text(data_type.value)}>"
+    return "struct<" + ",".join(f"{field.name}:{type_text(field.type)}" for field in data_type.fields) + ">"
+
+
+def cast_sql(value: Value, data_type: DataType) -> str:
+    """The engine's own cast, for types where its meaning is Spark's."""
+    return f"CAST({value.sql} AS {duckdb_type(data_type)})"
+
+
+# --- common types (AnsiTypeCoercion)
+
+
+def as_decimal(value: Value | DataType) -> tuple[int, int]:
+    """The decimal that holds every value of an integral or decimal type; for an integer literal the narrowest that holds it."""
+    if isinstance(value, Value):
+        if value.type in INTEGRAL and isinstance(value.constant, int):
+            return len(str(abs(value.constant))), 0
+        value = value.type
+    if found := decimal_of(value):
+        return found
+    return _INTEGRAL_DIGITS[str(value)], 0
+
+
+def wider_decimal(left: tuple[int, int], right: tuple[int, int]) -> str:
+    scale = max(left[1], right[1])
+    whole = max(left[0] - left[1], right[0] - right[1])
+    if whole + scale > 38:
+        raise UnsupportedFeatureError(f"a common type of {decimal(*left)} and {decimal(*right)}, which needs more than 38 digits")
+    return decimal(whole + scale, scale)
+
+
+def common_type(left: DataType, right: DataType) -> DataType | None:
+    """The type both sides are cast to in comparisons, CASE, coalesce, arrays; None where Spark refuses the pair."""
+    if left == right:
+        return left
+    if left == "void":
+        return right
+    if right == "void":
+        return left
+    if is_numeric(left) and is_numeric(right):
+        return _common_number(left, right)
+    if "string" in (left, right):
+        return _common_with_string(right if left == "string" else left)
+    if left in TEMPORAL and right in TEMPORAL:
+        return "timestamp" if "timestamp" in (left, right) else "timestamp_ntz"
+    if {left, right} == {DAYS, DAY_TIME}:
+        return DAY_TIME
+    return _common_nested(left, right)
+
+
+def _common_number(left: DataType, right: DataType) -> str:
+    if left in INTEGRAL and right in INTEGRAL:
+        return max((str(left), str(right)), key=INTEGRAL.index)
+    if left in FRACTIONAL or right in FRACTIONAL:
+        return "double"  # a float meets anything else as double, so that no digits are lost
+    return wider_decimal(as_decimal(left), as_decimal(right))
+
+
+def _common_with_string(other: DataType) -> DataType | None:
+    if other in INTEGRAL:
+        return "long"
+    if other in FRACTIONAL or decimal_of(other):
+        return "double"
+    return other if isinstance(other, str) else None
+
+
+def _common_nested(left: DataType, right: DataType) -> DataType | None:
+    if isinstance(left, Array) and isinstance(right, Array):
+        element = common_type(left.element, right.element)
+        return None if element is None else Array(element, left.contains_null or right.contains_null)
+    if isinstance(left, Map) and isinstance(right, Map):
+        key, value = common_type(left.key, right.key), common_type(left.value, right.value)
+        return None if key is None or value is None else Map(key, value, left.value_contains_null or right.value_contains_null)
+    if isinstance(left, Struct) and isinstance(right, Struct):
+        if len(left.fields) != len(right.fields) or any(a.name.lower() != b.name.lower() for a, b in zip(left.fields, right.fields, strict=True)):
+            return None
+        kinds = [common_type(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=True)]
+        if any(kind is None for kind in kinds):
+            return None
+        pairs = zip(left.fields, right.fields, kinds, strict=True)
+        return Struct(Field(a.name, kind, a.nullable or b.nullable) for a, b, kind in pairs if kind is not None)
+    return None
+
+
+def common_of(values: Iterable[Value], what: str) -> DataType:
+    """The common type of several values. InvalidArgumentError names the pair that has none."""
+    result: DataType = "void"
+    for value in values:
+        found = common_type(result, value.type)
+        if found is None:
+            raise mismatch(what, result, value.type)
+        result = found
+    return result
+
+
+def same_but_nulls(left: DataType, right: DataType) -> bool:
+    """Whether two types differ at most in what may be null: then no cast is needed."""
+    if isinstance(left, Array) and isinstance(right, Array):
+        return same_but_nulls(left.element, right.element)
+    if isinstance(left, Map) and isinstance(right, Map):
+        return same_but_nulls(left.key, right.key) and same_but_nulls(left.value, right.value)
+    if isinstance(left, Struct) and isinstance(right, Struct):
+        return len(left.fields) == len(right.fields) and all(
+            a.name == b.name and same_but_nulls(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=True)
+        )
+    return left == right
+
+
+def is_orderable(data_type: DataType) -> bool:
+    if isinstance(data_type, Array):
+        return is_orderable(data_type.element)
+    if isinstance(data_type, Struct):
+        return all(is_orderable(field.type) for field in data_type.fields)
+    return isinstance(data_type, str) and data_type != "variant"
+
+
+def mismatch(what: str, *types: DataType) -> InvalidArgumentError:
+    """Spark's DATATYPE_MISMATCH: the types do not go together."""
+    return InvalidArgumentError(f"[DATATYPE_MISMATCH] {what} does not take {' and '.join(type_text(kind) for kind in types)}")
+
+
+def unsupported(form: str, *types: DataType) -> UnsupportedFeatureError:
+    """A form that is not on the list of docs/sql.md."""
+    arguments = f"({', '.join(type_text(kind) for kind in types)})" if types else ""
+    return UnsupportedFeatureError(f"{form}{arguments} is not on the list of SQL forms that the embedded engine answers as Spark does (docs/sql.md)")
+
+
+def failure(condition: str, message: str) -> str:
+    """SQL that ends the query with Spark's error condition; `message` is SQL text that yields a string."""
+    return f"error('[{condition}] ' || {message})"
