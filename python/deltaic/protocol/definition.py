@@ -18,7 +18,7 @@ from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol import column_mapping, partitioning
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.features import FEATURES, Definition, column_mapping_mode, in_use, supported
-from deltaic.protocol.properties import REGISTRY, Requested, TableProperties, canonical_name, request
+from deltaic.protocol.properties import REGISTRY, Requested, TableProperties, request
 from deltaic.protocol.schema import Schema, path_text, primitive_types, walk
 from deltaic.protocol.versions import check_honoured, new_protocol, upgrade
 
@@ -83,15 +83,17 @@ def evolve(
 
     `schema`: the new schema, whose old fields carry their old metadata; fields without id get one where columns are mapped. With
     `replace_schema` it is another schema altogether (every file is replaced): all its fields are new. `partition_columns`: the new ones,
-    only with `replace_schema` or when renamed; None keeps them. `properties`: as the user gave them, `unset`: stored names to take away,
-    `features`: names to add. `name`, `description`: None keeps. Errors as `new_table`. The protocol never loses a feature.
+    only with `replace_schema` or when renamed; None keeps them. `properties`: as the user gave them, `unset`: stored names
+    to take away, `features`: names to add. `name`, `description`: None keeps. Errors as `new_table`. The protocol never loses a feature.
     """
     asked = request(properties)
     before = Definition(metadata)
-    gone = {canonical_name(item) for item in unset}
+    gone = set(unset)
     configuration = {key: value for key, value in {**metadata.configuration, **asked.stored}.items() if key not in gone}
     table = _evolved_schema(before, schema, replace_schema, column_mapping_mode(protocol, before), configuration, new_name)
-    partitions = metadata.partition_columns if partition_columns is None else partitioning.partition_columns(table, partition_columns)
+    partitions = metadata.partition_columns
+    if partition_columns is not None or table != before.schema:
+        partitions = partitioning.partition_columns(table, partitions if partition_columns is None else partition_columns)
     changed = replace(
         metadata,
         name=metadata.name if name is None else name,
@@ -101,8 +103,6 @@ def evolve(
         configuration=configuration,
     )
     after = Definition(changed, schema=table)
-    if missing := [item for item in partitions if table.get(item) is None]:
-        raise InvalidArgumentError("a partition column is not in the schema", found=", ".join(missing))
     _check_combination(after)
     _check_stats_columns(table, asked)
     needed = _newly_used(protocol, before, after, asked)

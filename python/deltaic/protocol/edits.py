@@ -1,0 +1,178 @@
+"""Edits of a schema: add, rename, drop, change columns, nested ones too. Each is a pure function from a schema to a schema.
+
+Paths are those of `Schema.find`. Ids, physical names and the protocol are not decided here: `definition.evolve` takes the result.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from deltaic.errors import InvalidArgumentError
+from deltaic.protocol.actions import Metadata
+from deltaic.protocol.column_mapping import physical_name, strip
+from deltaic.protocol.properties import CONSTRAINT_PREFIX, TableProperties
+from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, path_text, split_path, walk
+
+_STATS_COLUMNS = "delta.dataSkippingStatsColumns"
+_IDENTIFIER = re.compile(r"`(?:[^`]|``)+`|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\w+")
+
+
+def add_columns(schema: Schema, new: Schema) -> Schema:
+    """The schema with the columns of `new` at its end; a struct that exists, inside arrays and maps too, gets the new fields.
+
+    InvalidArgumentError: a column or field that exists, one that does not take null (older rows have none), nothing to add.
+    """
+    if not new:
+        raise InvalidArgumentError("no columns to add")
+    return Schema(_add(schema, new, ()))
+
+
+def _add(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ...]) -> list[Field]:
+    result = list(fields)
+    places = {item.name.lower(): index for index, item in enumerate(result)}
+    for item in new:
+        here = (*path, item.name)
+        index = places.get(item.name.lower())
+        if index is None:
+            if not item.nullable:
+                raise InvalidArgumentError("a new column must take null, as older rows have no value of it", where=path_text(here))
+            result.extend(strip(Schema([item])))
+        else:
+            result[index] = result[index].with_(type=_add_to(result[index].type, item.type, here))
+    return result
+
+
+def _add_to(old: DataType, new: DataType, path: tuple[str, ...]) -> DataType:
+    if isinstance(old, Struct) and isinstance(new, Struct):
+        return Struct(_add(old.fields, new.fields, path))
+    if isinstance(old, Array) and isinstance(new, Array):
+        return Array(_add_to(old.element, new.element, (*path, "element")), old.contains_null)
+    if isinstance(old, Map) and isinstance(new, Map):
+        key = old.key if old.key == new.key else _add_to(old.key, new.key, (*path, "key"))
+        value = old.value if old.value == new.value and old.key != new.key else _add_to(old.value, new.value, (*path, "value"))
+        return Map(key, value, old.value_contains_null)
+    raise InvalidArgumentError("the column exists already", where=path_text(path))
+
+
+def edit_field(schema: Schema, path: Sequence[str], change: Callable[[Field], Field | None]) -> Schema:
+    """The schema with one field changed, or dropped where `change` answers None. The path comes from `Schema.find`.
+
+    InvalidArgumentError where the path ends in an array's element or a map's key or value: these are no fields.
+    """
+    return Schema(_edit(tuple(schema), tuple(path), change, ()))
+
+
+def _edit(fields: Sequence[Field], path: tuple[str, ...], change: Callable[[Field], Field | None], above: tuple[str, ...]) -> list[Field]:
+    result = []
+    for item in fields:
+        if item.name != path[0]:
+            result.append(item)
+        elif len(path) > 1:
+            result.append(item.with_(type=_edit_type(item.type, path[1:], change, (*above, item.name))))
+        elif (changed := change(item)) is not None:
+            result.append(changed)
+    if not result:
+        raise InvalidArgumentError("the last column cannot be dropped", where=path_text((*above, *path)))
+    return result
+
+
+def _edit_type(data_type: DataType, path: tuple[str, ...], change: Callable[[Field], Field | None], above: tuple[str, ...]) -> DataType:
+    if isinstance(data_type, Struct):
+        return Struct(_edit(data_type.fields, path, change, above))
+    if len(path) == 1:
+        raise InvalidArgumentError(
+            "an array's element and a map's key and value are no columns of their own", where=path_text((*above, *path))
+        )
+    here = (*above, path[0])
+    if isinstance(data_type, Array):
+        return Array(_edit_type(data_type.element, path[1:], change, here), data_type.contains_null)
+    assert isinstance(data_type, Map)  # Schema.find followed the path
+    if path[0] == "key":
+        return Map(_edit_type(data_type.key, path[1:], change, here), data_type.value, data_type.value_contains_null)
+    return Map(data_type.key, _edit_type(data_type.value, path[1:], change, here), data_type.value_contains_null)
+
+
+def rename_column(schema: Schema, path: Sequence[str], name: str) -> Schema:
+    """The schema with the field called `name` (plain, not a path); its physical name stays."""
+    if not name:
+        raise InvalidArgumentError("a column's name is not empty")
+    return edit_field(schema, path, lambda item: item.with_(name=name))
+
+
+def drop_columns(schema: Schema, paths: Iterable[Sequence[str]]) -> Schema:
+    """The schema without these fields. InvalidArgumentError for the last field of the table or of a struct."""
+    for path in paths:
+        schema = edit_field(schema, path, lambda _: None)
+    return schema
+
+
+def set_metadata(schema: Schema, path: Sequence[str], metadata: Mapping[str, Any]) -> Schema:
+    """The schema with these keys in the field's metadata; a value of None takes its key away. Values must be JSON, keys under `delta.` and
+    other names that features give a meaning are refused."""
+    for key, value in metadata.items():
+        if not isinstance(key, str) or key.startswith(("delta.", "parquet.field.", "__")) or key in ("CURRENT_DEFAULT", "EXISTS_DEFAULT"):
+            raise InvalidArgumentError("this key of a column's metadata belongs to a feature", found=repr(key))
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            raise InvalidArgumentError("a value of a column's metadata is not JSON", where=key, found=repr(value)[:80]) from None
+
+    def change(item: Field) -> Field:
+        merged = {**item.metadata, **metadata}
+        return item.with_(metadata={key: value for key, value in merged.items() if value is not None})
+
+    return edit_field(schema, path, change)
+
+
+def check_unused(schema: Schema, metadata: Metadata, path: Sequence[str], *, clustering: Iterable[Sequence[str]] = ()) -> None:
+    """InvalidArgumentError where an expression of the table (constraint, invariant, generated column) names the field, or where
+    it is a clustering column (physical paths): it cannot be renamed or dropped then. Any mention of the name counts, as expressions are not resolved here."""
+    name = path[-1].lower()
+    expressions = {key: text for key, text in metadata.configuration.items() if key.startswith(CONSTRAINT_PREFIX)}
+    for where, item in walk(schema):
+        for key in ("delta.generationExpression", "delta.invariants"):
+            if key in item.metadata:
+                expressions[f"{key} of {path_text(where)}"] = _expression(item.metadata[key])
+    for key, text in expressions.items():
+        if name in {_bare(word).lower() for word in _IDENTIFIER.findall(text)}:
+            raise InvalidArgumentError("an expression of the table uses the column", where=path_text(path), found=f"{key}: {text}")
+    found = tuple(physical_name(schema.find(path[: end + 1])[1]) for end in range(len(path)))
+    if any(tuple(column[: len(found)]) == found for column in clustering):
+        raise InvalidArgumentError("the table is clustered by the column", where=path_text(path))
+
+
+def _expression(value: Any) -> str:
+    """The SQL in `delta.invariants`: JSON text, {"expression": {"expression": sql}}."""
+    try:
+        return str(json.loads(value)["expression"]["expression"])
+    except (ValueError, KeyError, TypeError):
+        return str(value)
+
+
+def _bare(word: str) -> str:
+    return word[1:-1].replace("``", "`") if word.startswith("`") else word
+
+
+def stats_columns(metadata: Metadata, renamed: Mapping[tuple[str, ...], tuple[str, ...] | None]) -> dict[str, object]:
+    """`delta.dataSkippingStatsColumns` after renames (old path -> new path) and drops (old path -> None), where that
+    changes it; else empty. A list of which nothing is left stays as it was: it then names nothing that there is."""
+    columns = TableProperties(metadata.configuration).data_skipping_stats_columns
+    if columns is None:
+        return {}
+    moved = {tuple(part.lower() for part in old): new for old, new in renamed.items()}
+    result: list[str] = []
+    for column in columns:
+        parts = split_path(column)
+        for end in range(1, len(parts) + 1):
+            key = tuple(part.lower() for part in parts[:end])
+            if key in moved:
+                new = moved[key]
+                if new is not None:
+                    result.append(path_text((*new, *parts[end:])))
+                break
+        else:
+            result.append(column)
+    return {_STATS_COLUMNS: ",".join(result)} if result and tuple(result) != columns else {}

@@ -1,0 +1,230 @@
+"""Protocol and metadata of new and changed tables."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.column_mapping import ID, MAX_ID, MODE, PHYSICAL_NAME
+from deltaic.protocol.definition import evolve, new_table
+from deltaic.protocol.evolution import merge_schemas
+from deltaic.protocol.features import supported
+from deltaic.protocol.schema import Array, Field, Schema, Struct, walk
+
+
+def made(schema="a int, b string", **options):
+    counter = itertools.count(1)
+    return new_table(schema, new_id=lambda: f"id{next(counter)}", clock=lambda: 1234, **options)
+
+
+def schema_of(metadata: Metadata) -> Schema:
+    return Schema.from_json(metadata.schema_string)
+
+
+def test_plain_table():
+    protocol, metadata = made("a int not null, day date", partition_columns="DAY", name="n", description="d", properties={"own": 1})
+    assert protocol == Protocol(1, 2)
+    assert metadata == Metadata("id1", "n", "d", Schema.from_ddl("a int not null, day date").to_json(), ("day",), {"own": "1"}, 1234)
+
+
+def test_users_properties_go_before_defaults():
+    defaults = {"delta.enableDeletionVectors": "true", "delta.checkpointInterval": 7}
+    protocol, metadata = made(defaults=defaults)
+    assert protocol == Protocol(3, 7, ("deletionVectors",), ("deletionVectors",))
+    assert metadata.configuration == {"delta.enableDeletionVectors": "true", "delta.checkpointInterval": "7"}
+    protocol, metadata = made(defaults=defaults, properties={"DELTA.enabledeletionvectors": False})
+    assert protocol == Protocol(1, 2)
+    assert metadata.configuration["delta.enableDeletionVectors"] == "false"
+
+
+def test_pseudo_properties_are_not_stored():
+    protocol, metadata = made(
+        properties={"delta.minReaderVersion": 2, "delta.minWriterVersion": 5, "delta.feature.timestampNtz": "supported"}
+    )
+    assert metadata.configuration == {}
+    assert protocol.min_reader_version == 3
+    assert supported(protocol) >= {"timestampNtz", "columnMapping", "generatedColumns"}
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_column_mapping_of_a_new_table(mode):
+    protocol, metadata = made(
+        "id bigint, `my col` struct<x: int, y: array<struct<z: int>>>, p int", partition_columns="p", properties={MODE: mode}
+    )
+    assert protocol == Protocol(2, 7, None, ("columnMapping",))
+    ids = {".".join(path): item.metadata[ID] for path, item in walk(schema_of(metadata))}
+    assert set(ids) == {"id", "my col", "my col.x", "my col.y", "my col.y.element.z", "p"}
+    assert sorted(ids.values()) == [1, 2, 3, 4, 5, 6]
+    assert metadata.configuration == {MODE: mode, MAX_ID: "6"}
+    names = [item.metadata[PHYSICAL_NAME] for _, item in walk(schema_of(metadata))]
+    assert len(set(names)) == 6
+    assert all(name.startswith("col-") for name in names)
+    assert metadata.partition_columns == ("p",)
+
+
+def test_ids_of_another_table_are_taken_off():
+    _, mapped = new_table("a int, b string", properties={MODE: "name"})
+    _, plain = made(schema_of(mapped))
+    assert schema_of(plain) == Schema.from_ddl("a int, b string")
+    _, again = new_table(schema_of(mapped), properties={MODE: "name"})
+    old, new = ({item.metadata[PHYSICAL_NAME] for item in schema_of(each)} for each in (mapped, again))
+    assert len(new) == 2
+    assert not old & new
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"schema": "a int, a string"}, InvalidArgumentError, "twice"),
+        ({"schema": "`a b` int"}, InvalidArgumentError, "column mapping"),
+        ({"schema": "s struct<`x;`: int>"}, InvalidArgumentError, "column mapping"),
+        ({"schema": [Field("", "long")]}, InvalidArgumentError, "empty name"),
+        ({"schema": "a void"}, InvalidArgumentError, "nothing but nulls"),
+        ({"schema": "a int, b int", "partition_columns": ["a", "b"]}, InvalidArgumentError, "not every column"),
+        ({"schema": "a int, b int", "partition_columns": ["a", "A"]}, InvalidArgumentError, "twice"),
+        ({"schema": "a int, b array<int>", "partition_columns": "b"}, InvalidArgumentError, "array<integer>"),
+        ({"schema": "a int", "partition_columns": "x"}, InvalidArgumentError, "no such column"),
+        ({"schema": "a int generated always as (1), b int"}, UnsupportedFeatureError, "generatedColumns"),
+        ({"schema": "a bigint generated always as identity"}, UnsupportedFeatureError, "identityColumns"),
+        ({"schema": "a int default 1"}, UnsupportedFeatureError, "allowColumnDefaults"),
+        ({"schema": "a variant"}, UnsupportedFeatureError, "variantType"),
+        ({"properties": {"delta.enableChangeDataFeed": True}}, UnsupportedFeatureError, "enableChangeDataFeed"),
+        ({"properties": {"delta.feature.rowTracking": "supported"}}, UnsupportedFeatureError, "rowTracking"),
+        ({"properties": {"delta.feature.shiny": "supported"}}, UnsupportedFeatureError, "shiny"),
+        ({"properties": {"delta.minWriterVersion": 9}}, InvalidArgumentError, "protocol version"),
+        ({"properties": {"delta.dataSkippingStatsColumns": "a,x"}}, InvalidArgumentError, "'x'"),
+        ({"schema": 5}, InvalidArgumentError, "schema"),
+    ],
+)
+def test_refused_tables(options, error, message):
+    with pytest.raises(error, match=message):
+        made(**options)
+
+
+def test_nothing_to_change():
+    for options in ({}, {"properties": {MODE: "name"}}, {"properties": {"delta.enableDeletionVectors": True}}):
+        table = made(**options)
+        assert evolve(*table) == table
+        assert evolve(*table, schema=schema_of(table[1]), properties=options.get("properties")) == table
+
+
+def test_properties_raise_the_protocol():
+    protocol, metadata = evolve(*made(), properties={"delta.enableDeletionVectors": "true", "x": "y"})
+    assert protocol == Protocol(3, 7, ("deletionVectors",), ("appendOnly", "deletionVectors", "invariants"))
+    assert metadata.configuration == {"delta.enableDeletionVectors": "true", "x": "y"}
+    protocol, metadata = evolve(protocol, metadata, unset=["x", "delta.enableDeletionVectors"])
+    assert "deletionVectors" in supported(protocol)
+    assert metadata.configuration == {}
+
+
+def test_a_property_without_its_feature_gets_it_when_set_again():
+    before = Metadata("i", schema_string=Schema.from_ddl("a int").to_json(), configuration={"delta.enableDeletionVectors": "true"})
+    assert evolve(Protocol(1, 2), before, properties={"x": "y"})[0] == Protocol(1, 2)
+    assert "deletionVectors" in supported(evolve(Protocol(1, 2), before, properties={"delta.enableDeletionVectors": "true"})[0])
+
+
+def test_new_types_raise_the_protocol():
+    table = made("a int")
+    protocol, _ = evolve(*table, schema=Schema.from_ddl("a int, s struct<t: timestamp_ntz>"))
+    assert protocol == Protocol(3, 7, ("timestampNtz",), ("appendOnly", "invariants", "timestampNtz"))
+
+
+def test_mapping_turned_on_later_keeps_the_names_in_files():
+    protocol, metadata = evolve(*made("a int, s struct<x: int>"), properties={MODE: "name"})
+    assert protocol == Protocol(2, 7, None, ("appendOnly", "columnMapping", "invariants"))
+    assert [(item.metadata[ID], item.metadata[PHYSICAL_NAME]) for _, item in walk(schema_of(metadata))] == [(1, "a"), (2, "s"), (3, "x")]
+    assert metadata.configuration == {MODE: "name", MAX_ID: "3"}
+    protocol, metadata = evolve(*made("a int"), properties={MODE: "name"}, schema=Schema.from_ddl("a int, `b c` int"))
+    first, second = schema_of(metadata)
+    assert first.metadata[PHYSICAL_NAME] == "a"
+    assert second.metadata[PHYSICAL_NAME].startswith("col-")
+
+
+@pytest.mark.parametrize(("before", "after"), [("none", "id"), ("name", "none"), ("name", "id"), ("id", "name"), ("id", "none")])
+def test_other_changes_of_mode_are_refused(before, after):
+    table = made(properties={MODE: before})
+    with pytest.raises(UnsupportedFeatureError, match=f"'{before}' to '{after}'"):
+        evolve(*table, properties={MODE: after})
+
+
+def test_unsetting_the_mode_is_a_change_of_mode():
+    with pytest.raises(UnsupportedFeatureError, match="'name' to 'none'"):
+        evolve(*made(properties={MODE: "name"}), unset=[MODE])
+
+
+def test_new_fields_get_new_ids_and_none_is_used_twice():
+    protocol, metadata = made("a int, b int", properties={MODE: "name"})
+    dropped = Schema(item for item in schema_of(metadata) if item.name != "b")
+    protocol, metadata = evolve(protocol, metadata, schema=dropped)
+    assert metadata.configuration[MAX_ID] == "2"
+    again = merge_schemas(schema_of(metadata), Schema.from_ddl("b int, s struct<x: int>"))
+    protocol, metadata = evolve(protocol, metadata, schema=again)
+    assert [item.metadata[ID] for _, item in walk(schema_of(metadata))] == [1, 3, 4, 5]
+    assert metadata.configuration[MAX_ID] == "5"
+
+
+def test_a_replaced_schema_gets_new_ids():
+    protocol, metadata = made("a int, b int", partition_columns="a", properties={MODE: "name", "own": "x"})
+    _, after = evolve(protocol, metadata, schema=schema_of(metadata), replace_schema=True, partition_columns=())
+    assert [item.metadata[ID] for item in schema_of(after)] == [3, 4]
+    old, new = ({item.metadata[PHYSICAL_NAME] for item in schema_of(each)} for each in (metadata, after))
+    assert not old & new
+    assert after.partition_columns == ()
+    assert after.configuration == {MODE: "name", "own": "x", MAX_ID: "4"}
+
+
+def test_partition_columns_must_stay_in_the_schema():
+    table = made("p int, a int", partition_columns="p")
+    for schema in ("a int, b int", "p int"):
+        with pytest.raises(InvalidArgumentError):
+            evolve(*table, schema=Schema.from_ddl(schema))
+    assert evolve(*table, schema=Schema.from_ddl("q int, a int"), partition_columns=["q"])[1].partition_columns == ("q",)
+
+
+def test_names_that_are_there_already_may_stay():
+    """A table of another writer may have such names; only new ones are checked."""
+    before = Metadata("i", schema_string=Schema([Field("a b", "long")]).to_json())
+    _, after = evolve(Protocol(1, 2), before, schema=Schema([Field("a b", "long"), Field("c", "long")]))
+    assert schema_of(after).names == ["a b", "c"]
+    with pytest.raises(InvalidArgumentError, match="c d"):
+        evolve(Protocol(1, 2), before, schema=Schema([Field("a b", "long"), Field("c d", "long")]))
+
+
+@pytest.mark.parametrize(
+    "other", ["delta.compatibility.symlinkFormatManifest.enabled", "delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2"]
+)
+def test_vectors_exclude_manifests_and_old_iceberg(other):
+    schema = Schema.from_ddl("a int").to_json()
+    protocol = Protocol(3, 7, ("deletionVectors",), ("deletionVectors", "icebergCompatV1", "icebergCompatV2"))
+    with pytest.raises(InvalidArgumentError, match=other):
+        evolve(
+            protocol, Metadata("i", schema_string=schema, configuration={other: "true"}), properties={"delta.enableDeletionVectors": True}
+        )
+    with pytest.raises(UnsupportedFeatureError, match=other):
+        evolve(
+            protocol, Metadata("i", schema_string=schema, configuration={"delta.enableDeletionVectors": "true"}), properties={other: "true"}
+        )
+    with pytest.raises(UnsupportedFeatureError, match=other):
+        made(properties={other: True, "delta.enableDeletionVectors": True})
+
+
+def test_what_cannot_be_honoured_is_not_brought_into_use_even_where_the_protocol_has_it():
+    before = Metadata("i", schema_string=Schema.from_ddl("a int").to_json())
+    with pytest.raises(UnsupportedFeatureError, match="generatedColumns"):
+        evolve(Protocol(1, 4), before, schema=Schema.from_ddl("a int, g int generated always as (a)"))
+    used = Metadata("i", schema_string=Schema.from_ddl("a int, g int generated always as (a)").to_json())
+    assert evolve(Protocol(1, 4), used, description="x")[0] == Protocol(1, 4)
+
+
+def test_metadata_of_fields_is_kept():
+    """PROTOCOL.md: writers must preserve delta.typeChanges, and the like."""
+    field = Field("a", "long", metadata={"delta.typeChanges": [{"fromType": "integer", "toType": "long"}], "own": {"x": [1]}})
+    before = Metadata("i", schema_string=Schema([field, Field("s", Array(Struct([Field("x", "long", metadata={"k": 1})])))]).to_json())
+    protocol = Protocol(3, 7, ("typeWidening",), ("typeWidening",))
+    _, after = evolve(protocol, before, schema=merge_schemas(schema_of(before), Schema.from_ddl("b int, s array<struct<y: int>>")))
+    assert json.loads(after.schema_string)["fields"][0] == json.loads(before.schema_string)["fields"][0]
+    assert schema_of(after).find("s.element.x")[1].metadata == {"k": 1}
+    assert schema_of(after).find("s.element.y")[1] == Field("y", "integer")
