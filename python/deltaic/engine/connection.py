@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
+import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -31,7 +32,7 @@ def database(*, planned: bool) -> duckdb.DuckDBPyConnection:
     own choice is to build its hash table from the big side.
     """
     current = configuration.current()
-    key = (os.getpid(), planned, current.memory_limit, current.temp_directory, current.temp_limit, current.threads, current.time_zone)
+    key = (os.getpid(), planned, current.memory_limit, current.temp_directory, current.temp_limit, current.threads)
     with _lock:
         if key not in _databases:
             _databases[key] = _open(current, planned)
@@ -41,33 +42,24 @@ def database(*, planned: bool) -> duckdb.DuckDBPyConnection:
 def _open(current: Any, planned: bool) -> duckdb.DuckDBPyConnection:
     settings: dict[str, Any] = {}
     if current.memory_limit is not None:
-        settings["memory_limit"] = _size(current.memory_limit)
+        settings["memory_limit"] = f"{current.memory_limit}B"
     if current.temp_limit is not None:
-        settings["max_temp_directory_size"] = _size(current.temp_limit)
+        settings["max_temp_directory_size"] = f"{current.temp_limit}B"
     if current.threads is not None:
-        settings["threads"] = int(current.threads)
+        settings["threads"] = current.threads
     if current.temp_directory is not None:
-        settings["temp_directory"] = os.fspath(current.temp_directory)
+        settings["temp_directory"] = current.temp_directory
     else:
-        settings["temp_directory"] = os.path.join(_temp_root(), f"deltaic-{os.getpid()}-{len(_databases)}")
+        settings["temp_directory"] = os.path.join(tempfile.gettempdir(), f"deltaic-{os.getpid()}-{len(_databases)}")
     connection = duckdb.connect(":memory:", config=settings)
-    connection.execute("SET GLOBAL TimeZone = ?", [current.time_zone or "UTC"])
+    # Instants are instants: what a clock in another zone shows is part of the translated SQL.
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")
     # Nothing is looked up in Python's variables or fetched from the network behind the caller's back.
     connection.execute("SET GLOBAL python_enable_replacement_scans = false")
     connection.execute("SET GLOBAL autoinstall_known_extensions = false")
     if planned:
         connection.execute("SET GLOBAL disabled_optimizers = 'join_order,build_side_probe_side'")
     return connection
-
-
-def _temp_root() -> str:
-    import tempfile
-
-    return tempfile.gettempdir()
-
-
-def _size(value: int | str) -> str:
-    return f"{value}B" if isinstance(value, int) else str(value)
 
 
 def _close_all() -> None:
@@ -97,11 +89,8 @@ class Work:
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A cursor of its own for one query, closed with the work."""
-        from deltaic.relation.duckdb import prepare
-
         cursor = database(planned=True).cursor()
         self._cursors.append(cursor)
-        prepare(cursor)
         return cursor
 
     def cancel(self) -> None:

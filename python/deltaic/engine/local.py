@@ -7,6 +7,7 @@ filters still reach the files. Results come back in Delta's exact Arrow types.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _held = itertools.count()
+_PREPARED = re.compile(r"\bdeltaic_")  # the functions that `relation.duckdb.prepare` installs
+_KINDS = {
+    "Invalid Input Error": "InvalidInputException",
+    "Out of Range Error": "OutOfRangeException",
+    "Conversion Error": "ConversionException",
+}
 BATCH_ROWS = 65536
 """Rows of a batch between `_core` and DuckDB: at 8 k rows the hand-over costs a third more."""
 
@@ -198,7 +205,11 @@ def arrow_schema(schema: Schema) -> pa.Schema:
 
 
 def _execute(work: Work, sql: str, leaves: Mapping[str, Callable[[Work], Any]], schema: Schema) -> _core.ReadStream:
+    from deltaic.relation.duckdb import prepare
+
     cursor = work.cursor()
+    if _PREPARED.search(sql):
+        prepare(cursor)
     for name, opener in leaves.items():
         cursor.register(name, opener(work))
     reader = cursor.sql(sql).to_arrow_reader(BATCH_ROWS)
@@ -263,12 +274,27 @@ def _plain_projection(plan: Plan) -> Scan | None:
 
 def _first_error(work: Work, error: Exception) -> Exception:
     """The error of the first source that failed, else what DuckDB or Arrow raised, by our name."""
-    from deltaic.relation.duckdb import translate_error
-
     for stream in list(work.streams):
         try:
             stream.check()
         except Exception as first:
             return first
-    translated: Exception = translate_error(error)
-    return translated
+    return _named(error)
+
+
+def _named(error: Exception) -> Exception:
+    """DuckDB's error as ours. On its way through an Arrow stream only its text is left, which begins with its kind."""
+    import duckdb
+
+    from deltaic.relation.duckdb import failure_of
+    from deltaic.relation.failures import read_failure
+
+    text = str(error)
+    if (raised := read_failure(text)) is not None:
+        return raised
+    if (failed := failure_of(error)) is not None:
+        return failed
+    for kind, cls in _KINDS.items():
+        if kind in text and (failed := failure_of(getattr(duckdb, cls)(text))) is not None:
+            return failed
+    return error

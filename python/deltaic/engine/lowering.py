@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from deltaic import configuration
 from deltaic.protocol.schema import Field, Schema
 from deltaic.relation.duckdb import translate
 from deltaic.relation.plan import (
@@ -215,7 +216,7 @@ class Lowering:
 
 def translate_in(text: str, scope: Mapping[str, Schema]) -> tuple[str, Any]:
     """An expression over aliased columns as DuckDB's SQL, and its Delta type."""
-    translated = translate(text, scope, _column)
+    translated = translate(text, scope, column_sql=_column, time_zone=configuration.current().time_zone)
     return translated.sql, translated.type
 
 

@@ -54,7 +54,7 @@ def push(conjuncts: Sequence[str], schema: Schema, table_schema: _core.TableSche
     said: list[Json] = []
     residual: list[str] = []
     for text in conjuncts:
-        node, exact = _Reader(schema, alias, time_zone).read(text)
+        node, exact = _Reader(schema, alias, others, time_zone).read(text)
         if node is not None:
             said.append(node)
         if not exact:
@@ -70,8 +70,8 @@ class _NotSayable(Exception):
 
 
 class _Reader:
-    def __init__(self, schema: Schema, alias: str, time_zone: str) -> None:
-        self.schema, self.alias = schema, alias.lower()
+    def __init__(self, schema: Schema, alias: str, others: Sequence[str], time_zone: str) -> None:
+        self.schema, self.alias, self.others = schema, alias.lower(), {name.lower() for name in others}
         self.utc = time_zone.upper() in ("UTC", "ETC/UTC", "Z", "GMT")
 
     def read(self, text: str) -> tuple[Json | None, bool]:
@@ -183,6 +183,8 @@ class _Reader:
         if not isinstance(node, exp.Column):
             raise _NotSayable
         parts = [part.name for part in node.parts]
+        if len(parts) > 1 and parts[0].lower() in self.others:
+            raise _NotSayable
         found = self._find(parts[1:]) if parts[0].lower() == self.alias else None  # Spark looks for the alias first
         found = found or self._find(parts)
         if found is None:

@@ -1,0 +1,159 @@
+"""MERGE: the builder that users call, and the command.
+
+Each clause is tried in order and the first that applies wins. The target is read three times, each time less: the join columns of the files
+that the source's keys can be in, the condition columns for rows without a source, and the changed rows alone.
+Source: DESIGN section 3; delta-spark's MergeIntoCommand for its meaning and the names of its metrics.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from deltaic.commands.assignment import Casting, check_casting
+from deltaic.commands.merge_clauses import Clause, Kind
+from deltaic.errors import InvalidArgumentError, InvalidTypeError
+from deltaic.options import CommitOptions, ParquetOptions
+from deltaic.transaction.transaction import already_committed
+
+if TYPE_CHECKING:
+    from deltaic.engine.engine import Engine
+    from deltaic.log.snapshot import Snapshot
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeSpec:
+    """A merge as the user asked for it."""
+
+    source: Any
+    on: str
+    source_alias: str = "s"
+    target_alias: str = "t"
+    schema_mode: Literal["merge"] | None = None
+    casting: Casting = "strict"
+    parquet: ParquetOptions | None = None
+    commit: CommitOptions | None = None
+    clauses: tuple[Clause, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.on, str) or not self.on.strip():
+            raise InvalidTypeError("on= is a condition in Spark's SQL dialect", found=repr(self.on)[:80])
+        for alias in (self.source_alias, self.target_alias):
+            if not isinstance(alias, str) or not alias:
+                raise InvalidTypeError("an alias is text", found=repr(alias))
+        if self.source_alias.lower() == self.target_alias.lower():
+            raise InvalidArgumentError("source and target need different aliases", found=repr(self.source_alias))
+        if self.schema_mode not in (None, "merge"):
+            raise InvalidArgumentError("schema_mode", found=repr(self.schema_mode), expected="'merge' or None")
+        check_casting(self.casting)
+
+    def of_kind(self, kind: Kind) -> list[Clause]:
+        return [clause for clause in self.clauses if clause.kind == kind]
+
+
+class Merge:
+    """A merge in the making. Immutable: each call gives a new one. The first clause that applies to a row wins.
+
+    `set` and `values`: columns of the target (with its alias in front or not, `struct.field` too) to expressions over both sides; by-source
+    clauses see the target alone. `where`: a further condition; only the last clause of a kind may have none.
+    """
+
+    def __init__(self, spec: MergeSpec, execute: Callable[[MergeSpec], dict[str, int]]) -> None:
+        self._spec, self._execute = spec, execute
+
+    def when_matched_update(self, set: Mapping[str, Any], where: str | None = None) -> Merge:
+        return self._with(Clause("matched", "update", where, values=_mapping(set)))
+
+    def when_matched_update_all(self, where: str | None = None, *, exclude: Iterable[str] = ()) -> Merge:
+        """Every column of the source that the target has (with schema_mode="merge" every one), but `exclude`."""
+        return self._with(Clause("matched", "update", where, exclude=_names(exclude)))
+
+    def when_matched_delete(self, where: str | None = None) -> Merge:
+        return self._with(Clause("matched", "delete", where))
+
+    def when_not_matched_insert(self, values: Mapping[str, Any], where: str | None = None) -> Merge:
+        """A column that is not named becomes null."""
+        return self._with(Clause("not_matched", "insert", where, values=_mapping(values)))
+
+    def when_not_matched_insert_all(self, where: str | None = None, *, exclude: Iterable[str] = ()) -> Merge:
+        return self._with(Clause("not_matched", "insert", where, exclude=_names(exclude)))
+
+    def when_not_matched_by_source_update(self, set: Mapping[str, Any], where: str | None = None) -> Merge:
+        return self._with(Clause("not_matched_by_source", "update", where, values=_mapping(set)))
+
+    def when_not_matched_by_source_delete(self, where: str | None = None) -> Merge:
+        return self._with(Clause("not_matched_by_source", "delete", where))
+
+    def execute(self) -> dict[str, int]:
+        """Runs it -> delta-spark's metrics in snake_case, and `num_target_files_scanned`, `num_target_files_skipped`.
+
+        MergeCardinalityError: two source rows would change one target row. Where no row changes, nothing is committed.
+        """
+        if not self._spec.clauses:
+            raise InvalidArgumentError("a merge needs at least one clause", expected="when_matched_... or when_not_matched_...")
+        return self._execute(self._spec)
+
+    def _with(self, clause: Clause) -> Merge:
+        if clause.where is not None and not isinstance(clause.where, str):
+            raise InvalidTypeError("where= is a condition in Spark's SQL dialect", found=repr(clause.where)[:80])
+        if any(before.where is None for before in self._spec.of_kind(clause.kind)):
+            raise InvalidArgumentError(
+                f"a clause follows one that takes every row: only the last {clause.kind} clause may have no where", found=repr(clause.where)
+            )
+        return Merge(replace(self._spec, clauses=(*self._spec.clauses, clause)), self._execute)
+
+
+def _mapping(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    if not isinstance(values, Mapping):
+        raise InvalidTypeError("assignments are a mapping of columns to expressions", found=type(values).__name__)
+    if not values:
+        raise InvalidArgumentError("nothing is assigned", expected="at least one column")
+    return dict(values)
+
+
+def _names(exclude: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(exclude, str):
+        raise InvalidTypeError("exclude is a sequence of names", found=repr(exclude))
+    return tuple(exclude)
+
+
+NOTHING = {
+    "num_source_rows": 0,
+    "num_output_rows": 0,
+    "num_target_rows_inserted": 0,
+    "num_target_rows_updated": 0,
+    "num_target_rows_matched_updated": 0,
+    "num_target_rows_not_matched_by_source_updated": 0,
+    "num_target_rows_deleted": 0,
+    "num_target_rows_matched_deleted": 0,
+    "num_target_rows_not_matched_by_source_deleted": 0,
+    "num_target_rows_copied": 0,
+    "num_target_files_added": 0,
+    "num_target_files_removed": 0,
+    "num_target_bytes_added": 0,
+    "num_target_bytes_removed": 0,
+    "num_target_deletion_vectors_added": 0,
+    "num_target_deletion_vectors_removed": 0,
+    "num_target_deletion_vectors_updated": 0,
+    "num_target_files_scanned": 0,
+    "num_target_files_skipped": 0,
+}
+
+
+def merge(snapshot: Snapshot, engine: Engine, spec: MergeSpec) -> tuple[Snapshot, dict[str, int]]:
+    """-> the version with the commit (the given one where no row changes), and the metrics."""
+    if already_committed(snapshot, spec.commit):
+        return snapshot, dict(NOTHING)
+    from deltaic.commands.merge_run import Run
+
+    started = time.monotonic()
+    with ExitStack() as held:
+        run = Run(snapshot, engine, spec, held)
+        metrics = run.stage()
+        if not run.changes:
+            return snapshot, metrics
+        times = {"execution_time_ms": int((time.monotonic() - started) * 1000)}
+        return run.transaction.commit({**metrics, **times}), metrics

@@ -1,0 +1,150 @@
+"""Which of the target's files MERGE must look at: those where the source's keys, or the condition itself, can hold.
+
+An equality between a column of the target and one of the source bounds the former by the values of the latter: the values themselves where
+they are few, else their range. It only ever leaves out rows that match no source row.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from deltaic import _core, configuration
+from deltaic.protocol.schema import DataType, Field, Schema, decimal_parts
+from deltaic.relation.literal import col
+from deltaic.relation.parsing import parse
+from deltaic.relation.plan import Aggregate, Data
+from deltaic.scan.pushdown import INTEGERS, push
+from deltaic.scan.scan import Planned
+
+if TYPE_CHECKING:
+    from deltaic.engine.engine import Engine
+    from deltaic.log.snapshot import Snapshot
+    from deltaic.relation.expression import Resolved
+
+MAX_VALUES = 1000
+"""Up to so many distinct keys are looked for one by one; beyond, their range."""
+
+_SAME = ("string", "date", "timestamp", "timestamp_ntz", "boolean")
+
+
+def plan_target(snapshot: Snapshot, engine: Engine, on: Resolved, source: Data, source_alias: str, target_alias: str) -> Planned:
+    """The scan of the target rows that may match. Nothing is left as text: the join evaluates the whole condition anyway."""
+    pushed = push(
+        on.conjuncts,
+        snapshot.schema,
+        snapshot.table_schema,
+        target_alias,
+        others=(source_alias,),
+        time_zone=configuration.current().time_zone,
+    )
+    predicate = pushed.predicate
+    for column, key in _equalities(on.conjuncts, snapshot.schema, source.schema, source_alias, target_alias):
+        found = _bounds(engine, source, column, key)
+        if found is not None:
+            bound = _core.Predicate.from_json(json.dumps(found), snapshot.table_schema)
+            predicate = bound if predicate is None else predicate & bound
+    return Planned(snapshot, predicate)
+
+
+def _equalities(
+    conjuncts: tuple[str, ...], schema: Schema, source: Schema, source_alias: str, target_alias: str
+) -> list[tuple[Field, str]]:
+    """(target column, source column as SQL) of each equality of the two, where it compares values of the column's type."""
+    found = []
+    for text in conjuncts:
+        tree = parse(text)
+        while isinstance(tree, exp.Paren):
+            tree = tree.this
+        if not isinstance(tree, exp.EQ):
+            continue
+        for side, other in ((tree.this, tree.expression), (tree.expression, tree.this)):
+            column = _bare_column(side, schema, source, target_alias)
+            # An expression on the other side would have to be written anew as text, which is never done.
+            key = _bare_column(other, source, schema, source_alias)
+            if column is not None and key is not None and _comparable(column.type, key.type):
+                found.append((column, f"{col(source_alias)}.{col(key.name)}"))
+                break
+    return found
+
+
+def _bare_column(node: exp.Expr, schema: Schema, other: Schema, alias: str) -> Field | None:
+    if not isinstance(node, exp.Column):
+        return None
+    parts = [part.name for part in node.parts]
+    if len(parts) == 2 and parts[0].lower() == alias.lower():
+        return schema.get(parts[1])
+    if len(parts) == 1 and other.get(parts[0]) is None:
+        return schema.get(parts[0])
+    return None
+
+
+def _comparable(target: DataType, source: DataType) -> bool:
+    """Spark compares the two as they are, or both as a wider integer."""
+    if target in INTEGERS:
+        return source in INTEGERS
+    return target == source and (target in _SAME or decimal_parts(target) is not None)
+
+
+def _bounds(engine: Engine, source: Data, column: Field, key: str) -> dict[str, Any] | None:
+    """The condition on the column; None where the values cannot be written down."""
+    path = [column.name]
+    distinct = _few_values(engine, source, key)
+    if distinct is None:
+        range_of = Aggregate(source, (), (("low", f"min({key})"), ("high", f"max({key})")))
+        table = engine.to_arrow(engine.run(range_of)).read_all()
+        texts = [_texts(_within(table[side], column.type, clip=True), column.type) for side in ("low", "high")]
+        if not texts[0] or not texts[1]:
+            return None
+        low, high = ({"op": op, "column": path, "literal": text[0]} for op, text in zip((">=", "<="), texts, strict=True))
+        return {"op": "and", "args": [low, high]}
+    literals = _texts(_within(distinct, column.type), column.type)
+    if literals is None:
+        return None
+    return {"op": "in", "column": path, "literals": literals} if literals else {"op": "false"}
+
+
+def _few_values(engine: Engine, source: Data, key: str) -> pa.ChunkedArray | None:
+    """The distinct keys, None where they are many. A null key matches nothing."""
+    groups = Aggregate(source, (("key", key),), (("rows", "count(*)"),))
+    batches = []
+    with engine.to_arrow(engine.run(groups)) as reader:
+        for batch in reader:
+            batches.append(batch.column("key"))
+            if sum(map(len, batches)) > MAX_VALUES:
+                return None
+        return pa.chunked_array(batches, reader.schema.field("key").type).drop_null()
+
+
+def _within(values: pa.ChunkedArray, data_type: DataType, *, clip: bool = False) -> pa.ChunkedArray:
+    """Integers that the column's type can hold; `clip`: the nearest such ones."""
+    bits = INTEGERS.get(data_type) if isinstance(data_type, str) else None
+    if bits is None:
+        return values
+    low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+    values = pc.cast(values, pa.int64())
+    if clip:
+        return pc.max_element_wise(pc.min_element_wise(values, pa.scalar(high, pa.int64())), pa.scalar(low, pa.int64()))
+    return values.filter(pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high)))
+
+
+def _texts(values: pa.ChunkedArray, data_type: DataType) -> list[str] | None:
+    """PROTOCOL.md's "Partition Value Serialization", at most MAX_VALUES of them; None for a moment outside Python's years."""
+    try:
+        found = values.drop_null().to_pylist()
+    except (ValueError, OverflowError):
+        return None
+    if data_type == "timestamp":
+        return [f"{moment.replace(tzinfo=None).isoformat(timespec='microseconds')}Z" for moment in found]
+    if data_type == "timestamp_ntz":
+        return [moment.isoformat(sep=" ", timespec="microseconds") for moment in found]
+    if data_type == "boolean":
+        return ["true" if value else "false" for value in found]
+    if data_type == "date":
+        return [value.isoformat() for value in found]
+    return [format(value, "f") if isinstance(value, Decimal) else str(value) for value in found]
