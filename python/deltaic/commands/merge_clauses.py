@@ -35,7 +35,7 @@ class Clause:
 
     def described(self) -> dict[str, str]:
         """As delta-spark writes it in operationParameters."""
-        shown = {"actionType": self.action}
+        shown: dict[str, str] = {"actionType": self.action}
         return shown if self.where is None else {"predicate": self.where, **shown}
 
 

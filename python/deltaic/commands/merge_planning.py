@@ -98,11 +98,13 @@ def _bounds(engine: Engine, source: Data, column: Field, key: str) -> dict[str, 
     if distinct is None:
         range_of = Aggregate(source, (), (("low", f"min({key})"), ("high", f"max({key})")))
         table = engine.to_arrow(engine.run(range_of)).read_all()
-        texts = [_texts(_within(table[side], column.type, clip=True), column.type) for side in ("low", "high")]
-        if not texts[0] or not texts[1]:
-            return None
-        low, high = ({"op": op, "column": path, "literal": text[0]} for op, text in zip((">=", "<="), texts, strict=True))
-        return {"op": "and", "args": [low, high]}
+        sides = []
+        for name, op in (("low", ">="), ("high", "<=")):
+            texts = _texts(_within(table[name], column.type, clip=True), column.type)
+            if not texts:
+                return None
+            sides.append({"op": op, "column": path, "literal": texts[0]})
+        return {"op": "and", "args": sides}
     literals = _texts(_within(distinct, column.type), column.type)
     if literals is None:
         return None

@@ -21,7 +21,7 @@ from deltaic.log.snapshot import table_schema
 from deltaic.protocol.definition import evolve
 from deltaic.protocol.schema import Schema
 from deltaic.relation.literal import col
-from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Aggregate, Data, Filter, Join, Plan, Project, Scan
+from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Aggregate, Data, Filter, Join, JoinKind, Plan, Project, Scan
 from deltaic.scan.scan import Planned, column_names
 from deltaic.transaction.transaction import Transaction
 
@@ -45,9 +45,7 @@ class Run:
         self.schema = evolved_schema(snapshot.schema, source.schema, spec.clauses, spec.schema_mode)
         self.protocol, self.metadata = evolve(snapshot.protocol, snapshot.metadata, schema=self.schema)
         self.schema = Schema.from_json(self.metadata.schema_string)
-        bound = [
-            bind(clause, number, self.schema, source.schema, self.s, self.t) for number, clause in enumerate(spec.clauses, start=1)
-        ]
+        bound = [bind(clause, number, self.schema, source.schema, self.s, self.t) for number, clause in enumerate(spec.clauses, start=1)]
         self.matched = [each for each in bound if each.clause.kind == "matched"]
         self.inserts = [each for each in bound if each.clause.kind == "not_matched"]
         self.by_source = [each for each in bound if each.clause.kind == "not_matched_by_source"]
@@ -86,9 +84,7 @@ class Run:
         if bound.assignments is None:
             return []
         return [
-            bound.assignments.expression(
-                self.engine, item, scope, self.spec.casting, f"{col(self.t)}.{col(item.name)}" if keep else None
-            )
+            bound.assignments.expression(self.engine, item, scope, self.spec.casting, f"{col(self.t)}.{col(item.name)}" if keep else None)
             for item in self.schema
         ]
 
@@ -113,7 +109,7 @@ class Run:
         on = self.spec.on
         # Without clauses for matched rows nothing but the match itself is asked of the target.
         target = self._target([on, *conditions(self.matched)], self.both)
-        kind = "right" if self.inserts else "inner"
+        kind: JoinKind = "right" if self.inserts else "inner"
         matched, missing = chosen(self.matched), chosen(self.inserts)
         clause = f"CASE WHEN {col(self.t)}.{ROW_COLUMN} IS NOT NULL THEN {matched} ELSE {missing} END"
         columns = [(name, f"{col(self.s)}.{col(name)}") for name in self.source_schema.names]
@@ -233,9 +229,7 @@ class Run:
             if all(text == texts[0] for text in texts):
                 columns.append((name, texts[0]))
                 continue
-            whens = " ".join(
-                f"WHEN {col(self.s)}.{CLAUSE} = {each.number} THEN {text}" for each, text in zip(clauses, texts, strict=True)
-            )
+            whens = " ".join(f"WHEN {col(self.s)}.{CLAUSE} = {each.number} THEN {text}" for each, text in zip(clauses, texts, strict=True))
             columns.append((name, f"CASE {whens} END"))
         return tuple(columns)
 

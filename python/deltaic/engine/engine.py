@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from deltaic import _core
     from deltaic.protocol.schema import Schema
     from deltaic.relation.expression import Resolved
-    from deltaic.relation.plan import Plan, Scan
+    from deltaic.relation.plan import Data, Plan, Scan
 
 Curve: TypeAlias = Literal["zorder", "hilbert"]
 Relation: TypeAlias = Any
@@ -47,15 +47,15 @@ class Engine(Protocol):
     def run(self, plan: Plan) -> Relation:
         """Lowers a plan; errors of analysis are raised here, errors of rows when it is consumed."""
 
-    def source(self, data: Any, alias: str) -> Plan:
+    def source(self, data: Any, alias: str) -> Data:
         """Rows that a user hands over, as a leaf: anything with the Arrow PyCapsule interface, pandas, Polars (eager and lazy), a DuckDB
         relation, a DeltaTable or Rows, an iterable of record batches. Columns that differ only in case are refused."""
 
-    def conform(self, data: Plan, schema: Schema) -> Plan:
+    def conform(self, data: Plan, schema: Schema) -> Data:
         """A source's rows as a table's columns: matched by name without case, in the table's order, cast where no value changes; a missing
         column is null. SchemaMismatchError, when it is read, names column, value and types."""
 
-    def hold(self, relation: Relation, alias: str) -> AbstractContextManager[Plan]:
+    def hold(self, relation: Relation, alias: str) -> AbstractContextManager[Data]:
         """Computes once what is then read several times; spills beyond the memory limit; gone at the end of the `with`."""
 
     def to_arrow(self, relation: Relation) -> pa.RecordBatchReader:

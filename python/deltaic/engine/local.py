@@ -54,7 +54,7 @@ class LocalEngine:
 
         return resolve(text, schemas)
 
-    def source(self, data: Any, alias: str) -> Plan:
+    def source(self, data: Any, alias: str) -> Data:
         source = read_source(data)
         return Data(handle=LocalRelation(source.schema, lambda work: _tracked(work, source.open())), schema=source.schema, alias=alias)
 

@@ -47,8 +47,17 @@ class Pushed:
     residual: tuple[str, ...]
 
 
-def push(conjuncts: Sequence[str], schema: Schema, table_schema: _core.TableSchema, alias: str = "t", *, time_zone: str = "UTC") -> Pushed:
-    """What of these conjuncts the scan of a table with `schema`, known as `alias`, can do. `time_zone`: of timestamps written without one.
+def push(
+    conjuncts: Sequence[str],
+    schema: Schema,
+    table_schema: _core.TableSchema,
+    alias: str = "t",
+    *,
+    others: Sequence[str] = (),
+    time_zone: str = "UTC",
+) -> Pushed:
+    """What of these conjuncts the scan of a table with `schema`, known as `alias`, can do. `others`: aliases of other relations in sight.
+    `time_zone`: of timestamps written without one.
 
     What the tree can say is deterministic: a conjunct that calls a function stays with the engine."""
     said: list[Json] = []
