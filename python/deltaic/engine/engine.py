@@ -72,5 +72,5 @@ class Engine(Protocol):
     ) -> _core.MarkedFiles:
         """Adds and removes of the scan's files with these rows in merged, packed vectors."""
 
-    def cluster(self, plan: Scan, columns: Sequence[str], curve: Curve, target: WriteTarget) -> Relation:
+    def cluster(self, plan: Scan, columns: Sequence[str], curve: Curve) -> Relation:
         """The scan's rows sorted along a space-filling curve over `columns`."""

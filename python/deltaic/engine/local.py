@@ -183,7 +183,7 @@ class LocalEngine:
             cursor.execute(f"DROP TABLE IF EXISTS {quote(name)}")
             cursor.close()
 
-    def cluster(self, plan: Scan, columns: Sequence[str], curve: Curve, target: WriteTarget) -> LocalRelation:
+    def cluster(self, plan: Scan, columns: Sequence[str], curve: Curve) -> LocalRelation:
         """One narrow scan samples the boundaries, one full scan is keyed in `_core` and sorted in DuckDB."""
         from deltaic.engine.lowering import quote
 
@@ -193,7 +193,7 @@ class LocalEngine:
         names = ", ".join(quote(item.name) for item in whole.schema)
 
         def keyed(work: Work) -> Any:
-            return _Once(_tracked(work, _core.curve_keys(whole.open(work), bounds, curve)))
+            return _Once(_core.curve_keys(whole.open(work), bounds, curve))
 
         sql = f'SELECT {names} FROM "__deltaic_keyed" ORDER BY "__deltaic_key"'
         return LocalRelation(whole.schema, lambda work: _execute(work, sql, {"__deltaic_keyed": keyed}, whole.schema))

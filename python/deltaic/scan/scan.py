@@ -138,7 +138,7 @@ class _ScanRows(Rows):
             if known is not None:
                 return known if self._limit is None else min(known, self._limit)
         narrow = replace(self._scan, columns=self._planned.residual_columns[:1])
-        counted = sum(batch.num_rows for batch in self._read(narrow))
+        counted: int = sum(batch.num_rows for batch in self._read(narrow))
         return counted if self._limit is None else min(counted, self._limit)
 
     def explain(self) -> ScanReport:

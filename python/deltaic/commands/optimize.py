@@ -1,0 +1,390 @@
+"""OPTIMIZE: the same rows in fewer, better placed or cleaner files. Every commit is dataChange=false.
+
+Source: DESIGN section 3; delta-spark's OptimizeTableCommand for its meaning and metrics; the defaults are API.md's.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaic import _core
+from deltaic.commands.bins import Measured, compaction_bins, measure, purge_bins, whole_partitions
+from deltaic.commands.data_files import snapshot_target
+from deltaic.commands.marking import staging, total_size
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
+from deltaic.options import CommitOptions, ParquetOptions
+from deltaic.protocol.clustering import clustering_columns, columns_without_statistics
+from deltaic.protocol.column_mapping import physical_name
+from deltaic.protocol.features import Definition
+from deltaic.protocol.schema import Array, Map, Schema, Struct, path_text, type_name
+from deltaic.relation.plan import Scan
+from deltaic.scan.scan import plan
+from deltaic.transaction.transaction import Transaction, already_committed
+
+if TYPE_CHECKING:
+    from deltaic.engine.engine import Curve, Engine
+    from deltaic.log.snapshot import Snapshot
+
+Outcome: TypeAlias = "tuple[Snapshot, dict[str, int]]"
+CLUSTERING_DOMAIN = "delta.clustering"
+CLUSTERING_PROVIDER = "liquid"
+MAX_HILBERT_COLUMNS = 9
+
+AUTO_COMPACT_FILES = 50
+AUTO_COMPACT_SIZE = 128 * 1024**2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What the commands of `Optimize` share. `target_size`: bytes of a new file, None is the table's."""
+
+    where: str | None = None
+    target_size: int | None = None
+    commit_interval: timedelta | None = None
+    parquet: ParquetOptions | None = None
+    commit: CommitOptions | None = None
+    auto: bool = False
+
+    def __post_init__(self) -> None:
+        size = self.target_size
+        if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
+            raise InvalidArgumentError("target_size", found=repr(size), expected="bytes, at least 1")
+        interval = self.commit_interval
+        if interval is not None and not isinstance(interval, timedelta):
+            raise InvalidTypeError("commit_interval", found=type(interval).__name__, expected="a timedelta, or None for one commit")
+
+
+class Optimize:
+    """`table.optimize`: each method is a command. `where`: a condition on partition columns. `target_size`: bytes that a new file aims at.
+    `commit_interval`: None one commit at the end; else commit what is done this often (0: each partition)."""
+
+    def __init__(self, current: Callable[[], Snapshot], move: Callable[[Snapshot], None], engine: Engine) -> None:
+        self._current, self._move, self._engine = current, move, engine
+
+    def compact(self, where: str | None = None, **options: Any) -> dict[str, int]:
+        """Small files, and files with many deleted rows, become files of the target size; the rows keep their order."""
+        return self._run(lambda snapshot: compact(snapshot, self._engine, Job(where=where, **options)))
+
+    def z_order(self, columns: str | Sequence[str], where: str | None = None, *, curve: Curve = "zorder", **options: Any) -> dict[str, int]:
+        """All rows sorted along a curve over the columns, so that a condition on any of them skips files. `curve`: "zorder" or
+        "hilbert" (at most 9 columns)."""
+        names = [columns] if isinstance(columns, str) else list(columns)
+        return self._run(lambda snapshot: z_order(snapshot, self._engine, names, Job(where=where, **options), curve=curve))
+
+    def cluster(self, *, full: bool = False, **options: Any) -> dict[str, int]:
+        """Rows sorted along a Hilbert curve over the table's clustering columns; `full`: also those that are so already."""
+        return self._run(lambda snapshot: cluster(snapshot, self._engine, Job(**options), full=full))
+
+    def purge(self, where: str | None = None, **options: Any) -> dict[str, int]:
+        """Every file with deleted rows is written again without them."""
+        return self._run(lambda snapshot: purge(snapshot, self._engine, Job(where=where, **options)))
+
+    def statistics(
+        self, columns: str | Sequence[str] | None = None, where: str | None = None, *, commit: CommitOptions | None = None
+    ) -> dict[str, int]:
+        """Missing or wide statistics made present and tight: files are added again, not rewritten."""
+        names = [columns] if isinstance(columns, str) else None if columns is None else list(columns)
+        return self._run(lambda snapshot: statistics(snapshot, self._engine, names, where, commit=commit))
+
+    def _run(self, command: Callable[[Snapshot], Outcome]) -> dict[str, int]:
+        snapshot, metrics = command(self._current())
+        self._move(snapshot)
+        return metrics
+
+
+def compact(snapshot: Snapshot, engine: Engine, job: Job) -> Outcome:
+    return _Rewrite(snapshot, engine, job, "OPTIMIZE").run(compaction_bins, {"zOrderBy": [], "auto": job.auto})
+
+
+def purge(snapshot: Snapshot, engine: Engine, job: Job) -> Outcome:
+    return _Rewrite(snapshot, engine, job, "REORG").run(purge_bins, {"applyPurge": True})
+
+
+def z_order(snapshot: Snapshot, engine: Engine, columns: Sequence[str], job: Job, *, curve: Curve = "zorder") -> Outcome:
+    """InvalidArgumentError: a partition column, one without statistics, one that has no order, an unknown one."""
+    if CLUSTERING_DOMAIN in snapshot.core.domains:
+        raise InvalidArgumentError("a clustered table is clustered by its own columns", expected="optimize.cluster()")
+    names = _curve_columns(snapshot, columns, curve)
+    rewrite = _Rewrite(snapshot, engine, job, "OPTIMIZE", columns=names, curve=curve)
+    return rewrite.run(lambda files, target: whole_partitions(files), {"zOrderBy": names, "auto": False})
+
+
+def cluster(snapshot: Snapshot, engine: Engine, job: Job, *, full: bool = False) -> Outcome:
+    """UnsupportedFeatureError where the table has no clustering columns."""
+    domain = snapshot.core.domains.get(CLUSTERING_DOMAIN)
+    configuration = json.loads(domain).get("configuration") if domain else None
+    paths = clustering_columns(configuration) if configuration else []
+    if not paths:
+        raise UnsupportedFeatureError(
+            "the table has no clustering columns", where=snapshot.location, expected="alter.cluster_by(...) first"
+        )
+    columns = [path_text(_logical_path(snapshot.schema, path)) for path in paths]
+    names = _curve_columns(snapshot, columns, "hilbert")
+    curve: Curve = "hilbert" if len(names) > 1 else "zorder"
+    more = {"clusteringProvider": CLUSTERING_PROVIDER}
+    rewrite = _Rewrite(snapshot, engine, job, "OPTIMIZE", columns=names, curve=curve, more=more)
+
+    def bins(files: Measured, target: int) -> list[list[pa.Table]]:
+        return whole_partitions(files if full else files.only(_unclustered(files, target)))
+
+    return rewrite.run(bins, {"clusterBy": names, "zOrderBy": [], "auto": False, "isFull": full})
+
+
+def _unclustered(files: Measured, target: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Files that clustering has not made, or that are too small to stay as they are; nothing where there is just one of these."""
+    names = files.files.column_names
+    provider = (
+        files.files["clusteringProvider"]
+        if "clusteringProvider" in names
+        else pa.chunked_array([pa.nulls(files.files.num_rows, pa.string())])
+    )
+    clustered = pc.fill_null(pc.equal(provider, CLUSTERING_PROVIDER), False).combine_chunks().to_numpy(zero_copy_only=False)
+    small = files.live < target / 2
+    if clustered.all() and small.sum() < 2:
+        return np.zeros(len(small), dtype=np.bool_)
+    return np.asarray(~clustered | small, dtype=np.bool_)
+
+
+def auto_compact(snapshot: Snapshot, engine: Engine, adds: pa.Table) -> Snapshot:
+    """After a commit that added `adds`: compacts the partitions that it touched, where the table asks for it
+    (`delta.autoOptimize.autoCompact`) and one has at least 50 files under 64 MiB."""
+    if not snapshot.properties.auto_compact or not adds.num_rows:
+        return snapshot
+    keys = _partition_keys(snapshot)
+
+    def bins(files: Measured, target: int) -> list[list[pa.Table]]:
+        together = measure(pa.concat_tables([files.files.select(_MEASURED), adds.select(_MEASURED)], promote_options="permissive"), keys)
+        touched = np.unique(together.partition[files.files.num_rows :])
+        small = (files.live < target / 2) & np.isin(together.partition[: files.files.num_rows], touched)
+        counts = np.bincount(files.partition[small], minlength=int(files.partition.max(initial=0)) + 1)
+        return compaction_bins(files.only(small & (counts[files.partition] >= AUTO_COMPACT_FILES)), target)
+
+    job = Job(target_size=AUTO_COMPACT_SIZE, auto=True)
+    return _Rewrite(snapshot, engine, job, "OPTIMIZE").run(bins, {"zOrderBy": [], "auto": True})[0]
+
+
+_MEASURED = ["path", "size", "stats", "deletionVector", "partitionValues"]
+
+
+def statistics(
+    snapshot: Snapshot, engine: Engine, columns: Sequence[str] | None, where: str | None, *, commit: CommitOptions | None = None
+) -> Outcome:
+    """Files without statistics, or with those of rows that are deleted by now. `columns`: these, besides what the table asks for."""
+    if already_committed(snapshot, commit):
+        return snapshot, {"num_files_updated": 0}
+    options = dict(snapshot_target(snapshot).options)
+    files = plan(snapshot, engine, where).selection.adds
+    if columns is not None:
+        for name in columns:
+            snapshot.schema.find(name)
+        options["statistics_columns"] = list(columns)
+        chosen = files
+    else:
+        wide = pc.fill_null(pc.match_substring_regex(files["stats"], r'"tightBounds"\s*:\s*false'), True)
+        chosen = files.filter(wide)
+    if not chosen.num_rows:
+        return snapshot, {"num_files_updated": 0}
+    transaction = Transaction(snapshot, "COMPUTE STATS", {"predicate": [] if where is None else [where]}, commit)
+    with staging(transaction):
+        found = _core.file_statistics(snapshot.store, snapshot.table_schema, chosen, json.dumps(options), tight=True)
+        transaction.read(None)
+        transaction.add(_core.adds_again(found, data_change=False))
+    metrics = {"num_files_updated": chosen.num_rows}
+    return transaction.commit(metrics), metrics
+
+
+@dataclass
+class _Done:
+    """Staged so far in the current transaction, and committed before."""
+
+    added: list[pa.Table] = field(default_factory=list)
+    removed: list[pa.Table] = field(default_factory=list)
+    batches: int = 0
+    partitions: int = 0
+
+
+Binning: TypeAlias = "Callable[[Measured, int], list[list[pa.Table]]]"
+
+
+class _Rewrite:
+    """Chooses bins of files, writes each anew (in order, or along a curve) and commits."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        engine: Engine,
+        job: Job,
+        operation: str,
+        *,
+        columns: Sequence[str] = (),
+        curve: Curve | None = None,
+        more: dict[str, str] | None = None,
+    ) -> None:
+        self.snapshot, self.engine, self.job, self.operation = snapshot, engine, job, operation
+        self.columns, self.curve, self.more = columns, curve, more or {}
+        self.target = snapshot_target(snapshot, job.parquet, target_file_size=job.target_size, data_change=False)
+
+    def run(self, binning: Binning, parameters: dict[str, Any]) -> Outcome:
+        if already_committed(self.snapshot, self.job.commit):
+            return self.snapshot, self._metrics(_Done(), 0, 0)
+        planned = plan(self.snapshot, self.engine, self.job.where)
+        if not planned.partition_only:
+            raise InvalidArgumentError("where= of OPTIMIZE is a condition on partition columns", found=repr(self.job.where))
+        files = planned.selection.adds
+        measured = measure(files, _partition_keys(self.snapshot))
+        size = self.job.target_size or self.snapshot.properties.target_file_size
+        partitions = binning(measured, size)
+        parameters = {"predicate": [] if self.job.where is None else [self.job.where], **parameters}
+        done, snapshot = self._rewrite(partitions, parameters)
+        skipped = files.num_rows - sum(table.num_rows for table in done.removed)
+        return snapshot, self._metrics(done, files.num_rows, skipped)
+
+    def _rewrite(self, partitions: list[list[pa.Table]], parameters: dict[str, Any]) -> tuple[_Done, Snapshot]:
+        done, snapshot = _Done(partitions=len(partitions)), self.snapshot
+        transaction, pending, started = None, _Done(), time.monotonic()
+        for last_of_partition, bin_files in _last_marked(partitions):
+            if transaction is None:
+                transaction = Transaction(snapshot, self.operation, parameters, self.job.commit)
+            with staging(transaction):
+                self._stage_bin(transaction, bin_files, pending)
+            if self._due(started, last_of_partition):
+                snapshot = transaction.commit(self._history(pending))
+                _absorb(done, pending)
+                transaction, pending, started = None, _Done(), time.monotonic()
+        if transaction is not None:
+            snapshot = transaction.commit(self._history(pending))
+            _absorb(done, pending)
+        return done, snapshot
+
+    def _due(self, started: float, last_of_partition: bool) -> bool:
+        interval = self.job.commit_interval
+        if interval is None:
+            return False
+        return last_of_partition if not interval else time.monotonic() - started >= interval.total_seconds()
+
+    def _stage_bin(self, transaction: Transaction, files: pa.Table, pending: _Done) -> None:
+        scan = Scan(
+            store=self.snapshot.store,
+            schema=self.snapshot.schema,
+            table_schema=self.snapshot.table_schema,
+            files=files,
+            columns=tuple(self.snapshot.schema.names),
+        )
+        relation = self.engine.cluster(scan, self.columns, self.curve) if self.curve else self.engine.run(scan)
+        adds = self.engine.write(relation, self.target)
+        transaction.written(adds["path"].to_pylist())
+        for name, value in self.more.items():
+            column = pa.array([value] * adds.num_rows, pa.string())
+            adds = adds.drop_columns([name]) if name in adds.column_names else adds
+            adds = adds.append_column(name, column)
+        removes = _core.removes_of(files, transaction.clock(), data_change=False)
+        transaction.add(adds)
+        transaction.remove(removes)
+        pending.added.append(adds)
+        pending.removed.append(files)
+
+    def _history(self, done: _Done) -> dict[str, int]:
+        """operationMetrics of one commit, delta-spark's names."""
+        sizes = np.concatenate([table["size"].to_numpy() for table in done.added]) if done.added else np.zeros(0)
+        found = {
+            "num_added_files": _rows(done.added),
+            "num_removed_files": _rows(done.removed),
+            "num_added_bytes": sum(map(total_size, done.added)),
+            "num_removed_bytes": sum(map(total_size, done.removed)),
+            "num_deletion_vectors_removed": _vectors(done.removed),
+        }
+        if len(sizes):
+            marks = {"min_file_size": 0, "p25_file_size": 25, "p50_file_size": 50, "p75_file_size": 75, "max_file_size": 100}
+            found |= {name: int(np.percentile(sizes, mark, method="nearest")) for name, mark in marks.items()}
+        return found
+
+    def _metrics(self, done: _Done, considered: int, skipped: int) -> dict[str, int]:
+        return {
+            "num_files_added": _rows(done.added),
+            "num_files_removed": _rows(done.removed),
+            "bytes_added": sum(map(total_size, done.added)),
+            "bytes_removed": sum(map(total_size, done.removed)),
+            "num_deletion_vectors_removed": _vectors(done.removed),
+            "partitions_optimized": done.partitions,
+            "num_batches": done.batches,
+            "total_considered_files": considered,
+            "total_files_skipped": skipped,
+        }
+
+
+def _absorb(done: _Done, pending: _Done) -> None:
+    done.added += pending.added
+    done.removed += pending.removed
+    done.batches += 1
+
+
+def _last_marked(partitions: list[list[pa.Table]]) -> Iterator[tuple[bool, pa.Table]]:
+    for bins in partitions:
+        for number, files in enumerate(bins, start=1):
+            yield number == len(bins), files
+
+
+def _rows(tables: list[pa.Table]) -> int:
+    return sum(table.num_rows for table in tables)
+
+
+def _vectors(tables: list[pa.Table]) -> int:
+    return sum(table.num_rows - table["deletionVector"].null_count for table in tables)
+
+
+def _partition_keys(snapshot: Snapshot) -> list[str]:
+    return [physical_name(snapshot.schema.field(name)) for name in snapshot.metadata.partition_columns]
+
+
+def _curve_columns(snapshot: Snapshot, columns: Sequence[str], curve: Curve) -> list[str]:
+    """The columns in the table's own case, checked."""
+    if not columns:
+        raise InvalidArgumentError("clustering needs at least one column")
+    if curve not in ("zorder", "hilbert"):
+        raise InvalidArgumentError("unknown curve", found=repr(curve), expected="'zorder' or 'hilbert'")
+    if curve == "hilbert" and len(columns) > MAX_HILBERT_COLUMNS:
+        raise InvalidArgumentError(f"a Hilbert curve has at most {MAX_HILBERT_COLUMNS} columns", found=len(columns))
+    names: list[str] = []
+    physical: list[list[str]] = []
+    for name in columns:
+        path, item = snapshot.schema.find(name)
+        text = path[0] if len(path) == 1 else path_text(path)
+        if len(path) > 1:
+            raise UnsupportedFeatureError("clustering by a field of a struct is not supported by this release", found=text)
+        if path[0] in snapshot.metadata.partition_columns:
+            raise InvalidArgumentError("the files of a partition have one value of a partition column", found=text)
+        if isinstance(item.type, (Struct, Array, Map)) or item.type in ("variant", "void"):
+            raise InvalidArgumentError("no order to cluster by", where=f"column {text}", found=type_name(item.type))
+        if text in names:
+            raise InvalidArgumentError("a column comes twice", found=text)
+        names.append(text)
+        physical.append([physical_name(item)])
+    definition = Definition(snapshot.metadata, schema=snapshot.schema)
+    if bare := columns_without_statistics(definition, json.dumps({"clusteringColumns": physical})):
+        raise InvalidArgumentError(
+            "clustering by a column without statistics skips no file",
+            found=", ".join(bare),
+            expected="columns within delta.dataSkippingNumIndexedCols or delta.dataSkippingStatsColumns",
+        )
+    return names
+
+
+def _logical_path(schema: Schema, physical: Sequence[str]) -> list[str]:
+    """The table's own names of a path of physical ones."""
+    fields, path = tuple(schema), []
+    for part in physical:
+        found = next((item for item in fields if physical_name(item) == part), None)
+        if found is None:
+            raise InvalidArgumentError("the table has no such clustering column", found=path_text(list(physical)))
+        path.append(found.name)
+        fields = found.type.fields if isinstance(found.type, Struct) else ()
+    return path
