@@ -1,0 +1,21 @@
+"""The `deltaic` command: a look at a table, and its upkeep, without writing Python."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Entry point. Exit codes: 0 done, 1 an error of the table or the statement (its message on stderr), 2 wrong usage, 130 Ctrl-C."""
+    from deltaic.cli.app import app
+    from deltaic.cli.render import fail
+    from deltaic.errors import DeltaError
+
+    try:
+        app()
+    except DeltaError as error:
+        fail(str(error))
+        sys.exit(1)
+    except BrokenPipeError:  # `deltaic sql ... | head` has read enough
+        sys.stderr.close()
+        sys.exit(0)

@@ -1,0 +1,230 @@
+"""The subcommands. Each opens a table, asks it one thing, and prints the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from datetime import timedelta
+from typing import Annotated, Any
+
+import pyarrow as pa
+import typer
+
+from deltaic import _core
+from deltaic.cli.render import note, print_mapping, print_records, print_rows, working
+from deltaic.scan.rows import Rows
+from deltaic.sql.statement import sql as run_sql
+from deltaic.table import DeltaTable
+
+app = typer.Typer(
+    name="deltaic",
+    help="Delta Lake tables: look at them, query them, keep them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Path = Annotated[str, typer.Argument(help="the table's folder or URL", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, for another program")]
+Version = Annotated[int | None, typer.Option("--version", help="look at this version")]
+Timestamp = Annotated[str | None, typer.Option("--timestamp", help="look at the table as of this time (ISO 8601, UTC)")]
+Where = Annotated[str | None, typer.Option("--where", help="a condition in Spark SQL")]
+StorageOptions = Annotated[list[str] | None, typer.Option("--storage-option", metavar="KEY=VALUE", help="an option of the store")]
+
+
+def _pairs(items: list[str] | None, what: str) -> dict[str, str] | None:
+    pairs = {}
+    for item in items or ():
+        key, divider, value = item.partition("=")
+        if not (key and divider):
+            raise typer.BadParameter(f"{item!r} is not KEY=VALUE", param_hint=what)
+        pairs[key] = value
+    return pairs or None
+
+
+def _open(path: str, version: int | None, timestamp: str | None, options: list[str] | None) -> DeltaTable:
+    return DeltaTable(path, version=version, timestamp=timestamp, storage_options=_pairs(options, "--storage-option"))
+
+
+def _size(count: int) -> str:
+    size = float(count)
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
+        size /= 1024
+    return f"{size:,.1f} TiB"
+
+
+@app.callback(invoke_without_command=True)
+def _root(about: Annotated[bool, typer.Option("--about", help="print the version of deltaic and exit", is_eager=True)] = False) -> None:
+    if about:
+        print(f"deltaic {_core.__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def show(
+    path: Path, version: Version = None, timestamp: Timestamp = None, storage_option: StorageOptions = None, as_json: AsJson = False
+) -> None:
+    """What the table is: version, rows, files, size, columns."""
+    table = _open(path, version, timestamp, storage_option)
+    with working("counting rows"):
+        detail = table.detail()
+        rows = table.scan().count()
+    facts: dict[str, Any] = {
+        "location": table.location,
+        "version": table.version,
+        "rows": rows,
+        "files": detail.num_files,
+        "size": detail.size_in_bytes if as_json else _size(detail.size_in_bytes),
+        "partitioned_by": list(table.metadata.partition_columns),
+        "properties": dict(table.metadata.configuration),
+        "reader_version": table.protocol.min_reader_version,
+        "writer_version": table.protocol.min_writer_version,
+        "features": sorted({*(table.protocol.reader_features or ()), *(table.protocol.writer_features or ())}),
+        "schema": table.schema.to_ddl(),
+    }
+    print_mapping(facts, as_json=as_json)
+
+
+@app.command()
+def head(
+    path: Path,
+    number: Annotated[int, typer.Option("-n", "--number", min=0, help="how many rows")] = 10,
+    columns: Annotated[str | None, typer.Option("--columns", help="a,b,c: these columns only")] = None,
+    where: Where = None,
+    version: Version = None,
+    timestamp: Timestamp = None,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """The first rows."""
+    chosen = [name.strip() for name in columns.split(",")] if columns else None
+    _print(_open(path, version, timestamp, storage_option).scan(chosen, where, limit=number), as_json)
+
+
+@app.command()
+def history(
+    path: Path,
+    number: Annotated[int | None, typer.Option("-n", "--number", min=1, help="the newest so many")] = None,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """The commits, newest first: what was done, when, by which program."""
+    entries = _open(path, None, None, storage_option).history(number)
+    if not as_json:
+        entries = [
+            {
+                "version": entry["version"],
+                "time": entry["timestamp"].isoformat(" ", "seconds"),
+                "operation": entry.get("operation"),
+                "parameters": entry.get("operationParameters"),
+                "metrics": entry.get("operationMetrics"),
+            }
+            for entry in entries
+        ]
+    print_records(entries, as_json=as_json)
+
+
+@app.command()
+def files(
+    path: Path,
+    where: Where = None,
+    version: Version = None,
+    timestamp: Timestamp = None,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """The live data files, those that may hold a row of --where."""
+    rows = _open(path, version, timestamp, storage_option).files(where).to_arrow()
+    if not as_json:
+        shown = [name for name in ("path", "size", "num_records", "partition_values", "deletion_vector") if name in rows.column_names]
+        rows = rows.select(shown)
+    print_rows(rows.to_batches(), rows.schema, as_json=as_json)
+
+
+@app.command()
+def detail(path: Path, storage_option: StorageOptions = None, as_json: AsJson = False) -> None:
+    """DESCRIBE DETAIL."""
+    found = _open(path, None, None, storage_option).detail()
+    print_mapping({field.name: getattr(found, field.name) for field in fields(found)}, as_json=as_json)
+
+
+@app.command()
+def optimize(
+    path: Path,
+    where: Annotated[str | None, typer.Option("--where", help="a condition on partition columns")] = None,
+    z_order: Annotated[str | None, typer.Option("--z-order", metavar="A,B", help="cluster by these columns")] = None,
+    purge: Annotated[bool, typer.Option("--purge", help="rewrite every file with deleted rows")] = False,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Pack small files into larger ones; with --z-order cluster, with --purge drop deleted rows."""
+    if z_order and purge:
+        raise typer.BadParameter("one of --z-order and --purge", param_hint="--purge")
+    table = _open(path, None, None, storage_option)
+    with working(f"optimizing {table.location}"):
+        if z_order:
+            metrics = table.optimize.z_order([name.strip() for name in z_order.split(",")], where)
+        else:
+            metrics = (table.optimize.purge if purge else table.optimize.compact)(where)
+    print_mapping(metrics, as_json=as_json)
+
+
+@app.command()
+def vacuum(
+    path: Path,
+    retain: Annotated[float | None, typer.Option("--retain", metavar="HOURS", min=0, help="keep files younger than this")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only say what would go")] = False,
+    lite: Annotated[bool, typer.Option("--lite", help="only files that the log names, without listing the folder")] = False,
+    force: Annotated[bool, typer.Option("--force", help="allow a --retain that is shorter than the table's")] = False,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete files that no version within the retention needs."""
+    table = _open(path, None, None, storage_option)
+    with working(f"vacuuming {table.location}"):
+        gone = table.vacuum(
+            retention=None if retain is None else timedelta(hours=retain),
+            mode="lite" if lite else "full",
+            dry_run=dry_run,
+            enforce_retention=not force,
+        ).to_arrow()
+    print_rows(gone.to_batches(), gone.schema, as_json=as_json)
+    note(f"{gone.num_rows} files {'would go' if dry_run else 'deleted'}")
+
+
+@app.command()
+def sql(
+    statement: Annotated[str, typer.Argument(help="one statement of Spark SQL; a table is delta.`path`", show_default=False)],
+    table: Annotated[list[str] | None, typer.Option("--table", "-t", metavar="NAME=PATH", help="a name for a table")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=0, help="rows to print, 0 all of them  [default: 100, with --json all]")
+    ] = None,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a statement and print its rows."""
+    options = _pairs(storage_option, "--storage-option")
+    named = {name: DeltaTable(path, storage_options=options) for name, path in (_pairs(table, "--table") or {}).items()}
+    with working("running"):
+        rows = run_sql(statement, tables=named, storage_options=options)
+    _print(rows, as_json, limit if limit is not None else (0 if as_json else 100))
+
+
+def _print(rows: Rows, as_json: bool, limit: int = 0) -> None:
+    reader = rows.to_reader()
+    print_rows(_first(reader, limit), reader.schema, as_json=as_json)
+
+
+def _first(reader: pa.RecordBatchReader, limit: int) -> Iterator[pa.RecordBatch]:
+    """The first `limit` rows (0: all); says so when there are more."""
+    left = limit
+    for batch in reader:
+        if limit and batch.num_rows > left:
+            yield batch.slice(0, left)
+            note(f"only the first {limit} rows; --limit 0 prints all")
+            reader.close()
+            return
+        left -= batch.num_rows
+        yield batch

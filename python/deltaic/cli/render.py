@@ -1,0 +1,120 @@
+"""Rows and metrics on a terminal, or as JSON for another program."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+_NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+
+
+def fail(message: str) -> None:
+    """A message on stderr, as plain text: what an error quotes of a table is no markup."""
+    Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {escape(message)}", highlight=False)
+
+
+def note(message: str) -> None:
+    """A remark on stderr, out of the way of what is piped."""
+    Console(stderr=True, soft_wrap=True).print(escape(message), style="dim", highlight=False)
+
+
+@contextmanager
+def working(message: str) -> Iterator[None]:
+    """A spinner on stderr for as long as the work takes; nothing where stderr is no terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(escape(message)):
+        yield
+
+
+def print_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, as_json: bool, title: str | None = None) -> None:
+    """Rows as a table as wide as the terminal, or as a JSON array of objects, written as they come."""
+    if as_json:
+        _print_json_rows(batches)
+        return
+    console = Console()
+    table = Table(title=escape(title) if title else None, title_justify="left", show_edge=False, pad_edge=False)
+    for field in schema:
+        numeric = any(test(field.type) for test in _NUMBERS)
+        table.add_column(escape(field.name), justify="right" if numeric else "left", overflow="fold")
+    for batch in batches:
+        for row in batch.to_pylist():
+            table.add_row(*(_cell(value) for value in row.values()))
+    if schema.names:
+        console.print(table)
+
+
+def print_records(records: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
+    """Objects of one shape that Python already holds: a table whose columns are the keys of the first, or a JSON array."""
+    if as_json:
+        print(json.dumps([jsonable(record) for record in records], ensure_ascii=False, indent=1))
+        return
+    table = Table(show_edge=False, pad_edge=False)
+    for key in records[0] if records else ():
+        table.add_column(escape(key), overflow="fold")
+    for record in records:
+        table.add_row(*(_cell(value) for value in record.values()))
+    Console().print(table)
+
+
+def print_mapping(values: Mapping[str, Any], *, as_json: bool, title: str | None = None) -> None:
+    """Named values, one a line, or one JSON object."""
+    if as_json:
+        print(json.dumps({key: jsonable(value) for key, value in values.items()}, ensure_ascii=False))
+        return
+    table = Table(title=escape(title) if title else None, title_justify="left", show_header=False, show_edge=False, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for key, value in values.items():
+        table.add_row(escape(key.replace("_", " ")), _cell(value))
+    Console().print(table)
+
+
+def _print_json_rows(batches: Iterable[pa.RecordBatch]) -> None:
+    separator = "["
+    for batch in batches:
+        for row in batch.to_pylist():
+            sys.stdout.write(separator + json.dumps({key: jsonable(value) for key, value in row.items()}, ensure_ascii=False))
+            separator = ",\n "
+    sys.stdout.write("[]\n" if separator == "[" else "]\n")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "[dim]null[/]"
+    if isinstance(value, (list, dict, tuple)):
+        return escape(json.dumps(jsonable(value), ensure_ascii=False))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return escape(str(jsonable(value)) if not isinstance(value, datetime) else value.isoformat(" "))
+
+
+def jsonable(value: Any) -> Any:
+    """What JSON can say exactly: a decimal, and a float that is no number, as text; bytes in base 64; times in ISO 8601."""
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [jsonable(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, (datetime, date)):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, (Decimal, timedelta)):
+        return str(value)
+    return value if value is None or isinstance(value, (str, int, float)) else str(value)

@@ -1,0 +1,25 @@
+"""Statements: the text of one to the command that does it.
+
+`deltaic.sql` is a function to those who use it, and this package to those who read it; whichever of the two Python finds under the name,
+it can be called.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from deltaic.sql.statement import sql
+
+__all__ = ["sql"]
+
+
+class _Callable(ModuleType):
+    """Importing any module below `deltaic.sql` binds that name in `deltaic` to this package, over the function."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return sql(*arguments, **options)
+
+
+sys.modules[__name__].__class__ = _Callable

@@ -1,0 +1,114 @@
+"""DESCRIBE HISTORY, DETAIL and TABLE, with delta-spark's columns."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+
+from deltaic.protocol.schema import type_name
+from deltaic.scan.rows import Rows
+from deltaic.sql.names import Name, Tables, read_name
+from deltaic.sql.results import rows_of
+from deltaic.sql.tokens import Reader
+
+_TIMESTAMP = pa.timestamp("us", tz="UTC")
+_TEXTS = pa.map_(pa.string(), pa.string())
+
+HISTORY = pa.schema(
+    {
+        "version": pa.int64(),
+        "timestamp": _TIMESTAMP,
+        "userId": pa.string(),
+        "userName": pa.string(),
+        "operation": pa.string(),
+        "operationParameters": _TEXTS,
+        "job": pa.struct([(name, pa.string()) for name in ("jobId", "jobName", "runId", "jobOwnerId", "triggerType")]),
+        "notebook": pa.struct({"notebookId": pa.string()}),
+        "clusterId": pa.string(),
+        "readVersion": pa.int64(),
+        "isolationLevel": pa.string(),
+        "isBlindAppend": pa.bool_(),
+        "operationMetrics": _TEXTS,
+        "userMetadata": pa.string(),
+        "engineInfo": pa.string(),
+    }
+)
+"""DESCRIBE HISTORY, newest version first."""
+
+DETAIL = pa.schema(
+    {
+        "format": pa.string(),
+        "id": pa.string(),
+        "name": pa.string(),
+        "description": pa.string(),
+        "location": pa.string(),
+        "createdAt": _TIMESTAMP,
+        "lastModified": _TIMESTAMP,
+        "partitionColumns": pa.list_(pa.string()),
+        "clusteringColumns": pa.list_(pa.string()),
+        "numFiles": pa.int64(),
+        "sizeInBytes": pa.int64(),
+        "properties": _TEXTS,
+        "minReaderVersion": pa.int32(),
+        "minWriterVersion": pa.int32(),
+        "tableFeatures": pa.list_(pa.string()),
+    }
+)
+"""DESCRIBE DETAIL, one row."""
+
+COLUMNS = pa.schema({"col_name": pa.string(), "data_type": pa.string(), "comment": pa.string()})
+"""DESCRIBE TABLE, a row for each column."""
+
+
+def describe(reader: Reader, tables: Tables) -> Rows:
+    """DESCRIBE | DESC HISTORY name [LIMIT n] · DETAIL name · [TABLE] name"""
+    if not reader.accept("DESC"):
+        reader.expect("DESCRIBE")
+    if _names_a_table(reader, "HISTORY"):
+        name = read_name(reader)
+        limit = reader.integer() if reader.accept("LIMIT") else None
+        reader.end()
+        return rows_of(pa.Table.from_pylist([_history_row(entry) for entry in tables.table(name).history(limit)], HISTORY))
+    if _names_a_table(reader, "DETAIL"):
+        name = read_name(reader)
+        reader.end()
+        return rows_of(pa.Table.from_pylist([_detail_row(tables, name)], DETAIL))
+    reader.accept("TABLE")
+    name = read_name(reader)
+    reader.end()
+    columns = [
+        {"col_name": column.name, "data_type": type_name(column.type), "comment": column.metadata.get("comment")}
+        for column in tables.table(name).schema
+    ]
+    return rows_of(pa.Table.from_pylist(columns, COLUMNS))
+
+
+def _names_a_table(reader: Reader, word: str) -> bool:
+    """Takes `word` where a table's name follows: DESCRIBE history is a table called so."""
+    if reader.at(word) and reader.position + 1 < len(reader.tokens):
+        reader.position += 1
+        return True
+    return False
+
+
+def _history_row(entry: dict[str, Any]) -> dict[str, Any]:
+    row = {name: entry.get(name) for name in HISTORY.names}
+    for name in ("operationParameters", "operationMetrics"):
+        if (value := row[name]) is not None:
+            row[name] = [(key, item if isinstance(item, str) else json.dumps(item)) for key, item in value.items()]
+    return row
+
+
+def _detail_row(tables: Tables, name: Name) -> dict[str, Any]:
+    detail = tables.table(name).detail()
+    row = {column: getattr(detail, _snake(column), None) for column in DETAIL.names}
+    row["properties"] = list(dict(row["properties"] or {}).items())
+    for column in ("partitionColumns", "clusteringColumns", "tableFeatures"):
+        row[column] = list(row[column] or ())
+    return row
+
+
+def _snake(name: str) -> str:
+    return "".join("_" + letter.lower() if letter.isupper() else letter for letter in name)

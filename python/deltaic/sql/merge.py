@@ -1,0 +1,94 @@
+"""MERGE INTO: each clause to a call of `Merge`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deltaic.errors import InvalidArgumentError
+from deltaic.protocol.schema import quote_name
+from deltaic.scan.rows import Rows
+from deltaic.sql.change import defaulted, read_assignment
+from deltaic.sql.names import Name, Tables, read_name
+from deltaic.sql.results import counts
+from deltaic.sql.select import query
+from deltaic.sql.tokens import Reader
+from deltaic.table import DeltaTable
+
+_CLAUSE_ENDS = ("WHEN",)
+
+
+def merge(reader: Reader, tables: Tables) -> Rows:
+    """MERGE [WITH SCHEMA EVOLUTION] INTO target [[AS] alias] USING source [[AS] alias] ON condition WHEN ... THEN ..."""
+    reader.expect("MERGE")
+    evolution = reader.accept("WITH", "SCHEMA", "EVOLUTION")
+    reader.expect("INTO")
+    target = read_name(reader, alias=True)
+    reader.expect("USING")
+    source, source_alias = _source(reader, tables)
+    reader.expect("ON")
+    condition = reader.slice("WHEN", expected="a condition")
+    building: Any = tables.table(target).merge(
+        source,
+        condition,
+        source_alias=source_alias,
+        target_alias=target.alias or target.parts[-1],
+        schema_mode="merge" if evolution else None,
+    )
+    if reader.done:
+        reader.fail("WHEN MATCHED or WHEN NOT MATCHED")
+    while not reader.done:
+        building = _clause(reader, building)
+    metrics = building.execute()
+    rows = {kind: metrics.get(f"num_target_rows_{kind}", 0) for kind in ("updated", "deleted", "inserted")}
+    return counts(num_affected_rows=sum(rows.values()), **{f"num_{kind}_rows": number for kind, number in rows.items()})
+
+
+def _source(reader: Reader, tables: Tables) -> tuple[Any, str]:
+    """name [VERSION AS OF n] or (query), with its alias -> data and alias."""
+    if reader.at("("):
+        text = reader.inside("a query")
+        reader.accept("AS")
+        return query(text, tables), (reader.name() if not reader.at("ON") else "s")
+    name: Name = read_name(reader, alias=True, travel=True)
+    value = tables.data(name)
+    return (value.scan() if isinstance(value, DeltaTable) else value), name.alias or name.parts[-1]
+
+
+def _clause(reader: Reader, building: Any) -> Any:
+    """WHEN [NOT] MATCHED [BY TARGET | BY SOURCE] [AND condition] THEN action"""
+    reader.expect("WHEN")
+    missing = reader.accept("NOT")
+    reader.expect("MATCHED")
+    by_source = missing and reader.accept("BY", "SOURCE")
+    if missing and not by_source:
+        reader.accept("BY", "TARGET")
+    where = reader.slice("THEN", expected="a condition") if reader.accept("AND") else None
+    reader.expect("THEN")
+    if missing and not by_source:
+        return _insert(reader, building, where)
+    if reader.accept("DELETE"):
+        return building.when_not_matched_by_source_delete(where) if by_source else building.when_matched_delete(where)
+    reader.expect("UPDATE", "SET")
+    if not by_source and reader.accept("*"):
+        return building.when_matched_update_all(where)
+    assignments = reader.listed(lambda: read_assignment(reader, *_CLAUSE_ENDS))
+    values = {".".join(quote_name(part) for part in column): defaulted(value) for column, value in assignments}
+    if len(values) < len(assignments):
+        raise InvalidArgumentError("a column is set twice in one clause", where="MERGE", found=sorted(values))
+    return building.when_not_matched_by_source_update(values, where) if by_source else building.when_matched_update(values, where)
+
+
+def _insert(reader: Reader, building: Any, where: str | None) -> Any:
+    """INSERT * or INSERT (columns) VALUES (expressions)"""
+    reader.expect("INSERT")
+    if reader.accept("*"):
+        return building.when_not_matched_insert_all(where)
+    columns = reader.bracketed(reader.dotted)
+    reader.expect("VALUES")
+    values = reader.bracketed(lambda: defaulted(reader.slice(",")))
+    names = [".".join(quote_name(part) for part in column) for column in columns]
+    if len(names) != len(values):
+        raise InvalidArgumentError("INSERT needs one value for each column", where="MERGE", found=len(values), expected=len(names))
+    if len({name.lower() for name in names}) < len(names):
+        raise InvalidArgumentError("a column is set twice in one clause", where="MERGE", found=names)
+    return building.when_not_matched_insert(dict(zip(names, values, strict=True)), where)

@@ -1,0 +1,123 @@
+"""What a name in a statement stands for: delta.`path`, or one of the tables handed to `deltaic.sql(tables=)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.sql.tokens import Reader
+from deltaic.table import DeltaTable
+
+_NOT_AN_ALIAS = frozenset({"WHERE", "SET", "USING", "ON", "WHEN", "VERSION", "TIMESTAMP", "FOR"})
+"""Words that may follow a table where an alias may stand."""
+
+
+@dataclass(frozen=True)
+class Name:
+    """A table as a statement writes it: `parts` of its name, the moment it is looked at, and the alias it goes by."""
+
+    parts: tuple[str, ...]
+    version: int | None = None
+    timestamp: str | None = None
+    alias: str | None = None
+
+    @property
+    def path(self) -> str | None:
+        """The path in delta.`path`, None for a plain name."""
+        return self.parts[1] if len(self.parts) == 2 and self.parts[0].lower() == "delta" else None
+
+    @property
+    def qualifiers(self) -> tuple[tuple[str, ...], ...]:
+        """How columns of this table may be qualified: the alias hides the name, as in Spark."""
+        return ((self.alias,),) if self.alias else (self.parts, self.parts[-1:])
+
+    def __str__(self) -> str:
+        return ".".join(f"`{part}`" for part in self.parts)
+
+
+def read_name(reader: Reader, *, alias: bool = False, travel: bool = False) -> Name:
+    """name [VERSION | TIMESTAMP AS OF ...] [[AS] alias], of which the second and third where allowed."""
+    name = Name(reader.dotted())
+    if travel:
+        name = _travelled(reader, name)
+    if alias and (reader.accept("AS") or _alias_follows(reader)):
+        name = replace(name, alias=reader.name())
+    return name
+
+
+def _travelled(reader: Reader, name: Name) -> Name:
+    for prefix in ((), ("FOR",)):
+        for word in ("VERSION", "SYSTEM_VERSION", "TIMESTAMP", "SYSTEM_TIME"):
+            if reader.accept(*prefix, word, "AS", "OF"):
+                return read_moment(reader, name, word in ("VERSION", "SYSTEM_VERSION"))
+    return name
+
+
+def read_moment(reader: Reader, name: Name, is_version: bool) -> Name:
+    """What follows VERSION AS OF or TIMESTAMP AS OF. A version may stand in quotes, as in Spark."""
+    if not is_version:
+        reader.accept("TIMESTAMP") or reader.accept("DATE")
+        return replace(name, timestamp=reader.string())
+    if not reader.done and reader.tokens[reader.position].kind == "string":
+        text = reader.string()
+        if not text.isdecimal():
+            raise InvalidArgumentError("not a version of a table", found=text, expected="a whole number")
+        return replace(name, version=int(text))
+    return replace(name, version=reader.integer())
+
+
+def _alias_follows(reader: Reader) -> bool:
+    if reader.done:
+        return False
+    token = reader.tokens[reader.position]
+    return token.kind == "quoted" or (token.kind == "word" and token.keyword not in _NOT_AN_ALIAS)
+
+
+class Tables:
+    """The tables a statement can see. A path is opened when it is named, the newest version unless the statement travels."""
+
+    def __init__(self, tables: Mapping[str, Any] | None, storage_options: Mapping[str, str] | None) -> None:
+        self.storage_options = storage_options
+        self._named: dict[str, tuple[str, Any]] = {}
+        for key, value in (tables or {}).items():
+            if key.lower() in self._named:
+                found = [self._named[key.lower()][0], key]
+                raise InvalidArgumentError("two tables whose names differ by case only", where="tables=", found=found)
+            self._named[key.lower()] = (key, value)
+
+    def data(self, name: Name) -> Any:
+        """A DeltaTable, or the data that goes by this name."""
+        if (path := name.path) is not None:
+            return DeltaTable(path, version=name.version, timestamp=name.timestamp, storage_options=self.storage_options)
+        value = self._lookup(name)
+        if name.version is None and name.timestamp is None:
+            return value
+        if not isinstance(value, DeltaTable):
+            raise InvalidArgumentError("only a Delta table has versions", where=str(name), found=type(value).__name__)
+        return value.at(name.version, timestamp=name.timestamp)
+
+    def table(self, name: Name) -> DeltaTable:
+        """A Delta table that a command may change or describe."""
+        value = self.data(name)
+        if not isinstance(value, DeltaTable):
+            raise InvalidArgumentError("this statement needs a Delta table", where=str(name), found=type(value).__name__)
+        return value
+
+    def path_of(self, name: Name) -> str:
+        """Where a table is to be made."""
+        if (path := name.path) is not None:
+            return path
+        value = self._lookup(name)
+        if not isinstance(value, DeltaTable):
+            raise InvalidArgumentError("this statement needs a Delta table", where=str(name), found=type(value).__name__)
+        return value.location
+
+    def _lookup(self, name: Name) -> Any:
+        if len(name.parts) == 1 and (found := self._named.get(name.parts[0].lower())):
+            return found[1]
+        if len(name.parts) == 2 and name.parts[0].lower() in ("parquet", "csv", "json", "orc", "text", "iceberg"):
+            raise UnsupportedFeatureError("a query reads Delta tables and the data of tables=", found=str(name), expected="delta.`path`")
+        known = ", ".join(key for key, _ in self._named.values()) or "none"
+        raise InvalidArgumentError("no such table", found=str(name), expected=f"delta.`path`, or a name of tables= ({known})")

@@ -1,0 +1,22 @@
+"""What a statement that has run returns: a few rows in memory."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from deltaic.scan.rows import Rows
+
+
+def rows_of(table: pa.Table) -> Rows:
+    """These rows."""
+    return Rows.of(table)
+
+
+def counts(**values: int) -> Rows:
+    """One row of longs."""
+    return Rows.of(pa.table({name: pa.array([value], pa.int64()) for name, value in values.items()}))
+
+
+def nothing() -> Rows:
+    """No columns and no rows: what delta-spark returns from statements that only do something."""
+    return Rows.of(pa.table({}))

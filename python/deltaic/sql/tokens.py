@@ -1,0 +1,242 @@
+"""A cursor over the words of one SQL statement, so that expressions reach the commands as slices of what the user wrote.
+
+Only the structure of statements is read here: words, quotes, brackets. What stands inside an expression or a query is somebody else's:
+`deltaic.relation` parses it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, NoReturn, TypeVar
+
+from deltaic.errors import InvalidArgumentError
+
+_T = TypeVar("_T")
+
+_TOKEN = re.compile(
+    r"""
+    (?P<space>\s+|--[^\n]*|/\*.*?\*/)
+  | (?P<string>[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
+  | (?P<quoted>`(?:[^`]|``)*`)
+  | (?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?\w*|\.\d+(?:[eE][+-]?\d+)?\w*)
+  | (?P<word>\w+)
+  | (?P<symbol><=>|->|=>|<=|>=|<>|!=|==|\|\||::|[^\s'"`])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token: `text` as written, `start` and `end` its place in the statement."""
+
+    kind: Literal["string", "quoted", "number", "word", "symbol"]
+    text: str
+    start: int
+    end: int
+
+    @property
+    def keyword(self) -> str:
+        """The word in upper case; a quoted name or a string is never a keyword."""
+        return self.text.upper() if self.kind in ("word", "symbol", "number") else ""
+
+
+def _tokens(text: str) -> Iterator[Token]:
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            found = text[position : position + 20]
+            raise InvalidArgumentError("SQL does not parse: a quote is never closed", where=f"character {position + 1}", found=found)
+        if (kind := match.lastgroup) != "space":
+            yield Token(kind, match.group(), match.start(), match.end())  # type: ignore[arg-type]
+        position = match.end()
+
+
+def string_value(token: str) -> str:
+    """What a string literal says: escapes as in Spark, none after r."""
+    if token[0] in "rR":
+        return token[2:-1]
+    quote = token[0]
+    body = token[1:-1].replace(quote * 2, "\\" + quote)
+    return re.sub(r"\\(u[0-9A-Fa-f]{4}|.)", _unescaped, body, flags=re.DOTALL)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    what = match[1]
+    return chr(int(what[1:], 16)) if len(what) == 5 else _ESCAPES.get(what, what)
+
+
+class Reader:
+    """The cursor. `accept` moves on where the words stand next, `expect` raises where they do not."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = list(_tokens(text))
+        while self.tokens and self.tokens[-1].text == ";":
+            self.tokens.pop()
+        self.position = 0
+        if any(token.text == ";" for token in self.tokens):
+            raise InvalidArgumentError("one statement at a time", found="several, divided by ';'")
+        if not self.tokens:
+            raise InvalidArgumentError("an empty statement", expected="a SQL statement")
+
+    # --- looking ---
+
+    def at(self, *words: str) -> bool:
+        """Whether these words (upper case) stand next."""
+        ahead = self.tokens[self.position : self.position + len(words)]
+        return len(ahead) == len(words) and all(token.keyword == word for token, word in zip(ahead, words, strict=True))
+
+    @property
+    def done(self) -> bool:
+        return self.position >= len(self.tokens)
+
+    def fail(self, expected: str) -> NoReturn:
+        """Say where the statement stops making sense."""
+        if self.done:
+            raise InvalidArgumentError("SQL does not parse", where="end of the statement", expected=expected)
+        token = self.tokens[self.position]
+        line = self.text.count("\n", 0, token.start) + 1
+        column = token.start - self.text.rfind("\n", 0, token.start)
+        raise InvalidArgumentError("SQL does not parse", where=f"line {line}, column {column}", found=token.text, expected=expected)
+
+    # --- taking ---
+
+    def accept(self, *words: str) -> bool:
+        if self.at(*words):
+            self.position += len(words)
+            return True
+        return False
+
+    def expect(self, *words: str) -> None:
+        if not self.accept(*words):
+            self.fail(" ".join(words))
+
+    def end(self) -> None:
+        if not self.done:
+            self.fail("the end of the statement")
+
+    def _take(self, kind: str, expected: str) -> Token:
+        if self.done or self.tokens[self.position].kind != kind:
+            self.fail(expected)
+        token = self.tokens[self.position]
+        self.position += 1
+        return token
+
+    def name(self) -> str:
+        """A name, quoted or not."""
+        if not self.done and self.tokens[self.position].kind == "quoted":
+            return self._take("quoted", "a name").text[1:-1].replace("``", "`")
+        return self._take("word", "a name").text
+
+    def dotted(self) -> tuple[str, ...]:
+        """a.b.c"""
+        parts = [self.name()]
+        while self.accept("."):
+            parts.append(self.name())
+        return tuple(parts)
+
+    def string(self) -> str:
+        return string_value(self._take("string", "a string in quotes").text)
+
+    def integer(self) -> int:
+        token = self._take("number", "a whole number")
+        if not token.text.isdecimal():
+            self.position -= 1
+            self.fail("a whole number")
+        return int(token.text)
+
+    def number(self) -> float:
+        text = self._take("number", "a number").text
+        try:
+            return float(text)
+        except ValueError:
+            self.position -= 1
+            self.fail("a number")
+
+    def listed(self, item: Callable[[], _T]) -> list[_T]:
+        """item, item, ..."""
+        items = [item()]
+        while self.accept(","):
+            items.append(item())
+        return items
+
+    def bracketed(self, item: Callable[[], _T]) -> list[_T]:
+        """(item, item, ...)"""
+        self.expect("(")
+        items = self.listed(item)
+        self.expect(")")
+        return items
+
+    def slice(self, *stops: str, expected: str = "an expression") -> str:
+        """The text up to one of `stops` (each one word) outside brackets and CASE ... END, or to the end; never empty."""
+        start = self.position
+        depth = cases = 0
+        while not self.done:
+            word = self.tokens[self.position].keyword
+            if depth == 0 and cases == 0 and (word in stops or word in (")", "]")):
+                break
+            depth += (word in ("(", "[")) - (word in (")", "]"))
+            # A column called `case` or `end` after a dot is a name, as in t.end.
+            if start == self.position or self.tokens[self.position - 1].text != ".":
+                cases += (word == "CASE") - (word == "END" and cases > 0)
+            self.position += 1
+        if start == self.position:
+            self.fail(expected)
+        return self.text[self.tokens[start].start : self.tokens[self.position - 1].end]
+
+    def rest(self, expected: str) -> str:
+        """The text to the end of the statement."""
+        if self.done:
+            self.fail(expected)
+        start = self.tokens[self.position].start
+        self.position = len(self.tokens)
+        return self.text[start : self.tokens[-1].end]
+
+    def inside(self, expected: str) -> str:
+        """The text between a bracket and the one that closes it."""
+        self.expect("(")
+        text = self.slice(expected=expected)
+        self.expect(")")
+        return text
+
+
+def without_qualifiers(text: str, qualifiers: tuple[tuple[str, ...], ...]) -> str:
+    """`text` with `alias.` taken from before its columns: commands on one table know no alias. The rest stays as written."""
+    tokens = list(_tokens(text))
+    wanted = {tuple(part.lower() for part in qualifier) for qualifier in qualifiers}
+    pieces: list[str] = []
+    copied = index = 0
+    while index < len(tokens):
+        length = _qualifier_at(tokens, index, wanted)
+        if length:
+            pieces.append(text[copied : tokens[index].start])
+            copied = tokens[index + length].start
+            index += length
+        index += 1
+    return "".join(pieces) + text[copied:]
+
+
+def _qualifier_at(tokens: list[Token], index: int, wanted: set[tuple[str, ...]]) -> int:
+    """How many tokens at `index` are one of `wanted` with the dot after it; 0 where none."""
+    if index and tokens[index - 1].text == ".":
+        return 0
+    for qualifier in sorted(wanted, key=len, reverse=True):
+        length = 2 * len(qualifier)
+        found = tokens[index : index + length]
+        if len(found) == length and index + length < len(tokens) and tokens[index + length].kind in ("word", "quoted"):
+            names = tuple(_plain(token) for token in found[::2])
+            if names == qualifier and all(token.text == "." for token in found[1::2]):
+                return length
+    return 0
+
+
+def _plain(token: Token) -> str | Any:
+    if token.kind == "quoted":
+        return token.text[1:-1].replace("``", "`").lower()
+    return token.text.lower() if token.kind == "word" else None

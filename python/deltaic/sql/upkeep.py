@@ -1,0 +1,117 @@
+"""OPTIMIZE, REORG, VACUUM, RESTORE: the statements that keep a table."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Literal
+
+import pyarrow as pa
+
+from deltaic.protocol.schema import path_text
+from deltaic.scan.rows import Rows
+from deltaic.sql.names import Tables, read_moment, read_name
+from deltaic.sql.results import counts, rows_of
+from deltaic.sql.tokens import Reader, without_qualifiers
+
+
+def optimize(reader: Reader, tables: Tables) -> Rows:
+    """OPTIMIZE name [FULL] [WHERE condition on partitions] [ZORDER BY (columns)] -> path, metrics"""
+    reader.expect("OPTIMIZE")
+    name = read_name(reader)
+    full = reader.accept("FULL")
+    where = None
+    if reader.accept("WHERE"):
+        where = without_qualifiers(reader.slice("ZORDER", expected="a condition"), name.qualifiers)
+    columns: list[str] | None = None
+    if reader.accept("ZORDER", "BY"):
+        columns = [path_text(column) for column in (reader.bracketed(reader.dotted) if reader.at("(") else reader.listed(reader.dotted))]
+    reader.end()
+    table = tables.table(name)
+    if full:
+        metrics = table.optimize.cluster(full=True)
+    elif columns is not None:
+        metrics = table.optimize.z_order(columns, where)
+    else:
+        metrics = table.optimize.compact(where)
+    return _optimized(table.location, metrics)
+
+
+def reorg(reader: Reader, tables: Tables) -> Rows:
+    """REORG TABLE name [WHERE condition on partitions] APPLY (PURGE) -> path, metrics"""
+    reader.expect("REORG", "TABLE")
+    name = read_name(reader)
+    where = None
+    if reader.accept("WHERE"):
+        where = without_qualifiers(reader.slice("APPLY", expected="a condition"), name.qualifiers)
+    reader.expect("APPLY", "(", "PURGE", ")")
+    reader.end()
+    table = tables.table(name)
+    return _optimized(table.location, table.optimize.purge(where))
+
+
+def _optimized(location: str, metrics: dict[str, int]) -> Rows:
+    """As delta-spark: the path, and its metrics under its own names in a struct."""
+    named = {_camel(key): pa.array([value], pa.int64()) for key, value in metrics.items()}
+    struct = pa.StructArray.from_arrays(list(named.values()), names=list(named))
+    return rows_of(pa.table({"path": pa.array([location]), "metrics": struct}))
+
+
+def _camel(name: str) -> str:
+    head, *tail = name.split("_")
+    return head + "".join(part.capitalize() for part in tail)
+
+
+def vacuum(reader: Reader, tables: Tables) -> Rows:
+    """VACUUM name and, in any order, LITE | FULL, RETAIN n HOURS, DRY RUN -> path: of the table, or with DRY RUN of each file"""
+    reader.expect("VACUUM")
+    name = read_name(reader)
+    mode: Literal["full", "lite"] = "full"
+    retention: timedelta | None = None
+    dry_run = False
+    seen: set[str] = set()
+    while not reader.done:
+        word = reader.tokens[reader.position].keyword
+        if word in seen or (word in ("LITE", "FULL") and seen & {"LITE", "FULL"}):
+            reader.fail("each modifier once")
+        seen.add(word)
+        if reader.accept("LITE"):
+            mode = "lite"
+        elif reader.accept("FULL"):
+            mode = "full"
+        elif reader.accept("RETAIN"):
+            retention = timedelta(hours=reader.number())
+            if not reader.accept("HOURS"):
+                reader.expect("HOUR")
+        elif reader.accept("DRY", "RUN"):
+            dry_run = True
+        else:
+            reader.fail("LITE, FULL, RETAIN n HOURS or DRY RUN")
+    table = tables.table(name)
+    gone = table.vacuum(retention=retention, mode=mode, dry_run=dry_run)
+    return rows_of(gone.to_arrow().select(["path"])) if dry_run else rows_of(pa.table({"path": [table.location]}))
+
+
+def restore(reader: Reader, tables: Tables) -> Rows:
+    """RESTORE [TABLE] name [TO] VERSION | TIMESTAMP AS OF moment -> delta-spark's metrics"""
+    reader.expect("RESTORE")
+    reader.accept("TABLE")
+    name = read_name(reader)
+    reader.accept("TO")
+    if reader.accept("VERSION", "AS", "OF"):
+        moment = read_moment(reader, name, True)
+    else:
+        reader.expect("TIMESTAMP", "AS", "OF")
+        moment = read_moment(reader, name, False)
+    reader.end()
+    metrics = tables.table(name).restore(moment.version, timestamp=moment.timestamp)
+    return counts(**{key: metrics.get(key, 0) for key in _RESTORED})
+
+
+_RESTORED = (
+    "table_size_after_restore",
+    "num_of_files_after_restore",
+    "num_removed_files",
+    "num_restored_files",
+    "removed_files_size",
+    "restored_files_size",
+)

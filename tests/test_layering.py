@@ -1,0 +1,98 @@
+"""Imports go down only, and `import deltaic` loads nothing that only some uses need."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent.parent / "python" / "deltaic"
+
+# From the doors down to the bytes. What stands in one row may import each other; a package's own modules always may.
+LAYERS: list[set[str]] = [
+    {"cli"},
+    {"sql"},
+    {"table"},
+    {"commands"},
+    {"engine", "scan"},
+    {"relation"},
+    {"transaction"},
+    {"log"},
+    {"protocol"},
+    {"configuration", "options"},
+    {"_core", "errors"},
+]
+DEPTH = {name: depth for depth, row in enumerate(LAYERS) for name in row}
+ENTRANCE = "__init__"  # the public names, loaded when first used
+
+
+def _room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def _imported_rooms(tree: ast.AST) -> set[str]:
+    """Rooms of deltaic that this module imports when it runs, wherever in it; imports for types only are left out."""
+    found: set[str] = set()
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.Import):
+            found |= {parts[1] for name in node.names if (parts := name.name.split("."))[0] == "deltaic" and len(parts) > 1}
+        elif isinstance(node, ast.ImportFrom) and node.module == "deltaic":
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("deltaic."):
+            found.add(str(node.module).split(".")[1])
+        else:
+            found |= _imported_rooms(node)
+    return found
+
+
+def test_every_module_has_a_layer() -> None:
+    assert {_room(path) for path in PACKAGE.rglob("*.py")} - {ENTRANCE} <= set(DEPTH)
+
+
+def test_imports_go_down() -> None:
+    upward = [
+        f"{path.relative_to(PACKAGE)} imports deltaic.{other}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if (room := _room(path)) != ENTRANCE
+        for other in sorted(_imported_rooms(ast.parse(path.read_text(encoding="utf-8"))))
+        if other != room and DEPTH[other] <= DEPTH[room] and {other, room} != {"engine", "scan"}
+    ]
+    assert upward == []
+
+
+def test_relative_imports_are_not_used() -> None:
+    relative = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}"
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.level
+    ]
+    assert relative == []
+
+
+def _loaded_by(statement: str) -> set[str]:
+    """Top-level modules that a fresh interpreter has after `statement`, and had not before."""
+    names = "{name.split('.')[0] for name in set(sys.modules) - before}"
+    code = f"import sys; before = set(sys.modules)\n{statement}\nprint(*{names})"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return set(done.stdout.split())
+
+
+HEAVY = {"duckdb", "sqlglot", "rich", "typer", "pandas", "polars", "pyarrow", "numpy", "hypothesis"}
+
+
+def test_import_deltaic_loads_nothing_heavy() -> None:
+    assert _loaded_by("import deltaic") & HEAVY == set()
+
+
+def test_the_front_door_loads_no_engine_and_no_parser() -> None:
+    heavy = HEAVY - {"pyarrow", "numpy"}
+    assert _loaded_by("import deltaic; deltaic.DeltaTable; deltaic.write") & heavy == set()
+
+
+def test_no_vague_names() -> None:
+    vague = {"utils", "util", "helpers", "helper", "common", "misc"}
+    assert [path for path in PACKAGE.rglob("*.py") if vague & {part.removesuffix(".py") for part in path.relative_to(PACKAGE).parts}] == []

@@ -1,0 +1,365 @@
+"""Row-level oracle: random sequences of everything that changes a table, compared with lists of rows after each step, at every version.
+
+Each sequence runs on two tables of one random definition, one with deletion vectors and one without, which must agree. Small in the
+suite; DELTAIC_ORACLE_EXAMPLES=2000 for a long run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections import Counter
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from row_model import Change, Clause, Condition, Model, Row, arrow_rows, both, compare, either, is_null, multiset, negated
+
+import deltaic
+from deltaic import _core
+
+EXAMPLES = int(os.environ.get("DELTAIC_ORACLE_EXAMPLES", "20"))
+
+_moments = st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1))
+_text = st.text(alphabet="ab é%/:=\\'\"\n", max_size=6)
+
+# Columns beside the fixed ones: Arrow type and values.
+EXTRA: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
+    "double": (pa.float64(), st.sampled_from([0.0, -0.0, 1.5, -2.25, float("nan"), float("inf"), float("-inf"), 1e300])),
+    "float": (pa.float32(), st.sampled_from([0.0, -0.0, 0.5, float("nan"), float("-inf")])),
+    "byte": (pa.int8(), st.integers(-128, 127)),
+    "short": (pa.int16(), st.integers(-(2**15), 2**15 - 1)),
+    "boolean": (pa.bool_(), st.booleans()),
+    "decimal": (pa.decimal128(9, 2), st.decimals(-(10**7) + 1, 10**7 - 1, places=2, allow_nan=False)),
+    "wide decimal": (
+        pa.decimal128(38, 10),
+        st.sampled_from([Decimal("1e-10"), Decimal("-9999999999999999999999999999.9999999999"), Decimal(0)]),
+    ),
+    "date": (pa.date32(), st.dates(date(1900, 1, 1), date(2200, 1, 1))),
+    "timestamp": (pa.timestamp("us", tz="UTC"), _moments.map(lambda moment: moment.replace(tzinfo=timezone.utc))),
+    "timestamp_ntz": (pa.timestamp("us"), _moments),
+    "binary": (pa.binary(), st.binary(max_size=5)),
+    "text": (pa.string(), _text),
+    "array": (pa.list_(pa.int32()), st.lists(st.one_of(st.none(), st.integers(-5, 5)), max_size=3)),
+    "struct": (
+        pa.struct({"a": pa.int32(), "b": pa.struct({"c": pa.string()})}),
+        st.fixed_dictionaries(
+            {"a": st.one_of(st.none(), st.integers(0, 9)), "b": st.one_of(st.none(), st.fixed_dictionaries({"c": _text}))}
+        ),
+    ),
+    "map": (
+        pa.map_(pa.string(), pa.float64()),
+        st.dictionaries(_text, st.sampled_from([None, 0.5, float("nan")]), max_size=2).map(lambda d: list(d.items())),
+    ),
+}
+
+# An empty string is null in a partition column, so it is none of the values.
+PARTITIONS: dict[str, tuple[pa.DataType, list[tuple[str, Any]]]] = {
+    "string": (pa.string(), [("'a'", "a"), ("'a b/c%:=é'", "a b/c%:=é"), ("'__HIVE'", "__HIVE")]),
+    "int": (pa.int32(), [("1", 1), ("-7", -7), ("2147483647", 2147483647)]),
+    "date": (pa.date32(), [("DATE '2024-02-29'", date(2024, 2, 29)), ("DATE '1969-12-31'", date(1969, 12, 31))]),
+    "boolean": (pa.bool_(), [("true", True), ("false", False)]),
+}
+
+Columns = dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]]
+
+
+class Oracle(RuleBasedStateMachine):
+    """id and k are numbers that conditions read, s is text, p may be a partition; the others are carried along."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp(prefix="oracle-"))
+        self.added = 0
+
+    def teardown(self) -> None:
+        shutil.rmtree(self.folder)
+
+    # --- the table and its rows
+
+    @initialize(
+        extra=st.lists(st.sampled_from(sorted(EXTRA)), max_size=3, unique=True),
+        partition=st.sampled_from([None, *sorted(PARTITIONS)]),
+        mapping=st.sampled_from(["none", "name", "id"]),
+        checkpoints=st.sampled_from([2, 10]),
+        file_size=st.sampled_from([1, 10**6]),
+        data=st.data(),
+    )
+    def create(self, extra: list[str], partition: str | None, mapping: str, checkpoints: int, file_size: int, data: Any) -> None:
+        self.mapping = mapping
+        self.partitioned = partition is not None
+        self.partition = PARTITIONS[partition or "string"]
+        literals = [value for _, value in self.partition[1]]
+        self.columns: Columns = {
+            "id": (pa.int64(), st.integers(0, 12)),
+            "k": (pa.int32(), st.integers(-3, 3)),
+            "s": (pa.string(), st.sampled_from(["", "a", "b", "ä", "zz" * 30])),
+            "p": (self.partition[0], st.sampled_from(literals)),
+        }
+        self.columns.update({(name if mapping != "none" else name.replace(" ", "_")): EXTRA[name] for name in extra})
+        self.model = Model(list(self.columns))
+        rows = self.draw_rows(data, 8)
+        properties = {"delta.columnMapping.mode": mapping, "delta.checkpointInterval": checkpoints, "delta.enableDeletionVectors": True}
+        self.tables = [
+            deltaic.write(
+                self.folder / name,
+                self.arrow(rows),
+                properties={**properties, "delta.enableDeletionVectors": name == "vectors"},
+                partition_by="p" if self.partitioned else None,
+                target_file_size=file_size,
+            )
+            for name in ("vectors", "rewritten")
+        ]
+        self.model.rows = rows
+        self.settle()
+
+    def arrow(self, rows: list[Row]) -> pa.Table:
+        columns = list(zip(*rows, strict=True)) if rows else [()] * len(self.model.columns)
+        types = [self.columns[name][0] for name in self.model.columns]
+        arrays = [pa.array(values, kind) for values, kind in zip(columns, types, strict=True)]
+        return pa.table(dict(zip(self.model.columns, arrays, strict=True)))
+
+    def draw_rows(self, data: Any, most: int) -> list[Row]:
+        values = [st.one_of(st.none(), self.columns[name][1]) for name in self.model.columns]
+        return list(data.draw(st.lists(st.tuples(*values), max_size=most), label="rows"))
+
+    def draw_condition(self, data: Any, depth: int = 2) -> Condition:
+        kind = data.draw(st.sampled_from(["k", "id", "p", "s", "null", "and", "or", "not"][: 8 if depth else 5]), label="condition")
+        if kind in ("and", "or"):
+            return (both if kind == "and" else either)(self.draw_condition(data, depth - 1), self.draw_condition(data, depth - 1))
+        if kind == "not":
+            return negated(self.draw_condition(data, depth - 1))
+        if kind == "null":
+            return is_null(data.draw(st.sampled_from(["k", "s", "p", "id"])))
+        operator = data.draw(st.sampled_from(["=", "<", ">=", "<>"]))
+        if kind == "p":
+            literal, value = data.draw(st.sampled_from(self.partition[1]))
+            return compare("p", operator if operator in ("=", "<>") else "=", literal, value)
+        if kind == "s":
+            value = data.draw(st.sampled_from(["", "a", "b", "ä"]))
+            return compare("s", operator if operator in ("=", "<>") else "=", f"'{value}'", value)
+        value = data.draw(st.integers(-3, 12))
+        return compare(kind, operator, str(value), value)
+
+    def draw_changes(self, data: Any) -> list[Change]:
+        literal, value = data.draw(st.sampled_from(self.partition[1]))
+        choices = [
+            Change("k", "k % 3 + 1", lambda row, _: None if row["k"] is None else int(row["k"] - 3 * int(row["k"] / 3)) + 1),
+            Change("s", "concat(s, 'x')", lambda row, _: None if row["s"] is None else row["s"] + "x"),
+            Change("p", literal, lambda row, _: value),
+            Change("id", "null", lambda row, _: None),
+        ]
+        return list(data.draw(st.lists(st.sampled_from(choices), min_size=1, max_size=2, unique_by=lambda change: change.column)))
+
+    # --- changing rows
+
+    @rule(data=st.data())
+    def append(self, data: Any) -> None:
+        rows = self.draw_rows(data, 5)
+        for table in self.tables:
+            deltaic.write(table, self.arrow(rows), mode="append")
+        self.model.rows = self.model.rows + rows
+        self.settle()
+
+    @rule(data=st.data())
+    def overwrite_where(self, data: Any) -> None:
+        condition = self.draw_condition(data)
+        rows = [row for row in self.draw_rows(data, 4) if condition.holds(self.model.named(row)) is True]
+        for table in self.tables:
+            deltaic.write(table, self.arrow(rows), mode="overwrite", where=condition.text())
+        self.model.delete(condition)
+        self.model.rows = self.model.rows + rows
+        self.settle()
+
+    @rule(data=st.data(), everything=st.sampled_from([False] * 9 + [True]))
+    def delete(self, data: Any, everything: bool) -> None:
+        condition = None if everything else self.draw_condition(data)
+        count = self.model.delete(condition)
+        for table in self.tables:
+            metrics = table.delete(condition and condition.text())
+            assert metrics.get("num_deleted_rows", count) == count
+        self.settle()
+
+    @rule(data=st.data())
+    def update(self, data: Any) -> None:
+        condition, changes = self.draw_condition(data), self.draw_changes(data)
+        count = self.model.update(changes, condition)
+        for table in self.tables:
+            assert table.update({change.column: change.sql for change in changes}, condition.text())["num_updated_rows"] == count
+        self.settle()
+
+    @rule(data=st.data())
+    def merge(self, data: Any) -> None:
+        key = self.model.columns.index("id")
+        unique: dict[Any, Row] = {}
+        for row in self.draw_rows(data, 6):
+            unique.setdefault(row[key], row)
+        source = list(unique.values())
+        clauses = self.draw_clauses(data)
+        done = self.model.merge(source, "id", clauses)
+        for table in self.tables:
+            building = table.merge(self.arrow(source), "t.id = s.id")
+            for clause in clauses:
+                building = _add_clause(building, clause)
+            metrics = building.execute()
+            assert Counter({kind: metrics.get(f"num_target_rows_{kind}", 0) for kind in ("inserted", "updated", "deleted")}) == done
+        self.settle()
+
+    def draw_clauses(self, data: Any) -> list[Clause]:
+        clauses: list[Clause] = []
+        if data.draw(st.booleans(), label="matched with a condition"):
+            clauses.append(Clause("matched", data.draw(st.sampled_from(["delete", "update_all"])), self.draw_condition(data, 1)))
+        clauses += data.draw(
+            st.sampled_from(
+                [
+                    [Clause("matched", "update_all")],
+                    [Clause("matched", "delete")],
+                    [Clause("matched", "update", changes=(Change("k", "s.k", lambda _, source: source["k"]),))],
+                    [],
+                ]
+            )
+        )
+        if data.draw(st.booleans(), label="insert"):
+            clauses.append(Clause("not_matched", "insert_all", data.draw(st.sampled_from([None, compare("k", ">=", "0", 0)]))))
+        if data.draw(st.booleans(), label="by source"):
+            changes = (Change("k", "-1", lambda _row, _source: -1),)
+            clauses.append(Clause("by_source", data.draw(st.sampled_from(["delete", "update"])), self.draw_condition(data, 1), changes))
+        return clauses or [Clause("matched", "update_all")]
+
+    # --- layout, history, definition: the rows stay, or become those of a version
+
+    @rule(kind=st.sampled_from(["compact", "zorder", "purge", "statistics", "checkpoint"]))
+    def rearrange(self, kind: str) -> None:
+        for table in self.tables:
+            if kind == "compact":
+                table.optimize.compact()
+            elif kind == "zorder":
+                table.optimize.z_order(["k", "id"])
+            elif kind == "purge":
+                table.optimize.purge()
+            elif kind == "statistics":
+                table.optimize.statistics()
+            else:
+                table.checkpoint()
+        self.settle()
+
+    @rule(data=st.data())
+    def restore(self, data: Any) -> None:
+        index = data.draw(st.integers(0, len(self.marks) - 1), label="which state")
+        for table, version in zip(self.tables, self.marks[index], strict=True):
+            table.restore(version)
+        columns, rows = self.model.versions[index]
+        self.model.columns, self.model.rows = list(columns), list(rows)
+        self.columns = {name: self.definitions[name] for name in columns}
+        self.settle()
+
+    @rule(mode=st.sampled_from(["full", "lite"]))
+    def vacuum(self, mode: str) -> None:
+        for table, versions in zip(self.tables, zip(*self.marks, strict=True), strict=True):
+            table.vacuum(retention=timedelta(0), enforce_retention=False, mode=mode, keep_versions=versions)
+        self.settle()
+
+    @rule(kind=st.sampled_from(sorted(EXTRA)))
+    def add_column(self, kind: str) -> None:
+        self.added += 1
+        name = f"added {self.added}" if self.mapping != "none" else f"added_{self.added}"
+        for table in self.tables:
+            table.alter.add_columns(pa.schema({name: EXTRA[kind][0]}))
+        self.columns[name] = EXTRA[kind]
+        self.model.columns.append(name)
+        self.model.rows = [(*row, None) for row in self.model.rows]
+        self.settle()
+
+    @precondition(lambda self: self.mapping != "none" and len(self.model.columns) > 4)
+    @rule(data=st.data(), drop=st.booleans())
+    def rename_or_drop_column(self, data: Any, drop: bool) -> None:
+        name = data.draw(st.sampled_from(self.model.columns[4:]), label="column")
+        position = self.model.columns.index(name)
+        if drop:
+            for table in self.tables:
+                table.alter.drop_columns(deltaic.col(name))
+            del self.model.columns[position]
+            self.model.rows = [row[:position] + row[position + 1 :] for row in self.model.rows]
+        else:
+            self.added += 1
+            new = f"renamed, {self.added}"
+            for table in self.tables:
+                table.alter.rename_column(deltaic.col(name), new)
+            self.model.columns[position] = new
+            self.columns[new] = self.columns[name]
+        self.settle()
+
+    # --- agreement
+
+    def settle(self) -> None:
+        """Remembers the state: `marks` are the versions of both tables that hold it."""
+        if not hasattr(self, "marks"):
+            self.marks: list[tuple[int, int]] = []
+            self.definitions: Columns = {}
+        self.definitions.update(self.columns)
+        self.model.committed(len(self.marks))
+        first, second = self.tables
+        self.marks.append((first.version, second.version))
+
+    @invariant()
+    def rows_agree_at_every_version(self) -> None:
+        for index, versions in enumerate(getattr(self, "marks", [])):
+            columns, rows = self.model.versions[index]
+            expected = multiset(rows)
+            for table, version in zip(self.tables, versions, strict=True):
+                old = table if version == table.version else table.at(version)
+                assert old.schema.names == columns
+                assert multiset(arrow_rows(old.scan().to_arrow())) == expected
+                assert old.scan().count() == len(rows)
+
+    @rule(data=st.data())
+    def read_every_way(self, data: Any) -> None:
+        condition = self.draw_condition(data)
+        expected = multiset(self.model.matching(condition))
+        for table in self.tables:
+            assert multiset(arrow_rows(table.scan(where=condition.text()).to_arrow())) == expected
+            with deltaic.configure(threads=1):
+                assert multiset(arrow_rows(table.scan(where=condition.text()).to_arrow())) == expected
+            everything = multiset(self.model.rows)
+            snapshot = deltaic.DeltaTable(table.location)._snapshot
+            adds = snapshot.core.files(snapshot.table_schema, None, skipping=False).adds
+            for threads, batch_size, pruning in ((1, 1, False), (4, 1, True), (4, 8192, True)):
+                stream = _core.read(
+                    snapshot.store,
+                    snapshot.table_schema,
+                    adds,
+                    snapshot.schema.names,
+                    threads=threads,
+                    batch_size=batch_size,
+                    pruning=pruning,
+                )
+                assert multiset(arrow_rows(stream.to_table())) == everything
+
+
+def _add_clause(building: Any, clause: Clause) -> Any:
+    where = None if clause.condition is None else clause.condition.text("s." if clause.kind == "not_matched" else "t.")
+    changes = {change.column: change.sql for change in clause.changes}
+    if clause.kind == "not_matched":
+        return building.when_not_matched_insert_all(where)
+    if clause.kind == "by_source":
+        if clause.action == "delete":
+            return building.when_not_matched_by_source_delete(where)
+        return building.when_not_matched_by_source_update(changes, where)
+    if clause.action == "delete":
+        return building.when_matched_delete(where)
+    return building.when_matched_update_all(where) if clause.action == "update_all" else building.when_matched_update(changes, where)
+
+
+TestOracle = Oracle.TestCase
+TestOracle.settings = settings(
+    max_examples=EXAMPLES,
+    stateful_step_count=10,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
