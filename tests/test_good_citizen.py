@@ -1,0 +1,184 @@
+"""In somebody else's process: threads, fork, the interpreter lock, Ctrl-C, logging."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import deltaic
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> deltaic.DeltaTable:
+    data = pa.table({"id": pa.array(range(100_000), pa.int64()), "text": pa.array([f"row {number}" for number in range(100_000)])})
+    return deltaic.write(tmp_path / "t", data, target_file_size=100_000, properties={"delta.enableDeletionVectors": True})
+
+
+def test_threads_share_a_table(table: deltaic.DeltaTable) -> None:
+    def look(number: int) -> tuple[int, int]:
+        return table.scan(["id"], f"id % 7 = {number % 7}").count(), len(table.files().to_arrow())
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(look, range(28)))
+    assert sum(count for count, _ in answers) == 4 * 100_000
+    assert len({files for _, files in answers}) == 1
+
+
+def test_threads_append_to_one_table(table: deltaic.DeltaTable) -> None:
+    def append(number: int) -> None:
+        deltaic.write(table.location, pa.table({"id": [number], "text": ["new"]}), mode="append")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(append, range(24)))
+    table.refresh()
+    assert table.version == 24
+    assert sorted(table.scan(["id"], "text = 'new'").to_arrow()["id"].to_pylist()) == list(range(24))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_after_fork(table: deltaic.DeltaTable) -> None:
+    # A process of its own: pytest's has threads, of which Python warns at a fork.
+    script = f"""
+        import os, sys, warnings
+        warnings.simplefilter("ignore", DeprecationWarning)
+        import pyarrow as pa, deltaic
+        table = deltaic.DeltaTable({table.location!r})
+        assert deltaic.sql("SELECT count(*) AS n FROM t WHERE text LIKE '%9'", tables={{"t": table}}).to_arrow()["n"].to_pylist() == [10_000]
+        children = []
+        for number in range(3):
+            child = os.fork()
+            if child == 0:
+                try:
+                    assert table.scan(where="id % 2 = 0").count() == 50_000
+                    deltaic.write({table.location!r}, pa.table({{"id": [-number], "text": ["child"]}}), mode="append")
+                    assert deltaic.sql("SELECT max(id) AS n FROM t", tables={{"t": table}}).to_arrow()["n"].to_pylist() == [99_999]
+                    os._exit(0)
+                except BaseException:
+                    import traceback
+                    traceback.print_exc()
+                    os._exit(1)
+            children.append(child)
+        assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
+        table.refresh()
+        assert table.scan(where="text = 'child'").count() == 3
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, timeout=120)
+
+
+def _ticks_during(work: object) -> tuple[int, float]:
+    """How often another thread came round while `work` ran, and how long that took in seconds."""
+    count, stop = 0, threading.Event()
+
+    def tick() -> None:
+        nonlocal count
+        while not stop.wait(0.005):
+            count += 1
+
+    ticker = threading.Thread(target=tick)
+    ticker.start()
+    began = time.perf_counter()
+    try:
+        work()  # type: ignore[operator]
+    finally:
+        seconds = time.perf_counter() - began
+        stop.set()
+        ticker.join()
+    return count, seconds
+
+
+def test_long_calls_release_the_interpreter_lock(tmp_path: Path) -> None:
+    numbers = pa.array(range(3_000_000), pa.int64())
+    data = pa.table({name: numbers for name in "abc"})
+
+    def work() -> None:
+        table = deltaic.write(tmp_path / "big", data)
+        table.scan().to_arrow()
+        table.delete("a % 100 = 3")
+
+    ticks, seconds = _ticks_during(work)
+    # 200 a second at best. A held lock would leave next to none; a machine that is busy leaves some.
+    assert ticks >= 20 * seconds, f"{ticks} ticks in {seconds:.2f} s"
+
+
+ENDLESS_WRITE = """
+    import itertools, sys
+    import pyarrow as pa
+    import deltaic
+
+    def batches():
+        for number in itertools.count():
+            if number == 3:
+                print("running", flush=True)
+            yield pa.record_batch({"id": pa.array(range(200_000), pa.int64()), "text": pa.array([str(number)] * 200_000)})
+
+    deltaic.write(sys.argv[1], batches(), mode="append")
+"""
+
+LONG_SCAN = """
+    import sys
+    import deltaic
+    table = deltaic.DeltaTable(sys.argv[1])
+    print("running", flush=True)
+    while True:
+        for _ in range(1000):
+            table.scan().to_arrow()
+"""
+
+LONG_QUERY = """
+    import sys
+    import deltaic
+    table = deltaic.DeltaTable(sys.argv[1])
+    print("running", flush=True)
+    deltaic.sql("SELECT sum(a.id * b.id % 7) AS n FROM t AS a CROSS JOIN t AS b WHERE a.id + b.id > 3", tables={"t": table}).to_arrow()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="SIGINT of another process")
+@pytest.mark.parametrize("script", [ENDLESS_WRITE, LONG_SCAN, LONG_QUERY], ids=["write", "scan", "query"])
+def test_interrupt_stops_the_work_and_leaves_no_commit(table: deltaic.DeltaTable, script: str) -> None:
+    folder = Path(table.location)
+    before = {path.name for path in folder.rglob("*") if path.is_file()}
+    process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script), table.location], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "running\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        began = time.perf_counter()
+        _, errors = process.communicate(timeout=20)
+        seconds = time.perf_counter() - began
+    finally:
+        process.kill()
+        process.wait()
+    assert "KeyboardInterrupt" in errors
+    # A second for the work to stop, as much again for the interpreter to leave on a busy machine.
+    assert seconds < 2.5
+    assert {path.name for path in folder.rglob("*") if path.is_file()} == before
+    table.refresh()
+    assert table.version == 0
+
+
+def test_commits_are_logged(table: deltaic.DeltaTable, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, logger="deltaic"):
+        table.delete("id = 1")
+    ours = [record for record in caplog.records if record.name.split(".")[0] == "deltaic"]
+    assert any("1" in record.getMessage() for record in ours)
+    assert all(record.levelno < logging.WARNING for record in ours)
+
+
+def test_nothing_is_printed(table: deltaic.DeltaTable, capfd: pytest.CaptureFixture[str]) -> None:
+    table.delete("id = 1")
+    table.optimize.compact()
+    table.scan().count()
+    assert capfd.readouterr() == ("", "")
