@@ -149,7 +149,9 @@ LONG_QUERY = """
 def test_interrupt_stops_the_work_and_leaves_no_commit(table: deltaic.DeltaTable, script: str) -> None:
     folder = Path(table.location)
     before = {path.name for path in folder.rglob("*") if path.is_file()}
-    process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script), table.location], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script), table.location], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == "running\n"

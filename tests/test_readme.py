@@ -8,7 +8,9 @@ import re
 import tempfile
 from pathlib import Path
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "tests" / "README.md"]
 
 
 def python_blocks(text: str) -> list[str]:
@@ -34,6 +36,21 @@ def test_python_blocks_run(tmp_path: Path) -> None:
 def test_first_block_is_ten_lines() -> None:
     first = python_blocks(README.read_text(encoding="utf-8"))[0]
     assert len([line for line in first.splitlines() if line.strip()]) <= 10
+
+
+def test_every_path_named_exists() -> None:
+    named = {
+        (document.name, path)
+        for document in DOCUMENTS
+        for path in re.findall(r"`((?:python|rust|tests|benches|docs|examples|packaging)/[\w./-]*)`", document.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 20
+    assert {(document, path) for document, path in named if not (ROOT / path).exists()} == set()
+
+
+def test_every_link_leads_somewhere() -> None:
+    links = {(document, link) for document in DOCUMENTS for link in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8"))}
+    assert {str(link) for document, link in links if not (document.parent / link).exists()} == set()
 
 
 if __name__ == "__main__":

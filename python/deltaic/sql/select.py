@@ -117,7 +117,9 @@ def _name(node: exp.Table) -> Name:
         return Name(parts)
     moment = version.expression
     if version.args.get("kind") != "AS OF" or not isinstance(moment, exp.Expression):
-        raise UnsupportedFeatureError("this kind of time travel", found=version.sql(dialect="databricks"), expected="VERSION | TIMESTAMP AS OF")
+        raise UnsupportedFeatureError(
+            "this kind of time travel", found=version.sql(dialect="databricks"), expected="VERSION | TIMESTAMP AS OF"
+        )
     while isinstance(moment, (exp.Paren, exp.Cast)):
         moment = moment.this
     if not isinstance(moment, exp.Literal):
