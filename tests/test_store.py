@@ -86,14 +86,7 @@ def test_put_get_head_delete(store: _core.Store) -> None:
 
 
 def test_listing_is_sorted_and_begins_after(store: _core.Store) -> None:
-    names = [
-        "_delta_log/00000000000000000010.json",
-        "_delta_log/00000000000000000002.json",
-        "_delta_log/_last_checkpoint",
-        "_delta_log/x/y",
-        "z",
-        "a%20b",
-    ]
+    names = ["_delta_log/00000000000000000010.json", "_delta_log/00000000000000000002.json", "_delta_log/_last_checkpoint", "_delta_log/x/y", "z", "a%20b"]
     for name in names:
         store.put(name, b"12")
     assert paths(store.list_from("_delta_log")) == sorted(n for n in names if n.count("/") == 1)
@@ -233,9 +226,7 @@ def test_durable_puts_reach_the_disk_in_order(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     script = f"from deltaic import _core; _core.Store({str(tmp_path / 't')!r}).put_if_absent('log/0.json', b'1')"
     try:
-        subprocess.run(
-            ["strace", "-f", "-e", "trace=fsync,fdatasync,link,linkat,mkdir", "-o", str(trace), sys.executable, "-c", script], check=True
-        )
+        subprocess.run(["strace", "-f", "-e", "trace=fsync,fdatasync,link,linkat,mkdir", "-o", str(trace), sys.executable, "-c", script], check=True)
     except FileNotFoundError:
         pytest.skip("no strace here")
     calls = [line.split(None, 1)[1].split("(")[0] for line in trace.read_text().splitlines() if "(" in line]
