@@ -153,7 +153,8 @@ def _roots(value: Sequence[str | os.PathLike[str]] | None) -> tuple[str, ...] | 
         return None
     if isinstance(value, (str, os.PathLike)):
         raise InvalidTypeError("allowed_roots", found=repr(value), expected="a list of locations")
-    return tuple(root if "://" in root else os.path.abspath(root) for root in map(os.fspath, value))
+    roots = [os.fspath(root) for root in value]
+    return tuple(root if "://" in root else os.path.abspath(root) for root in roots)
 
 
 def _properties(value: Mapping[str, Any] | None) -> dict[str, Any] | None:

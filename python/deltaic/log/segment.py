@@ -223,7 +223,7 @@ def _may_be_late(listing: Listing, target: int) -> bool:
     # A log that begins above version 0 with no checkpoint was truncated: nothing is on its way.
     first = min(listing.commits, default=target)
     bases = [each.version for each in listing.checkpoints if each.version <= target]
-    return target <= listing.latest and (first == 0 or bool(bases))
+    return 0 <= target <= listing.latest and (first == 0 or bool(bases))
 
 
 def _cannot_build(store: Store, listing: Listing, target: int, newest: bool) -> Exception:
@@ -235,12 +235,12 @@ def _cannot_build(store: Store, listing: Listing, target: int, newest: bool) -> 
         return UnsupportedFeatureError(
             f"version {target} needs a V2 checkpoint (feature v2Checkpoint), which this release cannot read", where=where
         )
-    first = min(listing.commits, default=0)
     if not newest and usable and target < usable[0]:
         return VersionNotFoundError("this version was removed from the log", where=where, found=target, expected=f"{usable[0]} or later")
-    if first > 0 and not any(each.version <= target for each in listing.checkpoints):
+    if 0 not in listing.commits and not any(each.version <= target for each in listing.checkpoints):
+        begins = f"it begins with version {min(listing.commits)}" if listing.commits else "it has no commit"
         reason = " (a multi-part checkpoint is there, but not all of its parts)" if listing.incomplete else ""
-        return ProtocolError(f"the log is truncated: it begins with version {first} and has no complete checkpoint{reason}", where=where)
+        return ProtocolError(f"the log is truncated: {begins} and has no complete checkpoint{reason}", where=where)
     missing = _missing(listing, target)
     return ProtocolError(
         f"versions are not contiguous: commit {missing} is missing",

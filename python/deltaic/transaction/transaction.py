@@ -142,6 +142,11 @@ class Transaction:
         """New files of this transaction (as the log names them), deleted when it definitely failed, never when nobody knows."""
         self._written.extend(paths)
 
+    def hand_over(self, other: Transaction) -> None:
+        """The files of `written` become another transaction's, to keep or to delete."""
+        other.written(self._written)
+        self._written = []
+
     def discard(self) -> None:
         """Deletes the files of `written`: for a command that gives up before its commit."""
         paths, self._written = self._written, []

@@ -1,0 +1,168 @@
+"""CREATE TABLE and CREATE OR REPLACE TABLE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from deltaic import _core, configuration
+from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, TableNotFoundError, UnsupportedFeatureError
+from deltaic.log.snapshot import Snapshot
+from deltaic.options import CommitOptions
+from deltaic.protocol import definition, features, properties
+from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.column_mapping import MAX_ID, MODE
+from deltaic.protocol.properties import TableProperties
+from deltaic.protocol.schema import Schema
+from deltaic.transaction.transaction import Transaction, already_committed
+
+Mode = Literal["error", "ignore", "overwrite"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What a user says of a table besides its columns; None leaves it as the table has it."""
+
+    partition_by: tuple[str, ...] | None = None
+    name: str | None = None
+    description: str | None = None
+    properties: Mapping[str, Any] | None = None
+
+    @staticmethod
+    def of(
+        partition_by: str | Iterable[str] | None,
+        cluster_by: str | Iterable[str] | None,
+        name: str | None,
+        description: str | None,
+        wanted: Mapping[str, Any] | None,
+    ) -> Wanted:
+        """Checked and normalised; names may be one or several."""
+        if _names(cluster_by):
+            raise UnsupportedFeatureError("cluster_by (liquid clustering) is not supported by this release", found=repr(cluster_by))
+        return Wanted(partition_by=_names(partition_by), name=name, description=description, properties=wanted)
+
+    def new(self, schema: Any) -> tuple[Protocol, Metadata]:
+        """The definition of a new table."""
+        return definition.new_table(
+            schema,
+            partition_columns=self.partition_by,
+            properties=self.properties,
+            defaults=configuration.current().default_properties,
+            name=self.name,
+            description=self.description,
+        )
+
+    def replacing(self, snapshot: Snapshot, schema: Any) -> tuple[Protocol, Metadata]:
+        """The definition of a table that takes the place of another: nothing of the old one stays but its id, what its protocol has, and
+        the mode of column mapping with its high-water mark."""
+        kept = {name: text for name, text in snapshot.metadata.configuration.items() if name in (MODE, MAX_ID)}
+        old = replace(snapshot.metadata, name=None, description=None, configuration=kept)
+        defaults = {name: value for name, value in configuration.current().default_properties.items() if name not in kept}
+        return definition.evolve(
+            snapshot.protocol,
+            old,
+            schema=Schema.of(schema),
+            replace_schema=True,
+            partition_columns=self.partition_by or (),
+            properties={**defaults, **(self.properties or {})},
+            name=self.name,
+            description=self.description,
+        )
+
+    def check_agrees(self, snapshot: Snapshot) -> None:
+        """InvalidArgumentError names what was asked for and what the table has, where they differ."""
+        metadata = snapshot.metadata
+        if self.partition_by is not None and _folded(self.partition_by) != _folded(metadata.partition_columns):
+            raise _differs("partition_by", list(self.partition_by), list(metadata.partition_columns))
+        if self.name is not None and self.name != metadata.name:
+            raise _differs("name", self.name, metadata.name)
+        if self.description is not None and self.description != metadata.description:
+            raise _differs("description", self.description, metadata.description)
+        asked = properties.request(self.properties)
+        typed = TableProperties(asked.stored)
+        for name, text in asked.stored.items():
+            if name in properties.REGISTRY:
+                agrees = typed.value(name) == snapshot.properties.value(name)
+            else:
+                agrees = metadata.configuration.get(name) == text
+            if not agrees:
+                raise _differs(f"property {name}", text, metadata.configuration.get(name, "unset"))
+        protocol = snapshot.protocol
+        if (asked.min_reader_version or 0) > protocol.min_reader_version:
+            raise _differs("delta.minReaderVersion", asked.min_reader_version, protocol.min_reader_version)
+        if (asked.min_writer_version or 0) > protocol.min_writer_version:
+            raise _differs("delta.minWriterVersion", asked.min_writer_version, protocol.min_writer_version)
+        for name in asked.features:
+            if name not in features.supported(protocol):
+                raise _differs(f"feature {name}", "supported", "unsupported")
+
+
+def create(
+    store: _core.Store, schema: Any, *, mode: Mode = "error", wanted: Wanted | None = None, commit: CommitOptions | None = None
+) -> Snapshot:
+    """Makes a table without rows. `mode` for one that is there: "error", "ignore" (leaves it), "overwrite" (replaces all of it)."""
+    if mode not in ("error", "ignore", "overwrite"):
+        raise InvalidArgumentError("unknown mode of create", found=repr(mode), expected="'error', 'ignore' or 'overwrite'")
+    wanted = wanted or Wanted()
+    while True:
+        there = existing(store)
+        if there is not None:
+            if mode == "error":
+                raise TableAlreadyExistsError("a table is there already", where=store.location)
+            if mode == "ignore" or already_committed(there, commit):
+                return there
+            return _replace(there, schema, wanted, commit)
+        protocol, metadata = wanted.new(schema)
+        transaction = Transaction(None, "CREATE TABLE", _parameters(wanted, metadata), commit, store=store)
+        transaction.set_protocol(protocol)
+        transaction.set_metadata(metadata)
+        try:
+            return transaction.commit()
+        except TableAlreadyExistsError:
+            if mode == "error":
+                raise
+
+
+def existing(store: _core.Store) -> Snapshot | None:
+    """The newest version, None where there is no table."""
+    try:
+        return Snapshot.load(store)
+    except TableNotFoundError:
+        return None
+
+
+def _replace(snapshot: Snapshot, schema: Any, wanted: Wanted, commit: CommitOptions | None) -> Snapshot:
+    protocol, metadata = wanted.replacing(snapshot, schema)
+    transaction = Transaction(snapshot, "CREATE OR REPLACE TABLE", _parameters(wanted, metadata), commit)
+    transaction.read()
+    if protocol != snapshot.protocol:
+        transaction.set_protocol(protocol)
+    transaction.set_metadata(metadata)
+    files = snapshot.files().adds
+    transaction.remove(_core.removes_of(files, transaction.clock()))
+    return transaction.commit()
+
+
+def _parameters(wanted: Wanted, metadata: Metadata) -> dict[str, Any]:
+    return {
+        "isManaged": "false",
+        "description": wanted.description,
+        "partitionBy": list(metadata.partition_columns),
+        "clusterBy": [],
+        "properties": dict(metadata.configuration),
+    }
+
+
+def _names(value: str | Iterable[str] | None) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _folded(names: Iterable[str]) -> list[str]:
+    return [name.lower() for name in names]
+
+
+def _differs(what: str, asked: object, found: object) -> InvalidArgumentError:
+    return InvalidArgumentError(f"{what} differs from the table's; alter changes it", found=repr(asked), expected=repr(found))

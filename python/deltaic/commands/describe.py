@@ -1,0 +1,93 @@
+"""DESCRIBE DETAIL and DESCRIBE HISTORY (delta-spark's names, in snake_case)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from deltaic.log import history as log_history
+from deltaic.log.segment import commit_path, list_log
+from deltaic.log.snapshot import Snapshot
+from deltaic.protocol import features
+from deltaic.protocol.clustering import clustering_columns
+from deltaic.protocol.column_mapping import physical_name
+from deltaic.protocol.schema import path_text, walk
+
+
+@dataclass(frozen=True, kw_only=True)
+class Detail:
+    """DESCRIBE DETAIL. `size_in_bytes`: of the live data files; times in UTC, None where the log does not know; `table_features`: listed
+    ones, and those that the versions imply."""
+
+    format: str
+    id: str
+    name: str | None
+    description: str | None
+    location: str
+    created_at: datetime | None
+    last_modified: datetime | None
+    partition_columns: tuple[str, ...]
+    clustering_columns: tuple[str, ...]
+    num_files: int
+    size_in_bytes: int
+    properties: Mapping[str, str]
+    min_reader_version: int
+    min_writer_version: int
+    table_features: tuple[str, ...]
+
+
+def detail(snapshot: Snapshot) -> Detail:
+    """What DESCRIBE DETAIL says of a version."""
+    metadata, protocol = snapshot.metadata, snapshot.protocol
+    return Detail(
+        format="delta",
+        id=metadata.id,
+        name=metadata.name,
+        description=metadata.description,
+        location=snapshot.location,
+        created_at=None if metadata.created_time is None else log_history.moment(metadata.created_time),
+        last_modified=_last_modified(snapshot),
+        partition_columns=metadata.partition_columns,
+        clustering_columns=_clustering(snapshot),
+        num_files=snapshot.core.file_count,
+        size_in_bytes=snapshot.core.size_in_bytes,
+        properties=metadata.configuration,
+        min_reader_version=protocol.min_reader_version,
+        min_writer_version=protocol.min_writer_version,
+        table_features=tuple(sorted(features.supported(protocol))),
+    )
+
+
+def history(snapshot: Snapshot, limit: int | None = None) -> list[dict[str, Any]]:
+    """commitInfo of the versions up to this one, newest first, with `version` and `timestamp` (UTC)."""
+    return list(log_history.entries(snapshot.store, snapshot.version, limit))
+
+
+def transaction_state(snapshot: Snapshot, txn_id: str) -> int | None:
+    """The version whose commitInfo.txnId this is, newest first; None when none of the log has it."""
+    for version in sorted(list_log(snapshot.store).commits, reverse=True):
+        if log_history.commit_info(snapshot.store, version).get("txnId") == txn_id:
+            return version
+    return None
+
+
+def _last_modified(snapshot: Snapshot) -> datetime | None:
+    found = snapshot.store.head(commit_path(snapshot.version))
+    return None if found is None else log_history.moment(found[1])
+
+
+def _clustering(snapshot: Snapshot) -> tuple[str, ...]:
+    """Logical names of the clustering columns, dotted; the domain has physical ones."""
+    configuration = snapshot.domains.get("delta.clustering")
+    if not configuration:
+        return ()
+    logical: dict[tuple[str, ...], str] = {}
+    for path, _ in walk(snapshot.schema):
+        try:
+            physical = tuple(physical_name(snapshot.schema.find(path[: end + 1])[1]) for end in range(len(path)))
+        except ValueError:
+            continue  # inside an array or a map
+        logical[physical] = path_text(path)
+    return tuple(logical.get(path, path_text(path)) for path in clustering_columns(configuration))

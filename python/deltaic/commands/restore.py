@@ -1,0 +1,123 @@
+"""RESTORE: a commit that makes the table what it was (delta-spark: RESTORE TABLE)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaic import _core
+from deltaic.errors import InvalidArgumentError, ProtocolError
+from deltaic.log import references
+from deltaic.log.snapshot import Snapshot
+from deltaic.options import CommitOptions
+from deltaic.protocol import features
+from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.column_mapping import MAX_ID
+from deltaic.protocol.versions import upgrade
+from deltaic.transaction.transaction import Transaction
+
+
+def restore(
+    snapshot: Snapshot,
+    version: int | None = None,
+    *,
+    timestamp: datetime | str | None = None,
+    ignore_missing_files: bool = False,
+    allow_protocol_downgrade: bool = False,
+    commit: CommitOptions | None = None,
+) -> tuple[Snapshot, dict[str, int]]:
+    """Files and metadata of an older version, as a new one. The protocol stays what it is, or rises, unless a downgrade is allowed.
+
+    Raises VersionNotFoundError, and ProtocolError naming a file that is gone, unless such files may be left out.
+    """
+    if (version is None) == (timestamp is None):
+        raise InvalidArgumentError("restore takes a version or a timestamp", found=f"version={version!r}, timestamp={timestamp!r}")
+    past = snapshot.at(version, timestamp=timestamp)
+    transaction = Transaction(snapshot, "RESTORE", {"version": version, "timestamp": _shown(timestamp)}, commit)
+    transaction.read()
+    before, after = snapshot.files().adds, past.files().adds
+    wanted = references.without(after, before)
+    restored = _present(past, wanted, ignore_missing_files)
+    removed = references.without(before, after)
+    protocol = past.protocol if allow_protocol_downgrade else _not_lower(snapshot.protocol, past.protocol)
+    metadata = _metadata(snapshot, past)
+    metrics = _metrics(after, restored, removed)
+    metrics["num_of_files_after_restore"] -= wanted.num_rows - restored.num_rows
+    metrics["table_size_after_restore"] -= _size(wanted) - _size(restored)
+    if protocol == snapshot.protocol and metadata == snapshot.metadata and not restored.num_rows and not removed.num_rows:
+        return snapshot, metrics
+    if protocol != snapshot.protocol:
+        transaction.set_protocol(protocol)
+    if metadata != snapshot.metadata:
+        transaction.set_metadata(metadata)
+    transaction.add(_core.adds_again(restored, data_change=True))
+    transaction.remove(_core.removes_of(removed, transaction.clock()))
+    return transaction.commit(metrics), metrics
+
+
+def _shown(timestamp: datetime | str | None) -> str | None:
+    return timestamp.isoformat(" ") if isinstance(timestamp, datetime) else timestamp
+
+
+def _present(past: Snapshot, restored: pa.Table, ignore_missing: bool) -> pa.Table:
+    """The files that are to come back, checked to be there with their vectors."""
+    if not restored.num_rows:
+        return restored
+    names = references.data_files(restored, past.location)
+    listing = past.store.list_from("", None, recursive=True)["path"].combine_chunks()
+    missing_vectors = references.inside(references.vector_files(restored, past.location))
+    missing_vectors = missing_vectors.filter(pc.invert(pc.is_in(missing_vectors, value_set=listing)))
+    if len(missing_vectors):  # without its vector a file's deleted rows would come back
+        raise ProtocolError("a deletion vector of the version is gone", where=f"{past.location}/{missing_vectors[0].as_py()}")
+    relative = pc.is_in(names, value_set=references.inside(names))
+    missing = pc.and_(relative, pc.invert(pc.is_in(names, value_set=listing)))
+    if not pc.any(missing).as_py():
+        return restored
+    if not ignore_missing:
+        first = names.filter(missing)[0].as_py()
+        raise ProtocolError(
+            f"{pc.sum(missing).as_py()} files of version {past.version} are gone (vacuumed?); ignore_missing_files=True leaves them out",
+            where=f"{past.location}/{first}",
+        )
+    return restored.filter(pc.invert(missing))
+
+
+def _not_lower(now: Protocol, then: Protocol) -> Protocol:
+    """The present protocol, raised where the past one asks for more."""
+    return upgrade(now, features.supported(then), min_reader_version=then.min_reader_version, min_writer_version=then.min_writer_version)
+
+
+def _metadata(snapshot: Snapshot, past: Snapshot) -> Metadata:
+    """The past metadata; ids of columns are never given twice, so their high-water mark stays."""
+    marks = [text for text in (snapshot.metadata.configuration.get(MAX_ID), past.metadata.configuration.get(MAX_ID)) if text]
+    configuration = dict(past.metadata.configuration)
+    if marks:
+        configuration[MAX_ID] = str(max(int(text) for text in marks))
+    then = past.metadata
+    return Metadata(
+        id=snapshot.metadata.id,
+        name=then.name,
+        description=then.description,
+        schema_string=then.schema_string,
+        partition_columns=then.partition_columns,
+        configuration=configuration,
+        created_time=snapshot.metadata.created_time,
+        format=then.format,
+    )
+
+
+def _metrics(after: pa.Table, restored: pa.Table, removed: pa.Table) -> dict[str, int]:
+    return {
+        "table_size_after_restore": _size(after),
+        "num_of_files_after_restore": after.num_rows,
+        "num_removed_files": removed.num_rows,
+        "num_restored_files": restored.num_rows,
+        "removed_files_size": _size(removed),
+        "restored_files_size": _size(restored),
+    }
+
+
+def _size(actions: pa.Table) -> int:
+    return int(pc.sum(actions["size"]).as_py() or 0)

@@ -1,0 +1,160 @@
+"""VACUUM: deletes the files that no version within the retention needs (PROTOCOL.md: Vacuum Protocol Check; delta-spark: VACUUM).
+
+Kept are the files and the vector files of the newest version, of tombstones that have not expired and of `keep_versions`, all that is
+newer than the retention by the store's clock, all that is hidden (names that begin with `_` or `.`), and whatever lies behind a symbolic
+link.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaic import _core
+from deltaic.errors import InvalidArgumentError, InvalidTypeError
+from deltaic.log import references
+from deltaic.log.cleanup import milliseconds
+from deltaic.log.segment import commit_path, list_log
+from deltaic.log.snapshot import Snapshot
+from deltaic.options import CommitOptions
+from deltaic.protocol import features
+from deltaic.protocol.column_mapping import physical_name
+from deltaic.transaction.transaction import Clock, Transaction, now_ms
+
+Mode = Literal["full", "lite"]
+# Folders that other writers keep data in although their names begin with an underscore.
+_DATA_FOLDERS = ("_delta_index", "_change_data")
+
+
+def vacuum(
+    snapshot: Snapshot,
+    *,
+    retention: timedelta | None = None,
+    mode: Mode = "full",
+    dry_run: bool = False,
+    enforce_retention: bool = True,
+    keep_versions: Iterable[int] = (),
+    commit: CommitOptions | None = None,
+    clock: Clock = now_ms,
+) -> tuple[Snapshot, pa.Table]:
+    """-> the newest snapshot, and what went (or would): path, size (bytes), modification_time (UTC).
+
+    `retention`: None is `delta.deletedFileRetentionDuration`; a shorter one needs `enforce_retention=False`. "lite" deletes only what
+    the log names as removed, "full" everything unknown too. A table where nothing is to be deleted gets no commit.
+    """
+    if mode not in ("full", "lite"):
+        raise InvalidArgumentError("unknown mode of vacuum", found=repr(mode), expected="'full' or 'lite'")
+    features.check_writable(snapshot.protocol, snapshot.metadata, domains=snapshot.domains)
+    retained = _retention(snapshot, retention, enforce_retention)
+    kept = _versions(snapshot, keep_versions)
+    cutoff = clock() - milliseconds(retained)
+    candidates = _candidates(snapshot, cutoff)
+    doomed = _unprotected(candidates, snapshot, kept, cutoff)
+    if mode == "lite":
+        doomed = doomed.filter(pc.is_in(doomed["path"], value_set=_removed(snapshot, 0)))
+    if dry_run or not doomed.num_rows:
+        return snapshot, _answer(doomed)
+    parameters: dict[str, object] = {
+        "retentionCheckEnabled": enforce_retention,
+        "defaultRetentionMillis": milliseconds(snapshot.properties.deleted_file_retention),
+    }
+    if retention is not None:
+        parameters["specifiedRetentionMillis"] = milliseconds(retention)
+    start = Transaction(snapshot, "VACUUM START", parameters, commit, clock=clock)
+    started = start.commit({"num_files_to_delete": doomed.num_rows, "size_of_data_to_delete": int(pc.sum(doomed["size"]).as_py() or 0)})
+    if started.version > snapshot.version + 1:  # what came in between may have brought files back
+        doomed = _unprotected(doomed, started, kept, cutoff)
+    deleted, directories = _delete(snapshot.store, doomed)
+    # Application transactions are of the first commit; the second one would meet them as done.
+    after = CommitOptions(user_metadata=commit.user_metadata, info=commit.info) if commit else None
+    end = Transaction(started, "VACUUM END", {"status": "COMPLETED"}, after, clock=clock)
+    return end.commit({"num_deleted_files": deleted, "num_vacuumed_directories": directories}), _answer(doomed)
+
+
+def _retention(snapshot: Snapshot, retention: timedelta | None, enforce: bool) -> timedelta:
+    table = snapshot.properties.deleted_file_retention
+    if retention is None:
+        return table
+    if not isinstance(retention, timedelta):
+        raise InvalidTypeError("retention", found=type(retention).__name__, expected="datetime.timedelta")
+    if retention < timedelta(0):
+        raise InvalidArgumentError("retention is negative", found=retention)
+    if enforce and retention < table:
+        raise InvalidArgumentError(
+            "retention is shorter than the table's delta.deletedFileRetentionDuration: readers and writers at work may still need "
+            "the files; enforce_retention=False deletes them all the same",
+            found=retention,
+            expected=f"at least {table}",
+        )
+    return retention
+
+
+def _versions(snapshot: Snapshot, versions: Iterable[int]) -> list[Snapshot]:
+    wanted = list(versions)
+    for version in wanted:
+        if isinstance(version, bool) or not isinstance(version, int):
+            raise InvalidTypeError("keep_versions", found=repr(version), expected="version numbers")
+    return [snapshot.at(version) for version in wanted]
+
+
+def _candidates(snapshot: Snapshot, cutoff: int) -> pa.Table:
+    """Files in the table's folder that are old enough, not hidden and no links."""
+    listing = snapshot.store.list_from("", None, recursive=True)
+    old = pc.less(listing["modification_time"], cutoff)
+    visible = pc.invert(_hidden(listing["path"], _partition_folders(snapshot)))
+    return listing.filter(pc.and_(pc.and_(old, visible), pc.invert(listing["symlink"])))
+
+
+def _partition_folders(snapshot: Snapshot) -> list[str]:
+    names = {name for column in snapshot.metadata.partition_columns for name in (column, physical_name(snapshot.schema.field(column)))}
+    return [f"{name}=" for name in sorted(names) if name.startswith(("_", "."))]
+
+
+def _hidden(paths: pa.ChunkedArray, partition_folders: Sequence[str]) -> pa.ChunkedArray:
+    exceptions = "|".join(re.escape(name) for name in (*_DATA_FOLDERS, *partition_folders))
+    shown = pc.replace_substring_regex(paths, rf"(^|/)(?:{exceptions})", r"\1shown")
+    return pc.match_substring_regex(shown, r"(^|/)[_.]")
+
+
+def _unprotected(candidates: pa.Table, snapshot: Snapshot, kept: Sequence[Snapshot], cutoff: int) -> pa.Table:
+    if not candidates.num_rows:
+        return candidates
+    location = snapshot.location
+    tables = [each.core.files(each.table_schema).adds for each in (snapshot, *kept)]
+    protected = [references.referenced(table, location) for table in tables]
+    protected.append(references.referenced(snapshot.core.tombstones(cutoff), location))
+    # A checkpoint drops tombstones by the table's own retention: for a longer one, the commits since then still know them.
+    protected.append(_removed(snapshot, cutoff))
+    return candidates.filter(pc.invert(pc.is_in(candidates["path"], value_set=pa.concat_arrays(protected))))
+
+
+def _removed(snapshot: Snapshot, since: int) -> pa.Array:
+    """Files that a tombstone of the snapshot (`since` 0) or a commit written at `since` (ms) or later removed."""
+    commits = list_log(snapshot.store).commits
+    tables = [
+        _core.read_commit(snapshot.store, version, commit_path(version)).removes
+        for version, modified in sorted(commits.items())
+        if modified >= since and version <= snapshot.version
+    ]
+    if since == 0:
+        tables.append(snapshot.core.tombstones())
+    found = [references.referenced(table, snapshot.location) for table in tables if table.num_rows]
+    return pa.concat_arrays(found) if found else pa.array([], pa.string())
+
+
+def _delete(store: _core.Store, doomed: pa.Table) -> tuple[int, int]:
+    if not doomed.num_rows:
+        return 0, 0
+    deleted = store.delete(doomed["path"].combine_chunks())
+    tops = pc.unique(pc.struct_field(pc.extract_regex(doomed["path"], r"^(?P<top>[^/]+)/"), "top")).drop_null().to_pylist()
+    return deleted, sum(store.remove_empty_directories(top) for top in tops)
+
+
+def _answer(doomed: pa.Table) -> pa.Table:
+    times = doomed["modification_time"].cast(pa.timestamp("ms", tz="UTC")).cast(pa.timestamp("us", tz="UTC"))
+    return pa.table({"path": doomed["path"], "size": doomed["size"], "modification_time": times})

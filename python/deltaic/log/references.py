@@ -1,0 +1,102 @@
+"""Which objects of a table's store its file actions name: data files and vector files (PROTOCOL.md: Deletion Vectors)."""
+
+from __future__ import annotations
+
+import uuid
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaic import _core
+
+_ABSOLUTE = r"^(?:[A-Za-z][A-Za-z0-9+.-]*:|/)"
+
+
+def data_files(actions: pa.Table, location: str) -> pa.Array:
+    """Paths of the data files of `add` or `remove` actions: decoded, relative to the table where they lie in it."""
+    return _relative(_decoded(_flat(actions.column("path"))), location)
+
+
+def vector_files(actions: pa.Table, location: str) -> pa.Array:
+    """Paths of the files that the actions' deletion vectors are in, each once; inline vectors have none."""
+    vectors = _vectors(actions)
+    if not len(vectors):
+        return pa.array([], pa.string())
+    kinds = pc.struct_field(vectors, "storageType")
+    texts = pc.struct_field(vectors, "pathOrInlineDv")
+    stored = pc.unique(texts.filter(pc.equal(kinds, "u"))).to_pylist()  # files hold many vectors: few distinct texts
+    absolute = pc.unique(texts.filter(pc.equal(kinds, "p")))
+    own = pa.array([_vector_path(text) for text in stored], pa.string())
+    return pa.concat_arrays([own, _relative(_decoded(absolute), location)])
+
+
+def referenced(actions: pa.Table, location: str) -> pa.Array:
+    """Data files and vector files of the actions."""
+    return pa.concat_arrays([data_files(actions, location), vector_files(actions, location)])
+
+
+def keys(actions: pa.Table) -> pa.Array:
+    """What tells logical files apart: the path, and the vector's id where there is one (PROTOCOL.md: Action Reconciliation)."""
+    vectors = _flat(actions.column("deletionVector"))
+    offsets = pc.struct_field(vectors, "offset").cast(pa.string())
+    kind, text = pc.struct_field(vectors, "storageType"), pc.struct_field(vectors, "pathOrInlineDv")
+    base = pc.binary_join_element_wise(kind, text, "")
+    with_offset = pc.coalesce(pc.binary_join_element_wise(base, offsets, "@"), base)
+    identity = pc.fill_null(pc.if_else(pc.is_valid(vectors), with_offset, pa.scalar(None, pa.string())), "")
+    return pc.binary_join_element_wise(_decoded(_flat(actions.column("path"))), identity, "\n")
+
+
+def without(actions: pa.Table, others: pa.Table) -> pa.Table:
+    """Those of `actions` whose logical file is not among `others`."""
+    return actions.filter(pc.invert(pc.is_in(keys(actions), value_set=keys(others))))
+
+
+def inside(paths: pa.Array) -> pa.Array:
+    """Those of the paths that are relative: they lie in the table."""
+    return paths.filter(pc.invert(pc.match_substring_regex(paths, _ABSOLUTE)))
+
+
+def _vectors(actions: pa.Table) -> pa.Array:
+    if "deletionVector" not in actions.column_names:
+        return pa.array([], pa.struct([]))
+    vectors = _flat(actions.column("deletionVector"))
+    return vectors.filter(pc.is_valid(vectors))
+
+
+def _vector_path(text: str) -> str:
+    """`u` descriptors: a random prefix, then the file's id in Z85 (20 characters)."""
+    prefix, encoded = text[:-20], text[-20:]
+    name = f"deletion_vector_{uuid.UUID(bytes=_core.z85_decode(encoded))}.bin"
+    return f"{prefix}/{name}" if prefix else name
+
+
+def _decoded(paths: pa.Array) -> pa.Array:
+    """Percent-decoded once. Only paths that have something to decode become Python text."""
+    coded = pc.match_substring(paths, "%")
+    if not pc.any(coded).as_py():
+        return paths
+    replacements = pa.array([unquote(path) for path in paths.filter(coded).to_pylist()], pa.string())
+    return pc.replace_with_mask(paths, coded, replacements)
+
+
+def _relative(paths: pa.Array, location: str) -> pa.Array:
+    """Absolute paths that lie in the table, as relative ones."""
+    absolute = pc.match_substring_regex(paths, _ABSOLUTE)
+    if not pc.any(absolute).as_py():
+        return paths
+    root = location.rstrip("/") + "/"
+    found = [_below(path, root) for path in paths.filter(absolute).to_pylist()]
+    return pc.replace_with_mask(paths, absolute, pa.array(found, pa.string()))
+
+
+def _below(path: str, root: str) -> str:
+    plain = path
+    if plain.startswith("file:"):
+        plain = "/" + plain[len("file:") :].lstrip("/")
+    return plain[len(root) :] if plain.startswith(root) else path
+
+
+def _flat(column: pa.ChunkedArray) -> pa.Array:
+    combined = column.combine_chunks()
+    return pa.concat_arrays(combined.chunks) if isinstance(combined, pa.ChunkedArray) else combined
