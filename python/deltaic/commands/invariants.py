@@ -6,7 +6,7 @@ Source: PROTOCOL.md, "Column Invariants": `delta.invariants` in a column's metad
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from deltaic.commands.assignment import enclosed
@@ -38,19 +38,21 @@ def conditions(schema: Schema) -> Iterator[tuple[str, str]]:
         yield name, condition
 
 
-def checked(plan: Plan, schema: Schema, engine: Engine, alias: str = "checked") -> Plan:
+def checked(plan: Plan, schema: Schema, engine: Engine, alias: str = "checked", *, also: Sequence[tuple[str, str]] = ()) -> Plan:
     """The rows of `plan` (columns as in `schema`), ending in ConstraintViolationError at the first that breaks an invariant.
 
-    The check is part of a written column, so that no engine can leave it out."""
-    found = list(conditions(schema))
+    `also`: (message, condition) of what else every row must satisfy. The check is part of a written column, so that no engine can
+    leave it out."""
+    found = [(f"a row breaks the invariant of column {name}", condition) for name, condition in conditions(schema)]
+    found += also
     if not found:
         return plan
     inner = getattr(plan, "alias", "u")
     first = f"{inner}.{col(schema.names[0])}"
     whens = []
-    for name, condition in found:
+    for message, condition in found:
         engine.resolve(condition, {inner: schema})
-        failure = failing(ConstraintViolationError, f"a row breaks the invariant of column {name}", expected=condition)
+        failure = failing(ConstraintViolationError, message, expected=condition)
         whens.append(f"WHEN NOT coalesce({enclosed(condition)}, false) THEN {failure}")
     # raise_error has no value: a comparison with it keeps the column's type.
     guard = f"CASE {' '.join(whens)} ELSE NULL END"
