@@ -3,20 +3,24 @@
 use pyo3::prelude::*;
 
 pub mod arrow;
+pub mod data_file;
 pub mod error;
 pub mod interrupt;
 pub mod log_store;
 pub mod predicate;
 pub mod schema;
 pub mod store;
+pub mod stream;
 pub mod zorder;
 
 #[pymodule(gil_used = false)]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    data_file::register(m)?;
     predicate::register(m)?;
     schema::register(m)?;
     store::register(m)?;
+    stream::register(m)?;
     zorder::register(m)?;
     Ok(())
 }

@@ -140,9 +140,14 @@ impl TableSchema {
     }
     /// Fields for these paths: a column whole, or as a struct of just the named branches. Branches of one column come together, at its first place.
     pub fn select(&self, columns: &[String]) -> Result<Vec<Field>> {
-        let mut chosen: Vec<Field> = Vec::with_capacity(columns.len());
-        for column in columns {
-            let leaf = self.leaf(column)?;
+        let paths = columns.iter().map(|column| Ok(self.leaf(column)?.path)).collect::<Result<Vec<_>>>()?;
+        self.select_at(&paths)
+    }
+    /// The same for paths given name by name.
+    pub fn select_at(&self, paths: &[Vec<String>]) -> Result<Vec<Field>> {
+        let mut chosen: Vec<Field> = Vec::with_capacity(paths.len());
+        for path in paths {
+            let leaf = self.leaf_at(path)?;
             let (_, field) = self.column(&leaf.path[0])?;
             let branch = prune(field, &leaf.path[1..]);
             match chosen.iter_mut().find(|other| other.name == branch.name) {

@@ -1,0 +1,312 @@
+//! One row group -> logical batches. The predicate's columns are decoded first and the others only for the rows that it leaves.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, BooleanBufferBuilder, Int64Array, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow::compute::{concat, filter};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+
+use super::open::{Group, OpenFile, Output, Plan, repeat};
+use super::projection::Adapt;
+use super::row_selection::{Positions, Rows};
+use crate::error::{Error, Result};
+use crate::predicate::Predicate;
+use crate::predicate::rows::matching;
+use crate::schema::Field;
+
+/// Batches aim at no more than this, by what the footer says of the columns.
+const BATCH_BYTES: u64 = 32 << 20;
+
+/// Where batches go; false: nobody wants more.
+pub type Sink<'a> = dyn FnMut(RecordBatch) -> Result<bool> + 'a;
+
+/// Decodes one row group.
+pub fn decode(plan: &Plan, file: &OpenFile, group: &Group, sink: &mut Sink<'_>) -> Result<()> {
+    plan.metrics.row_groups_read.fetch_add(1, Ordering::Relaxed);
+    let job = Job { plan, file, group };
+    match &file.predicate {
+        None => job.all(sink),
+        Some(predicate) => job.filtered(predicate, sink),
+    }
+}
+
+/// Decoded columns, one per field asked for, in the table's types.
+struct Chunk {
+    columns: Vec<ArrayRef>,
+    rows: usize,
+    positions: Option<Int64Array>,
+}
+
+impl Chunk {
+    fn keep(&self, mask: &BooleanArray) -> Result<Self> {
+        let columns = self.columns.iter().map(|column| Ok(filter(column, mask)?)).collect::<Result<Vec<_>>>()?;
+        let positions = match &self.positions {
+            None => None,
+            Some(positions) => Some(arrow::array::AsArray::as_primitive(&filter(positions, mask)?).clone()),
+        };
+        Ok(Self { columns, rows: mask.true_count(), positions })
+    }
+}
+
+struct Job<'a> {
+    plan: &'a Plan,
+    file: &'a OpenFile,
+    group: &'a Group,
+}
+
+impl<'a> Job<'a> {
+    fn all(&self, sink: &mut Sink<'_>) -> Result<()> {
+        for chunk in self.scan(&self.plan.data, &self.group.rows, self.plan.request.row_ids, true)? {
+            if !self.emit(chunk?, sink)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn filtered(&self, predicate: &Predicate, sink: &mut Sink<'_>) -> Result<()> {
+        let asked = &self.file.predicate_fields;
+        let place = |field: &Field| asked.iter().position(|other| other == field);
+        let rest: Vec<Field> = self.plan.data.iter().filter(|field| place(field).is_none()).cloned().collect();
+        let (schema, mut survivors) = (nullable(asked), BooleanBufferBuilder::new(self.group.rows.count()));
+        let mut kept = Kept::default();
+        for chunk in self.scan(asked, &self.group.rows, self.plan.request.row_ids, true)? {
+            let chunk = chunk?;
+            let options = RecordBatchOptions::new().with_row_count(Some(chunk.rows));
+            let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), chunk.columns.clone(), &options)?;
+            let mask = BooleanArray::new(matching(predicate, &batch)?, None);
+            survivors.append_buffer(mask.values());
+            let columns = self.plan.data.iter().filter_map(place).map(|at| Arc::clone(&chunk.columns[at])).collect();
+            let found = Chunk { columns, ..chunk }.keep(&mask)?;
+            if !rest.is_empty() {
+                kept.push(found);
+            } else if found.rows > 0 && !self.emit(found, sink)? {
+                return Ok(());
+            }
+        }
+        if rest.is_empty() || kept.rows == 0 {
+            return Ok(());
+        }
+        let rows = self.group.rows.refine(&survivors.finish());
+        for chunk in self.scan(&rest, &rows, false, false)? {
+            let chunk = chunk?;
+            let early = kept.take(chunk.rows)?;
+            let (mut first, mut second) = (early.columns.into_iter(), chunk.columns.into_iter());
+            let columns = self.plan.data.iter().filter_map(|field| if place(field).is_some() { first.next() } else { second.next() }).collect();
+            if !self.emit(Chunk { columns, rows: chunk.rows, positions: early.positions }, sink)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the columns that no data file has.
+    fn emit(&self, chunk: Chunk, sink: &mut Sink<'_>) -> Result<bool> {
+        let column = |(position, output): (usize, &Output)| -> Result<ArrayRef> {
+            match output {
+                Output::Data(index) => Ok(Arc::clone(&chunk.columns[*index])),
+                Output::Row => match &chunk.positions {
+                    Some(positions) => Ok(Arc::new(positions.clone())),
+                    None => Err(Error::protocol("row indexes were not followed")),
+                },
+                _ => repeat(&self.file.constants[&position], chunk.rows),
+            }
+        };
+        let columns = self.plan.outputs.iter().enumerate().map(column).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(chunk.rows));
+        sink(RecordBatch::try_new_with_options(Arc::clone(&self.plan.output), columns, &options)?)
+    }
+
+    /// Reads `rows` of these columns, in batches.
+    fn scan(&self, fields: &'a [Field], rows: &'a Rows, positions: bool, now: bool) -> Result<Scan<'a>> {
+        let (mask, leaves) = self.file.mask(fields);
+        let mut scan = Scan {
+            path: &self.file.path,
+            fields,
+            adapts: Vec::new(),
+            reader: None,
+            rows,
+            positions: positions.then(|| Positions::new(rows)),
+            first: self.group.first,
+            batch: self.batch_rows(&leaves),
+            decoded: 0,
+            emitted: 0,
+        };
+        if leaves.is_empty() {
+            scan.adapts.resize_with(fields.len(), || None);
+            return Ok(scan);
+        }
+        let bytes = self.file.bytes.again();
+        let ranges = self.file.ranges(self.group, rows, &leaves);
+        if now { bytes.fetch(ranges)? } else { bytes.fetch_when_touched(ranges) }
+        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes, self.file.metadata.clone())
+            .with_projection(mask)
+            .with_row_groups(vec![self.group.index])
+            .with_batch_size(scan.batch);
+        if let Some(selection) = rows.selection() {
+            builder = builder.with_row_selection(selection);
+        }
+        let reader = builder.build()?;
+        let found = arrow::array::RecordBatchReader::schema(&reader);
+        for field in fields {
+            scan.adapts.push(match self.file.finder.find(field, found.fields()) {
+                None => None,
+                Some(index) => {
+                    let target = field.data_type.to_arrow(false);
+                    let adapt = self.file.finder.adapt(&field.data_type, &target, found.field(index).data_type(), &field.name)?;
+                    Some((index, adapt))
+                }
+            });
+        }
+        scan.reader = Some(reader);
+        Ok(scan)
+    }
+
+    /// Rows of a batch: as asked, fewer where rows are wide.
+    fn batch_rows(&self, leaves: &[usize]) -> usize {
+        let group = self.file.metadata.metadata().row_group(self.group.index);
+        let bytes = |leaf: &usize| {
+            let column = group.column(*leaf);
+            let stored = u64::try_from(column.uncompressed_size()).unwrap_or(0);
+            column.unencoded_byte_array_data_bytes().and_then(|plain| u64::try_from(plain).ok()).unwrap_or(0).max(stored)
+        };
+        let width = leaves.iter().map(bytes).sum::<u64>() / (group.num_rows() as u64).max(1);
+        let fitting = BATCH_BYTES / width.max(1);
+        self.plan.request.batch_size.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1)
+    }
+}
+
+fn nullable(fields: &[Field]) -> SchemaRef {
+    Arc::new(Schema::new(fields.iter().map(|field| field.to_arrow(false).with_nullable(true)).collect::<Vec<_>>()))
+}
+
+/// An iterator over the decoded chunks of a row group.
+struct Scan<'a> {
+    path: &'a str,
+    fields: &'a [Field],
+    adapts: Vec<Option<(usize, Adapt)>>,
+    reader: Option<ParquetRecordBatchReader>,
+    rows: &'a Rows,
+    positions: Option<Positions<'a>>,
+    first: u64,
+    batch: usize,
+    decoded: usize,
+    emitted: usize,
+}
+
+impl Scan<'_> {
+    fn read(&mut self) -> Result<Option<Chunk>> {
+        loop {
+            let Some(reader) = &mut self.reader else { return self.without_columns() };
+            let Some(batch) = reader.next() else {
+                return if self.decoded == self.rows.read_count() { Ok(None) } else { Err(self.cut_off()) };
+            };
+            let batch = batch?;
+            let keep = self.rows.keep(self.decoded, batch.num_rows());
+            self.decoded += batch.num_rows();
+            if self.decoded > self.rows.read_count() {
+                return Err(self.cut_off());
+            }
+            let mut chunk = Chunk { columns: self.logical(&batch)?, rows: batch.num_rows(), positions: None };
+            match keep {
+                Some(mask) if mask.true_count() == 0 => continue,
+                Some(mask) if mask.true_count() < mask.len() => chunk = chunk.keep(&mask)?,
+                _ => {}
+            }
+            chunk.positions = self.positions.as_mut().map(|positions| positions.take(self.first, chunk.rows));
+            return Ok(Some(chunk));
+        }
+    }
+
+    /// No column comes from the file: only the number of rows matters.
+    fn without_columns(&mut self) -> Result<Option<Chunk>> {
+        let rows = (self.rows.count() - self.emitted).min(self.batch);
+        if rows == 0 {
+            return Ok(None);
+        }
+        self.emitted += rows;
+        let columns = self.fields.iter().map(|field| new_null_array(&field.data_type.to_arrow(false), rows)).collect();
+        let positions = self.positions.as_mut().map(|positions| positions.take(self.first, rows));
+        Ok(Some(Chunk { columns, rows, positions }))
+    }
+
+    fn logical(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        let column = |(field, adapt): (&Field, &Option<(usize, Adapt)>)| {
+            let target: DataType = field.data_type.to_arrow(false);
+            match adapt {
+                None => Ok(new_null_array(&target, batch.num_rows())),
+                Some((index, adapt)) => adapt.apply(batch.column(*index), &target),
+            }
+        };
+        self.fields.iter().zip(&self.adapts).map(column).collect()
+    }
+
+    fn cut_off(&self) -> Error {
+        Error::protocol("a row group has not the rows that its footer says")
+            .at(self.path)
+            .found(self.decoded)
+            .expected(self.rows.read_count())
+    }
+}
+
+impl Iterator for Scan<'_> {
+    type Item = Result<Chunk>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.read().transpose()
+    }
+}
+
+/// Columns of the first pass, waiting for those of the second.
+#[derive(Default)]
+struct Kept {
+    chunks: VecDeque<Chunk>,
+    offset: usize,
+    rows: usize,
+}
+
+impl Kept {
+    fn push(&mut self, chunk: Chunk) {
+        if chunk.rows > 0 {
+            self.rows += chunk.rows;
+            self.chunks.push_back(chunk);
+        }
+    }
+
+    /// The next `count` rows.
+    fn take(&mut self, count: usize) -> Result<Chunk> {
+        let mut parts: Vec<Chunk> = Vec::new();
+        let mut left = count;
+        while left > 0 {
+            let Some(front) = self.chunks.front() else { return Err(Error::protocol("the columns of a row group have different numbers of rows")) };
+            let length = left.min(front.rows - self.offset);
+            parts.push(Chunk {
+                columns: front.columns.iter().map(|column| column.slice(self.offset, length)).collect(),
+                rows: length,
+                positions: front.positions.as_ref().map(|positions| positions.slice(self.offset, length)),
+            });
+            left -= length;
+            self.offset += length;
+            if self.offset == front.rows {
+                self.chunks.pop_front();
+                self.offset = 0;
+            }
+        }
+        match parts.len() {
+            1 => Ok(parts.swap_remove(0)),
+            _ => join(&parts, count),
+        }
+    }
+}
+
+fn join(parts: &[Chunk], rows: usize) -> Result<Chunk> {
+    let Some(first) = parts.first() else { return Ok(Chunk { columns: Vec::new(), rows, positions: None }) };
+    let column = |index: usize| Ok(concat(&parts.iter().map(|part| part.columns[index].as_ref()).collect::<Vec<_>>())?);
+    let columns = (0..first.columns.len()).map(column).collect::<Result<Vec<_>>>()?;
+    let positions: Vec<&dyn Array> = parts.iter().filter_map(|part| part.positions.as_ref().map(|p| p as &dyn Array)).collect();
+    let positions = if positions.is_empty() { None } else { Some(arrow::array::AsArray::as_primitive(&concat(&positions)?).clone()) };
+    Ok(Chunk { columns, rows, positions })
+}

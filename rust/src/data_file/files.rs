@@ -1,0 +1,161 @@
+//! The files of a scan: rows of `add` actions as Arrow, looked at one by one only when a file is opened.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Int32Array, Int64Array, MapArray, RecordBatch, StringArray, StructArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Fields, Int32Type, Int64Type};
+use serde::Deserialize;
+
+use crate::deletion_vector::descriptor::StorageType;
+use crate::deletion_vector::{DeletionVector, Descriptor};
+use crate::error::{Error, Kind, Result};
+use crate::schema::arrow_types::map_of;
+
+/// Name of the column with a file's ordinal.
+pub const FILE_COLUMN: &str = "__deltaic_file";
+/// Name of the column with a row's absolute index.
+pub const ROW_COLUMN: &str = "__deltaic_row";
+
+/// Rows of `add` actions with their columns found.
+#[derive(Debug, Clone)]
+pub struct Files {
+    /// All columns, as they came.
+    pub batch: RecordBatch,
+    path: StringArray,
+    size: Option<Int64Array>,
+    partition_values: Option<MapArray>,
+    vector: Option<StructArray>,
+    stats: Option<StringArray>,
+    selection: Option<BinaryArray>,
+    keep_selected: Option<BooleanArray>,
+    ordinal: Option<Int32Array>,
+}
+
+impl Files {
+    /// Finds the columns; types other than the plain ones are cast.
+    pub fn new(batch: RecordBatch) -> Result<Self> {
+        let text = |name: &str| typed(&batch, name, &DataType::Utf8).map(|found| found.map(|array| array.as_string::<i32>().clone()));
+        let map = map_of(DataType::Utf8, DataType::Utf8, true);
+        let path = text("path")?.ok_or_else(|| Error::new(Kind::InvalidArgument, "the files have no column \"path\""))?;
+        Ok(Self {
+            path,
+            size: typed(&batch, "size", &DataType::Int64)?.map(|array| array.as_primitive::<Int64Type>().clone()),
+            partition_values: typed(&batch, "partitionValues", &map)?.map(|array| array.as_map().clone()),
+            vector: typed(&batch, "deletionVector", &vector_type())?.map(|array| array.as_struct().clone()),
+            stats: text("stats")?,
+            selection: typed(&batch, "selection", &DataType::Binary)?.map(|array| array.as_binary::<i32>().clone()),
+            keep_selected: typed(&batch, "keep_selected", &DataType::Boolean)?.map(|array| array.as_boolean().clone()),
+            ordinal: typed(&batch, FILE_COLUMN, &DataType::Int32)?.map(|array| array.as_primitive::<Int32Type>().clone()),
+            batch,
+        })
+    }
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.batch.num_rows()
+    }
+    /// None.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Path as the log spells it.
+    pub fn path(&self, index: usize) -> Result<&str> {
+        if self.path.is_null(index) {
+            return Err(Error::protocol("a file has no path").at(format!("file {index}")));
+        }
+        Ok(self.path.value(index))
+    }
+    /// Size in bytes, where it is known.
+    pub fn size(&self, index: usize) -> Result<Option<u64>> {
+        match self.size.as_ref().filter(|size| size.is_valid(index)).map(|size| size.value(index)) {
+            None => Ok(None),
+            Some(size) => u64::try_from(size).map(Some).map_err(|_| Error::protocol("a file has a negative size").at(self.path.value(index)).found(size)),
+        }
+    }
+    /// The partition value under this physical name; `None` for null. A partition column that the map has not is an error.
+    pub fn partition_value(&self, index: usize, physical: &str) -> Result<Option<String>> {
+        if let Some(map) = self.partition_values.as_ref().filter(|map| map.is_valid(index)) {
+            let entries = map.value(index);
+            let (keys, values) = (entries.column(0).as_string::<i32>(), entries.column(1).as_string::<i32>());
+            if let Some(at) = (0..keys.len()).find(|&at| keys.value(at) == physical) {
+                return Ok(values.is_valid(at).then(|| values.value(at).to_owned()));
+            }
+        }
+        Err(Error::protocol("a file has no value for a partition column").at(self.path(index)?).expected(physical))
+    }
+    /// The descriptor of its deletion vector.
+    pub fn vector(&self, index: usize) -> Result<Option<Descriptor>> {
+        let Some(vector) = self.vector.as_ref().filter(|vector| vector.is_valid(index)) else { return Ok(None) };
+        let text = |at: usize| vector.column(at).as_string::<i32>();
+        let path = self.path(index)?;
+        let missing = |field: &str| Error::protocol(format!("a deletion vector has no {field}")).at(path);
+        let need = |at: usize, field: &str| if vector.column(at).is_null(index) { Err(missing(field)) } else { Ok(()) };
+        for (at, field) in [(0, "storageType"), (1, "pathOrInlineDv"), (3, "sizeInBytes"), (4, "cardinality")] {
+            need(at, field)?;
+        }
+        let offset = vector.column(2).as_primitive::<Int32Type>();
+        Ok(Some(Descriptor {
+            storage_type: StorageType::parse(text(0).value(index)).map_err(|error| error.at(path))?,
+            path_or_inline: text(1).value(index).to_owned(),
+            offset: offset.is_valid(index).then(|| offset.value(index)),
+            size_in_bytes: vector.column(3).as_primitive::<Int32Type>().value(index),
+            cardinality: vector.column(4).as_primitive::<Int64Type>().value(index),
+        }))
+    }
+    /// numRecords of its statistics, where it has them.
+    pub fn num_records(&self, index: usize) -> Option<u64> {
+        #[derive(Deserialize)]
+        struct Counted {
+            #[serde(rename = "numRecords")]
+            num_records: Option<u64>,
+        }
+        let stats = self.stats.as_ref().filter(|stats| stats.is_valid(index))?.value(index);
+        serde_json::from_str::<Counted>(stats).ok()?.num_records
+    }
+    /// Rows selected, and whether these are kept (true) or left out.
+    pub fn selection(&self, index: usize) -> Result<Option<(DeletionVector, bool)>> {
+        let Some(selection) = self.selection.as_ref().filter(|selection| selection.is_valid(index)) else { return Ok(None) };
+        let keep = self.keep_selected.as_ref().is_none_or(|keep| keep.is_null(index) || keep.value(index));
+        Ok(Some((DeletionVector::from_bytes(selection.value(index)).map_err(|error| error.at("selection"))?, keep)))
+    }
+    /// What `__deltaic_file` says for its rows.
+    pub fn ordinal(&self, index: usize) -> i32 {
+        match &self.ordinal {
+            Some(ordinal) if ordinal.is_valid(index) => ordinal.value(index),
+            _ => i32::try_from(index).unwrap_or(i32::MAX),
+        }
+    }
+}
+
+fn vector_type() -> DataType {
+    DataType::Struct(Fields::from(vec![
+        Field::new("storageType", DataType::Utf8, true),
+        Field::new("pathOrInlineDv", DataType::Utf8, true),
+        Field::new("offset", DataType::Int32, true),
+        Field::new("sizeInBytes", DataType::Int32, true),
+        Field::new("cardinality", DataType::Int64, true),
+    ]))
+}
+
+/// The column of that name as `target`; `None` where there is none, or it is all null.
+fn typed(batch: &RecordBatch, name: &str, target: &DataType) -> Result<Option<ArrayRef>> {
+    let Some(column) = batch.column_by_name(name) else { return Ok(None) };
+    if column.data_type() == &DataType::Null {
+        return Ok(None);
+    }
+    let wrong = |found: &DataType| Error::new(Kind::InvalidArgument, format!("column \"{name}\" of the files has a wrong type")).found(found).expected(target);
+    if let (DataType::Struct(fields), Some(found)) = (target, column.as_struct_opt()) {
+        let child = |field: &Arc<Field>| {
+            let child = found.column_by_name(field.name()).ok_or_else(|| wrong(column.data_type()))?;
+            cast(child, field.data_type()).map_err(|_| wrong(child.data_type()))
+        };
+        let children = fields.iter().map(child).collect::<Result<Vec<_>>>()?;
+        return Ok(Some(Arc::new(StructArray::try_new(fields.clone(), children, found.nulls().cloned())?)));
+    }
+    if let (DataType::Map(_, _), DataType::Map(_, _)) | (_, _) = (target, column.data_type())
+        && column.data_type() == target
+    {
+        return Ok(Some(Arc::clone(column)));
+    }
+    cast(column, target).map(Some).map_err(|_| wrong(column.data_type()))
+}

@@ -1,0 +1,359 @@
+//! A file opened for a scan: footer, vector, partition values, and what of it has to be read.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::array::{ArrayRef, Int32Array, RecordBatch};
+use arrow::compute::take;
+use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
+
+use super::files::{FILE_COLUMN, Files, ROW_COLUMN};
+use super::projection::{Finder, leaves};
+use super::prune::Pruner;
+use super::row_selection::{FileRows, Rows};
+use super::source::{self, FileBytes};
+use crate::error::{Error, Kind, Result};
+use crate::predicate::Predicate;
+use crate::predicate::rows::evaluate;
+use crate::schema::{Field, TableSchema, partition_values};
+use crate::store::{Store, resolve};
+
+/// What is asked of a scan.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Top-level columns or branches of them, in output order.
+    pub columns: Vec<String>,
+    /// Rows for which it is not true are left out.
+    pub predicate: Option<Predicate>,
+    /// Append file ordinal and row index.
+    pub row_ids: bool,
+    /// Columns of the files that become columns of their rows.
+    pub constants: Vec<String>,
+    /// Rows of a batch, at most.
+    pub batch_size: usize,
+    /// Row groups and pages without a match are left out.
+    pub pruning: bool,
+}
+
+/// One output column.
+#[derive(Debug, Clone)]
+pub enum Output {
+    /// From data files: position among [`Plan::data`].
+    Data(usize),
+    /// A partition column.
+    Partition(Field),
+    /// A column of the files.
+    Constant(ArrayRef),
+    /// The file's ordinal.
+    File,
+    /// The row's absolute index.
+    Row,
+}
+
+/// What all files of a scan have in common.
+#[derive(Debug)]
+pub struct Plan {
+    /// Where.
+    pub store: Arc<dyn Store>,
+    /// The table.
+    pub schema: Arc<TableSchema>,
+    /// Which files.
+    pub files: Files,
+    /// The output's columns.
+    pub outputs: Vec<Output>,
+    /// Columns of data files that are output, pruned to the wanted branches.
+    pub data: Vec<Field>,
+    /// The output's schema.
+    pub output: SchemaRef,
+    /// What was asked.
+    pub request: Request,
+    /// Counters.
+    pub metrics: Metrics,
+}
+
+/// Counters of a scan.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    /// Files opened.
+    pub files: AtomicU64,
+    /// Row groups of these.
+    pub row_groups: AtomicU64,
+    /// Row groups decoded.
+    pub row_groups_read: AtomicU64,
+    /// Bytes fetched.
+    pub bytes_read: Arc<AtomicU64>,
+    /// Rows that came out.
+    pub rows: AtomicU64,
+}
+
+impl Plan {
+    /// Resolves columns and makes the output's schema.
+    pub fn new(store: Arc<dyn Store>, schema: Arc<TableSchema>, files: Files, request: Request) -> Result<Self> {
+        let (mut outputs, mut data, mut fields) = (Vec::new(), Vec::new(), Vec::new());
+        for field in schema.select(&request.columns)? {
+            fields.push(field.to_arrow(false));
+            if schema.is_partition(schema.column(&field.name)?.0) {
+                outputs.push(Output::Partition(field));
+            } else {
+                outputs.push(Output::Data(data.len()));
+                data.push(field);
+            }
+        }
+        for name in &request.constants {
+            let column = files.batch.column_by_name(name);
+            let column = column.ok_or_else(|| Error::new(Kind::InvalidArgument, "no such column of the files").found(name))?;
+            fields.push(ArrowField::new(name, column.data_type().clone(), true));
+            outputs.push(Output::Constant(Arc::clone(column)));
+        }
+        if request.row_ids {
+            fields.extend([ArrowField::new(FILE_COLUMN, DataType::Int32, false), ArrowField::new(ROW_COLUMN, DataType::Int64, false)]);
+            outputs.extend([Output::File, Output::Row]);
+        }
+        let output = Arc::new(Schema::new(fields));
+        Ok(Self { store, schema, files, outputs, data, output, request, metrics: Metrics::default() })
+    }
+}
+
+/// A row group that has to be read.
+#[derive(Debug)]
+pub struct Group {
+    /// Its number in the file.
+    pub index: usize,
+    /// Absolute index of its first row.
+    pub first: u64,
+    /// Its rows that are wanted, as far as is known without decoding.
+    pub rows: Rows,
+}
+
+/// A file opened for a scan.
+#[derive(Debug)]
+pub struct OpenFile {
+    /// Position in the plan's files.
+    pub index: usize,
+    /// Path, for errors.
+    pub path: String,
+    /// Its bytes.
+    pub bytes: FileBytes,
+    /// Its footer.
+    pub metadata: ArrowReaderMetadata,
+    /// How its columns are found.
+    pub finder: Finder,
+    /// What is left of the predicate once the partition values are known; `None`: nothing.
+    pub predicate: Option<Predicate>,
+    /// Columns of the data file that the predicate needs, pruned to the branches it names.
+    pub predicate_fields: Vec<Field>,
+    /// Row groups to read.
+    pub groups: Vec<Group>,
+    /// One-element arrays for the output columns that are the same in each row.
+    pub constants: HashMap<usize, ArrayRef>,
+}
+
+impl OpenFile {
+    /// Opens file `index` of the plan.
+    pub fn open(plan: &Plan, index: usize) -> Result<Self> {
+        let text = plan.files.path(index)?;
+        Self::open_at(plan, index).map_err(|error| error.at(text))
+    }
+
+    fn open_at(plan: &Plan, index: usize) -> Result<Self> {
+        let constants = constants_of(plan, index)?;
+        let predicate = match &plan.request.predicate {
+            None => None,
+            Some(predicate) => Some(on_partition(plan, index, predicate)?),
+        };
+        let (store, path) = resolve(&plan.store, plan.files.path(index)?)?;
+        if matches!(predicate, Some(Predicate::Constant(Some(false) | None))) {
+            // Partition values decide: the file is not even opened.
+            return Self::nothing(plan, index, store, path);
+        }
+        let predicate = predicate.filter(|predicate| !matches!(predicate, Predicate::Constant(Some(true))));
+        let num_records = plan.files.num_records(index);
+        let descriptor = plan.files.vector(index)?;
+        let deleted = descriptor.as_ref().map(|vector| vector.read(&*plan.store, num_records)).transpose()?;
+        let wanted = FileRows::new(deleted, plan.files.selection(index)?);
+        let (bytes, metadata) = open_footer(plan, index, store, &path, predicate.is_some() || !matches!(wanted, FileRows::All))?;
+        let rows = metadata.metadata().file_metadata().num_rows() as u64;
+        if let Some(counted) = num_records.filter(|counted| *counted != rows && descriptor.is_some()) {
+            return Err(Error::protocol("a file with a deletion vector has not the rows that its statistics say").found(rows).expected(counted));
+        }
+        if let Some(row) = wanted.max().filter(|row| *row >= rows) {
+            return Err(Error::protocol("a deletion vector or selection names a row beyond the file's end").found(row).expected(format!("below {rows}")));
+        }
+        let finder = Finder::new(plan.schema.mapping(), metadata.schema());
+        let mut file = Self { index, path, bytes, metadata, finder, predicate, predicate_fields: Vec::new(), groups: Vec::new(), constants };
+        if let Some(predicate) = &file.predicate {
+            let branches: Vec<Vec<String>> = predicate.columns().iter().map(|column| column.path.clone()).collect();
+            file.predicate_fields = plan.schema.select_at(&branches)?;
+        }
+        file.groups = file.plan_groups(plan, &wanted)?;
+        Ok(file)
+    }
+
+    fn nothing(plan: &Plan, index: usize, store: Arc<dyn Store>, path: String) -> Result<Self> {
+        let bytes = FileBytes::new(store, path.clone(), 0, Arc::clone(&plan.metrics.bytes_read));
+        let metadata = source::empty_metadata()?;
+        let finder = Finder::new(plan.schema.mapping(), metadata.schema());
+        let constants = HashMap::new();
+        Ok(Self { index, path, bytes, metadata, finder, predicate: None, predicate_fields: Vec::new(), groups: Vec::new(), constants })
+    }
+
+    fn plan_groups(&self, plan: &Plan, wanted: &FileRows) -> Result<Vec<Group>> {
+        let metadata = self.metadata.metadata();
+        let pruner = Pruner { schema: &plan.schema, finder: self.finder, metadata: &self.metadata };
+        let predicate = self.predicate.as_ref().filter(|_| plan.request.pruning);
+        let may = predicate.map(|predicate| pruner.row_groups(predicate)).transpose()?;
+        plan.metrics.files.fetch_add(1, Ordering::Relaxed);
+        plan.metrics.row_groups.fetch_add(metadata.num_row_groups() as u64, Ordering::Relaxed);
+        let (mut groups, mut first) = (Vec::new(), 0_u64);
+        for (index, group) in metadata.row_groups().iter().enumerate() {
+            let total = group.num_rows() as usize;
+            let start = first;
+            first += total as u64;
+            if may.as_ref().is_some_and(|may| !may[index]) {
+                continue;
+            }
+            let mut rows = Rows::of_file(wanted, start, total);
+            if let Some(predicate) = predicate
+                && let Some(pages) = pruner.pages(predicate, index)?
+            {
+                rows = rows.within(&pages);
+            }
+            if rows.count() > 0 {
+                groups.push(Group { index, first: start, rows });
+            }
+        }
+        Ok(groups)
+    }
+
+    /// The leaves of the file that these columns need.
+    pub fn mask(&self, fields: &[Field]) -> (ProjectionMask, Vec<usize>) {
+        let found = self.metadata.schema().fields();
+        let mut wanted = vec![false; self.metadata.parquet_schema().num_columns()];
+        for field in fields {
+            if let Some(index) = self.finder.find(field, found) {
+                let first = found[..index].iter().map(|other| leaves(other.data_type())).sum();
+                self.finder.mark(&field.data_type, found[index].data_type(), first, &mut wanted);
+            }
+        }
+        let chosen: Vec<usize> = wanted.iter().enumerate().filter(|(_, wanted)| **wanted).map(|(leaf, _)| leaf).collect();
+        (ProjectionMask::leaves(self.metadata.parquet_schema(), chosen.iter().copied()), chosen)
+    }
+
+    /// The bytes of the file that hold these rows of these leaves: whole column chunks, or just the pages.
+    pub fn ranges(&self, group: &Group, rows: &Rows, leaves: &[usize]) -> Vec<Range<u64>> {
+        let metadata = self.metadata.metadata();
+        let columns = metadata.row_group(group.index);
+        let selection = rows.selection();
+        let pages = metadata.offset_index().and_then(|index| index.get(group.index));
+        let mut ranges = Vec::new();
+        for &leaf in leaves {
+            let (start, length) = columns.column(leaf).byte_range();
+            let locations = pages.and_then(|pages| pages.get(leaf)).map(|pages| pages.page_locations());
+            match (&selection, locations) {
+                (Some(selection), Some(locations)) if !locations.is_empty() => {
+                    let first = locations[0].offset as u64;
+                    if first > start {
+                        ranges.push(start..first); // the dictionary
+                    }
+                    ranges.extend(selection.scan_ranges(locations));
+                }
+                _ => ranges.push(start..start + length),
+            }
+        }
+        ranges
+    }
+}
+
+/// Footer and size: the log's size is believed unless the footer is not where it says.
+fn open_footer(plan: &Plan, index: usize, store: Arc<dyn Store>, path: &str, pages: bool) -> Result<(FileBytes, ArrowReaderMetadata)> {
+    let actual = |store: &Arc<dyn Store>| -> Result<u64> {
+        let found = store.head(path)?.ok_or_else(|| Error::new(Kind::NotFound, "the table names a data file that is not there").at(path))?;
+        Ok(found.size)
+    };
+    let counter = || Arc::clone(&plan.metrics.bytes_read);
+    let read = |size: u64| -> Result<(FileBytes, ArrowReaderMetadata)> {
+        let bytes = FileBytes::new(Arc::clone(&store), path.to_owned(), size, counter());
+        let metadata = source::read_footer(&bytes, pages)?;
+        Ok((bytes, source::arrow_metadata(Arc::new(metadata))?))
+    };
+    let Some(size) = plan.files.size(index)?.filter(|size| *size > 0) else { return read(actual(&store)?) };
+    match read(size) {
+        Ok(found) => Ok(found),
+        Err(error) if error.kind() == Kind::NotFound => Err(error),
+        Err(error) => match actual(&store)? {
+            found if found != size => read(found),
+            _ => Err(error),
+        },
+    }
+}
+
+fn constants_of(plan: &Plan, index: usize) -> Result<HashMap<usize, ArrayRef>> {
+    let mut constants = HashMap::new();
+    for (position, output) in plan.outputs.iter().enumerate() {
+        let value: ArrayRef = match output {
+            Output::Partition(field) => partition_scalar(plan, index, field)?,
+            Output::Constant(column) => column.slice(index, 1),
+            Output::File => Arc::new(Int32Array::from(vec![plan.files.ordinal(index)])),
+            Output::Data(_) | Output::Row => continue,
+        };
+        constants.insert(position, value);
+    }
+    Ok(constants)
+}
+
+fn partition_scalar(plan: &Plan, index: usize, field: &Field) -> Result<ArrayRef> {
+    let text = plan.files.partition_value(index, plan.schema.physical_name(field))?;
+    partition_values::parse_scalar(text.as_deref(), &field.data_type.to_arrow(false))
+}
+
+/// The predicate with what partition values decide put in.
+fn on_partition(plan: &Plan, index: usize, predicate: &Predicate) -> Result<Predicate> {
+    let columns: Vec<_> = predicate.columns().into_iter().filter(|column| column.partition).collect();
+    if columns.is_empty() {
+        return Ok(predicate.clone());
+    }
+    let mut values = Vec::with_capacity(columns.len());
+    for column in columns {
+        let (_, field) = plan.schema.column(&column.path[0])?;
+        values.push((field.name.clone(), partition_scalar(plan, index, field)?, true));
+    }
+    fold(predicate, &RecordBatch::try_from_iter_with_nullable(values)?)
+}
+
+/// Leaves over partition columns become constants, and what they decide goes away.
+fn fold(predicate: &Predicate, values: &RecordBatch) -> Result<Predicate> {
+    let args = |args: &[Predicate]| args.iter().map(|arg| fold(arg, values)).collect::<Result<Vec<_>>>();
+    let is = |predicate: &Predicate, wanted: bool| matches!(predicate, Predicate::Constant(Some(value)) if *value == wanted);
+    Ok(match predicate {
+        Predicate::And(all) | Predicate::Or(all) => {
+            let conjunction = matches!(predicate, Predicate::And(_));
+            let mut kept = args(all)?;
+            if kept.iter().any(|arg| is(arg, !conjunction)) {
+                return Ok(Predicate::Constant(Some(!conjunction)));
+            }
+            kept.retain(|arg| !is(arg, conjunction));
+            match kept.len() {
+                0 => Predicate::Constant(Some(conjunction)),
+                1 => kept.remove(0),
+                _ if conjunction => Predicate::And(kept),
+                _ => Predicate::Or(kept),
+            }
+        }
+        Predicate::Not(arg) => match fold(arg, values)? {
+            Predicate::Constant(value) => Predicate::Constant(value.map(|value| !value)),
+            other => Predicate::Not(Box::new(other)),
+        },
+        Predicate::Constant(_) => predicate.clone(),
+        leaf if leaf.is_partition_only() => Predicate::Constant(evaluate(leaf, values)?.iter().next().flatten()),
+        leaf => leaf.clone(),
+    })
+}
+
+/// A one-element array `count` times.
+pub fn repeat(value: &ArrayRef, count: usize) -> Result<ArrayRef> {
+    Ok(take(value, &Int32Array::from(vec![0; count]), None)?)
+}

@@ -1,0 +1,201 @@
+//! Physical columns of a file -> logical columns of the table: found by name or field id, cast, completed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray, new_null_array};
+use arrow::datatypes::{DataType, Field as ArrowField, Fields, Schema, TimeUnit};
+use parquet::basic::Type as PhysicalType;
+use parquet::schema::types::SchemaDescriptor;
+
+use super::cast::{Cast, cast_for};
+use crate::error::{Error, Result};
+use crate::schema::{ColumnMapping, Field, Type};
+
+/// Key under which arrow-rs keeps a Parquet field id.
+const PARQUET_FIELD_ID: &str = "PARQUET:field_id";
+
+/// How columns of files are found.
+#[derive(Debug, Clone, Copy)]
+pub struct Finder {
+    mapping: ColumnMapping,
+    by_id: bool,
+}
+
+/// How a decoded array becomes the table's.
+#[derive(Debug)]
+pub enum Adapt {
+    /// As it is.
+    Same,
+    /// By a cast that loses nothing.
+    Cast(Cast),
+    /// Child by child: position in the decoded struct, or a field that the file has not.
+    Struct(Fields, Vec<Option<(usize, Adapt)>>),
+    /// The list's child, and the field it gets.
+    List(Arc<ArrowField>, Box<Adapt>),
+    /// Keys and values, and the entries' field.
+    Map(Arc<ArrowField>, Box<Adapt>, Box<Adapt>),
+}
+
+impl Finder {
+    /// For a file with this Arrow schema. A file without any field id is read by name even in mode id.
+    pub fn new(mapping: ColumnMapping, schema: &Schema) -> Self {
+        let by_id = mapping == ColumnMapping::Id && schema.fields().iter().any(|field| field.metadata().contains_key(PARQUET_FIELD_ID));
+        Self { mapping, by_id }
+    }
+
+    /// Where the file has this logical field.
+    pub fn find(&self, field: &Field, fields: &Fields) -> Option<usize> {
+        if self.by_id {
+            let id = field.id()?.to_string();
+            return fields.iter().position(|other| other.metadata().get(PARQUET_FIELD_ID) == Some(&id));
+        }
+        let name = if self.mapping == ColumnMapping::None { &field.name } else { field.physical_name() };
+        let exact = fields.iter().position(|other| other.name() == name);
+        exact.or_else(|| {
+            let lower = name.to_lowercase();
+            fields.iter().position(|other| other.name().to_lowercase() == lower)
+        })
+    }
+
+    /// Marks in `wanted` (one per leaf of the file, from `first` on) the leaves needed for `data_type`.
+    pub fn mark(&self, data_type: &Type, found: &DataType, first: usize, wanted: &mut [bool]) {
+        match (data_type, found) {
+            (Type::Struct(fields), DataType::Struct(children)) => {
+                let mut any = false;
+                for field in fields {
+                    if let Some(index) = self.find(field, children) {
+                        let at = first + children[..index].iter().map(|child| leaves(child.data_type())).sum::<usize>();
+                        self.mark(&field.data_type, children[index].data_type(), at, wanted);
+                        any = true;
+                    }
+                }
+                // None of its fields is in the file: one leaf still says which structs are null.
+                if let (false, Some(flag)) = (any, wanted.get_mut(first)) {
+                    *flag = true;
+                }
+            }
+            (Type::Array(element, _), DataType::List(child)) => self.mark(element, child.data_type(), first, wanted),
+            (Type::Map(key, value, _), DataType::Map(entries, _)) => {
+                if let DataType::Struct(parts) = entries.data_type()
+                    && let [keys, values] = &parts[..]
+                {
+                    // A map needs its keys whole.
+                    wanted.iter_mut().skip(first).take(leaves(keys.data_type())).for_each(|flag| *flag = true);
+                    self.mark(key, keys.data_type(), first, wanted);
+                    self.mark(value, values.data_type(), first + leaves(keys.data_type()), wanted);
+                }
+            }
+            _ => wanted.iter_mut().skip(first).take(leaves(found)).for_each(|flag| *flag = true),
+        }
+    }
+
+    /// How an array of the type `found` becomes `target`; `place` names the column, for errors.
+    pub fn adapt(&self, data_type: &Type, target: &DataType, found: &DataType, place: &str) -> Result<Adapt> {
+        match (data_type, target, found) {
+            (Type::Primitive(_), _, _) if target == found => Ok(Adapt::Same),
+            (Type::Primitive(_), _, _) => match cast_for(found, target) {
+                Some(cast) => Ok(Adapt::Cast(cast)),
+                None => Err(mismatch(place, target, found)),
+            },
+            (Type::Struct(fields), DataType::Struct(targets), DataType::Struct(children)) => {
+                let child = |(field, target): (&Field, &Arc<ArrowField>)| match self.find(field, children) {
+                    None => Ok(None),
+                    Some(index) => {
+                        let place = format!("{place}.{}", field.name);
+                        let adapt = self.adapt(&field.data_type, target.data_type(), children[index].data_type(), &place)?;
+                        Ok(Some((index, adapt)))
+                    }
+                };
+                let parts = fields.iter().zip(targets).map(child).collect::<Result<Vec<_>>>()?;
+                Ok(Adapt::Struct(targets.clone(), parts))
+            }
+            (Type::Array(element, _), DataType::List(target), DataType::List(child)) => {
+                let inner = self.adapt(element, target.data_type(), child.data_type(), &format!("{place}.element"))?;
+                Ok(Adapt::List(Arc::clone(target), Box::new(inner)))
+            }
+            (Type::Map(key, value, _), DataType::Map(target, _), DataType::Map(entries, _)) => match (target.data_type(), entries.data_type()) {
+                (DataType::Struct(targets), DataType::Struct(parts)) if parts.len() == 2 => {
+                    let keys = self.adapt(key, targets[0].data_type(), parts[0].data_type(), &format!("{place}.key"))?;
+                    let values = self.adapt(value, targets[1].data_type(), parts[1].data_type(), &format!("{place}.value"))?;
+                    Ok(Adapt::Map(Arc::clone(target), Box::new(keys), Box::new(values)))
+                }
+                _ => Err(mismatch(place, target.data_type(), entries.data_type())),
+            },
+            _ => Err(mismatch(place, target, found)),
+        }
+    }
+}
+
+fn mismatch(place: &str, target: &DataType, found: &DataType) -> Error {
+    Error::protocol(format!("column {place} of the file has another type than the table's")).found(found).expected(target)
+}
+
+/// How many Parquet leaves an Arrow type has.
+pub fn leaves(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::Struct(fields) => fields.iter().map(|field| leaves(field.data_type())).sum(),
+        DataType::List(child) | DataType::Map(child, _) => leaves(child.data_type()),
+        _ => 1,
+    }
+}
+
+impl Adapt {
+    /// Applies it; `target` is the table's type.
+    pub fn apply(&self, array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+        match self {
+            Self::Same => Ok(Arc::clone(array)),
+            Self::Cast(cast) => cast.apply(array, target),
+            Self::Struct(fields, parts) => {
+                let found = array.as_struct();
+                let child = |(part, field): (&Option<(usize, Adapt)>, &Arc<ArrowField>)| match part {
+                    Some((index, adapt)) => adapt.apply(found.column(*index), field.data_type()),
+                    None => Ok(new_null_array(field.data_type(), found.len())),
+                };
+                let children = parts.iter().zip(fields).map(child).collect::<Result<Vec<_>>>()?;
+                if fields.is_empty() {
+                    return Ok(Arc::new(StructArray::new_empty_fields(found.len(), found.nulls().cloned())));
+                }
+                Ok(Arc::new(StructArray::try_new(fields.clone(), children, found.nulls().cloned())?))
+            }
+            Self::List(field, inner) => {
+                let found = array.as_list::<i32>();
+                let values = inner.apply(found.values(), field.data_type())?;
+                Ok(Arc::new(ListArray::try_new(Arc::clone(field), found.offsets().clone(), values, found.nulls().cloned())?))
+            }
+            Self::Map(field, keys, values) => {
+                let (found, DataType::Struct(targets)) = (array.as_map(), field.data_type()) else {
+                    return Err(Error::protocol("a map's entries are no struct").found(field.data_type()));
+                };
+                let keys = keys.apply(found.keys(), targets[0].data_type())?;
+                let values = values.apply(found.values(), targets[1].data_type())?;
+                let entries = StructArray::try_new(targets.clone(), vec![keys, values], None)?;
+                Ok(Arc::new(MapArray::try_new(Arc::clone(field), found.offsets().clone(), entries, found.nulls().cloned(), false)?))
+            }
+        }
+    }
+}
+
+/// The schema with INT96 columns as microseconds (arrow-rs takes nanoseconds, which end in 2262); `None` where the file has none.
+pub fn int96_as_micros(schema: &Schema, descriptor: &SchemaDescriptor) -> Option<Schema> {
+    if !descriptor.columns().iter().any(|column| column.physical_type() == PhysicalType::INT96) {
+        return None;
+    }
+    let mut leaf = 0;
+    let fields: Vec<ArrowField> = schema.fields().iter().map(|field| micros(field, descriptor, &mut leaf)).collect();
+    Some(Schema::new_with_metadata(fields, HashMap::new()))
+}
+
+fn micros(field: &ArrowField, descriptor: &SchemaDescriptor, leaf: &mut usize) -> ArrowField {
+    let data_type = match field.data_type() {
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(|field| micros(field, descriptor, leaf)).collect()),
+        DataType::List(child) => DataType::List(Arc::new(micros(child, descriptor, leaf))),
+        DataType::Map(entries, sorted) => DataType::Map(Arc::new(micros(entries, descriptor, leaf)), *sorted),
+        other => {
+            let int96 = *leaf < descriptor.num_columns() && descriptor.column(*leaf).physical_type() == PhysicalType::INT96;
+            *leaf += 1;
+            if int96 { DataType::Timestamp(TimeUnit::Microsecond, None) } else { other.clone() }
+        }
+    };
+    field.clone().with_data_type(data_type)
+}

@@ -1,0 +1,149 @@
+//! Batches from several threads to one consumer, in the order of the work, with bounded memory.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use arrow::array::RecordBatch;
+
+use crate::error::{Error, Result};
+
+/// The queue: one slot for each piece of work, taken empty slot after empty slot.
+#[derive(Debug)]
+pub struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+    limit: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    slots: VecDeque<Slot>,
+    first: u64,
+    bytes: usize,
+    complete: bool,
+    cancelled: bool,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    batches: VecDeque<(RecordBatch, usize)>,
+    end: Option<Result<()>>,
+}
+
+/// What the consumer got.
+#[derive(Debug)]
+pub enum Next {
+    /// The next batch.
+    Batch(RecordBatch),
+    /// There is no more, or it was cancelled.
+    End,
+    /// Nothing came in time.
+    Waiting,
+}
+
+impl Queue {
+    /// At most about `limit` bytes wait decoded.
+    pub fn new(limit: usize) -> Self {
+        Self { state: Mutex::default(), changed: Condvar::new(), limit }
+    }
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// A new slot after all others; its number.
+    pub fn open(&self) -> u64 {
+        let mut state = self.lock();
+        state.slots.push_back(Slot::default());
+        state.first + state.slots.len() as u64 - 1
+    }
+    /// No slot will be opened any more.
+    pub fn complete(&self) {
+        self.lock().complete = true;
+        self.changed.notify_all();
+    }
+    /// Puts a batch into a slot, waiting while too much waits already, except in the slot that is read now. False: nobody wants it.
+    pub fn push(&self, slot: u64, batch: RecordBatch) -> bool {
+        let bytes = batch.get_array_memory_size();
+        let mut state = self.lock();
+        loop {
+            if state.cancelled {
+                return false;
+            }
+            let at = slot.checked_sub(state.first).and_then(|at| usize::try_from(at).ok());
+            let limit = self.limit;
+            let room = state.bytes == 0 || state.bytes + bytes <= limit;
+            let Some(target) = at.and_then(|at| state.slots.get_mut(at)) else { return false };
+            if room || (at == Some(0) && target.batches.is_empty()) {
+                target.batches.push_back((batch, bytes));
+                state.bytes += bytes;
+                self.changed.notify_all();
+                return true;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+    /// The slot's work is done, or failed.
+    pub fn finish(&self, slot: u64, end: Result<()>) {
+        let mut state = self.lock();
+        let at = slot.checked_sub(state.first).and_then(|at| usize::try_from(at).ok());
+        if let Some(target) = at.and_then(|at| state.slots.get_mut(at)) {
+            target.end = Some(end);
+        }
+        self.changed.notify_all();
+    }
+    /// The next batch in order; waits at most `timeout`.
+    pub fn next(&self, timeout: Duration) -> Result<Next> {
+        let mut state = self.lock();
+        loop {
+            if state.cancelled {
+                return Ok(Next::End);
+            }
+            let complete = state.complete;
+            match state.slots.front_mut() {
+                None if complete => return Ok(Next::End),
+                None => {}
+                Some(slot) => {
+                    if let Some((batch, bytes)) = slot.batches.pop_front() {
+                        state.bytes -= bytes;
+                        self.changed.notify_all();
+                        return Ok(Next::Batch(batch));
+                    }
+                    if let Some(end) = slot.end.take() {
+                        state.slots.pop_front();
+                        state.first += 1;
+                        self.changed.notify_all();
+                        end?;
+                        continue;
+                    }
+                }
+            }
+            let (guard, waited) = self.changed.wait_timeout(state, timeout).unwrap_or_else(PoisonError::into_inner);
+            state = guard;
+            if waited.timed_out() {
+                return Ok(Next::Waiting);
+            }
+        }
+    }
+    /// Stops everybody and lets go of what waits.
+    pub fn cancel(&self) {
+        let mut state = self.lock();
+        state.cancelled = true;
+        state.slots.clear();
+        state.bytes = 0;
+        self.changed.notify_all();
+    }
+    /// Was it cancelled?
+    pub fn cancelled(&self) -> bool {
+        self.lock().cancelled
+    }
+    /// Slots that are open and not yet taken.
+    pub fn waiting(&self) -> usize {
+        self.lock().slots.len()
+    }
+}
+
+/// The error of a thread that ended in a panic.
+pub fn fault(panic: &(dyn std::any::Any + Send)) -> Error {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    Error::protocol("the Parquet file cannot be decoded").found(text.unwrap_or("a fault without a message"))
+}

@@ -1,0 +1,250 @@
+//! A scan: threads open files and decode row groups, one consumer gets the batches in order.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+
+use super::decode::decode;
+use super::open::{OpenFile, Plan};
+use super::queue::{Next, Queue, fault};
+use crate::error::{Error, Kind, Result};
+
+/// Bytes that may wait decoded, where nothing else was asked.
+pub const DEFAULT_PREFETCH: usize = 256 << 20;
+/// Files opened ahead of the one whose row groups are given out.
+const FILES_AHEAD: usize = 8;
+
+/// A running scan. Dropping it stops its threads.
+#[derive(Debug)]
+pub struct Reader {
+    shared: Arc<Shared>,
+    threads: usize,
+    started: bool,
+    left: Option<usize>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    plan: Plan,
+    queue: Queue,
+    work: Mutex<Work>,
+    changed: Condvar,
+}
+
+/// What is given out: files are opened ahead, row groups are given out in order.
+#[derive(Debug, Default)]
+struct Work {
+    next_to_open: usize,
+    current: usize,
+    next_group: usize,
+    opened: HashMap<usize, Opened>,
+    complete: bool,
+}
+
+#[derive(Debug)]
+enum Opened {
+    File(Arc<OpenFile>),
+    Failed(Error),
+}
+
+enum Task {
+    Open(usize),
+    Group(Arc<OpenFile>, usize, u64),
+    Fail(Error, u64),
+    Done,
+}
+
+impl Reader {
+    /// Nothing happens before the first batch is asked for. `limit`: at most so many rows.
+    pub fn new(plan: Plan, threads: Option<usize>, limit: Option<usize>, prefetch: Option<usize>) -> Self {
+        let available = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = threads.unwrap_or(available).clamp(1, 256);
+        let queue = Queue::new(prefetch.unwrap_or(DEFAULT_PREFETCH));
+        let shared = Shared { plan, queue, work: Mutex::default(), changed: Condvar::new() };
+        Self { shared: Arc::new(shared), threads, started: false, left: limit }
+    }
+    /// The schema of its batches.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.shared.plan.output
+    }
+    /// The next batch, waiting at most `timeout`.
+    pub fn next(&mut self, timeout: Duration) -> Result<Next> {
+        if self.left == Some(0) {
+            self.shared.stop();
+            return Ok(Next::End);
+        }
+        if !self.started {
+            self.started = true;
+            self.start()?;
+        }
+        let next = self.shared.queue.next(timeout).inspect_err(|_| self.shared.stop())?;
+        let Next::Batch(batch) = next else { return Ok(next) };
+        let batch = match &mut self.left {
+            Some(left) => {
+                let rows = batch.num_rows().min(*left);
+                *left -= rows;
+                if rows < batch.num_rows() { batch.slice(0, rows) } else { batch }
+            }
+            None => batch,
+        };
+        self.shared.plan.metrics.rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
+        Ok(Next::Batch(batch))
+    }
+    /// Stops; what comes next is the end.
+    pub fn cancel(&self) {
+        self.shared.stop();
+    }
+    /// The counters so far, by name.
+    pub fn metrics(&self) -> [(&'static str, u64); 5] {
+        let metrics = &self.shared.plan.metrics;
+        [
+            ("files", metrics.files.load(Ordering::Relaxed)),
+            ("row_groups", metrics.row_groups.load(Ordering::Relaxed)),
+            ("row_groups_read", metrics.row_groups_read.load(Ordering::Relaxed)),
+            ("bytes_read", metrics.bytes_read.load(Ordering::Relaxed)),
+            ("rows", metrics.rows.load(Ordering::Relaxed)),
+        ]
+    }
+    /// A handle that can be asked and cancelled while the scan is elsewhere.
+    pub fn observer(&self) -> Observer {
+        Observer(Arc::clone(&self.shared))
+    }
+
+    fn start(&self) -> Result<()> {
+        let shared = &self.shared;
+        if shared.plan.files.is_empty() {
+            shared.queue.complete();
+        }
+        let threads = self.threads.min(if shared.plan.files.is_empty() { 0 } else { usize::MAX });
+        for index in 0..threads {
+            let shared = Arc::clone(shared);
+            let spawned = std::thread::Builder::new().name(format!("deltaic-read-{index}")).spawn(move || shared.work());
+            match spawned {
+                Ok(_) => {}
+                Err(_) if index > 0 => break, // fewer threads do the same work
+                Err(error) => return Err(Error::new(Kind::Io, "no thread to read with").caused_by(error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.shared.stop();
+    }
+}
+
+/// Sees a scan's counters and stops it.
+#[derive(Debug, Clone)]
+pub struct Observer(Arc<Shared>);
+
+impl Observer {
+    /// Stops the scan.
+    pub fn cancel(&self) {
+        self.0.stop();
+    }
+    /// The counters so far, by name.
+    pub fn metrics(&self) -> [(&'static str, u64); 5] {
+        let metrics = &self.0.plan.metrics;
+        [
+            ("files", metrics.files.load(Ordering::Relaxed)),
+            ("row_groups", metrics.row_groups.load(Ordering::Relaxed)),
+            ("row_groups_read", metrics.row_groups_read.load(Ordering::Relaxed)),
+            ("bytes_read", metrics.bytes_read.load(Ordering::Relaxed)),
+            ("rows", metrics.rows.load(Ordering::Relaxed)),
+        ]
+    }
+}
+
+impl Shared {
+    fn stop(&self) {
+        self.queue.cancel();
+        // Under the lock, so that no thread misses it between its look and its sleep.
+        let _work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        self.changed.notify_all();
+    }
+
+    fn work(&self) {
+        loop {
+            match self.next_task() {
+                Task::Done => return,
+                Task::Fail(error, slot) => self.queue.finish(slot, Err(error)),
+                Task::Open(index) => {
+                    let opened = match self.guarded(index, || OpenFile::open(&self.plan, index)) {
+                        Ok(file) => Opened::File(Arc::new(file)),
+                        Err(error) => Opened::Failed(error),
+                    };
+                    self.work.lock().unwrap_or_else(PoisonError::into_inner).opened.insert(index, opened);
+                    self.changed.notify_all();
+                }
+                Task::Group(file, group, slot) => {
+                    let mut sink = |batch: RecordBatch| Ok(batch.num_rows() == 0 || self.queue.push(slot, batch));
+                    let end = self.guarded(file.index, || decode(&self.plan, &file, &file.groups[group], &mut sink));
+                    self.queue.finish(slot, end);
+                }
+            }
+        }
+    }
+
+    /// A panic of the decoder and an error both come out as an error that names the file.
+    fn guarded<T>(&self, index: usize, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let done = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(fault(panic.as_ref())));
+        done.map_err(|error| match self.plan.files.path(index) {
+            Ok(path) => error.at(path),
+            Err(_) => error,
+        })
+    }
+
+    fn next_task(&self) -> Task {
+        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if work.complete || self.queue.cancelled() {
+                return Task::Done;
+            }
+            if let Some(task) = self.ready(&mut work) {
+                self.changed.notify_all();
+                return task;
+            }
+            let files = self.plan.files.len();
+            if work.next_to_open < files && work.next_to_open < work.current + FILES_AHEAD {
+                work.next_to_open += 1;
+                return Task::Open(work.next_to_open - 1);
+            }
+            work = self.changed.wait(work).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// A row group of the current file, if it is open; goes on to the next file where none is left.
+    fn ready(&self, work: &mut Work) -> Option<Task> {
+        loop {
+            if work.current == self.plan.files.len() {
+                work.complete = true;
+                self.queue.complete();
+                return Some(Task::Done);
+            }
+            match work.opened.get(&work.current)? {
+                Opened::File(file) if work.next_group < file.groups.len() => {
+                    work.next_group += 1;
+                    return Some(Task::Group(Arc::clone(file), work.next_group - 1, self.queue.open()));
+                }
+                Opened::File(_) => {
+                    work.opened.remove(&work.current);
+                    work.current += 1;
+                    work.next_group = 0;
+                }
+                Opened::Failed(_) => {
+                    let Some(Opened::Failed(error)) = work.opened.remove(&work.current) else { return None };
+                    work.current = self.plan.files.len(); // nothing after an error
+                    work.next_to_open = self.plan.files.len();
+                    return Some(Task::Fail(error, self.queue.open()));
+                }
+            }
+        }
+    }
+}

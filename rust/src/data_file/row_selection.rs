@@ -1,0 +1,285 @@
+//! Which rows of a row group are read, and which of those are kept: deletion vector, selection and page pruning together.
+
+use std::ops::Range;
+
+use arrow::array::{BooleanArray, BooleanBufferBuilder, Int64Array};
+use arrow::buffer::BooleanBuffer;
+use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
+
+use crate::deletion_vector::{DeletionVector, RowIndex};
+
+/// One run per so many rows or fewer: reading by runs costs less than decoding all and filtering.
+/// Measured with 1 M rows of 5 columns: 1 % random rows is about where the two ways meet.
+const ROWS_PER_RUN: usize = 128;
+
+/// Which rows of a file are wanted, whatever a predicate says.
+#[derive(Debug, Clone, Default)]
+pub enum FileRows {
+    /// All.
+    #[default]
+    All,
+    /// All but these.
+    Except(DeletionVector),
+    /// These only.
+    Only(DeletionVector),
+}
+
+impl FileRows {
+    /// The vector's rows are always left out; `selection` besides, or everything else where `keep_selected`.
+    pub fn new(deleted: Option<DeletionVector>, selection: Option<(DeletionVector, bool)>) -> Self {
+        match (deleted, selection) {
+            (None, None) => Self::All,
+            (Some(deleted), None) => Self::Except(deleted),
+            (None, Some((rows, true))) => Self::Only(rows),
+            (Some(deleted), Some((rows, true))) => Self::Only(rows.difference(&deleted)),
+            (None, Some((rows, false))) => Self::Except(rows),
+            (Some(deleted), Some((rows, false))) => Self::Except(deleted.union(&rows)),
+        }
+    }
+    /// The largest row named.
+    pub fn max(&self) -> Option<RowIndex> {
+        match self {
+            Self::All => None,
+            Self::Except(rows) | Self::Only(rows) => rows.max(),
+        }
+    }
+}
+
+/// Rows of one row group, by position in it: `read` are decoded (`None`: all), of these the ones of `keep` come out (`None`: all).
+#[derive(Debug, Clone)]
+pub struct Rows {
+    total: usize,
+    read: Option<Vec<Range<usize>>>,
+    keep: Option<BooleanBuffer>,
+    count: usize,
+}
+
+impl Rows {
+    /// Every row of a group of `total`.
+    pub fn all(total: usize) -> Self {
+        Self { total, read: None, keep: None, count: total }
+    }
+    /// The rows at these positions, ascending runs.
+    pub fn of_runs(total: usize, runs: Vec<Range<usize>>) -> Self {
+        let count = runs.iter().map(|run| run.len()).sum();
+        if count == total { Self::all(total) } else { Self { total, read: Some(runs), keep: None, count } }
+    }
+    /// The rows whose bit is set, read by runs where these are few.
+    pub fn of_mask(mask: BooleanBuffer) -> Self {
+        let (total, count) = (mask.len(), mask.count_set_bits());
+        if count == total {
+            return Self::all(total);
+        }
+        if runs_of(&mask) * ROWS_PER_RUN <= total {
+            return Self::of_runs(total, mask.set_slices().map(|(start, end)| start..end).collect());
+        }
+        Self { total, read: None, keep: Some(mask), count }
+    }
+    /// The wanted rows of the group of `total` rows that begins at `first` in its file.
+    pub fn of_file(wanted: &FileRows, first: RowIndex, total: usize) -> Self {
+        let range = first..first + total as u64;
+        let local = |run: Range<RowIndex>| (run.start - first) as usize..(run.end - first) as usize;
+        match wanted {
+            FileRows::All => Self::all(total),
+            FileRows::Only(rows) => match rows.count_within(range.clone()) {
+                0 => Self::of_runs(total, Vec::new()),
+                count if count as usize * ROWS_PER_RUN <= total => Self::of_runs(total, rows.runs_within(range).map(local).collect()),
+                _ => Self::of_mask(!&rows.keep_mask(first, total)),
+            },
+            FileRows::Except(rows) => match rows.count_within(range.clone()) {
+                0 => Self::all(total),
+                count if count as usize * ROWS_PER_RUN <= total => {
+                    Self::of_runs(total, gaps(rows.runs_within(range).map(local), total).collect())
+                }
+                _ => Self::of_mask(rows.keep_mask(first, total)),
+            },
+        }
+    }
+    /// How many rows come out.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+    /// Rows decoded.
+    pub fn read_count(&self) -> usize {
+        self.read.as_ref().map_or(self.total, |runs| runs.iter().map(|run| run.len()).sum())
+    }
+    /// Only those that lie in `pages`, ascending runs.
+    pub fn within(self, pages: &[Range<usize>]) -> Self {
+        if let [page] = pages
+            && page.len() == self.total
+        {
+            return self;
+        }
+        let all = vec![0..self.total];
+        let read = intersect(self.read.as_deref().unwrap_or(&all), pages);
+        let Some(keep) = &self.keep else { return Self::of_runs(self.total, read) };
+        // A mask lies over what is read: cut it to the same runs.
+        let (mut cut, mut at) = (BooleanBufferBuilder::new(keep.len()), 0);
+        for run in self.read.as_deref().unwrap_or(&all) {
+            for part in intersect(std::slice::from_ref(run), &read) {
+                cut.append_buffer(&keep.slice(at + part.start - run.start, part.len()));
+            }
+            at += run.len();
+        }
+        let keep = cut.finish();
+        Self { count: keep.count_set_bits(), total: self.total, read: Some(read), keep: Some(keep) }
+    }
+    /// Only those whose bit in `survivors` (one bit per row that comes out) is set.
+    pub fn refine(&self, survivors: &BooleanBuffer) -> Self {
+        if self.read.is_none() && self.keep.is_none() {
+            return Self::of_mask(survivors.clone());
+        }
+        let mut mask = BooleanBufferBuilder::new(self.total);
+        mask.append_n(self.total, false);
+        let mut positions = Positions::new(self);
+        for index in 0..self.count {
+            let position = positions.next_position();
+            if survivors.value(index) {
+                mask.set_bit(position, true);
+            }
+        }
+        Self::of_mask(mask.finish())
+    }
+    /// What the Parquet reader shall decode; `None`: all.
+    pub fn selection(&self) -> Option<RowSelection> {
+        let runs = self.read.as_ref()?;
+        let mut selectors = Vec::with_capacity(runs.len() * 2 + 1);
+        let mut at = 0;
+        for run in runs {
+            if run.start > at {
+                selectors.push(RowSelector::skip(run.start - at));
+            }
+            selectors.push(RowSelector::select(run.len()));
+            at = run.end;
+        }
+        if at < self.total {
+            selectors.push(RowSelector::skip(self.total - at));
+        }
+        Some(RowSelection::from(selectors))
+    }
+    /// The filter over decoded rows `at..at + count`; `None`: all are kept.
+    pub fn keep(&self, at: usize, count: usize) -> Option<BooleanArray> {
+        self.keep.as_ref().map(|keep| BooleanArray::new(keep.slice(at, count), None))
+    }
+}
+
+/// How many runs of set bits.
+fn runs_of(mask: &BooleanBuffer) -> usize {
+    let mut before = 0_u64;
+    let chunks = mask.bit_chunks();
+    chunks
+        .iter_padded()
+        .map(|word| {
+            let starts = word & !(word << 1 | before);
+            before = word >> 63;
+            starts.count_ones() as usize
+        })
+        .sum()
+}
+
+/// What lies between runs, up to `total`.
+fn gaps(runs: impl Iterator<Item = Range<usize>>, total: usize) -> impl Iterator<Item = Range<usize>> {
+    let mut at = 0;
+    runs.chain(std::iter::once(total..total)).filter_map(move |run| {
+        let gap = at..run.start;
+        at = run.end;
+        (!gap.is_empty()).then_some(gap)
+    })
+}
+
+/// Runs that are in both lists.
+pub fn intersect(left: &[Range<usize>], right: &[Range<usize>]) -> Vec<Range<usize>> {
+    let (mut a, mut b, mut both) = (0, 0, Vec::new());
+    while let (Some(x), Some(y)) = (left.get(a), right.get(b)) {
+        let (start, end) = (x.start.max(y.start), x.end.min(y.end));
+        if start < end {
+            both.push(start..end);
+        }
+        if x.end <= y.end { a += 1 } else { b += 1 }
+    }
+    both
+}
+
+/// Walks the positions of the rows that come out, in order.
+#[derive(Debug)]
+pub struct Positions<'a> {
+    rows: &'a Rows,
+    run: usize,
+    within: usize,
+    decoded: usize,
+}
+
+impl<'a> Positions<'a> {
+    /// From the first on.
+    pub fn new(rows: &'a Rows) -> Self {
+        Self { rows, run: 0, within: 0, decoded: 0 }
+    }
+    fn next_decoded(&mut self) -> usize {
+        self.decoded += 1;
+        let Some(runs) = &self.rows.read else { return self.decoded - 1 };
+        while self.run < runs.len() && self.within >= runs[self.run].len() {
+            self.run += 1;
+            self.within = 0;
+        }
+        self.within += 1;
+        runs.get(self.run).map_or(self.rows.total, |run| run.start + self.within - 1)
+    }
+    /// The next one. The caller asks for no more than there are.
+    pub fn next_position(&mut self) -> usize {
+        loop {
+            let position = self.next_decoded();
+            match &self.rows.keep {
+                Some(keep) if self.decoded <= keep.len() && !keep.value(self.decoded - 1) => {}
+                _ => return position,
+            }
+        }
+    }
+    /// The next `count` ones as absolute row indexes of a group that begins at `first`.
+    pub fn take(&mut self, first: RowIndex, count: usize) -> Int64Array {
+        if self.rows.read.is_none() && self.rows.keep.is_none() {
+            let start = first as i64 + self.decoded as i64;
+            self.decoded += count;
+            return Int64Array::from_iter_values(start..start + count as i64);
+        }
+        Int64Array::from_iter_values((0..count).map(|_| first as i64 + self.next_position() as i64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn rows_agree_with_a_set(total in 1_usize..600, deleted in prop::collection::btree_set(0_u64..700, 0..200),
+                                 selected in prop::option::of((prop::collection::btree_set(0_u64..700, 0..300), any::<bool>())),
+                                 pages in prop::collection::vec((0_usize..600, 1_usize..90), 0..6), first in 0_u64..100,
+                                 survive in any::<u64>()) {
+            let vector = |rows: &std::collections::BTreeSet<u64>| DeletionVector::from_rows(rows.iter().copied().collect()).unwrap();
+            let wanted = FileRows::new(Some(vector(&deleted)), selected.as_ref().map(|(rows, keep)| (vector(rows), *keep)));
+            let mut runs: Vec<Range<usize>> = Vec::new();
+            for (start, length) in pages {
+                let start = start.max(runs.last().map_or(0, |run| run.end));
+                if start < total { runs.push(start..(start + length).min(total)); }
+            }
+            let expected: Vec<i64> = (0..total).filter(|position| {
+                let row = first + *position as u64;
+                !deleted.contains(&row) && runs.iter().any(|run| run.contains(position))
+                    && selected.as_ref().is_none_or(|(rows, keep)| rows.contains(&row) == *keep)
+            }).map(|position| (first + position as u64) as i64).collect();
+            let rows = Rows::of_file(&wanted, first, total).within(&runs);
+            prop_assert_eq!(rows.count(), expected.len());
+            let found = Positions::new(&rows).take(first, rows.count());
+            prop_assert_eq!(found.values().to_vec(), expected.clone());
+            let mask: BooleanBuffer = (0..expected.len()).map(|index| survive >> (index % 64) & 1 == 1).collect();
+            let refined = rows.refine(&mask);
+            let kept: Vec<i64> = expected.iter().enumerate().filter(|(index, _)| mask.value(*index)).map(|(_, row)| *row).collect();
+            prop_assert_eq!(Positions::new(&refined).take(first, refined.count()).values().to_vec(), kept);
+            if let Some(selection) = rows.selection() {
+                prop_assert_eq!(selection.row_count(), rows.read_count());
+            }
+        }
+    }
+}

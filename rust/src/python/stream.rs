@@ -1,0 +1,207 @@
+//! `ReadStream`: a running scan (or any stream of the core) as Arrow, once, with its first error kept.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use arrow::array::{RecordBatch, RecordBatchReader};
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use pyo3_arrow::{PyRecordBatchReader, PySchema, PyTable};
+
+use super::interrupt::guarded;
+use crate::data_file::queue::Next;
+use crate::data_file::reader::{Observer, Reader};
+use crate::error::{Error, Kind, Result};
+
+/// How often the consumer looks for signals.
+const POLL: Duration = Duration::from_millis(100);
+
+/// Something that gives batches, waiting a bounded time for each.
+pub trait Source: Send {
+    /// The schema of its batches.
+    fn schema(&self) -> SchemaRef;
+    /// The next batch.
+    fn next(&mut self, timeout: Duration) -> Result<Next>;
+    /// Nobody wants more.
+    fn cancel(&mut self) {}
+}
+
+impl Source for Reader {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(Reader::schema(self))
+    }
+    fn next(&mut self, timeout: Duration) -> Result<Next> {
+        Reader::next(self, timeout)
+    }
+    fn cancel(&mut self) {
+        Reader::cancel(self);
+    }
+}
+
+/// An iterator of batches as a source: it cannot wait in parts, so signals are seen between batches.
+pub struct Batches<I> {
+    schema: SchemaRef,
+    batches: I,
+}
+
+impl<I: Iterator<Item = Result<RecordBatch>> + Send> Batches<I> {
+    /// Batches of this schema.
+    pub fn new(schema: SchemaRef, batches: I) -> Self {
+        Self { schema, batches }
+    }
+}
+
+impl<I: Iterator<Item = Result<RecordBatch>> + Send> Source for Batches<I> {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+    fn next(&mut self, _timeout: Duration) -> Result<Next> {
+        Ok(self.batches.next().transpose()?.map_or(Next::End, Next::Batch))
+    }
+}
+
+/// The first error, shared by a stream and the Arrow readers made of it.
+type FirstError = Arc<Mutex<Option<PyErr>>>;
+
+/// `__arrow_c_stream__`, once (stub: `ReadStream`).
+#[pyclass(name = "ReadStream", module = "deltaic._core", frozen)]
+pub struct PyReadStream {
+    schema: SchemaRef,
+    source: Mutex<Option<Box<dyn Source>>>,
+    error: FirstError,
+    observer: Option<Observer>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl PyReadStream {
+    /// A stream over any source.
+    pub fn new(source: Box<dyn Source>) -> Self {
+        Self { schema: source.schema(), source: Mutex::new(Some(source)), error: FirstError::default(), observer: None }
+    }
+    /// A stream over a scan.
+    pub fn of_scan(reader: Reader) -> Self {
+        let observer = Some(reader.observer());
+        Self { observer, ..Self::new(Box::new(reader)) }
+    }
+    fn take(&self) -> PyResult<Polled> {
+        let source = lock(&self.source).take().ok_or_else(|| PyOSError::new_err("the stream has been read already"))?;
+        Ok(Polled { schema: Arc::clone(&self.schema), source, error: Arc::clone(&self.error), looked: Instant::now(), done: false })
+    }
+}
+
+#[pymethods]
+impl PyReadStream {
+    #[getter]
+    fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        PySchema::new(Arc::clone(&self.schema)).into_pyarrow(py)
+    }
+    fn to_reader<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        PyRecordBatchReader::new(Box::new(self.take()?)).into_pyarrow(py)
+    }
+    fn to_table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let reader = self.take()?;
+        let batches = py.detach(|| reader.collect::<Result<Vec<_>, ArrowError>>());
+        self.check(py)?;
+        let batches = batches.map_err(Error::from)?;
+        PyTable::try_new(batches, Arc::clone(&self.schema))?.into_pyarrow(py)
+    }
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        lock(&self.error).as_ref().map_or(Ok(()), |error| Err(error.clone_ref(py)))
+    }
+    fn cancel(&self) {
+        if let Some(observer) = &self.observer {
+            observer.cancel();
+        }
+        lock(&self.source).take();
+    }
+    #[getter]
+    fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let metrics = PyDict::new(py);
+        for (name, value) in self.observer.iter().flat_map(Observer::metrics) {
+            metrics.set_item(name, value)?;
+        }
+        Ok(metrics)
+    }
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        PySchema::new(Arc::clone(&self.schema)).into_pyobject(py)?.call_method0("__arrow_c_schema__")
+    }
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        let reader = PyRecordBatchReader::new(Box::new(self.take()?));
+        reader.into_pyobject(py)?.call_method1("__arrow_c_stream__", (requested_schema,))
+    }
+}
+
+/// The source as an Arrow reader: looks for signals, keeps the first error.
+struct Polled {
+    schema: SchemaRef,
+    source: Box<dyn Source>,
+    error: FirstError,
+    looked: Instant,
+    done: bool,
+}
+
+impl Polled {
+    fn pull(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if self.looked.elapsed() >= POLL {
+                self.looked = Instant::now();
+                check_signals()?;
+            }
+            match guarded(|| self.source.next(POLL))? {
+                Next::Batch(batch) => return Ok(Some(batch)),
+                Next::End => return Ok(None),
+                Next::Waiting => {}
+            }
+        }
+    }
+}
+
+/// Ctrl-C as an error; nothing on threads other than the main one, and nothing while Python ends.
+pub fn check_signals() -> Result<()> {
+    let signal = Python::try_attach(|py| py.check_signals().err());
+    match signal.flatten() {
+        Some(signal) => Err(Error::new(Kind::Foreign, "stopped by a signal").caused_by(signal)),
+        None => Ok(()),
+    }
+}
+
+impl Iterator for Polled {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        match self.pull() {
+            Ok(Some(batch)) => Some(Ok(batch)),
+            Ok(None) => {
+                self.done = true;
+                None
+            }
+            Err(error) => {
+                self.done = true;
+                self.source.cancel();
+                let text = error.to_string();
+                lock(&self.error).get_or_insert_with(|| PyErr::from(error));
+                Some(Err(ArrowError::ExternalError(text.into())))
+            }
+        }
+    }
+}
+
+impl RecordBatchReader for Polled {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<PyReadStream>()
+}
