@@ -1,1 +1,24 @@
-//! (in the making)
+//! Deletion vectors: sets of rows of one data file. PROTOCOL.md, "Deletion Vectors" and "Deletion Vector Format".
+//!
+//! - [`rows`]: the set itself: algebra, runs, masks
+//! - [`arrays`]: Arrow arrays -> set, batches without deleted rows
+//! - [`encoding`]: set <-> bytes (64-bit roaring, portable), hostile bytes refused by arithmetic
+//! - [`file`]: bytes <-> `.bin` file (the frame and its CRC-32)
+//! - [`descriptor`]: the `deletionVector` field of a log action: where the bytes are, and reading them
+//! - [`limit`]: how large a vector may be
+
+pub mod arrays;
+pub mod descriptor;
+pub mod encoding;
+pub mod file;
+pub mod limit;
+pub mod rows;
+
+pub use descriptor::{Descriptor, Wanted, read_all};
+pub use rows::DeletionVector;
+
+/// Index of a row in its data file, counted from the file's first row, whatever of the file was pruned or skipped.
+pub type RowIndex = u64;
+
+/// Rows of a file end here: a row index is a signed 64-bit number in Parquet and in the log.
+pub const MAX_ROW: RowIndex = i64::MAX as u64;

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 pub mod arrow;
 pub mod data_file;
+pub mod deletion_vector;
 pub mod error;
 pub mod interrupt;
 pub mod log_store;
@@ -17,6 +18,7 @@ pub mod zorder;
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     data_file::register(m)?;
+    deletion_vector::register(m)?;
     predicate::register(m)?;
     schema::register(m)?;
     store::register(m)?;

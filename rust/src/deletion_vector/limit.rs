@@ -1,0 +1,31 @@
+//! How many bytes one vector may take, for the process. A vector of a dense random half of 500 million rows has 64 MiB.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::{Error, Result};
+
+/// Where nothing was configured: 64 MiB.
+pub const DEFAULT_BYTES: u64 = 64 << 20;
+
+static BYTES: AtomicU64 = AtomicU64::new(DEFAULT_BYTES);
+
+/// The limit in bytes.
+pub fn bytes() -> u64 {
+    BYTES.load(Ordering::Relaxed)
+}
+
+/// Sets the limit for the process; returns the one before.
+pub fn set_bytes(bytes: u64) -> u64 {
+    BYTES.swap(bytes, Ordering::Relaxed)
+}
+
+/// Refuses a vector of `size` bytes above the limit, before any of it is fetched or allocated.
+pub fn check(size: u64) -> Result<()> {
+    let limit = bytes();
+    if size <= limit {
+        return Ok(());
+    }
+    Err(Error::protocol("deletion vector is larger than the limit for vectors")
+        .found(format!("{size} bytes"))
+        .expected(format!("at most {limit} bytes (the limit `vector_bytes`)")))
+}

@@ -1,0 +1,241 @@
+//! The set of deleted rows: one roaring bitmap for each 2³² rows, as in the format.
+
+use arrow::buffer::{BooleanBuffer, Buffer};
+use roaring::RoaringBitmap;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+
+use super::{MAX_ROW, RowIndex, encoding};
+use crate::error::{Error, Kind, Result};
+use crate::z85;
+
+/// An immutable set of absolute row indexes of one data file.
+///
+/// Invariant: no bitmap is empty, and every key is below 2³¹.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeletionVector {
+    bitmaps: BTreeMap<u32, RoaringBitmap>,
+}
+
+impl DeletionVector {
+    /// The empty set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Decodes the portable format; hostile bytes are refused, see [`encoding::decode`].
+    pub fn from_bytes(data: &[u8]) -> Result<Self> {
+        encoding::decode(data)
+    }
+
+    /// The set in the portable format, containers in their smallest form.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        encoding::encode(self)
+    }
+
+    /// Decodes Z85 text of the portable format, as inline vectors have it.
+    pub fn from_inline(text: &str) -> Result<Self> {
+        encoding::decode_padded(&z85::decode(text)?)
+    }
+
+    /// A set of rows in any order, repeated or not.
+    ///
+    /// # Errors
+    /// A row above [`MAX_ROW`].
+    pub fn from_rows(mut rows: Vec<RowIndex>) -> Result<Self> {
+        if !rows.is_sorted() {
+            rows.sort_unstable();
+        }
+        rows.dedup();
+        if let Some(row) = rows.last().filter(|row| **row > MAX_ROW) {
+            return Err(Error::new(Kind::InvalidArgument, "row index is too large").found(row).expected(format!("at most {MAX_ROW}")));
+        }
+        let mut bitmaps = BTreeMap::new();
+        for rows in rows.chunk_by(|a, b| high(*a) == high(*b)) {
+            let Some(first) = rows.first() else { continue };
+            let mut bitmap = RoaringBitmap::new();
+            // Sorted and distinct, so nothing is ever left out.
+            let _ = bitmap.append(rows.iter().map(|row| *row as u32));
+            bitmaps.insert(high(*first), bitmap);
+        }
+        Ok(Self { bitmaps })
+    }
+
+    /// A set of these bitmaps; empty ones are left out. Keys are the caller's promise.
+    pub(super) fn from_bitmaps(bitmaps: impl IntoIterator<Item = (u32, RoaringBitmap)>) -> Self {
+        Self { bitmaps: bitmaps.into_iter().filter(|(_, bitmap)| !bitmap.is_empty()).collect() }
+    }
+
+    /// The bitmaps by the upper 32 bits of their rows, ascending, none empty.
+    pub fn bitmaps(&self) -> impl ExactSizeIterator<Item = (u32, &RoaringBitmap)> {
+        self.bitmaps.iter().map(|(key, bitmap)| (*key, bitmap))
+    }
+
+    /// How many rows.
+    pub fn cardinality(&self) -> u64 {
+        self.bitmaps.values().map(RoaringBitmap::len).sum()
+    }
+
+    /// No row at all.
+    pub fn is_empty(&self) -> bool {
+        self.bitmaps.is_empty()
+    }
+
+    /// Whether `row` is in the set.
+    pub fn contains(&self, row: RowIndex) -> bool {
+        self.bitmaps.get(&high(row)).is_some_and(|bitmap| bitmap.contains(row as u32))
+    }
+
+    /// The largest row.
+    pub fn max(&self) -> Option<RowIndex> {
+        let (key, bitmap) = self.bitmaps.last_key_value()?;
+        Some(join(*key, bitmap.max()?))
+    }
+
+    /// How many rows lie in `range`.
+    pub fn count_within(&self, range: Range<RowIndex>) -> u64 {
+        self.parts(range).map(|(_, low, high, bitmap)| bitmap.range_cardinality(low..=high)).sum()
+    }
+
+    /// All rows, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = RowIndex> {
+        self.rows_within(0..MAX_ROW + 1)
+    }
+
+    /// The rows in `range`, ascending.
+    pub fn rows_within(&self, range: Range<RowIndex>) -> impl Iterator<Item = RowIndex> {
+        self.parts(range).flat_map(|(key, low, high, bitmap)| bitmap.range(low..=high).map(move |low| join(key, low)))
+    }
+
+    /// All rows, ascending, in one allocation that may fail.
+    ///
+    /// # Errors
+    /// There is no memory for so many rows.
+    pub fn to_rows(&self) -> Result<Vec<RowIndex>> {
+        let count = self.cardinality();
+        let mut rows = Vec::new();
+        usize::try_from(count).ok().and_then(|count| rows.try_reserve_exact(count).ok()).ok_or_else(|| {
+            Error::new(Kind::InvalidArgument, "deletion vector has more rows than fit into memory one by one").found(format!("{count} rows"))
+        })?;
+        for (key, bitmap) in &self.bitmaps {
+            bitmap.iter().for_each(|low| rows.push(join(*key, low)));
+        }
+        Ok(rows)
+    }
+
+    /// The runs of consecutive rows in `range`, ascending, cut to `range`, none touching another.
+    pub fn runs_within(&self, range: Range<RowIndex>) -> impl Iterator<Item = Range<RowIndex>> {
+        let mut parts = self.parts(range).flat_map(|(key, low, high, bitmap)| {
+            let mut rows = bitmap.range(low..=high);
+            std::iter::from_fn(move || rows.next_range().map(|run| join(key, *run.start())..join(key, *run.end()) + 1))
+        });
+        let mut ahead = parts.next();
+        std::iter::from_fn(move || {
+            let mut run = ahead.take()?;
+            // Containers and bitmaps cut runs at their borders.
+            loop {
+                ahead = parts.next();
+                match &ahead {
+                    Some(next) if next.start == run.end => run.end = next.end,
+                    _ => return Some(run),
+                }
+            }
+        })
+    }
+
+    /// One bit for each of the `count` rows from `first_row` on: set where the row lives, clear where it is deleted.
+    pub fn keep_mask(&self, first_row: RowIndex, count: usize) -> BooleanBuffer {
+        let mut words = vec![u64::MAX; count.div_ceil(64)];
+        self.clear_deleted(first_row, count, &mut words);
+        BooleanBuffer::new(Buffer::from_vec(words), 0, count)
+    }
+
+    /// Clears the bit of each deleted row among the `count` rows from `first_row` on, whose bits are `words`, lowest first.
+    /// Bits beyond the end of `words` are left out.
+    pub fn clear_deleted(&self, first_row: RowIndex, count: usize, words: &mut [u64]) {
+        let end = first_row.saturating_add(count as u64);
+        for (key, low, high, bitmap) in self.parts(first_row..end) {
+            let mut rows = bitmap.range(low..=high);
+            while let Some(run) = rows.next_range() {
+                clear_bits(words, join(key, *run.start()) - first_row, join(key, *run.end()) - first_row);
+            }
+        }
+    }
+
+    /// Rows of either.
+    pub fn union(&self, other: &Self) -> Self {
+        let (mut more, less) = if self.bitmaps.len() < other.bitmaps.len() { (other.clone(), self) } else { (self.clone(), other) };
+        for (key, bitmap) in &less.bitmaps {
+            match more.bitmaps.entry(*key) {
+                Entry::Occupied(mut mine) => *mine.get_mut() |= bitmap,
+                Entry::Vacant(free) => drop(free.insert(bitmap.clone())),
+            }
+        }
+        more
+    }
+
+    /// Rows of both.
+    pub fn intersection(&self, other: &Self) -> Self {
+        let both = self.bitmaps.iter().filter_map(|(key, bitmap)| Some((*key, bitmap & other.bitmaps.get(key)?)));
+        Self::from_bitmaps(both)
+    }
+
+    /// Rows of this one only.
+    pub fn difference(&self, other: &Self) -> Self {
+        Self::from_bitmaps(self.bitmaps.iter().map(|(key, bitmap)| match other.bitmaps.get(key) {
+            Some(less) => (*key, bitmap - less),
+            None => (*key, bitmap.clone()),
+        }))
+    }
+
+    /// The part of each bitmap that lies in `range`: key, first and last lower half, bitmap.
+    fn parts(&self, range: Range<RowIndex>) -> impl Iterator<Item = (u32, u32, u32, &RoaringBitmap)> {
+        // An empty range touches no bitmap; otherwise `last` is in it.
+        let last = range.end.min(MAX_ROW + 1).checked_sub(1).filter(|last| *last >= range.start);
+        let keys = last.map(|last| high(range.start)..=high(last));
+        keys.into_iter().flat_map(|keys| self.bitmaps.range(keys)).map(move |(key, bitmap)| {
+            let low = if *key == high(range.start) { range.start as u32 } else { 0 };
+            let end = last.filter(|last| high(*last) == *key).map_or(u32::MAX, |last| last as u32);
+            (*key, low, end, bitmap)
+        })
+    }
+}
+
+/// Equal sets have equal hashes, whatever form their containers have.
+impl Hash for DeletionVector {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for run in self.runs_within(0..MAX_ROW + 1) {
+            run.hash(state);
+        }
+    }
+}
+
+fn high(row: RowIndex) -> u32 {
+    (row >> 32) as u32
+}
+
+fn join(key: u32, low: u32) -> RowIndex {
+    u64::from(key) << 32 | u64::from(low)
+}
+
+/// Clears bits `first..=last`.
+#[inline]
+fn clear_bits(words: &mut [u64], first: u64, last: u64) {
+    let (from, to) = ((first / 64) as usize, (last / 64) as usize);
+    let (head, tail) = (u64::MAX << (first % 64), u64::MAX >> (63 - last % 64));
+    let Some(touched) = words.get_mut(from..=to) else { return };
+    match touched {
+        [one] => *one &= !(head & tail),
+        [first, middle @ .., last] => {
+            *first &= !head;
+            middle.fill(0);
+            *last &= !tail;
+        }
+        [] => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,241 @@
+//! `DeletionVector` and what is beside it: Z85 and CRC-32.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, UInt64Array};
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
+use pyo3_arrow::{PyArray, PyRecordBatch, PyTable};
+
+use crate::deletion_vector::{DeletionVector, MAX_ROW, RowIndex, arrays, limit};
+use crate::error::{Error, Kind, Result};
+use crate::z85;
+
+/// Adds this section to the module.
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<PyDeletionVector>()?;
+    m.add_function(wrap_pyfunction!(z85_encode, m)?)?;
+    m.add_function(wrap_pyfunction!(z85_decode, m)?)?;
+    m.add_function(wrap_pyfunction!(crc32, m)?)?;
+    m.add_function(wrap_pyfunction!(set_vector_limit, m)?)?;
+    Ok(())
+}
+
+#[pyfunction]
+fn z85_encode(py: Python<'_>, data: PyBackedBytes) -> String {
+    py.detach(|| z85::encode(&data))
+}
+
+#[pyfunction]
+fn z85_decode<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyBytes>> {
+    Ok(PyBytes::new(py, &py.detach(|| z85::decode(text))?))
+}
+
+#[pyfunction]
+fn crc32(py: Python<'_>, data: PyBackedBytes) -> u32 {
+    py.detach(|| crc32fast::hash(&data))
+}
+
+#[pyfunction]
+fn set_vector_limit(size: u64) -> u64 {
+    limit::set_bytes(size)
+}
+
+/// Immutable set of absolute row indexes of one data file.
+#[pyclass(name = "DeletionVector", module = "deltaic", frozen, eq, from_py_object)]
+#[derive(Clone, PartialEq)]
+pub struct PyDeletionVector(pub Arc<DeletionVector>);
+
+impl PyDeletionVector {
+    fn detached(py: Python<'_>, make: impl FnOnce() -> Result<DeletionVector> + Send) -> PyResult<Self> {
+        Ok(Self(Arc::new(py.detach(make)?)))
+    }
+}
+
+#[pymethods]
+impl PyDeletionVector {
+    #[staticmethod]
+    fn from_rows(rows: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let py = rows.py();
+        if let Some(arrays) = as_arrays(rows)? {
+            return Self::detached(py, || arrays::rows_of(&arrays));
+        }
+        let rows = rows.try_iter()?.map(|row| row_index(&row?)).collect::<PyResult<Vec<_>>>()?;
+        Self::detached(py, || DeletionVector::from_rows(rows))
+    }
+
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: PyBackedBytes) -> PyResult<Self> {
+        Self::detached(py, || DeletionVector::from_bytes(&data))
+    }
+
+    #[staticmethod]
+    fn from_inline(py: Python<'_>, text: &str) -> PyResult<Self> {
+        Self::detached(py, || DeletionVector::from_inline(text))
+    }
+
+    #[getter]
+    fn cardinality(&self) -> u64 {
+        self.0.cardinality()
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.cardinality() as usize
+    }
+
+    fn __contains__(&self, row: &Bound<'_, PyAny>) -> bool {
+        row.extract().is_ok_and(|row| self.0.contains(row))
+    }
+
+    fn __iter__(&self) -> RowIterator {
+        RowIterator { rows: self.0.clone(), next: 0, ahead: Vec::new().into_iter() }
+    }
+
+    fn __or__(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
+        Self::detached(py, || Ok(self.0.union(&other.0)))
+    }
+
+    fn __and__(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
+        Self::detached(py, || Ok(self.0.intersection(&other.0)))
+    }
+
+    fn __sub__(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
+        Self::detached(py, || Ok(self.0.difference(&other.0)))
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.0.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __repr__(&self) -> String {
+        match (self.0.iter().next(), self.0.max()) {
+            (Some(first), Some(last)) => format!("DeletionVector({} rows from {first} to {last})", self.0.cardinality()),
+            _ => "DeletionVector(no rows)".to_owned(),
+        }
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let from_bytes = slf.get_type().getattr(intern!(slf.py(), "from_bytes"))?;
+        Ok((from_bytes, (slf.get().to_bytes(slf.py()),)))
+    }
+
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let rows = py.detach(|| self.0.to_rows())?;
+        to_pyarrow(py, Arc::new(UInt64Array::from(rows)))
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &py.detach(|| self.0.to_bytes()))
+    }
+
+    fn to_inline(&self, py: Python<'_>) -> String {
+        py.detach(|| z85::encode(&self.0.to_bytes()))
+    }
+
+    #[pyo3(signature = (data, first_row = 0))]
+    fn filter<'py>(&self, py: Python<'py>, data: AnyRecordBatch, first_row: RowIndex) -> PyResult<Bound<'py, PyAny>> {
+        match data {
+            AnyRecordBatch::RecordBatch(batch) => {
+                let batch = batch.into_inner();
+                PyRecordBatch::new(py.detach(|| arrays::filter(&self.0, &batch, first_row))?).into_pyarrow(py)
+            }
+            AnyRecordBatch::Stream(stream) => {
+                let reader = stream.into_reader()?;
+                let schema = reader.schema();
+                let batches = py.detach(|| filter_all(&self.0, reader, first_row))?;
+                PyTable::try_new(batches, schema)?.into_pyarrow(py)
+            }
+        }
+    }
+
+    fn mask<'py>(&self, py: Python<'py>, first_row: RowIndex, count: usize) -> PyResult<Bound<'py, PyAny>> {
+        let mask = py.detach(|| checked_mask(&self.0, first_row, count))?;
+        to_pyarrow(py, Arc::new(mask))
+    }
+}
+
+/// The rows one by one, a few thousand ahead.
+#[pyclass]
+struct RowIterator {
+    rows: Arc<DeletionVector>,
+    next: RowIndex,
+    ahead: std::vec::IntoIter<RowIndex>,
+}
+
+#[pymethods]
+impl RowIterator {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&mut self) -> Option<RowIndex> {
+        if self.ahead.len() == 0 {
+            let rows: Vec<_> = self.rows.rows_within(self.next..MAX_ROW + 1).take(4096).collect();
+            self.next = rows.last().map_or(MAX_ROW + 1, |row| row + 1);
+            self.ahead = rows.into_iter();
+        }
+        self.ahead.next()
+    }
+}
+
+/// Arrow arrays behind `rows`, also of a NumPy array; none where it is something else.
+fn as_arrays(rows: &Bound<'_, PyAny>) -> PyResult<Option<Vec<ArrayRef>>> {
+    let py = rows.py();
+    let is_arrow = |rows: &Bound<'_, PyAny>| {
+        Ok::<_, PyErr>(rows.hasattr(intern!(py, "__arrow_c_array__"))? || rows.hasattr(intern!(py, "__arrow_c_stream__"))?)
+    };
+    let rows = if !is_arrow(rows)? && rows.hasattr(intern!(py, "__array__"))? {
+        py.import(intern!(py, "pyarrow"))?.call_method1(intern!(py, "array"), (rows,))?
+    } else {
+        rows.clone()
+    };
+    if !is_arrow(&rows)? {
+        return Ok(None);
+    }
+    Ok(Some(rows.extract::<AnyArray>()?.into_chunked_array()?.into_inner().0))
+}
+
+fn to_pyarrow(py: Python<'_>, array: ArrayRef) -> PyResult<Bound<'_, PyAny>> {
+    let array = PyArray::from_array_ref(array);
+    // The method's result borrows from the array, not only from the interpreter.
+    let converted = array.to_pyarrow(py)?.unbind();
+    Ok(converted.into_bound(py))
+}
+
+fn row_index(row: &Bound<'_, PyAny>) -> PyResult<RowIndex> {
+    row.extract().or_else(|error: PyErr| {
+        if error.is_instance_of::<PyTypeError>(row.py()) {
+            return Err(error);
+        }
+        Err(Error::new(Kind::InvalidArgument, "row index is out of range").found(row).expected(format!("0 to {MAX_ROW}")).into())
+    })
+}
+
+fn filter_all(
+    rows: &DeletionVector,
+    batches: impl Iterator<Item = std::result::Result<RecordBatch, arrow::error::ArrowError>>,
+    first_row: RowIndex,
+) -> Result<Vec<RecordBatch>> {
+    let mut first_row = first_row;
+    let mut kept = Vec::new();
+    for batch in batches {
+        let batch = batch.map_err(|error| Error::new(Kind::InvalidArgument, "data cannot be read").caused_by(error))?;
+        kept.push(arrays::filter(rows, &batch, first_row)?);
+        first_row = first_row.saturating_add(batch.num_rows() as u64);
+    }
+    Ok(kept)
+}
+
+fn checked_mask(rows: &DeletionVector, first_row: RowIndex, count: usize) -> Result<BooleanArray> {
+    Vec::<u64>::new()
+        .try_reserve_exact(count.div_ceil(64))
+        .map_err(|error| Error::new(Kind::InvalidArgument, "mask does not fit into memory").found(format!("{count} rows")).caused_by(error))?;
+    Ok(BooleanArray::new(rows.keep_mask(first_row, count), None))
+}
