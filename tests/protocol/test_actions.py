@@ -7,6 +7,7 @@ import json
 import pickle
 
 import pytest
+
 from deltaic.errors import ProtocolError
 from deltaic.protocol.actions import Metadata, Protocol
 

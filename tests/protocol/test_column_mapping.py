@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol import column_mapping
 from deltaic.protocol.column_mapping import ID, PHYSICAL_NAME
 from deltaic.protocol.schema import Array, Field, Map, Schema, Struct, walk
-from hypothesis import given
-from hypothesis import strategies as st
 
 NESTED = Schema.from_ddl("a int, s struct<b: int, l array<struct<c: int>>>, m map<struct<k: int>, struct<v: int>>")
 

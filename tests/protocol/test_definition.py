@@ -6,6 +6,7 @@ import itertools
 import json
 
 import pytest
+
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import ID, MAX_ID, MODE, PHYSICAL_NAME

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from deltaic.errors import InvalidArgumentError
 from deltaic.protocol import edits
 from deltaic.protocol.actions import Metadata

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
 from deltaic.errors import SchemaMismatchError
 from deltaic.protocol.evolution import can_store, check_fits, check_nullability, merge_schemas, missing_columns, replaced_schema
 from deltaic.protocol.schema import Array, Field, Map, Schema, Struct, walk
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
 NAMES = st.sampled_from(["a", "B", "c", "dd"])
 
@@ -103,7 +104,7 @@ def test_new_fields_come_without_ids_and_nullable_all_the_way():
     ],
 )
 def test_conflicts_name_the_path_and_both_types(table, data, where, types):
-    with pytest.raises(SchemaMismatchError, match=f"^{where}: ") as caught:
+    with pytest.raises(SchemaMismatchError, match=rf"^{where}: ") as caught:
         merge_schemas(Schema.from_ddl(table), Schema.from_ddl(data))
     assert (caught.value.found, caught.value.expected) == types
 
@@ -111,7 +112,7 @@ def test_conflicts_name_the_path_and_both_types(table, data, where, types):
 def test_void():
     table = Schema.from_ddl("a int, s struct<x: int>")
     assert merge_schemas(table, Schema.from_ddl("a void, s struct<x: void>")) == table
-    with pytest.raises(SchemaMismatchError, match="^b: .*nulls"):
+    with pytest.raises(SchemaMismatchError, match=r"^b: .*nulls"):
         merge_schemas(table, Schema.from_ddl("b void"))
 
 
@@ -119,11 +120,11 @@ def test_data_for_a_schema_that_stays():
     table = Schema.from_ddl("a int not null, s struct<x: int>")
     check_fits(table, Schema.from_ddl("S struct<x: int>"))
     for data, where in [("a int, b int", "b"), ("s struct<y: int>", r"s\.y")]:
-        with pytest.raises(SchemaMismatchError, match=f"^{where}: .*schema_mode='merge'"):
+        with pytest.raises(SchemaMismatchError, match=rf"^{where}: .*schema_mode='merge'"):
             check_fits(table, Schema.from_ddl(data))
     assert missing_columns(table, Schema.from_ddl("A int")) == [table[1]]
     check_nullability(table, Schema.from_ddl("A int"))
-    with pytest.raises(SchemaMismatchError, match="^a: "):
+    with pytest.raises(SchemaMismatchError, match=r"^a: "):
         check_nullability(table, Schema.from_ddl("s struct<x: int>"))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from deltaic.errors import ProtocolError, UnsupportedFeatureError
 from deltaic.protocol import features
 from deltaic.protocol.actions import Metadata, Protocol
@@ -169,7 +170,8 @@ WIDER = [
     ("byte", "decimal(12,2)"), ("long", "decimal(20,0)"),
 ]  # fmt: skip
 NOT_WIDER = [
-    ("long", "integer"), ("long", "double"), ("double", "float"), ("integer", "float"), ("date", "timestamp"), ("decimal(5,2)", "decimal(5,2)"),
+    ("long", "integer"), ("long", "double"), ("double", "float"), ("integer", "float"), ("date", "timestamp"),
+    ("decimal(5,2)", "decimal(5,2)"),
     ("decimal(5,2)", "decimal(5,3)"), ("decimal(6,2)", "decimal(6,1)"), ("integer", "decimal(11,2)"), ("long", "decimal(19,0)"),
     ("string", "long"), ("boolean", "byte"), ("byte", "byte"),
 ]  # fmt: skip

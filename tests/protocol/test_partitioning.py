@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from deltaic.errors import InvalidArgumentError
 from deltaic.protocol import partitioning
 from deltaic.protocol.schema import Schema

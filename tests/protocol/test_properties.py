@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, UnsupportedFeatureError
 from deltaic.protocol.properties import REGISTRY, Status, TableProperties, constraint_names, request
 from deltaic.protocol.values import format_duration, parse_columns, parse_duration, parse_size
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 @given(st.timedeltas(min_value=timedelta(0), max_value=timedelta(days=100_000)))

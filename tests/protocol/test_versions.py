@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.actions import Protocol
 from deltaic.protocol.features import FEATURES, reader_features, supported
 from deltaic.protocol.versions import check_honoured, new_protocol, union, upgrade
-from hypothesis import given
-from hypothesis import strategies as st
 
 LEGACY4 = ("appendOnly", "changeDataFeed", "checkConstraints", "generatedColumns", "invariants")
 

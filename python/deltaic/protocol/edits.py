@@ -129,7 +129,7 @@ def set_metadata(schema: Schema, path: Sequence[str], metadata: Mapping[str, Any
 
 def check_unused(schema: Schema, metadata: Metadata, path: Sequence[str], *, clustering: Iterable[Sequence[str]] = ()) -> None:
     """InvalidArgumentError where an expression of the table (constraint, invariant, generated column) names the field, or where
-    it is a clustering column (physical paths): it cannot be renamed or dropped then. Any mention of the name counts, as expressions are not resolved here."""
+    it is a clustering column (physical paths): it cannot be renamed or dropped then. Any mention of the name counts."""
     name = path[-1].lower()
     expressions = {key: text for key, text in metadata.configuration.items() if key.startswith(CONSTRAINT_PREFIX)}
     for where, item in walk(schema):

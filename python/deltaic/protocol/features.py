@@ -15,7 +15,7 @@ from typing import Any
 
 from deltaic.errors import ProtocolError, UnsupportedFeatureError
 from deltaic.protocol.actions import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION, Metadata, Protocol
-from deltaic.protocol.properties import TableProperties, constraint_names
+from deltaic.protocol.properties import Status, TableProperties, constraint_names
 from deltaic.protocol.schema import Schema, path_text, primitive_types, walk
 from deltaic.protocol.widening import unsupported_type_change
 
@@ -131,11 +131,25 @@ class Feature:
     @property
     def honoured(self) -> bool:
         """This release reads and writes tables that use it: it may be turned on."""
-        return self.read is Read.ALWAYS and not self.refused and self.name not in _NOT_TURNED_ON
+        return self.status is Status.HONOURED
+
+    @property
+    def status(self) -> Status:
+        """HONOURED, LATER or REFUSED, for the page of features."""
+        if self.read is Read.ALWAYS and not self.refused and self.name not in _LATER:
+            return Status.HONOURED
+        return Status.LATER if self.name in _LATER else Status.REFUSED
 
 
-# Read and left alone on the tables of others, not yet turned on: what they allow other writers to do cannot all be read or kept up here.
-_NOT_TURNED_ON = frozenset({"v2Checkpoint", "typeWidening", "typeWidening-preview", "clustering", "checkpointProtection"})
+# Not turned on by this release, though some are kept up on the tables of others: what they let other writers do cannot all be done here.
+_LATER = frozenset(
+    (
+        *("checkConstraints", "changeDataFeed", "generatedColumns", "identityColumns", "allowColumnDefaults"),
+        *("v2Checkpoint", "checkpointProtection", "inCommitTimestamp", "materializePartitionColumns"),
+        *("rowTracking", "clustering", "typeWidening", "typeWidening-preview"),
+        *("variantType", "variantType-preview", "variantShredding", "variantShredding-preview"),
+    )
+)
 _PREVIEW = "-preview"
 
 FEATURES: Mapping[str, Feature] = {
