@@ -55,7 +55,7 @@ def _open(current: Any, planned: bool) -> duckdb.DuckDBPyConnection:
     # Instants are instants: what a clock in another zone shows is part of the translated SQL.
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
     # Nothing is looked up in Python's variables or fetched from the network behind the caller's back.
-    connection.execute("SET GLOBAL python_enable_replacement_scans = false")
+    connection.execute("SET GLOBAL python_enable_replacements = false")
     connection.execute("SET GLOBAL autoinstall_known_extensions = false")
     if planned:
         connection.execute("SET GLOBAL disabled_optimizers = 'join_order,build_side_probe_side'")
@@ -82,9 +82,11 @@ os.register_at_fork(after_in_child=_after_fork)
 
 @dataclass(eq=False)
 class Work:
-    """One piece of running work: what to stop when the user interrupts, and where the first error of a source is kept."""
+    """One piece of running work: what to stop when the user interrupts, and where the first error of a source is kept: in its stream, or
+    in `failure` for what Python reads, as an error that passes through Arrow's C stream is left as text."""
 
     streams: list[Any] = field(default_factory=list)
+    failure: Exception | None = None
     _cursors: list[duckdb.DuckDBPyConnection] = field(default_factory=list)
 
     def cursor(self) -> duckdb.DuckDBPyConnection:

@@ -249,8 +249,12 @@ def _chain(relations: Sequence[LocalRelation]) -> LocalRelation:
 
     def opened(work: Work) -> pa.RecordBatchReader:
         def batches() -> Iterator[pa.RecordBatch]:
-            for relation in relations:
-                yield from pa.RecordBatchReader.from_stream(relation.open(work))
+            try:
+                for relation in relations:
+                    yield from pa.RecordBatchReader.from_stream(relation.open(work))
+            except Exception as error:
+                work.failure = work.failure or error
+                raise
 
         return pa.RecordBatchReader.from_batches(schema, batches())
 
@@ -279,7 +283,7 @@ def _first_error(work: Work, error: Exception) -> Exception:
             stream.check()
         except Exception as first:
             return first
-    return _named(error)
+    return _named(work.failure or error)
 
 
 def _named(error: Exception) -> Exception:

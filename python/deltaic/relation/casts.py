@@ -37,6 +37,8 @@ def cast(value: Value, target: DataType, zone: Zone, *, safe: bool = False) -> V
     """`value` as `target`, by Spark's ANSI rules; `safe`: TRY_CAST, null where CAST would fail."""
     if v.same_but_nulls(value.type, target):
         return value
+    if value.type == "void" and value.raises:  # raise_error has no value, but its error must stay
+        return value.like(f"(CASE WHEN {value.sql} IS NULL THEN CAST(NULL AS {v.duckdb_type(target)}) END)", target)
     if value.type == "void":
         return Value(f"CAST(NULL AS {v.duckdb_type(target)})", target, True, constant=None, deterministic=value.deterministic)
     if value.is_constant and (folded := fold(value.constant, value.type, target, zone.name)) is not None:
