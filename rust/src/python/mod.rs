@@ -7,6 +7,7 @@ pub mod data_file;
 pub mod deletion_vector;
 pub mod error;
 pub mod interrupt;
+pub mod log;
 pub mod log_store;
 pub mod predicate;
 pub mod schema;
@@ -19,6 +20,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     data_file::register(m)?;
     deletion_vector::register(m)?;
+    log::register(m)?;
     predicate::register(m)?;
     schema::register(m)?;
     store::register(m)?;

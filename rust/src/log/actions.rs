@@ -1,0 +1,82 @@
+//! Tables of actions made from others: the removes of files, files added again, what two tables share.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch};
+use arrow::datatypes::DataType;
+
+use super::schema::{self, text};
+use crate::error::{Error, Kind, Result};
+use crate::store::canonical;
+
+/// The remove actions of these files; what the reader of a tombstone may want is carried over.
+pub fn removes_of(adds: &RecordBatch, deletion_timestamp: i64, data_change: bool) -> Result<RecordBatch> {
+    let rows = adds.num_rows();
+    let adds = schema::conform(adds, &schema::ADD)?;
+    let columns = schema::REMOVE.fields().iter().map(|field| -> Result<ArrayRef> {
+        Ok(match field.name().as_str() {
+            "deletionTimestamp" => Arc::new(Int64Array::from(vec![deletion_timestamp; rows])),
+            "dataChange" => Arc::new(BooleanArray::from(vec![data_change; rows])),
+            "extendedFileMetadata" => Arc::new(BooleanArray::from(vec![true; rows])),
+            // Statistics in tombstones are optional and make every later checkpoint larger.
+            "stats" => arrow::array::new_null_array(&DataType::Utf8, rows),
+            name => Arc::clone(adds.column_by_name(name).ok_or_else(|| Error::new(Kind::InvalidArgument, "no such column").found(name))?),
+        })
+    });
+    Ok(RecordBatch::try_new(Arc::clone(&schema::REMOVE), columns.collect::<Result<_>>()?)?)
+}
+
+/// The same files as add actions to be written again: everything is kept, `data_change` may be set anew.
+pub fn adds_again(adds: &RecordBatch, data_change: Option<bool>) -> Result<RecordBatch> {
+    let adds = schema::conform(adds, &schema::ADD)?;
+    let Some(data_change) = data_change else { return Ok(adds) };
+    let mut columns = adds.columns().to_vec();
+    columns[adds.schema_ref().index_of("dataChange")?] = Arc::new(BooleanArray::from(vec![data_change; adds.num_rows()]));
+    Ok(RecordBatch::try_new(adds.schema(), columns)?)
+}
+
+/// Paths that both tables name, decoded, at most `limit`.
+pub fn overlapping_paths(left: &RecordBatch, right: &RecordBatch, limit: usize) -> Result<Vec<String>> {
+    let (left, right) = (paths(left)?, paths(right)?);
+    let (few, many) = if left.len() <= right.len() { (left, right) } else { (right, left) };
+    let (few, many) = (few.as_any().downcast_ref(), many.as_any().downcast_ref());
+    let (Some(few), Some(many)): (Option<&arrow::array::StringArray>, Option<&arrow::array::StringArray>) = (few, many) else {
+        return Err(Error::new(Kind::InvalidArgument, "paths are texts"));
+    };
+    let mut known: HashMap<_, bool> = few.iter().flatten().map(|path| (canonical("", path), false)).collect();
+    let mut both = Vec::new();
+    for path in many.iter().flatten() {
+        if let Some(seen) = known.get_mut(&canonical("", path))
+            && !std::mem::replace(seen, true)
+        {
+            both.push(canonical("", path).into_owned());
+            if both.len() == limit {
+                break;
+            }
+        }
+    }
+    Ok(both)
+}
+
+fn paths(batch: &RecordBatch) -> Result<ArrayRef> {
+    let column = batch.column_by_name("path").ok_or_else(|| Error::new(Kind::InvalidArgument, "no column 'path'"))?;
+    schema::conform_column(column, &DataType::Utf8, "path")
+}
+
+/// How many rows live files hold: physical less deleted; `None` where one has no count.
+pub fn logical_rows(batch: &RecordBatch) -> Result<Option<i64>> {
+    let counts = super::statistics::num_records(text(batch, "stats")?);
+    let vectors = schema::vectors(batch)?;
+    let cardinality = vectors.column_by_name("cardinality").map(Arc::clone);
+    let cardinality = cardinality.and_then(|column| column.as_any().downcast_ref::<Int64Array>().cloned());
+    let mut rows = 0_i64;
+    for row in 0..counts.len() {
+        if counts.is_null(row) {
+            return Ok(None);
+        }
+        let deleted = cardinality.as_ref().filter(|c| vectors.is_valid(row) && c.is_valid(row)).map_or(0, |c| c.value(row));
+        rows = rows.saturating_add(counts.value(row).saturating_sub(deleted));
+    }
+    Ok(Some(rows))
+}

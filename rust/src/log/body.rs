@@ -1,0 +1,70 @@
+//! Arrow -> the JSON lines of a commit.
+
+use arrow::array::{Array, RecordBatch, StructArray};
+use bytes::Bytes;
+
+use super::commit::check_once;
+use super::json_text::write_value;
+use super::schema;
+use crate::error::{Error, Kind, Result};
+
+/// Lines in this order: `actions` (each a JSON object, commitInfo first), removes, adds, change files. Nulls are left out.
+///
+/// The tables may have any column order and any text types. An error where a path is added twice or removed twice.
+pub fn commit_body(
+    actions: &[String],
+    adds: Option<&RecordBatch>,
+    removes: Option<&RecordBatch>,
+    cdc: Option<&RecordBatch>,
+) -> Result<Bytes> {
+    let mut out = String::new();
+    for action in actions {
+        check_action(action)?;
+        out.push_str(action);
+        out.push('\n');
+    }
+    let adds = adds.map(|batch| complete(schema::conform(batch, &schema::ADD)?)).transpose()?;
+    let removes = removes.map(|batch| schema::conform(batch, &schema::REMOVE)).transpose()?;
+    let cdc = cdc.map(|batch| schema::conform(batch, &schema::CDC)).transpose()?;
+    check_once("", "commit", adds.as_slice(), removes.as_slice())?;
+    for (name, batch) in [("remove", &removes), ("add", &adds), ("cdc", &cdc)] {
+        if let Some(batch) = batch {
+            write_lines(&mut out, name, batch)?;
+        }
+    }
+    Ok(Bytes::from(out))
+}
+
+/// partitionValues is never null in an add.
+fn complete(adds: RecordBatch) -> Result<RecordBatch> {
+    let at = adds.schema_ref().index_of("partitionValues")?;
+    if adds.column(at).null_count() == 0 {
+        return Ok(adds);
+    }
+    if adds.column(at).null_count() < adds.num_rows() {
+        return Err(Error::new(Kind::InvalidArgument, "an add action without partitionValues"));
+    }
+    let mut columns = adds.columns().to_vec();
+    columns[at] = schema::empty_maps(adds.num_rows())?;
+    Ok(RecordBatch::try_new(adds.schema(), columns)?)
+}
+
+fn check_action(action: &str) -> Result<()> {
+    let wrong = || Error::new(Kind::InvalidArgument, "an action is one JSON object on one line").found(action);
+    if action.contains(['\n', '\r']) || !action.starts_with('{') {
+        return Err(wrong());
+    }
+    serde_json::from_str::<serde::de::IgnoredAny>(action).map_err(|error| wrong().caused_by(error)).map(drop)
+}
+
+fn write_lines(out: &mut String, name: &str, batch: &RecordBatch) -> Result<()> {
+    let rows = StructArray::from(batch.clone());
+    for row in 0..rows.len() {
+        out.push_str("{\"");
+        out.push_str(name);
+        out.push_str("\":");
+        write_value(out, &rows, row)?;
+        out.push_str("}\n");
+    }
+    Ok(())
+}

@@ -1,0 +1,349 @@
+//! One line of a commit: which action it is, and its fields, borrowed from the text where that is possible.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, MapFieldNames, RecordBatch, StringBuilder, StructArray, StructBuilder,
+};
+use arrow::array::{ArrayBuilder, BooleanArray};
+use arrow::datatypes::SchemaRef;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::schema;
+use crate::error::{Error, Result};
+
+/// Deepest nesting of an action.
+const MAX_DEPTH: usize = 128;
+
+/// Text that borrows from the line unless it has escapes.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
+
+/// A JSON object of text, in its order; no key twice.
+#[derive(Debug, Default)]
+pub struct Pairs<'a>(Vec<(Cow<'a, str>, Option<Cow<'a, str>>)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Gather;
+        impl<'de> Visitor<'de> for Gather {
+            type Value = Pairs<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of texts")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut pairs: Vec<(Cow<'de, str>, Option<Cow<'de, str>>)> = Vec::new();
+                while let Some((key, value)) = map.next_entry::<Text<'de>, Option<Text<'de>>>()? {
+                    if pairs.iter().any(|(known, _)| *known == key.0) {
+                        return Err(A::Error::custom(format_args!("the key '{}' twice", key.0)));
+                    }
+                    pairs.push((key.0, value.map(|text| text.0)));
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+        deserializer.deserialize_map(Gather)
+    }
+}
+
+/// Descriptor of a deletion vector.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Vector<'a> {
+    #[serde(borrow)]
+    storage_type: Text<'a>,
+    #[serde(borrow)]
+    path_or_inline_dv: Text<'a>,
+    offset: Option<i32>,
+    size_in_bytes: i32,
+    cardinality: i64,
+}
+
+/// `add` or `remove`: what both may carry.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileAction<'a> {
+    #[serde(borrow)]
+    path: Text<'a>,
+    #[serde(borrow)]
+    partition_values: Option<Pairs<'a>>,
+    size: Option<i64>,
+    modification_time: Option<i64>,
+    deletion_timestamp: Option<i64>,
+    data_change: Option<bool>,
+    extended_file_metadata: Option<bool>,
+    #[serde(borrow)]
+    stats: Option<Text<'a>>,
+    #[serde(borrow)]
+    tags: Option<Pairs<'a>>,
+    #[serde(borrow)]
+    deletion_vector: Option<Vector<'a>>,
+    base_row_id: Option<i64>,
+    default_row_commit_version: Option<i64>,
+    #[serde(borrow)]
+    clustering_provider: Option<Text<'a>>,
+}
+
+impl FileAction<'_> {
+    /// What is wrong with it, if anything: (found, expected).
+    fn fault(&self, kind: FileKind) -> Option<(String, &'static str)> {
+        if self.path.0.is_empty() {
+            return Some(("an empty path".to_owned(), "a path"));
+        }
+        if let Some(size) = self.size.filter(|size| *size < 0) {
+            return Some((format!("size {size}"), "a size of 0 or more"));
+        }
+        if let Some(vector) = &self.deletion_vector
+            && (vector.size_in_bytes < 0 || vector.cardinality < 0 || vector.offset.is_some_and(|offset| offset < 0))
+        {
+            return Some(("a negative number in deletionVector".to_owned(), "sizes of 0 or more"));
+        }
+        let lacks = |missing: bool, name: &'static str| missing.then(|| ("no such field".to_owned(), name));
+        match kind {
+            FileKind::Add => lacks(self.partition_values.is_none(), "partitionValues")
+                .or_else(|| lacks(self.size.is_none(), "size"))
+                .or_else(|| lacks(self.modification_time.is_none(), "modificationTime"))
+                .or_else(|| lacks(self.data_change.is_none(), "dataChange")),
+            FileKind::Remove => None,
+        }
+    }
+}
+
+/// Which of the two actions on files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// `add`
+    Add,
+    /// `remove`
+    Remove,
+}
+
+/// The actions that are kept as their JSON text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextKind {
+    /// `commitInfo`
+    CommitInfo,
+    /// `protocol`
+    Protocol,
+    /// `metaData`
+    Metadata,
+    /// `txn`
+    Transaction,
+    /// `domainMetadata`
+    Domain,
+    /// `sidecar`, in V2 checkpoints
+    Sidecar,
+}
+
+/// What a line holds.
+#[derive(Debug)]
+pub enum Action<'a> {
+    /// `add` or `remove`
+    File(FileKind, Box<FileAction<'a>>),
+    /// `cdc`
+    ChangeFile,
+    /// An action kept as text.
+    Text(TextKind, &'a RawValue),
+    /// Unknown actions, and none at all.
+    Other,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Action<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Top;
+        impl<'de> Visitor<'de> for Top {
+            type Value = Action<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an action: an object with one field")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut found = None;
+                while let Some(key) = map.next_key::<Text<'de>>()? {
+                    let action = read_action(&key.0, &mut map)?;
+                    if let Some(action) = action
+                        && found.replace(action).is_some()
+                    {
+                        return Err(A::Error::custom("two actions on one line"));
+                    }
+                }
+                Ok(found.unwrap_or(Action::Other))
+            }
+        }
+        deserializer.deserialize_map(Top)
+    }
+}
+
+fn read_action<'de, A: MapAccess<'de>>(name: &str, map: &mut A) -> Result<Option<Action<'de>>, A::Error> {
+    let kind = match name {
+        "add" => return Ok(map.next_value::<Option<Box<FileAction<'de>>>>()?.map(|action| Action::File(FileKind::Add, action))),
+        "remove" => return Ok(map.next_value::<Option<Box<FileAction<'de>>>>()?.map(|action| Action::File(FileKind::Remove, action))),
+        "commitInfo" => Some(TextKind::CommitInfo),
+        "protocol" => Some(TextKind::Protocol),
+        "metaData" => Some(TextKind::Metadata),
+        "txn" => Some(TextKind::Transaction),
+        "domainMetadata" => Some(TextKind::Domain),
+        "sidecar" => Some(TextKind::Sidecar),
+        _ => None,
+    };
+    let value: &'de RawValue = map.next_value()?;
+    if too_deep(value.get()) {
+        return Err(A::Error::custom(format_args!("'{name}' is nested deeper than {MAX_DEPTH}")));
+    }
+    Ok(match (kind, value.get()) {
+        (_, "null") => None,
+        (Some(kind), text) if text.starts_with('{') => Some(Action::Text(kind, value)),
+        (Some(_), _) => return Err(A::Error::custom(format_args!("'{name}' is no object"))),
+        (None, _) if name == "cdc" => Some(Action::ChangeFile),
+        (None, _) => Some(Action::Other),
+    })
+}
+
+fn too_deep(json: &str) -> bool {
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'{' | b'[' if !quoted => {
+                depth += 1;
+                if depth > MAX_DEPTH {
+                    return true;
+                }
+            }
+            b'}' | b']' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Gathers file actions into columns.
+pub struct FileActions {
+    kind: FileKind,
+    path: StringBuilder,
+    partition_values: MapBuilder<StringBuilder, StringBuilder>,
+    size: Int64Builder,
+    time: Int64Builder,
+    data_change: BooleanBuilder,
+    extended: BooleanBuilder,
+    stats: StringBuilder,
+    tags: MapBuilder<StringBuilder, StringBuilder>,
+    vector: StructBuilder,
+    base_row_id: Int64Builder,
+    default_row_commit_version: Int64Builder,
+    clustering_provider: StringBuilder,
+}
+
+fn map_builder() -> MapBuilder<StringBuilder, StringBuilder> {
+    let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
+    MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new())
+}
+
+fn append_map(builder: &mut MapBuilder<StringBuilder, StringBuilder>, pairs: Option<&Pairs<'_>>) -> Result<()> {
+    for (key, value) in pairs.iter().flat_map(|pairs| &pairs.0) {
+        builder.keys().append_value(key);
+        builder.values().append_option(value.as_deref());
+    }
+    Ok(builder.append(pairs.is_some())?)
+}
+
+impl FileActions {
+    /// None yet.
+    pub fn new(kind: FileKind) -> Self {
+        Self {
+            kind,
+            path: StringBuilder::new(),
+            partition_values: map_builder(),
+            size: Int64Builder::new(),
+            time: Int64Builder::new(),
+            data_change: BooleanBuilder::new(),
+            extended: BooleanBuilder::new(),
+            stats: StringBuilder::new(),
+            tags: map_builder(),
+            vector: StructBuilder::from_fields(schema::vector_fields(), 0),
+            base_row_id: Int64Builder::new(),
+            default_row_commit_version: Int64Builder::new(),
+            clustering_provider: StringBuilder::new(),
+        }
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.path.len()
+    }
+
+    /// None at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// One more, unless something is wrong with it.
+    pub fn append(&mut self, action: &FileAction<'_>) -> Result<()> {
+        if let Some((found, expected)) = action.fault(self.kind) {
+            return Err(Error::protocol("the action on a file is malformed").found(found).expected(expected));
+        }
+        self.path.append_value(&action.path.0);
+        append_map(&mut self.partition_values, action.partition_values.as_ref())?;
+        self.size.append_option(action.size);
+        self.time.append_option(match self.kind {
+            FileKind::Add => action.modification_time,
+            FileKind::Remove => action.deletion_timestamp,
+        });
+        self.data_change.append_option(action.data_change);
+        self.extended.append_option(action.extended_file_metadata);
+        self.stats.append_option(action.stats.as_ref().map(|text| &text.0));
+        append_map(&mut self.tags, action.tags.as_ref())?;
+        self.append_vector(action.deletion_vector.as_ref())?;
+        self.base_row_id.append_option(action.base_row_id);
+        self.default_row_commit_version.append_option(action.default_row_commit_version);
+        self.clustering_provider.append_option(action.clustering_provider.as_ref().map(|text| &text.0));
+        Ok(())
+    }
+
+    fn append_vector(&mut self, vector: Option<&Vector<'_>>) -> Result<()> {
+        let wrong = || Error::protocol("the columns of a vector are mixed up");
+        let builder = &mut self.vector;
+        builder.field_builder::<StringBuilder>(0).ok_or_else(wrong)?.append_option(vector.map(|v| &v.storage_type.0));
+        builder.field_builder::<StringBuilder>(1).ok_or_else(wrong)?.append_option(vector.map(|v| &v.path_or_inline_dv.0));
+        builder.field_builder::<Int32Builder>(2).ok_or_else(wrong)?.append_option(vector.and_then(|v| v.offset));
+        builder.field_builder::<Int32Builder>(3).ok_or_else(wrong)?.append_option(vector.map(|v| v.size_in_bytes));
+        builder.field_builder::<Int64Builder>(4).ok_or_else(wrong)?.append_option(vector.map(|v| v.cardinality));
+        builder.append(vector.is_some());
+        Ok(())
+    }
+
+    /// The columns, in [`schema::ADD`] or [`schema::REMOVE`].
+    pub fn finish(mut self) -> Result<RecordBatch> {
+        let schema: &SchemaRef = match self.kind {
+            FileKind::Add => &schema::ADD,
+            FileKind::Remove => &schema::REMOVE,
+        };
+        let time: ArrayRef = Arc::new(self.time.finish());
+        let extended: BooleanArray = self.extended.finish();
+        let vector: StructArray = self.vector.finish();
+        let named: [(&str, ArrayRef); 13] = [
+            ("path", Arc::new(self.path.finish())),
+            ("partitionValues", Arc::new(self.partition_values.finish())),
+            ("size", Arc::new(self.size.finish())),
+            ("modificationTime", Arc::clone(&time)),
+            ("deletionTimestamp", time),
+            ("dataChange", Arc::new(self.data_change.finish())),
+            ("extendedFileMetadata", Arc::new(extended)),
+            ("stats", Arc::new(self.stats.finish())),
+            ("tags", Arc::new(self.tags.finish())),
+            ("deletionVector", Arc::new(vector)),
+            ("baseRowId", Arc::new(self.base_row_id.finish())),
+            ("defaultRowCommitVersion", Arc::new(self.default_row_commit_version.finish())),
+            ("clusteringProvider", Arc::new(self.clustering_provider.finish())),
+        ];
+        let of = |name: &str| named.iter().find(|(known, _)| *known == name).map(|(_, column)| Arc::clone(column));
+        let columns = schema.fields().iter().filter_map(|field| of(field.name())).collect();
+        Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
+    }
+}

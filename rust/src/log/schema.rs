@@ -1,0 +1,169 @@
+//! Columns of `add` and `remove` tables: PROTOCOL.md's names and types, so that they go into JSON and Parquet as they are.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::{Array, ArrayRef, AsArray, MapArray, RecordBatch, StringArray, StructArray, new_null_array};
+use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
+
+use crate::error::{Error, Kind, Result};
+
+/// `add`: one row per file.
+pub static ADD: LazyLock<SchemaRef> = LazyLock::new(|| {
+    schema([
+        Field::new("path", DataType::Utf8, false),
+        Field::new("partitionValues", text_map(), true),
+        Field::new("size", DataType::Int64, true),
+        Field::new("modificationTime", DataType::Int64, true),
+        Field::new("dataChange", DataType::Boolean, true),
+        Field::new("stats", DataType::Utf8, true),
+        Field::new("tags", text_map(), true),
+        Field::new("deletionVector", DataType::Struct(vector_fields()), true),
+        Field::new("baseRowId", DataType::Int64, true),
+        Field::new("defaultRowCommitVersion", DataType::Int64, true),
+        Field::new("clusteringProvider", DataType::Utf8, true),
+    ])
+});
+
+/// `remove`: one row per tombstone.
+pub static REMOVE: LazyLock<SchemaRef> = LazyLock::new(|| {
+    schema([
+        Field::new("path", DataType::Utf8, false),
+        Field::new("deletionTimestamp", DataType::Int64, true),
+        Field::new("dataChange", DataType::Boolean, true),
+        Field::new("extendedFileMetadata", DataType::Boolean, true),
+        Field::new("partitionValues", text_map(), true),
+        Field::new("size", DataType::Int64, true),
+        Field::new("stats", DataType::Utf8, true),
+        Field::new("tags", text_map(), true),
+        Field::new("deletionVector", DataType::Struct(vector_fields()), true),
+        Field::new("baseRowId", DataType::Int64, true),
+        Field::new("defaultRowCommitVersion", DataType::Int64, true),
+    ])
+});
+
+/// `cdc`: one row per change file.
+pub static CDC: LazyLock<SchemaRef> = LazyLock::new(|| {
+    schema([
+        Field::new("path", DataType::Utf8, false),
+        Field::new("partitionValues", text_map(), true),
+        Field::new("size", DataType::Int64, true),
+        Field::new("dataChange", DataType::Boolean, true),
+        Field::new("tags", text_map(), true),
+    ])
+});
+
+fn schema<const N: usize>(fields: [Field; N]) -> SchemaRef {
+    Arc::new(Schema::new(Vec::from(fields)))
+}
+
+/// Map of text to text, null values allowed; children named as Parquet names them.
+pub fn text_map() -> DataType {
+    let entry = Fields::from(vec![Field::new("key", DataType::Utf8, false), Field::new("value", DataType::Utf8, true)]);
+    DataType::Map(Arc::new(Field::new("key_value", DataType::Struct(entry), false)), false)
+}
+
+/// Fields of a deletion vector's descriptor.
+pub fn vector_fields() -> Fields {
+    Fields::from(vec![
+        Field::new("storageType", DataType::Utf8, true),
+        Field::new("pathOrInlineDv", DataType::Utf8, true),
+        Field::new("offset", DataType::Int32, true),
+        Field::new("sizeInBytes", DataType::Int32, true),
+        Field::new("cardinality", DataType::Int64, true),
+    ])
+}
+
+/// Any table of actions in the given schema: columns by name, in its order and types; missing ones are null, others are left out.
+pub fn conform(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    if batch.schema_ref().fields() == schema.fields() {
+        return Ok(RecordBatch::try_new(Arc::clone(schema), batch.columns().to_vec())?);
+    }
+    let columns = schema.fields().iter().map(|field| match batch.column_by_name(field.name()) {
+        Some(column) => conform_column(column, field.data_type(), field.name()),
+        None if field.is_nullable() => Ok(new_null_array(field.data_type(), batch.num_rows())),
+        None => Err(Error::new(Kind::InvalidArgument, "a table of actions without a column it needs").expected(field.name())),
+    });
+    Ok(RecordBatch::try_new(Arc::clone(schema), columns.collect::<Result<_>>()?)?)
+}
+
+/// One column of actions in its type: structs and maps field by field, so that other spellings of their children fit.
+pub fn conform_column(column: &ArrayRef, wanted: &DataType, name: &str) -> Result<ArrayRef> {
+    if column.data_type() == wanted {
+        return Ok(Arc::clone(column));
+    }
+    match (column.data_type(), wanted) {
+        (DataType::Null, _) => Ok(new_null_array(wanted, column.len())),
+        (DataType::Struct(_), DataType::Struct(fields)) => conform_struct(column.as_struct(), fields, name),
+        (DataType::Map(_, _), DataType::Map(entry, sorted)) => conform_map(column.as_map(), entry, *sorted, name),
+        (from, _) => cast(column, wanted)
+            .map_err(|error| Error::protocol("a column of the log has the wrong type").at(name).found(from).expected(wanted).caused_by(error)),
+    }
+}
+
+fn conform_struct(column: &StructArray, fields: &Fields, name: &str) -> Result<ArrayRef> {
+    let children = fields.iter().map(|field| match column.column_by_name(field.name()) {
+        Some(child) => conform_column(child, field.data_type(), &format!("{name}.{}", field.name())),
+        None => Ok(new_null_array(field.data_type(), column.len())),
+    });
+    Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), children.collect::<Result<_>>()?, column.nulls().cloned(), column.len())?))
+}
+
+fn conform_map(column: &MapArray, entry: &Arc<Field>, sorted: bool, name: &str) -> Result<ArrayRef> {
+    let DataType::Struct(fields) = entry.data_type() else {
+        return Err(Error::protocol("a map without entries").at(name));
+    };
+    let keys = conform_column(column.keys(), fields[0].data_type(), name)?;
+    let values = conform_column(column.values(), fields[1].data_type(), name)?;
+    let entries = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
+    Ok(Arc::new(MapArray::try_new(Arc::clone(entry), column.offsets().clone(), entries, column.nulls().cloned(), sorted)?))
+}
+
+/// A text column of a batch in one of this module's schemas.
+pub fn text<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a StringArray> {
+    batch.column_by_name(name).and_then(|column| column.as_string_opt()).ok_or_else(|| lacks(name))
+}
+
+/// A 64-bit column.
+pub fn long<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a arrow::array::Int64Array> {
+    batch.column_by_name(name).and_then(|column| column.as_primitive_opt()).ok_or_else(|| lacks(name))
+}
+
+/// A map column.
+pub fn map<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a MapArray> {
+    batch.column_by_name(name).and_then(|column| column.as_map_opt()).ok_or_else(|| lacks(name))
+}
+
+/// The deletion vectors.
+pub fn vectors(batch: &RecordBatch) -> Result<&StructArray> {
+    batch.column_by_name("deletionVector").and_then(|column| column.as_struct_opt()).ok_or_else(|| lacks("deletionVector"))
+}
+
+fn lacks(name: &str) -> Error {
+    Error::new(Kind::InvalidArgument, "a table of actions without a column it needs").expected(name)
+}
+
+/// Of each row the value under `key`: null where the map is null, lacks the key, or says null.
+pub fn map_values(map: &MapArray, key: &str) -> StringArray {
+    let (keys, values, offsets) = (map.keys().as_string::<i32>(), map.values().as_string::<i32>(), map.offsets());
+    let find = |row: usize| {
+        let (from, to) = (offsets[row] as usize, offsets[row + 1] as usize);
+        (from..to).find(|&at| keys.value(at) == key).filter(|&at| values.is_valid(at)).map(|at| values.value(at))
+    };
+    (0..map.len()).map(|row| if map.is_valid(row) { find(row) } else { None }).collect()
+}
+
+/// A map column of `rows` empty maps.
+pub fn empty_maps(rows: usize) -> Result<ArrayRef> {
+    let DataType::Map(entry, sorted) = text_map() else {
+        return Err(Error::protocol("a map without entries"));
+    };
+    let DataType::Struct(fields) = entry.data_type() else {
+        return Err(Error::protocol("a map without entries"));
+    };
+    let offsets = OffsetBuffer::from_lengths(std::iter::repeat_n(0, rows));
+    let entries = StructArray::new_empty_fields(0, None);
+    let entries = if fields.is_empty() { entries } else { StructArray::new_null(fields.clone(), 0) };
+    Ok(Arc::new(MapArray::try_new(entry, offsets, entries, None::<NullBuffer>, sorted)?))
+}

@@ -1,0 +1,273 @@
+//! Which files may hold a match: partition values decide exactly, then statistics, for the files that are left.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow::array::{Array, BooleanArray, Int64Array, RecordBatch};
+use arrow::compute::{concat, filter_record_batch, interleave_record_batch, sort_to_indices};
+use arrow::datatypes::SchemaRef;
+
+use super::schema::{long, map, map_values, text};
+use super::statistics::{Statistics, Wanted, parse};
+use crate::error::{Error, Result};
+use crate::interrupt::Interrupt;
+use crate::predicate::statistics::{Bounds, Containers, may_match};
+use crate::predicate::{Column, Predicate};
+use crate::schema::partition_values::parse_array;
+
+/// Files are judged, and returned, in batches of so many.
+const PIECE: usize = 32 * 1024;
+
+/// The files that are left, ordered by path, and how many went for which reason.
+#[derive(Debug)]
+pub struct Selection {
+    /// Batches in the schema of the input.
+    pub files: Vec<RecordBatch>,
+    /// Files before.
+    pub total_files: usize,
+    /// Their bytes.
+    pub total_bytes: i64,
+    /// Files whose partition values rule them out.
+    pub skipped_by_partition: usize,
+    /// Files that their statistics rule out.
+    pub skipped_by_statistics: usize,
+}
+
+/// Statistics of files as containers of rows.
+struct Files<'a> {
+    batch: &'a RecordBatch,
+    statistics: Option<(Vec<std::sync::Arc<Column>>, Statistics)>,
+}
+
+impl Containers for Files<'_> {
+    fn len(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    fn bounds(&self, column: &Column) -> Result<Option<Bounds>> {
+        if column.partition {
+            let name = column.physical.first().map(String::as_str).unwrap_or_default();
+            let texts = map_values(map(self.batch, "partitionValues")?, name);
+            let values = parse_array(&texts, &column.data_type)
+                .map_err(|error| Error::protocol("a partition value is no value of its column").at(column.path.join(".")).caused_by(error))?;
+            return Ok(Some(Bounds::of_partition(values)));
+        }
+        let Some((columns, statistics)) = &self.statistics else { return Ok(None) };
+        let Some(at) = columns.iter().position(|known| known.as_ref() == column) else { return Ok(None) };
+        let known = &statistics.columns[at];
+        let (min, max, null_count) = (known.min.clone(), known.max.clone(), known.null_count.clone());
+        Ok(Some(Bounds { min, max, null_count, row_count: statistics.num_records.clone(), exact: false }))
+    }
+}
+
+/// Those of `batch` that may hold a match; and how many each step left out.
+fn judge(batch: RecordBatch, predicate: &Predicate, skipping: bool) -> Result<(RecordBatch, usize, usize)> {
+    let all = batch.num_rows();
+    let batch = keep(batch, &|batch| may_match(predicate, &Files { batch, statistics: None }))?;
+    let by_partition = all - batch.num_rows();
+    let columns: Vec<_> = predicate.columns().into_iter().filter(|column| !column.partition).collect();
+    if !skipping || columns.is_empty() || batch.num_rows() == 0 {
+        return Ok((batch, by_partition, 0));
+    }
+    let left = batch.num_rows();
+    let batch = keep(batch, &|batch| {
+        let wanted: Vec<Wanted<'_>> = columns.iter().map(|column| (column.physical.as_slice(), &column.data_type)).collect();
+        let statistics = parse(text(batch, "stats")?, &wanted)?;
+        may_match(predicate, &Files { batch, statistics: Some((columns.clone(), statistics)) })
+    })?;
+    let by_statistics = left - batch.num_rows();
+    Ok((batch, by_partition, by_statistics))
+}
+
+fn keep(batch: RecordBatch, mask: &dyn Fn(&RecordBatch) -> Result<BooleanArray>) -> Result<RecordBatch> {
+    let mask = mask(&batch)?;
+    if mask.true_count() == mask.len() { Ok(batch) } else { Ok(filter_record_batch(&batch, &mask)?) }
+}
+
+/// The selection of a predicate, on several threads where there are many files. `None`: all files.
+pub fn select(live: &[RecordBatch], predicate: Option<&Predicate>, skipping: bool, schema: &SchemaRef, interrupt: &Interrupt) -> Result<Selection> {
+    let mut selection = Selection {
+        files: Vec::new(),
+        total_files: live.iter().map(RecordBatch::num_rows).sum(),
+        total_bytes: live.iter().map(|batch| long(batch, "size").map(sum)).sum::<Result<i64>>()?,
+        skipped_by_partition: 0,
+        skipped_by_statistics: 0,
+    };
+    let mut left = Vec::new();
+    match predicate {
+        None => left.extend_from_slice(live),
+        Some(predicate) => {
+            let pieces: Vec<RecordBatch> = live.iter().flat_map(cut).collect();
+            for judged in on_threads(&pieces, interrupt, &|piece| judge(piece.clone(), predicate, skipping))? {
+                selection.skipped_by_partition += judged.1;
+                selection.skipped_by_statistics += judged.2;
+                left.push(judged.0);
+            }
+        }
+    }
+    left.retain(|batch| batch.num_rows() > 0);
+    selection.files = ordered(&left, interrupt)?;
+    if selection.files.is_empty() {
+        selection.files.push(RecordBatch::new_empty(schema.clone()));
+    }
+    Ok(selection)
+}
+
+fn sum(sizes: &Int64Array) -> i64 {
+    sizes.iter().flatten().fold(0, i64::saturating_add)
+}
+
+/// Slices of at most [`PIECE`] rows.
+pub fn cut(batch: &RecordBatch) -> Vec<RecordBatch> {
+    (0..batch.num_rows()).step_by(PIECE).map(|from| batch.slice(from, PIECE.min(batch.num_rows() - from))).collect()
+}
+
+/// The same work for each piece, results in order; on this thread where there is one piece.
+pub fn on_threads<I: Sync, T: Send>(pieces: &[I], interrupt: &Interrupt, work: &(dyn Fn(&I) -> Result<T> + Sync)) -> Result<Vec<T>> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8).min(pieces.len());
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, Result<T>)>> = Mutex::new(Vec::with_capacity(pieces.len()));
+    let run = || {
+        while let Some((index, piece)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| pieces.get(at).map(|piece| (at, piece))) {
+            let result = interrupt.check().and_then(|()| work(piece));
+            let failed = result.is_err();
+            if let Ok(mut done) = done.lock() {
+                done.push((index, result));
+            }
+            if failed {
+                next.store(pieces.len(), Ordering::Relaxed);
+            }
+        }
+    };
+    if threads <= 1 {
+        run();
+    } else {
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(run);
+            }
+        });
+    }
+    let mut done = done.into_inner().map_err(|_| Error::protocol("a worker failed"))?;
+    done.sort_unstable_by_key(|(index, _)| *index);
+    let done = done.into_iter().map(|(_, result)| result).collect::<Result<Vec<T>>>()?;
+    if done.len() < pieces.len() { Err(Error::protocol("a worker failed")) } else { Ok(done) }
+}
+
+/// Rows of all batches by path, in batches of [`PIECE`].
+fn ordered(batches: &[RecordBatch], interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
+    let paths = batches.iter().map(|batch| text(batch, "path")).collect::<Result<Vec<_>>>()?;
+    let mut last: Option<&str> = None;
+    let mut sorted = true;
+    for path in paths.iter().flat_map(|paths| paths.iter().flatten()) {
+        sorted = sorted && last.is_none_or(|last| last <= path);
+        last = Some(path);
+    }
+    if sorted {
+        return Ok(batches.to_vec());
+    }
+    let all = concat(&paths.iter().map(|paths| *paths as &dyn Array).collect::<Vec<_>>())?;
+    let order = sort_to_indices(&all, None, None)?;
+    let mut starts = Vec::with_capacity(batches.len());
+    let mut rows = 0;
+    for batch in batches {
+        starts.push(rows);
+        rows += batch.num_rows();
+    }
+    let place = |index: &u32| {
+        let batch = starts.partition_point(|start| *start <= *index as usize) - 1;
+        (batch, *index as usize - starts[batch])
+    };
+    let sources: Vec<&RecordBatch> = batches.iter().collect();
+    let chunks: Vec<&[u32]> = order.values().chunks(PIECE).collect();
+    on_threads(&chunks, interrupt, &|chunk| {
+        Ok(interleave_record_batch(&sources, &chunk.iter().map(place).collect::<Vec<_>>())?)
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::predicate::parse::from_json;
+    use crate::log::statistics::num_records;
+    use crate::schema::TableSchema;
+    use arrow::array::{ArrayRef, MapBuilder, StringArray, StringBuilder};
+    use std::sync::Arc;
+
+    const SCHEMA: &str = r#"{"type":"struct","fields":[
+        {"name":"p","type":"integer","nullable":true,"metadata":{}},
+        {"name":"i","type":"long","nullable":true,"metadata":{}},
+        {"name":"t","type":"timestamp","nullable":true,"metadata":{}},
+        {"name":"n","type":"decimal(38,2)","nullable":true,"metadata":{}},
+        {"name":"s","type":{"type":"struct","fields":[{"name":"x","type":"string","nullable":true,"metadata":{}}]},"nullable":true,"metadata":{}}]}"#;
+
+    fn adds(rows: &[(Option<&str>, Option<&str>)]) -> RecordBatch {
+        let mut maps = MapBuilder::new(None, StringBuilder::new(), StringBuilder::new());
+        for (p, _) in rows {
+            maps.keys().append_value("p");
+            maps.values().append_option(*p);
+            maps.append(true).unwrap();
+        }
+        let stats: StringArray = rows.iter().map(|(_, stats)| *stats).collect();
+        let row: Int64Array = (0..rows.len() as i64).collect();
+        RecordBatch::try_from_iter([("partitionValues", Arc::new(maps.finish()) as ArrayRef), ("stats", Arc::new(stats)), ("row", Arc::new(row))]).unwrap()
+    }
+
+    fn kept(rows: &[(Option<&str>, Option<&str>)], predicate: &str) -> (Vec<bool>, usize, usize) {
+        let schema = TableSchema::parse(SCHEMA, &["p".to_owned()], "none").unwrap();
+        let predicate = from_json(predicate, &|path| Column::resolve(&schema, path)).unwrap();
+        let (left, by_partition, by_statistics) = judge(adds(rows), &predicate, true).unwrap();
+        let left: Vec<i64> = long(&left, "row").unwrap().values().to_vec();
+        ((0..rows.len() as i64).map(|row| left.contains(&row)).collect(), by_partition, by_statistics)
+    }
+
+    #[test]
+    fn partitions_then_statistics() {
+        let rows = [
+            (Some("1"), Some(r#"{"numRecords":3,"minValues":{"i":1},"maxValues":{"i":5},"nullCount":{"i":0}}"#)),
+            (Some("1"), Some(r#"{"numRecords":3,"minValues":{"i":7},"maxValues":{"i":9},"nullCount":{"i":0}}"#)),
+            (Some("2"), Some(r#"{"numRecords":3,"minValues":{"i":1},"maxValues":{"i":5},"nullCount":{"i":0}}"#)),
+            (None, None),
+        ];
+        let both = r#"{"op":"and","args":[{"op":"=","column":["p"],"literal":"1"},{"op":"<","column":["i"],"literal":"6"}]}"#;
+        assert_eq!(kept(&rows, both), (vec![true, false, false, false], 2, 1));
+        assert_eq!(kept(&rows, r#"{"op":"is_null","column":["p"]}"#), (vec![false, false, false, true], 3, 0));
+    }
+
+    #[test]
+    fn what_is_missing_or_broken_never_skips() {
+        let rows = [
+            (None, None),
+            (None, Some("")),
+            (None, Some("{")),
+            (None, Some("[]")),
+            (None, Some(r#"{"minValues":{"i":"x"},"maxValues":{"i":null}}"#)),
+            (None, Some(r#"{"minValues":{"i":8},"maxValues":{"i":9},"numRecords":1"#)),
+            (None, Some(r#"{"minValues":3,"maxValues":{"s":7}}"#)),
+        ];
+        assert_eq!(kept(&rows, r#"{"op":"=","column":["i"],"literal":"1"}"#).0, vec![true; 7]);
+    }
+
+    #[test]
+    fn rounded_bounds_are_widened() {
+        let cut = r#"{"numRecords":1,"minValues":{"t":"2024-01-01T00:00:00.123Z"},"maxValues":{"t":"2024-01-01T00:00:00.123Z"}}"#;
+        let at = |literal: &str| kept(&[(None, Some(cut))], &format!(r#"{{"op":"=","column":["t"],"literal":"{literal}"}}"#)).0[0];
+        assert!(at("2024-01-01T00:00:00.123999Z"));
+        assert!(!at("2024-01-01T00:00:00.124Z"));
+        assert!(!at("2024-01-01T00:00:00.122999Z"));
+        let double = r#"{"numRecords":1,"minValues":{"n":12345678901234567.89},"maxValues":{"n":12345678901234568}}"#;
+        assert!(kept(&[(None, Some(double))], r#"{"op":">","column":["n"],"literal":"12345678901234568.01"}"#).0[0]);
+    }
+
+    #[test]
+    fn nested_columns_and_null_counts() {
+        let rows = [
+            (None, Some(r#"{"numRecords":2,"minValues":{"s":{"x":"b"}},"maxValues":{"s":{"x":"d"}},"nullCount":{"s":{"x":0}}}"#)),
+            (None, Some(r#"{"numRecords":2,"nullCount":{"s":{"x":2}},"tightBounds":false}"#)),
+        ];
+        assert_eq!(kept(&rows, r#"{"op":"=","column":["s","x"],"literal":"c"}"#).0, [true, false]);
+        assert_eq!(kept(&rows, r#"{"op":"is_null","column":["s","x"]}"#).0, [false, true]);
+        assert_eq!(num_records(text(&adds(&rows), "stats").unwrap()), Int64Array::from(vec![2, 2]));
+    }
+}

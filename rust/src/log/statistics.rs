@@ -1,0 +1,291 @@
+//! Statistics JSON -> typed columns, for the columns that somebody asks for ("Per-file Statistics").
+//!
+//! Statistics are hints of other writers: what does not parse, or proves nothing, is unknown (null), never an error.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Float32Array, Float64Array, Int64Array, Int64Builder, StringArray, StringBuilder};
+use arrow::array::{TimestampMicrosecondArray, new_null_array};
+use arrow::compute::concat;
+use arrow::datatypes::{DataType, Decimal128Type, Float32Type, Float64Type, TimeUnit};
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::line::Text;
+use crate::error::{Error, Result};
+use crate::schema::partition_values::{parse_array, parse_scalar, parse_timestamp};
+
+/// Writers cut timestamps to milliseconds: so much may be missing, in microseconds.
+const CUT_MICROS: i64 = 999;
+
+/// 1920-01-01 in microseconds: from about then on, zones are whole minutes from UTC.
+const FIRST_WHOLE_OFFSETS: i64 = -1_577_923_200_000_000;
+/// Decimal digits that a double keeps.
+const DOUBLE_DIGITS: u8 = 15;
+
+/// Typed statistics of one column, a row per file; null is unknown.
+#[derive(Debug, Clone)]
+pub struct ColumnStatistics {
+    /// Lower bound.
+    pub min: ArrayRef,
+    /// Upper bound.
+    pub max: ArrayRef,
+    /// Nulls.
+    pub null_count: Int64Array,
+}
+
+/// What was asked for, a row per file.
+#[derive(Debug, Clone)]
+pub struct Statistics {
+    /// Physical rows.
+    pub num_records: Int64Array,
+    /// In the order of the question.
+    pub columns: Vec<ColumnStatistics>,
+}
+
+/// A column of the question: physical names from the top, and its type.
+pub type Wanted<'a> = (&'a [String], &'a DataType);
+
+/// numRecords alone.
+pub fn num_records(stats: &StringArray) -> Int64Array {
+    #[derive(Deserialize)]
+    struct Count<'a> {
+        #[serde(rename = "numRecords", borrow)]
+        count: Option<&'a RawValue>,
+    }
+    let read = |text: &str| serde_json::from_str::<Count<'_>>(text).ok()?.count?.get().parse::<i64>().ok().filter(|count| *count >= 0);
+    stats.iter().map(|text| text.and_then(read)).collect()
+}
+
+/// Typed statistics. Large inputs are cut and read on several threads by the caller.
+pub fn parse(stats: &StringArray, wanted: &[Wanted<'_>]) -> Result<Statistics> {
+    let tree = Node::of(wanted.iter().map(|(path, _)| *path));
+    let mut counts = Int64Builder::with_capacity(stats.len());
+    let mut columns: Vec<Texts> = wanted.iter().map(|_| Texts::default()).collect();
+    for text in stats {
+        let mut row = Row { num_records: None, values: vec![[const { None }; 3]; wanted.len()] };
+        let whole = text.is_some_and(|text| {
+            let mut deserializer = serde_json::Deserializer::from_str(text);
+            Top { tree: &tree, row: &mut row }.deserialize(&mut deserializer).is_ok() && deserializer.end().is_ok()
+        });
+        counts.append_option(row.num_records.filter(|_| whole));
+        for (column, [min, max, nulls]) in columns.iter_mut().zip(row.values) {
+            column.min.append_option(min.filter(|_| whole));
+            column.max.append_option(max.filter(|_| whole));
+            column.null_count.append_option(nulls.filter(|_| whole).and_then(|text| text.parse::<i64>().ok()).filter(|count| *count >= 0));
+        }
+    }
+    let typed = columns.into_iter().zip(wanted).map(|(texts, (_, data_type))| texts.finish(data_type));
+    Ok(Statistics { num_records: counts.finish(), columns: typed.collect::<Result<_>>()? })
+}
+
+#[derive(Default)]
+struct Texts {
+    min: StringBuilder,
+    max: StringBuilder,
+    null_count: Int64Builder,
+}
+
+impl Texts {
+    fn finish(mut self, data_type: &DataType) -> Result<ColumnStatistics> {
+        Ok(ColumnStatistics {
+            min: typed(&self.min.finish(), data_type, false)?,
+            max: typed(&self.max.finish(), data_type, true)?,
+            null_count: self.null_count.finish(),
+        })
+    }
+}
+
+fn typed(texts: &StringArray, data_type: &DataType, upper: bool) -> Result<ArrayRef> {
+    match data_type {
+        // Bytes have no text in JSON that orders as they do; nested values have no statistics of their own.
+        DataType::Binary | DataType::Struct(_) | DataType::List(_) | DataType::Map(_, _) | DataType::Null => {
+            Ok(new_null_array(data_type, texts.len()))
+        }
+        DataType::Timestamp(TimeUnit::Microsecond, zone) => {
+            let read = |text: &str| timestamp_bound(text, zone.is_some(), upper);
+            let micros: TimestampMicrosecondArray = texts.iter().map(|text| text.and_then(read)).collect();
+            Ok(Arc::new(micros.with_timezone_opt(zone.clone())))
+        }
+        _ => {
+            let values = parse_array(texts, data_type).or_else(|_| leniently(texts, data_type))?;
+            match data_type {
+                DataType::Decimal128(precision, _) if *precision > DOUBLE_DIGITS => widen_decimals(&values, upper),
+                _ => Ok(without_nan(values)),
+            }
+        }
+    }
+}
+
+/// A decimal of more digits than a double holds may have been rounded to one on its way into JSON.
+fn widen_decimals(values: &ArrayRef, upper: bool) -> Result<ArrayRef> {
+    let widened: Decimal128Array = values.as_primitive::<Decimal128Type>().unary(|value: i128| {
+        let slack = (value.unsigned_abs() >> 52) as i128 + 1;
+        if upper { value.saturating_add(slack) } else { value.saturating_sub(slack) }
+    });
+    Ok(Arc::new(widened.with_data_type(values.data_type().clone())))
+}
+
+/// One by one, what does not parse as unknown.
+fn leniently(texts: &StringArray, data_type: &DataType) -> Result<ArrayRef> {
+    let values: Vec<ArrayRef> =
+        texts.iter().map(|text| parse_scalar(text, data_type).unwrap_or_else(|_| new_null_array(data_type, 1))).collect();
+    if values.is_empty() {
+        return Ok(new_null_array(data_type, 0));
+    }
+    Ok(concat(&values.iter().map(AsRef::as_ref).collect::<Vec<_>>())?)
+}
+
+/// A bound that is NaN proves nothing: writers disagree about where it sorts.
+fn without_nan(values: ArrayRef) -> ArrayRef {
+    match values.data_type() {
+        DataType::Float32 => {
+            let known = values.as_primitive::<Float32Type>().iter().map(|value| value.filter(|v| !v.is_nan()));
+            Arc::new(known.collect::<Float32Array>())
+        }
+        DataType::Float64 => {
+            let known = values.as_primitive::<Float64Type>().iter().map(|value| value.filter(|v| !v.is_nan()));
+            Arc::new(known.collect::<Float64Array>())
+        }
+        _ => values,
+    }
+}
+
+/// A bound in microseconds, widened by what its writer may have cut. A zoned column's text without a zone is in a zone nobody knows.
+fn timestamp_bound(text: &str, zoned: bool, upper: bool) -> Option<i64> {
+    if zoned && !text.get(10..)?.contains(['Z', '+', '-']) {
+        return None;
+    }
+    let micros = parse_timestamp(text).ok()?;
+    // Spark cut the offsets of local mean times, in use before 1920, to minutes.
+    let offset = if micros < FIRST_WHOLE_OFFSETS && !text.ends_with('Z') { 60_000_000 } else { 0 };
+    let micros = if upper { micros.checked_add(offset)? } else { micros.checked_sub(offset)? };
+    let digits = text.find('.').map_or(0, |dot| text.as_bytes()[dot + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count());
+    let whole = micros % 1000 == 0; // "….123000Z" may be as cut as "….123Z"
+    match upper {
+        true if whole => micros.checked_add(CUT_MICROS),
+        true if digits > 6 => micros.checked_add(1),
+        // Before 1970 cutting may go towards zero, which is up.
+        false if whole && micros < 0 => micros.checked_sub(CUT_MICROS),
+        _ => Some(micros),
+    }
+}
+
+/// Names that are wanted, as a tree.
+#[derive(Default)]
+struct Node {
+    leaf: Option<usize>,
+    children: Vec<(String, Node)>,
+}
+
+impl Node {
+    fn of<'a>(paths: impl Iterator<Item = &'a [String]>) -> Self {
+        let mut root = Self::default();
+        for (index, path) in paths.enumerate() {
+            let mut node = &mut root;
+            for name in path {
+                let at = node.children.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+                    node.children.push((name.clone(), Self::default()));
+                    node.children.len() - 1
+                });
+                node = &mut node.children[at].1;
+            }
+            node.leaf.get_or_insert(index);
+        }
+        root
+    }
+}
+
+struct Row<'de> {
+    num_records: Option<i64>,
+    values: Vec<[Option<Cow<'de, str>>; 3]>,
+}
+
+/// The whole object.
+struct Top<'t, 'r, 'de> {
+    tree: &'t Node,
+    row: &'r mut Row<'de>,
+}
+
+impl<'de> DeserializeSeed<'de> for Top<'_, '_, 'de> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Top<'_, '_, 'de> {
+    type Value = ();
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("statistics")
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<Text<'de>>()? {
+            let side = match key.0.as_ref() {
+                "minValues" => 0,
+                "maxValues" => 1,
+                "nullCount" => 2,
+                "numRecords" => {
+                    let count: &'de RawValue = map.next_value()?;
+                    self.row.num_records = count.get().parse().ok().filter(|count| *count >= 0);
+                    continue;
+                }
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            let value: &'de RawValue = map.next_value()?;
+            walk(value, self.tree, side, &mut self.row.values).map_err(serde::de::Error::custom)?;
+        }
+        Ok(())
+    }
+}
+
+/// One level of names and values.
+struct Level<'t, 'r, 'de> {
+    node: &'t Node,
+    side: usize,
+    values: &'r mut Vec<[Option<Cow<'de, str>>; 3]>,
+}
+
+fn walk<'de>(value: &'de RawValue, node: &Node, side: usize, values: &mut Vec<[Option<Cow<'de, str>>; 3]>) -> Result<()> {
+    let text = value.get();
+    if let Some(leaf) = node.leaf {
+        values[leaf][side] = match text.as_bytes().first() {
+            Some(b'"') => serde_json::from_str::<Text<'de>>(text).ok().map(|text| text.0),
+            Some(b'{' | b'[' | b'n') | None => None,
+            Some(_) => Some(Cow::Borrowed(text)),
+        };
+    }
+    if !node.children.is_empty() && text.starts_with('{') {
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let level = Level { node, side, values };
+        deserializer.deserialize_map(level).map_err(|error| Error::protocol("malformed statistics").caused_by(error))?;
+    }
+    Ok(())
+}
+
+impl<'de> Visitor<'de> for Level<'_, '_, 'de> {
+    type Value = ();
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("values by column")
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<Text<'de>>()? {
+            match self.node.children.iter().find(|(name, _)| *name == key.0) {
+                Some((_, child)) => {
+                    let value: &'de RawValue = map.next_value()?;
+                    walk(value, child, self.side, self.values).map_err(serde::de::Error::custom)?;
+                }
+                None => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

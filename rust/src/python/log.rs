@@ -1,0 +1,242 @@
+//! `deltaic._core`, section log.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::arrow::{batch_of, table_of, table_of_batches};
+use super::interrupt;
+use super::predicate::PyPredicate;
+use super::schema::PyTableSchema;
+use super::store::PyStore;
+use crate::interrupt::Interrupt;
+use crate::log::commit::{Commit, Transactions};
+use crate::log::schema::{ADD, REMOVE, conform};
+use crate::log::skipping::{Selection, select};
+use crate::log::snapshot::Snapshot;
+use crate::log::{actions, body};
+
+/// One parsed commit file.
+#[pyclass(name = "Commit", module = "deltaic._core", frozen)]
+struct PyCommit(Commit);
+
+#[pymethods]
+impl PyCommit {
+    #[getter]
+    fn version(&self) -> u64 {
+        self.0.version
+    }
+    #[getter]
+    fn commit_info(&self) -> Option<&str> {
+        self.0.commit_info.as_deref()
+    }
+    #[getter]
+    fn protocol(&self) -> Option<&str> {
+        self.0.protocol.as_deref()
+    }
+    #[getter]
+    fn metadata(&self) -> Option<&str> {
+        self.0.metadata.as_deref()
+    }
+    #[getter]
+    fn transactions(&self) -> Transactions {
+        self.0.transactions.clone()
+    }
+    #[getter]
+    fn domains(&self) -> BTreeMap<String, String> {
+        self.0.domains.clone()
+    }
+    #[getter]
+    fn adds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        table_of_batches(py, self.0.adds.clone(), SchemaRef::clone(&ADD))
+    }
+    #[getter]
+    fn removes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        table_of_batches(py, self.0.removes.clone(), SchemaRef::clone(&REMOVE))
+    }
+    #[getter]
+    fn has_cdc(&self) -> bool {
+        self.0.has_cdc
+    }
+}
+
+#[pyfunction]
+fn read_commit(py: Python<'_>, store: &PyStore, version: u64, path: String) -> PyResult<PyCommit> {
+    interrupt::run(py, |interrupt| Commit::read(store.store.as_ref(), version, &path, interrupt)).map(PyCommit)
+}
+
+#[pyfunction]
+fn read_commit_info(py: Python<'_>, store: &PyStore, path: String) -> PyResult<Option<String>> {
+    interrupt::run(py, |_| Commit::find_info(&store.store.get(&path)?, &path))
+}
+
+#[pyfunction]
+#[pyo3(signature = (actions, adds=None, removes=None, cdc=None))]
+fn commit_body<'py>(
+    py: Python<'py>,
+    actions: Vec<String>,
+    adds: Option<Bound<'py, PyAny>>,
+    removes: Option<Bound<'py, PyAny>>,
+    cdc: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let [adds, removes, cdc] = [adds, removes, cdc].map(|table| table.as_ref().map(batch_of).transpose());
+    let (adds, removes, cdc) = (adds?, removes?, cdc?);
+    let body = interrupt::brief(py, || body::commit_body(&actions, adds.as_ref(), removes.as_ref(), cdc.as_ref()))?;
+    Ok(PyBytes::new(py, &body))
+}
+
+#[pyfunction]
+fn empty_adds(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    table_of(py, RecordBatch::new_empty(SchemaRef::clone(&ADD)))
+}
+
+#[pyfunction]
+fn empty_removes(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    table_of(py, RecordBatch::new_empty(SchemaRef::clone(&REMOVE)))
+}
+
+#[pyfunction]
+#[pyo3(signature = (adds, deletion_timestamp, data_change=true))]
+fn removes_of<'py>(py: Python<'py>, adds: &Bound<'py, PyAny>, deletion_timestamp: i64, data_change: bool) -> PyResult<Bound<'py, PyAny>> {
+    let adds = batch_of(adds)?;
+    table_of(py, interrupt::brief(py, || actions::removes_of(&adds, deletion_timestamp, data_change))?)
+}
+
+#[pyfunction]
+#[pyo3(signature = (adds, *, data_change=None))]
+fn adds_again<'py>(py: Python<'py>, adds: &Bound<'py, PyAny>, data_change: Option<bool>) -> PyResult<Bound<'py, PyAny>> {
+    let adds = batch_of(adds)?;
+    table_of(py, interrupt::brief(py, || actions::adds_again(&adds, data_change))?)
+}
+
+#[pyfunction]
+fn overlapping_paths(py: Python<'_>, left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    let (left, right) = (batch_of(left)?, batch_of(right)?);
+    interrupt::brief(py, || actions::overlapping_paths(&left, &right, 10))
+}
+
+#[pyfunction]
+#[pyo3(signature = (adds, schema, predicate, *, partitions_only=false))]
+fn filter_adds<'py>(
+    py: Python<'py>,
+    adds: &Bound<'py, PyAny>,
+    schema: &PyTableSchema,
+    predicate: Option<&PyPredicate>,
+    partitions_only: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let _ = schema; // the predicate is resolved against it already
+    let adds = batch_of(adds)?;
+    let predicate = predicate.map(|predicate| Arc::clone(&predicate.0));
+    let kept = interrupt::run(py, |interrupt| {
+        select(&[conform(&adds, &ADD)?], predicate.as_deref(), !partitions_only, &ADD, interrupt)
+    })?;
+    table_of_batches(py, kept.files, SchemaRef::clone(&ADD))
+}
+
+/// The live files of one version.
+#[pyclass(name = "Snapshot", module = "deltaic._core", frozen)]
+struct PySnapshot(Snapshot);
+
+#[pymethods]
+impl PySnapshot {
+    #[staticmethod]
+    fn load(py: Python<'_>, store: &PyStore, version: u64, checkpoint: Vec<String>, commits: Vec<(u64, String)>) -> PyResult<Self> {
+        interrupt::run(py, |interrupt| Snapshot::load(&store.store, version, &checkpoint, &commits, interrupt)).map(Self)
+    }
+    fn refresh(&self, py: Python<'_>, store: &PyStore, commits: Vec<(u64, String)>) -> PyResult<Self> {
+        interrupt::run(py, |interrupt| self.0.refresh(&store.store, &commits, interrupt)).map(Self)
+    }
+    #[getter]
+    fn version(&self) -> u64 {
+        self.0.version()
+    }
+    #[getter]
+    fn protocol(&self) -> Option<&str> {
+        self.0.protocol()
+    }
+    #[getter]
+    fn metadata(&self) -> Option<&str> {
+        self.0.metadata()
+    }
+    #[getter]
+    fn transactions(&self) -> Transactions {
+        self.0.transactions().clone()
+    }
+    #[getter]
+    fn domains(&self) -> BTreeMap<String, String> {
+        self.0.domains().clone()
+    }
+    #[getter]
+    fn file_count(&self) -> usize {
+        self.0.file_count()
+    }
+    #[getter]
+    fn size_in_bytes(&self) -> i64 {
+        self.0.size_in_bytes()
+    }
+    #[getter]
+    fn num_records(&self, py: Python<'_>) -> PyResult<Option<i64>> {
+        interrupt::run(py, |interrupt| self.0.num_records(interrupt))
+    }
+    #[pyo3(signature = (schema, predicate=None, *, skipping=true))]
+    fn files(&self, py: Python<'_>, schema: &PyTableSchema, predicate: Option<&PyPredicate>, skipping: bool) -> PyResult<PyFileSelection> {
+        let _ = schema; // the predicate is resolved against it already
+        let predicate = predicate.map(|predicate| Arc::clone(&predicate.0));
+        interrupt::run(py, |interrupt: &Interrupt| self.0.files(predicate.as_deref(), skipping, interrupt)).map(PyFileSelection)
+    }
+    #[pyo3(signature = (min_deletion_timestamp=None))]
+    fn tombstones<'py>(&self, py: Python<'py>, min_deletion_timestamp: Option<i64>) -> PyResult<Bound<'py, PyAny>> {
+        let batches = interrupt::brief(py, || self.0.tombstones(min_deletion_timestamp))?;
+        table_of_batches(py, batches, SchemaRef::clone(&REMOVE))
+    }
+    fn __repr__(&self) -> String {
+        format!("Snapshot(version={}, file_count={}, size_in_bytes={})", self.0.version(), self.0.file_count(), self.0.size_in_bytes())
+    }
+}
+
+/// Result of planning.
+#[pyclass(name = "FileSelection", module = "deltaic._core", frozen)]
+struct PyFileSelection(Selection);
+
+#[pymethods]
+impl PyFileSelection {
+    #[getter]
+    fn adds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        table_of_batches(py, self.0.files.clone(), SchemaRef::clone(&ADD))
+    }
+    #[getter]
+    fn total_files(&self) -> usize {
+        self.0.total_files
+    }
+    #[getter]
+    fn total_bytes(&self) -> i64 {
+        self.0.total_bytes
+    }
+    #[getter]
+    fn skipped_by_partition(&self) -> usize {
+        self.0.skipped_by_partition
+    }
+    #[getter]
+    fn skipped_by_statistics(&self) -> usize {
+        self.0.skipped_by_statistics
+    }
+}
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<PyCommit>()?;
+    m.add_class::<PySnapshot>()?;
+    m.add_class::<PyFileSelection>()?;
+    m.add_function(wrap_pyfunction!(read_commit, m)?)?;
+    m.add_function(wrap_pyfunction!(read_commit_info, m)?)?;
+    m.add_function(wrap_pyfunction!(commit_body, m)?)?;
+    m.add_function(wrap_pyfunction!(empty_adds, m)?)?;
+    m.add_function(wrap_pyfunction!(empty_removes, m)?)?;
+    m.add_function(wrap_pyfunction!(removes_of, m)?)?;
+    m.add_function(wrap_pyfunction!(adds_again, m)?)?;
+    m.add_function(wrap_pyfunction!(overlapping_paths, m)?)?;
+    m.add_function(wrap_pyfunction!(filter_adds, m)?)
+}
