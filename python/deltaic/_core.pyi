@@ -291,7 +291,8 @@ def z85_decode(text: str) -> bytes: ...
 def crc32(data: bytes) -> int: ...
 def set_vector_limit(size: int) -> int: ...    # bytes that one vector may have (67108864), for the process; returns the limit before
 def read_deletion_vector(store: Store, storage_type: str, path_or_inline: str, offset: int | None, size_in_bytes: int,
-                         cardinality: int) -> DeletionVector: ...
+                         cardinality: int, num_records: int | None = None) -> DeletionVector:
+    """Fetches just its bytes; checks size, CRC-32, cardinality and (where known) that no row is `num_records` or more."""
 
 @final
 class RowIds:

@@ -5,6 +5,7 @@
 //! - [`encoding`]: set <-> bytes (64-bit roaring, portable), hostile bytes refused by arithmetic
 //! - [`file`]: bytes <-> `.bin` file (the frame and its CRC-32)
 //! - [`descriptor`]: the `deletionVector` field of a log action: where the bytes are, and reading them
+//! - [`row_ids`]: rows of many files, gathered from pairs
 //! - [`limit`]: how large a vector may be
 
 pub mod arrays;
@@ -12,9 +13,11 @@ pub mod descriptor;
 pub mod encoding;
 pub mod file;
 pub mod limit;
+pub mod row_ids;
 pub mod rows;
 
 pub use descriptor::{Descriptor, Wanted, read_all};
+pub use row_ids::RowIds;
 pub use rows::DeletionVector;
 
 /// Index of a row in its data file, counted from the file's first row, whatever of the file was pruned or skipped.

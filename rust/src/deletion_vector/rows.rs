@@ -52,15 +52,24 @@ impl DeletionVector {
         if let Some(row) = rows.last().filter(|row| **row > MAX_ROW) {
             return Err(Error::new(Kind::InvalidArgument, "row index is too large").found(row).expected(format!("at most {MAX_ROW}")));
         }
-        let mut bitmaps = BTreeMap::new();
+        let mut set = Self::new();
+        set.add_sorted(&rows);
+        Ok(set)
+    }
+
+    /// Adds rows that ascend without repeating and are at most [`MAX_ROW`].
+    pub(super) fn add_sorted(&mut self, rows: &[RowIndex]) {
         for rows in rows.chunk_by(|a, b| high(*a) == high(*b)) {
             let Some(first) = rows.first() else { continue };
-            let mut bitmap = RoaringBitmap::new();
-            // Sorted and distinct, so nothing is ever left out.
-            let _ = bitmap.append(rows.iter().map(|row| *row as u32));
-            bitmaps.insert(high(*first), bitmap);
+            let bitmap = self.bitmaps.entry(high(*first)).or_default();
+            let rows = rows.iter().map(|row| *row as u32);
+            // Sorted and distinct: a new bitmap takes all of them, and so does one that ends before them.
+            if bitmap.max().is_none_or(|max| max < *first as u32) {
+                let _ = bitmap.append(rows);
+            } else {
+                *bitmap |= RoaringBitmap::from_sorted_iter(rows).unwrap_or_default();
+            }
         }
-        Ok(Self { bitmaps })
     }
 
     /// A set of these bitmaps; empty ones are left out. Keys are the caller's promise.

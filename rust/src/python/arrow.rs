@@ -7,7 +7,8 @@ use pyo3::prelude::*;
 use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
 use pyo3_arrow::{PyArray, PyRecordBatch, PyTable};
 
-use crate::error::{Error, Kind, Result};
+use super::error::wrong_type;
+use crate::error::{Error, Result};
 
 /// One batch as a `pyarrow.Table`.
 pub fn table_of(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyAny>> {
@@ -53,7 +54,6 @@ fn to_strings(chunks: &[&dyn Array]) -> Result<StringArray> {
     Ok(whole.as_string::<i32>().clone())
 }
 
-fn not_arrow(data: &Bound<'_, PyAny>) -> Error {
-    let class = data.get_type().name().map(|name| name.to_string()).unwrap_or_default();
-    Error::new(Kind::InvalidArgument, "no Arrow data").found(class).expected("an object with __arrow_c_stream__ or __arrow_c_array__")
+pub fn not_arrow(data: &Bound<'_, PyAny>) -> PyErr {
+    wrong_type(data, "no Arrow data", "an object with __arrow_c_stream__ or __arrow_c_array__")
 }

@@ -12,9 +12,16 @@ use pyo3::types::PyBytes;
 use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
 use pyo3_arrow::{PyArray, PyRecordBatch, PyTable};
 
-use crate::deletion_vector::{DeletionVector, MAX_ROW, RowIndex, arrays, limit};
+use super::arrow::not_arrow;
+use super::error::wrong_type;
+use super::{interrupt, store};
+use crate::deletion_vector::descriptor::StorageType;
+use crate::deletion_vector::{DeletionVector, Descriptor, MAX_ROW, RowIndex, arrays, limit};
 use crate::error::{Error, Kind, Result};
+use crate::interrupt::Interrupt;
 use crate::z85;
+
+const EXPECTED_ROWS: &str = "Arrow integers or an iterable of int";
 
 /// Adds this section to the module.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -23,6 +30,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(z85_decode, m)?)?;
     m.add_function(wrap_pyfunction!(crc32, m)?)?;
     m.add_function(wrap_pyfunction!(set_vector_limit, m)?)?;
+    m.add_function(wrap_pyfunction!(read_deletion_vector, m)?)?;
     Ok(())
 }
 
@@ -33,7 +41,7 @@ fn z85_encode(py: Python<'_>, data: PyBackedBytes) -> String {
 
 #[pyfunction]
 fn z85_decode<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyBytes>> {
-    Ok(PyBytes::new(py, &py.detach(|| z85::decode(text))?))
+    Ok(PyBytes::new(py, &interrupt::brief(py, || z85::decode(text))?))
 }
 
 #[pyfunction]
@@ -46,6 +54,23 @@ fn set_vector_limit(size: u64) -> u64 {
     limit::set_bytes(size)
 }
 
+#[pyfunction]
+#[pyo3(signature = (store, storage_type, path_or_inline, offset, size_in_bytes, cardinality, num_records = None))]
+#[expect(clippy::too_many_arguments, reason = "the fields of a descriptor, by name")]
+fn read_deletion_vector(
+    store: &Bound<'_, PyAny>,
+    storage_type: &str,
+    path_or_inline: String,
+    offset: Option<i32>,
+    size_in_bytes: i32,
+    cardinality: i64,
+    num_records: Option<u64>,
+) -> PyResult<PyDeletionVector> {
+    let place = store::store_of(store)?;
+    let descriptor = Descriptor { storage_type: StorageType::parse(storage_type)?, path_or_inline, offset, size_in_bytes, cardinality };
+    PyDeletionVector::detached(store.py(), || descriptor.read(place.as_ref(), num_records))
+}
+
 /// Immutable set of absolute row indexes of one data file.
 #[pyclass(name = "DeletionVector", module = "deltaic", frozen, eq, from_py_object)]
 #[derive(Clone, PartialEq)]
@@ -53,7 +78,7 @@ pub struct PyDeletionVector(pub Arc<DeletionVector>);
 
 impl PyDeletionVector {
     fn detached(py: Python<'_>, make: impl FnOnce() -> Result<DeletionVector> + Send) -> PyResult<Self> {
-        Ok(Self(Arc::new(py.detach(make)?)))
+        Ok(Self(Arc::new(interrupt::brief(py, make)?)))
     }
 }
 
@@ -65,7 +90,8 @@ impl PyDeletionVector {
         if let Some(arrays) = as_arrays(rows)? {
             return Self::detached(py, || arrays::rows_of(&arrays));
         }
-        let rows = rows.try_iter()?.map(|row| row_index(&row?)).collect::<PyResult<Vec<_>>>()?;
+        let each = rows.try_iter().map_err(|_| wrong_type(rows, "no row indexes", EXPECTED_ROWS))?;
+        let rows = each.map(|row| row_index(&row?)).collect::<PyResult<Vec<_>>>()?;
         Self::detached(py, || DeletionVector::from_rows(rows))
     }
 
@@ -127,7 +153,7 @@ impl PyDeletionVector {
     }
 
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let rows = py.detach(|| self.0.to_rows())?;
+        let rows = interrupt::brief(py, || self.0.to_rows())?;
         to_pyarrow(py, Arc::new(UInt64Array::from(rows)))
     }
 
@@ -140,23 +166,23 @@ impl PyDeletionVector {
     }
 
     #[pyo3(signature = (data, first_row = 0))]
-    fn filter<'py>(&self, py: Python<'py>, data: AnyRecordBatch, first_row: RowIndex) -> PyResult<Bound<'py, PyAny>> {
-        match data {
+    fn filter<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>, first_row: RowIndex) -> PyResult<Bound<'py, PyAny>> {
+        match any_batch(data)? {
             AnyRecordBatch::RecordBatch(batch) => {
                 let batch = batch.into_inner();
-                PyRecordBatch::new(py.detach(|| arrays::filter(&self.0, &batch, first_row))?).into_pyarrow(py)
+                PyRecordBatch::new(interrupt::brief(py, || arrays::filter(&self.0, &batch, first_row))?).into_pyarrow(py)
             }
             AnyRecordBatch::Stream(stream) => {
                 let reader = stream.into_reader()?;
                 let schema = reader.schema();
-                let batches = py.detach(|| filter_all(&self.0, reader, first_row))?;
+                let batches = interrupt::run(py, |interrupt| filter_all(&self.0, reader, first_row, interrupt))?;
                 PyTable::try_new(batches, schema)?.into_pyarrow(py)
             }
         }
     }
 
     fn mask<'py>(&self, py: Python<'py>, first_row: RowIndex, count: usize) -> PyResult<Bound<'py, PyAny>> {
-        let mask = py.detach(|| checked_mask(&self.0, first_row, count))?;
+        let mask = interrupt::brief(py, || checked_mask(&self.0, first_row, count))?;
         to_pyarrow(py, Arc::new(mask))
     }
 }
@@ -210,22 +236,29 @@ fn to_pyarrow(py: Python<'_>, array: ArrayRef) -> PyResult<Bound<'_, PyAny>> {
 }
 
 fn row_index(row: &Bound<'_, PyAny>) -> PyResult<RowIndex> {
-    row.extract().or_else(|error: PyErr| {
+    row.extract().map_err(|error: PyErr| {
         if error.is_instance_of::<PyTypeError>(row.py()) {
-            return Err(error);
+            return wrong_type(row, "row index is no integer", EXPECTED_ROWS);
         }
-        Err(Error::new(Kind::InvalidArgument, "row index is out of range").found(row).expected(format!("0 to {MAX_ROW}")).into())
+        Error::new(Kind::InvalidArgument, "row index is out of range").found(row).expected(format!("0 to {MAX_ROW}")).into()
     })
+}
+
+fn any_batch(data: &Bound<'_, PyAny>) -> PyResult<AnyRecordBatch> {
+    let is_arrow = data.hasattr(intern!(data.py(), "__arrow_c_array__"))? || data.hasattr(intern!(data.py(), "__arrow_c_stream__"))?;
+    if is_arrow { data.extract() } else { Err(not_arrow(data)) }
 }
 
 fn filter_all(
     rows: &DeletionVector,
     batches: impl Iterator<Item = std::result::Result<RecordBatch, arrow::error::ArrowError>>,
     first_row: RowIndex,
+    interrupt: &Interrupt,
 ) -> Result<Vec<RecordBatch>> {
     let mut first_row = first_row;
     let mut kept = Vec::new();
     for batch in batches {
+        interrupt.check()?;
         let batch = batch.map_err(|error| Error::new(Kind::InvalidArgument, "data cannot be read").caused_by(error))?;
         kept.push(arrays::filter(rows, &batch, first_row)?);
         first_row = first_row.saturating_add(batch.num_rows() as u64);

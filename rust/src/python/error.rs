@@ -51,3 +51,10 @@ fn raise(py: Python<'_>, class: &str, error: &Error) -> PyResult<PyErr> {
     let instance = py.import("deltaic.errors")?.getattr(class)?.call((message,), Some(&parts))?;
     Ok(PyErr::from_value(instance))
 }
+
+/// `deltaic.errors.InvalidTypeError`: an argument of the wrong Python type.
+pub fn wrong_type(argument: &Bound<'_, PyAny>, message: &str, expected: &str) -> PyErr {
+    let found = argument.get_type().name().map(|name| name.to_string()).unwrap_or_default();
+    let error = Error::new(Kind::InvalidArgument, message).found(found).expected(expected);
+    raise(argument.py(), "InvalidTypeError", &error).unwrap_or_else(|failure| failure)
+}
