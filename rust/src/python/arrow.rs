@@ -54,6 +54,12 @@ fn to_strings(chunks: &[&dyn Array]) -> Result<StringArray> {
     Ok(whole.as_string::<i32>().clone())
 }
 
-pub fn not_arrow(data: &Bound<'_, PyAny>) -> PyErr {
+/// A table, batch or stream, read when it is asked for.
+pub fn any_batch(data: &Bound<'_, PyAny>) -> PyResult<AnyRecordBatch> {
+    let is_arrow = data.hasattr("__arrow_c_array__")? || data.hasattr("__arrow_c_stream__")?;
+    if is_arrow { data.extract() } else { Err(not_arrow(data)) }
+}
+
+fn not_arrow(data: &Bound<'_, PyAny>) -> PyErr {
     wrong_type(data, "no Arrow data", "an object with __arrow_c_stream__ or __arrow_c_array__")
 }

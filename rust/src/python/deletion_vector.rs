@@ -12,7 +12,7 @@ use pyo3::types::PyBytes;
 use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
 use pyo3_arrow::{PyArray, PyRecordBatch, PyTable};
 
-use super::arrow::not_arrow;
+use super::arrow::any_batch;
 use super::error::wrong_type;
 use super::{interrupt, store};
 use crate::deletion_vector::descriptor::StorageType;
@@ -242,11 +242,6 @@ fn row_index(row: &Bound<'_, PyAny>) -> PyResult<RowIndex> {
         }
         Error::new(Kind::InvalidArgument, "row index is out of range").found(row).expected(format!("0 to {MAX_ROW}")).into()
     })
-}
-
-fn any_batch(data: &Bound<'_, PyAny>) -> PyResult<AnyRecordBatch> {
-    let is_arrow = data.hasattr(intern!(data.py(), "__arrow_c_array__"))? || data.hasattr(intern!(data.py(), "__arrow_c_stream__"))?;
-    if is_arrow { data.extract() } else { Err(not_arrow(data)) }
 }
 
 fn filter_all(

@@ -10,6 +10,7 @@ pub mod interrupt;
 pub mod log;
 pub mod log_store;
 pub mod predicate;
+pub mod row_ids;
 pub mod schema;
 pub mod store;
 pub mod stream;
@@ -22,6 +23,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     deletion_vector::register(m)?;
     log::register(m)?;
     predicate::register(m)?;
+    row_ids::register(m)?;
     schema::register(m)?;
     store::register(m)?;
     stream::register(m)?;
