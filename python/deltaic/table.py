@@ -233,12 +233,11 @@ class DeltaTable:
         commit: CommitOptions | None = None,
     ) -> Merge:
         """MERGE INTO this table: add clauses to what this gives, then `execute()`."""
-        from deltaic.commands.merge import Merge
+        from deltaic.commands.merge import Merge, MergeSpec, merge
 
-        return Merge(
-            self,
-            source,
-            on,
+        spec = MergeSpec(
+            source=source,
+            on=on,
             source_alias=source_alias,
             target_alias=target_alias,
             schema_mode=schema_mode,
@@ -246,6 +245,7 @@ class DeltaTable:
             parquet=parquet,
             commit=commit,
         )
+        return Merge(spec, lambda whole: self._run(lambda snapshot: merge(snapshot, self._engine, whole)))
 
     def add_files(
         self,
