@@ -89,9 +89,9 @@ class Work:
     failure: Exception | None = None
     _cursors: list[duckdb.DuckDBPyConnection] = field(default_factory=list)
 
-    def cursor(self) -> duckdb.DuckDBPyConnection:
+    def cursor(self, *, planned: bool = True) -> duckdb.DuckDBPyConnection:
         """A cursor of its own for one query, closed with the work."""
-        cursor = database(planned=True).cursor()
+        cursor = database(planned=planned).cursor()
         self._cursors.append(cursor)
         return cursor
 

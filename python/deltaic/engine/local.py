@@ -105,6 +105,16 @@ class LocalEngine:
         wide = replace(scan, columns=(*scan.columns, *(name for name in read if name not in scan.columns)))
         return Leaf(scan_schema(wide), opener=lambda work: ScanDataset(wide, observe=work.streams.append), where=residual)
 
+    def query(self, sql: str, schema: Schema, leaves: Mapping[str, Plan]) -> LocalRelation:
+        """A user's query as `relation.query` translated it: DuckDB's SQL over tables named as `leaves`. `schema`: of its result.
+
+        Unlike a plan's, its joins are in the order that DuckDB chooses."""
+        opened = {name: self._leaf(leaf).opener for name, leaf in leaves.items() if isinstance(leaf, (Scan, Data))}
+        sources = {name: opener for name, opener in opened.items() if opener is not None}
+        if len(sources) != len(leaves):
+            raise ValueError("a query reads scans and sources only")
+        return LocalRelation(schema, lambda work: _execute(work, sql, sources, schema, planned=False))
+
     # --- consuming
 
     def consume(self, relation: LocalRelation, function: Callable[[Any], T]) -> T:
@@ -204,10 +214,12 @@ def arrow_schema(schema: Schema) -> pa.Schema:
     return _core.TableSchema(schema.to_json()).to_arrow()
 
 
-def _execute(work: Work, sql: str, leaves: Mapping[str, Callable[[Work], Any]], schema: Schema) -> _core.ReadStream:
+def _execute(
+    work: Work, sql: str, leaves: Mapping[str, Callable[[Work], Any]], schema: Schema, *, planned: bool = True
+) -> _core.ReadStream:
     from deltaic.relation.duckdb import prepare
 
-    cursor = work.cursor()
+    cursor = work.cursor(planned=planned)
     if _PREPARED.search(sql):
         prepare(cursor)
     for name, opener in leaves.items():
