@@ -36,6 +36,7 @@ def test_users_properties_go_before_defaults():
     protocol, metadata = made(defaults=defaults)
     assert protocol == Protocol(3, 7, ("deletionVectors",), ("deletionVectors",))
     assert metadata.configuration == {"delta.enableDeletionVectors": "true", "delta.checkpointInterval": "7"}
+    assert "timestampNtz" in supported(made(defaults={"delta.feature.timestampNtz": "supported"})[0])
     protocol, metadata = made(defaults=defaults, properties={"DELTA.enabledeletionvectors": False})
     assert protocol == Protocol(1, 2)
     assert metadata.configuration["delta.enableDeletionVectors"] == "false"
@@ -175,6 +176,18 @@ def test_a_replaced_schema_gets_new_ids():
     assert not old & new
     assert after.partition_columns == ()
     assert after.configuration == {MODE: "name", "own": "x", MAX_ID: "4"}
+
+
+@pytest.mark.parametrize(("before", "after"), [("none", "id"), ("none", "name"), ("name", "none"), ("id", "name")])
+def test_a_replaced_schema_may_have_any_mode(before, after):
+    table = made("a int", properties={MODE: before})
+    schema = "a int, b int" if after == "none" else "`a b` int"
+    protocol, metadata = evolve(*table, schema=Schema.from_ddl(schema), replace_schema=True, properties={MODE: after})
+    names = [item.metadata.get(PHYSICAL_NAME) for item in schema_of(metadata)]
+    assert names == [None, None] if after == "none" else names[0].startswith("col-")
+    assert supported(protocol) >= supported(table[0])
+    with pytest.raises(InvalidArgumentError, match="column mapping"):
+        evolve(*table, schema=Schema.from_ddl("`a b` int"), replace_schema=True, properties={MODE: "none"})
 
 
 def test_partition_columns_must_stay_in_the_schema():

@@ -190,9 +190,6 @@ def test_column_mapping_counts_only_with_its_feature():
     assert features.column_mapping_mode(listed("columnMapping"), mapped) == "name"
     assert features.column_mapping_mode(Protocol(1, 2), mapped) == "none"
     assert features.column_mapping_mode(listed("deletionVectors"), mapped) == "none"
-    assert features.writes_deletion_vectors(listed("deletionVectors"), IN_USE["deletionVectors"])
-    assert not features.writes_deletion_vectors(Protocol(1, 2), IN_USE["deletionVectors"])
-    assert not features.writes_deletion_vectors(listed("deletionVectors"), metadata())
 
 
 def test_manifests_of_others_are_not_left_stale():

@@ -17,7 +17,8 @@ ID = "delta.columnMapping.id"
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 MODE = "delta.columnMapping.mode"
 MAX_ID = "delta.columnMapping.maxColumnId"
-_ALL_KEYS = frozenset({ID, PHYSICAL_NAME, "delta.columnMapping.nested.ids", "parquet.field.nested.ids"})
+# What says something of the files of one table, and nothing of those of another.
+_OF_ONE_TABLE = frozenset({ID, PHYSICAL_NAME, "delta.columnMapping.nested.ids", "parquet.field.nested.ids", "delta.typeChanges"})
 _BAD_CHARACTERS = frozenset(" ,;{}()\n\t=")
 
 NewName = Callable[[], str]
@@ -52,8 +53,8 @@ def _map_schema(schema: Schema, change: Callable[[Field], Field]) -> Schema:
 
 
 def strip(schema: Schema) -> Schema:
-    """The schema without ids and physical names: what a new table starts from, whatever table its schema came from."""
-    return _map_schema(schema, lambda item: item.with_(metadata={k: v for k, v in item.metadata.items() if k not in _ALL_KEYS}))
+    """The schema without ids, physical names and type changes: what a new table starts from, whatever table its schema came from."""
+    return _map_schema(schema, lambda item: item.with_(metadata={k: v for k, v in item.metadata.items() if k not in _OF_ONE_TABLE}))
 
 
 def assign(schema: Schema, max_id: int = 0, *, new_name: NewName = new_physical_name) -> tuple[Schema, int]:

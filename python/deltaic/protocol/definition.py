@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError
 from deltaic.protocol import column_mapping, partitioning
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.features import FEATURES, Definition, column_mapping_mode, in_use, supported
-from deltaic.protocol.properties import REGISTRY, Requested, TableProperties, request
+from deltaic.protocol.properties import REGISTRY, Requested, TableProperties, canonical_name, request
 from deltaic.protocol.schema import Schema, path_text, primitive_types, walk
 from deltaic.protocol.versions import check_honoured, new_protocol, upgrade
 
@@ -42,8 +42,8 @@ def new_table(
     process, they give way to the user's. `clock`: ms since 1970. Raises InvalidArgumentError (columns, names, properties that contradict),
     UnsupportedFeatureError (a property or field metadata that needs what this release cannot honour).
     """
-    asked = request(properties)
-    configuration = {**request(defaults).stored, **asked.stored}
+    asked = request({**_without(defaults, properties), **(properties or {})})
+    configuration = dict(asked.stored)
     table = column_mapping.strip(Schema.of(schema))
     _check_types(table)
     mode = TableProperties(configuration).column_mapping_mode
@@ -56,13 +56,16 @@ def new_table(
     definition = Definition(metadata, schema=table)
     _check_combination(definition)
     _check_stats_columns(table, asked)
-    needed = in_use(definition)
-    _check_turned_on(needed)
-    check_honoured(asked.features)
-    protocol = new_protocol(
-        needed | set(asked.features), min_reader_version=asked.min_reader_version, min_writer_version=asked.min_writer_version
-    )
+    needed = in_use(definition) | set(asked.features)
+    check_honoured(sorted(needed))
+    protocol = new_protocol(needed, min_reader_version=asked.min_reader_version, min_writer_version=asked.min_writer_version)
     return protocol, metadata
+
+
+def _without(defaults: Mapping[str, object] | None, properties: Mapping[str, object] | None) -> dict[str, object]:
+    """The defaults that the user's properties leave in force; names match as properties do."""
+    given = {canonical_name(name) for name in properties or ()}
+    return {name: value for name, value in (defaults or {}).items() if canonical_name(name) not in given}
 
 
 def evolve(
@@ -82,7 +85,7 @@ def evolve(
     """The protocol and metadata of a table after a change; equal to what they were where there is none.
 
     `schema`: the new schema, whose old fields carry their old metadata; fields without id get one where columns are mapped. With
-    `replace_schema` it is another schema altogether (every file is replaced): all its fields are new. `partition_columns`: the new ones,
+    `replace_schema` it is another schema altogether, as every file is replaced: all its fields are new, and any mode may be set. `partition_columns`: the new ones,
     only with `replace_schema` or when renamed; None keeps them. `properties`: as the user gave them, `unset`: stored names
     to take away, `features`: names to add. `name`, `description`: None keeps. Errors as `new_table`. The protocol never loses a feature.
     """
@@ -105,12 +108,11 @@ def evolve(
     after = Definition(changed, schema=table)
     _check_combination(after)
     _check_stats_columns(table, asked)
-    needed = _newly_used(protocol, before, after, asked)
-    _check_turned_on(needed)
-    check_honoured([*asked.features, *features])
+    needed = _newly_used(protocol, before, after, asked) | {*asked.features, *features}
+    check_honoured(sorted(needed))
     new = upgrade(
         protocol,
-        needed | {*asked.features, *features},
+        needed,
         min_reader_version=asked.min_reader_version,
         min_writer_version=asked.min_writer_version,
     )
@@ -127,15 +129,16 @@ def _evolved_schema(
 ) -> Schema:
     """The new schema with ids and physical names where the mode asks for them; writes the largest id into `configuration`."""
     mode = TableProperties(configuration).column_mapping_mode
-    column_mapping.check_mode_change(mode_before, mode)
     table = before.schema if schema is None else schema
     if replace_schema:
-        table = column_mapping.strip(table)
+        table = column_mapping.strip(table)  # no file of the old schema stays, so that any mode will do
+    else:
+        column_mapping.check_mode_change(mode_before, mode)
     if table != before.schema:
         _check_types(table, before.schema)
         column_mapping.check_names(table, mode, None if replace_schema else before.schema)
     last = before.properties.max_column_id
-    if mode_before == "none" and mode == "name":
+    if mode_before == "none" and mode == "name" and not replace_schema:
         old, last = column_mapping.assign_existing(column_mapping.strip(before.schema), last)
         table = old if schema is None else _carry_ids(old, table)
     if mode != "none":
@@ -162,12 +165,6 @@ def _newly_used(protocol: Protocol, before: Definition, after: Definition, asked
     return {item for item in used - supported(protocol) if item not in in_use(before) or item in set_now} | {
         item for item in used - in_use(before) if not FEATURES[item].honoured
     }
-
-
-def _check_turned_on(names: Iterable[str]) -> None:
-    for item in sorted(names):
-        if not FEATURES[item].honoured:
-            raise UnsupportedFeatureError(f"the feature {item} cannot be turned on by this release", found=repr(item))
 
 
 def _check_types(schema: Schema, known: Schema | None = None) -> None:

@@ -244,12 +244,6 @@ def column_mapping_mode(protocol: Protocol, metadata: Metadata | Definition) -> 
     return definition.properties.column_mapping_mode
 
 
-def writes_deletion_vectors(protocol: Protocol, metadata: Metadata | Definition) -> bool:
-    """Whether new vectors may be written: the property is on and the protocol has the feature."""
-    definition = metadata if isinstance(metadata, Definition) else Definition(metadata)
-    return "deletionVectors" in supported(protocol) and definition.properties.deletion_vectors
-
-
 def check_readable(protocol: Protocol, metadata: Metadata | None = None) -> None:
     """Refuses, by name, what this release cannot read (UnsupportedFeatureError) or what PROTOCOL.md does not allow (ProtocolError).
 
