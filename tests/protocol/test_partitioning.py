@@ -29,7 +29,6 @@ def test_not_every_column():
         partitioning.partition_columns(TABLE[:2], ["id", "day"])
 
 
-def test_display():
-    assert partitioning.show({"month": "1", "city": None, "x": ""}) == "month=1, city=null, x=null"
+def test_folders():
     assert partitioning.from_directory("month=1/city=New%20York/x=y.parquet") == {"month": "1", "city": "New York"}
     assert partitioning.from_directory("a=__HIVE_DEFAULT_PARTITION__/f") == {"a": None}

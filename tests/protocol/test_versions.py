@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.actions import Protocol
 from deltaic.protocol.features import FEATURES, reader_features, supported
-from deltaic.protocol.versions import check_honoured, new_protocol, union, upgrade
+from deltaic.protocol.versions import check_honoured, new_protocol, upgrade
 
 LEGACY4 = ("appendOnly", "changeDataFeed", "checkConstraints", "generatedColumns", "invariants")
 
@@ -100,11 +100,13 @@ def test_upgrade_laws(before, needed):
 
 
 @given(PROTOCOLS, PROTOCOLS)
-def test_union_has_both(left, right):
-    both = union(left, right)
+def test_an_upgrade_by_another_protocol_has_both(left, right):
+    """What RESTORE of a version with another protocol needs."""
+    versions = {"min_reader_version": right.min_reader_version, "min_writer_version": right.min_writer_version}
+    both = upgrade(left, supported(right), **versions)
     assert supported(both) >= supported(left) | supported(right)
     assert reader_features(both) >= reader_features(left) | reader_features(right)
-    assert union(both, right) == both
+    assert upgrade(both, supported(right), **versions) is both
 
 
 @given(NEEDED)

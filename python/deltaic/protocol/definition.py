@@ -85,9 +85,10 @@ def evolve(
     """The protocol and metadata of a table after a change; equal to what they were where there is none.
 
     `schema`: the new schema, whose old fields carry their old metadata; fields without id get one where columns are mapped. With
-    `replace_schema` it is another schema altogether, as every file is replaced: all its fields are new, and any mode may be set. `partition_columns`: the new ones,
-    only with `replace_schema` or when renamed; None keeps them. `properties`: as the user gave them, `unset`: stored names
-    to take away, `features`: names to add. `name`, `description`: None keeps. Errors as `new_table`. The protocol never loses a feature.
+    `replace_schema` it is another schema altogether, as every file is replaced: all its fields are new, and any mode may be set.
+    `partition_columns`: the new ones, only with `replace_schema` or when renamed; None keeps them. `properties`: as the user gave them,
+    `unset`: stored names to take away, `features`: names to add. `name`, `description`: None keeps. Errors as `new_table`. The protocol
+    never loses a feature.
     """
     asked = request(properties)
     before = Definition(metadata)

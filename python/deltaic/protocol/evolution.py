@@ -70,11 +70,6 @@ def replaced_schema(data: Schema) -> Schema:
     return strip(data)
 
 
-def missing_columns(table: Schema, data: Schema) -> list[Field]:
-    """The table's top-level columns that the data does not bring; they become null."""
-    return [item for item in table if data.get(item.name) is None]
-
-
 def nullable_everywhere(data_type: DataType) -> DataType:
     """The type with nulls allowed at every level: what a field must be that older files do not have."""
     if isinstance(data_type, Struct):

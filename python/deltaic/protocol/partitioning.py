@@ -1,11 +1,11 @@
-"""Partition columns: which may be, and the text of partition values for people to read.
+"""Partition columns: which may be, and what folders say of their values.
 
 The text form that the log stores (PROTOCOL.md, "Partition Value Serialization") is made and parsed in Rust.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from urllib.parse import unquote
 
 from deltaic.errors import InvalidArgumentError
@@ -37,12 +37,10 @@ def partition_columns(schema: Schema, names: str | Iterable[str] | None) -> tupl
     return tuple(found)
 
 
-def show(values: Mapping[str, str | None]) -> str:
-    """Partition values for messages: `month=1, city=null`. An empty text is null, as PROTOCOL.md says."""
-    return ", ".join(f"{name}={value if value else 'null'}" for name, value in values.items())
-
-
 def from_directory(path: str) -> dict[str, str | None]:
-    """What the folders of a path say, `month=1/city=New%20York/x.parquet` -> month 1, city New York. For display: the log decides."""
+    """What the folders of a path say, `month=1/city=New%20York/x.parquet` -> month 1, city New York; Hive's name of null is None.
+
+    For files that are no part of a table yet, and for display: of a table's files the log decides.
+    """
     pairs = (part.partition("=") for part in path.split("/")[:-1] if "=" in part)
     return {unquote(name): None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value) for name, _, value in pairs}

@@ -42,17 +42,6 @@ def upgrade(
     return _least(names, reader, writer, frozenset(protocol.reader_features or ()))
 
 
-def union(now: Protocol, then: Protocol) -> Protocol:
-    """The least protocol with all that two protocols of one table have: what RESTORE leaves. `now` itself where that is enough."""
-    raised = upgrade(now, supported(then), min_reader_version=then.min_reader_version, min_writer_version=then.min_writer_version)
-    extra = set(then.reader_features or ()) - set(raised.reader_features or ())
-    if extra and raised.min_reader_version == READER_FEATURES_VERSION:
-        return Protocol(
-            raised.min_reader_version, raised.min_writer_version, (*(raised.reader_features or ()), *extra), raised.writer_features
-        )
-    return raised
-
-
 def with_required(names: Iterable[str]) -> frozenset[str]:
     """The features with those that they require."""
     found: set[str] = set()
