@@ -5,7 +5,7 @@
 //! - [`checkpoint`]: "Checkpoints"; [`json_text`]: typed columns back as JSON
 //! - [`index`], [`snapshot`]: "Action Reconciliation": segments of actions, what of them lives, the key (path, vector)
 //! - [`statistics`], [`skipping`]: "Per-file Statistics" as typed columns, for those that a predicate names
-//! - [`actions`]: tables of actions made from others
+//! - [`actions`]: tables of actions made from others; [`listing`]: files as users see them
 
 pub mod actions;
 pub mod body;
@@ -14,6 +14,7 @@ pub mod commit;
 pub mod index;
 pub mod json_text;
 pub mod line;
+pub mod listing;
 pub mod schema;
 pub mod skipping;
 pub mod snapshot;

@@ -359,6 +359,11 @@ impl Snapshot {
         select(&self.living(FileKind::Add)?, predicate, skipping, &ADD, interrupt)
     }
 
+    /// Location of the table.
+    pub fn root(&self) -> &str {
+        &self.root
+    }
+
     /// What counts of one kind: live adds, or tombstones; no empty batch.
     pub fn living(&self, kind: FileKind) -> Result<Vec<RecordBatch>> {
         let of_kind = self.segments.iter().filter(|segment| segment.kind == kind && segment.live_count() > 0);

@@ -60,8 +60,17 @@ pub fn num_records(stats: &StringArray) -> Int64Array {
     stats.iter().map(|text| text.and_then(read)).collect()
 }
 
-/// Typed statistics. Large inputs are cut and read on several threads by the caller.
+/// Bounds to skip by: widened where their writer may have cut them. Large inputs are cut and read on several threads by the caller.
 pub fn parse(stats: &StringArray, wanted: &[Wanted<'_>]) -> Result<Statistics> {
+    parse_as(stats, wanted, true)
+}
+
+/// Bounds to show: as they stand in the log.
+pub fn parse_as_written(stats: &StringArray, wanted: &[Wanted<'_>]) -> Result<Statistics> {
+    parse_as(stats, wanted, false)
+}
+
+fn parse_as(stats: &StringArray, wanted: &[Wanted<'_>], widen: bool) -> Result<Statistics> {
     let tree = Node::of(wanted.iter().map(|(path, _)| *path));
     let mut counts = Int64Builder::with_capacity(stats.len());
     let mut columns: Vec<Texts> = wanted.iter().map(|_| Texts::default()).collect();
@@ -78,7 +87,7 @@ pub fn parse(stats: &StringArray, wanted: &[Wanted<'_>]) -> Result<Statistics> {
             column.null_count.append_option(nulls.filter(|_| whole).and_then(|text| text.parse::<i64>().ok()).filter(|count| *count >= 0));
         }
     }
-    let typed = columns.into_iter().zip(wanted).map(|(texts, (_, data_type))| texts.finish(data_type));
+    let typed = columns.into_iter().zip(wanted).map(|(texts, (_, data_type))| texts.finish(data_type, widen));
     Ok(Statistics { num_records: counts.finish(), columns: typed.collect::<Result<_>>()? })
 }
 
@@ -90,30 +99,37 @@ struct Texts {
 }
 
 impl Texts {
-    fn finish(mut self, data_type: &DataType) -> Result<ColumnStatistics> {
+    fn finish(mut self, data_type: &DataType, widen: bool) -> Result<ColumnStatistics> {
         Ok(ColumnStatistics {
-            min: typed(&self.min.finish(), data_type, false)?,
-            max: typed(&self.max.finish(), data_type, true)?,
+            min: typed(&self.min.finish(), data_type, widen.then_some(Side::Low))?,
+            max: typed(&self.max.finish(), data_type, widen.then_some(Side::High))?,
             null_count: self.null_count.finish(),
         })
     }
 }
 
-fn typed(texts: &StringArray, data_type: &DataType, upper: bool) -> Result<ArrayRef> {
-    match data_type {
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Low,
+    High,
+}
+
+/// `widen`: which side the values bound, where they are to be widened.
+fn typed(texts: &StringArray, data_type: &DataType, widen: Option<Side>) -> Result<ArrayRef> {
+    match (data_type, widen) {
         // Bytes have no text in JSON that orders as they do; nested values have no statistics of their own.
-        DataType::Binary | DataType::Struct(_) | DataType::List(_) | DataType::Map(_, _) | DataType::Null => {
+        (DataType::Binary | DataType::Struct(_) | DataType::List(_) | DataType::Map(_, _) | DataType::Null, _) => {
             Ok(new_null_array(data_type, texts.len()))
         }
-        DataType::Timestamp(TimeUnit::Microsecond, zone) => {
-            let read = |text: &str| timestamp_bound(text, zone.is_some(), upper);
+        (DataType::Timestamp(TimeUnit::Microsecond, zone), Some(side)) => {
+            let read = |text: &str| timestamp_bound(text, zone.is_some(), side);
             let micros: TimestampMicrosecondArray = texts.iter().map(|text| text.and_then(read)).collect();
             Ok(Arc::new(micros.with_timezone_opt(zone.clone())))
         }
         _ => {
             let values = parse_array(texts, data_type).or_else(|_| leniently(texts, data_type))?;
-            match data_type {
-                DataType::Decimal128(precision, _) if *precision > DOUBLE_DIGITS => widen_decimals(&values, upper),
+            match (data_type, widen) {
+                (DataType::Decimal128(precision, _), Some(side)) if *precision > DOUBLE_DIGITS => widen_decimals(&values, side),
                 _ => Ok(without_nan(values)),
             }
         }
@@ -121,10 +137,10 @@ fn typed(texts: &StringArray, data_type: &DataType, upper: bool) -> Result<Array
 }
 
 /// A decimal of more digits than a double holds may have been rounded to one on its way into JSON.
-fn widen_decimals(values: &ArrayRef, upper: bool) -> Result<ArrayRef> {
+fn widen_decimals(values: &ArrayRef, side: Side) -> Result<ArrayRef> {
     let widened: Decimal128Array = values.as_primitive::<Decimal128Type>().unary(|value: i128| {
         let slack = (value.unsigned_abs() >> 52) as i128 + 1;
-        if upper { value.saturating_add(slack) } else { value.saturating_sub(slack) }
+        if side == Side::High { value.saturating_add(slack) } else { value.saturating_sub(slack) }
     });
     Ok(Arc::new(widened.with_data_type(values.data_type().clone())))
 }
@@ -155,13 +171,14 @@ fn without_nan(values: ArrayRef) -> ArrayRef {
 }
 
 /// A bound in microseconds, widened by what its writer may have cut. A zoned column's text without a zone is in a zone nobody knows.
-fn timestamp_bound(text: &str, zoned: bool, upper: bool) -> Option<i64> {
+fn timestamp_bound(text: &str, zoned: bool, side: Side) -> Option<i64> {
     if zoned && !text.get(10..)?.contains(['Z', '+', '-']) {
         return None;
     }
     let micros = parse_timestamp(text).ok()?;
     // Spark cut the offsets of local mean times, in use before 1920, to minutes.
     let offset = if micros < FIRST_WHOLE_OFFSETS && !text.ends_with('Z') { 60_000_000 } else { 0 };
+    let upper = side == Side::High;
     let micros = if upper { micros.checked_add(offset)? } else { micros.checked_sub(offset)? };
     let digits = text.find('.').map_or(0, |dot| text.as_bytes()[dot + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count());
     let whole = micros % 1000 == 0; // "….123000Z" may be as cut as "….123Z"

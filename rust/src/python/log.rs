@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -15,6 +15,7 @@ use super::schema::PyTableSchema;
 use super::store::PyStore;
 use crate::interrupt::Interrupt;
 use crate::log::commit::{Commit, Transactions};
+use crate::log::listing::Listing;
 use crate::log::schema::{ADD, REMOVE, conform};
 use crate::log::skipping::{Selection, select};
 use crate::log::snapshot::Snapshot;
@@ -187,6 +188,26 @@ impl PySnapshot {
         let _ = schema; // the predicate is resolved against it already
         let predicate = predicate.map(|predicate| Arc::clone(&predicate.0));
         interrupt::run(py, |interrupt: &Interrupt| self.0.files(predicate.as_deref(), skipping, interrupt)).map(PyFileSelection)
+    }
+    #[pyo3(signature = (schema, predicate=None, *, statistics_columns=None, store=None, deleted_rows=false))]
+    fn listing<'py>(
+        &self,
+        py: Python<'py>,
+        schema: &PyTableSchema,
+        predicate: Option<&PyPredicate>,
+        statistics_columns: Option<Vec<String>>,
+        store: Option<&PyStore>,
+        deleted_rows: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let listing = Listing::new(Arc::clone(&schema.0), statistics_columns.as_deref(), self.0.root())?;
+        let predicate = predicate.map(|predicate| Arc::clone(&predicate.0));
+        let vectors_in = store.filter(|_| deleted_rows).map(|store| Arc::clone(&store.store));
+        let rows = interrupt::run(py, |interrupt| {
+            let selected = self.0.files(predicate.as_deref(), true, interrupt)?;
+            listing.of(&selected.files, vectors_in.as_deref(), interrupt)
+        })?;
+        let schema = rows.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
+        table_of_batches(py, rows, schema)
     }
     #[pyo3(signature = (min_deletion_timestamp=None))]
     fn tombstones<'py>(&self, py: Python<'py>, min_deletion_timestamp: Option<i64>) -> PyResult<Bound<'py, PyAny>> {

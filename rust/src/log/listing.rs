@@ -1,0 +1,196 @@
+//! Live files as users see them: paths decoded, partition values and statistics typed (`DeltaTable.files()`).
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, ListArray, RecordBatch, StringArray, StructArray, TimestampMillisecondArray};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{DataType, Field, Fields, Int32Type, Int64Type, Schema};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+use super::schema::{long, map, map_values, text, vectors};
+use super::skipping::on_threads;
+use super::statistics::{Statistics, Wanted, num_records, parse_as_written};
+use crate::deletion_vector::descriptor::{self, Descriptor, StorageType};
+use crate::error::{Error, Result};
+use crate::interrupt::Interrupt;
+use crate::schema::partition_values::parse_array;
+use crate::schema::{Leaf, TableSchema, Type};
+use crate::store::Store;
+use crate::store::path::{Place, locate_encoded};
+
+/// What a URL's path does not hold as it is.
+const NOT_IN_URLS: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'[').add(b']').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
+
+/// How the listing of a table is made.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    schema: Arc<TableSchema>,
+    leaves: Vec<Leaf>,
+    root: String,
+}
+
+impl Listing {
+    /// `columns`: those whose statistics are shown, a struct for all its fields; `None`: every column that may have some.
+    pub fn new(schema: Arc<TableSchema>, columns: Option<&[String]>, root: &str) -> Result<Self> {
+        let names: Vec<Vec<String>> = match columns {
+            Some(columns) => columns.iter().map(|column| schema.leaf(column).map(|leaf| leaf.path)).collect::<Result<_>>()?,
+            None => schema.fields().iter().map(|field| vec![field.name.clone()]).collect(),
+        };
+        let mut leaves = Vec::new();
+        for name in names {
+            collect_leaves(&schema, name, &mut leaves)?;
+        }
+        Ok(Self { schema, leaves, root: root.to_owned() })
+    }
+
+    /// The rows of some `add` actions; with a store also `deleted_rows`, read from their vectors.
+    pub fn of(&self, adds: &[RecordBatch], vectors_in: Option<&dyn Store>, interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
+        on_threads(adds, interrupt, &|batch| self.rows(batch, vectors_in))
+    }
+
+    fn rows(&self, adds: &RecordBatch, vectors_in: Option<&dyn Store>) -> Result<RecordBatch> {
+        let stats = text(adds, "stats")?;
+        let wanted: Vec<Wanted<'_>> = self.leaves.iter().map(|leaf| (leaf.physical.as_slice(), &leaf.data_type)).collect();
+        let statistics = parse_as_written(stats, &wanted)?;
+        let (paths, locations) = self.places(text(adds, "path")?)?;
+        let modified: TimestampMillisecondArray = long(adds, "modificationTime")?.iter().collect();
+        let mut columns: Vec<(&str, ArrayRef)> = vec![
+            ("path", Arc::new(paths)),
+            ("location", Arc::new(locations)),
+            ("size", Arc::new(long(adds, "size")?.clone())),
+            ("modification_time", Arc::new(modified.with_timezone("UTC"))),
+            ("partition_values", self.partition_values(adds)?),
+            ("num_records", Arc::new(num_records(stats))),
+        ];
+        columns.extend(self.statistics(&statistics, adds.num_rows())?);
+        columns.push(("deletion_vector", descriptors(vectors(adds)?)?));
+        columns.push(("tags", Arc::new(map(adds, "tags")?.clone())));
+        if let Some(store) = vectors_in {
+            columns.push(("deleted_rows", deleted_rows(adds, store)?));
+        }
+        let fields: Vec<Field> = columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect();
+        let arrays = columns.into_iter().map(|(_, array)| array).collect();
+        Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)?)
+    }
+
+    fn places(&self, paths: &StringArray) -> Result<(StringArray, StringArray)> {
+        let (mut shown, mut locations) = (Vec::with_capacity(paths.len()), Vec::with_capacity(paths.len()));
+        for path in paths.iter().flatten() {
+            match locate_encoded(&self.root, path)? {
+                Place::Inside(path) => {
+                    let root = self.root.trim_end_matches('/');
+                    let is_url = root.contains("://");
+                    locations.push(if is_url { format!("{root}/{}", utf8_percent_encode(&path, NOT_IN_URLS)) } else { format!("{root}/{path}") });
+                    shown.push(path);
+                }
+                Place::Outside(location) => {
+                    locations.push(location.clone());
+                    shown.push(location);
+                }
+            }
+        }
+        Ok((StringArray::from(shown), StringArray::from(locations)))
+    }
+
+    fn partition_values(&self, adds: &RecordBatch) -> Result<ArrayRef> {
+        let maps = map(adds, "partitionValues")?;
+        let mut columns = Vec::new();
+        for field in self.schema.partition_fields() {
+            let values = parse_array(&map_values(maps, self.schema.physical_name(field)), &field.data_type.to_arrow(false))
+                .map_err(|error| error.at(format!("partition value of {}", field.name)))?;
+            columns.push((vec![field.name.clone()], values));
+        }
+        nested(&columns, adds.num_rows())
+    }
+
+    fn statistics(&self, statistics: &Statistics, rows: usize) -> Result<[(&'static str, ArrayRef); 3]> {
+        let (mut nulls, mut min, mut max) = (Vec::new(), Vec::new(), Vec::new());
+        for (leaf, known) in self.leaves.iter().zip(&statistics.columns) {
+            nulls.push((leaf.path.clone(), Arc::new(known.null_count.clone()) as ArrayRef));
+            if !matches!(leaf.data_type, DataType::Binary | DataType::Boolean) {
+                min.push((leaf.path.clone(), known.min.clone()));
+                max.push((leaf.path.clone(), known.max.clone()));
+            }
+        }
+        Ok([("null_count", nested(&nulls, rows)?), ("min_values", nested(&min, rows)?), ("max_values", nested(&max, rows)?)])
+    }
+}
+
+fn collect_leaves(schema: &TableSchema, path: Vec<String>, leaves: &mut Vec<Leaf>) -> Result<()> {
+    let leaf = schema.leaf_at(&path)?;
+    match &leaf.delta_type {
+        _ if leaf.partition => {}
+        Type::Struct(fields) => {
+            for field in fields {
+                collect_leaves(schema, [path.as_slice(), &[field.name.clone()]].concat(), leaves)?;
+            }
+        }
+        Type::Primitive(_) => leaves.push(leaf),
+        Type::Array(..) | Type::Map(..) => {}
+    }
+    Ok(())
+}
+
+/// Columns named by paths -> one struct; paths with the same beginning share a struct inside.
+fn nested(columns: &[(Vec<String>, ArrayRef)], rows: usize) -> Result<ArrayRef> {
+    let (mut fields, mut arrays, mut at) = (Vec::new(), Vec::new(), 0);
+    while let Some((path, array)) = columns.get(at) {
+        let name = path.first().map(String::as_str).unwrap_or_default();
+        let same = columns[at..].iter().take_while(|(other, _)| other.first().map(String::as_str) == Some(name)).count();
+        let array = match path.len() {
+            0 | 1 => array.clone(),
+            _ => {
+                let inner: Vec<_> = columns[at..at + same].iter().map(|(path, array)| (path[1..].to_vec(), array.clone())).collect();
+                nested(&inner, rows)?
+            }
+        };
+        fields.push(Field::new(name, array.data_type().clone(), true));
+        arrays.push(array);
+        at += same;
+    }
+    Ok(Arc::new(StructArray::try_new_with_length(Fields::from(fields), arrays, None, rows)?))
+}
+
+/// The log's descriptors with their fields in snake_case.
+fn descriptors(vectors: &StructArray) -> Result<ArrayRef> {
+    const NAMES: [&str; 5] = ["storage_type", "path_or_inline_dv", "offset", "size_in_bytes", "cardinality"];
+    let fields = NAMES.iter().zip(vectors.fields()).map(|(name, field)| Field::new(*name, field.data_type().clone(), true)).collect::<Vec<_>>();
+    Ok(Arc::new(StructArray::try_new_with_length(Fields::from(fields), vectors.columns().to_vec(), vectors.nulls().cloned(), vectors.len())?))
+}
+
+/// The rows that each file's vector deletes, absolute and ascending; none of a file without a vector.
+fn deleted_rows(adds: &RecordBatch, store: &dyn Store) -> Result<ArrayRef> {
+    let vectors = vectors(adds)?;
+    let physical = num_records(text(adds, "stats")?);
+    let wanted = (0..vectors.len()).map(|row| descriptor_at(vectors, row, &physical)).collect::<Result<Vec<_>>>()?;
+    let (mut rows, mut lengths) = (Vec::new(), Vec::with_capacity(wanted.len()));
+    for vector in descriptor::read_all(store, &wanted)? {
+        let before = rows.len();
+        if let Some(vector) = vector {
+            rows.extend(vector.to_rows()?.into_iter().map(|row| row as i64));
+        }
+        lengths.push(rows.len() - before);
+    }
+    let field = Arc::new(Field::new("element", DataType::Int64, false));
+    Ok(Arc::new(ListArray::try_new(field, OffsetBuffer::from_lengths(lengths), Arc::new(Int64Array::from(rows)), None)?))
+}
+
+fn descriptor_at(vectors: &StructArray, row: usize, physical: &Int64Array) -> Result<Option<descriptor::Wanted>> {
+    let [kind, path, offset, size, cardinality] = vectors.columns() else {
+        return Err(Error::protocol("a deletion vector's descriptor with other fields").found(vectors.num_columns()));
+    };
+    let (kind, path) = (kind.as_string::<i32>(), path.as_string::<i32>());
+    if vectors.is_null(row) || kind.is_null(row) {
+        return Ok(None);
+    }
+    let offset = offset.as_primitive::<Int32Type>();
+    let descriptor = Descriptor {
+        storage_type: StorageType::parse(kind.value(row))?,
+        path_or_inline: path.value(row).to_owned(),
+        offset: offset.is_valid(row).then(|| offset.value(row)),
+        size_in_bytes: size.as_primitive::<Int32Type>().value(row),
+        cardinality: cardinality.as_primitive::<Int64Type>().value(row),
+    };
+    let num_records = physical.is_valid(row).then(|| physical.value(row) as u64);
+    Ok(Some(descriptor::Wanted { descriptor, num_records }))
+}
