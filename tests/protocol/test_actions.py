@@ -8,7 +8,7 @@ import pickle
 
 import pytest
 
-from deltaic.errors import ProtocolError
+from deltaic.errors import InvalidArgumentError, ProtocolError
 from deltaic.protocol.actions import Metadata, Protocol
 
 
@@ -55,6 +55,12 @@ FULL = {
     "configuration": {"k": "v"},
     "createdTime": 5,
 }
+
+
+def test_text_that_is_no_unicode():
+    for metadata in (Metadata("i", name="\ud800"), Metadata("i", configuration={"k": "a\udfff"})):
+        with pytest.raises(InvalidArgumentError, match="surrogate"):
+            metadata.to_json()
 
 
 def test_metadata_lines():

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from deltaic.errors import ProtocolError
+from deltaic.errors import InvalidArgumentError, ProtocolError
 
 READER_FEATURES_VERSION = 3
 WRITER_FEATURES_VERSION = 7
@@ -129,8 +129,13 @@ class Metadata:
 
 
 def line(action: Mapping[str, Any]) -> str:
-    """One action as one line of JSON, without spaces, text as it is."""
-    return json.dumps(action, ensure_ascii=False, separators=(",", ":"))
+    """One action as one line of JSON, without spaces, text as it is. InvalidArgumentError for text that no UTF-8 can say."""
+    text = json.dumps(action, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidArgumentError("text with half of a surrogate pair cannot be stored", found=repr(text[error.start : error.end])) from None
+    return text
 
 
 def _bad(action: str, key: str, found: object, expected: str) -> NoReturn:
