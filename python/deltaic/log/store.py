@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from deltaic import _core, configuration
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
-
-PutAnswer = Literal["created", "exists", "unknown"]
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 # Names of storage options whose values must not leave the process.
@@ -21,32 +19,32 @@ _SECRET = re.compile(r"secret|token|password|passwd|credential|signature|sas|key
 class LogStore(Protocol):
     """A place for objects; paths are relative to the table's root, '/'-separated, decoded. Called from any thread.
 
-    What it must keep: an object is seen whole or not at all; `put_if_absent` never replaces; a listing after a put shows it.
-    A missing object is a FileNotFoundError. Where `put_if_absent` cannot say whether the object was written, it answers "unknown" (or
-    raises TimeoutError or ConnectionError, which means the same); any other exception means that nothing was written.
+    What it must keep: an object is seen whole or not at all; `write_if_absent` never replaces; a listing after a write shows it. A missing
+    object is a FileNotFoundError; whatever else is raised reaches the caller as it is. The compiled module checks the answers.
     """
 
-    def list_from(self, prefix: str, start_after: str | None, recursive: bool) -> Iterable[tuple[str, int, int]]:
-        """(path, size in bytes, modification time in ms) of the objects in the folder `prefix`, sorted by path."""
+    def list_from(self, prefix: str, start_after: str | None, recursive: bool, /) -> Iterable[tuple[str, int, int]]:
+        """(path, size in bytes, modification time in ms) of the objects in the folder `prefix`, after the name `start_after` in it."""
         ...
 
-    def head(self, path: str) -> tuple[int, int] | None:
+    def head(self, path: str, /) -> tuple[int, int] | None:
         """(size, modification time in ms), None where there is no such object."""
         ...
 
-    def get(self, path: str, start: int | None = None, end: int | None = None) -> bytes:
+    def read(self, path: str, start: int = 0, end: int | None = None, /) -> bytes:
         """The object's bytes from `start` to before `end`; all of them by default."""
         ...
 
-    def put_if_absent(self, path: str, data: bytes) -> PutAnswer:
-        """Creates the object unless there is one."""
+    def write_if_absent(self, path: str, data: bytes, /) -> bool | None:
+        """True: created, whole and visible at once. False (or FileExistsError): there is one already. None (or TimeoutError,
+        ConnectionError): nobody knows. Any other exception says that nothing was written."""
         ...
 
-    def put(self, path: str, data: bytes) -> None:
+    def write(self, path: str, data: bytes, /) -> None:
         """Creates or replaces the object, atomically."""
         ...
 
-    def delete(self, path: str) -> bool:
+    def delete(self, path: str, /) -> bool:
         """Whether it was there."""
         ...
 

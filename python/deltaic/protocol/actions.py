@@ -165,6 +165,8 @@ def _features(action: Mapping[str, Any], key: str, version: int, needed: int) ->
     value = action.get(key)
     if version >= needed:
         if value is None:
+            if version > needed:  # a later protocol, which the gates refuse by its version
+                return None
             _bad("protocol", key, value, f"a list of names at version {version}")
         return _texts(value, "protocol", key)
     if value:  # an empty list below the version says nothing, and some writers wrote one

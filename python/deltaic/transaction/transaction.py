@@ -277,10 +277,12 @@ class Transaction:
         for wait in (*PUT_WAITS, None):
             try:
                 answer = self.store.put_if_absent(path, body)
-            except OSError as error:
-                if asked:
+            except Exception as error:
+                if asked:  # an earlier put of the same commit may still have happened
                     raise self._unknown(version, txn_id) from error
-                raise CommitError(f"the commit could not be written: {error}", where=f"{self.store.location}/{path}") from error
+                if isinstance(error, OSError):
+                    raise CommitError(f"the commit could not be written: {error}", where=f"{self.store.location}/{path}") from error
+                raise
             if answer == "created":
                 return True
             asked = True
