@@ -7,6 +7,9 @@ import uuid
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from deltaic._core import Store
 from deltaic.errors import ProtocolError, TableNotFoundError, UnsupportedFeatureError, VersionNotFoundError
 from deltaic.log.segment import (
@@ -21,8 +24,6 @@ from deltaic.log.segment import (
     reconstructible,
     segments,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 
 def new_store(*paths: str, hint: object = None) -> Store:

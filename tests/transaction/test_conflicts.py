@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+
 from deltaic.errors import (
     CommitError,
     ConcurrentAppendException,
@@ -33,9 +34,9 @@ ALTER = Winner(version=7, operation="SET TBLPROPERTIES", metadata_changes=("delt
 UPGRADE = Winner(version=7, operation="UPGRADE PROTOCOL", changes_protocol=True)
 VACUUM = Winner(version=7, operation="VACUUM START", is_blind_append=True)
 
-APPEND = dict(is_blind_append=True)
-READ_WRITE = dict(reads_files=True, removes_files=True)
-WHOLE = dict(reads_files=True, reads_whole_table=True, removes_files=True)
+APPEND = {"is_blind_append": True}
+READ_WRITE = {"reads_files": True, "removes_files": True}
+WHOLE = {"reads_files": True, "reads_whole_table": True, "removes_files": True}
 
 HIT = Overlap(added=("new.parquet",), removed_read=("old.parquet",), removed_both=("old.parquet",))
 MISS = Overlap()
@@ -64,7 +65,7 @@ MATRIX = [
     (DELETE, READ_WRITE, READ, WRITE_SERIALIZABLE, ConcurrentDeleteReadException),
     (DELETE, READ_WRITE, BOTH, SERIALIZABLE, ConcurrentDeleteDeleteException),
     (DELETE, READ_WRITE, MISS, SERIALIZABLE, None),
-    (DELETE, dict(reads_files=True), READ, SERIALIZABLE, ConcurrentDeleteReadException),
+    (DELETE, {"reads_files": True}, READ, SERIALIZABLE, ConcurrentDeleteReadException),
     # the rules come in order: appended before removed-and-read before removed twice
     (DELETE, READ_WRITE, HIT, SERIALIZABLE, ConcurrentAppendException),
     (DELETE, READ_WRITE, dataclasses.replace(HIT, added=()), SERIALIZABLE, ConcurrentDeleteReadException),
@@ -79,11 +80,11 @@ MATRIX = [
     # a change of the definition
     (ALTER, APPEND, MISS, SERIALIZABLE, MetadataChangedException),
     (ALTER, READ_WRITE, MISS, WRITE_SERIALIZABLE, MetadataChangedException),
-    (ALTER, dict(changes_metadata=True), MISS, SERIALIZABLE, MetadataChangedException),
-    (BLIND_INSERT, dict(changes_metadata=True), ADDED, SERIALIZABLE, None),
-    (BLIND_INSERT, dict(changes_metadata=True, reads_files=True), ADDED, WRITE_SERIALIZABLE, ConcurrentAppendException),
+    (ALTER, {"changes_metadata": True}, MISS, SERIALIZABLE, MetadataChangedException),
+    (BLIND_INSERT, {"changes_metadata": True}, ADDED, SERIALIZABLE, None),
+    (BLIND_INSERT, {"changes_metadata": True, "reads_files": True}, ADDED, WRITE_SERIALIZABLE, ConcurrentAppendException),
     (UPGRADE, APPEND, MISS, SERIALIZABLE, None),
-    (UPGRADE, dict(changes_protocol=True), MISS, SERIALIZABLE, ProtocolChangedException),
+    (UPGRADE, {"changes_protocol": True}, MISS, SERIALIZABLE, ProtocolChangedException),
     (dataclasses.replace(UPGRADE, protocol_refusal="the table has a feature"), APPEND, MISS, SERIALIZABLE, ProtocolChangedException),
     (dataclasses.replace(UPGRADE, dropped_features=("columnMapping",)), APPEND, MISS, SERIALIZABLE, ProtocolChangedException),
     # upkeep
