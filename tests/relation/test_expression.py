@@ -21,7 +21,23 @@ ONE = {"t": TABLE}
 
 
 @pytest.mark.parametrize(
-    "text", ["", "   ", "a +", "1 1", "a; b", "select 1", "a,", "(a", "a is null = b", "-- only a comment", "a as b", "*", "0x1F", "case when a then"]
+    "text",
+    [
+        "",
+        "   ",
+        "a +",
+        "1 1",
+        "a; b",
+        "select 1",
+        "a,",
+        "(a",
+        "a is null = b",
+        "-- only a comment",
+        "a as b",
+        "*",
+        "0x1F",
+        "case when a then",
+    ],
 )
 def test_text_that_is_not_one_expression_is_refused(text: str) -> None:
     with pytest.raises(InvalidArgumentError):

@@ -1,6 +1,7 @@
 """Casts: Spark's ANSI CAST and TRY_CAST from each type to each, and the implicit ones.
 
-A cast of a pair that is not written here is refused by name. Casts that the engine does as Spark (integers, exact decimals) are its own CAST,
+A cast of a pair that is not written here is refused by name. Casts that the engine does as Spark (integers, exact decimals) are its own
+CAST,
 whose message `failures` reads as Spark's CAST_OVERFLOW or NUMERIC_VALUE_OUT_OF_RANGE.
 """
 
@@ -43,6 +44,8 @@ def cast(value: Value, target: DataType, zone: Zone, *, safe: bool = False) -> V
         return Value(f"CAST(NULL AS {v.duckdb_type(target)})", target, True, constant=None, deterministic=value.deterministic)
     if value.is_constant and (folded := fold(value.constant, value.type, target, zone.name)) is not None:
         return folded
+    if value.type == v.DAYS and target == v.DAY_TIME:
+        return value.like(value.sql, target)
     if isinstance(target, str) and isinstance(value.type, str):
         result = _primitive(value, target, zone, safe)
         if result is None:
@@ -69,7 +72,10 @@ def implicit(value: Value, target: DataType, zone: Zone, form: str) -> Value:
 
 def invalid_input(value: Value, target: str) -> str:
     """SQL of the error for text that is not a `target`."""
-    message = f"'The value ''' || {value.sql} || ''' of the type \"STRING\" cannot be cast to \"{v.type_text(target).upper()}\" because it is malformed.'"
+    message = (
+        f"'The value ''' || {value.sql} || ''' of the type \"STRING\" cannot be cast to "
+        f'"{v.type_text(target).upper()}" because it is malformed.\''
+    )
     return v.failure("CAST_INVALID_INPUT", message)
 
 
@@ -120,6 +126,15 @@ def _number(value: Value, target: str, safe: bool) -> Value:
     if target in v.FRACTIONAL:
         if decimal and (decimal[0] > 15 or target == "float"):  # exact only by way of the digits
             return value.like(f"CAST(CAST({value.sql} AS VARCHAR) AS {v.duckdb_type(target)})", target)
+        if source == "double":  # too large for a float is infinite
+            large = f"CASE WHEN {value.sql} > 0 THEN CAST('inf' AS FLOAT) ELSE CAST('-inf' AS FLOAT) END"
+            return value.like(
+                (
+                    f"(CASE WHEN abs({value.sql}) >= 3.4028235677973366e38 AND isfinite({value.sql}) THEN {large} ELSE "
+                    f"CAST({value.sql} AS FLOAT) END)"
+                ),
+                target,
+            )
         return value.like(v.cast_sql(value, target), target)
     to = v.decimal_of(target)
     assert to is not None
@@ -180,7 +195,9 @@ def _decimal_from_string(value: Value, target: str, safe: bool) -> Value:
     if safe:
         return value.like(attempt, target, nullable=True)
     too_large = v.failure("NUMERIC_VALUE_OUT_OF_RANGE", f"{value.sql} || ' cannot be represented as {target}'")
-    error = f"CASE WHEN {number} IS NULL THEN {invalid_input(value, target)} ELSE {too_large} END"
+    far = v.failure("NUMERIC_OUT_OF_SUPPORTED_RANGE", f"'The value ' || {value.sql} || ' has more than 38 digits'")
+    huge = f"abs(TRY_CAST({number} AS DOUBLE)) >= 1e38"
+    error = f"CASE WHEN {number} IS NULL THEN {invalid_input(value, target)} WHEN {huge} THEN {far} ELSE {too_large} END"
     return or_fail(attempt, value, error, target)
 
 
@@ -224,7 +241,9 @@ def _nested(value: Value, target: DataType, zone: Zone, safe: bool) -> Value:
     if isinstance(source, Array) and isinstance(target, Array):
         item = cast(Value("deltaic_item", source.element, source.contains_null), target.element, zone, safe=safe)
         sql = f"list_transform({value.sql}, lambda deltaic_item: {item.sql})"
-        return value.like(f"CAST({sql} AS {v.duckdb_type(target)})", Array(target.element, target.contains_null), raises=value.raises or item.raises)
+        return value.like(
+            f"CAST({sql} AS {v.duckdb_type(target)})", Array(target.element, target.contains_null), raises=value.raises or item.raises
+        )
     if isinstance(source, Struct) and isinstance(target, Struct) and len(source.fields) == len(target.fields):
         return _struct(value, source, target, zone, safe)
     if isinstance(source, Map) and isinstance(target, Map):

@@ -12,7 +12,7 @@ from deltaic.protocol.schema import Array, DataType, Field, Map, Struct
 from deltaic.relation import operators
 from deltaic.relation import values as v
 from deltaic.relation.casts import Zone, cast
-from deltaic.relation.forms import call, register
+from deltaic.relation.forms import register
 from deltaic.relation.values import Value
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ def _array_item(value: Value, kind: Array, index: Value, zone: Zone) -> Value:
     found = f"list_extract({value.sql}, {index.sql} + 1)"
     message = f"'The index ' || {index.sql} || ' is out of bounds. The array has ' || len({value.sql}) || ' elements.'"
     inside = f"{index.sql} >= 0 AND {index.sql} < len({value.sql})"
-    sql = f"(CASE WHEN {value.sql} IS NULL OR {index.sql} IS NULL THEN NULL WHEN {inside} THEN {found} ELSE {v.failure('INVALID_ARRAY_INDEX', message)} END)"
+    outside = v.failure("INVALID_ARRAY_INDEX", message)
+    sql = f"(CASE WHEN {value.sql} IS NULL OR {index.sql} IS NULL THEN NULL WHEN {inside} THEN {found} ELSE {outside} END)"
     return v.combine(sql, kind.element, (value, index), nullable=value.nullable or index.nullable or kind.contains_null, raises=True)
 
 
@@ -61,14 +62,19 @@ def _element_at(arguments: list[Value], zone: Zone, *, safe: bool = False) -> Va
     if not isinstance(value.type, Array) or index.type not in ("byte", "short", "integer", "void"):
         raise v.mismatch("element_at", value.type, index.type)
     index = cast(index, "integer", zone)
-    zero = v.failure("INVALID_INDEX_OF_ZERO", "'The index 0 is invalid. An index shall be either < 0 or > 0 (the first element has index 1).'")
+    zero = v.failure(
+        "INVALID_INDEX_OF_ZERO", "'The index 0 is invalid. An index shall be either < 0 or > 0 (the first element has index 1).'"
+    )
     message = f"'The index ' || {index.sql} || ' is out of bounds. The array has ' || len({value.sql}) || ' elements.'"
     outside = "NULL" if safe else v.failure("INVALID_ARRAY_INDEX_IN_ELEMENT_AT", message)
     sql = (
-        f"(CASE WHEN {value.sql} IS NULL OR {index.sql} IS NULL THEN NULL WHEN abs(CAST({index.sql} AS BIGINT)) > len({value.sql}) THEN {outside} "
+        f"(CASE WHEN {value.sql} IS NULL OR {index.sql} IS NULL THEN NULL "
+        f"WHEN abs(CAST({index.sql} AS BIGINT)) > len({value.sql}) THEN {outside} "
         f"WHEN {index.sql} = 0 THEN {zero} ELSE list_extract({value.sql}, {index.sql}) END)"
     )
-    return v.combine(sql, value.type.element, (value, index), nullable=safe or value.nullable or index.nullable or value.type.contains_null, raises=True)
+    return v.combine(
+        sql, value.type.element, (value, index), nullable=safe or value.nullable or index.nullable or value.type.contains_null, raises=True
+    )
 
 
 # --- constructors
@@ -84,10 +90,10 @@ def _array(arguments: list[Value], zone: Zone) -> Value:
 def _map(arguments: list[Value], zone: Zone) -> Value:
     if not arguments or len(arguments) % 2:
         raise v.unsupported("function map", *(argument.type for argument in arguments))
-    return _map_of(_array(arguments[::2], zone), _array(arguments[1::2], zone), nullable=False)
+    return map_of(_array(arguments[::2], zone), _array(arguments[1::2], zone), nullable=False)
 
 
-def _map_of(keys: Value, items: Value, *, nullable: bool | None = None) -> Value:
+def map_of(keys: Value, items: Value, *, nullable: bool | None = None) -> Value:
     """A map of two arrays. Spark refuses null keys and, as it is set by default, keys that come twice."""
     assert isinstance(keys.type, Array)
     assert isinstance(items.type, Array)
@@ -100,7 +106,8 @@ def _map_of(keys: Value, items: Value, *, nullable: bool | None = None) -> Value
     sql = (
         f"(CASE WHEN {keys.sql} IS NULL OR {items.sql} IS NULL THEN NULL WHEN len({keys.sql}) <> len({items.sql}) THEN {lengths} "
         f"WHEN len(list_filter({keys.sql}, lambda deltaic_key: deltaic_key IS NULL)) > 0 THEN {null_key} "
-        f"WHEN len(list_distinct({keys.sql})) < len({keys.sql}) THEN {twice} ELSE CAST(map({keys.sql}, {items.sql}) AS {v.duckdb_type(kind)}) END)"
+        f"WHEN len(list_distinct({keys.sql})) < len({keys.sql}) THEN {twice} "
+        f"ELSE CAST(map({keys.sql}, {items.sql}) AS {v.duckdb_type(kind)}) END)"
     )
     return v.combine(sql, kind, (keys, items), nullable=nullable, raises=True)
 
@@ -140,7 +147,9 @@ def _named_struct(translator: Translator, node: Any) -> Value:
     arguments = node.expressions
     names = [argument.name for argument in arguments[::2] if isinstance(argument, exp.Literal) and argument.is_string]
     if len(arguments) % 2 or len(names) * 2 != len(arguments):
-        raise InvalidArgumentError("named_struct takes literal names, each followed by its value", found=node.sql(dialect="databricks")[:100])
+        raise InvalidArgumentError(
+            "named_struct takes literal names, each followed by its value", found=node.sql(dialect="databricks")[:100]
+        )
     return struct_of(names, [translator.value(argument) for argument in arguments[1::2]])
 
 
@@ -159,14 +168,15 @@ def _argument(translator: Translator, node: Any, count: Sequence[int], name: str
 def _transform(translator: Translator, node: Any) -> Value:
     value, kind = _argument(translator, node, (2,), "transform")
     function = node.expressions[1]
-    element: list[tuple[DataType, bool]] = [(kind.element, kind.contains_null)]
     if isinstance(function, exp.Lambda) and len(function.expressions) == 2:
-        (element_name, index), body = translator.lambda_value(function, [*element, ("integer", False)])
-        text = body.sql.replace(index, f"CAST({index} - 1 AS INTEGER)")  # the engine counts from 1
-        sql = f"list_transform({value.sql}, lambda {element_name}, {index}: {text})"
+        element, index = translator.scope.fresh(), translator.scope.fresh()
+        body = _body(
+            translator, function, [(element, kind.element), (f"CAST({index} - 1 AS INTEGER)", "integer")]
+        )  # the engine counts from 1
+        sql = f"list_transform({value.sql}, lambda {element}, {index}: {body.sql})"
     else:
-        (element_name,), body = translator.lambda_value(function, element)
-        sql = f"list_transform({value.sql}, lambda {element_name}: {body.sql})"
+        (element,), body = translator.lambda_value(function, [(kind.element, kind.contains_null)])
+        sql = f"list_transform({value.sql}, lambda {element}: {body.sql})"
     result = Array(body.type, body.nullable)
     return v.combine(f"CAST({sql} AS {v.duckdb_type(result)})", result, (value,), raises=body.raises)
 
@@ -185,36 +195,39 @@ def _filter(translator: Translator, node: Any) -> Value:
 def _exists(translator: Translator, node: Any) -> Value:
     value, _, parameter, body = _predicate(translator, node, "exists")
     sql = f"list_bool_or(list_transform({value.sql}, lambda {parameter}: {body.sql}))"
-    empty = f"(CASE WHEN {value.sql} IS NULL THEN NULL WHEN len({value.sql}) = 0 THEN false ELSE {_three_valued(sql, value, parameter, body, 'true')} END)"
+    decided = _three_valued(sql, value, parameter, body, "true")
+    empty = f"(CASE WHEN {value.sql} IS NULL THEN NULL WHEN len({value.sql}) = 0 THEN false ELSE {decided} END)"
     return v.combine(empty, "boolean", (value,), nullable=value.nullable or body.nullable, raises=body.raises)
 
 
 def _forall(translator: Translator, node: Any) -> Value:
     value, _, parameter, body = _predicate(translator, node, "forall")
     sql = f"list_bool_and(list_transform({value.sql}, lambda {parameter}: {body.sql}))"
-    full = f"(CASE WHEN {value.sql} IS NULL THEN NULL WHEN len({value.sql}) = 0 THEN true ELSE {_three_valued(sql, value, parameter, body, 'false')} END)"
+    decided = _three_valued(sql, value, parameter, body, "false")
+    full = f"(CASE WHEN {value.sql} IS NULL THEN NULL WHEN len({value.sql}) = 0 THEN true ELSE {decided} END)"
     return v.combine(full, "boolean", (value,), nullable=value.nullable or body.nullable, raises=body.raises)
 
 
 def _three_valued(sql: str, value: Value, parameter: str, body: Value, decided: str) -> str:
     """The engine's aggregate skips nulls; Spark answers null where a null could have decided."""
     nulls = f"len(list_filter({value.sql}, lambda {parameter}: ({body.sql}) IS NULL)) > 0"
-    return f"CASE WHEN coalesce({sql}, {'false' if decided == 'true' else 'true'}) = {decided} THEN {decided} WHEN {nulls} THEN NULL ELSE {sql} END"
+    other = "false" if decided == "true" else "true"
+    return f"CASE WHEN coalesce({sql}, {other}) = {decided} THEN {decided} WHEN {nulls} THEN NULL ELSE {sql} END"
 
 
 def _aggregate(translator: Translator, node: Any) -> Value:
     value, kind = _argument(translator, node, (3, 4), "aggregate")
     start = translator.value(node.expressions[1])
-    names, body = translator.lambda_value(node.expressions[2], [(start.type, True), (kind.element, kind.contains_null)])
+    accumulated, element = translator.scope.fresh(), translator.scope.fresh()
+    body = _body(translator, node.expressions[2], [(f"{accumulated}.a", start.type), (f"{element}.e", kind.element)])
     if not v.same_but_nulls(body.type, start.type):
         raise v.mismatch("aggregate", start.type, body.type)
     # The engine's list_reduce wants a start of the list's own type: both travel in a struct.
     boxed_type = f"STRUCT(a {v.duckdb_type(start.type)}, e {v.duckdb_type(kind.element)})"
-    accumulated, element = translator.scope.fresh(), translator.scope.fresh()
-    inner = body.sql.replace(names[0], f"{accumulated}.a").replace(names[1], f"{element}.e")
-    boxed = f"list_transform({value.sql}, lambda {names[1]}: CAST({{'a': CAST(NULL AS {v.duckdb_type(start.type)}), 'e': {names[1]}}} AS {boxed_type}))"
+    empty = f"CAST(NULL AS {v.duckdb_type(start.type)})"
+    boxed = f"list_transform({value.sql}, lambda {element}: CAST({{'a': {empty}, 'e': {element}}} AS {boxed_type}))"
     first = f"CAST({{'a': {start.sql}, 'e': NULL}} AS {boxed_type})"
-    step = f"CAST({{'a': {inner}, 'e': NULL}} AS {boxed_type})"
+    step = f"CAST({{'a': {body.sql}, 'e': NULL}} AS {boxed_type})"
     sql = f"(CASE WHEN {value.sql} IS NULL THEN NULL ELSE list_reduce({boxed}, lambda {accumulated}, {element}: {step}, {first}).a END)"
     result = v.combine(sql, start.type, (value, start), nullable=True, raises=body.raises)
     if len(node.expressions) == 3:
@@ -229,6 +242,61 @@ def _aggregate(translator: Translator, node: Any) -> Value:
         translator.scope.pop()
 
 
+def _zip_with(translator: Translator, node: Any) -> Value:
+    """The shorter array is filled with nulls."""
+    if len(node.expressions) != 3:
+        raise InvalidArgumentError("[WRONG_NUM_ARGS] zip_with takes 3 arguments", found=len(node.expressions))
+    sides = [translator.value(argument) for argument in node.expressions[:2]]
+    kinds = [side.type for side in sides]
+    if not all(isinstance(kind, Array) for kind in kinds):
+        raise v.mismatch("zip_with", *kinds)
+    pair = translator.scope.fresh()
+    elements = [(f"struct_extract({pair}, {number})", kind.element) for number, kind in enumerate(kinds, 1) if isinstance(kind, Array)]
+    body = _body(translator, node.expressions[2], elements)
+    sql = f"list_transform(list_zip({sides[0].sql}, {sides[1].sql}), lambda {pair}: {body.sql})"
+    result = Array(body.type, body.nullable)
+    present = " AND ".join(f"{side.sql} IS NOT NULL" for side in sides)
+    return v.combine(f"CAST((CASE WHEN {present} THEN {sql} END) AS {v.duckdb_type(result)})", result, sides, raises=body.raises)
+
+
+def _body(translator: Translator, function: Any, parameters: Sequence[tuple[str, DataType]]) -> Value:
+    """A lambda function whose parameters are these (SQL, type)."""
+    if not isinstance(function, exp.Lambda) or len(function.expressions) != len(parameters):
+        raise v.unsupported(f"{function.sql(dialect='databricks')[:100]} in place of a lambda function of {len(parameters)} parameters")
+    names = [part.name for part in function.expressions]
+    translator.scope.push({name: Value(sql, kind) for name, (sql, kind) in zip(names, parameters, strict=True)})
+    try:
+        return translator.value(function.this)
+    finally:
+        translator.scope.pop()
+
+
+def _map_lambda(translator: Translator, node: Any, name: str) -> tuple[Value, Map, str, Value]:
+    if len(node.expressions) != 2:
+        raise InvalidArgumentError(f"[WRONG_NUM_ARGS] {name} takes 2 arguments", found=len(node.expressions))
+    value = translator.value(node.expressions[0])
+    if not isinstance(value.type, Map):
+        raise v.mismatch(name, value.type)
+    entry = translator.scope.fresh()
+    sides = [(f"struct_extract({entry}, 'key')", value.type.key), (f"struct_extract({entry}, 'value')", value.type.value)]
+    return value, value.type, entry, _body(translator, node.expressions[1], sides)
+
+
+def _map_filter(translator: Translator, node: Any) -> Value:
+    value, kind, entry, body = _map_lambda(translator, node, "map_filter")
+    body = operators.boolean(body, translator.zone, "map_filter")
+    sql = f"map_from_entries(list_filter(map_entries({value.sql}), lambda {entry}: {body.sql}))"
+    return value.like(f"CAST({sql} AS {v.duckdb_type(kind)})", kind, raises=value.raises or body.raises)
+
+
+def _transform_values(translator: Translator, node: Any) -> Value:
+    value, kind, entry, body = _map_lambda(translator, node, "transform_values")
+    result = Map(kind.key, body.type, body.nullable)
+    pair = f"{{'key': struct_extract({entry}, 'key'), 'value': {body.sql}}}"
+    sql = f"map_from_entries(list_transform(map_entries({value.sql}), lambda {entry}: {pair}))"
+    return value.like(f"CAST({sql} AS {v.duckdb_type(result)})", result, raises=value.raises or body.raises)
+
+
 SPECIAL: dict[str, Callable[[Any, Any], Value]] = {
     "struct": _struct,
     "named_struct": _named_struct,
@@ -239,11 +307,13 @@ SPECIAL: dict[str, Callable[[Any, Any], Value]] = {
     "forall": _forall,
     "aggregate": _aggregate,
     "reduce": _aggregate,
+    "zip_with": _zip_with,
+    "map_filter": _map_filter,
+    "transform_values": _transform_values,
 }
 
 register("array", "any...", "array<T>", _array)
 register("map", "any...", "map<K,V>", _map)
-register("map_from_arrays", "array<K>, array<V>", "map<K,V>", lambda arguments, zone: _map_of(arguments[0], arguments[1]))
+register("map_from_arrays", "array<K>, array<V>", "map<K,V>", lambda arguments, zone: map_of(arguments[0], arguments[1]))
 register("element_at", "any, any", "T", _element_at)
 register("try_element_at", "any, any", "T", lambda arguments, zone: _element_at(arguments, zone, safe=True))
-assert call

@@ -1,13 +1,15 @@
-"""CASE, IF, coalesce and their like: branches in a common type, evaluated only where they are chosen (the engine's CASE and COALESCE do that)."""
+"""CASE, IF, coalesce and their like: branches in a common type, evaluated only where they are chosen (the engine's CASE and COALESCE do
+that)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from deltaic.protocol.schema import DataType
 from deltaic.relation import operators
 from deltaic.relation import values as v
 from deltaic.relation.casts import Zone, cast, literal
-from deltaic.relation.forms import form, register
+from deltaic.relation.forms import Build, form, register
 from deltaic.relation.values import Value
 
 
@@ -26,7 +28,7 @@ def case(branches: Sequence[tuple[Value, Value]], default: Value | None, zone: Z
     return v.combine(f"(CASE {' '.join(parts)} ELSE {default.sql} END)", common, [*used, default], nullable=nullable)
 
 
-def _common(values: Sequence[Value], what: str) -> v.DataType:
+def _common(values: Sequence[Value], what: str) -> DataType:
     return v.common_of(values, what)
 
 
@@ -52,7 +54,7 @@ def _nullif(arguments: list[Value], zone: Zone) -> Value:
     return case([(equal, literal(None, "void"))], arguments[0], zone)
 
 
-def _extreme(operator: str) -> object:
+def _extreme(operator: str) -> Build:
     def build(arguments: list[Value], zone: Zone) -> Value:
         common = _common(arguments, operator)
         if not v.is_orderable(common) or common == "void":
@@ -67,19 +69,35 @@ def _extreme(operator: str) -> object:
 
 register("coalesce", "any, any...", "T", coalesce)
 register("nvl ifnull", "any, any", "T", coalesce)
-register("if iff", "any, any, any", "T", _if)
+register("if", "any, any, any", "T", _if)
 register("nvl2", "any, any, any", "T", _nvl2)
 register("nullif", "any, any", "T", _nullif)
-register("greatest", "any, any, any...", "T", _extreme("greatest"))  # type: ignore[arg-type]
-register("least", "any, any, any...", "T", _extreme("least"))  # type: ignore[arg-type]
+register("greatest", "any, any, any...", "T", _extreme("greatest"))
+register("least", "any, any, any...", "T", _extreme("least"))
 register("isnull", "any", "boolean", lambda arguments, zone: operators.is_null(arguments[0]))
 register("isnotnull", "any", "boolean", lambda arguments, zone: operators.negate(operators.is_null(arguments[0])))
 register("not", "any", "boolean", lambda arguments, zone: operators.negate(operators.boolean(arguments[0], zone, "NOT")))
 register("equal_null", "any, any", "boolean", lambda arguments, zone: operators.compare("<=>", arguments[0], arguments[1], zone))
+register("zeroifnull", "numeric", "T", lambda arguments, zone: coalesce([arguments[0], literal(0, "integer")], zone))
+register("nullifzero", "numeric", "T", lambda arguments, zone: _nullif([arguments[0], literal(0, "integer")], zone))
 form("isnan", "float", "boolean", "coalesce(isnan({0}), false)", nullable=False)
 form("isnan", "double", "boolean", "coalesce(isnan({0}), false)", nullable=False)
 form("nanvl", "float, float", "float", "CASE WHEN isnan({0}) THEN {1} ELSE {0} END")
 form("nanvl", "double, double", "double", "CASE WHEN isnan({0}) THEN {1} ELSE {0} END")
 form("raise_error", "string", "void", "error('[USER_RAISED_EXCEPTION] ' || {0})", raises=True, nullable=True)
-form("assert_true", "boolean", "void", "CASE WHEN {0} THEN NULL ELSE error('[USER_RAISED_EXCEPTION] assert_true failed') END", raises=True, nullable=True)
-form("assert_true", "boolean, string", "void", "CASE WHEN {0} THEN NULL ELSE error('[USER_RAISED_EXCEPTION] ' || {1}) END", raises=True, nullable=True)
+form(
+    "assert_true",
+    "boolean",
+    "void",
+    "CASE WHEN {0} THEN NULL ELSE error('[USER_RAISED_EXCEPTION] assert_true failed') END",
+    raises=True,
+    nullable=True,
+)
+form(
+    "assert_true",
+    "boolean, string",
+    "void",
+    "CASE WHEN {0} THEN NULL ELSE error('[USER_RAISED_EXCEPTION] ' || {1}) END",
+    raises=True,
+    nullable=True,
+)

@@ -52,8 +52,10 @@ def translate(
 ) -> Translated:
     """The expression as DuckDB SQL that gives Spark's value, Spark's error and Spark's type.
 
-    `schemas`: alias -> schema of what is in sight. `column_sql(alias, path)`: SQL of a column or struct field, both in the schemas' own case. The
-    connection that runs it must have been through `prepare`. UnsupportedFeatureError names a form that is not on the list; InvalidArgumentError:
+    `schemas`: alias -> schema of what is in sight. `column_sql(alias, path)`: SQL of a column or struct field, both in the schemas' own
+    case. The
+    connection that runs it must have been through `prepare`. UnsupportedFeatureError names a form that is not on the list;
+    InvalidArgumentError:
     unknown or ambiguous names, types that do not go together, aggregates or windows in place of a scalar.
     """
     scope = Scope(schemas, column_sql)
@@ -62,7 +64,9 @@ def translate(
     if value.type in (DAY_TIME, DAYS, YEAR_MONTH):
         raise unsupported(f"a result of type {value.type}")
     if len(value.sql) > MAX_SQL:
-        raise InvalidArgumentError("the expression is too large", found=f"{len(value.sql)} characters of SQL", expected=f"at most {MAX_SQL}")
+        raise InvalidArgumentError(
+            "the expression is too large", found=f"{len(value.sql)} characters of SQL", expected=f"at most {MAX_SQL}"
+        )
     return Translated(value.sql, value.type, value.nullable, value.raises, value.deterministic, frozenset(scope.columns))
 
 
@@ -76,15 +80,20 @@ def evaluate(tree: exp.Expression, scope: Scope, time_zone: str) -> Value:
 
 def prepare(connection: duckdb.DuckDBPyConnection) -> None:
     """Installs what translated SQL needs: macros, a few vectorised functions, the time zone UTC. May be called again."""
-    from duckdb.sqltypes import VARCHAR
+    from duckdb import func
 
-    from deltaic.relation.udfs import TEXT_FUNCTIONS
+    from deltaic.relation.udfs import FUNCTIONS
 
     connection.execute("SET GLOBAL TimeZone = 'UTC'; SET TimeZone = 'UTC'")
-    known = {name for (name,) in connection.execute("SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_name LIKE 'deltaic_%'").fetchall()}
-    for name, function in TEXT_FUNCTIONS.items():
+    known = {
+        name
+        for (name,) in connection.execute(
+            "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_name LIKE 'deltaic_%'"
+        ).fetchall()
+    }
+    for name, (function, arguments, result) in FUNCTIONS.items():
         if name not in known:
-            connection.create_function(name, function, [VARCHAR], VARCHAR, type="arrow")  # type: ignore[arg-type]
+            connection.create_function(name, function, list(arguments), result, type=func.ARROW)
     missing = [f"CREATE OR REPLACE MACRO {head} AS {body};" for head, body in MACROS.items() if head.split("(")[0] not in known]
     if missing:
         connection.execute("\n".join(missing))
@@ -93,7 +102,8 @@ def prepare(connection: duckdb.DuckDBPyConnection) -> None:
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] (.*)", re.DOTALL)
 _NATIVE = (
     (re.compile(r"to type DECIMAL|to DECIMAL|of DECIMAL\("), "NUMERIC_VALUE_OUT_OF_RANGE"),
-    (re.compile(r"can't be cast because the value is out of range|Could not convert|Could not cast"), "CAST_OVERFLOW"),
+    (re.compile(r"can't be cast because the value is out of range|Failed to cast decimal value"), "CAST_OVERFLOW"),
+    (re.compile(r"Overflow in (addition|subtraction|multiplication) of INT(8|16)\b"), "BINARY_ARITHMETIC_OVERFLOW"),
     (re.compile(r"Overflow|out of range", re.IGNORECASE), "ARITHMETIC_OVERFLOW"),
     (re.compile(r"Division by zero", re.IGNORECASE), "DIVIDE_BY_ZERO"),
 )
@@ -119,5 +129,3 @@ def quote(*parts: str) -> str:
     from deltaic.relation.values import name
 
     return ".".join(map(name, parts))
-
-

@@ -16,7 +16,8 @@ __all__ = ["Resolved", "parse", "parse_statement", "resolve"]
 
 @dataclass(frozen=True)
 class Resolved:
-    """`columns`: the (alias, path) pairs that the expression reads, in the schemas' own case; a path goes through structs only. `conjuncts`: slices of
+    """`columns`: the (alias, path) pairs that the expression reads, in the schemas' own case; a path goes through structs only.
+    `conjuncts`: slices of
     `text` whose AND it is, (text,) where it is none."""
 
     text: str
@@ -30,7 +31,8 @@ class Resolved:
 def resolve(text: str, schemas: Mapping[str, Schema]) -> Resolved:
     """Parses and types `text` against aliased schemas; names match without regard to case.
 
-    InvalidArgumentError: it does not parse, a column is unknown or ambiguous, types do not go together, or an aggregate, window or subquery stands
+    InvalidArgumentError: it does not parse, a column is unknown or ambiguous, types do not go together, or an aggregate, window or
+    subquery stands
     where a scalar is expected. UnsupportedFeatureError: a form that the embedded engine does not answer.
     """
     tree = parse(text)

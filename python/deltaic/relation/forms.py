@@ -1,6 +1,7 @@
 """The registry of functions: each form is a name with argument types and the one way the engine answers it.
 
-Patterns of parameters: a type's name (the argument is cast to it as Spark would), `integral`, `numeric`, `decimal`, `temporal`, `any` (taken as
+Patterns of parameters: a type's name (the argument is cast to it as Spark would), `integral`, `numeric`, `decimal`, `temporal`, `any`
+(taken as
 it is), a variable `T`, `array<T>`, `map<K,V>` (arguments that share a variable are cast to their common type). A last parameter with `...`
 repeats, zero times or more.
 """
@@ -8,7 +9,7 @@ repeats, zero times or more.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import Array, DataType, Map
@@ -36,17 +37,22 @@ class Form:
 FORMS: dict[str, list[Form]] = {}
 
 
-def form(names: str, parameters: str, result: str, sql: str, *, nullable: bool | None = None, raises: bool = False, native: bool = False) -> None:
+def form(
+    names: str, parameters: str, result: str, sql: str, *, nullable: bool | None = None, raises: bool = False, native: bool = False
+) -> None:
     """Adds a form whose SQL is a template: `{0}` is the first argument, `{zone}` the session time zone as text, `{all}` every argument.
 
-    `nullable=True`: null also for arguments that are not. `raises`: may fail on a row. `native`: the template already has the result's type, so
+    `nullable=True`: null also for arguments that are not. `raises`: may fail on a row. `native`: the template already has the result's
+    type, so
     no final cast is needed.
     """
 
     def build(arguments: list[Value], zone: Zone) -> Value:
         kind = _result_type(result, parameters, arguments)
         filled = sql.format(*(value.sql for value in arguments), zone=v.text(zone.name), all=", ".join(value.sql for value in arguments))
-        return v.combine(filled if native else f"CAST({filled} AS {v.duckdb_type(kind)})", kind, arguments, nullable=nullable, raises=raises)
+        return v.combine(
+            filled if native else f"CAST({filled} AS {v.duckdb_type(kind)})", kind, arguments, nullable=nullable, raises=raises
+        )
 
     register(names, parameters, result, build)
 
@@ -64,9 +70,9 @@ def call(name: str, arguments: Sequence[Value], zone: Zone) -> Value:
     types = [value.type for value in arguments]
     if not found:
         raise v.unsupported(f"function {name}", *types)
-    for exact in (True, False):
+    for accepts in (_same, _widens, _any):
         for candidate in found:
-            accepted = _accept(candidate, list(arguments), zone, exact=exact)
+            accepted = _accept(candidate, list(arguments), zone, accepts)
             if accepted is not None:
                 return candidate.build(accepted, zone)
     raise v.unsupported(f"function {name}", *types)
@@ -75,7 +81,7 @@ def call(name: str, arguments: Sequence[Value], zone: Zone) -> Value:
 def _split(parameters: str) -> list[str]:
     parts, depth = [""], 0
     for character in parameters:
-        depth += (character == "<") - (character == ">")
+        depth += (character in "<(") - (character in ">)")
         if character == "," and depth == 0:
             parts.append("")
         else:
@@ -83,8 +89,21 @@ def _split(parameters: str) -> list[str]:
     return parts
 
 
-def _accept(candidate: Form, arguments: list[Value], zone: Zone, *, exact: bool) -> list[Value] | None:
-    """The arguments as the form's parameters, None where they do not fit. `exact`: without casts other than of NULL."""
+def _same(found: DataType, target: DataType) -> bool:
+    return found == "void" or v.same_but_nulls(found, target)
+
+
+def _widens(found: DataType, target: DataType) -> bool:
+    """A cast that loses nothing."""
+    return _same(found, target) or v.common_type(found, target) == target or (v.is_numeric(found) and target == "double")
+
+
+def _any(found: DataType, target: DataType) -> bool:
+    return True
+
+
+def _accept(candidate: Form, arguments: list[Value], zone: Zone, accepts: Callable[[DataType, DataType], bool]) -> list[Value] | None:
+    """The arguments as the form's parameters, None where they do not fit, or need casts that `accepts` does not."""
     patterns = list(candidate.parameters)
     if patterns and patterns[-1].endswith("..."):
         repeated = patterns.pop().removesuffix("...")
@@ -99,7 +118,7 @@ def _accept(candidate: Form, arguments: list[Value], zone: Zone, *, exact: bool)
         target = _target(pattern, value, bound)
         if target is None:
             return None
-        if exact and value.type != "void" and not v.same_but_nulls(value.type, target):
+        if not accepts(value.type, target):
             return None
         try:
             result.append(implicit(value, target, zone, candidate.name))
@@ -144,7 +163,12 @@ def _target(pattern: str, value: Value, bound: dict[str, DataType]) -> DataType 
     if pattern.startswith("map<"):
         key, item = pattern[4:-1].split(",")
         return Map(bound.get(key, key), bound.get(item, item)) if isinstance(found, Map) else None
-    matches = {"integral": found in v.INTEGRAL, "numeric": v.is_numeric(found), "decimal": v.decimal_of(found) is not None, "temporal": found in v.TEMPORAL}
+    matches = {
+        "integral": found in v.INTEGRAL,
+        "numeric": v.is_numeric(found),
+        "decimal": v.decimal_of(found) is not None,
+        "temporal": found in v.TEMPORAL,
+    }
     if pattern in matches:
         return found if matches[pattern] else None
     return pattern
@@ -178,7 +202,3 @@ def constant_int(value: Value, what: str) -> int:
     if value.is_constant and isinstance(value.constant, int):
         return value.constant
     raise v.unsupported(f"{what} that is not a literal")
-
-
-def renamed(value: Value, **changes: bool) -> Value:
-    return replace(value, **changes)

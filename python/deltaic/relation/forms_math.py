@@ -2,34 +2,238 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from deltaic.relation import operators
 from deltaic.relation import values as v
-from deltaic.relation.casts import Zone, cast
-from deltaic.relation.forms import form, register
+from deltaic.relation.casts import Zone, cast, or_fail
+from deltaic.relation.forms import constant_int, form, register
 from deltaic.relation.values import Value
+
+_MASKS = {
+    "integer": (32, "4294967295", "2147483648", "4294967296"),
+    "long": (64, "18446744073709551615", "9223372036854775808", "18446744073709551616"),
+}
 
 
 def _abs(arguments: list[Value], zone: Zone) -> Value:
-    value = arguments[0] if v.is_numeric(arguments[0].type) else cast(arguments[0], "double", zone)
+    value = arguments[0]
     return value.like(f"CAST(abs({value.sql}) AS {v.duckdb_type(value.type)})", value.type, raises=value.raises or value.type in v.INTEGRAL)
 
 
-def _modulo(arguments: list[Value], zone: Zone) -> Value:
-    return operators.arithmetic("%", arguments[0], arguments[1], zone)
+def _operator(operator: str) -> Callable[[list[Value], Zone], Value]:
+    return lambda arguments, zone: operators.arithmetic(operator, arguments[0], arguments[1], zone)
 
 
-register("abs", "numeric", "T", _abs)
-register("abs", "double", "double", _abs)
-register("mod", "any, any", "T", _modulo)
+def _try(operator: str) -> Callable[[list[Value], Zone], Value]:
+    """try_add and its like: null in place of an overflow or a division by zero."""
+
+    def build(arguments: list[Value], zone: Zone) -> Value:
+        left, right = arguments
+        if not (v.is_numeric(left.type) and v.is_numeric(right.type)):
+            raise v.unsupported(f"function try of {operator}", left.type, right.type)
+        if operator in ("/", "%"):
+            nonzero = right.like(f"nullif({right.sql}, 0)", right.type, nullable=True)
+            if right.is_constant:
+                nonzero = right if right.constant else Value(f"CAST(NULL AS {v.duckdb_type(right.type)})", right.type)
+            return operators.unguarded(operator, left, nonzero, zone)
+        common = v.common_type(left.type, right.type)
+        if common not in v.INTEGRAL:
+            result = operators.arithmetic(operator, left, right, zone)
+            if result.raises and not (left.raises or right.raises):
+                raise v.unsupported(f"function try of {operator}", left.type, right.type)
+            return result
+        sides = [f"CAST({side.sql} AS HUGEINT)" for side in (left, right)]
+        sql = f"TRY_CAST({operators.FUNCTIONS[operator]}({sides[0]}, {sides[1]}) AS {v.duckdb_type(common)})"
+        return v.combine(sql, common, arguments, nullable=True)
+
+    return build
+
+
+def _pmod(arguments: list[Value], zone: Zone) -> Value:
+    left, right = arguments
+    rest = operators.arithmetic("%", left, right, zone)
+    if v.decimal_of(rest.type) or rest.type not in (*v.INTEGRAL, *v.FRACTIONAL):
+        raise v.unsupported("function pmod", left.type, right.type)
+    wide = "HUGEINT" if rest.type in v.INTEGRAL else "DOUBLE"
+    divisor = f"CAST({right.sql} AS {wide})"
+    shifted = f"(CAST({rest.sql} AS {wide}) + {divisor}) % {divisor}"
+    return v.combine(
+        f"CAST((CASE WHEN {rest.sql} < 0 THEN {shifted} ELSE {rest.sql} END) AS {v.duckdb_type(rest.type)})", rest.type, (rest, left, right)
+    )
+
+
+# --- rounding
+
+
+def _round(arguments: list[Value], zone: Zone) -> Value:
+    """Half up, on the decimal digits that the number shows (BigDecimal of Double.toString)."""
+    value = arguments[0]
+    places = constant_int(arguments[1], "the places of round") if len(arguments) > 1 else 0
+    if decimal := v.decimal_of(value.type):
+        return _round_decimal(value, decimal, places)
+    if value.type in v.INTEGRAL:
+        if places >= 0:
+            return value
+        if places < -18:
+            raise v.unsupported("round with so many places", value.type)
+        unit = 10**-places
+        wide = f"CAST({value.sql} AS HUGEINT)"
+        sql = f"TRY_CAST((({wide} + sign({wide}) * {unit // 2}) // {unit}) * {unit} AS {v.duckdb_type(value.type)})"
+        return or_fail(sql, value, v.failure("ARITHMETIC_OVERFLOW", "'Overflow'"), value.type)
+    if not 0 <= places <= 20:
+        raise v.unsupported("round with so many places", value.type)
+    kind = v.duckdb_type(value.type)
+    shown = f"CAST(CASE WHEN abs({value.sql}) < 1e17 THEN {value.sql} END AS VARCHAR)"
+    digits = f"CAST(CAST(CAST({shown} AS DECIMAL(38, {places})) AS VARCHAR) AS {kind})"
+    return value.like(f"(CASE WHEN abs({value.sql}) < 1e17 THEN {digits} ELSE {value.sql} END)", value.type)
+
+
+def _round_type(decimal: tuple[int, int], places: int) -> tuple[int, int]:
+    whole = decimal[0] - decimal[1] + 1
+    if places < 0:
+        return min(max(whole, -places + 1), 38), 0
+    scale = min(decimal[1], places)
+    return min(whole + scale, 38), scale
+
+
+def _round_decimal(value: Value, decimal: tuple[int, int], places: int) -> Value:
+    if places < 0:
+        raise v.unsupported("round with negative places", value.type)
+    precision, scale = _round_type(decimal, places)
+    kind = v.decimal(precision, scale)
+    return value.like(f"CAST({value.sql} AS {v.duckdb_type(kind)})", kind, raises=value.raises or precision == 38)
+
+
+def _bround(arguments: list[Value], zone: Zone) -> Value:
+    """Half even."""
+    value = arguments[0]
+    places = constant_int(arguments[1], "the places of bround") if len(arguments) > 1 else 0
+    decimal = v.decimal_of(value.type)
+    if value.type == "double" and places == 0:
+        return value.like(f"(round_even({value.sql}, 0) + CAST(0 AS DOUBLE))", "double")
+    if decimal is None or places < 0:
+        raise v.unsupported("bround with so many places", value.type)
+    precision, scale = _round_type(decimal, places)
+    kind = v.decimal(precision, scale)
+    unit = 10 ** (decimal[1] - scale)
+    if unit == 1:
+        return value.like(v.cast_sql(value, kind), kind)
+    digits = operators.unscaled(value.sql, decimal[1], decimal[0])
+    up = f"2 * abs({digits} % {unit}) > {unit} OR (2 * abs({digits} % {unit}) = {unit} AND ({digits} // {unit}) % 2 <> 0)"
+    whole = f"(CASE WHEN {up} THEN {digits} // {unit} + sign({digits}) ELSE {digits} // {unit} END)"
+    return value.like(operators.scaled(whole, scale, kind), kind)
+
+
+def _whole(function: str) -> Callable[[list[Value], Zone], Value]:
+    """ceil and floor: bigint of a number (NaN is 0), decimal without scale of a decimal."""
+
+    def build(arguments: list[Value], zone: Zone) -> Value:
+        value = arguments[0]
+        if decimal := v.decimal_of(value.type):
+            if decimal[1] == 0:
+                return value
+            kind = v.decimal(decimal[0] - decimal[1] + 1, 0)
+            return value.like(f"CAST({function}({value.sql}) AS {v.duckdb_type(kind)})", kind)
+        if value.type in v.INTEGRAL:
+            return cast(value, "long", zone)
+        overflow = v.failure("ARITHMETIC_OVERFLOW", "'Overflow'")
+        low, high = f"{value.sql} >= -9223372036854775808", f"{value.sql} < 9223372036854775808"
+        sql = (
+            f"CASE WHEN isnan({value.sql}) THEN 0 WHEN {low} AND {high} THEN CAST({function}({value.sql}) AS BIGINT) WHEN "
+            f"{value.sql} IS NOT NULL THEN {overflow} END"
+        )
+        return value.like(f"CAST({sql} AS BIGINT)", "long", raises=True)
+
+    return build
+
+
+# --- bits
+
+
+def _wrapped(sql: str, kind: str) -> str:
+    """The low bits of a HUGEINT as a signed number, as Java's shifts leave them."""
+    _, mask, half, whole = _MASKS[kind]
+    low = f"(({sql}) & CAST({mask} AS HUGEINT))"
+    return (
+        f"CAST((CASE WHEN {low} >= CAST({half} AS HUGEINT) THEN {low} - CAST({whole} AS HUGEINT) ELSE {low} END) AS {v.duckdb_type(kind)})"
+    )
+
+
+def _shift(name: str) -> Callable[[list[Value], Zone], Value]:
+    def build(arguments: list[Value], zone: Zone) -> Value:
+        value = arguments[0] if arguments[0].type == "long" else cast(arguments[0], "integer", zone)
+        kind = str(value.type)
+        bits, mask, _, _ = _MASKS[kind]
+        count = constant_int(arguments[1], f"the count of {name}") % bits
+        wide = f"CAST({value.sql} AS HUGEINT)"
+        if name == "shiftleft":
+            return value.like(_wrapped(f"{wide} * CAST({1 << count} AS HUGEINT)", kind), kind)
+        if name == "shiftrightunsigned":
+            return value.like(_wrapped(f"({wide} & CAST({mask} AS HUGEINT)) // CAST({1 << count} AS HUGEINT)", kind), kind)
+        unit = 1 << count  # floor, not towards zero
+        floored = (
+            f"(CASE WHEN {wide} < 0 THEN -((-{wide} + {unit - 1}) // CAST({unit} AS HUGEINT)) ELSE {wide} // CAST({unit} AS HUGEINT) END)"
+        )
+        return value.like(f"CAST({floored} AS {v.duckdb_type(kind)})", kind)
+
+    return build
+
+
+for _type in (*v.INTEGRAL, *v.FRACTIONAL, "decimal"):
+    register("abs", _type, _type, _abs)
+    register("positive", _type, _type, lambda arguments, zone: arguments[0])
+register("mod", "any, any", "T", _operator("%"))
 register("negative", "any", "T", lambda arguments, zone: operators.negative(arguments[0], zone))
-register("positive", "numeric", "T", lambda arguments, zone: arguments[0])
+register("pmod", "numeric, numeric", "T", _pmod)
+for _name, _symbol in {"try_add": "+", "try_subtract": "-", "try_multiply": "*", "try_divide": "/", "try_mod": "%"}.items():
+    register(_name, "numeric, numeric", "T", _try(_symbol))
+for _type in (*v.INTEGRAL, "decimal", "float", "double"):
+    register("round", _type, _type, _round)
+    register("round", f"{_type}, integer", _type, _round)
+for _type in ("decimal", "double"):
+    register("bround", _type, _type, _bround)
+    register("bround", f"{_type}, integer", _type, _bround)
+for _name, _function in {"ceil ceiling": "ceil", "floor": "floor"}.items():
+    for _type in (*v.INTEGRAL, "decimal", "double"):
+        register(_name, _type, "decimal" if _type == "decimal" else "long", _whole(_function))
+for _name in ("shiftleft", "shiftright", "shiftrightunsigned"):
+    register(_name, "integer, integer", "integer", _shift(_name))
+    register(_name, "long, integer", "long", _shift(_name))
+for _type in v.INTEGRAL:
+    form("&", f"{_type}, {_type}", _type, "({0} & {1})")
+    form("|", f"{_type}, {_type}", _type, "({0} | {1})")
+    form("^", f"{_type}, {_type}", _type, "xor({0}, {1})")
+    form("~", _type, _type, "(~ {0})")
 
-for _name, _sql in {
-    "bit &": "({0} & {1})",
-    "bit |": "({0} | {1})",
-    "bit ^": "xor({0}, {1})",
-}.items():
-    for _kind in v.INTEGRAL:
-        form(_name, f"{_kind}, {_kind}", _kind, _sql)
-for _kind in v.INTEGRAL:
-    form("bit ~", _kind, _kind, "(~ {0})")
+form("sign signum", "double", "double", "CASE WHEN isnan({0}) OR {0} = 0 THEN {0} WHEN {0} > 0 THEN 1 WHEN {0} < 0 THEN -1 END")
+form("rint", "double", "double", "round_even({0}, 0)")
+form("sqrt", "double", "double", "sqrt({0})")
+form("cbrt", "double", "double", "cbrt({0})")
+form("exp", "double", "double", "exp({0})")
+form("expm1", "double", "double", "CASE WHEN abs({0}) < 1e-5 THEN {0} + {0} * {0} / 2 + {0} * {0} * {0} / 6 ELSE exp({0}) - 1 END")
+form("ln log", "double", "double", "CASE WHEN {0} > 0 THEN ln({0}) END", nullable=True)
+form("log10", "double", "double", "CASE WHEN {0} > 0 THEN log10({0}) END", nullable=True)
+form("log2", "double", "double", "CASE WHEN {0} > 0 THEN log2({0}) END", nullable=True)
+form("log1p", "double", "double", "CASE WHEN {0} > -1 THEN deltaic_log1p({0}) END", nullable=True)
+form("log", "double, double", "double", "CASE WHEN {0} > 0 AND {1} > 0 THEN ln({1}) / ln({0}) END", nullable=True)
+form("power pow", "double, double", "double", "deltaic_power({0}, {1})")
+for _name in ("sin", "cos", "tan", "cot"):
+    _text = "CASE WHEN isfinite({0}) THEN " + f"{_name}({{0}})" + " WHEN {0} IS NOT NULL THEN CAST('nan' AS DOUBLE) END"
+    form(_name, "double", "double", _text)
+for _name in ("asin", "acos"):
+    form(
+        _name,
+        "double",
+        "double",
+        "CASE WHEN {0} BETWEEN -1 AND 1 THEN " + f"{_name}({{0}})" + " WHEN {0} IS NOT NULL THEN CAST('nan' AS DOUBLE) END",
+    )
+for _name in ("atan", "sinh", "cosh", "tanh", "degrees", "radians"):
+    form(_name, "double", "double", f"{_name}({{0}})")
+form("atan2", "double, double", "double", "atan2({0}, {1})")
+form("e", "", "double", "exp(1)")
+form("pi", "", "double", "pi()")
+form("factorial", "integer", "long", "CASE WHEN {0} BETWEEN 0 AND 20 THEN factorial({0}) END", nullable=True)
+form("bit_count", "long", "integer", "bit_count({0})")
+form("hex", "long", "string", "hex({0})")
+form("bin", "long", "string", "bin({0})")

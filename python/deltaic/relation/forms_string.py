@@ -1,15 +1,191 @@
-"""Functions on text."""
+"""Functions on text and bytes. Positions and lengths count code points, as Spark's do."""
 
 from __future__ import annotations
 
-from deltaic.relation.forms import form
+from deltaic.protocol.schema import Array
+from deltaic.relation import values as v
+from deltaic.relation.casts import Zone, cast
+from deltaic.relation.forms import Build, constant_int, constant_text, form, register
+from deltaic.relation.values import Value
 
 _ASCII = "strlen({0}) = length({0})"
 
 form("upper ucase", "string", "string", f"CASE WHEN {_ASCII} THEN upper({{0}}) ELSE deltaic_upper({{0}}) END")
 form("lower lcase", "string", "string", f"CASE WHEN {_ASCII} THEN lower({{0}}) ELSE deltaic_lower({{0}}) END")
+form("initcap", "string", "string", "deltaic_initcap({0})")
 form("length char_length character_length len", "string", "integer", "length({0})")
 form("length char_length character_length len", "binary", "integer", "octet_length({0})")
 form("octet_length", "string", "integer", "strlen({0})")
 form("octet_length", "binary", "integer", "octet_length({0})")
+form("bit_length", "string", "integer", "8 * strlen({0})")
+form("bit_length", "binary", "integer", "8 * octet_length({0})")
+form("reverse", "string", "string", "deltaic_reverse({0})")
+form("trim btrim", "string", "string", "trim({0}, ' ')")
+form("ltrim", "string", "string", "ltrim({0}, ' ')")
+form("rtrim", "string", "string", "rtrim({0}, ' ')")
+form("btrim", "string, string", "string", "trim({0}, {1})")
+form("ltrim", "string, string", "string", "ltrim({1}, {0})")
+form("rtrim", "string, string", "string", "rtrim({1}, {0})")
+form("replace", "string, string", "string", "replace({0}, {1}, '')")
+form("replace", "string, string, string", "string", "replace({0}, {1}, {2})")
+form("instr", "string, string", "integer", "deltaic_position({1}, {0}, 1)")
+form("locate position", "string, string", "integer", "deltaic_position({0}, {1}, 1)")
+form("locate position", "string, string, integer", "integer", "deltaic_position({0}, {1}, {2})")
+form("substring substr", "string, integer", "string", "deltaic_substring({0}, {1}, 2147483647)")
+form("left", "string, integer", "string", "deltaic_substring({0}, 1, {1})")
+form(
+    "right",
+    "string, integer",
+    "string",
+    "CASE WHEN {1} <= 0 THEN CASE WHEN {0} IS NOT NULL THEN '' END ELSE deltaic_substring({0}, -{1}, 2147483647) END",
+)
+form("repeat", "string, integer", "string", "repeat({0}, CAST(greatest({1}, CASE WHEN {1} IS NOT NULL THEN 0 END) AS BIGINT))")
+form("space", "integer", "string", "repeat(' ', CAST(greatest({0}, CASE WHEN {0} IS NOT NULL THEN 0 END) AS BIGINT))")
+form("startswith", "string, string", "boolean", "starts_with({0}, {1})")
+form("endswith", "string, string", "boolean", "ends_with({0}, {1})")
+form("contains", "string, string", "boolean", "contains({0}, {1})")
+form("ascii", "string", "integer", "CASE WHEN {0} = '' THEN 0 ELSE unicode({0}) END")
+form("chr char", "long", "string", "CASE WHEN {0} < 0 THEN '' ELSE chr(CAST({0} & 255 AS INTEGER)) END")
+form("hex", "string", "string", "hex({0})")
+form("hex", "binary", "string", "hex({0})")
+form("base64", "binary", "string", "base64({0})")
+form("md5", "binary", "string", "md5({0})")
+form("sha1 sha", "binary", "string", "sha1({0})")
+form("levenshtein", "string, string", "integer", "deltaic_levenshtein({0}, {1})")
+form("substring_index", "string, string, integer", "string", "deltaic_substring_index({0}, {1}, {2})")
+form("split_part", "string, string, integer", "string", "deltaic_split_part({0}, {1}, {2})", raises=True)
+form("overlay", "string, string, integer", "string", "deltaic_overlay({0}, {1}, {2}, length({1}))")
+form("overlay", "string, string, integer, integer", "string", "deltaic_overlay({0}, {1}, {2}, {3})")
+form("find_in_set", "string, string", "integer", "deltaic_find_in_set({0}, {1})")
 
+
+def _substring(arguments: list[Value], zone: Zone) -> Value:
+    value, start, length = arguments
+    plain = start.is_constant and length.is_constant and start.constant is not None and length.constant is not None
+    if plain and start.constant > 0 and length.constant >= 0:
+        return value.like(f"substring({value.sql}, {start.constant}, {length.constant})", "string")
+    return v.combine(f"deltaic_substring({value.sql}, {start.sql}, {length.sql})", "string", arguments)
+
+
+def _pad(name: str) -> Build:
+    def build(arguments: list[Value], zone: Zone) -> Value:
+        value, length = arguments[:2]
+        pad = constant_text(arguments[2], f"the pad of {name}") if len(arguments) > 2 else " "
+        if not pad:
+            raise v.unsupported(f"{name} with an empty pad")
+        size = f"greatest({length.sql}, CASE WHEN {length.sql} IS NOT NULL THEN 0 END)"
+        return v.combine(f"{name}({value.sql}, CAST({size} AS INTEGER), {v.text(pad)})", "string", (value, length))
+
+    return build
+
+
+def _concat(arguments: list[Value], zone: Zone) -> Value:
+    """Text, or arrays of a common type; anything else becomes text, as Spark casts it."""
+    if arguments and any(isinstance(argument.type, Array) for argument in arguments):
+        common = v.common_of(arguments, "concat")
+        parts = [cast(argument, common, zone) for argument in arguments]
+        return v.combine("(" + " || ".join(part.sql for part in parts) + ")", common, parts)
+    if arguments and all(argument.type == "binary" for argument in arguments):
+        return v.combine("(" + " || ".join(argument.sql for argument in arguments) + ")", "binary", arguments)
+    if not arguments or any(not isinstance(argument.type, str) for argument in arguments):
+        raise v.unsupported("function concat", *(argument.type for argument in arguments))
+    parts = [cast(argument, "string", zone) for argument in arguments]
+    return v.combine("(" + " || ".join(part.sql for part in parts) + ")", "string", parts)
+
+
+def _concat_ws(arguments: list[Value], zone: Zone) -> Value:
+    if any(not isinstance(argument.type, str) for argument in arguments):
+        raise v.unsupported("function concat_ws", *(argument.type for argument in arguments))
+    parts = [cast(argument, "string", zone) for argument in arguments]
+    separator = parts[0]
+    if len(parts) == 1:
+        sql = f"CASE WHEN {separator.sql} IS NOT NULL THEN '' END"
+        return separator.like(f"({sql})", "string")
+    return v.combine(f"concat_ws({', '.join(part.sql for part in parts)})", "string", parts, nullable=separator.nullable)
+
+
+def _translate(arguments: list[Value], zone: Zone) -> Value:
+    """Each character of `from` becomes the one at its place in `to`, or nothing; of a character that comes twice the first counts."""
+    value, source, target = arguments
+    have, want = constant_text(source, "the characters of translate"), constant_text(target, "the characters of translate")
+    pairs: dict[str, str] = {}
+    for index, character in enumerate(have):
+        pairs.setdefault(character, want[index : index + 1])
+    kept = "".join(character for character, new in pairs.items() if new)
+    gone = "".join(character for character, new in pairs.items() if not new)
+    new = "".join(pairs[character] for character in kept)
+    return value.like(f"translate({value.sql}, {v.text(kept + gone)}, {v.text(new)})", "string")
+
+
+def _unhex(arguments: list[Value], zone: Zone) -> Value:
+    """Null for text that is not hexadecimal; an odd number of digits has an implied 0 in front."""
+    sql = arguments[0].sql
+    return arguments[0].like(
+        (
+            f"(CASE WHEN regexp_full_match({sql}, '[0-9A-Fa-f]*') THEN unhex(CASE WHEN length({sql}) % 2 = 1 THEN '0' || {sql} "
+            f"ELSE {sql} END) END)"
+        ),
+        "binary",
+        nullable=True,
+    )
+
+
+def _sha2(arguments: list[Value], zone: Zone) -> Value:
+    bits = constant_int(arguments[1], "the bits of sha2")
+    if bits not in (0, 256):
+        raise v.unsupported(f"sha2 with {bits} bits")
+    return arguments[0].like(f"sha256({arguments[0].sql})", "string")
+
+
+def _elt(arguments: list[Value], zone: Zone) -> Value:
+    index = constant_int(arguments[0], "the index of elt")
+    parts = [cast(argument, "string", zone) for argument in arguments[1:]]
+    if not 1 <= index <= len(parts):
+        raise v.unsupported(f"elt with the index {index}")
+    return parts[index - 1]
+
+
+def _encode(arguments: list[Value], zone: Zone) -> Value:
+    if constant_text(arguments[1], "a character set").lower() not in ("utf-8", "utf8"):
+        raise v.unsupported(f"encode to {arguments[1].constant}")
+    return arguments[0].like(f"encode({arguments[0].sql})", "binary")
+
+
+def _cast_to(kind: str) -> Build:
+    return lambda arguments, zone: cast(arguments[0], kind, zone)
+
+
+def _decode(arguments: list[Value], zone: Zone) -> Value:
+    if constant_text(arguments[1], "a character set").lower() not in ("utf-8", "utf8"):
+        raise v.unsupported(f"decode of {arguments[1].constant}")
+    return arguments[0].like(f"decode({arguments[0].sql})", "string", raises=True)
+
+
+register("substring substr", "string, integer, integer", "string", _substring)
+register("lpad", "string, integer", "string", _pad("lpad"))
+register("lpad", "string, integer, string", "string", _pad("lpad"))
+register("rpad", "string, integer", "string", _pad("rpad"))
+register("rpad", "string, integer, string", "string", _pad("rpad"))
+register("concat", "any, any...", "T", _concat)
+register("concat_ws", "string, any...", "string", _concat_ws)
+register("translate", "string, string, string", "string", _translate)
+register("unhex", "string", "binary", _unhex)
+register("sha2", "binary, integer", "string", _sha2)
+register("elt", "integer, any, any...", "string", _elt)
+register("encode", "string, string", "binary", _encode)
+register("decode", "binary, string", "string", _decode)
+for _name, _kind in {
+    "string": "string",
+    "int": "integer",
+    "bigint": "long",
+    "smallint": "short",
+    "tinyint": "byte",
+    "double": "double",
+    "float": "float",
+    "boolean": "boolean",
+    "binary": "binary",
+    "decimal": "decimal(10,0)",
+    "date": "date",
+    "timestamp": "timestamp",
+}.items():
+    register(_name, "any", _kind, _cast_to(_kind))

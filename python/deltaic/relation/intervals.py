@@ -1,6 +1,7 @@
 """Intervals: literals, and what `+ - *` and comparisons do with them, dates and timestamps.
 
-A day-time interval is a BIGINT of microseconds, a year-month interval an INTEGER of months. `DAYS` is a day-time interval that Spark types as
+A day-time interval is a BIGINT of microseconds, a year-month interval an INTEGER of months. `DAYS` is a day-time interval that Spark
+types as
 INTERVAL DAY: only with that one a date stays a date.
 """
 
@@ -13,18 +14,27 @@ from decimal import Decimal
 from sqlglot import exp
 
 from deltaic.errors import InvalidArgumentError
+from deltaic.protocol.schema import DataType
 from deltaic.relation import operators
 from deltaic.relation import values as v
 from deltaic.relation.casts import Zone, cast
 from deltaic.relation.values import DAY_TIME, DAYS, YEAR_MONTH, Value
 
-_MICROS = {"microsecond": 1, "millisecond": 1000, "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "day": 86400 * 10**6, "week": 7 * 86400 * 10**6}
+_MICROS = {
+    "microsecond": 1,
+    "millisecond": 1000,
+    "second": 10**6,
+    "minute": 60 * 10**6,
+    "hour": 3600 * 10**6,
+    "day": 86400 * 10**6,
+    "week": 7 * 86400 * 10**6,
+}
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _DAY = _MICROS["day"]
 _SPAN_PARTS = ("day", "hour", "minute", "second")
 
 
-def is_interval(data_type: v.DataType) -> bool:
+def is_interval(data_type: DataType) -> bool:
     return data_type in (DAY_TIME, DAYS, YEAR_MONTH)
 
 
@@ -59,7 +69,12 @@ def _span(text: str, first: str, last: str, shown: str) -> Value:
     text = text.lstrip("+-")
     if (first, last) == ("year", "month") and (match := re.fullmatch(r"(\d{1,9})-(\d{1,2})", text)) and int(match[2]) < 12:
         return _constant(sign * (int(match[1]) * 12 + int(match[2])), YEAR_MONTH)
-    pattern = {"day": r"(?P<day>\d{1,9}) ", "hour": r"(?P<hour>\d{1,9}):", "minute": r"(?P<minute>\d{1,9}):", "second": r"(?P<second>\d{1,9}(\.\d{1,9})?):"}
+    pattern = {
+        "day": r"(?P<day>\d{1,9}) ",
+        "hour": r"(?P<hour>\d{1,9}):",
+        "minute": r"(?P<minute>\d{1,9}):",
+        "second": r"(?P<second>\d{1,9}(\.\d{1,9})?):",
+    }
     if first not in _SPAN_PARTS or last not in _SPAN_PARTS or _SPAN_PARTS.index(first) >= _SPAN_PARTS.index(last):
         raise v.unsupported(f"the interval {shown}")
     names = _SPAN_PARTS[_SPAN_PARTS.index(first) : _SPAN_PARTS.index(last) + 1]
@@ -80,7 +95,9 @@ def arithmetic(operator: str, left: Value, right: Value, zone: Zone) -> Value:
     if operator in ("+", "-"):
         result = _add(operator, left, right, zone)
     elif operator == "*" and is_interval(left.type) and right.type in v.INTEGRAL:
-        result = v.combine(f"multiply({left.sql}, CAST({right.sql} AS {v.duckdb_type(left.type)}))", _loose(left.type), (left, right), raises=True)
+        result = v.combine(
+            f"multiply({left.sql}, CAST({right.sql} AS {v.duckdb_type(left.type)}))", _loose(left.type), (left, right), raises=True
+        )
     elif operator == "*" and is_interval(right.type) and left.type in v.INTEGRAL:
         return arithmetic(operator, right, left, zone)
     if result is None:
@@ -88,7 +105,7 @@ def arithmetic(operator: str, left: Value, right: Value, zone: Zone) -> Value:
     return result
 
 
-def _loose(data_type: v.DataType) -> v.DataType:
+def _loose(data_type: DataType) -> DataType:
     return DAY_TIME if data_type == DAYS else data_type
 
 
@@ -101,7 +118,9 @@ def _add(operator: str, left: Value, right: Value, zone: Zone) -> Value | None:
     if left.type == "date" and right.type in ("byte", "short", "integer"):
         return v.combine(f"{function}({left.sql}, CAST({right.sql} AS INTEGER))", "date", (left, right), raises=True)
     if left.type == "date" and right.type == "date" and operator == "-":
-        return v.combine(f"multiply(CAST(subtract({left.sql}, {right.sql}) AS BIGINT), CAST({_DAY} AS BIGINT))", DAYS, (left, right), raises=True)
+        return v.combine(
+            f"multiply(CAST(subtract({left.sql}, {right.sql}) AS BIGINT), CAST({_DAY} AS BIGINT))", DAYS, (left, right), raises=True
+        )
     if left.type in v.TEMPORAL and right.type in v.TEMPORAL and operator == "-":
         return _between(left, right, zone)
     if left.type in v.TEMPORAL and right.type == YEAR_MONTH:
@@ -141,7 +160,8 @@ def _add_micros(left: Value, micros: Value, zone: Zone) -> Value:
 
 
 def moved(start: Value, local: str, others: Sequence[Value], zone: Zone) -> Value:
-    """The instant of a changed local time (`local`, SQL); in a clock's overlap the offset of `start` is kept where it can be, as Java does."""
+    """The instant of a changed local time (`local`, SQL); in a clock's overlap the offset of `start` is kept where it can be, as Java
+    does."""
     sql = f"deltaic_utc({local})" if zone.name == "UTC" else f"deltaic_moved({start.sql}, {local}, {v.text(zone.name)})"
     return v.combine(sql, "timestamp", [start, *others], raises=True)
 
@@ -161,15 +181,17 @@ def _unit(arguments: Sequence[exp.Expression]) -> str | None:
     return None
 
 
-UNIT_FIRST: dict[str, Callable[[Sequence[exp.Expression]], str | None]] = {
-    name: _unit for name in ("dateadd", "date_add", "timestampadd", "datediff", "date_diff", "timestampdiff")
-}
+UNIT_FIRST: dict[str, Callable[[Sequence[exp.Expression]], str | None]] = dict.fromkeys(
+    ("dateadd", "date_add", "timestampadd", "datediff", "date_diff", "timestampdiff"), _unit
+)
 
 
 def with_unit(name: str, unit: str, arguments: Sequence[Value], zone: Zone) -> Value:
     """timestampadd(unit, amount, moment) and timestampdiff(unit, from, to), under any of their names."""
     if unit not in _MICROS and unit not in _MONTHS:
-        raise InvalidArgumentError(f"[INVALID_PARAMETER_VALUE.DATETIME_UNIT] {name} takes no unit {unit}", expected=", ".join((*_MICROS, *_MONTHS)))
+        raise InvalidArgumentError(
+            f"[INVALID_PARAMETER_VALUE.DATETIME_UNIT] {name} takes no unit {unit}", expected=", ".join((*_MICROS, *_MONTHS))
+        )
     if name.endswith("diff"):
         return _difference(unit, cast(arguments[0], "timestamp", zone), cast(arguments[1], "timestamp", zone), zone)
     amount, moment = arguments

@@ -47,9 +47,9 @@ def _java_float(kind: str) -> str:
         WHEN abs(x) >= 0.001 AND abs(x) < 10000000 THEN {shown} ELSE deltaic_scientific({shown}) END END"""
 
 
-
 MACROS: dict[str, str] = {
-    "deltaic_mantissa(shown)": """CASE WHEN shown = '5e-324' THEN '4.9' WHEN shown = '1e-45' THEN '1.4' WHEN contains(shown, 'e') THEN split_part(shown, 'e', 1)
+    "deltaic_mantissa(shown)": """CASE WHEN shown = '5e-324' THEN '4.9' WHEN shown = '1e-45' THEN '1.4' WHEN contains(shown, 'e') THEN
+        split_part(shown, 'e', 1)
         ELSE rtrim(regexp_replace(regexp_replace(shown, '^0\\.0*|\\.', ''), '^0+', ''), '0') END""",
     "deltaic_exponent(shown)": """CASE WHEN contains(shown, 'e') THEN CAST(split_part(shown, 'e', 2) AS INTEGER)
         WHEN starts_with(shown, '0.') THEN -1 - CAST(length(regexp_extract(shown, '^0\\.(0*)', 1)) AS INTEGER)
@@ -73,11 +73,14 @@ MACROS: dict[str, str] = {
     "deltaic_year_text(y)": """CASE WHEN y > 9999 THEN '+' || CAST(y AS VARCHAR) WHEN y >= 0 THEN lpad(CAST(y AS VARCHAR), 4, '0')
         ELSE '-' || lpad(CAST(-y AS VARCHAR), 4, '0') END""",
     "deltaic_date_to_string(d)": """CASE WHEN d >= DATE '0001-01-01' AND d <= DATE '9999-12-31' THEN CAST(d AS VARCHAR)
-        ELSE deltaic_year_text(year(d)) || '-' || lpad(CAST(month(d) AS VARCHAR), 2, '0') || '-' || lpad(CAST(day(d) AS VARCHAR), 2, '0') END""",
+        ELSE deltaic_year_text(year(d)) || '-' || lpad(CAST(month(d) AS VARCHAR), 2, '0') || '-' || lpad(CAST(day(d) AS VARCHAR), 2, '0')
+            END""",
     "deltaic_local_to_string(t)": """CASE WHEN t >= TIMESTAMP '0001-01-01' AND t < TIMESTAMP '10000-01-01' THEN CAST(t AS VARCHAR)
         ELSE deltaic_date_to_string(CAST(t AS DATE)) || ' ' || CAST(CAST(t AS TIME) AS VARCHAR) END""",
     "deltaic_local_time(s)": f"""try(CASE WHEN {_part(_MOMENT, 4, 0)} < 24 AND {_part(_MOMENT, 6, 0)} < 60 THEN
-        make_timestamp({_part(_MOMENT, 1, 0)}, {_part(_MOMENT, 2, 1)}, {_part(_MOMENT, 3, 1)}, {_part(_MOMENT, 4, 0)}, {_part(_MOMENT, 5, 0)},
+        make_timestamp({_part(_MOMENT, 1, 0)}, {_part(_MOMENT, 2, 1)}, {_part(_MOMENT, 3, 1)}, {_part(_MOMENT, 4, 0)}, {
+        _part(_MOMENT, 5, 0)
+    },
             CAST({_part(_MOMENT, 6, 0)} AS DOUBLE)) + to_microseconds(CAST(left(rpad({_group(_MOMENT, 7)}, 6, '0'), 6) AS INTEGER)) END)""",
     "deltaic_zone_text(s)": f"trim({_group(_MOMENT, 8)})",
     "deltaic_offset_seconds(z)": """(CASE WHEN contains(z, '-') THEN -1 ELSE 1 END)
@@ -89,21 +92,61 @@ MACROS: dict[str, str] = {
     "deltaic_instant(t, zone)": """CASE WHEN timezone(zone, timezone(zone, t - INTERVAL 1 DAY) + INTERVAL 24 HOUR) = t
         THEN least(timezone(zone, t - INTERVAL 1 DAY) + INTERVAL 24 HOUR, timezone(zone, t)) ELSE timezone(zone, t) END""",
     "deltaic_same_offset(start, t, zone)": "make_timestamptz(epoch_us(start) + epoch_us(t) - epoch_us(timezone(zone, start)))",
-    "deltaic_moved(start, t, zone)": """CASE WHEN timezone(zone, deltaic_same_offset(start, t, zone)) = t THEN deltaic_same_offset(start, t, zone)
+    "deltaic_moved(start, t, zone)": """CASE WHEN timezone(zone, deltaic_same_offset(start, t, zone)) = t THEN deltaic_same_offset(start,
+        t, zone)
         ELSE deltaic_instant(t, zone) END""",
     "deltaic_months(a, b)": "datesub('month', a, b)",
     "deltaic_utc(t)": "make_timestamptz(epoch_us(t))",
     "deltaic_utc_local(t)": "make_timestamp(epoch_us(t))",
-    "deltaic_try_local(s)": f"""CASE WHEN deltaic_is_time_only(s) THEN error('[CAST_INVALID_INPUT] a time without a date is not supported: ' || s)
+    "deltaic_try_local(s)": f"""CASE WHEN deltaic_is_time_only(s) THEN
+        error('[CAST_INVALID_INPUT] a time without a date is not supported: ' || s)
         WHEN NOT regexp_full_match(s, '{_MOMENT}') THEN NULL
         WHEN deltaic_zone_text(s) IN ('', 'Z', 'UTC', 'GMT', 'UT') OR deltaic_is_offset(deltaic_zone_text(s))
             OR deltaic_is_region(deltaic_zone_text(s)) THEN deltaic_local_time(s) END""",
-    "deltaic_zoned(s, z, zone)": """CASE WHEN z = '' THEN CASE WHEN zone = 'UTC' THEN deltaic_utc(deltaic_local_time(s)) ELSE deltaic_instant(deltaic_local_time(s), zone) END
+    "deltaic_zoned(s, z, zone)": """CASE WHEN z = '' THEN CASE WHEN zone = 'UTC' THEN deltaic_utc(deltaic_local_time(s)) ELSE
+        deltaic_instant(deltaic_local_time(s), zone) END
         WHEN z IN ('Z', 'UTC', 'GMT', 'UT') THEN deltaic_utc(deltaic_local_time(s))
         WHEN deltaic_is_offset(z) THEN make_timestamptz(epoch_us(deltaic_local_time(s)) - 1000000 * deltaic_offset_seconds(z))
         WHEN deltaic_is_region(z) THEN deltaic_instant(deltaic_local_time(s), CASE WHEN deltaic_is_region(z) THEN z ELSE 'UTC' END) END""",
     "deltaic_is_region(z)": "regexp_full_match(z, '[A-Za-z]+/[A-Za-z0-9_+/-]+')",
-    "deltaic_try_instant(s, zone)": f"""CASE WHEN deltaic_is_time_only(s) THEN error('[CAST_INVALID_INPUT] a time without a date is not supported: ' || s)
+    "deltaic_try_instant(s, zone)": f"""CASE WHEN deltaic_is_time_only(s) THEN
+        error('[CAST_INVALID_INPUT] a time without a date is not supported: ' || s)
         WHEN regexp_full_match(s, '{_MOMENT}') THEN deltaic_zoned(s, deltaic_zone_text(s), zone) END""",
+    "deltaic_power(a, b)": """CASE WHEN isnan(b) OR (abs(a) = 1 AND isinf(b)) THEN CASE WHEN a IS NOT NULL THEN CAST('nan' AS DOUBLE) END
+        ELSE pow(a, b) END""",
+    "deltaic_substring_start(s, p)": "CAST(CASE WHEN p > 0 THEN p - 1 WHEN p < 0 THEN length(s) + p WHEN p = 0 THEN 0 END AS BIGINT)",
+    "deltaic_substring(s, p, n)": """substring(s, greatest(deltaic_substring_start(s, p), CASE WHEN p IS NOT NULL THEN 0 END) + 1,
+        greatest(deltaic_substring_start(s, p) + n - greatest(deltaic_substring_start(s, p), 0), CASE WHEN n IS NOT NULL THEN 0 END))""",
+    "deltaic_position(part, s, start)": """CASE WHEN part IS NULL OR s IS NULL THEN NULL WHEN start IS NULL OR start < 1 THEN 0
+        WHEN start > length(s) + 1 THEN 0 WHEN strpos(substring(s, start), part) = 0 THEN 0 ELSE strpos(substring(s, start), part) + start
+            - 1 END""",
+    # Code points, where the engine's own reverse keeps graphemes together.
+    "deltaic_reverse(s)": """CASE WHEN strlen(s) = length(s) THEN reverse(s)
+        ELSE array_to_string(list_reverse(list_transform(range(1, length(s) + 1), lambda deltaic_i: substring(s, deltaic_i, 1))), '')
+            END""",
+    "deltaic_split_part(s, d, n)": """CASE WHEN n = 0 THEN error('[INVALID_INDEX_OF_ZERO] The index 0 is invalid.') WHEN d = '' THEN
+        CASE WHEN n IN (1, -1) THEN s WHEN s IS NOT NULL AND n IS NOT NULL THEN '' END ELSE split_part(s, d, n) END""",
+    "deltaic_substring_index(s, d, n)": """CASE WHEN n = 0 OR d = '' THEN CASE WHEN s IS NOT NULL AND d IS NOT NULL AND n IS NOT NULL THEN
+        '' END
+        WHEN n > 0 THEN array_to_string(string_split(s, d)[:n], d) ELSE array_to_string(string_split(s, d)[greatest(len(string_split(s,
+            d)) + n + 1, 1):], d) END""",
+    "deltaic_overlay(s, part, p, n)": """deltaic_substring(s, 1, p - 1) || part
+        || deltaic_substring(s, p + CASE WHEN n < 0 THEN CAST(length(part) AS INTEGER) ELSE CAST(n AS INTEGER) END, 2147483647)""",
+    "deltaic_find_in_set(part, s)": """CASE WHEN contains(part, ',') THEN 0 ELSE coalesce(list_position(string_split(s, ','), part),
+        CASE WHEN part IS NOT NULL AND s IS NOT NULL THEN 0 END) END""",
+    "deltaic_log1p(a)": "CASE WHEN abs(a) < 1e-5 THEN a - a * a / 2 + a * a * a / 3 ELSE ln(1 + a) END",
+    "deltaic_floor(a, b)": "CAST(CASE WHEN a < 0 THEN -((-CAST(a AS HUGEINT) + (b - 1)) // b) ELSE a // b END AS BIGINT)",
+    "deltaic_make_date(y, m, d)": """CASE WHEN y IS NULL OR m IS NULL OR d IS NULL THEN NULL
+        ELSE coalesce(try(make_date(y, m, d)), error('[DATETIME_FIELD_OUT_OF_BOUNDS] Invalid date')) END""",
+    "deltaic_make_local(y, mo, d, h, mi, s)": """CASE WHEN y IS NULL OR mo IS NULL OR d IS NULL OR h IS NULL OR mi IS NULL OR s IS NULL
+        THEN NULL
+        ELSE coalesce(try(CASE WHEN h >= 0 AND h < 24 AND s >= 0 AND s <= 60 THEN make_timestamp(y, mo, d, h, mi, 0)
+            + to_microseconds(CAST(s * 1000000 AS BIGINT)) END), error('[DATETIME_FIELD_OUT_OF_BOUNDS] Invalid timestamp')) END""",
+    "deltaic_months_between(a, sa, b, sb)": """CASE WHEN a IS NULL OR b IS NULL THEN NULL
+        WHEN day(a) = day(b) OR (CAST(a AS DATE) = last_day(a) AND CAST(b AS DATE) = last_day(b))
+        THEN CAST((year(a) - year(b)) * 12 + month(a) - month(b) AS DOUBLE)
+        ELSE floor((CAST((year(a) - year(b)) * 12 + month(a) - month(b) AS DOUBLE)
+            + CAST((day(a) - day(b)) * 86400 + sa - sb AS DOUBLE) / 2678400.0::DOUBLE) * 100000000.0::DOUBLE + 0.5::DOUBLE) /
+                100000000.0::DOUBLE END""",
     "deltaic_divide(a, b)": "(a + sign(a) * (abs(b) // 2)) // b",
 }

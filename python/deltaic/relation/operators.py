@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from deltaic.protocol.schema import DataType, Map
+from deltaic.protocol.schema import DataType
 from deltaic.relation import values as v
 from deltaic.relation.casts import Zone, cast
 from deltaic.relation.values import Value
 
 FUNCTIONS = {"+": "add", "-": "subtract", "*": "multiply"}
 DIVIDE_BY_ZERO = v.failure("DIVIDE_BY_ZERO", "'Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL instead.'")
-REMAINDER_BY_ZERO = v.failure("REMAINDER_BY_ZERO", "'Remainder by zero. Use `try_mod` to tolerate divisor being 0 and return NULL instead.'")
+REMAINDER_BY_ZERO = v.failure(
+    "REMAINDER_BY_ZERO", "'Remainder by zero. Use `try_mod` to tolerate divisor being 0 and return NULL instead.'"
+)
 
 
 # --- comparison
@@ -24,6 +26,8 @@ REMAINDER_BY_ZERO = v.failure("REMAINDER_BY_ZERO", "'Remainder by zero. Use `try
 def compare(operator: str, left: Value, right: Value, zone: Zone) -> Value:
     """`=`, `<>`, `<`, `<=`, `>`, `>=` and `<=>` on the common type of both sides."""
     left, right = comparable(left, right, zone, f"the operator {operator}")
+    if operator not in ("=", "<>", "<=>") and not v.is_orderable(left.type):
+        raise v.unsupported(f"the operator {operator}", left.type, right.type)
     if operator == "<=>":
         return v.combine(f"({left.sql} IS NOT DISTINCT FROM {right.sql})", "boolean", (left, right), nullable=False)
     return v.combine(f"({left.sql} {operator} {right.sql})", "boolean", (left, right))
@@ -51,7 +55,7 @@ def _common(left: Value, right: Value, what: str) -> DataType:
         common = v.common_type(left.type, right.type)
     if common is None:
         raise v.mismatch(what, left.type, right.type)
-    if isinstance(common, Map) or not v.is_orderable(common):
+    if not v.is_comparable(common):
         raise v.unsupported(what, left.type, right.type)
     return common
 
@@ -65,7 +69,7 @@ def _decimal_pair(left: Value, right: Value) -> str:
 def contained(value: Value, items: Sequence[Value], zone: Zone) -> Value:
     """`value IN (items)`, on the common type of all."""
     common = v.common_of([value, *items], "IN")
-    if isinstance(common, Map) or not v.is_orderable(common):
+    if not v.is_comparable(common):
         raise v.unsupported("IN", common)
     if value.type in v.INTEGRAL and all(item.type in v.INTEGRAL and item.is_constant for item in items):
         narrow = [cast(item, value.type, zone) for item in items]
@@ -132,7 +136,7 @@ def arithmetic(operator: str, left: Value, right: Value, zone: Zone) -> Value:
 def _numbers(operator: str, left: Value, right: Value, zone: Zone) -> tuple[Value, Value]:
     sides = []
     for one, other in ((left, right), (right, left)):
-        if one.type == "string" and (v.is_numeric(other.type) or other.type == "string"):
+        if one.type == "string" and v.is_numeric(other.type):
             one = cast(one, "long" if other.type in v.INTEGRAL else "double", zone)
         elif one.type == "void":
             one = cast(one, other.type if v.is_numeric(other.type) else "double", zone)
@@ -140,6 +144,12 @@ def _numbers(operator: str, left: Value, right: Value, zone: Zone) -> tuple[Valu
             raise v.mismatch(f"the operator {operator}", left.type, right.type)
         sides.append(one)
     return sides[0], sides[1]
+
+
+def unguarded(operator: str, left: Value, right: Value, zone: Zone) -> Value:
+    """`/` or `%` by what is null in place of zero: null, not an error."""
+    result = arithmetic(operator, left, right, zone)
+    return result.like(result.sql, result.type, nullable=True, raises=left.raises or right.raises)
 
 
 def _guarded(sql: str, data_type: DataType, left: Value, right: Value, error: str) -> Value:
@@ -152,16 +162,24 @@ def _guarded(sql: str, data_type: DataType, left: Value, right: Value, error: st
 
 def _remainder(left: Value, right: Value, data_type: DataType) -> Value:
     sql = f"({left.sql} % {right.sql})"
-    if data_type in v.INTEGRAL:
-        if not (right.is_constant and right.constant not in (0, -1)):
-            # The engine overflows on MIN % -1, which is 0.
-            sql = f"(CASE WHEN {right.sql} = -1 THEN {left.sql} % CAST(1 AS {v.duckdb_type(data_type)}) ELSE {sql} END)"
+    if data_type in v.INTEGRAL and not (right.is_constant and right.constant not in (0, -1)):
+        # The engine overflows on MIN % -1, which is 0.
+        sql = f"(CASE WHEN {right.sql} = -1 THEN {left.sql} % CAST(1 AS {v.duckdb_type(data_type)}) ELSE {sql} END)"
     return _guarded(sql, data_type, left, right, REMAINDER_BY_ZERO)
 
 
 def _integer_division(left: Value, right: Value, zone: Zone) -> Value:
-    if v.decimal_of(left.type) or v.decimal_of(right.type) or left.type in v.FRACTIONAL or right.type in v.FRACTIONAL:
-        raise v.unsupported("the operator div", left.type, right.type)
+    if left.type in v.FRACTIONAL or right.type in v.FRACTIONAL:
+        raise v.mismatch("the operator div", left.type, right.type)
+    if v.decimal_of(left.type) or v.decimal_of(right.type):
+        (p1, s1), (p2, s2) = v.as_decimal(left), v.as_decimal(right)
+        scale = max(s1, s2)
+        if max(p1 - s1, p2 - s2) + scale > 38:
+            raise v.unsupported("the operator div", left.type, right.type)
+        quotient = f"CAST({_aligned(left, scale)} // {_aligned(right, scale)} AS BIGINT)"
+        return _guarded(quotient, "long", left, right, DIVIDE_BY_ZERO).like(
+            _guarded(quotient, "long", left, right, DIVIDE_BY_ZERO).sql, "long", raises=True
+        )
     left, right = cast(left, "long", zone), cast(right, "long", zone)
     result = _guarded(f"({left.sql} // {right.sql})", "long", left, right, DIVIDE_BY_ZERO)
     return result if right.is_constant and right.constant not in (0, -1) else result.like(result.sql, "long", raises=True)
@@ -176,51 +194,78 @@ def adjusted(precision: int, scale: int) -> tuple[int, int]:
 
 def _decimal(operator: str, left: Value, right: Value) -> Value:
     (p1, s1), (p2, s2) = v.as_decimal(left), v.as_decimal(right)
-    refused = v.unsupported(f"the operator {operator}", v.decimal(p1, s1), v.decimal(p2, s2))
-    a, b = _as(left, p1, s1), _as(right, p2, s2)
     if operator in ("+", "-"):
         scale = max(s1, s2)
         precision = max(p1 - s1, p2 - s2) + scale + 1
-        if adjusted(precision, scale)[1] != scale:
-            raise refused
         kind = v.decimal(*adjusted(precision, scale))
-        return v.combine(f"CAST({FUNCTIONS[operator]}({a}, {b}) AS {v.duckdb_type(kind)})", kind, (left, right), raises=precision > 38)
+        if adjusted(precision, scale)[1] != scale:
+            return _slow_decimal(operator, left, right, kind)
+        sql = f"{FUNCTIONS[operator]}({_wide(left, precision)}, {_as(right, p2, s2)})"
+        return v.combine(f"CAST({sql} AS {v.duckdb_type(kind)})", kind, (left, right), raises=precision > 38)
     if operator == "*":
-        if p1 + p2 > 38:
-            raise refused
         kind = v.decimal(*adjusted(p1 + p2 + 1, s1 + s2))
-        return v.combine(f"CAST(multiply({a}, {b}) AS {v.duckdb_type(kind)})", kind, (left, right), raises=p1 + p2 + 1 > 38)
+        if p1 + p2 > 38:
+            return _slow_decimal(operator, left, right, kind)
+        sql = f"multiply({_wide(left, p1 + p2)}, {_as(right, p2, s2)})"
+        return v.combine(f"CAST({sql} AS {v.duckdb_type(kind)})", kind, (left, right), raises=p1 + p2 + 1 > 38)
     if operator == "%":
         scale = max(s1, s2)
         kind = v.decimal(min(p1 - s1, p2 - s2) + scale, scale)
         if max(p1 - s1, p2 - s2) + scale > 38:
-            raise refused
-        both = v.duckdb_type(v.decimal(max(p1 - s1, p2 - s2) + scale, scale))
-        ones = f"{_unscaled(f'CAST({a} AS {both})', scale, 38)} % {_unscaled(f'CAST({b} AS {both})', scale, 38)}"
-        return _guarded(_scaled(ones, scale, kind), kind, left, right, REMAINDER_BY_ZERO)
+            return _slow_decimal(operator, left, right, kind)
+        a, b = _aligned(left, scale), _aligned(right, scale)
+        return _guarded(scaled(f"{a} % {b}", scale, kind), kind, left, right, REMAINDER_BY_ZERO)
     precision, scale = adjusted(p1 - s1 + s2 + max(6, s1 + p2 + 1), max(6, s1 + p2 + 1))
-    shift = scale + s2 - s1
+    kind, shift = v.decimal(precision, scale), scale + s2 - s1
     if p1 + shift > 38 or shift < 0:
-        raise refused
-    kind = v.decimal(precision, scale)
-    dividend = f"({_unscaled(a, s1, p1)} * CAST({10**shift} AS HUGEINT))"
-    return _guarded(_scaled(f"deltaic_divide({dividend}, {_unscaled(b, s2, p2)})", scale, kind), kind, left, right, DIVIDE_BY_ZERO)
+        return _slow_decimal(operator, left, right, kind)
+    dividend = f"({unscaled(_as(left, p1, s1), s1, p1)} * CAST({10**shift} AS HUGEINT))"
+    return _guarded(
+        scaled(f"deltaic_divide({dividend}, {unscaled(_as(right, p2, s2), s2, p2)})", scale, kind), kind, left, right, DIVIDE_BY_ZERO
+    )
+
+
+def _slow_decimal(operator: str, left: Value, right: Value, kind: str) -> Value:
+    """What does not fit the engine's 128 bits on the way goes through Python's decimals, on the digits as text."""
+    parts = v.decimal_of(kind)
+    assert parts is not None
+    sides = [f"CAST({side.sql} AS VARCHAR)" for side in (left, right)]
+    sql = f"CAST(deltaic_decimal('{operator}', {sides[0]}, {sides[1]}, {parts[1]}) AS {v.duckdb_type(kind)})"
+    if operator in ("/", "%"):
+        result = _guarded(sql, kind, left, right, DIVIDE_BY_ZERO if operator == "/" else REMAINDER_BY_ZERO)
+        return result.like(result.sql, kind, raises=True)
+    return v.combine(sql, kind, (left, right), raises=True)
+
+
+def _wide(value: Value, precision: int) -> str:
+    """A first operand that keeps the engine from capping a result of more than 18 digits at 18."""
+    p, s = v.as_decimal(value)
+    return _as(value, p, s) if precision <= 18 or p > 18 else f"CAST({value.sql} AS DECIMAL(19, {s}))"
+
+
+def _aligned(value: Value, scale: int) -> str:
+    """The digits at a larger scale, as HUGEINT."""
+    p, s = v.as_decimal(value)
+    digits = unscaled(_as(value, p, s), s, p)
+    return digits if s == scale else f"({digits} * CAST({10 ** (scale - s)} AS HUGEINT))"
 
 
 def _as(value: Value, precision: int, scale: int) -> str:
     return value.sql if v.decimal_of(value.type) else f"CAST({value.sql} AS DECIMAL({precision}, {scale}))"
 
 
-def _unscaled(sql: str, scale: int, precision: int) -> str:
+def unscaled(sql: str, scale: int, precision: int) -> str:
     """A decimal's digits as HUGEINT."""
     if scale == 0:
         return f"CAST({sql} AS HUGEINT)"
-    if precision + scale + 1 <= 38:
+    if max(precision, 19) + scale + 1 <= 38:
+        if precision <= 18:
+            sql = f"CAST({sql} AS DECIMAL(19, {scale}))"  # or the engine caps the product at 18 digits
         return f"CAST(multiply({sql}, CAST({10**scale} AS DECIMAL({scale + 1}, 0))) AS HUGEINT)"
     return f"CAST(replace(CAST({sql} AS VARCHAR), '.', '') AS HUGEINT)"
 
 
-def _scaled(sql: str, scale: int, data_type: str) -> str:
+def scaled(sql: str, scale: int, data_type: str) -> str:
     """The inverse of `_unscaled`."""
     if scale == 0:
         return f"CAST({sql} AS {v.duckdb_type(data_type)})"

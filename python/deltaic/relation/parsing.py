@@ -1,20 +1,21 @@
 """Spark SQL text to sqlglot trees, with Spark's own grammar where sqlglot's differs.
 
 sqlglot's Databricks parser turns functions into its own nodes and so loses what was written, and it ranks `||`, `&`, `|`, `=` and `IS NULL`
-differently from Spark's SqlBaseParser.g4. The parser here keeps every function as `exp.Anonymous` under the name that was written, and takes
+differently from Spark's SqlBaseParser.g4. The parser here keeps every function as `exp.Anonymous` under the name that was written, and
+takes
 Spark's precedence, so that a tree means what Spark would run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar, cast
 
 from sqlglot import exp
 from sqlglot.dialects.databricks import Databricks
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 from sqlglot.parsers.databricks import DatabricksParser
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from deltaic.errors import InvalidArgumentError
 
@@ -33,12 +34,16 @@ MAX_LENGTH = 1_000_000
 
 
 class _Parser(DatabricksParser):
-    FUNCTIONS: dict[str, Any] = {}  # noqa: RUF012 - sqlglot's own way to configure a parser, as are the next ones
-    FUNCTION_PARSERS = {name: DatabricksParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR")}  # noqa: RUF012
-    NO_PAREN_FUNCTION_PARSERS = {"CASE": DatabricksParser.NO_PAREN_FUNCTION_PARSERS["CASE"]}  # noqa: RUF012
+    # ruff: noqa: RUF012 - class attributes are sqlglot's way to configure a parser
+    FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    FUNCTION_PARSERS = {
+        name: DatabricksParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR")
+    }
+    NO_PAREN_FUNCTION_PARSERS = {"CASE": DatabricksParser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
     COLON_IS_VARIANT_EXTRACT = False
-    TERM = {TokenType.DASH: exp.Sub, TokenType.PLUS: exp.Add, TokenType.DPIPE: exp.DPipe}  # noqa: RUF012
-    FACTOR = {TokenType.DIV: exp.IntDiv, TokenType.MOD: exp.Mod, TokenType.SLASH: exp.Div, TokenType.STAR: exp.Mul}  # noqa: RUF012
+    ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}  # `array[0]` and `array(1, 2)[0]` are items, not arrays
+    TERM = {TokenType.DASH: exp.Sub, TokenType.PLUS: exp.Add, TokenType.DPIPE: exp.DPipe}
+    FACTOR = {TokenType.DIV: exp.IntDiv, TokenType.MOD: exp.Mod, TokenType.SLASH: exp.Div, TokenType.STAR: exp.Mul}
 
     def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:
         this = self._parse_range()
@@ -95,6 +100,9 @@ _BITWISE: tuple[tuple[TokenType, type[exp.Binary]], ...] = (
 
 
 class _Dialect(Databricks):
+    class Tokenizer(Databricks.Tokenizer):
+        STRING_ESCAPES = ["\\", "'", '"']  # a doubled quote is one quote, not the end of one string and the start of another
+
     Parser = _Parser
 
 
@@ -113,9 +121,13 @@ def tokenize(text: str) -> list[Token]:
         raise InvalidArgumentError(f"SQL does not parse: {error}", found=_excerpt(text)) from None
     for token in tokens:
         if token.token_type == TokenType.HEX_STRING and text[token.start : token.start + 1] == "0":
-            raise InvalidArgumentError("SQL does not parse: 0x... is no number in Spark", where=_position(token), found=_excerpt(text), expected="X'...'")
+            raise InvalidArgumentError(
+                "SQL does not parse: 0x... is no number in Spark", where=_position(token), found=_excerpt(text), expected="X'...'"
+            )
         if token.token_type == TokenType.SEMICOLON:
-            raise InvalidArgumentError("SQL does not parse: one statement or expression is expected", where=_position(token), found=_excerpt(text))
+            raise InvalidArgumentError(
+                "SQL does not parse: one statement or expression is expected", where=_position(token), found=_excerpt(text)
+            )
     if not tokens:
         raise InvalidArgumentError("SQL does not parse: the text is empty", found=repr(text[:40]))
     return tokens
@@ -134,7 +146,7 @@ def parse_statement(text: str) -> exp.Expression:
     return _parse(text, None)
 
 
-def _parse(text: str, into: type[exp.Expression] | None) -> exp.Expression:
+def _parse(text: str, into: type[exp.Condition] | None) -> exp.Expression:
     tokens = tokenize(text)
     parser = _DIALECT.parser()
     try:
@@ -153,7 +165,7 @@ def _parse(text: str, into: type[exp.Expression] | None) -> exp.Expression:
         raise InvalidArgumentError("SQL is nested too deeply", found=_excerpt(text)) from None
     if len(trees) != 1 or trees[0] is None:
         raise InvalidArgumentError("SQL does not parse: exactly one expression is expected", found=_excerpt(text))
-    tree: exp.Expression = trees[0]
+    tree = cast(exp.Expression, trees[0])
     if into is not None and isinstance(tree, (exp.Alias, exp.Query, exp.Star)):
         raise InvalidArgumentError(f"an expression is expected, not {type(tree).__name__.lower()}", found=_excerpt(text))
     return tree

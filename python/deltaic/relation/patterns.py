@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from deltaic.errors import InvalidArgumentError
+from deltaic.protocol.schema import Array
 from deltaic.relation import values as v
 from deltaic.relation.casts import Zone, cast
 from deltaic.relation.forms import constant_int, constant_text, register
@@ -39,8 +40,10 @@ def _check_escapes(pattern: str, escape: str) -> None:
         index += 1
 
 
-# What both engines read alike: literals, ., anchors at the ends, classes of plain characters, \d \w \s and their opposites, groups, |, greedy and
-# reluctant repetition. Refused: possessive repetition, back references, look-around, flags, \b (Java's is Unicode), POSIX and \p classes, && in a class.
+# What both engines read alike: literals, ., anchors at the ends, classes of plain characters, \d \w \s and their opposites, groups, |,
+# greedy and
+# reluctant repetition. Refused: possessive repetition, back references, look-around, flags, \b (Java's is Unicode), POSIX and \p classes,
+# && in a class.
 _TOKEN = re.compile(
     r"\\[dwsDWS.\\+*?()\[\]{}|^$/\-tnrf\"'@#%&=:;,!<>~` ]"
     r"|\[\^?(?:\\[dwsDWS.\\+*?()\[\]{}|^$/\-tnrf]|[^\[\]\\&\n])+\]"
@@ -58,7 +61,7 @@ def check_regex(pattern: str) -> int:
             index, repeatable = found.end(), False
             continue
         token = _TOKEN.match(pattern, index)
-        if token is None or pattern.startswith("(?", index) and token.group() != "(?:":
+        if token is None or (pattern.startswith("(?", index) and token.group() != "(?:"):
             raise v.unsupported(f"the regular expression {pattern!r}")
         text = token.group()
         depth += text.startswith("(") - (text == ")")
@@ -105,7 +108,9 @@ def _matches(arguments: list[Value], zone: Zone) -> Value:
 def _without_line_end(value: Value) -> Value:
     """Refuses at run time the one kind of text on which `$` differs: with a line end last."""
     bad = v.failure("UNSUPPORTED_REGEX", "'a regular expression with $ on text that ends with a line break'")
-    return value.like(f"(CASE WHEN regexp_matches({value.sql}, '[{_LINE_ENDS}]\\z') THEN {bad} ELSE {value.sql} END)", "string", raises=True)
+    return value.like(
+        f"(CASE WHEN regexp_matches({value.sql}, '[{_LINE_ENDS}]\\z') THEN {bad} ELSE {value.sql} END)", "string", raises=True
+    )
 
 
 def _extract(arguments: list[Value], zone: Zone) -> Value:
@@ -113,7 +118,9 @@ def _extract(arguments: list[Value], zone: Zone) -> Value:
     group = constant_int(arguments[2], "a group of a regular expression") if len(arguments) > 2 else 1
     groups = check_regex(constant_text(pattern, "a regular expression"))
     if not 0 <= group <= groups:
-        raise InvalidArgumentError("[INVALID_PARAMETER_VALUE.REGEX_GROUP_INDEX] the pattern has no such group", found=group, expected=f"0 to {groups}")
+        raise InvalidArgumentError(
+            "[INVALID_PARAMETER_VALUE.REGEX_GROUP_INDEX] the pattern has no such group", found=group, expected=f"0 to {groups}"
+        )
     if "$" in constant_text(pattern, "a regular expression"):
         value = _without_line_end(value)
     return value.like(f"regexp_extract({value.sql}, {v.text(_regex(pattern))}, {group})", "string")
@@ -147,7 +154,7 @@ def _split(arguments: list[Value], zone: Zone) -> Value:
     if plain is None:
         raise v.unsupported(f"split with the regular expression {pattern!r}")
     separator = re.sub(r"\\(.)", r"\1", pattern)
-    return value.like(f"string_split({value.sql}, {v.text(separator)})", v.Array("string", False))
+    return value.like(f"string_split({value.sql}, {v.text(separator)})", Array("string", False))
 
 
 register("like", "string, string", "boolean", lambda arguments, zone: like(arguments[0], arguments[1], "\\", zone))

@@ -37,7 +37,8 @@ class Scope:
             raise self._unknown(shown, parts)
         if len(matches) > 1:
             raise InvalidArgumentError(
-                f"[AMBIGUOUS_REFERENCE] column {shown} is ambiguous", found=", ".join(f"{alias}.{field.name}" for alias, field, _ in matches)
+                f"[AMBIGUOUS_REFERENCE] column {shown} is ambiguous",
+                found=", ".join(f"{alias}.{field.name}" for alias, field, _ in matches),
             )
         alias, field, rest = matches[0]
         return self._column(alias, field, rest)
@@ -86,10 +87,14 @@ class Scope:
         return [] if found is None else [found]
 
     def _unknown(self, shown: str, parts: Sequence[str]) -> InvalidArgumentError:
-        known = {field.name.lower(): f"{alias}.{field.name}" if alias and len(self._schemas) > 1 else field.name for alias, field in self.names()}
+        known = {
+            field.name.lower(): f"{alias}.{field.name}" if alias and len(self._schemas) > 1 else field.name for alias, field in self.names()
+        }
         near = [known[match] for match in get_close_matches(parts[-1].lower(), known, n=3, cutoff=0.4)]
         candidates = near or list(known.values())[:5]
-        return InvalidArgumentError(f"[UNRESOLVED_COLUMN] no column {shown}", found=shown, expected=", ".join(candidates) or "no columns here")
+        return InvalidArgumentError(
+            f"[UNRESOLVED_COLUMN] no column {shown}", found=shown, expected=", ".join(candidates) or "no columns here"
+        )
 
 
 def fields(value: Value, names: Sequence[str]) -> Value:
@@ -112,4 +117,6 @@ def _field(struct: Struct, name: str, where: str) -> Field:
     for field in struct.fields:
         if field.name.lower() == name.lower():
             return field
-    raise InvalidArgumentError(f"[FIELD_NOT_FOUND] no field {name} in {where}", found=name, expected=", ".join(field.name for field in struct.fields))
+    raise InvalidArgumentError(
+        f"[FIELD_NOT_FOUND] no field {name} in {where}", found=name, expected=", ".join(field.name for field in struct.fields)
+    )

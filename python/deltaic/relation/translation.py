@@ -21,15 +21,76 @@ from deltaic.relation.values import Value
 assert registered  # its import fills the registry of forms
 
 AGGREGATES = frozenset(
-    "count sum avg mean min max stddev stddev_samp stddev_pop std variance var_samp var_pop any_value first first_value last last_value collect_list "
-    "array_agg collect_set bool_and every bool_or some any count_if max_by min_by sum_distinct median percentile percentile_approx approx_count_distinct "
-    "approx_percentile corr covar_pop covar_samp kurtosis skewness mode bit_and bit_or bit_xor try_sum try_avg listagg string_agg grouping grouping_id "
-    "regr_count regr_avgx regr_avgy regr_slope regr_r2 histogram_numeric product percentile_cont percentile_disc".split()
+    [
+        "count",
+        "sum",
+        "avg",
+        "mean",
+        "min",
+        "max",
+        "stddev",
+        "stddev_samp",
+        "stddev_pop",
+        "std",
+        "variance",
+        "var_samp",
+        "var_pop",
+        "any_value",
+        "first",
+        "first_value",
+        "last",
+        "last_value",
+        "collect_list",
+        "array_agg",
+        "collect_set",
+        "bool_and",
+        "every",
+        "bool_or",
+        "some",
+        "any",
+        "count_if",
+        "max_by",
+        "min_by",
+        "sum_distinct",
+        "median",
+        "percentile",
+        "percentile_approx",
+        "approx_count_distinct",
+        "approx_percentile",
+        "corr",
+        "covar_pop",
+        "covar_samp",
+        "kurtosis",
+        "skewness",
+        "mode",
+        "bit_and",
+        "bit_or",
+        "bit_xor",
+        "try_sum",
+        "try_avg",
+        "listagg",
+        "string_agg",
+        "grouping",
+        "grouping_id",
+        "regr_count",
+        "regr_avgx",
+        "regr_avgy",
+        "regr_slope",
+        "regr_r2",
+        "histogram_numeric",
+        "product",
+        "percentile_cont",
+        "percentile_disc",
+    ]
 )
-_COMPARISONS = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>"}
-_ARITHMETIC = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "div"}
-_BITWISE = {exp.BitwiseAnd: "bit &", exp.BitwiseOr: "bit |", exp.BitwiseXor: "bit ^"}
-_NO_PARENTHESES = {exp.CurrentDate: "current_date", exp.CurrentTimestamp: "current_timestamp", exp.CurrentUser: "current_user"}
+_COMPARISONS: dict[type, str] = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>"}
+_ARITHMETIC: dict[type, str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "div"}
+_BITWISE: dict[type, str] = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^"}
+_NO_PARENTHESES: dict[type, str] = {
+    exp.CurrentDate: "current_date",
+    exp.CurrentTimestamp: "current_timestamp",
+    exp.CurrentUser: "current_user",
+}
 
 
 class Translator:
@@ -58,7 +119,9 @@ class Translator:
         if isinstance(node, (exp.Query, exp.Subquery, exp.Exists)):
             return v.unsupported("a subquery in this place")
         if isinstance(node, exp.Window):
-            return InvalidArgumentError("[MISSING_WINDOW] a window function cannot stand in this place", found=node.sql(dialect="databricks")[:100])
+            return InvalidArgumentError(
+                "[MISSING_WINDOW] a window function cannot stand in this place", found=node.sql(dialect="databricks")[:100]
+            )
         return v.unsupported(f"the SQL {node.sql(dialect='databricks')[:100]}")
 
     # --- names and literals
@@ -167,18 +230,23 @@ class Translator:
     def cast(self, node: exp.Expression) -> Value:
         if node.args.get("format") or node.args.get("action") or node.args.get("default"):
             raise self.refused(node)
-        return cast(self.value(node.this), data_type(node.to), self.zone, safe=isinstance(node, exp.TryCast))
+        return cast(self.value(node.this), data_type(node.args["to"]), self.zone, safe=isinstance(node, exp.TryCast))
 
     def function(self, node: exp.Expression) -> Value:
         if not isinstance(node.this, str):
             raise v.unsupported(f"function {node.this}")
         name = node.this.lower()
         if name in AGGREGATES and not (name == "any" and len(node.expressions) != 1):
-            raise InvalidArgumentError(f"the aggregate function {name} cannot stand in this place", found=node.sql(dialect="databricks")[:100])
+            raise InvalidArgumentError(
+                f"the aggregate function {name} cannot stand in this place", found=node.sql(dialect="databricks")[:100]
+            )
         if handler := collections.SPECIAL.get(name):
             return handler(self, node)
         for argument in node.expressions:
-            if isinstance(argument, (exp.Alias, exp.Lambda, exp.Distinct, exp.Star, exp.Ordered, exp.Order, exp.IgnoreNulls, exp.RespectNulls, exp.Kwarg)):
+            if isinstance(
+                argument,
+                (exp.Alias, exp.Lambda, exp.Distinct, exp.Star, exp.Ordered, exp.Order, exp.IgnoreNulls, exp.RespectNulls, exp.Kwarg),
+            ):
                 raise v.unsupported(f"function {name} with {type(argument).__name__.lower()}")
         if unit := intervals.UNIT_FIRST.get(name):
             units = unit(node.expressions)
@@ -213,7 +281,9 @@ class Translator:
         if not isinstance(node, exp.Lambda) or len(node.expressions) != len(types):
             raise v.unsupported(f"{node.sql(dialect='databricks')[:100]} in place of a lambda function of {len(types)} parameters")
         names = [self.scope.fresh() for _ in types]
-        parameters = {part.name: Value(name, kind, nullable) for part, name, (kind, nullable) in zip(node.expressions, names, types, strict=True)}
+        parameters = {
+            part.name: Value(name, kind, nullable) for part, name, (kind, nullable) in zip(node.expressions, names, types, strict=True)
+        }
         self.scope.push(parameters)
         try:
             return names, self.value(node.this)
@@ -266,7 +336,7 @@ _HANDLERS: dict[type[exp.Expression], Callable[[Any, Any], Value]] = {
     exp.Escape: Translator.escape,
     exp.RegexpLike: lambda self, node: call("rlike", [self.value(node.this), self.value(node.expression)], self.zone),
     exp.DPipe: lambda self, node: call("concat", [self.value(node.this), self.value(node.expression)], self.zone),
-    exp.BitwiseNot: lambda self, node: call("bit ~", [self.value(node.this)], self.zone),
+    exp.BitwiseNot: lambda self, node: call("~", [self.value(node.this)], self.zone),
     exp.Case: Translator.case,
     exp.Cast: Translator.cast,
     exp.TryCast: Translator.cast,

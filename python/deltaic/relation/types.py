@@ -37,7 +37,9 @@ def data_type(node: exp.Expression) -> DataType:
         sizes = [int(part.name) for part in inner] or [10, 0]
         precision, scale = sizes[0], sizes[1] if len(sizes) > 1 else 0
         if not (0 < precision <= 38 and 0 <= scale <= precision):
-            raise InvalidArgumentError("a decimal has 1 to 38 digits, and a scale of at most as many", found=f"decimal({precision},{scale})")
+            raise InvalidArgumentError(
+                "a decimal has 1 to 38 digits, and a scale of at most as many", found=f"decimal({precision},{scale})"
+            )
         return v.decimal(precision, scale)
     if node.this == exp.DataType.Type.ARRAY and len(inner) == 1:
         return Array(data_type(inner[0]))

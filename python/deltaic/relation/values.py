@@ -1,6 +1,7 @@
 """A translated expression (`Value`) and Spark's rules about types: widths, common types, decimal arithmetic.
 
-Types are `deltaic.protocol.schema`'s. A few more exist inside expressions only, as no Delta column can hold them: `DAY_TIME` and `DAYS`, kept as
+Types are `deltaic.protocol.schema`'s. A few more exist inside expressions only, as no Delta column can hold them: `DAY_TIME` and `DAYS`,
+kept as
 BIGINT microseconds, and `YEAR_MONTH`, kept as INTEGER months.
 """
 
@@ -55,7 +56,8 @@ MISSING = _Missing()
 class Value:
     """An expression in the engine's SQL whose engine type is exactly `duckdb_type(type)`.
 
-    `sql`: an operand as it stands (a name, a call, or in parentheses). `raises`: evaluating it may fail on a row, so it must not be evaluated
+    `sql`: an operand as it stands (a name, a call, or in parentheses). `raises`: evaluating it may fail on a row, so it must not be
+    evaluated
     where Spark would not. `constant`: the Python value of a literal (str, int, float, Decimal, bool, bytes, None), `MISSING` for all else.
     """
 
@@ -209,7 +211,9 @@ def _common_nested(left: DataType, right: DataType) -> DataType | None:
         key, value = common_type(left.key, right.key), common_type(left.value, right.value)
         return None if key is None or value is None else Map(key, value, left.value_contains_null or right.value_contains_null)
     if isinstance(left, Struct) and isinstance(right, Struct):
-        if len(left.fields) != len(right.fields) or any(a.name.lower() != b.name.lower() for a, b in zip(left.fields, right.fields, strict=True)):
+        if len(left.fields) != len(right.fields) or any(
+            a.name.lower() != b.name.lower() for a, b in zip(left.fields, right.fields, strict=True)
+        ):
             return None
         kinds = [common_type(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=True)]
         if any(kind is None for kind in kinds):
@@ -243,11 +247,17 @@ def same_but_nulls(left: DataType, right: DataType) -> bool:
     return left == right
 
 
-def is_orderable(data_type: DataType) -> bool:
+def is_comparable(data_type: DataType) -> bool:
+    """Whether values can be equal: all but maps and variants, at any depth."""
     if isinstance(data_type, Array):
-        return is_orderable(data_type.element)
+        return is_comparable(data_type.element)
     if isinstance(data_type, Struct):
-        return all(is_orderable(field.type) for field in data_type.fields)
+        return all(is_comparable(field.type) for field in data_type.fields)
+    return isinstance(data_type, str) and data_type != "variant"
+
+
+def is_orderable(data_type: DataType) -> bool:
+    """Whether values have an order here. Arrays and structs have one in Spark, but the engine puts nulls inside them elsewhere."""
     return isinstance(data_type, str) and data_type != "variant"
 
 
@@ -259,7 +269,9 @@ def mismatch(what: str, *types: DataType) -> InvalidArgumentError:
 def unsupported(form: str, *types: DataType) -> UnsupportedFeatureError:
     """A form that is not on the list of docs/sql.md."""
     arguments = f"({', '.join(type_text(kind) for kind in types)})" if types else ""
-    return UnsupportedFeatureError(f"{form}{arguments} is not on the list of SQL forms that the embedded engine answers as Spark does (docs/sql.md)")
+    return UnsupportedFeatureError(
+        f"{form}{arguments} is not on the list of SQL forms that the embedded engine answers as Spark does (docs/sql.md)"
+    )
 
 
 def failure(condition: str, message: str) -> str:

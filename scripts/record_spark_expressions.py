@@ -1,0 +1,99 @@
+"""Asks Spark (ANSI on) for the value, type and error of every form of tests/relation/spark_forms.py on every row, and writes
+tests/relation/recorded/. Needs PySpark and Java; run it from the repository's root: `python scripts/record_spark_expressions.py [family
+...]`.
+
+A form that fails on some row is asked again row by row. A form that Spark refuses before any row is recorded with `refused`.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "relation"))
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from spark_cases import Family
+from spark_forms import FAMILIES
+from spark_recording import encode, save
+
+
+def condition(error: BaseException) -> str:
+    """The error condition, such as DIVIDE_BY_ZERO, of whatever Spark raised."""
+    if isinstance(error, PySparkException) and error.getCondition():
+        return str(error.getCondition())
+    text = str(error)
+    start = text.find("[")
+    return text[start + 1 : text.find("]", start)] if start >= 0 else type(error).__name__
+
+
+def ask(frame: DataFrame, form: str) -> tuple[str, list[Any]]:
+    result = frame.selectExpr(f"({form}) AS value")
+    return result.schema["value"].dataType.json(), encode(result.toArrow().column(0))
+
+
+def load(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """The rows in Spark. A timestamp without zone travels as one in UTC, which is the session's zone here, so that no clock comes in
+    between."""
+    local = [field.name for field in rows.schema if field.type == pa.timestamp("us")]
+    zoned = pa.schema([field.with_type(pa.timestamp("us", "UTC")) if field.name in local else field for field in rows.schema])
+    frame = spark.createDataFrame(rows.cast(zoned)).coalesce(1)
+    for name in local:
+        frame = frame.withColumn(name, frame[name].cast("timestamp_ntz"))
+    return frame
+
+
+def record(spark: SparkSession, family: Family, zone: str) -> list[dict[str, Any]]:
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    frame = load(spark, family.rows)
+    rows = [load(spark, family.rows.take([i])) for i in range(family.rows.num_rows)]
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    recorded = []
+    for form in family.forms:
+        try:
+            kind = frame.selectExpr(f"({form}) AS value").schema["value"].dataType.json()
+        except PySparkException as error:
+            recorded.append({"form": form, "refused": condition(error)})
+            continue
+        try:
+            _, values = ask(frame, form)
+        except Exception:
+            values = []
+            for row in rows:
+                try:
+                    values += ask(row, form)[1]
+                except Exception as error:
+                    values.append({"error": condition(error)})
+        recorded.append({"form": form, "type": kind, "values": values})
+    return recorded
+
+
+def main(names: list[str]) -> None:
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.ansi.enabled", "true")
+        .config("spark.sql.shuffle.partitions", "1")
+        .config("spark.sql.codegen.wholeStage", "false")  # thousands of tiny queries: compiling each would take the time
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("OFF")
+    logging.disable(logging.ERROR)  # failing rows are the point
+    for family in FAMILIES:
+        for zone in family.zones:
+            if not names or family.name in names:
+                start = time.monotonic()
+                recorded = record(spark, family, zone)
+                save(family.name, zone, recorded)
+                refused = [(entry["form"], entry["refused"]) for entry in recorded if "refused" in entry]
+                print(f"{family.name} {zone}: {len(recorded)} forms, {time.monotonic() - start:.0f} s; refused: {refused}", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
