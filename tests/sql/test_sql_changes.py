@@ -1,0 +1,194 @@
+"""DELETE, UPDATE, MERGE, INSERT, TRUNCATE as SQL: rows and results as delta-spark gives them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaic
+from deltaic.errors import (
+    ConstraintViolationError,
+    InvalidArgumentError,
+    MergeCardinalityError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+)
+
+
+def rows(table: deltaic.DeltaTable) -> list[tuple[Any, ...]]:
+    """All rows, sorted by id; nulls of id first."""
+    table.refresh()
+    found = [tuple(row.values()) for row in table.scan().to_arrow().to_pylist()]
+    return sorted(found, key=lambda row: (row[0] is not None, row[0]))
+
+
+def result(statement: str, **options: Any) -> list[dict[str, Any]]:
+    answer: list[dict[str, Any]] = deltaic.sql(statement, **options).to_arrow().to_pylist()
+    return answer
+
+
+def at(table: deltaic.DeltaTable) -> str:
+    return f"delta.`{table.location}`"
+
+
+def test_delete(table: deltaic.DeltaTable) -> None:
+    assert result(f"DELETE FROM {at(table)} WHERE part = 'a' AND amount IS NULL") == [{"num_affected_rows": 1}]
+    assert [row[0] for row in rows(table)] == [1, 3, 4]
+
+
+def test_delete_by_name_and_alias(table: deltaic.DeltaTable) -> None:
+    assert result("delete from T as x where x.id >= 3 and X.`amount` > 0;", tables={"t": table}) == [{"num_affected_rows": 1}]
+    assert [row[0] for row in rows(table)] == [1, 2, 3]
+
+
+def test_a_table_that_was_handed_in_moves_to_the_commit(table: deltaic.DeltaTable) -> None:
+    deltaic.sql("DELETE FROM t WHERE t.id = 1", tables={"t": table})
+    assert table.version == 1
+
+
+def test_delete_of_everything_and_of_nothing(table: deltaic.DeltaTable) -> None:
+    assert result(f"DELETE FROM {at(table)} WHERE id > 100") == [{"num_affected_rows": 0}]
+    assert result(f"DELETE FROM {at(table)}") == [{"num_affected_rows": 4}]
+    assert rows(table) == []
+
+
+def test_truncate(table: deltaic.DeltaTable) -> None:
+    assert deltaic.sql(f"TRUNCATE TABLE {at(table)}").schema.names == []
+    assert rows(table) == []
+
+
+def test_update(table: deltaic.DeltaTable) -> None:
+    statement = f"UPDATE {at(table)} AS x SET x.amount = CASE WHEN x.amount > 0 THEN x.amount * 2 ELSE 0 END, part = 'z' WHERE x.id < 3"
+    assert result(statement) == [{"num_affected_rows": 2}]
+    assert rows(table) == [(1, "z", 3.0), (2, "z", 0.0), (3, "b", -2.0), (4, None, 40.0)]
+
+
+def test_update_of_a_nested_field(tmp_path: Path) -> None:
+    data = pa.table({"id": [1], "s": pa.array([{"a": 1, "b": "x"}])})
+    table = deltaic.write(tmp_path / "t", data)
+    deltaic.sql("UPDATE t SET t.s.a = t.s.a + 1", tables={"t": table})
+    assert rows(table) == [(1, {"a": 2, "b": "x"})]
+
+
+def test_the_history_shows_the_condition_as_it_was_written(table: deltaic.DeltaTable) -> None:
+    deltaic.sql(f"DELETE FROM {at(table)} WHERE  id=1 /* gone */ OR id  = 2")
+    table.refresh()
+    assert "id=1 /* gone */ OR id  = 2" in str(table.history(1)[0]["operationParameters"])
+
+
+MERGE_SOURCE = pa.table({"id": pa.array([2, 3, 9], pa.int64()), "part": ["a", "q", "n"], "amount": [20.0, 30.0, 90.0]})
+
+
+def test_merge_all_clauses(table: deltaic.DeltaTable) -> None:
+    statement = """
+        MERGE INTO target AS t USING news s ON t.id = s.id
+        WHEN MATCHED AND s.amount > 25 THEN DELETE
+        WHEN MATCHED THEN UPDATE SET t.amount = s.amount, part = concat(t.part, s.part)
+        WHEN NOT MATCHED BY TARGET AND s.id > 5 THEN INSERT (id, amount) VALUES (s.id, s.amount + 1)
+        WHEN NOT MATCHED BY SOURCE AND t.id = 1 THEN UPDATE SET amount = 0
+        WHEN NOT MATCHED BY SOURCE THEN DELETE"""
+    expected = {"num_affected_rows": 5, "num_updated_rows": 2, "num_deleted_rows": 2, "num_inserted_rows": 1}
+    assert result(statement, tables={"target": table, "news": MERGE_SOURCE}) == [expected]
+    assert rows(table) == [(1, "a", 0.0), (2, "aa", 20.0), (9, None, 91.0)]
+
+
+def test_merge_star_from_a_query(table: deltaic.DeltaTable) -> None:
+    statement = f"""
+        MERGE INTO {at(table)} t USING (SELECT id, part, amount * 10 AS amount FROM news WHERE id > 2) AS s ON t.id = s.id
+        WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"""
+    assert result(statement, tables={"news": MERGE_SOURCE})[0]["num_affected_rows"] == 2
+    assert rows(table)[2:] == [(3, "q", 300.0), (4, None, 40.0), (9, "n", 900.0)]
+
+
+def test_merge_without_aliases_and_with_its_own_past(table: deltaic.DeltaTable) -> None:
+    deltaic.sql(f"DELETE FROM {at(table)} WHERE id = 4")
+    path = table.location
+    statement = f"""
+        MERGE INTO {at(table)} USING delta.`{path}` VERSION AS OF 0 AS old ON `{path}`.id = old.id
+        WHEN NOT MATCHED THEN INSERT *"""
+    assert result(statement)[0]["num_inserted_rows"] == 1
+    assert len(rows(table)) == 4
+
+
+def test_merge_with_schema_evolution(table: deltaic.DeltaTable) -> None:
+    source = pa.table({"id": pa.array([1], pa.int64()), "extra": ["new"]})
+    deltaic.sql(
+        "MERGE WITH SCHEMA EVOLUTION INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *", tables={"t": table, "s": source}
+    )
+    assert table.schema.names == ["id", "part", "amount", "extra"]
+    assert rows(table)[0] == (1, "a", 1.5, "new")
+
+
+def test_merge_refuses_an_ambiguous_source(table: deltaic.DeltaTable) -> None:
+    source = pa.table({"id": pa.array([1, 1], pa.int64())})
+    with pytest.raises(MergeCardinalityError):
+        deltaic.sql("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *", tables={"t": table, "s": source})  # fmt: skip
+
+
+def test_insert_values_by_position(table: deltaic.DeltaTable) -> None:
+    assert deltaic.sql(f"INSERT INTO {at(table)} VALUES (5, 'e', 5.5), (6, NULL, NULL)").schema.names == []
+    assert rows(table)[4:] == [(5, "e", 5.5), (6, None, None)]
+
+
+def test_insert_listed_columns(table: deltaic.DeltaTable) -> None:
+    deltaic.sql(f"INSERT INTO TABLE {at(table)} (AMOUNT, id) SELECT 7.25, 7")
+    assert rows(table)[4:] == [(7, None, 7.25)]
+
+
+def test_insert_a_query_over_the_table_itself(table: deltaic.DeltaTable) -> None:
+    deltaic.sql("INSERT INTO t SELECT id + 10, part, amount FROM t WHERE id < 3", tables={"t": table})
+    assert [row[0] for row in rows(table)] == [1, 2, 3, 4, 11, 12]
+
+
+def test_insert_by_name(table: deltaic.DeltaTable) -> None:
+    deltaic.sql("INSERT INTO t BY NAME SELECT 'z' AS part, 8 AS id", tables={"t": table})
+    assert rows(table)[4:] == [(8, "z", None)]
+
+
+def test_insert_overwrite(table: deltaic.DeltaTable) -> None:
+    deltaic.sql(f"INSERT OVERWRITE {at(table)} SELECT 1, 'only', 1.0")
+    assert rows(table) == [(1, "only", 1.0)]
+
+
+def test_insert_replace_where(table: deltaic.DeltaTable) -> None:
+    deltaic.sql(f"INSERT INTO {at(table)} REPLACE WHERE part = 'a' VALUES (20, 'a', 2.0)")
+    assert [row[0] for row in rows(table)] == [3, 4, 20]
+    with pytest.raises(ConstraintViolationError):
+        deltaic.sql(f"INSERT INTO {at(table)} REPLACE WHERE part = 'a' VALUES (21, 'b', 2.0)")
+    assert [row[0] for row in rows(table)] == [3, 4, 20]
+
+
+def test_insert_needs_one_value_for_each_column(table: deltaic.DeltaTable) -> None:
+    with pytest.raises(SchemaMismatchError, match="one value for each column"):
+        deltaic.sql(f"INSERT INTO {at(table)} VALUES (1, 'a')")
+    assert len(rows(table)) == 4
+
+
+@pytest.mark.parametrize(
+    ("statement", "error", "message"),
+    [
+        ("UPDATE t SET amount = DEFAULT", UnsupportedFeatureError, "defaults"),
+        ("UPDATE t SET amount = 1, AMOUNT = 2", InvalidArgumentError, "twice"),
+        ("UPDATE t SET nothing = 1", InvalidArgumentError, "nothing"),
+        ("DELETE FROM t WHERE nothing = 1", InvalidArgumentError, "nothing"),
+        ("DELETE FROM t WHERE id IN (SELECT 1)", UnsupportedFeatureError, "subquery"),
+        ("DELETE t WHERE id = 1", InvalidArgumentError, "DELETE FROM|expected"),
+        ("UPDATE t SET amount = 1 WHERE", InvalidArgumentError, "end of the statement"),
+        ("MERGE INTO t USING s ON t.id = s.id", InvalidArgumentError, "WHEN"),
+        ("MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (1, 2)", InvalidArgumentError, "one value"),
+        ("INSERT INTO t PARTITION (part = 'a') SELECT 1, 2", UnsupportedFeatureError, "PARTITION"),
+        ("INSERT INTO s VALUES (1)", InvalidArgumentError, "Delta table"),
+        ("DELETE FROM nobody", InvalidArgumentError, "no such table"),
+        ("DELETE FROM t; DELETE FROM t", InvalidArgumentError, "one statement"),
+        ("DROP TABLE t", UnsupportedFeatureError, "DROP"),
+        ("FROBNICATE t", InvalidArgumentError, "FROBNICATE"),
+    ],
+)
+def test_refusals_name_what_is_wrong(table: deltaic.DeltaTable, statement: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        deltaic.sql(statement, tables={"t": table, "s": MERGE_SOURCE})
+    table.refresh()
+    assert table.version == 0

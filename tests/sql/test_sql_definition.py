@@ -1,0 +1,202 @@
+"""CREATE, CREATE AS SELECT, ALTER, OPTIMIZE, REORG, VACUUM, DESCRIBE, RESTORE as SQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import deltaic
+from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, TableNotFoundError, UnsupportedFeatureError
+
+
+def test_create_with_everything(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    statement = f"""
+        CREATE TABLE IF NOT EXISTS delta.`{path}` (
+            id BIGINT NOT NULL COMMENT 'the ''key''',
+            amount DECIMAL(10, 2),
+            tags ARRAY<STRING>,
+            at STRUCT<lat: DOUBLE, lon: DOUBLE>,
+            day DATE
+        ) USING delta
+        PARTITIONED BY (day)
+        COMMENT 'made by a test'
+        TBLPROPERTIES ('delta.enableDeletionVectors' = true, delta.checkpointInterval = 7)"""
+    assert deltaic.sql(statement).schema.names == []
+    table = deltaic.DeltaTable(path)
+    assert table.schema.names == ["id", "amount", "tags", "at", "day"]
+    assert not table.schema.field("id").nullable
+    assert table.schema.field("id").metadata["comment"] == "the 'key'"
+    assert table.schema.field("amount").type == "decimal(10,2)"
+    assert list(table.metadata.partition_columns) == ["day"]
+    assert table.metadata.description == "made by a test"
+    assert table.metadata.configuration["delta.checkpointInterval"] == "7"
+    assert table.metadata.configuration["delta.enableDeletionVectors"] == "true"
+    deltaic.sql(statement)
+    assert deltaic.DeltaTable(path).version == 0
+    with pytest.raises(TableAlreadyExistsError):
+        deltaic.sql(statement.replace("IF NOT EXISTS", ""))
+
+
+def test_create_or_replace(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    with pytest.raises(InvalidArgumentError, match="CREATE OR REPLACE"):
+        deltaic.sql(f"REPLACE TABLE delta.`{path}` (a INT)")
+    deltaic.sql(f"CREATE OR REPLACE TABLE delta.`{path}` (a INT) USING delta")
+    deltaic.sql(f"CREATE OR REPLACE TABLE delta.`{path}` (b STRING)")
+    assert deltaic.DeltaTable(path).schema.names == ["b"]
+    assert deltaic.DeltaTable(path, version=0).schema.names == ["a"]
+
+
+def test_create_as_select(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    source = pa.table({"k": [1, 2, 3], "v": ["a", "b", "c"]})
+    deltaic.sql(f"CREATE TABLE delta.`{path}` USING delta PARTITIONED BY (v) AS SELECT k, v FROM s WHERE k > 1", tables={"s": source})
+    table = deltaic.DeltaTable(path)
+    assert sorted(table.scan().to_arrow().to_pylist(), key=str) == [{"k": 2, "v": "b"}, {"k": 3, "v": "c"}]
+    assert list(table.metadata.partition_columns) == ["v"]
+    deltaic.sql(f"CREATE OR REPLACE TABLE delta.`{path}` AS SELECT 'x' AS other")
+    assert deltaic.DeltaTable(path).scan().to_arrow().to_pylist() == [{"other": "x"}]
+
+
+@pytest.mark.parametrize(
+    ("statement", "error"),
+    [
+        ("CREATE TABLE delta.`{}` (a INT) USING parquet", UnsupportedFeatureError),
+        ("CREATE TABLE delta.`{}` (a INT) LOCATION '/x'", UnsupportedFeatureError),
+        ("CREATE TABLE delta.`{}`", InvalidArgumentError),
+        ("CREATE TABLE delta.`{}` (a NONSENSE)", InvalidArgumentError),
+        ("CREATE VIEW delta.`{}` AS SELECT 1", UnsupportedFeatureError),
+        ("CREATE TABLE delta.`{}` (a INT) COMMENT 'x' COMMENT 'y'", InvalidArgumentError),
+        ("CREATE TABLE delta.`{}` (a INT) TBLPROPERTIES ('delta.noSuchThing' = '1')", InvalidArgumentError),
+    ],
+)
+def test_create_refusals(tmp_path: Path, statement: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        deltaic.sql(statement.format(tmp_path / "t"))
+    assert not (tmp_path / "t").exists()
+
+
+def test_alter_columns(tmp_path: Path) -> None:
+    deltaic.sql(
+        f"CREATE TABLE delta.`{tmp_path}/t` (id BIGINT NOT NULL, `odd name` STRING, s STRUCT<x: INT, y: INT>) "
+        "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    )
+    table = deltaic.DeltaTable(tmp_path / "t")
+    tables = {"t": table}
+    deltaic.sql("ALTER TABLE t ADD COLUMNS (a INT COMMENT 'x', b ARRAY<STRUCT<c: STRING>>)", tables=tables)
+    deltaic.sql("ALTER TABLE t ADD COLUMN d DATE", tables=tables)
+    assert table.schema.names == ["id", "odd name", "s", "a", "b", "d"]
+    deltaic.sql("ALTER TABLE t RENAME COLUMN `odd name` TO even", tables=tables)
+    deltaic.sql("ALTER TABLE t RENAME COLUMN s.x TO z", tables=tables)
+    deltaic.sql("ALTER TABLE t DROP COLUMNS (a, s.y)", tables=tables)
+    deltaic.sql("ALTER TABLE t DROP COLUMN IF EXISTS nobody", tables=tables)
+    deltaic.sql("ALTER TABLE t ALTER COLUMN id DROP NOT NULL", tables=tables)
+    deltaic.sql("ALTER TABLE t CHANGE COLUMN even COMMENT 'now even'", tables=tables)
+    assert table.schema.names == ["id", "even", "s", "b", "d"]
+    assert table.schema.to_ddl().count("NOT NULL") == 0
+    assert table.schema.field("even").metadata["comment"] == "now even"
+    assert [entry["operation"] for entry in table.history()] == [
+        "CHANGE COLUMN",
+        "CHANGE COLUMN",
+        "DROP COLUMNS",
+        "RENAME COLUMN",
+        "RENAME COLUMN",
+        "ADD COLUMNS",
+        "ADD COLUMNS",
+        "CREATE TABLE",
+    ]
+
+
+def test_alter_properties(table: deltaic.DeltaTable) -> None:
+    deltaic.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.checkpointInterval' = '3', my.own = 'x')", tables={"t": table})
+    assert table.metadata.configuration["delta.checkpointInterval"] == "3"
+    assert table.metadata.configuration["my.own"] == "x"
+    deltaic.sql("ALTER TABLE t UNSET TBLPROPERTIES ('my.own')", tables={"t": table})
+    deltaic.sql("ALTER TABLE t UNSET TBLPROPERTIES IF EXISTS ('my.own')", tables={"t": table})
+    assert "my.own" not in table.metadata.configuration
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ALTER TABLE t ADD CONSTRAINT c CHECK (id > 0)",
+        "ALTER TABLE t ADD COLUMN z INT FIRST",
+        "ALTER TABLE t ALTER COLUMN id SET DEFAULT 1",
+        "ALTER TABLE t CLUSTER BY (id)",
+        "ALTER TABLE t DROP FEATURE deletionVectors",
+        "OPTIMIZE t FULL",
+        "CREATE TABLE t SHALLOW CLONE s",
+    ],
+)
+def test_what_a_later_release_brings(table: deltaic.DeltaTable, statement: str) -> None:
+    with pytest.raises(UnsupportedFeatureError):
+        deltaic.sql(statement, tables={"t": table})
+    assert table.version == 0
+
+
+def test_optimize(table: deltaic.DeltaTable) -> None:
+    for number in range(3):
+        deltaic.sql(f"INSERT INTO t VALUES ({number + 10}, 'a', 1.0)", tables={"t": table})
+    done = deltaic.sql("OPTIMIZE t WHERE part = 'a'", tables={"t": table}).to_arrow().to_pylist()
+    assert done[0]["path"] == table.location
+    assert done[0]["metrics"]["numFilesAdded"] == 1
+    assert done[0]["metrics"]["numFilesRemoved"] == 4
+    deltaic.sql("OPTIMIZE t ZORDER BY (id, amount)", tables={"t": table})
+    assert table.history(1)[0]["operation"] == "OPTIMIZE"
+    assert table.scan().count() == 7
+
+
+def test_reorg(table: deltaic.DeltaTable) -> None:
+    deltaic.sql("DELETE FROM t WHERE id = 1", tables={"t": table})
+    assert any(row["deletion_vector"] for row in table.files().to_arrow().to_pylist())
+    deltaic.sql("REORG TABLE t APPLY (PURGE)", tables={"t": table})
+    assert not any(row["deletion_vector"] for row in table.files().to_arrow().to_pylist())
+
+
+def test_vacuum(table: deltaic.DeltaTable) -> None:
+    deltaic.sql("INSERT OVERWRITE t SELECT 1, 'a', 1.0", tables={"t": table})
+    with pytest.raises(InvalidArgumentError):
+        deltaic.sql("VACUUM t RETAIN 0 HOURS", tables={"t": table})
+    assert deltaic.sql("VACUUM t RETAIN 200 HOURS DRY RUN", tables={"t": table}).to_arrow().num_rows == 0
+    assert deltaic.sql("VACUUM t DRY RUN LITE", tables={"t": table}).schema.names == ["path"]
+    assert deltaic.sql("VACUUM t FULL", tables={"t": table}).to_arrow().to_pylist() == [{"path": table.location}]
+
+
+def test_restore(table: deltaic.DeltaTable) -> None:
+    deltaic.sql("DELETE FROM t", tables={"t": table})
+    done = deltaic.sql("RESTORE TABLE t TO VERSION AS OF 0", tables={"t": table}).to_arrow().to_pylist()
+    assert table.scan().count() == 4
+    assert done[0]["num_restored_files"] == done[0]["num_of_files_after_restore"] == 3
+    moment = table.history()[0]["timestamp"].isoformat()
+    deltaic.sql("DELETE FROM t", tables={"t": table})
+    deltaic.sql(f"RESTORE t TIMESTAMP AS OF '{moment}'", tables={"t": table})
+    assert table.scan().count() == 4
+
+
+def test_describe_history(table: deltaic.DeltaTable) -> None:
+    deltaic.sql("DELETE FROM t WHERE id = 1", tables={"t": table})
+    found = deltaic.sql("DESCRIBE HISTORY t LIMIT 1", tables={"t": table}).to_arrow()
+    assert found.column_names[:6] == ["version", "timestamp", "userId", "userName", "operation", "operationParameters"]
+    (row,) = found.to_pylist()
+    assert (row["version"], row["operation"], dict(row["operationMetrics"])["numDeletedRows"]) == (1, "DELETE", "1")
+    assert deltaic.sql("DESC HISTORY t", tables={"t": table}).count() == 2
+
+
+def test_describe_detail(table: deltaic.DeltaTable) -> None:
+    (row,) = deltaic.sql(f"DESCRIBE DETAIL delta.`{table.location}`").to_arrow().to_pylist()
+    assert (row["format"], row["location"], row["numFiles"], row["partitionColumns"]) == ("delta", table.location, 3, ["part"])
+    assert "deletionVectors" in row["tableFeatures"]
+    assert dict(row["properties"])["delta.enableDeletionVectors"] == "true"
+
+
+def test_describe_table(table: deltaic.DeltaTable) -> None:
+    found = deltaic.sql("DESCRIBE TABLE t", tables={"t": table}).to_arrow().to_pylist()
+    assert found[0] == {"col_name": "id", "data_type": "bigint", "comment": None}
+
+
+def test_no_such_table(tmp_path: Path) -> None:
+    with pytest.raises(TableNotFoundError):
+        deltaic.sql(f"DESCRIBE DETAIL delta.`{tmp_path / 'nowhere'}`")

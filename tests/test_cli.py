@@ -1,0 +1,116 @@
+"""The `deltaic` command as a shell sees it: output, JSON, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaic
+
+
+def run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "deltaic.cli", *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"},
+        timeout=120,
+    )
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def run_json(*arguments: str) -> Any:
+    return json.loads(run(*arguments, "--json").stdout)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    data = pa.table({"id": list(range(20)), "name": [f"n[{number}]" for number in range(20)], "part": [number % 2 for number in range(20)]})
+    table = deltaic.write(tmp_path / "t", data, partition_by="part", properties={"delta.enableDeletionVectors": True})
+    table.delete("id = 3")
+    return str(tmp_path / "t")
+
+
+def test_show(path: str) -> None:
+    shown = run_json("show", path)
+    assert (shown["version"], shown["rows"], shown["files"], shown["partitioned_by"]) == (1, 19, 2, ["part"])
+    assert run_json("show", path, "--version", "0")["rows"] == 20
+    text = run("show", path).stdout
+    assert "19" in text
+    assert "deletionVectors" in text
+
+
+def test_head(path: str) -> None:
+    rows = run_json("head", path, "-n", "3", "--columns", "id,name", "--where", "id >= 10")
+    assert rows == [{"id": number, "name": f"n[{number}]"} for number in (10, 12, 14)]
+    assert "n[10]" in run("head", path, "--where", "id >= 10").stdout
+
+
+def test_history(path: str) -> None:
+    entries = run_json("history", path)
+    assert [(entry["version"], entry["operation"]) for entry in entries] == [(1, "DELETE"), (0, "WRITE")]
+    assert datetime.fromisoformat(entries[0]["timestamp"]).tzinfo is not None
+    assert "DELETE" in run("history", path, "-n", "1").stdout
+
+
+def test_files(path: str) -> None:
+    assert [file["num_records"] for file in run_json("files", path)] == [10, 10]
+    assert len(run_json("files", path, "--where", "part = 1")) == 1
+    assert ".parquet" in run("files", path).stdout
+
+
+def test_detail(path: str) -> None:
+    assert run_json("detail", path)["num_files"] == 2
+    assert "num files" in run("detail", path).stdout
+
+
+def test_optimize_and_vacuum(path: str) -> None:
+    assert run_json("optimize", path, "--purge")["num_files_removed"] == 1
+    assert run_json("optimize", path, "--z-order", "id,name")["num_files_added"] == 2
+    dry = run_json("vacuum", path, "--dry-run", "--retain", "0", "--force")
+    gone = run_json("vacuum", path, "--retain", "0", "--force")
+    assert {file["path"] for file in dry} == {file["path"] for file in gone} != set()
+    assert run_json("show", path)["rows"] == 19
+    assert "retention" in run("vacuum", path, "--retain", "0", code=1).stderr
+
+
+def test_sql(path: str) -> None:
+    assert run_json("sql", f"SELECT count(*) AS n FROM delta.`{path}`") == [{"n": 19}]
+    assert run_json("sql", "SELECT max(id) AS m FROM t VERSION AS OF 0", "--table", f"t={path}") == [{"m": 19}]
+    assert run_json("sql", f"DELETE FROM delta.`{path}` WHERE id < 2") == [{"num_affected_rows": 2}]
+    assert run_json("sql", "SELECT 1 AS a WHERE 1 = 0") == []
+    limited = run("sql", f"SELECT id FROM delta.`{path}`", "--limit", "5")
+    assert len(limited.stdout.strip().splitlines()) == 7
+    assert "first 5 rows" in limited.stderr
+
+
+def test_json_of_awkward_values(path: str) -> None:
+    statement = "SELECT CAST('NaN' AS DOUBLE) AS f, CAST(1.10 AS DECIMAL(5, 2)) AS d, X'00FF' AS b, DATE '2024-02-29' AS day, array(1, NULL) AS a, NULL AS n"
+    assert run_json("sql", statement) == [{"f": "nan", "d": "1.10", "b": "AP8=", "day": "2024-02-29", "a": [1, None], "n": None}]
+
+
+def test_an_error_of_the_table_is_one_line_and_code_1(path: str, tmp_path: Path) -> None:
+    missing = run("show", str(tmp_path / "nothing [red]here"), code=1)
+    assert "nothing [red]here" in missing.stderr
+    assert "Traceback" not in missing.stderr
+    assert missing.stdout == ""
+    assert "nobody" in run("head", path, "--where", "nobody = 1", code=1).stderr
+
+
+@pytest.mark.parametrize("arguments", [["shwo"], ["head"], ["head", "x", "--number", "many"], ["sql", "SELECT 1", "--table", "nonsense"]])
+def test_wrong_usage_is_code_2(arguments: list[str]) -> None:
+    assert run(*arguments, code=2).stderr != ""
+
+
+def test_no_command_and_about() -> None:
+    assert "vacuum" in run("--help").stdout
+    assert run("--about").stdout.startswith("deltaic ")
