@@ -1,4 +1,4 @@
-"""Queries: SELECT, WITH, VALUES over Delta tables of any version and over data that was handed in. Lazy: each exit of the rows runs them."""
+"""Queries over Delta tables of any version and over data that was handed in. Lazy: each exit of the rows runs them."""
 
 from __future__ import annotations
 
