@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from deltaic import configuration
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.schema import Schema
 from deltaic.scan.rows import Rows
@@ -37,7 +38,9 @@ def query(text: str, tables: Tables) -> Rows:
         text = f"SELECT * FROM {reader.rest('a table')}"
     tree = parse_statement(text)
     leaves = _bind(tree, tables, LocalEngine())
-    translated = translate_query(tree, {name: leaf.schema for name, leaf in leaves.items()})
+    translated = translate_query(
+        tree, {name: leaf.schema for name, leaf in leaves.items()}, time_zone=configuration.current().time_zone or "UTC"
+    )
     engine = LocalEngine()
     relation = engine.query(translated.sql, translated.schema, leaves)
     return Rows(relation.schema, lambda: engine.to_arrow(relation))
