@@ -19,8 +19,9 @@ LAYERS: list[set[str]] = [
     {"relation"},
     {"transaction"},
     {"log"},
+    {"configuration"},
     {"protocol"},
-    {"configuration", "options"},
+    {"options"},
     {"_core", "errors"},
 ]
 DEPTH = {name: depth for depth, row in enumerate(LAYERS) for name in row}

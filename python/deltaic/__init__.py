@@ -24,6 +24,7 @@ _HOMES: dict[str, str] = {
     "col": "deltaic.relation.literal",
     "configure": "deltaic.configuration",
     "lit": "deltaic.relation.literal",
+    "sql": "deltaic.sql.statement",
     "write": "deltaic.table",
 }
 

@@ -97,7 +97,20 @@ class DeltaTable:
         return cls._of(snapshot, storage_options or {})
 
     @classmethod
-    def convert(cls, path: Path, **options: Any) -> DeltaTable:
+    def convert(
+        cls,
+        path: Path,
+        *,
+        partition_schema: Any = None,
+        partitioning: Literal["hive", "directory"] = "hive",
+        statistics: bool = True,
+        mode: Literal["error", "ignore"] = "error",
+        name: str | None = None,
+        description: str | None = None,
+        properties: Mapping[str, Any] | None = None,
+        commit: CommitOptions | None = None,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
         """Parquet files in place: a later release."""
         raise UnsupportedFeatureError("convert is not supported by this release", where=os.fspath(path))
 
@@ -186,11 +199,30 @@ class DeltaTable:
 
         return scan.partitions(self._snapshot, self._engine, where)
 
-    def changes(self, starting_version: int | None = None, ending_version: int | None = None, **options: Any) -> Rows:
+    def changes(
+        self,
+        starting_version: int | None = None,
+        ending_version: int | None = None,
+        *,
+        starting_timestamp: datetime | str | None = None,
+        ending_timestamp: datetime | str | None = None,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        allow_out_of_range: bool = False,
+    ) -> Rows:
         """The change data feed: a later release."""
         raise UnsupportedFeatureError("the change data feed is not supported by this release", where=self.location)
 
-    def tail(self, **options: Any) -> Any:
+    def tail(
+        self,
+        *,
+        start: Literal["latest", "earliest"] | int = "latest",
+        changes: bool = False,
+        max_files: int | None = None,
+        max_bytes: int | None = None,
+        poll: float = 1.0,
+        offset: str | None = None,
+    ) -> Any:
         """Following a table: a later release."""
         raise UnsupportedFeatureError("tail is not supported by this release", where=self.location)
 
@@ -354,7 +386,16 @@ class DeltaTable:
 
         cleanup.clean(self._snapshot, now=now_ms())
 
-    def clone(self, target: Path, **options: Any) -> DeltaTable:
+    def clone(
+        self,
+        target: Path,
+        *,
+        shallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, Any] | None = None,
+        commit: CommitOptions | None = None,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
         """A later release."""
         raise UnsupportedFeatureError("clone is not supported by this release", where=self.location)
 

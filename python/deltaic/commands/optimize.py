@@ -70,23 +70,61 @@ class Optimize:
     def __init__(self, current: Callable[[], Snapshot], move: Callable[[Snapshot], None], engine: Engine) -> None:
         self._current, self._move, self._engine = current, move, engine
 
-    def compact(self, where: str | None = None, **options: Any) -> dict[str, int]:
+    def compact(
+        self,
+        where: str | None = None,
+        *,
+        target_size: int | None = None,
+        commit_interval: timedelta | None = None,
+        parquet: ParquetOptions | None = None,
+        commit: CommitOptions | None = None,
+    ) -> dict[str, int]:
         """Small files, and files with many deleted rows, become files of the target size; the rows keep their order."""
-        return self._run(lambda snapshot: compact(snapshot, self._engine, Job(where=where, **options)))
+        job = Job(where=where, target_size=target_size, commit_interval=commit_interval, parquet=parquet, commit=commit)
+        return self._run(lambda snapshot: compact(snapshot, self._engine, job))
 
-    def z_order(self, columns: str | Sequence[str], where: str | None = None, *, curve: Curve = "zorder", **options: Any) -> dict[str, int]:
+    def z_order(
+        self,
+        columns: str | Sequence[str],
+        where: str | None = None,
+        *,
+        curve: Curve = "zorder",
+        target_size: int | None = None,
+        commit_interval: timedelta | None = None,
+        parquet: ParquetOptions | None = None,
+        commit: CommitOptions | None = None,
+    ) -> dict[str, int]:
         """All rows sorted along a curve over the columns, so that a condition on any of them skips files. `curve`: "zorder" or
         "hilbert" (at most 9 columns)."""
         names = [columns] if isinstance(columns, str) else list(columns)
-        return self._run(lambda snapshot: z_order(snapshot, self._engine, names, Job(where=where, **options), curve=curve))
+        job = Job(where=where, target_size=target_size, commit_interval=commit_interval, parquet=parquet, commit=commit)
+        return self._run(lambda snapshot: z_order(snapshot, self._engine, names, job, curve=curve))
 
-    def cluster(self, *, full: bool = False, **options: Any) -> dict[str, int]:
+    def cluster(
+        self,
+        *,
+        full: bool = False,
+        target_size: int | None = None,
+        commit_interval: timedelta | None = None,
+        parquet: ParquetOptions | None = None,
+        commit: CommitOptions | None = None,
+    ) -> dict[str, int]:
         """Rows sorted along a Hilbert curve over the table's clustering columns; `full`: also those that are so already."""
-        return self._run(lambda snapshot: cluster(snapshot, self._engine, Job(**options), full=full))
+        job = Job(target_size=target_size, commit_interval=commit_interval, parquet=parquet, commit=commit)
+        return self._run(lambda snapshot: cluster(snapshot, self._engine, job, full=full))
 
-    def purge(self, where: str | None = None, **options: Any) -> dict[str, int]:
+    def purge(
+        self,
+        where: str | None = None,
+        *,
+        target_size: int | None = None,
+        commit_interval: timedelta | None = None,
+        parquet: ParquetOptions | None = None,
+        commit: CommitOptions | None = None,
+    ) -> dict[str, int]:
         """Every file with deleted rows is written again without them."""
-        return self._run(lambda snapshot: purge(snapshot, self._engine, Job(where=where, **options)))
+        job = Job(where=where, target_size=target_size, commit_interval=commit_interval, parquet=parquet, commit=commit)
+        return self._run(lambda snapshot: purge(snapshot, self._engine, job))
 
     def statistics(
         self, columns: str | Sequence[str] | None = None, where: str | None = None, *, commit: CommitOptions | None = None

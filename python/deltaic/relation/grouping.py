@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 _NAMES = (exp.Column, exp.Identifier, exp.Dot)
 
 
-def holds_aggregate(tree: exp.Expression) -> bool:
+def holds_aggregate(tree: exp.Expr) -> bool:
     """Whether an aggregate function stands in it, outside of queries within."""
     if isinstance(tree, exp.Query):
         return False
     return _is_aggregate(tree) or any(holds_aggregate(child) for child in tree.iter_expressions())
 
 
-def _is_aggregate(node: exp.Expression) -> bool:
+def _is_aggregate(node: exp.Expr) -> bool:
     return isinstance(node, exp.Filter) or (
         isinstance(node, exp.Anonymous) and isinstance(node.this, str) and node.this.lower() in AGGREGATES
     )
@@ -37,7 +37,7 @@ def _is_aggregate(node: exp.Expression) -> bool:
 class GroupedTranslator(QueryTranslator):
     """Expressions above a grouping: its keys and aggregates are columns, any other column is an error."""
 
-    def __init__(self, queries: Queries, inner: QueryTranslator, items: Sequence[tuple[str, exp.Expression]], node: exp.Select) -> None:
+    def __init__(self, queries: Queries, inner: QueryTranslator, items: Sequence[tuple[str, exp.Expr]], node: exp.Select) -> None:
         super().__init__(queries, Scope({}, lambda alias, path: ""), inner.zone, inner.defined)
         self._inner = inner
         self._items = items
@@ -52,7 +52,7 @@ class GroupedTranslator(QueryTranslator):
             self._columns[name] = value.sql
         self._key_count = len(self._columns)
 
-    def _key_trees(self, group: exp.Group | None) -> list[exp.Expression]:
+    def _key_trees(self, group: exp.Group | None) -> list[exp.Expr]:
         if group is None:
             return []
         if any(value for key, value in group.args.items() if key not in ("expressions", "all")):
@@ -61,7 +61,7 @@ class GroupedTranslator(QueryTranslator):
             return [tree for _, tree in self._items if not holds_aggregate(tree)]
         return [self._key_tree(tree) for tree in group.expressions]
 
-    def _key_tree(self, tree: exp.Expression) -> exp.Expression:
+    def _key_tree(self, tree: exp.Expr) -> exp.Expr:
         """A key as it stands, or the column of the SELECT that a number or an alias names; a column of the tables comes first."""
         if isinstance(tree, exp.Literal) and not tree.is_string:
             position = int(tree.name) if tree.name.isdecimal() else 0
@@ -74,7 +74,7 @@ class GroupedTranslator(QueryTranslator):
                     return self._without_aggregate(item)
         return self._without_aggregate(tree)
 
-    def _without_aggregate(self, tree: exp.Expression) -> exp.Expression:
+    def _without_aggregate(self, tree: exp.Expr) -> exp.Expr:
         if holds_aggregate(tree):
             raise InvalidArgumentError(
                 "[GROUP_BY_AGGREGATE] an aggregate function cannot be grouped by", found=tree.sql(dialect="databricks")
@@ -91,7 +91,7 @@ class GroupedTranslator(QueryTranslator):
         rows = f" FROM {source}" if source else ""
         return f"(SELECT {columns}{rows}{where}{grouped}) AS {v.name(self._alias)}"
 
-    def value(self, node: exp.Expression) -> Value:
+    def value(self, node: exp.Expr) -> Value:
         if (key := self._keys.get(self._text(node))) is not None:
             return key
         if _is_aggregate(node):
@@ -100,7 +100,7 @@ class GroupedTranslator(QueryTranslator):
             return self._name(node)
         return super().value(node)
 
-    def _name(self, node: exp.Expression) -> Value:
+    def _name(self, node: exp.Expr) -> Value:
         """A field of a key, a parameter of a lambda function, or an alias of the SELECT (in HAVING and ORDER BY)."""
         if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
             return fields(self.value(node.this), [node.expression.name])
@@ -118,7 +118,7 @@ class GroupedTranslator(QueryTranslator):
         shown = ".".join(parts)
         raise InvalidArgumentError(f"[MISSING_AGGREGATION] column {shown} is neither grouped nor aggregated", found=shown)
 
-    def _aggregate(self, node: exp.Expression) -> Value:
+    def _aggregate(self, node: exp.Expr) -> Value:
         text = self._text(node)
         if (known := self._aggregates.get(text)) is not None:
             return known
@@ -134,7 +134,7 @@ class GroupedTranslator(QueryTranslator):
         self._aggregates[text] = self._named(name, value)
         return self._aggregates[text]
 
-    def _call(self, node: exp.Anonymous, condition: exp.Expression | None) -> Value:
+    def _call(self, node: exp.Anonymous, condition: exp.Expr | None) -> Value:
         arguments, distinct = list(node.expressions), False
         if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
             arguments, distinct = list(arguments[0].expressions), True
@@ -157,7 +157,7 @@ class GroupedTranslator(QueryTranslator):
             values = [value.like(f"(CASE WHEN {holds} THEN {value.sql} END)", value.type, nullable=True) for value in values]
         return aggregate(function, values, distinct, self.zone)
 
-    def _path(self, node: exp.Expression) -> tuple[str, tuple[str, ...]] | None:
+    def _path(self, node: exp.Expr) -> tuple[str, tuple[str, ...]] | None:
         """The column that a name means below the grouping, with its fields; None where there is none."""
         parts = [part.name for part in node.parts] if isinstance(node, exp.Column) else [node.name]
         scope = self._inner.scope
@@ -174,7 +174,7 @@ class GroupedTranslator(QueryTranslator):
             scope.columns |= known
         return alias, path
 
-    def _text(self, node: exp.Expression) -> str:
+    def _text(self, node: exp.Expr) -> str:
         """The same text for the same expression: names as what they mean, functions in lower case."""
         if isinstance(node, exp.Paren):
             return self._text(node.this)
@@ -185,7 +185,7 @@ class GroupedTranslator(QueryTranslator):
         parts = []
         for key, item in sorted(node.args.items()):
             for each in item if isinstance(item, list) else [item]:
-                if isinstance(each, exp.Expression):
+                if isinstance(each, exp.Expr):
                     parts.append(f"{key}={self._text(each)}")
                 elif each not in (None, False, ""):
                     parts.append(f"{key}={str(each).lower() if isinstance(node, exp.Anonymous) else each}")

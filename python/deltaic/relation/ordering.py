@@ -22,7 +22,7 @@ class Ordering:
     """What stands after a query. An item is a position, a name of the output, or an expression over what the query reads (`translator`),
     which then travels as a hidden column."""
 
-    def __init__(self, queries: Queries, node: exp.Expression, translator: Translator | None = None) -> None:
+    def __init__(self, queries: Queries, node: exp.Expr, translator: Translator | None = None) -> None:
         self._queries = queries
         self._node = node
         self._translator = translator
@@ -65,7 +65,7 @@ class Ordering:
         columns = ", ".join(v.name(name) for name in query.schema.names)
         return TranslatedQuery(f"SELECT {columns} FROM ({query.sql}){order}{tail}", query.schema)
 
-    def _output(self, tree: exp.Expression, schema: Schema) -> Value | None:
+    def _output(self, tree: exp.Expr, schema: Schema) -> Value | None:
         """A column of the output: by position or by its name."""
         if isinstance(tree, exp.Literal) and not tree.is_string:
             position = int(tree.name) if tree.name.isdecimal() else 0
@@ -85,7 +85,7 @@ class Ordering:
         )
 
 
-def limits(node: exp.Expression) -> str:
+def limits(node: exp.Expr) -> str:
     """LIMIT and OFFSET, which must be whole numbers."""
     text = ""
     for key, word in (("limit", "LIMIT"), ("offset", "OFFSET")):

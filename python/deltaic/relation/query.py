@@ -39,7 +39,7 @@ class TranslatedQuery:
     schema: Schema
 
 
-def translate_query(tree: exp.Expression, tables: Mapping[str, Schema], *, time_zone: str = "UTC") -> TranslatedQuery:
+def translate_query(tree: exp.Expr, tables: Mapping[str, Schema], *, time_zone: str = "UTC") -> TranslatedQuery:
     """The query `tree` (of `parsing.parse_statement`) over relations of the engine that have just these names and columns.
 
     UnsupportedFeatureError names a clause, an aggregate or a form that is not on the list. InvalidArgumentError: unknown or ambiguous
@@ -63,7 +63,7 @@ class Queries:
         self._count += 1
         return f"__deltaic_{what}_{self._count}"
 
-    def query(self, node: exp.Expression, defined: Defined) -> TranslatedQuery:
+    def query(self, node: exp.Expr, defined: Defined) -> TranslatedQuery:
         """Any query, with the WITH before it."""
         with_ = node.args.get("with_")
         if with_ is None:
@@ -82,7 +82,7 @@ class Queries:
         body = self._body(node, names)
         return TranslatedQuery(f"WITH {', '.join(definitions)} {body.sql}", body.schema)
 
-    def _body(self, node: exp.Expression, defined: Defined) -> TranslatedQuery:
+    def _body(self, node: exp.Expr, defined: Defined) -> TranslatedQuery:
         if isinstance(node, exp.Select):
             return self._select(node, defined)
         if isinstance(node, exp.Values):
@@ -161,15 +161,15 @@ class Queries:
         return TranslatedQuery(f"({texts[0]}) {operator} ({texts[1]})", Schema(fields))
 
 
-def boolean(translator: Translator, tree: exp.Expression) -> Value:
+def boolean(translator: Translator, tree: exp.Expr) -> Value:
     from deltaic.relation import operators
 
     return operators.boolean(translator.value(tree), translator.zone, "a condition")
 
 
-def renamed(schema: Schema, alias: exp.Expression | None) -> Schema:
+def renamed(schema: Schema, alias: exp.Expr | None) -> Schema:
     """Columns under the names of `AS alias(names)`, where it lists any."""
-    columns: Sequence[exp.Expression] = alias.args.get("columns") or () if alias is not None else ()
+    columns: Sequence[exp.Expr] = alias.args.get("columns") or () if alias is not None else ()
     if not columns:
         return schema
     if len(columns) != len(schema):
@@ -189,13 +189,13 @@ def output(columns: Sequence[tuple[str, Value]]) -> Schema:
     return Schema([Field(name, value.type, value.nullable) for name, value in columns])
 
 
-def _row(node: exp.Expression) -> Sequence[exp.Expression]:
+def _row(node: exp.Expr) -> Sequence[exp.Expr]:
     return node.expressions if isinstance(node, exp.Tuple) else [node.this if isinstance(node, exp.Paren) else node]
 
 
-def _items(node: exp.Select, source: Source) -> list[tuple[str, exp.Expression]]:
+def _items(node: exp.Select, source: Source) -> list[tuple[str, exp.Expr]]:
     """(name, tree) of each column, stars written out."""
-    items: list[tuple[str, exp.Expression]] = []
+    items: list[tuple[str, exp.Expr]] = []
     for tree in node.expressions:
         if isinstance(tree, exp.Star) or (isinstance(tree, exp.Column) and isinstance(tree.this, exp.Star)):
             star = tree if isinstance(tree, exp.Star) else tree.this
@@ -213,7 +213,7 @@ def _items(node: exp.Select, source: Source) -> list[tuple[str, exp.Expression]]
     return items
 
 
-def _spark_name(tree: exp.Expression) -> str:
+def _spark_name(tree: exp.Expr) -> str:
     """The name that Spark gives a column without an alias: of a column or field its last part, else its text."""
     if isinstance(tree, (exp.Column, exp.Dot)):
         return tree.name

@@ -41,7 +41,7 @@ class Source:
     def scope(self) -> Scope:
         return Scope(self.schemas, column_sql)
 
-    def star(self, alias: str | None) -> list[tuple[str, exp.Expression]]:
+    def star(self, alias: str | None) -> list[tuple[str, exp.Expr]]:
         """What `*` or `alias.*` stands for."""
         found = self.scope().names(alias)
         if not found:
@@ -68,7 +68,7 @@ class Sources:
             source = self._joined(source, join)
         return source
 
-    def _relation(self, node: exp.Expression) -> Source:
+    def _relation(self, node: exp.Expr) -> Source:
         """A table, a query or VALUES with its alias, and the joins that are written inside brackets with it."""
         from deltaic.relation.query import renamed
 
@@ -139,7 +139,7 @@ class Sources:
         shown = {alias: Schema([field for field in schema if field.name.lower() not in hidden]) for alias, schema in right.schemas.items()}
         return f" ON {operators.connect('AND', parts).sql}", {**left.schemas, **shown}
 
-    def _condition(self, tree: exp.Expression, schemas: Mapping[str, Schema]) -> str:
+    def _condition(self, tree: exp.Expr, schemas: Mapping[str, Schema]) -> str:
         from deltaic.relation.query import boolean
         from deltaic.relation.subqueries import QueryTranslator
 

@@ -27,7 +27,7 @@ class QueryTranslator(Translator):
         self.queries = queries
         self.defined = defined
 
-    def value(self, node: exp.Expression) -> Value:
+    def value(self, node: exp.Expr) -> Value:
         if isinstance(node, exp.Exists):
             return Value(f"EXISTS ({self.queries.query(node.this, self.defined).sql})", "boolean", nullable=False)
         if isinstance(node, exp.Subquery):
@@ -49,7 +49,7 @@ class QueryTranslator(Translator):
         sql = f"({left.sql} IN (SELECT {right.sql} FROM ({inner.sql}) AS {name(item + '_rows')}({name(item)})))"
         return Value(sql, "boolean", left.nullable or field.nullable, raises=left.raises or right.raises)
 
-    def _one_column(self, node: exp.Expression) -> TranslatedQuery:
+    def _one_column(self, node: exp.Expr) -> TranslatedQuery:
         inner = self.queries.query(node.this if isinstance(node, exp.Subquery) else node, self.defined)
         if len(inner.schema) != 1:
             raise InvalidArgumentError("a query in an expression gives one column", found=inner.schema.names)

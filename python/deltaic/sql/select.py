@@ -19,7 +19,7 @@ from deltaic.table import DeltaTable
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from deltaic.relation.plan import Plan
+    from deltaic.relation.plan import Data, Scan
 
 
 def select(reader: Reader, tables: Tables) -> Rows:
@@ -58,11 +58,11 @@ def renamed(rows: Rows, names: Sequence[str]) -> Rows:
     return Rows(Schema(fields), opened)
 
 
-def _bind(tree: exp.Expression, tables: Tables, engine: Any) -> dict[str, Plan]:
+def _bind(tree: exp.Expr, tables: Tables, engine: Any) -> dict[str, Scan | Data]:
     """Gives each table of the tree a name of its own and the rows behind it. Names that WITH defines are left alone."""
     from sqlglot import exp
 
-    leaves: dict[str, Plan] = {}
+    leaves: dict[str, Scan | Data] = {}
     for node in list(tree.find_all(exp.Table)):
         if not isinstance(node.this, exp.Identifier) or _is_defined(node):
             continue
@@ -79,14 +79,14 @@ def _bind(tree: exp.Expression, tables: Tables, engine: Any) -> dict[str, Plan]:
     return leaves
 
 
-def _leaf(data: Any, name: str, engine: Any) -> Plan:
+def _leaf(data: Any, name: str, engine: Any) -> Scan | Data:
     if isinstance(data, DeltaTable):
         from deltaic.scan.scan import plan as plan_scan
 
         snapshot = data._snapshot
         return plan_scan(snapshot, engine, None).scan(snapshot.schema.names, alias=name)
-    plan: Plan = engine.source(data, name)
-    return plan
+    leaf: Data = engine.source(data, name)
+    return leaf
 
 
 def _is_defined(node: exp.Table) -> bool:
@@ -97,7 +97,7 @@ def _is_defined(node: exp.Table) -> bool:
     if node.args.get("db") or node.args.get("version"):
         return False
     wanted = node.name.lower()
-    inner: exp.Expression = node
+    inner: exp.Expr = node
     scope = node.parent
     while scope is not None:
         defined = scope.args.get("with_") or scope.args.get("with")
@@ -119,7 +119,7 @@ def _name(node: exp.Table) -> Name:
     if version is None:
         return Name(parts)
     moment = version.expression
-    if version.args.get("kind") != "AS OF" or not isinstance(moment, exp.Expression):
+    if version.args.get("kind") != "AS OF" or not isinstance(moment, exp.Expr):
         raise UnsupportedFeatureError(
             "this kind of time travel", found=version.sql(dialect="databricks"), expected="VERSION | TIMESTAMP AS OF"
         )
