@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
+from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.protocol import edits
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import ID, MAX_ID, MODE, PHYSICAL_NAME
 from deltaic.protocol.definition import evolve, new_table
@@ -242,3 +246,34 @@ def test_metadata_of_fields_is_kept():
     assert json.loads(after.schema_string)["fields"][0] == json.loads(before.schema_string)["fields"][0]
     assert schema_of(after).find("s.element.x")[1].metadata == {"k": 1}
     assert schema_of(after).find("s.element.y")[1] == Field("y", "integer")
+
+
+ADDED = st.sampled_from(["x int", "y struct<u: int>", "s struct<v: int>", "l array<struct<w: int>>", "z map<string, struct<q: date>>"])
+
+
+@given(st.lists(st.tuples(st.sampled_from(["add", "drop", "rename", "replace"]), ADDED, st.integers(0, 50)), max_size=10))
+def test_no_sequence_of_edits_gives_an_id_or_a_physical_name_to_two_fields(steps):
+    """An old file keeps its values under a field's physical name and id: given to another field, they would show there."""
+    protocol, metadata = new_table("id bigint, s struct<a: int>, l array<struct<b: int>>", properties={MODE: "name"})
+    owners: dict[object, object] = {}
+    for number, (step, added, pick) in enumerate(steps):
+        schema = schema_of(metadata)
+        paths = [path for path, _ in walk(schema)]
+        with suppress(InvalidArgumentError):
+            if step == "add":
+                schema = edits.add_columns(schema, Schema.from_ddl(added))
+            elif step == "drop":
+                schema = edits.drop_columns(schema, [paths[pick % len(paths)]])
+            elif step == "rename":
+                schema = edits.rename_column(schema, paths[pick % len(paths)], f"n{number}")
+        before = {item.metadata[ID]: item.metadata[PHYSICAL_NAME] for _, item in walk(schema) if ID in item.metadata}
+        last = int(metadata.configuration[MAX_ID])
+        protocol, metadata = evolve(protocol, metadata, schema=schema, replace_schema=step == "replace")
+        after = {item.metadata[ID]: item.metadata[PHYSICAL_NAME] for _, item in walk(schema_of(metadata))}
+        if step != "replace":
+            assert before.items() <= after.items()
+        assert all(new > last for new in after.keys() - before.keys())
+        assert int(metadata.configuration[MAX_ID]) >= max(after)
+        for column_id, name in after.items():
+            assert owners.setdefault(column_id, name) == name
+            assert owners.setdefault(name, column_id) == column_id

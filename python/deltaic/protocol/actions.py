@@ -134,7 +134,9 @@ def line(action: Mapping[str, Any]) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise InvalidArgumentError("text with half of a surrogate pair cannot be stored", found=repr(text[error.start : error.end])) from None
+        raise InvalidArgumentError(
+            "text with half of a surrogate pair cannot be stored", found=repr(text[error.start : error.end])
+        ) from None
     return text
 
 

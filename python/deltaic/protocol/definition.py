@@ -17,6 +17,7 @@ from typing import Any
 from deltaic.errors import InvalidArgumentError
 from deltaic.protocol import column_mapping, partitioning
 from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.evolution import merge_schemas
 from deltaic.protocol.features import FEATURES, Definition, column_mapping_mode, in_use, supported
 from deltaic.protocol.properties import REGISTRY, Requested, TableProperties, canonical_name, request
 from deltaic.protocol.schema import Schema, path_text, primitive_types, walk
@@ -153,8 +154,6 @@ def _carry_ids(mapped: Schema, schema: Schema) -> Schema:
     """`schema` with the ids of `mapped` on the fields of the same path; for a schema that changes together with the mode."""
     if {path for path, _ in walk(mapped)} - {path for path, _ in walk(schema)}:
         raise InvalidArgumentError("columns cannot be dropped or renamed in the change that turns column mapping on")
-    from deltaic.protocol.evolution import merge_schemas
-
     return merge_schemas(mapped, schema)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from deltaic.errors import SchemaMismatchError
+from deltaic.protocol.column_mapping import strip
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, decimal_parts, path_text, type_name
 
 _NUMBERS = frozenset({"byte", "short", "integer", "long", "float", "double"})
@@ -65,8 +66,6 @@ def check_fits(table: Schema, data: Schema) -> None:
 
 def replaced_schema(data: Schema) -> Schema:
     """The schema of a table that is overwritten with `schema_mode="overwrite"`: the data's own, without another table's ids."""
-    from deltaic.protocol.column_mapping import strip
-
     return strip(data)
 
 
@@ -83,8 +82,6 @@ def nullable_everywhere(data_type: DataType) -> DataType:
 
 def new_field(item: Field, path: tuple[str, ...]) -> Field:
     """A field as it joins a table that has files already: nullable, without another table's ids, its type known."""
-    from deltaic.protocol.column_mapping import strip
-
     if item.type == "void":
         raise SchemaMismatchError("a new column holds nothing but nulls, so that its type is not known", where=path_text(path))
     (clean,) = strip(Schema([item]))

@@ -15,6 +15,7 @@ from typing import Any
 
 from deltaic.errors import ProtocolError, UnsupportedFeatureError
 from deltaic.protocol.actions import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION, Metadata, Protocol
+from deltaic.protocol.clustering import columns_without_statistics
 from deltaic.protocol.properties import Status, TableProperties, constraint_names
 from deltaic.protocol.schema import Schema, path_text, primitive_types, walk
 from deltaic.protocol.widening import unsupported_type_change
@@ -325,8 +326,6 @@ def _check_type_changes(schema: Schema) -> None:
 
 def _check_clustering(definition: Definition, configuration: str) -> None:
     """PROTOCOL.md, clustered tables: files must carry statistics of the clustering columns."""
-    from deltaic.protocol.clustering import columns_without_statistics
-
     if missing := columns_without_statistics(definition, configuration):
         raise UnsupportedFeatureError(
             "clustering columns must have statistics, and the table's properties leave them out",
