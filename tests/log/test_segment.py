@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaic._core import Store
-from deltaic.errors import ProtocolError, TableNotFoundError, UnsupportedFeatureError, VersionNotFoundError
+from deltaic.errors import ProtocolError, TableNotFoundError, VersionNotFoundError
 from deltaic.log.segment import (
     LAST_CHECKPOINT,
     MAX_VERSION,
@@ -185,11 +185,12 @@ def test_a_version_that_was_cleaned_away() -> None:
         load_first(new_store(*commits(2, 3, 4), checkpoint_path(3)), 2, sleep=never)
 
 
-def test_a_checkpoint_of_a_newer_kind_is_refused_only_where_nothing_else_builds_the_version() -> None:
-    newer = f"_delta_log/{2:020}.checkpoint.{uuid.uuid4()}.parquet"
-    assert load_first(new_store(*commits(0, 1, 2, 3), newer), sleep=never).checkpoint is None
-    with pytest.raises(UnsupportedFeatureError, match="v2Checkpoint"):
-        load_first(new_store(*commits(2, 3), newer), sleep=never)
+@pytest.mark.parametrize("ending", ["json", "parquet"])
+def test_checkpoints_named_by_an_id(ending: str) -> None:
+    named = f"_delta_log/{2:020}.checkpoint.{uuid.uuid4()}.{ending}"
+    assert load_first(new_store(*commits(2, 3), named, hint={"version": 2}), sleep=never).checkpoint_parts == (named,)
+    both = [segment.checkpoint_parts for segment in segments(new_store(*commits(0, 1, 2, 3), named, checkpoint_path(2)), sleep=never)]
+    assert sorted(both) == sorted([(named,), (checkpoint_path(2),), ()])
 
 
 def test_read_hint() -> None:

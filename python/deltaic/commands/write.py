@@ -6,6 +6,7 @@ Data files are written first, then the commit; a commit that fails for good take
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +18,7 @@ from deltaic.commands import delete, invariants
 from deltaic.commands.create import Wanted
 from deltaic.commands.data_files import write_target
 from deltaic.commands.marking import rows_of, staging, total_size
-from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableAlreadyExistsError
+from deltaic.errors import DeltaError, InvalidArgumentError, SchemaMismatchError, TableAlreadyExistsError
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.protocol import definition, evolution
@@ -29,6 +30,8 @@ from deltaic.transaction.transaction import Transaction, already_committed
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
     from deltaic.relation.plan import Data
+
+log = logging.getLogger("deltaic.commands")
 
 Mode = Literal["error", "append", "overwrite", "overwrite_partitions", "ignore"]
 SchemaMode = Literal["merge", "overwrite"]
@@ -109,7 +112,7 @@ def write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: A
         adds = _write_rows(transaction, engine, source, protocol, metadata, job)
         metrics = {**_written(adds), **_make_room(transaction, snapshot, engine, adds, job)}
         transaction.add(adds)
-    return transaction.commit(metrics), metrics
+    return _compacted(transaction.commit(metrics), engine, adds), metrics
 
 
 def _definition(snapshot: Snapshot, data: Schema, job: Write) -> tuple[Protocol, Metadata]:
@@ -242,6 +245,19 @@ def _check_same_files(winner: Snapshot, ours: Metadata) -> None:
             found=problem,
             expected=repr(schema),
         )
+
+
+def _compacted(committed: Snapshot, engine: Engine, adds: pa.Table) -> Snapshot:
+    """The version after the compaction that the table may want after a write; when that fails, the write stands."""
+    if not committed.properties.auto_compact:
+        return committed
+    from deltaic.commands.optimize import auto_compact
+
+    try:
+        return auto_compact(committed, engine, adds)
+    except (DeltaError, OSError) as error:
+        log.warning("%s: compaction after version %d failed: %s", committed.location, committed.version, error)
+        return committed
 
 
 def _written(adds: pa.Table) -> dict[str, int]:

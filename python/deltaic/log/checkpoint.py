@@ -102,7 +102,7 @@ def _point_at(snapshot: Snapshot, written: dict[str, int]) -> None:
     named = read_hint(snapshot.store)
     if named is not None and named > snapshot.version:
         listing = list_log(snapshot.store, named)
-        if any(checkpoint.version == named for checkpoint in listing.checkpoints) or named in listing.v2:
+        if any(checkpoint.version == named for checkpoint in listing.checkpoints):
             return
     hint = {
         "version": snapshot.version,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from deltaic._core import Store
-from deltaic.errors import ProtocolError, TableNotFoundError, UnsupportedFeatureError, VersionNotFoundError
+from deltaic.errors import ProtocolError, TableNotFoundError, VersionNotFoundError
 
 LOG = "_delta_log"
 LAST_CHECKPOINT = f"{LOG}/_last_checkpoint"
@@ -38,7 +38,7 @@ def checkpoint_path(version: int) -> str:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A complete classic checkpoint: all its parts, in order."""
+    """A complete checkpoint: its file, or all its parts in order (sidecars are named in it)."""
 
     version: int
     parts: tuple[str, ...]
@@ -48,26 +48,23 @@ class Checkpoint:
 class Listing:
     """What a listing of the log showed.
 
-    `commits`: version -> modification time in ms. `checkpoints`: complete classic ones, newest first. `incomplete` and `v2`: versions
-    with a checkpoint that cannot be used: parts are missing, or its kind is not read by this release. `start`: the version that the
-    listing began with.
+    `commits`: version -> modification time in ms. `checkpoints`: complete ones, newest first; a version may have several. `incomplete`:
+    versions with a checkpoint whose parts are not all there. `start`: the version that the listing began with.
     """
 
     commits: dict[int, int] = field(default_factory=dict)
     checkpoints: tuple[Checkpoint, ...] = ()
     incomplete: frozenset[int] = frozenset()
-    v2: frozenset[int] = frozenset()
     start: int = 0
 
     @property
     def is_empty(self) -> bool:
-        return not (self.commits or self.checkpoints or self.v2 or self.incomplete)
+        return not (self.commits or self.checkpoints or self.incomplete)
 
     @property
     def latest(self) -> int:
         """The newest version that the listing knows of; -1 for none."""
-        newest = max(self.commits, default=-1)
-        return max(newest, self.checkpoints[0].version if self.checkpoints else -1, max(self.v2, default=-1))
+        return max(max(self.commits, default=-1), self.checkpoints[0].version if self.checkpoints else -1)
 
 
 @dataclass(frozen=True)
@@ -103,30 +100,25 @@ def parse_listing(entries: Iterator[tuple[str, int, int]] | Sequence[tuple[str, 
     A checkpoint of 0 bytes is one whose writer died: it counts as missing.
     """
     commits: dict[int, int] = {}
-    whole: dict[int, str] = {}
+    complete: list[Checkpoint] = []
     parts: dict[tuple[int, int], dict[int, str]] = {}
-    v2: set[int] = set()
     for path, size, modified in entries:
         name = path.rsplit("/", 1)[-1]
         if match := _COMMIT.fullmatch(name):
-            if int(match[1]) <= MAX_VERSION:
-                commits[int(match[1])] = modified
+            commits[int(match[1])] = modified
         elif size == 0 or ".checkpoint." not in name:
             continue
-        elif match := _CHECKPOINT.fullmatch(name):
-            whole[int(match[1])] = path
+        elif match := _CHECKPOINT.fullmatch(name) or _V2_CHECKPOINT.fullmatch(name):
+            complete.append(Checkpoint(int(match[1]), (path,)))
         elif match := _PART.fullmatch(name):
             parts.setdefault((int(match[1]), int(match[3])), {})[int(match[2])] = path
-        elif match := _V2_CHECKPOINT.fullmatch(name):
-            v2.add(int(match[1]))
-    complete = {version: Checkpoint(version, (path,)) for version, path in whole.items()}
     for (version, count), found in parts.items():
-        if count > 0 and version not in complete and all(part in found for part in range(1, count + 1)):
-            complete[version] = Checkpoint(version, tuple(found[part] for part in range(1, count + 1)))
-    incomplete = frozenset(version for version, _ in parts if version not in complete)
-    kept = {version: modified for version, modified in commits.items() if version >= start}
-    newest_first = tuple(complete[version] for version in sorted(complete, reverse=True) if start <= version <= MAX_VERSION)
-    return Listing(kept, newest_first, incomplete, frozenset(v2), start)
+        if count > 0 and all(part in found for part in range(1, count + 1)):
+            complete.append(Checkpoint(version, tuple(found[part] for part in range(1, count + 1))))
+    usable = sorted((each for each in complete if start <= each.version <= MAX_VERSION), key=lambda each: -each.version)
+    incomplete = {version for version, _ in parts} - {each.version for each in usable}
+    kept = {version: modified for version, modified in commits.items() if start <= version <= MAX_VERSION}
+    return Listing(kept, tuple(usable), frozenset(incomplete), start)
 
 
 def read_hint(store: Store) -> int | None:
@@ -147,7 +139,7 @@ def segments(
     """The ways to build a version (None: the newest), best first: each complete checkpoint below it, newest first, then commits alone.
 
     A gap is waited for as long as `waits` says. Raises TableNotFoundError, VersionNotFoundError, ProtocolError naming the
-    version that is missing, UnsupportedFeatureError where only a checkpoint of a newer kind could fill the gap.
+    version that is missing.
     """
     listing = _first_listing(store, version)
     pending = list(waits)
@@ -231,10 +223,6 @@ def _cannot_build(store: Store, listing: Listing, target: int, newest: bool) -> 
     usable = reconstructible(listing)
     if not newest and not 0 <= target <= listing.latest:
         return VersionNotFoundError("no such version", where=where, found=target, expected=f"0 to {listing.latest}")
-    if any(version <= target for version in listing.v2):
-        return UnsupportedFeatureError(
-            f"version {target} needs a V2 checkpoint (feature v2Checkpoint), which this release cannot read", where=where
-        )
     if not newest and usable and target < usable[0]:
         return VersionNotFoundError("this version was removed from the log", where=where, found=target, expected=f"{usable[0]} or later")
     if 0 not in listing.commits and not any(each.version <= target for each in listing.checkpoints):
