@@ -5,20 +5,29 @@
 //! - [`encoding`]: set <-> bytes (64-bit roaring, portable), hostile bytes refused by arithmetic
 //! - [`file`]: bytes <-> `.bin` file (the frame and its CRC-32)
 //! - [`descriptor`]: the `deletionVector` field of a log action: where the bytes are, and reading them
+//! - [`columns`]: the `deletionVector` column of action tables <-> descriptors
+//! - [`update`]: rows to delete -> merged vectors, and the actions that put them in place; with [`pack`] (writing many to one file),
+//!   [`wide_statistics`] and [`footer`] (what the statistics of a file with a vector say)
 //! - [`row_ids`]: rows of many files, gathered from pairs
 //! - [`limit`]: how large a vector may be
 
 pub mod arrays;
+pub mod columns;
 pub mod descriptor;
 pub mod encoding;
 pub mod file;
+pub mod footer;
 pub mod limit;
+pub mod pack;
 pub mod row_ids;
 pub mod rows;
+pub mod update;
+pub mod wide_statistics;
 
 pub use descriptor::{Descriptor, Wanted, read_all};
 pub use row_ids::RowIds;
 pub use rows::DeletionVector;
+pub use update::mark_deleted;
 
 /// Index of a row in its data file, counted from the file's first row, whatever of the file was pruned or skipped.
 pub type RowIndex = u64;

@@ -1,15 +1,21 @@
 //! `RowIds` and `mark_deleted`: from the rows that a command found to vectors and actions.
 
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use super::arrow::{any_batch, batch_of, table_of};
-use super::interrupt;
-use crate::deletion_vector::RowIds;
+use super::{interrupt, store};
+use crate::deletion_vector::pack::Packing;
+use crate::deletion_vector::update::Marked;
+use crate::deletion_vector::{RowIds, mark_deleted};
 use crate::error::Error;
 
 /// Adds this section to the module.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<PyRowIds>()
+    m.add_class::<PyRowIds>()?;
+    m.add_class::<MarkedFiles>()?;
+    m.add_function(wrap_pyfunction!(mark, m)?)?;
+    Ok(())
 }
 
 /// Rows per file: one bitmap per file.
@@ -46,5 +52,53 @@ impl PyRowIds {
     fn select<'py>(&self, py: Python<'py>, files: &Bound<'py, PyAny>, keep_selected: bool) -> PyResult<Bound<'py, PyAny>> {
         let files = batch_of(files)?;
         table_of(py, interrupt::brief(py, || self.0.select(&files, keep_selected))?)
+    }
+}
+
+#[pyfunction]
+#[pyo3(name = "mark_deleted", signature = (store, files, rows, *, deletion_timestamp, inline = false, prefix_length = 0, target_size = 2_097_152))]
+fn mark(
+    store: &Bound<'_, PyAny>,
+    files: &Bound<'_, PyAny>,
+    rows: &PyRowIds,
+    deletion_timestamp: i64,
+    inline: bool,
+    prefix_length: usize,
+    target_size: usize,
+) -> PyResult<MarkedFiles> {
+    let (place, files) = (store::store_of(store)?, batch_of(files)?);
+    let packing = Packing { inline, prefix_length, target_size };
+    let marked = interrupt::run(store.py(), |interrupt| mark_deleted(&place, &files, &rows.0, deletion_timestamp, &packing, interrupt))?;
+    Ok(MarkedFiles(marked))
+}
+
+/// What a change by vectors leaves.
+#[pyclass(module = "deltaic._core", frozen)]
+pub struct MarkedFiles(Marked);
+
+#[pymethods]
+impl MarkedFiles {
+    #[getter]
+    fn adds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        table_of(py, self.0.adds.clone())
+    }
+
+    #[getter]
+    fn removes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        table_of(py, self.0.removes.clone())
+    }
+
+    #[getter]
+    fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counts = PyDict::new(py);
+        for (name, count) in self.0.metrics.named() {
+            counts.set_item(name, count)?;
+        }
+        Ok(counts)
+    }
+
+    #[getter]
+    fn written(&self) -> Vec<String> {
+        self.0.written.clone()
     }
 }

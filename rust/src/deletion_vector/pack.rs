@@ -1,0 +1,116 @@
+//! Writing vectors: many to one file, up to a target size, or into the log.
+
+use bytes::Bytes;
+use std::sync::Arc;
+use uuid::Uuid;
+
+use super::file::{self, FileBuilder};
+use super::{Descriptor, DeletionVector, limit};
+use crate::error::{Error, Kind, Result};
+use crate::store::Store;
+
+/// Where vectors go.
+#[derive(Debug, Clone)]
+pub struct Packing {
+    /// Into the log instead of files.
+    pub inline: bool,
+    /// Letters of a random folder that a file is put in; 0: none.
+    pub prefix_length: usize,
+    /// A file that would pass this many bytes is closed first; one vector may be larger.
+    pub target_size: usize,
+}
+
+/// Files of vectors in the making. What was written is deleted again unless [`Packer::finish`] is reached.
+#[derive(Debug)]
+pub struct Packer<'a> {
+    store: &'a Arc<dyn Store>,
+    packing: &'a Packing,
+    open: Option<OpenFile>,
+    written: Vec<String>,
+    bytes: u64,
+}
+
+#[derive(Debug, Default)]
+struct OpenFile {
+    prefix: String,
+    id: Uuid,
+    builder: FileBuilder,
+}
+
+impl<'a> Packer<'a> {
+    /// Nothing is written yet.
+    pub fn new(store: &'a Arc<dyn Store>, packing: &'a Packing) -> Self {
+        Self { store, packing, open: None, written: Vec::new(), bytes: 0 }
+    }
+
+    /// Adds a vector; its descriptor is good once [`Self::finish`] was called.
+    ///
+    /// # Errors
+    /// It is above the limit for vectors, or the store fails.
+    pub fn add(&mut self, rows: &DeletionVector) -> Result<Descriptor> {
+        if self.packing.inline {
+            return Descriptor::inline(rows);
+        }
+        let data = rows.to_bytes();
+        limit::check(data.len() as u64)?;
+        let full = |file: &OpenFile| !file.builder.is_empty() && file.builder.len() + data.len() + 8 > self.packing.target_size;
+        if self.open.as_ref().is_some_and(full) {
+            self.close()?;
+        }
+        let file = self.open.get_or_insert_with(|| OpenFile {
+            prefix: random_prefix(self.packing.prefix_length),
+            id: Uuid::new_v4(),
+            builder: FileBuilder::default(),
+        });
+        let place = file.builder.append(&data)?;
+        Ok(Descriptor::in_file(&file.prefix, file.id, place, rows.cardinality() as i64))
+    }
+
+    fn close(&mut self) -> Result<()> {
+        let Some(OpenFile { prefix, id, builder }) = self.open.take() else { return Ok(()) };
+        let name = file::name(id);
+        let path = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
+        let data = Bytes::from(builder.finish());
+        let size = data.len() as u64;
+        // Known before it is there: a put that fails may have happened.
+        self.written.push(path.clone());
+        // The name is nobody else's, so that a put that is tried again by the store does no harm.
+        self.store.put(&path, data)?;
+        self.bytes += size;
+        Ok(())
+    }
+
+    /// Writes what is open; the paths of all files, and their bytes.
+    pub fn finish(mut self) -> Result<(Vec<String>, u64)> {
+        self.close()?;
+        Ok((std::mem::take(&mut self.written), self.bytes))
+    }
+}
+
+impl Drop for Packer<'_> {
+    fn drop(&mut self) {
+        for path in &self.written {
+            if let Err(error) = self.store.delete(path) {
+                log::warn!("vector file {path} of a failed write was not deleted: {error}");
+            }
+        }
+    }
+}
+
+/// Letters and digits, as other writers use them.
+fn random_prefix(length: usize) -> String {
+    const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    let random = std::iter::repeat_with(|| Uuid::new_v4().as_u128() >> 64);
+    random.take(length).filter_map(|number| LETTERS.get((number % 62) as usize)).map(|letter| char::from(*letter)).collect()
+}
+
+/// Refuses a folder name that no file system takes.
+pub fn check(packing: &Packing) -> Result<()> {
+    if packing.prefix_length <= 200 {
+        return Ok(());
+    }
+    Err(Error::new(Kind::InvalidArgument, "random prefix is too long").found(packing.prefix_length).expected("at most 200 letters"))
+}
+
+#[cfg(test)]
+mod tests;
