@@ -57,6 +57,16 @@ FULL = {
 }
 
 
+def test_lists_of_names():
+    metadata = Metadata("i", partition_columns=["a", "b"])
+    assert metadata.partition_columns == ["a", "b"] == metadata.partition_columns == ("a", "b") == metadata.partition_columns
+    assert metadata.partition_columns != ["b", "a"]
+    assert metadata.partition_columns != "ab"
+    assert hash(metadata.partition_columns) == hash(("a", "b"))
+    assert Protocol(3, 7, (), ["b", "a"]).writer_features == ["a", "b"]
+    assert pickle.loads(pickle.dumps(metadata.partition_columns)) == ("a", "b")
+
+
 def test_text_that_is_no_unicode():
     for metadata in (Metadata("i", name="\ud800"), Metadata("i", configuration={"k": "a\udfff"})):
         with pytest.raises(InvalidArgumentError, match="surrogate"):

@@ -12,6 +12,7 @@ from deltaic import _core
 from deltaic.commands.data_files import snapshot_target
 from deltaic.commands.marking import Changed, staging, take_out, total_size, vector_metrics
 from deltaic.options import CommitOptions, ParquetOptions
+from deltaic.protocol.features import Change
 from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Project
 from deltaic.scan.scan import Planned, live_rows, plan
 from deltaic.transaction.transaction import Transaction, already_committed
@@ -50,6 +51,8 @@ def delete(
     started = time.monotonic()
     planned = plan(snapshot, engine, where)
     transaction = Transaction(snapshot, "DELETE", {"predicate": [] if where is None else [where]}, commit)
+    transaction.change = Change.REMOVE  # what is written again is copied as it is
+    transaction.expect(Change.REMOVE)
     with staging(transaction):
         metrics = stage(transaction, snapshot, engine, planned, parquet)
         if metrics is None:

@@ -24,7 +24,7 @@ from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFe
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.protocol.clustering import clustering_columns, columns_without_statistics
 from deltaic.protocol.column_mapping import physical_name
-from deltaic.protocol.features import Definition
+from deltaic.protocol.features import Change, Definition
 from deltaic.protocol.schema import Array, Map, Schema, Struct, path_text, type_name
 from deltaic.relation.plan import Scan
 from deltaic.scan.scan import plan
@@ -292,6 +292,7 @@ class _Rewrite:
         for last_of_partition, bin_files in _last_marked(partitions):
             if transaction is None:
                 transaction = Transaction(snapshot, self.operation, parameters, self.job.commit)
+                transaction.expect(Change.REARRANGE)
             with staging(transaction):
                 self._stage_bin(transaction, bin_files, pending)
             if self._due(started, last_of_partition):

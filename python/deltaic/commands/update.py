@@ -18,6 +18,7 @@ from deltaic.commands.delete import file_metrics
 from deltaic.commands.invariants import checked
 from deltaic.commands.marking import staging, take_out
 from deltaic.options import CommitOptions, ParquetOptions
+from deltaic.protocol.features import Change
 from deltaic.relation.literal import col
 from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Project, Scan
 from deltaic.scan.scan import plan
@@ -51,6 +52,7 @@ def update(
     planned = plan(snapshot, engine, where, alias=ALIAS)
     changed_columns = _expressions(snapshot, engine, assignments, casting)  # errors of the expressions come before any work
     transaction = Transaction(snapshot, "UPDATE", {"predicate": [] if where is None else [where]}, commit)
+    transaction.expect(Change.REPLACE)
     transaction.read(planned.predicate)
     with staging(transaction):
         scan = planned.scan(planned.residual_columns, alias=ALIAS, row_ids=True)

@@ -24,6 +24,7 @@ from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.protocol import definition, evolution
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import physical_name
+from deltaic.protocol.features import Change
 from deltaic.protocol.schema import Schema, type_name
 from deltaic.transaction.transaction import Transaction, already_committed
 
@@ -108,6 +109,7 @@ def write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: A
         transaction.set_protocol(protocol)
     if metadata != snapshot.metadata:
         transaction.set_metadata(metadata)
+    transaction.expect(Change.ADD)
     with staging(transaction):
         adds = _write_rows(transaction, engine, source, protocol, metadata, job)
         metrics = {**_written(adds), **_make_room(transaction, snapshot, engine, adds, job)}

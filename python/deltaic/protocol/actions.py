@@ -32,6 +32,20 @@ class ReadOnlyDict(dict[str, Any]):
         return hash(json.dumps(self, sort_keys=True, default=str))
 
 
+class Names(tuple[str, ...]):
+    """An immutable list of names; equal to a list or tuple with the same ones, as the log and other libraries have lists."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return tuple.__eq__(self, tuple(other) if isinstance(other, list) else other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = tuple.__hash__
+
+
 @dataclass(frozen=True)
 class Protocol:
     """What a client must know to read and to write a table.
@@ -48,7 +62,7 @@ class Protocol:
         for name in ("reader_features", "writer_features"):
             value = getattr(self, name)
             if value is not None:
-                object.__setattr__(self, name, tuple(sorted(set(value))))
+                object.__setattr__(self, name, Names(sorted(set(value))))
 
     @staticmethod
     def from_json(text: str) -> Protocol:
@@ -86,7 +100,7 @@ class Metadata:
     format: Mapping[str, Any] = field(default_factory=lambda: {"provider": "parquet", "options": {}})
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "partition_columns", tuple(self.partition_columns))
+        object.__setattr__(self, "partition_columns", Names(self.partition_columns))
         object.__setattr__(self, "configuration", ReadOnlyDict(self.configuration))
         object.__setattr__(self, "format", ReadOnlyDict(self.format))
 

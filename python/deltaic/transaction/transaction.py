@@ -177,13 +177,15 @@ class Transaction:
         checkpoint.after_commit(committed, self.options, clock=self.clock)
         return committed
 
-    def _check_writable(self, adds: pa.Table, removes: pa.Table) -> None:
-        change = self.change or Change.of(
-            adds=adds.num_rows > 0, removes=removes.num_rows > 0, data_change=_changes_data(adds) or _changes_data(removes)
-        )
+    def expect(self, change: Change) -> None:
+        """Refuses now, before a file is written, what the commit would refuse then. `change`: the least that the command will do."""
         domains = dict(self.snapshot.domains) if self.snapshot else {}
         domains.update({name: configuration for name, (configuration, removed) in self._domains.items() if not removed})
         features.check_writable(self._new_protocol, self._new_metadata, change, domains=domains)
+
+    def _check_writable(self, adds: pa.Table, removes: pa.Table) -> None:
+        staged = Change.of(adds=adds.num_rows > 0, removes=removes.num_rows > 0, data_change=_changes_data(adds) or _changes_data(removes))
+        self.expect(self.change or staged)
 
     @property
     def _new_metadata(self) -> Metadata:
