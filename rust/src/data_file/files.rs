@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Int32Array, Int64Array, MapArray, RecordBatch, StringArray, StructArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Fields, Int32Type, Int64Type};
+use arrow::datatypes::{DataType, Field, Int32Type, Int64Type};
 use serde::Deserialize;
 
+use super::adds::vector_type;
 use crate::deletion_vector::descriptor::StorageType;
 use crate::deletion_vector::{DeletionVector, Descriptor};
 use crate::error::{Error, Kind, Result};
@@ -127,16 +128,6 @@ impl Files {
     }
 }
 
-fn vector_type() -> DataType {
-    DataType::Struct(Fields::from(vec![
-        Field::new("storageType", DataType::Utf8, true),
-        Field::new("pathOrInlineDv", DataType::Utf8, true),
-        Field::new("offset", DataType::Int32, true),
-        Field::new("sizeInBytes", DataType::Int32, true),
-        Field::new("cardinality", DataType::Int64, true),
-    ]))
-}
-
 /// The column of that name as `target`; `None` where there is none, or it is all null.
 fn typed(batch: &RecordBatch, name: &str, target: &DataType) -> Result<Option<ArrayRef>> {
     let Some(column) = batch.column_by_name(name) else { return Ok(None) };
@@ -152,9 +143,7 @@ fn typed(batch: &RecordBatch, name: &str, target: &DataType) -> Result<Option<Ar
         let children = fields.iter().map(child).collect::<Result<Vec<_>>>()?;
         return Ok(Some(Arc::new(StructArray::try_new(fields.clone(), children, found.nulls().cloned())?)));
     }
-    if let (DataType::Map(_, _), DataType::Map(_, _)) | (_, _) = (target, column.data_type())
-        && column.data_type() == target
-    {
+    if column.data_type() == target {
         return Ok(Some(Arc::clone(column)));
     }
     cast(column, target).map(Some).map_err(|_| wrong(column.data_type()))

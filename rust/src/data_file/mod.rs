@@ -2,14 +2,28 @@
 //!
 //! Reading: [`files`] (what to read) -> [`open`] (footer, vector, partition values) -> [`prune`] and [`row_selection`] (which rows)
 //! -> [`decode`] ([`source`]: bytes, [`projection`] and [`cast`]: the table's columns) -> [`queue`] -> [`reader`].
+//!
+//! Writing: [`conform`] (any data -> the table's columns) -> [`writer`] ([`partition`]: which file; [`layout`]: where it lies;
+//! [`options`]) -> [`output`] (a file) and [`encode`] (its row groups, on threads; [`physical`]: names in files) ->
+//! [`statistics`] -> [`adds`] (rows of `add`).
 
+pub mod adds;
 pub mod cast;
+pub mod conform;
 pub mod decode;
+pub mod encode;
 pub mod files;
+pub mod layout;
 pub mod open;
+pub mod options;
+pub mod output;
+pub mod partition;
+pub mod physical;
 pub mod projection;
 pub mod prune;
 pub mod queue;
 pub mod reader;
 pub mod row_selection;
 pub mod source;
+pub mod statistics;
+pub mod writer;

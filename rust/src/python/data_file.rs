@@ -3,16 +3,21 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
+use pyo3_arrow::input::AnyRecordBatch;
 
-use super::arrow::batch_of;
+use super::arrow::{batch_of, table_of};
 use super::interrupt;
 use super::predicate::PyPredicate;
 use super::schema::PyTableSchema;
 use super::store::store_of;
-use super::stream::PyReadStream;
+use super::stream::{Batches, PyReadStream};
+use crate::data_file::conform::{Casting, Conform};
 use crate::data_file::files::Files;
 use crate::data_file::open::{Plan, Request};
+use crate::data_file::options::WriteOptions;
 use crate::data_file::reader::Reader;
+use crate::data_file::writer;
+use crate::error::{Error, Kind};
 
 /// Logical rows of files, deleted ones skipped (stub: `read`).
 #[pyfunction]
@@ -41,6 +46,34 @@ fn read(
     Ok(PyReadStream::of_scan(Reader::new(plan, threads, limit, prefetch)))
 }
 
+/// Any Arrow data as the table's columns (stub: `conform`).
+#[pyfunction(name = "conform")]
+#[pyo3(signature = (data, schema, *, casting="strict"))]
+fn conform_data(data: AnyRecordBatch, schema: &PyTableSchema, casting: &str) -> PyResult<PyReadStream> {
+    let casting = match casting {
+        "strict" => Casting::Strict,
+        "try" => Casting::Try,
+        other => return Err(Error::new(Kind::InvalidArgument, "unknown casting").found(other).expected("strict or try").into()),
+    };
+    let input = data.into_reader()?;
+    let mut conform = Conform::new(&schema.0, &input.schema(), casting)?;
+    let output = Arc::clone(conform.schema());
+    let batches = input.map(move |batch| conform.apply(&batch.map_err(writer::from_source)?));
+    Ok(PyReadStream::new(Box::new(Batches::new(output, batches))))
+}
+
+/// Writes data files (stub: `write`).
+#[pyfunction]
+#[pyo3(signature = (store, schema, data, options="{}"))]
+fn write<'py>(py: Python<'py>, store: &Bound<'py, PyAny>, schema: &PyTableSchema, data: AnyRecordBatch, options: &str) -> PyResult<Bound<'py, PyAny>> {
+    let (store, schema, options) = (store_of(store)?, Arc::clone(&schema.0), WriteOptions::parse(options)?);
+    let input = data.into_reader()?;
+    let adds = interrupt::run(py, move |interrupt| writer::write(&store, &schema, input, &options, interrupt))?;
+    table_of(py, adds)
+}
+
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(conform_data, m)?)?;
+    m.add_function(wrap_pyfunction!(write, m)?)?;
     m.add_function(wrap_pyfunction!(read, m)?)
 }

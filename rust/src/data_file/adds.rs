@@ -1,0 +1,74 @@
+//! Written files as rows of `add`: PROTOCOL.md, "Add File and Remove File".
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, Int64Array, MapBuilder, MapFieldNames, RecordBatch, StringArray, StringBuilder, new_null_array};
+use arrow::datatypes::{DataType, Field, Fields, Schema};
+
+use super::partition::Values;
+use crate::error::Result;
+use crate::schema::arrow_types::map_of;
+
+/// A file to be added.
+#[derive(Debug)]
+pub struct Added {
+    /// Path as the log spells it.
+    pub path: String,
+    /// Physical names and texts.
+    pub partition_values: Values,
+    /// Bytes.
+    pub size: u64,
+    /// Milliseconds since 1970.
+    pub modification_time: i64,
+    /// Statistics as JSON.
+    pub stats: Option<String>,
+}
+
+/// A row for each file.
+pub fn batch(files: Vec<Added>, data_change: bool, tags: &BTreeMap<String, String>) -> Result<RecordBatch> {
+    let rows = files.len();
+    let tag_values: Values = tags.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect();
+    let tags = if tags.is_empty() { None } else { Some(tag_values.as_slice()) };
+    let long = |value: fn(&Added) -> i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values(files.iter().map(value))) };
+    let columns: Vec<(&str, ArrayRef, bool)> = vec![
+        ("path", Arc::new(StringArray::from_iter_values(files.iter().map(|file| &file.path))), false),
+        ("partitionValues", maps(files.iter().map(|file| Some(file.partition_values.as_slice())))?, true),
+        ("size", long(|file| i64::try_from(file.size).unwrap_or(i64::MAX)), true),
+        ("modificationTime", long(|file| file.modification_time), true),
+        ("dataChange", Arc::new(BooleanArray::from(vec![data_change; rows])), true),
+        ("stats", Arc::new(StringArray::from_iter(files.iter().map(|file| file.stats.as_deref()))), true),
+        ("tags", maps((0..rows).map(|_| tags))?, true),
+        ("deletionVector", new_null_array(&vector_type(), rows), true),
+        ("baseRowId", new_null_array(&DataType::Int64, rows), true),
+        ("defaultRowCommitVersion", new_null_array(&DataType::Int64, rows), true),
+        ("clusteringProvider", new_null_array(&DataType::Utf8, rows), true),
+    ];
+    let fields: Vec<Field> = columns.iter().map(|(name, array, nullable)| Field::new(*name, array.data_type().clone(), *nullable)).collect();
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns.into_iter().map(|(_, array, _)| array).collect())?)
+}
+
+/// Descriptor of a deletion vector, as the log's columns have it.
+pub fn vector_type() -> DataType {
+    DataType::Struct(Fields::from(vec![
+        Field::new("storageType", DataType::Utf8, true),
+        Field::new("pathOrInlineDv", DataType::Utf8, true),
+        Field::new("offset", DataType::Int32, true),
+        Field::new("sizeInBytes", DataType::Int32, true),
+        Field::new("cardinality", DataType::Int64, true),
+    ]))
+}
+
+fn maps<'a>(rows: impl Iterator<Item = Option<&'a [(String, Option<String>)]>>) -> Result<ArrayRef> {
+    let names = MapFieldNames { entry: "key_value".into(), key: "key".into(), value: "value".into() };
+    let mut builder = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
+    for row in rows {
+        for (key, value) in row.into_iter().flatten() {
+            builder.keys().append_value(key);
+            builder.values().append_option(value.as_deref());
+        }
+        builder.append(row.is_some())?;
+    }
+    let found: ArrayRef = Arc::new(builder.finish());
+    super::physical::relabel(&found, &map_of(DataType::Utf8, DataType::Utf8, true))
+}

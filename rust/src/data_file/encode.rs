@@ -1,0 +1,236 @@
+//! Columns of row groups encoded by several threads: each column takes its arrays in order, columns go side by side.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::{DataType, SchemaRef};
+use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
+
+use super::physical::relabel;
+use super::statistics::{Gathered, Wanted};
+use crate::error::{Error, Result};
+
+/// The threads' common state.
+#[derive(Debug, Default)]
+pub struct Pool {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    ready: VecDeque<Arc<Column>>,
+    waiting: u64,
+    failed: Option<Error>,
+    closed: bool,
+}
+
+/// A row group being encoded.
+#[derive(Debug)]
+pub struct RowGroup {
+    columns: Vec<Arc<Column>>,
+    encoded: Arc<AtomicU64>,
+}
+
+#[derive(Debug)]
+struct Column {
+    schema: SchemaRef,
+    index: usize,
+    encoded: Arc<AtomicU64>,
+    inbox: Mutex<Inbox>,
+}
+
+#[derive(Debug, Default)]
+struct Inbox {
+    arrays: VecDeque<(ArrayRef, u64)>,
+    scheduled: bool,
+    closing: bool,
+    work: Option<Work>,
+    done: Option<Done>,
+}
+
+/// What a thread takes with it while it works on a column.
+struct Work {
+    writers: Vec<ArrowColumnWriter>,
+    gathered: Gathered,
+    size: u64,
+}
+
+impl std::fmt::Debug for Work {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Work").field("size", &self.size).finish_non_exhaustive()
+    }
+}
+
+/// A column that is done: its chunks (one per leaf) and its statistics.
+#[derive(Debug)]
+pub struct Done {
+    /// One per Parquet leaf.
+    pub chunks: Vec<ArrowColumnChunk>,
+    /// For the file's statistics.
+    pub gathered: Gathered,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl RowGroup {
+    /// Writers for columns of `schema` (physical).
+    pub fn new(factory: &ArrowRowGroupWriterFactory, schema: &SchemaRef, wanted: &[Wanted]) -> Result<Self> {
+        let mut writers = factory.create_column_writers(0)?.into_iter();
+        let encoded = Arc::new(AtomicU64::new(0));
+        let column = |(index, field): (usize, &Arc<arrow::datatypes::Field>)| {
+            let writers = writers.by_ref().take(super::projection::leaves(field.data_type())).collect();
+            let work = Work { writers, gathered: Gathered::new(&wanted[index]), size: 0 };
+            let inbox = Mutex::new(Inbox { work: Some(work), ..Inbox::default() });
+            Arc::new(Column { schema: Arc::clone(schema), index, encoded: Arc::clone(&encoded), inbox })
+        };
+        let columns = schema.fields().iter().enumerate().map(column).collect();
+        Ok(Self { columns, encoded })
+    }
+    /// Bytes that it has so far, about.
+    pub fn size(&self) -> u64 {
+        self.encoded.load(Ordering::Relaxed)
+    }
+}
+
+impl Pool {
+    /// Runs on each thread until [`Self::close`].
+    pub fn work(&self) {
+        loop {
+            let column = {
+                let mut state = lock(&self.state);
+                loop {
+                    if let Some(column) = state.ready.pop_front() {
+                        break column;
+                    }
+                    if state.closed {
+                        return;
+                    }
+                    state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
+            };
+            let outcome = catch_unwind(AssertUnwindSafe(|| self.serve(&column))).unwrap_or_else(|panic| Err(super::queue::fault(panic.as_ref())));
+            if let Err(error) = outcome {
+                lock(&self.state).failed.get_or_insert(error);
+            }
+            self.changed.notify_all();
+        }
+    }
+
+    /// Works off what a column has got.
+    fn serve(&self, column: &Column) -> Result<()> {
+        loop {
+            let (arrays, mut work) = {
+                let mut inbox = lock(&column.inbox);
+                let arrays = std::mem::take(&mut inbox.arrays);
+                if arrays.is_empty() && !inbox.closing {
+                    inbox.scheduled = false;
+                    return Ok(());
+                }
+                let Some(work) = inbox.work.take() else { return Ok(()) };
+                if arrays.is_empty() {
+                    drop(inbox);
+                    let done = work.finish()?;
+                    lock(&column.inbox).done = Some(done);
+                    return Ok(());
+                }
+                (arrays, work)
+            };
+            for (array, bytes) in arrays {
+                let before = work.size;
+                work.add(&array, &column.schema, column.index)?;
+                column.encoded.fetch_add(work.size.wrapping_sub(before), Ordering::Relaxed);
+                lock(&self.state).waiting -= bytes;
+                self.changed.notify_all();
+            }
+            lock(&column.inbox).work = Some(work);
+        }
+    }
+
+    /// Gives one array to each column.
+    pub fn feed(&self, group: &RowGroup, arrays: &[ArrayRef], sizes: &[u64]) {
+        lock(&self.state).waiting += sizes.iter().sum::<u64>();
+        for ((column, array), size) in group.columns.iter().zip(arrays).zip(sizes) {
+            let mut inbox = lock(&column.inbox);
+            inbox.arrays.push_back((Arc::clone(array), *size));
+            self.schedule(column, &mut inbox);
+        }
+    }
+
+    fn schedule(&self, column: &Arc<Column>, inbox: &mut Inbox) {
+        if !inbox.scheduled {
+            inbox.scheduled = true;
+            lock(&self.state).ready.push_back(Arc::clone(column));
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits until no more than `bytes` wait to be encoded; `tick` is called from time to time and may end it.
+    pub fn wait_below(&self, bytes: u64, tick: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        self.wait(tick, |state| state.waiting <= bytes)
+    }
+
+    fn wait(&self, tick: &mut dyn FnMut() -> Result<()>, ready: impl Fn(&State) -> bool) -> Result<()> {
+        let mut state = lock(&self.state);
+        loop {
+            if let Some(error) = state.failed.take() {
+                return Err(error);
+            }
+            if ready(&state) {
+                return Ok(());
+            }
+            let pause = std::time::Duration::from_millis(50);
+            state = self.changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
+            drop(state);
+            tick()?;
+            state = lock(&self.state);
+        }
+    }
+
+    /// No more arrays come for this group.
+    pub fn close_group(&self, group: &RowGroup) {
+        for column in &group.columns {
+            let mut inbox = lock(&column.inbox);
+            inbox.closing = true;
+            self.schedule(column, &mut inbox);
+        }
+    }
+
+    /// The columns of a closed group, in order, when all are done.
+    pub fn collect(&self, group: RowGroup, tick: &mut dyn FnMut() -> Result<()>) -> Result<Vec<Done>> {
+        self.wait(tick, |_| group.columns.iter().all(|column| lock(&column.inbox).done.is_some()))?;
+        Ok(group.columns.iter().filter_map(|column| lock(&column.inbox).done.take()).collect())
+    }
+
+    /// Lets the threads end.
+    pub fn close(&self) {
+        let mut state = lock(&self.state);
+        state.closed = true;
+        state.ready.clear();
+        self.changed.notify_all();
+    }
+}
+
+impl Work {
+    fn add(&mut self, array: &ArrayRef, schema: &SchemaRef, index: usize) -> Result<()> {
+        self.gathered.add(array, None);
+        let field = schema.field(index);
+        let physical: &DataType = field.data_type();
+        let array = relabel(array, physical)?;
+        for (writer, leaf) in self.writers.iter_mut().zip(compute_leaves(field, &array)?) {
+            writer.write(&leaf)?;
+        }
+        self.size = self.writers.iter().map(|writer| writer.get_estimated_total_bytes() as u64).sum();
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Done> {
+        let chunks = self.writers.into_iter().map(|writer| Ok(writer.close()?)).collect::<Result<Vec<_>>>()?;
+        Ok(Done { chunks, gathered: self.gathered })
+    }
+}

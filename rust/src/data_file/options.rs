@@ -1,0 +1,217 @@
+//! How data files are written: options as JSON, and what they mean to the Parquet writer.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use parquet::basic::{BrotliLevel, Compression, Encoding, GzipLevel, ZstdLevel};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
+use parquet::schema::types::{ColumnPath, SchemaDescriptor};
+use serde::Deserialize;
+
+use crate::error::{Error, Kind, Result};
+use crate::schema::TableSchema;
+
+/// Options of [`super::writer::write`]; the stub lists them.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WriteOptions {
+    /// Bytes that a file aims at.
+    pub target_file_size: Option<u64>,
+    /// Rows of a row group, at most.
+    pub max_row_group_rows: Option<usize>,
+    /// Bytes of a row group before encoding, at most about.
+    pub max_row_group_bytes: Option<u64>,
+    /// Codec and level.
+    pub compression: Option<String>,
+    /// Bytes of a data page.
+    pub data_page_size: Option<usize>,
+    /// Rows of a data page.
+    pub data_page_rows: Option<usize>,
+    /// Bytes of a dictionary page.
+    pub dictionary_page_size: Option<usize>,
+    /// Values encoded at a time.
+    pub write_batch_size: Option<usize>,
+    /// Bytes that Parquet's own bounds of text keep.
+    pub statistics_truncate_length: Option<usize>,
+    /// For every column.
+    pub default: ColumnOptions,
+    /// By dotted logical name.
+    pub columns: BTreeMap<String, ColumnOptions>,
+    /// Columns with Delta statistics, by dotted logical name.
+    pub statistics_columns: Option<Vec<String>>,
+    /// The first so many leaves have Delta statistics; negative: all.
+    pub indexed_columns: Option<i64>,
+    /// Letters that Delta's bounds of text keep.
+    pub string_prefix_length: Option<usize>,
+    /// `tightBounds`, where it shall be there.
+    pub tight_bounds: Option<bool>,
+    /// Letters of a random folder; 0: none.
+    pub random_prefix_length: usize,
+    /// `dataChange`.
+    pub data_change: Option<bool>,
+    /// `tags`.
+    pub tags: BTreeMap<String, String>,
+    /// Threads that encode.
+    pub threads: Option<usize>,
+    /// Bytes that may be held in memory.
+    pub memory_limit: Option<u64>,
+    /// Rows of a file, at most.
+    pub max_records_per_file: Option<u64>,
+    /// `modificationTime`, ms.
+    pub modification_time: Option<i64>,
+    /// The input is grouped by partition: a file is closed when another partition begins.
+    pub file_per_partition_order: bool,
+}
+
+/// Options of one column.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ColumnOptions {
+    /// Dictionary encoding.
+    pub dictionary: Option<bool>,
+    /// Encoding of values, Parquet's name.
+    pub encoding: Option<String>,
+    /// "none", "chunk" or "page".
+    pub statistics: Option<String>,
+    /// Write a bloom filter.
+    pub bloom_filter: Option<bool>,
+    /// Its rate of false positives.
+    pub bloom_filter_fpp: Option<f64>,
+    /// Its number of distinct values.
+    pub bloom_filter_ndv: Option<u64>,
+}
+
+impl WriteOptions {
+    /// From JSON; an unknown key is an error.
+    pub fn parse(text: &str) -> Result<Self> {
+        serde_json::from_str(text).map_err(|error| Error::new(Kind::InvalidArgument, "the write options cannot be read").caused_by(error))
+    }
+    /// Bytes a file aims at.
+    pub fn file_size(&self) -> u64 {
+        self.target_file_size.unwrap_or(256 << 20).max(1)
+    }
+    /// Rows of a row group.
+    pub fn group_rows(&self) -> usize {
+        self.max_row_group_rows.unwrap_or(1 << 20).max(1)
+    }
+    /// Bytes of a row group.
+    pub fn group_bytes(&self) -> u64 {
+        self.max_row_group_bytes.unwrap_or(128 << 20).max(1)
+    }
+    /// The codec.
+    pub fn codec(&self) -> Result<Compression> {
+        parse_codec(self.compression.as_deref().unwrap_or("zstd(3)"))
+    }
+    /// Properties of the Parquet writer for files with these leaves.
+    pub fn properties(&self, schema: &TableSchema, leaves: &SchemaDescriptor) -> Result<WriterProperties> {
+        let mut builder = WriterProperties::builder()
+            .set_created_by(concat!("deltaic ", env!("CARGO_PKG_VERSION")).to_owned())
+            .set_compression(self.codec()?)
+            .set_max_row_group_row_count(None);
+        if let Some(size) = self.data_page_size {
+            builder = builder.set_data_page_size_limit(size);
+        }
+        if let Some(rows) = self.data_page_rows {
+            builder = builder.set_data_page_row_count_limit(rows);
+        }
+        if let Some(size) = self.dictionary_page_size {
+            builder = builder.set_dictionary_page_size_limit(size);
+        }
+        if let Some(size) = self.write_batch_size {
+            builder = builder.set_write_batch_size(size.max(1));
+        }
+        if let Some(length) = self.statistics_truncate_length {
+            builder = builder.set_statistics_truncate_length(Some(length.max(1))).set_column_index_truncate_length(Some(length.max(1)));
+        }
+        for leaf in leaves.columns() {
+            builder = self.default.apply(builder, leaf.path().clone())?;
+        }
+        for (name, options) in &self.columns {
+            let physical = schema.leaf(name)?.physical;
+            for leaf in leaves.columns().iter().filter(|leaf| leaf.path().parts().starts_with(&physical)) {
+                builder = options.apply(builder, leaf.path().clone()).map_err(|error| error.at(format!("column {name}")))?;
+            }
+        }
+        Ok(builder.build())
+    }
+}
+
+impl ColumnOptions {
+    fn apply(&self, mut builder: WriterPropertiesBuilder, path: ColumnPath) -> Result<WriterPropertiesBuilder> {
+        if let Some(name) = &self.encoding {
+            if self.dictionary == Some(true) {
+                return Err(Error::new(Kind::InvalidArgument, "dictionary=True excludes an encoding").found(name));
+            }
+            // Parquet falls back to `encoding` only where no dictionary is tried first.
+            builder = builder.set_column_encoding(path.clone(), parse_encoding(name)?).set_column_dictionary_enabled(path.clone(), false);
+        }
+        if let Some(dictionary) = self.dictionary {
+            builder = builder.set_column_dictionary_enabled(path.clone(), dictionary);
+        }
+        if let Some(statistics) = &self.statistics {
+            let enabled = match statistics.as_str() {
+                "none" => EnabledStatistics::None,
+                "chunk" => EnabledStatistics::Chunk,
+                "page" => EnabledStatistics::Page,
+                other => return Err(Error::new(Kind::InvalidArgument, "unknown kind of statistics").found(other).expected("none, chunk or page")),
+            };
+            builder = builder.set_column_statistics_enabled(path.clone(), enabled);
+        }
+        if let Some(fpp) = self.bloom_filter_fpp {
+            if !(fpp > 0.0 && fpp < 1.0) {
+                return Err(Error::new(Kind::InvalidArgument, "bloom_filter_fpp is out of range").found(fpp).expected("above 0, below 1"));
+            }
+            builder = builder.set_column_bloom_filter_fpp(path.clone(), fpp);
+        }
+        if let Some(ndv) = self.bloom_filter_ndv {
+            builder = builder.set_column_bloom_filter_max_ndv(path.clone(), ndv);
+        }
+        let wanted = self.bloom_filter.or((self.bloom_filter_fpp.is_some() || self.bloom_filter_ndv.is_some()).then_some(true));
+        if let Some(enabled) = wanted {
+            builder = builder.set_column_bloom_filter_enabled(path, enabled);
+        }
+        Ok(builder)
+    }
+}
+
+fn parse_encoding(name: &str) -> Result<Encoding> {
+    let wrong = || Error::new(Kind::InvalidArgument, "unknown encoding").found(name).expected("a name that Parquet knows, such as plain or delta_binary_packed");
+    match Encoding::from_str(&name.to_ascii_uppercase()) {
+        Ok(Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY) | Err(_) => Err(wrong()),
+        Ok(encoding) => Ok(encoding),
+    }
+}
+
+fn parse_codec(text: &str) -> Result<Compression> {
+    let wrong = || {
+        let error = Error::new(Kind::InvalidArgument, "unknown compression").found(text);
+        error.expected("zstd(1..22), snappy, gzip(0..9), brotli(0..11), lz4_raw or uncompressed")
+    };
+    let text = text.trim().to_ascii_lowercase();
+    let (name, level) = match text.split_once('(') {
+        None => (text.as_str(), None),
+        Some((name, rest)) => (name, Some(rest.strip_suffix(')').and_then(|level| level.trim().parse::<i32>().ok()).ok_or_else(wrong)?)),
+    };
+    let unsigned = |default: u32| level.map_or(Ok(default), u32::try_from).map_err(|_| wrong());
+    Ok(match (name, level) {
+        ("zstd", level) => Compression::ZSTD(ZstdLevel::try_new(level.unwrap_or(3)).map_err(|_| wrong())?),
+        ("gzip", _) => Compression::GZIP(GzipLevel::try_new(unsigned(6)?).map_err(|_| wrong())?),
+        ("brotli", _) => Compression::BROTLI(BrotliLevel::try_new(unsigned(1)?).map_err(|_| wrong())?),
+        ("snappy", None) => Compression::SNAPPY,
+        ("lz4_raw", None) => Compression::LZ4_RAW,
+        ("uncompressed" | "none", None) => Compression::UNCOMPRESSED,
+        _ => return Err(wrong()),
+    })
+}
+
+/// What the codec is called in names of files, with the point; empty where there is none.
+pub fn suffix(codec: Compression) -> &'static str {
+    match codec {
+        Compression::ZSTD(_) => ".zstd",
+        Compression::SNAPPY => ".snappy",
+        Compression::GZIP(_) => ".gz",
+        Compression::BROTLI(_) => ".brotli",
+        Compression::LZ4_RAW | Compression::LZ4 => ".lz4raw",
+        _ => "",
+    }
+}

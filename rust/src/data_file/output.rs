@@ -1,0 +1,213 @@
+//! One data file being written: row groups encoded by the pool, appended in order; invisible until finished.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::sync::Arc;
+
+use parquet::arrow::arrow_writer::ArrowRowGroupWriterFactory;
+use parquet::file::properties::WriterPropertiesPtr;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::TypePtr;
+
+use super::encode::{Pool, RowGroup};
+use super::statistics::{Gathered, Wanted};
+use crate::error::{Error, Kind, Result};
+use crate::store::{ObjectWriter, Store};
+use arrow::datatypes::SchemaRef;
+
+/// Bytes kept before a file is opened: of many small files few are open at a time.
+const UNOPENED: usize = 256 << 10;
+
+/// What all files of a write have in common.
+pub struct Shape {
+    /// Physical Arrow schema.
+    pub schema: SchemaRef,
+    /// The same in Parquet's terms.
+    pub root: TypePtr,
+    /// How to encode.
+    pub properties: WriterPropertiesPtr,
+    /// Makes column writers.
+    pub factory: ArrowRowGroupWriterFactory,
+    /// Statistics to gather.
+    pub wanted: Vec<Wanted>,
+}
+
+/// Opens the store's writer only when there is something worth it.
+struct Sink {
+    store: Arc<dyn Store>,
+    path: String,
+    buffer: Vec<u8>,
+    writer: Option<Box<dyn ObjectWriter>>,
+}
+
+impl Sink {
+    fn flush_buffer(&mut self) -> std::io::Result<()> {
+        if self.writer.is_none() {
+            self.writer = Some(self.store.writer(&self.path).map_err(std::io::Error::other)?);
+        }
+        match &mut self.writer {
+            Some(writer) => writer.write_all(&self.buffer)?,
+            None => return Err(std::io::Error::other("no writer")),
+        }
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+    fn write_all(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        if self.buffer.len() + bytes.len() <= UNOPENED {
+            self.buffer.extend_from_slice(bytes);
+            return Ok(());
+        }
+        self.flush_buffer()?;
+        match &mut self.writer {
+            Some(writer) => writer.write_all(bytes),
+            None => Err(std::io::Error::other("no writer")),
+        }
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Sink {
+    /// What was not finished leaves nothing behind.
+    fn drop(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            writer.abort();
+        }
+    }
+}
+
+/// A row group that still takes rows.
+struct Current {
+    group: RowGroup,
+    rows: usize,
+    raw: u64,
+}
+
+/// A data file being written.
+pub struct Output {
+    /// Path in the store.
+    pub path: String,
+    /// Rows so far.
+    pub rows: u64,
+    writer: SerializedFileWriter<Sink>,
+    current: Option<Current>,
+    closing: VecDeque<RowGroup>,
+    gathered: Vec<Gathered>,
+}
+
+/// A file that is there.
+#[derive(Debug)]
+pub struct Finished {
+    /// Path in the store.
+    pub path: String,
+    /// Its bytes.
+    pub size: u64,
+    /// Its rows.
+    pub rows: u64,
+    /// What was gathered of each column.
+    pub gathered: Vec<Gathered>,
+}
+
+/// The store's own errors come back from below Parquet's writer as they were.
+fn store_error(error: parquet::errors::ParquetError, path: &str) -> Error {
+    if let parquet::errors::ParquetError::External(inner) = error {
+        return match inner.downcast::<std::io::Error>() {
+            Ok(io) => match io.downcast::<Error>() {
+                Ok(ours) => ours,
+                Err(io) => Error::new(Kind::Io, "writing failed").at(path).caused_by(io),
+            },
+            Err(other) => Error::new(Kind::Io, "writing failed").at(path).caused_by(other),
+        };
+    }
+    Error::new(Kind::Io, "writing failed").at(path).caused_by(error)
+}
+
+impl Output {
+    /// A file to be at `path`.
+    pub fn new(store: &Arc<dyn Store>, path: String, shape: &Shape) -> Result<Self> {
+        let sink = Sink { store: Arc::clone(store), path: path.clone(), buffer: Vec::new(), writer: None };
+        let writer = SerializedFileWriter::new(sink, Arc::clone(&shape.root), Arc::clone(&shape.properties)).map_err(|error| store_error(error, &path))?;
+        let gathered = shape.wanted.iter().map(Gathered::new).collect();
+        Ok(Self { path, rows: 0, writer, current: None, closing: VecDeque::new(), gathered })
+    }
+    /// Rows and bytes (before encoding) of the row group that takes rows now.
+    pub fn group(&self) -> (usize, u64) {
+        self.current.as_ref().map_or((0, 0), |current| (current.rows, current.raw))
+    }
+    /// Bytes so far, about.
+    pub fn size(&self) -> u64 {
+        let open = self.current.iter().map(|current| current.group.size()).chain(self.closing.iter().map(RowGroup::size));
+        self.writer.bytes_written() as u64 + open.sum::<u64>()
+    }
+    /// Is the store's file open?
+    pub fn is_open(&self) -> bool {
+        self.writer.inner().writer.is_some()
+    }
+    /// Gives rows to the current row group.
+    pub fn feed(&mut self, pool: &Pool, shape: &Shape, arrays: &[arrow::array::ArrayRef], sizes: &[u64], rows: usize) -> Result<()> {
+        if self.current.is_none() {
+            self.current = Some(Current { group: RowGroup::new(&shape.factory, &shape.schema, &shape.wanted)?, rows: 0, raw: 0 });
+        }
+        if let Some(current) = &mut self.current {
+            pool.feed(&current.group, arrays, sizes);
+            current.rows += rows;
+            current.raw += sizes.iter().sum::<u64>();
+        }
+        self.rows += rows as u64;
+        Ok(())
+    }
+    /// Ends the current row group; at most one stays behind to be appended later.
+    pub fn end_group(&mut self, pool: &Pool, tick: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        if let Some(current) = self.current.take() {
+            pool.close_group(&current.group);
+            self.closing.push_back(current.group);
+        }
+        while self.closing.len() > 1 {
+            self.append(pool, tick)?;
+        }
+        Ok(())
+    }
+    /// Ends the current row group and appends all.
+    pub fn drain(&mut self, pool: &Pool, tick: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        self.end_group(pool, tick)?;
+        while !self.closing.is_empty() {
+            self.append(pool, tick)?;
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, pool: &Pool, tick: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        let Some(group) = self.closing.pop_front() else { return Ok(()) };
+        let done = pool.collect(group, tick)?;
+        let path = self.path.clone();
+        let wrap = |error| store_error(error, &path);
+        let mut writer = self.writer.next_row_group().map_err(wrap)?;
+        for (column, gathered) in done.into_iter().zip(&mut self.gathered) {
+            for chunk in column.chunks {
+                chunk.append_to_row_group(&mut writer).map_err(wrap)?;
+            }
+            gathered.merge(column.gathered);
+        }
+        writer.close().map_err(wrap)?;
+        Ok(())
+    }
+    /// Makes the file durable and visible.
+    pub fn finish(mut self, pool: &Pool, tick: &mut dyn FnMut() -> Result<()>) -> Result<Finished> {
+        self.drain(pool, tick)?;
+        let path = self.path;
+        self.writer.finish().map_err(|error| store_error(error, &path))?;
+        let mut sink = self.writer.into_inner().map_err(|error| store_error(error, &path))?;
+        sink.flush_buffer().map_err(|error| Error::new(Kind::Io, "writing failed").at(path.as_str()).caused_by(error))?;
+        let writer = sink.writer.take().ok_or_else(|| Error::new(Kind::Io, "writing failed").at(path.as_str()))?;
+        let size = writer.finish()?;
+        Ok(Finished { path, size, rows: self.rows, gathered: self.gathered })
+    }
+}

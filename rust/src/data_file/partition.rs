@@ -1,0 +1,107 @@
+//! Rows -> partitions: which rows of a batch have the same partition values.
+
+use std::collections::HashMap;
+
+use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow::compute::take_record_batch;
+use arrow::row::{RowConverter, SortField};
+
+use crate::error::Result;
+use crate::predicate::statistics::normalise;
+use crate::schema::{TableSchema, partition_values};
+
+/// A partition: physical names and texts of its values.
+pub type Values = Vec<(String, Option<String>)>;
+
+/// Splits batches; each partition gets a number when it is first seen.
+#[derive(Debug)]
+pub struct Splitter {
+    columns: Vec<usize>,
+    names: Vec<String>,
+    logical: Vec<String>,
+    converter: Option<RowConverter>,
+    numbers: HashMap<Box<[u8]>, usize>,
+    /// Each partition's values, by number.
+    pub values: Vec<Values>,
+}
+
+impl Splitter {
+    /// For the table's partition columns.
+    pub fn new(schema: &TableSchema) -> Result<Self> {
+        let mut columns = Vec::new();
+        for field in schema.partition_fields() {
+            columns.push(schema.column(&field.name)?.0);
+        }
+        let fields = || columns.iter().map(|&index| &schema.fields()[index]);
+        let sort = fields().map(|field| SortField::new(field.data_type.to_arrow(false))).collect::<Vec<_>>();
+        let converter = if columns.is_empty() { None } else { Some(RowConverter::new(sort)?) };
+        let names = fields().map(|field| schema.physical_name(field).to_owned()).collect();
+        let logical = fields().map(|field| field.name.clone()).collect();
+        Ok(Self { columns, names, logical, converter, numbers: HashMap::new(), values: Vec::new() })
+    }
+    /// Number and rows of each partition in the batch, partitions in the order of their first row.
+    pub fn split(&mut self, batch: &RecordBatch) -> Result<Vec<(usize, RecordBatch)>> {
+        let Some(converter) = &self.converter else {
+            if self.values.is_empty() {
+                self.values.push(Vec::new());
+            }
+            return Ok(vec![(0, batch.clone())]);
+        };
+        // An empty text is null; floats have one zero and one NaN: values that are stored alike share a partition.
+        let keys: Vec<ArrayRef> = self.columns.iter().map(|&index| empty_as_null(&normalise(batch.column(index)))).collect::<Result<_>>()?;
+        let rows = converter.convert_columns(&keys)?;
+        let mut members: Vec<(usize, Vec<u32>)> = Vec::new();
+        let mut places: HashMap<usize, usize> = HashMap::new();
+        let mut before: Option<(&[u8], usize)> = None;
+        let mut fresh: Vec<(usize, usize)> = Vec::new();
+        for (index, row) in (0_u32..).zip(rows.iter()) {
+            let bytes = row.data();
+            let place = match before {
+                Some((same, place)) if same == bytes => place,
+                _ => {
+                    let number = match self.numbers.get(bytes) {
+                        Some(number) => *number,
+                        None => {
+                            let number = self.numbers.len();
+                            self.numbers.insert(bytes.into(), number);
+                            fresh.push((number, index as usize));
+                            number
+                        }
+                    };
+                    *places.entry(number).or_insert_with(|| {
+                        members.push((number, Vec::new()));
+                        members.len() - 1
+                    })
+                }
+            };
+            before = Some((bytes, place));
+            members[place].1.push(index);
+        }
+        for (_, index) in fresh {
+            let values = self.names.iter().zip(&keys).map(|(name, key)| {
+                let text = partition_values::format_array(key.slice(index, 1).as_ref())?;
+                Ok((name.clone(), text.iter().next().flatten().map(str::to_owned)))
+            });
+            self.values.push(values.collect::<Result<_>>()?);
+        }
+        if let [(number, _)] = members[..] {
+            return Ok(vec![(number, batch.clone())]);
+        }
+        members.into_iter().map(|(number, rows)| Ok((number, take_record_batch(batch, &UInt32Array::from(rows))?))).collect()
+    }
+    /// The values of a partition under the columns' logical names, for folders.
+    pub fn folder_values(&self, number: usize) -> Values {
+        self.logical.iter().cloned().zip(self.values[number].iter().map(|(_, value)| value.clone())).collect()
+    }
+}
+
+fn empty_as_null(array: &ArrayRef) -> Result<ArrayRef> {
+    use arrow::array::{AsArray, BooleanArray};
+    use arrow::datatypes::DataType;
+    let empty: BooleanArray = match array.data_type() {
+        DataType::Utf8 => array.as_string::<i32>().iter().map(|text| text.map(str::is_empty)).collect(),
+        DataType::Binary => array.as_binary::<i32>().iter().map(|bytes| bytes.map(<[u8]>::is_empty)).collect(),
+        _ => return Ok(array.clone()),
+    };
+    if empty.true_count() == 0 { Ok(array.clone()) } else { Ok(arrow::compute::nullif(array, &empty)?) }
+}

@@ -1,0 +1,84 @@
+//! The schema of data files: physical names and field ids in place of logical ones.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray};
+use arrow::datatypes::{DataType, Field as ArrowField, Fields, Schema};
+
+use crate::error::{Error, Kind, Result};
+use crate::schema::{ColumnMapping, Field, Primitive, TableSchema, Type};
+
+/// The columns that data files have: all but partition columns and those that are only null, by position in the table.
+pub fn data_columns(schema: &TableSchema) -> Result<Vec<usize>> {
+    let fields = schema.fields().iter().enumerate();
+    let chosen: Vec<usize> = fields.filter(|(index, field)| !schema.is_partition(*index) && !is_void(&field.data_type)).map(|(index, _)| index).collect();
+    if chosen.is_empty() {
+        return Err(Error::new(Kind::SchemaMismatch, "the table has no column besides partition columns, so its rows cannot be written"));
+    }
+    Ok(chosen)
+}
+
+fn is_void(data_type: &Type) -> bool {
+    match data_type {
+        Type::Primitive(primitive) => *primitive == Primitive::Void,
+        Type::Struct(_) => false,
+        Type::Array(element, _) => is_void(element),
+        Type::Map(key, value, _) => is_void(key) || is_void(value),
+    }
+}
+
+/// The Arrow schema of data files.
+pub fn file_schema(schema: &TableSchema, columns: &[usize]) -> Result<Schema> {
+    let fields = columns.iter().map(|&index| field_of(schema, &schema.fields()[index])).collect::<Result<Vec<_>>>()?;
+    Ok(Schema::new(fields))
+}
+
+fn field_of(schema: &TableSchema, field: &Field) -> Result<ArrowField> {
+    let arrow = ArrowField::new(schema.physical_name(field), type_of(schema, &field.data_type, &field.name)?, field.nullable);
+    Ok(match (schema.mapping(), field.id()) {
+        (ColumnMapping::None, _) | (_, None) => arrow,
+        (_, Some(id)) => arrow.with_metadata(HashMap::from([("PARQUET:field_id".to_owned(), id.to_string())])),
+    })
+}
+
+fn type_of(schema: &TableSchema, data_type: &Type, place: &str) -> Result<DataType> {
+    Ok(match data_type {
+        Type::Primitive(Primitive::Void) => {
+            return Err(Error::new(Kind::UnsupportedFeature, "a void field inside a struct cannot be written").at(format!("column {place}")));
+        }
+        Type::Primitive(primitive) => primitive.to_arrow(),
+        Type::Struct(fields) if fields.is_empty() => {
+            return Err(Error::new(Kind::UnsupportedFeature, "a struct without fields cannot be written").at(format!("column {place}")));
+        }
+        Type::Struct(fields) => DataType::Struct(fields.iter().map(|field| field_of(schema, field)).collect::<Result<Fields>>()?),
+        Type::Array(element, contains_null) => crate::schema::arrow_types::list_of(type_of(schema, element, place)?, *contains_null),
+        Type::Map(key, value, contains_null) => crate::schema::arrow_types::map_of(type_of(schema, key, place)?, type_of(schema, value, place)?, *contains_null),
+    })
+}
+
+/// The same array under the names of `target`.
+pub fn relabel(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+    if array.data_type() == target {
+        return Ok(Arc::clone(array));
+    }
+    match target {
+        DataType::Struct(fields) => {
+            let found = array.as_struct();
+            let children = found.columns().iter().zip(fields).map(|(child, field)| relabel(child, field.data_type())).collect::<Result<Vec<_>>>()?;
+            Ok(Arc::new(StructArray::try_new(fields.clone(), children, found.nulls().cloned())?))
+        }
+        DataType::List(field) => {
+            let found = array.as_list::<i32>();
+            let values = relabel(found.values(), field.data_type())?;
+            Ok(Arc::new(ListArray::try_new(Arc::clone(field), found.offsets().clone(), values, found.nulls().cloned())?))
+        }
+        DataType::Map(field, sorted) => {
+            let found = array.as_map();
+            let entries: ArrayRef = Arc::new(found.entries().clone());
+            let entries = relabel(&entries, field.data_type())?.as_struct().clone();
+            Ok(Arc::new(MapArray::try_new(Arc::clone(field), found.offsets().clone(), entries, found.nulls().cloned(), *sorted)?))
+        }
+        other => Err(Error::new(Kind::SchemaMismatch, "a column has another type than the table's").found(array.data_type()).expected(other)),
+    }
+}

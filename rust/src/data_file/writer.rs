@@ -1,0 +1,326 @@
+//! Rows -> data files: checked, split by partition, cut into files and row groups, described as `add` actions.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
+use arrow::compute::concat_batches;
+use parquet::arrow::ArrowSchemaConverter;
+use parquet::arrow::arrow_writer::ArrowRowGroupWriterFactory;
+use parquet::file::writer::SerializedFileWriter;
+
+use super::adds::{self, Added};
+use super::conform::{Casting, Conform, first_null, null_in};
+use super::encode::Pool;
+use super::layout;
+use super::options::{WriteOptions, suffix};
+use super::output::{Finished, Output, Shape};
+use super::partition::Splitter;
+use super::physical;
+use super::statistics::{Form, Indexed, Named, Wanted, to_json};
+use crate::error::{Error, Kind, Result};
+use crate::interrupt::Interrupt;
+use crate::schema::{ColumnMapping, Field, TableSchema};
+use crate::store::Store;
+
+/// Rows of a partition wait until there are so many: tiny arrays cost more than their rows.
+const PENDING_ROWS: usize = 8192;
+/// Files of other partitions that may be open in the store.
+const OPEN_FILES: usize = 128;
+/// Bytes that may wait for the encoding threads.
+const QUEUED: u64 = 64 << 20;
+/// Where nothing else was asked: bytes held for all files together.
+const MEMORY: u64 = 1 << 30;
+/// A target below this is met closely, by waiting for the encoders before each look.
+const CLOSE_TARGET: u64 = 64 << 20;
+
+/// Writes data files; the answer has a row of `add` for each. On any error all files of the call are deleted.
+pub fn write(
+    store: &Arc<dyn Store>,
+    schema: &TableSchema,
+    input: Box<dyn RecordBatchReader + Send>,
+    options: &WriteOptions,
+    interrupt: &Interrupt,
+) -> Result<RecordBatch> {
+    let threads = options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).clamp(1, 64);
+    let pool = Pool::default();
+    let mut writer = Writer::new(store, schema, options, &pool, interrupt)?;
+    let outcome = std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| pool.work());
+        }
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| writer.run(input)));
+        pool.close();
+        outcome.unwrap_or_else(|panic| Err(Error::new(Kind::Io, "the rows could not be written").caused_by(super::queue::fault(panic.as_ref()))))
+    });
+    match outcome.and_then(|()| writer.adds()) {
+        Ok(adds) => Ok(adds),
+        Err(error) => {
+            writer.undo();
+            Err(error)
+        }
+    }
+}
+
+/// Statistics as the options want them.
+pub fn indexed(options: &WriteOptions) -> Indexed {
+    match &options.statistics_columns {
+        Some(names) => Indexed::Named(names.clone()),
+        None => Indexed::First(usize::try_from(options.indexed_columns.unwrap_or(32)).unwrap_or(usize::MAX)),
+    }
+}
+
+/// How statistics become text, as the options want it.
+pub fn form(options: &WriteOptions) -> Form {
+    Form { letters: options.string_prefix_length.unwrap_or(32).max(1), tight: options.tight_bounds }
+}
+
+/// One partition's rows on their way.
+#[derive(Default)]
+struct Target {
+    pending: Vec<RecordBatch>,
+    pending_rows: usize,
+    pending_bytes: u64,
+    output: Option<Output>,
+}
+
+impl Target {
+    fn held(&self) -> u64 {
+        self.pending_bytes + self.output.as_ref().map_or(0, |output| output.group().1)
+    }
+}
+
+struct Writer<'a> {
+    store: &'a Arc<dyn Store>,
+    schema: &'a TableSchema,
+    options: &'a WriteOptions,
+    pool: &'a Pool,
+    interrupt: &'a Interrupt,
+    columns: Vec<usize>,
+    shape: Shape,
+    splitter: Splitter,
+    targets: Vec<Target>,
+    finished: Vec<(usize, Finished)>,
+    number: usize,
+    rows: u64,
+    last: Option<usize>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(store: &'a Arc<dyn Store>, schema: &'a TableSchema, options: &'a WriteOptions, pool: &'a Pool, interrupt: &'a Interrupt) -> Result<Self> {
+        let columns = physical::data_columns(schema)?;
+        let physical = Arc::new(physical::file_schema(schema, &columns)?);
+        let descriptor = ArrowSchemaConverter::new().schema_root("spark_schema").convert(&physical)?;
+        let properties = Arc::new(options.properties(schema, &descriptor)?);
+        // A file of no rows in memory, only to make the factory.
+        let probe = SerializedFileWriter::new(Vec::new(), descriptor.root_schema_ptr(), Arc::clone(&properties))?;
+        let factory = ArrowRowGroupWriterFactory::new(&probe, Arc::clone(&physical));
+        let fields: Vec<&Field> = columns.iter().map(|&index| &schema.fields()[index]).collect();
+        let wanted = Wanted::of(schema, &fields, &indexed(options))?;
+        let shape = Shape { schema: physical, root: descriptor.root_schema_ptr(), properties, factory, wanted };
+        let splitter = Splitter::new(schema)?;
+        Ok(Self {
+            store, schema, options, pool, interrupt, columns, shape, splitter, targets: Vec::new(), finished: Vec::new(), number: 0, rows: 0, last: None,
+        })
+    }
+
+    fn run(&mut self, input: Box<dyn RecordBatchReader + Send>) -> Result<()> {
+        let mut conform = Conform::new(self.schema, &input.schema(), Casting::Strict)?;
+        for batch in input {
+            self.interrupt.check()?;
+            let batch = conform.apply(&batch.map_err(from_source)?)?;
+            self.check_nulls(&batch)?;
+            self.rows += batch.num_rows() as u64;
+            if batch.num_rows() > 0 {
+                self.take(&batch)?;
+            }
+        }
+        for number in 0..self.targets.len() {
+            self.write_pending(number)?;
+            self.finish(number)?;
+        }
+        Ok(())
+    }
+
+    fn check_nulls(&self, batch: &RecordBatch) -> Result<()> {
+        for (field, column) in self.schema.fields().iter().zip(batch.columns()) {
+            if !field.nullable
+                && column.logical_null_count() > 0
+                && let Some(at) = first_null(column, None)?
+            {
+                return Err(null_in(&field.name, self.rows + at as u64));
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, batch: &RecordBatch) -> Result<()> {
+        let partitioned = self.schema.partition_fields().len() > 0;
+        for (number, rows) in self.splitter.split(batch)? {
+            while self.targets.len() <= number {
+                self.targets.push(Target::default());
+            }
+            if self.options.file_per_partition_order
+                && let Some(last) = self.last.replace(number).filter(|last| *last != number)
+            {
+                self.write_pending(last)?;
+                self.finish(last)?;
+            }
+            if !partitioned || rows.num_rows() >= PENDING_ROWS {
+                self.write_pending(number)?;
+                self.write_rows(number, &rows)?;
+                continue;
+            }
+            let target = &mut self.targets[number];
+            target.pending_rows += rows.num_rows();
+            target.pending_bytes += rows.columns().iter().map(bytes_of).sum::<u64>();
+            target.pending.push(rows);
+            if target.pending_rows >= PENDING_ROWS {
+                self.write_pending(number)?;
+            }
+        }
+        if partitioned { self.stay_within_memory() } else { Ok(()) }
+    }
+
+    /// The partition that holds most goes to its file until all together hold little enough.
+    fn stay_within_memory(&mut self) -> Result<()> {
+        let limit = self.options.memory_limit.unwrap_or(MEMORY) / 2; // encoded pages and the input take their share
+        let mut held: u64 = self.targets.iter().map(Target::held).sum();
+        while held > limit {
+            let Some((number, most)) = self.targets.iter().map(Target::held).enumerate().max_by_key(|(_, held)| *held) else { break };
+            self.write_pending(number)?;
+            let (pool, interrupt) = (self.pool, self.interrupt);
+            if let Some(output) = &mut self.targets[number].output {
+                output.drain(pool, &mut || interrupt.check())?;
+            }
+            held = held.saturating_sub(most.max(1));
+        }
+        let open = |target: &&Target| target.output.as_ref().is_some_and(Output::is_open);
+        if self.targets.iter().filter(open).count() > OPEN_FILES {
+            let largest = self.targets.iter().enumerate().filter(|(_, target)| open(target)).max_by_key(|(_, target)| target.output.as_ref().map(Output::size));
+            if let Some((number, _)) = largest {
+                self.finish(number)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_pending(&mut self, number: usize) -> Result<()> {
+        let target = &mut self.targets[number];
+        let pending = std::mem::take(&mut target.pending);
+        (target.pending_rows, target.pending_bytes) = (0, 0);
+        match &pending[..] {
+            [] => Ok(()),
+            [one] => self.write_rows(number, one),
+            [first, ..] => self.write_rows(number, &concat_batches(&first.schema(), &pending)?),
+        }
+    }
+
+    fn write_rows(&mut self, number: usize, batch: &RecordBatch) -> Result<()> {
+        let arrays: Vec<ArrayRef> = self.columns.iter().map(|&index| Arc::clone(batch.column(index))).collect();
+        let width = arrays.iter().map(bytes_of).sum::<u64>() / batch.num_rows().max(1) as u64;
+        let piece = (self.options.file_size() / 4).clamp(64 << 10, 16 << 20);
+        let piece_rows = usize::try_from(piece / width.max(1)).unwrap_or(usize::MAX).clamp(1, 1 << 16);
+        let mut at = 0;
+        while at < batch.num_rows() {
+            let rows = self.room(number)?.min(piece_rows).min(batch.num_rows() - at);
+            let slices: Vec<ArrayRef> = arrays.iter().map(|array| array.slice(at, rows)).collect();
+            let sizes: Vec<u64> = slices.iter().map(bytes_of).collect();
+            let (pool, interrupt) = (self.pool, self.interrupt);
+            if let Some(output) = &mut self.targets[number].output {
+                output.feed(pool, &self.shape, &slices, &sizes, rows)?;
+            }
+            at += rows;
+            let close = self.options.file_size() < CLOSE_TARGET;
+            pool.wait_below(if close { 0 } else { QUEUED }, &mut || interrupt.check())?;
+            self.cut(number)?;
+        }
+        Ok(())
+    }
+
+    /// How many rows the current row group of the current file still takes; opens the file.
+    fn room(&mut self, number: usize) -> Result<usize> {
+        if self.targets[number].output.is_none() {
+            let codec = suffix(self.options.codec()?);
+            let prefix = match (self.options.random_prefix_length, self.schema.mapping()) {
+                (0, ColumnMapping::Name | ColumnMapping::Id) => 2, // as delta-spark: logical names may change, folders stay
+                (length, _) => length,
+            };
+            let folder = layout::folder(&self.splitter.folder_values(number), prefix);
+            let path = format!("{folder}{}", layout::file_name(self.number, codec));
+            self.number += 1;
+            self.targets[number].output = Some(Output::new(self.store, path, &self.shape)?);
+        }
+        let Some(output) = &self.targets[number].output else { return Ok(0) };
+        let file = self.options.max_records_per_file.unwrap_or(u64::MAX).max(1) - output.rows;
+        Ok((self.options.group_rows() - output.group().0).min(usize::try_from(file).unwrap_or(usize::MAX)))
+    }
+
+    /// Ends the row group or the file where it is full.
+    fn cut(&mut self, number: usize) -> Result<()> {
+        let (pool, interrupt, options) = (self.pool, self.interrupt, self.options);
+        let Some(output) = &mut self.targets[number].output else { return Ok(()) };
+        let (rows, raw) = output.group();
+        if output.size() >= options.file_size() || options.max_records_per_file.is_some_and(|most| output.rows >= most.max(1)) {
+            return self.finish(number);
+        }
+        if rows >= options.group_rows() || raw >= options.group_bytes() {
+            output.end_group(pool, &mut || interrupt.check())?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, number: usize) -> Result<()> {
+        let (pool, interrupt) = (self.pool, self.interrupt);
+        if let Some(output) = self.targets[number].output.take() {
+            self.finished.push((number, output.finish(pool, &mut || interrupt.check())?));
+        }
+        Ok(())
+    }
+
+    fn adds(&mut self) -> Result<RecordBatch> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
+        let added = self.finished.iter().map(|(number, file)| {
+            let columns: Vec<Named<'_>> = self
+                .columns
+                .iter()
+                .zip(&file.gathered)
+                .map(|(&index, gathered)| {
+                    let field = &self.schema.fields()[index];
+                    Named { name: self.schema.physical_name(field), data_type: &field.data_type, gathered }
+                })
+                .collect();
+            Added {
+                path: layout::encode(&file.path),
+                partition_values: self.splitter.values[*number].clone(),
+                size: file.size,
+                modification_time: self.options.modification_time.unwrap_or(now),
+                stats: Some(to_json(file.rows, &columns, self.schema, form(self.options))),
+            }
+        });
+        adds::batch(added.collect(), self.options.data_change.unwrap_or(true), &self.options.tags)
+    }
+
+    /// Deletes what was written; open files go by themselves.
+    fn undo(&mut self) {
+        self.targets.clear();
+        for (_, file) in self.finished.drain(..) {
+            if let Err(error) = self.store.delete(&file.path) {
+                log::warn!("a data file of a failed write stays behind: {error}");
+            }
+        }
+    }
+}
+
+/// Bytes of the rows that an array shows, whatever its buffers hold besides.
+fn bytes_of(array: &ArrayRef) -> u64 {
+    array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()) as u64
+}
+
+/// A source's error keeps what it was.
+pub fn from_source(error: arrow::error::ArrowError) -> Error {
+    match error {
+        arrow::error::ArrowError::ExternalError(_) => Error::from(error),
+        other => Error::new(Kind::InvalidArgument, "the data could not be read from its source").caused_by(other),
+    }
+}
