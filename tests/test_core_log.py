@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
+import functools
 import json
+import re
 import uuid
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltaic import _core
 from deltaic.errors import DeltaError, InvalidArgumentError, ProtocolError
@@ -150,6 +156,232 @@ def test_replay_equals_the_plain_one(history: list[list[dict[str, Any]]], step: 
             assert refreshed.version == version
             oracle.check(refreshed)
             oracle.check(load(store, version))
+
+
+@settings(max_examples=60, deadline=None)
+@given(histories(), st.integers(0, 40), st.booleans(), st.booleans())
+def test_a_checkpoint_anywhere_changes_nothing(history: list[list[dict[str, Any]]], at: int, as_json: bool, as_struct: bool) -> None:
+    store = memory()
+    oracle = Replay()
+    at = min(at, len(history) - 1)
+    for version, actions in enumerate(history):
+        put(store, version, *([PROTOCOL, METADATA] if version == 0 else []), *actions)
+        oracle.apply(actions)
+    path = f"_delta_log/{at:020}.checkpoint.parquet"
+    before = load(store, at)
+    written = before.write_checkpoint(store, path, min_deletion_timestamp=-1, stats_as_json=as_json, stats_as_struct=as_struct, schema=TABLE_SCHEMA)
+    assert written["num_of_add_files"] == before.file_count
+    assert written["size_in_bytes"] == (store.head(path) or (0,))[0]
+    assert written["size"] == before.file_count + before.tombstones().num_rows + len(before.transactions) + len(before.domains) + 2
+    for version in range(at):
+        store.delete([name(version)])
+    again = load(store, len(history) - 1, [path], at + 1)
+    oracle.check(again)
+    assert json.loads(again.metadata or "") == METADATA["metaData"]
+    assert json.loads(again.protocol or "") == PROTOCOL["protocol"]
+
+
+STATS = {
+    "numRecords": 4, "tightBounds": True,
+    "minValues": {"i": 1, "s": "a", "t": "2024-01-01T00:00:00.123456Z", "n": "2024-01-01T00:00:00.5", "d": -1.5, "f": 0.1, "dec": 1.10, "day": "1969-12-31", "st": {"x": 7}},
+    "maxValues": {"i": 9, "s": "é\n", "t": "2024-01-01T00:00:00.124Z", "n": "2024-01-01T00:00:00.6", "d": 1e300, "f": 0.2, "dec": 12.34, "day": "2024-02-29", "st": {"x": 8}},
+    "nullCount": {"i": 0, "s": 1, "t": 0, "n": 0, "d": 0, "f": 0, "dec": 0, "day": 0, "st": {"x": 4}, "b": 1, "l": 2, "bin": 0},
+}  # fmt: skip
+WIDE = {"type": "struct", "fields": [
+    {"name": n, "type": t, "nullable": True, "metadata": {}} for n, t in [
+        ("p", "string"), ("day_p", "date"), ("i", "long"), ("s", "string"), ("t", "timestamp"), ("n", "timestamp_ntz"), ("d", "double"), ("f", "float"),
+        ("dec", "decimal(10,2)"), ("day", "date"), ("b", "boolean"), ("bin", "binary"), ("v", "void"),
+        ("st", {"type": "struct", "fields": [{"name": "x", "type": "integer", "nullable": True, "metadata": {}}]}),
+        ("l", {"type": "array", "elementType": "long", "containsNull": True}),
+    ]]}  # fmt: skip
+
+
+@pytest.mark.parametrize(("as_json", "as_struct"), [(True, False), (False, True), (True, True)])
+def test_statistics_survive_a_checkpoint(as_json: bool, as_struct: bool, tmp_path: Path) -> None:
+    store = _core.Store(str(tmp_path))
+    schema = _core.TableSchema(json.dumps(WIDE), ["p", "day_p"])
+    actions = [add("a", stats=json.dumps(STATS), tags={"t": "1"}, baseRowId=1, defaultRowCommitVersion=2, clusteringProvider="x"), add("b"), add("c", stats="broken")]
+    for action in actions:
+        action["add"]["partitionValues"]["day_p"] = "2024-05-05"
+    metadata = {"metaData": METADATA["metaData"] | {"schemaString": json.dumps(WIDE), "partitionColumns": ["p", "day_p"], "name": "n", "createdTime": 5, "configuration": {"a": "b"}}}
+    put(store, 0, PROTOCOL, metadata, *actions, remove("gone", time=10), remove("old", time=3))
+    path = "_delta_log/00000000000000000000.checkpoint.parquet"
+    load(store, 0).write_checkpoint(store, path, min_deletion_timestamp=5, stats_as_json=as_json, stats_as_struct=as_struct, schema=schema)
+    again = _core.Snapshot.load(store, 0, [path], [])
+    assert json.loads(again.metadata or "") == metadata["metaData"]
+    assert again.tombstones()["path"].to_pylist() == ["gone"]
+    rows = again.files(schema).adds.to_pylist()
+    stats = [row.pop("stats") for row in rows]
+    expected = load(store, 0).files(schema).adds.to_pylist()
+    texts = [row.pop("stats") for row in expected]
+    assert rows == [row | {"dataChange": False} for row in expected]
+    if as_json:
+        assert stats == texts
+    else:
+        same = json.loads(json.dumps(STATS).replace('.123456Z', '.123456Z').replace('.124Z', '.124000Z').replace('00.5"', '00.500000"').replace('00.6"', '00.600000"'))
+        assert json.loads(stats[0]) == same
+        assert stats[1] is None
+        assert json.loads(stats[2]) == {"minValues": {"st": {}}, "maxValues": {"st": {}}, "nullCount": {"st": {}}}
+    columns = pq.read_schema(tmp_path / path).field("add").type
+    assert {field.name for field in columns} >= ({"stats"} if as_json else {"path"}) | ({"stats_parsed", "partitionValues_parsed"} if as_struct else set())
+    assert pq.read_schema(tmp_path / path).metadata is None
+    if as_struct:
+        table = pq.read_table(tmp_path / path)["add"].combine_chunks()
+        typed = [row for row in table.to_pylist() if row and row["path"] == "a"][0]
+        assert typed["partitionValues_parsed"] == {"p": "a", "day_p": datetime.date(2024, 5, 5)}
+        assert typed["stats_parsed"]["maxValues"]["dec"] == Decimal("12.34")
+        assert typed["stats_parsed"]["minValues"]["day"] == datetime.date(1969, 12, 31)
+        assert "b" not in typed["stats_parsed"]["minValues"]
+
+
+def test_other_readers_read_our_checkpoints(tmp_path: Path) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    data = pa.table({"p": ["a", "a", "b"], "i": pa.array([1, 2, 3], pa.int64())})
+    for _ in range(3):
+        deltalake.write_deltalake(str(tmp_path), data, partition_by=["p"], mode="append")
+    deltalake.DeltaTable(str(tmp_path)).delete("i = 2")
+    store = _core.Store(str(tmp_path))
+    snapshot = load(store, 3)
+    schema = _core.TableSchema(json.loads(snapshot.metadata or "")["schemaString"], ["p"])
+    before = sorted(deltalake.DeltaTable(str(tmp_path)).to_pyarrow_table().to_pylist(), key=repr)
+    path = "_delta_log/00000000000000000003.checkpoint.parquet"
+    written = snapshot.write_checkpoint(store, path, min_deletion_timestamp=0, schema=schema)
+    store.put("_delta_log/_last_checkpoint", json.dumps({"version": 3, "size": written["size"]}).encode())
+    for version in range(4):
+        store.delete([name(version)])
+    theirs = deltalake.DeltaTable(str(tmp_path))
+    assert theirs.version() == 3
+    assert sorted(theirs.to_pyarrow_table().to_pylist(), key=repr) == before
+    assert sorted(theirs.to_pyarrow_table(filters=[("p", "=", "b")])["i"].to_pylist()) == [3, 3, 3]
+    # and theirs is read here
+    theirs.create_checkpoint()
+    again = _core.Snapshot.load(store, 3, [path], [])
+    assert live(again) == live(snapshot)
+    assert again.num_records == snapshot.num_records == 6
+    with pytest.raises(InvalidArgumentError, match="already"):
+        snapshot.write_checkpoint(store, path, min_deletion_timestamp=0, schema=schema, overwrite=False)
+
+
+def test_transactions_and_tombstones_expire_in_checkpoints() -> None:
+    store = memory()
+    put(store, 0, PROTOCOL, METADATA, *({"txn": {"appId": a, "version": 1} | t} for a, t in (("x", {}), ("y", {"lastUpdated": 5}), ("z", {"lastUpdated": 9}))), remove("a", time=5), remove("b", time=6))
+    path = "_delta_log/00000000000000000000.checkpoint.parquet"
+    load(store, 0).write_checkpoint(store, path, min_deletion_timestamp=5, min_transaction_timestamp=6)
+    again = _core.Snapshot.load(store, 0, [path], [])
+    assert again.transactions == {"x": (1, None), "z": (1, 9)}
+    assert again.tombstones()["path"].to_pylist() == ["b"]
+
+
+def test_a_checkpoint_needs_protocol_and_metadata() -> None:
+    store = memory()
+    put(store, 0, METADATA, add("a"))
+    path = "_delta_log/00000000000000000000.checkpoint.parquet"
+    with pytest.raises(ProtocolError, match="protocol"):
+        load(store, 0).write_checkpoint(store, path, min_deletion_timestamp=0)
+    assert store.head(path) is None
+    assert store.list_from("_delta_log").num_rows == 1
+
+
+ADD = pa.struct([("path", pa.string()), ("partitionValues", pa.map_(pa.string(), pa.string())), ("size", pa.int64()), ("modificationTime", pa.int64()), ("dataChange", pa.bool_())])
+ROW = {"path": "a", "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": True}
+BROKEN_CHECKPOINTS: dict[str, tuple[Any, str]] = {
+    "no Parquet": (b"PAR1 nothing", "checkpoint.parquet"),
+    "empty": (b"", "checkpoint.parquet"),
+    "no checkpoint": (pa.table({"x": [1]}), "no checkpoint"),
+    "add is no struct": (pa.table({"add": ["x"]}), "no struct"),
+    "an add without a path": (pa.table({"add": pa.array([ROW | {"path": None}], ADD)}), "without a path"),
+    "an add without a size": (pa.table({"add": pa.array([ROW | {"size": None}], ADD)}), "size"),
+    "an add without partition values": (pa.table({"add": pa.array([ROW | {"partitionValues": None}], ADD)}), "partitionValues"),
+    "a negative size": (pa.table({"add": pa.array([ROW | {"size": -5}], ADD)}), "-5"),
+    "a size that is text": (pa.table({"add": [{"path": "a", "size": "many", "partitionValues": "x"}]}), "wrong type"),
+    "two protocols": (pa.table({"protocol": [{"minReaderVersion": 1, "minWriterVersion": 2}] * 2}), "two of protocol"),
+    "txn without a version": (pa.table({"txn": [{"appId": "x"}], "protocol": pa.nulls(1, pa.struct([("a", pa.int32())]))}), "version"),
+    "a sidecar elsewhere": (pa.table({"sidecar": [{"path": "../x"}], "protocol": pa.nulls(1, pa.struct([("a", pa.int32())]))}), "sidecar"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN_CHECKPOINTS)
+def test_a_broken_checkpoint_is_named(case: str, tmp_path: Path) -> None:
+    content, part = BROKEN_CHECKPOINTS[case]
+    path = tmp_path / "_delta_log" / f"{0:020}.checkpoint.parquet"
+    path.parent.mkdir()
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        pq.write_table(content, path)
+    with pytest.raises(DeltaError) as info:
+        _core.Snapshot.load(_core.Store(str(tmp_path)), 0, [f"_delta_log/{path.name}"], [])
+    assert part in str(info.value)
+    assert path.name in str(info.value) or case == "a sidecar elsewhere"
+
+
+def test_a_cut_checkpoint_is_named_at_every_length(tmp_path: Path) -> None:
+    store = _core.Store(str(tmp_path))
+    put(store, 0, PROTOCOL, METADATA, *(add(f"f{i}", rows=i) for i in range(50)))
+    path = "_delta_log/00000000000000000000.checkpoint.parquet"
+    load(store, 0).write_checkpoint(store, path, min_deletion_timestamp=0, schema=TABLE_SCHEMA)
+    whole = store.get(path)
+    for length in range(0, len(whole), 131):
+        store.put(path, whole[:length])
+        with pytest.raises(ProtocolError, match="checkpoint"):
+            _core.Snapshot.load(store, 0, [path], [])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_a_checkpoint_with_changed_bytes_is_read_or_named(data: st.DataObject) -> None:
+    whole = bytearray(example_checkpoint())
+    for _ in range(data.draw(st.integers(1, 4))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    store = memory()
+    store.put("c.parquet", bytes(whole))
+    with contextlib.suppress(DeltaError, OSError):
+        _core.Snapshot.load(store, 0, ["c.parquet"], [])
+
+
+@functools.cache
+def example_checkpoint() -> bytes:
+    store = memory()
+    put(store, 0, PROTOCOL, METADATA, *(add(f"f{i}", rows=i) for i in range(50)), remove("x"))
+    load(store, 0).write_checkpoint(store, "c", min_deletion_timestamp=0, schema=TABLE_SCHEMA)
+    return store.get("c")
+
+
+def golden_states(table: Path) -> tuple[_core.Store, int, list[tuple[list[str], int]]]:
+    """Of a table: its newest version, and the ways to it: (checkpoint parts, first commit)."""
+    store = _core.Store(str(table))
+    names = [Path(path).name for path in store.list_from("_delta_log")["path"].to_pylist()]
+    commits = sorted(int(n[:20]) for n in names if re.fullmatch(r"\d{20}\.json", n))
+    checkpoints: dict[int, list[str]] = {}
+    for n in names:
+        if re.fullmatch(r"\d{20}\.checkpoint.*\.(parquet|json)", n):
+            checkpoints.setdefault(int(n[:20]), []).append(f"_delta_log/{n}")
+    ways: list[tuple[list[str], int]] = [([], 0)] if commits and commits[0] == 0 else []
+    newest = max([*commits, *checkpoints])
+    return store, newest, ways + [(parts, version + 1) for version, parts in checkpoints.items()]
+
+
+GOLDEN_CHECKPOINTS = [
+    "app-txn-checkpoint", "basic-with-inserts-deletes-checkpoint", "dv-with-columnmapping", "multi-part-checkpoint", "only-checkpoint-files", "parsed-stats",
+    "v2-checkpoint-parquet", "v2-checkpoints-json-with-last-checkpoint", "v2-checkpoints-json-without-sidecars", "v2-checkpoints-parquet-with-last-checkpoint",
+    "v2-checkpoints-parquet-without-sidecars", "v2-classic-checkpoint-json", "v2-classic-parquet-struct-stats-only", "v2-json-sidecars-struct-stats-only",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("table", GOLDEN_CHECKPOINTS)
+def test_golden_checkpoints_say_what_their_commits_say(table: str) -> None:
+    root = GOLDEN / table
+    if not root.exists():
+        pytest.skip("no golden tables here")
+    root = root / "delta" if (root / "delta").exists() else root
+    store, newest, ways = golden_states(root)
+    states = [_core.Snapshot.load(store, max(newest, first - 1), parts, [(v, name(v)) for v in range(first, newest + 1)]) for parts, first in ways]
+    assert len(states) > 1
+    for state in states[1:]:
+        assert live(state) == live(states[0])
+        assert state.num_records == states[0].num_records
+        assert state.transactions == states[0].transactions
+        assert state.size_in_bytes == states[0].size_in_bytes
 
 
 def test_many_small_commits_keep_few_segments_and_the_right_files() -> None:

@@ -161,7 +161,10 @@ class Snapshot:
     def write_checkpoint(self, store: Store, path: str, *, min_deletion_timestamp: int, min_transaction_timestamp: int | None = None,
                          stats_as_json: bool = True, stats_as_struct: bool = True, schema: TableSchema | None = None,
                          overwrite: bool = True) -> dict[str, int]:
-        """Classic checkpoint, atomically. -> size (actions), size_in_bytes, num_of_add_files."""
+        """Classic checkpoint, atomically. -> size (actions), size_in_bytes, num_of_add_files.
+
+        Kept: tombstones deleted after `min_deletion_timestamp`, transactions without a time or updated since `min_transaction_timestamp`
+        (both ms). `stats_as_struct` needs `schema`. InvalidArgumentError where there is one already and not `overwrite`."""
 
 @final
 class FileSelection:

@@ -63,6 +63,14 @@ impl Error {
         self.0.location.get_or_insert_with(|| location.into());
         self
     }
+    /// The place that holds the one known so far: a file, where a column or line is known.
+    pub fn within(mut self, outer: impl fmt::Display) -> Self {
+        self.0.location = Some(match self.0.location.take() {
+            Some(inner) => format!("{outer}, {inner}"),
+            None => outer.to_string(),
+        });
+        self
+    }
     /// What was found, in a few words (long values are cut).
     pub fn found(mut self, found: impl fmt::Display) -> Self {
         let mut text = found.to_string();

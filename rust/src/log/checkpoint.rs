@@ -66,7 +66,7 @@ pub fn read(store: &Arc<dyn Store>, parts: &[String], interrupt: &Interrupt) -> 
     let mut parquet = Vec::new();
     for part in parts {
         if part.ends_with(".json") {
-            merge(&mut state, Commit::parse(&store.get(part)?, part, interrupt)?, part)?;
+            merge(&mut state, Commit::parse(&store.get(part)?, part, interrupt)?).map_err(|error| error.within(part))?;
         } else {
             parquet.push(part.clone());
         }
@@ -93,14 +93,14 @@ fn sidecar_path(text: &str) -> Result<String> {
     Ok(format!("{SIDECARS}/{path}"))
 }
 
-fn merge(state: &mut Commit, part: Commit, place: &str) -> Result<()> {
+fn merge(state: &mut Commit, part: Commit) -> Result<()> {
     for (slot, value, name) in
         [(&mut state.protocol, part.protocol, "protocol"), (&mut state.metadata, part.metadata, "metaData")]
     {
         if let Some(value) = value
             && slot.replace(value).is_some()
         {
-            return Err(Error::protocol("an action twice in one checkpoint").at(place).found(format!("two of {name}")));
+            return Err(Error::protocol("an action twice in one checkpoint").found(format!("two of {name}")));
         }
     }
     state.transactions.extend(part.transactions);
@@ -118,7 +118,7 @@ fn read_files(store: &Arc<dyn Store>, paths: &[String], state: &mut Commit, inte
         tasks.extend((0..file.metadata.metadata().num_row_groups()).map(|group| (file.clone(), group)));
     }
     for (part, (file, _)) in on_threads(&tasks, interrupt, &|(file, group)| read_group(file, *group, interrupt))?.into_iter().zip(&tasks) {
-        merge(state, part, &file.bytes.path)?;
+        merge(state, part).map_err(|error| error.within(&file.bytes.path))?;
     }
     Ok(())
 }
@@ -169,7 +169,7 @@ fn lacks_json_statistics(metadata: &ArrowReaderMetadata) -> bool {
 }
 
 fn read_group(file: &Open, group: usize, interrupt: &Interrupt) -> Result<Commit> {
-    let place = |error: Error| error.at(format!("{} (row group {group})", file.bytes.path));
+    let place = |error: Error| error.within(format_args!("{} (row group {group})", file.bytes.path));
     let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file.bytes.clone(), file.metadata.clone())
         .with_projection(file.mask.clone())
         .with_row_groups(vec![group])
@@ -193,10 +193,10 @@ fn take_batch(state: &mut Commit, batch: &RecordBatch) -> Result<()> {
         state.removes.push(files(&removes, &REMOVE, "remove")?);
     }
     for text in texts(batch, "protocol")? {
-        merge(state, Commit { protocol: Some(text), ..Commit::default() }, "checkpoint")?;
+        merge(state, Commit { protocol: Some(text), ..Commit::default() })?;
     }
     for text in texts(batch, "metaData")? {
-        merge(state, Commit { metadata: Some(text), ..Commit::default() }, "checkpoint")?;
+        merge(state, Commit { metadata: Some(text), ..Commit::default() })?;
     }
     state.sidecars.extend(texts(batch, "sidecar")?);
     for text in texts(batch, "txn")? {

@@ -167,3 +167,22 @@ pub fn empty_maps(rows: usize) -> Result<ArrayRef> {
     let entries = if fields.is_empty() { entries } else { StructArray::new_null(fields.clone(), 0) };
     Ok(Arc::new(MapArray::try_new(entry, offsets, entries, None::<NullBuffer>, sorted)?))
 }
+
+/// Columns named by paths -> one struct of `rows` rows; paths with the same beginning stand together and share a struct inside.
+pub fn nested(columns: &[(&[String], ArrayRef)], rows: usize) -> Result<StructArray> {
+    let (mut fields, mut arrays, mut at) = (Vec::new(), Vec::new(), 0);
+    while let Some((path, array)) = columns.get(at) {
+        let name = path.first().map(String::as_str).unwrap_or_default();
+        let same = columns[at..].iter().take_while(|(other, _)| other.first().is_some_and(|first| first == name)).count().max(1);
+        let array = if path.len() <= 1 {
+            Arc::clone(array)
+        } else {
+            let inner: Vec<_> = columns[at..at + same].iter().map(|(path, array)| (&path[1..], Arc::clone(array))).collect();
+            Arc::new(nested(&inner, rows)?)
+        };
+        fields.push(Field::new(name, array.data_type().clone(), true));
+        arrays.push(array);
+        at += same;
+    }
+    Ok(StructArray::try_new_with_length(Fields::from(fields), arrays, None, rows)?)
+}

@@ -13,7 +13,9 @@ use super::interrupt;
 use super::predicate::PyPredicate;
 use super::schema::PyTableSchema;
 use super::store::PyStore;
+use crate::error::{Error, Kind};
 use crate::interrupt::Interrupt;
+use crate::log::checkpoint_writer::{self, Choices};
 use crate::log::commit::{Commit, Transactions};
 use crate::log::listing::Listing;
 use crate::log::schema::{ADD, REMOVE, conform};
@@ -213,6 +215,31 @@ impl PySnapshot {
     fn tombstones<'py>(&self, py: Python<'py>, min_deletion_timestamp: Option<i64>) -> PyResult<Bound<'py, PyAny>> {
         let batches = interrupt::brief(py, || self.0.tombstones(min_deletion_timestamp))?;
         table_of_batches(py, batches, SchemaRef::clone(&REMOVE))
+    }
+    #[pyo3(signature = (store, path, *, min_deletion_timestamp, min_transaction_timestamp=None, stats_as_json=true, stats_as_struct=true, schema=None, overwrite=true))]
+    #[allow(clippy::too_many_arguments)] // keyword arguments of one call
+    fn write_checkpoint(
+        &self,
+        py: Python<'_>,
+        store: &PyStore,
+        path: String,
+        min_deletion_timestamp: i64,
+        min_transaction_timestamp: Option<i64>,
+        stats_as_json: bool,
+        stats_as_struct: bool,
+        schema: Option<&PyTableSchema>,
+        overwrite: bool,
+    ) -> PyResult<BTreeMap<&'static str, u64>> {
+        let stats_as_struct = schema.filter(|_| stats_as_struct).map(|schema| Arc::clone(&schema.0));
+        let choices = Choices { min_deletion_timestamp, min_transaction_timestamp, stats_as_json, stats_as_struct };
+        let written = interrupt::run(py, |interrupt| {
+            if !overwrite && store.store.head(&path)?.is_some() {
+                return Err(Error::new(Kind::InvalidArgument, "there is a checkpoint already").at(path.clone()));
+            }
+            checkpoint_writer::write(&self.0, store.store.as_ref(), &path, &choices, interrupt)
+        })?;
+        let numbers = [("size", written.actions as u64), ("size_in_bytes", written.bytes), ("num_of_add_files", written.adds as u64)];
+        Ok(numbers.into_iter().collect())
     }
     fn __repr__(&self) -> String {
         format!("Snapshot(version={}, file_count={}, size_in_bytes={})", self.0.version(), self.0.file_count(), self.0.size_in_bytes())
