@@ -218,7 +218,7 @@ def test_columns_are_found_by_physical_name_or_id(tmp_path: Path, mode: str) -> 
 
 
 def test_files_of_other_writers_become_the_tables_types(tmp_path: Path) -> None:
-    table = schema(("t", "timestamp"), ("w", "timestamp_ntz"), ("i", "long"), ("d", "double"), ("n", "decimal(12,4)"), ("h", "short"), ("s", "string"))
+    table = schema(("t", "timestamp"), ("w", "timestamp_ntz"), ("i", "long"), ("d", "double"), ("n", "decimal(14,4)"), ("h", "short"), ("s", "string"))
     instant = dt.datetime(1500, 1, 1, 12, 0, 0, 123456, tzinfo=dt.timezone.utc)
     columns: dict[str, Any] = {
         "t": pa.array([instant], pa.timestamp("us", "UTC")),

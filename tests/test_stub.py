@@ -44,7 +44,12 @@ def _stub_names(body: list[ast.stmt]) -> dict[str, ast.stmt]:
     return names
 
 
-MODULE = _stub_names(TREE.body)
+def _is_protocol(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ClassDef) and "Protocol" in {ast.unparse(base) for base in node.bases}
+
+
+# Protocols describe what a caller brings; the module has none of them.
+MODULE = {name: node for name, node in _stub_names(TREE.body).items() if not _is_protocol(node)}
 CLASSES = [node for node in MODULE.values() if isinstance(node, ast.ClassDef)]
 
 
@@ -68,7 +73,9 @@ def _real_parameters(function: Any) -> list[tuple[str, str, str | None]]:
         if parameter.name in ("self", "cls"):
             continue
         kind = "keyword" if parameter.kind is parameter.KEYWORD_ONLY else "positional"
-        found.append((parameter.name, kind, None if parameter.default is parameter.empty else repr(parameter.default)))
+        # PyO3 shows a default that is no literal of Rust's as an ellipsis: in this module, an empty sequence.
+        default = () if parameter.default is ... else parameter.default
+        found.append((parameter.name, kind, None if default is parameter.empty else repr(default)))
     return found
 
 

@@ -260,7 +260,7 @@ def test_others_read_what_was_written(tmp_path: Path) -> None:
     write(tmp_path, table, data)
     file = str(files(tmp_path)[0])
     assert pq.read_table(file).to_pylist() == data.to_pylist()
-    assert duckdb.sql(f"select count(*), sum(l), max(w)::varchar, min(r.x) from '{file}'").fetchone() == (3, 1 - 2**63, "9999-12-31 23:59:59.999999", 1)
+    assert duckdb.sql(f"select count(*), sum(l), max(w)::varchar, min(r.x) from '{file}'").fetchall() == [(3, 1 - 2**63, "9999-12-31 23:59:59.999999", 1)]
 
 
 def test_deltalake_reads_a_partitioned_table(tmp_path: Path) -> None:

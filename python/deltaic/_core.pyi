@@ -239,6 +239,7 @@ class ReadStream:
     @property
     def metrics(self) -> dict[str, int]:
         """files, row_groups, row_groups_read, bytes_read, rows (so far)."""
+    def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 def conform(data: Any, schema: TableSchema, *, casting: Literal["strict", "try"] = "strict") -> ReadStream:

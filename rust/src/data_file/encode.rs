@@ -115,8 +115,10 @@ impl Pool {
                 }
             };
             let outcome = catch_unwind(AssertUnwindSafe(|| self.serve(&column))).unwrap_or_else(|panic| Err(super::queue::fault(panic.as_ref())));
+            // Under the lock, or a waiter that has just looked would sleep through the news.
+            let mut state = lock(&self.state);
             if let Err(error) = outcome {
-                lock(&self.state).failed.get_or_insert(error);
+                state.failed.get_or_insert(error);
             }
             self.changed.notify_all();
         }

@@ -5,7 +5,7 @@
 //!
 //! Writing: [`conform`] (any data -> the table's columns) -> [`writer`] ([`partition`]: which file; [`layout`]: where it lies;
 //! [`options`]) -> [`output`] (a file) and [`encode`] (its row groups, on threads; [`physical`]: names in files) ->
-//! [`statistics`] -> [`adds`] (rows of `add`).
+//! [`statistics`] -> [`adds`] (rows of `add`). [`measure`]: statistics of files that are there already.
 
 pub mod adds;
 pub mod cast;
@@ -14,6 +14,7 @@ pub mod decode;
 pub mod encode;
 pub mod files;
 pub mod layout;
+pub mod measure;
 pub mod open;
 pub mod options;
 pub mod output;

@@ -156,7 +156,10 @@ impl OpenFile {
     /// Opens file `index` of the plan.
     pub fn open(plan: &Plan, index: usize) -> Result<Self> {
         let text = plan.files.path(index)?;
-        Self::open_at(plan, index).map_err(|error| error.at(text))
+        Self::open_at(plan, index).map_err(|error| match error.kind() {
+            Kind::NotFound => Error::protocol("a file that the log names is not there; VACUUM may have removed it").at(text).caused_by(error),
+            _ => error.at(text),
+        })
     }
 
     fn open_at(plan: &Plan, index: usize) -> Result<Self> {

@@ -203,7 +203,6 @@ impl Output {
     pub fn finish(mut self, pool: &Pool, tick: &mut dyn FnMut() -> Result<()>) -> Result<Finished> {
         self.drain(pool, tick)?;
         let path = self.path;
-        self.writer.finish().map_err(|error| store_error(error, &path))?;
         let mut sink = self.writer.into_inner().map_err(|error| store_error(error, &path))?;
         sink.flush_buffer().map_err(|error| Error::new(Kind::Io, "writing failed").at(path.as_str()).caused_by(error))?;
         let writer = sink.writer.take().ok_or_else(|| Error::new(Kind::Io, "writing failed").at(path.as_str()))?;

@@ -37,6 +37,26 @@ impl Pruner<'_> {
         Ok(found.iter().map(|may| may != Some(false)).collect())
     }
 
+    /// What the row groups' statistics say of a column, in the table's type.
+    pub fn bounds(&self, column: &Column) -> Result<Option<Bounds>> {
+        RowGroups(self).bounds(column)
+    }
+
+    /// Has the file nothing of a column: not it, nor a struct above it?
+    pub fn is_absent(&self, column: &Column) -> bool {
+        let mut fields: &[Field] = self.schema.fields();
+        let mut children: &Fields = self.metadata.schema().fields();
+        for name in &column.path {
+            let Some((_, field)) = crate::schema::types::find(fields, name) else { return false };
+            let Some(index) = self.finder.find(field, children) else { return true };
+            match (&field.data_type, children[index].data_type()) {
+                (Type::Struct(inner), DataType::Struct(found)) => (fields, children) = (inner, found),
+                _ => return false,
+            }
+        }
+        false
+    }
+
     /// Rows of a row group that lie in pages that may hold a match; `None`: nothing is known.
     pub fn pages(&self, predicate: &Predicate, group: usize) -> Result<Option<Vec<Range<usize>>>> {
         let mut rows: Option<Vec<Range<usize>>> = None;

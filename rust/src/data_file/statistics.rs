@@ -151,6 +151,19 @@ impl Gathered {
 }
 
 impl Leaf {
+    /// A leaf of which nothing is known but how many rows are null.
+    pub fn all_null(primitive: Primitive, nulls: u64) -> Self {
+        Self { primitive: Some(primitive), nulls, nan: false, bounds: None }
+    }
+    /// Takes in bounds of rows that were counted before. Parquet's bounds of floats are silent on NaN, so these prove no maximum.
+    pub fn widen_by(&mut self, low: &ArrayRef, high: &ArrayRef) {
+        let nulls = self.nulls;
+        self.add(low, None);
+        self.add(high, None);
+        self.nulls = nulls;
+        self.nan |= low.data_type().is_floating();
+    }
+
     fn merge(&mut self, other: Self) {
         self.nulls += other.nulls;
         self.nan |= other.nan;

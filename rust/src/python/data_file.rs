@@ -14,6 +14,7 @@ use super::stream::{Batches, PyReadStream};
 use crate::data_file::conform::{Casting, Conform};
 use crate::data_file::files::Files;
 use crate::data_file::open::{Plan, Request};
+use crate::data_file::measure;
 use crate::data_file::options::WriteOptions;
 use crate::data_file::reader::Reader;
 use crate::data_file::writer;
@@ -72,8 +73,25 @@ fn write<'py>(py: Python<'py>, store: &Bound<'py, PyAny>, schema: &PyTableSchema
     table_of(py, adds)
 }
 
+/// Statistics of files that are there already (stub: `file_statistics`).
+#[pyfunction]
+#[pyo3(signature = (store, schema, files, options="{}", *, tight=false))]
+fn file_statistics<'py>(
+    py: Python<'py>,
+    store: &Bound<'py, PyAny>,
+    schema: &PyTableSchema,
+    files: &Bound<'py, PyAny>,
+    options: &str,
+    tight: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (store, schema, files, options) = (store_of(store)?, Arc::clone(&schema.0), batch_of(files)?, WriteOptions::parse(options)?);
+    let measured = interrupt::run(py, move |interrupt| measure::measure(&store, &schema, files, &options, tight, interrupt))?;
+    table_of(py, measured)
+}
+
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(conform_data, m)?)?;
     m.add_function(wrap_pyfunction!(write, m)?)?;
+    m.add_function(wrap_pyfunction!(file_statistics, m)?)?;
     m.add_function(wrap_pyfunction!(read, m)?)
 }

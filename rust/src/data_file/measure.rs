@@ -1,0 +1,212 @@
+//! Statistics of files that are there already: from their footers, or tight ones from their live rows.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field as ArrowField, Schema};
+
+use super::files::Files;
+use super::open::{OpenFile, Plan, Request};
+use super::options::WriteOptions;
+use super::physical::data_columns;
+use super::prune::Pruner;
+use super::queue::Next;
+use super::reader::Reader;
+use super::statistics::{Gathered, Leaf, Named, Wanted, to_json};
+use super::writer::{form, indexed};
+use crate::error::{Error, Kind, Result};
+use crate::interrupt::Interrupt;
+use crate::predicate::Column;
+use crate::schema::{Field, TableSchema, Type};
+use crate::store::{Store, resolve};
+
+/// The same `add` rows with `stats` (and `size` where it is missing). `tight`: bounds and null counts of the rows that are not deleted.
+pub fn measure(
+    store: &Arc<dyn Store>,
+    schema: &Arc<TableSchema>,
+    batch: RecordBatch,
+    options: &WriteOptions,
+    tight: bool,
+    interrupt: &Interrupt,
+) -> Result<RecordBatch> {
+    let files = Files::new(batch)?;
+    let columns = data_columns(schema)?;
+    let fields: Vec<&Field> = columns.iter().map(|&index| &schema.fields()[index]).collect();
+    let wanted = Wanted::of(schema, &fields, &indexed(options))?;
+    let measurer = Measurer { store, schema, files, fields, wanted, options };
+    let measured = measurer.all(tight, interrupt)?;
+    with_columns(&measurer.files.batch, measured)
+}
+
+/// Size in bytes and statistics as JSON.
+type Measured = (i64, String);
+
+struct Measurer<'a> {
+    store: &'a Arc<dyn Store>,
+    schema: &'a Arc<TableSchema>,
+    files: Files,
+    fields: Vec<&'a Field>,
+    wanted: Vec<Wanted>,
+    options: &'a WriteOptions,
+}
+
+impl Measurer<'_> {
+    fn all(&self, tight: bool, interrupt: &Interrupt) -> Result<Vec<Measured>> {
+        if tight {
+            // Threads of the reader share each file's row groups.
+            return (0..self.files.len()).map(|index| self.live_rows(index, interrupt)).collect();
+        }
+        let threads = self.options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).clamp(1, 64);
+        let (next, done) = (AtomicUsize::new(0), Mutex::new(vec![None; self.files.len()]));
+        let failed: Mutex<Option<Error>> = Mutex::new(None);
+        let work = || {
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                if index >= self.files.len() {
+                    return Ok(());
+                }
+                interrupt.check()?;
+                let measured = self.footer(index)?;
+                done.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(measured);
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..threads.min(self.files.len()) {
+                scope.spawn(|| {
+                    if let Err(error) = work() {
+                        next.store(self.files.len(), Ordering::Relaxed);
+                        failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                    }
+                });
+            }
+        });
+        if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error);
+        }
+        let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| Error::new(Kind::Io, "a file's statistics could not be read"))
+    }
+
+    fn plan(&self, index: usize) -> Result<Plan> {
+        let columns = self.fields.iter().map(|field| field.name.clone()).collect();
+        let request = Request { columns, predicate: None, row_ids: false, constants: Vec::new(), batch_size: 1 << 16, pruning: false };
+        Plan::new(Arc::clone(self.store), Arc::clone(self.schema), Files::new(self.files.batch.slice(index, 1))?, request)
+    }
+
+    fn size(&self, index: usize) -> Result<i64> {
+        let size = match self.files.size(index)?.filter(|size| *size > 0) {
+            Some(size) => size,
+            None => {
+                let (store, path) = resolve(self.store, self.files.path(index)?)?;
+                let found = store.head(&path)?.ok_or_else(|| Error::new(Kind::NotFound, "there is no such data file").at(path))?;
+                found.size
+            }
+        };
+        i64::try_from(size).map_err(|_| Error::protocol("a file is too large").found(size))
+    }
+
+    /// From the footer: bounds may be wide where rows are deleted.
+    fn footer(&self, index: usize) -> Result<Measured> {
+        let plan = self.plan(index)?;
+        let file = OpenFile::open(&plan, 0)?;
+        let found = file.metadata.schema().fields();
+        for field in &self.fields {
+            if let Some(at) = file.finder.find(field, found) {
+                let target = field.data_type.to_arrow(false);
+                file.finder.adapt(&field.data_type, &target, found[at].data_type(), &field.name).map_err(|error| {
+                    let (found, expected) = error.found_expected();
+                    let wrong = Error::new(Kind::SchemaMismatch, error.message().to_owned()).at(file.path.as_str());
+                    wrong.found(found.unwrap_or_default()).expected(expected.unwrap_or_default())
+                })?;
+            }
+        }
+        let pruner = Pruner { schema: self.schema, finder: file.finder, metadata: &file.metadata };
+        let rows = file.metadata.metadata().file_metadata().num_rows();
+        let rows = u64::try_from(rows).map_err(|_| Error::protocol("a file has a negative number of rows").at(file.path.as_str()).found(rows))?;
+        let gathered = self.fields.iter().zip(&self.wanted);
+        let gathered = gathered
+            .map(|(field, wanted)| bounds_of(&pruner, wanted, &field.data_type, &mut vec![field.name.clone()]))
+            .collect::<Result<Vec<_>>>()
+            .map_err(|error| error.at(file.path.as_str()))?;
+        let mut form = form(self.options);
+        if plan.files.vector(0)?.is_some() {
+            form.tight = Some(false);
+        }
+        Ok((self.size(index)?, to_json(rows, &self.named(&gathered), self.schema, form)))
+    }
+
+    fn live_rows(&self, index: usize, interrupt: &Interrupt) -> Result<Measured> {
+        let plan = self.plan(index)?;
+        let rows = OpenFile::open(&plan, 0)?.metadata.metadata().file_metadata().num_rows();
+        let rows = u64::try_from(rows).map_err(|_| Error::protocol("a file has a negative number of rows").found(rows))?;
+        let mut gathered: Vec<Gathered> = self.wanted.iter().map(Gathered::new).collect();
+        let mut reader = Reader::new(plan, self.options.threads, None, None);
+        loop {
+            interrupt.check()?;
+            match reader.next(Duration::from_millis(100))? {
+                Next::Batch(batch) => gathered.iter_mut().zip(batch.columns()).for_each(|(gathered, column)| gathered.add(column, None)),
+                Next::Waiting => {}
+                Next::End => break,
+            }
+        }
+        Ok((self.size(index)?, to_json(rows, &self.named(&gathered), self.schema, form(self.options))))
+    }
+
+    fn named<'a>(&'a self, gathered: &'a [Gathered]) -> Vec<Named<'a>> {
+        let named = |(field, gathered): (&&'a Field, &'a Gathered)| Named { name: self.schema.physical_name(field), data_type: &field.data_type, gathered };
+        self.fields.iter().zip(gathered).map(named).collect()
+    }
+}
+
+/// What the row groups' own statistics say of a column; nothing where one of them is silent.
+fn bounds_of(pruner: &Pruner<'_>, wanted: &Wanted, data_type: &Type, path: &mut Vec<String>) -> Result<Gathered> {
+    match (wanted, data_type) {
+        (Wanted::Struct(inner), Type::Struct(fields)) => {
+            let child = |(wanted, field): (&Wanted, &Field)| {
+                path.push(field.name.clone());
+                let found = bounds_of(pruner, wanted, &field.data_type, path);
+                path.pop();
+                found
+            };
+            Ok(Gathered::Struct(inner.iter().zip(fields).map(child).collect::<Result<_>>()?))
+        }
+        (Wanted::Leaf(primitive), _) => {
+            let column = Column::resolve(pruner.schema, path)?;
+            let rows: i64 = pruner.metadata.metadata().file_metadata().num_rows();
+            if pruner.is_absent(&column) {
+                return Ok(Gathered::Leaf(Leaf::all_null(*primitive, rows.unsigned_abs())));
+            }
+            let Some(bounds) = pruner.bounds(&column)? else { return Ok(Gathered::Nothing) };
+            let Some(nulls) = bounds.null_count.iter().collect::<Option<Vec<i64>>>() else { return Ok(Gathered::Nothing) };
+            let silent = |index: usize| nulls[index] < bounds.row_count.value(index) && (bounds.min.is_null(index) || bounds.max.is_null(index));
+            let known = !(0..nulls.len()).any(silent);
+            let mut leaf = Leaf::all_null(*primitive, nulls.iter().sum::<i64>().unsigned_abs());
+            if known {
+                leaf.widen_by(&bounds.min, &bounds.max);
+            }
+            Ok(Gathered::Leaf(leaf))
+        }
+        _ => Ok(Gathered::Nothing),
+    }
+}
+
+fn with_columns(batch: &RecordBatch, measured: Vec<Measured>) -> Result<RecordBatch> {
+    let (sizes, stats): (Vec<i64>, Vec<String>) = measured.into_iter().unzip();
+    let mut fields: Vec<Arc<ArrowField>> = batch.schema().fields().to_vec();
+    let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
+    let mut put = |name: &str, data_type: DataType, array: ArrayRef| {
+        let field = Arc::new(ArrowField::new(name, data_type, true));
+        match fields.iter().position(|other| other.name() == name) {
+            Some(at) => (fields[at], columns[at]) = (field, array),
+            None => {
+                fields.push(field);
+                columns.push(array);
+            }
+        }
+    };
+    put("size", DataType::Int64, Arc::new(Int64Array::from(sizes)));
+    put("stats", DataType::Utf8, Arc::new(StringArray::from(stats)));
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+}
