@@ -64,7 +64,8 @@ def _stub_parameters(node: ast.FunctionDef) -> list[tuple[str, str, str | None]]
 
 
 def _text(node: ast.expr | None) -> str | None:
-    return None if node is None else repr(ast.literal_eval(node))
+    text = None if node is None else repr(ast.literal_eval(node))
+    return "EMPTY" if text in ("()", "''") else text
 
 
 def _real_parameters(function: Any) -> list[tuple[str, str, str | None]]:
@@ -73,9 +74,9 @@ def _real_parameters(function: Any) -> list[tuple[str, str, str | None]]:
         if parameter.name in ("self", "cls"):
             continue
         kind = "keyword" if parameter.kind is parameter.KEYWORD_ONLY else "positional"
-        # PyO3 shows a default that is no literal of Rust's as an ellipsis: in this module, an empty sequence.
-        default = () if parameter.default is ... else parameter.default
-        found.append((parameter.name, kind, None if default is parameter.empty else repr(default)))
+        # PyO3 shows a default that is no literal of Python's as an ellipsis: in this module, an empty one.
+        default = "EMPTY" if parameter.default in (..., "") else repr(parameter.default)
+        found.append((parameter.name, kind, None if parameter.default is parameter.empty else default))
     return found
 
 

@@ -31,6 +31,8 @@ const OPEN_FILES: usize = 128;
 const QUEUED: u64 = 64 << 20;
 /// Where nothing else was asked: bytes held for all files together.
 const MEMORY: u64 = 1 << 30;
+/// A file smaller than this tells nothing of how well others will compress.
+const MEASURABLE: u64 = 64 << 10;
 /// A target below this is met closely, by waiting for the encoders before each look.
 const CLOSE_TARGET: u64 = 64 << 20;
 
@@ -104,6 +106,8 @@ struct Writer<'a> {
     number: usize,
     rows: u64,
     last: Option<usize>,
+    /// What the last file had in the end, by what it was thought to have: pages that are still open count before compression.
+    shrinkage: f64,
 }
 
 impl<'a> Writer<'a> {
@@ -120,7 +124,20 @@ impl<'a> Writer<'a> {
         let shape = Shape { schema: physical, root: descriptor.root_schema_ptr(), properties, factory, wanted };
         let splitter = Splitter::new(schema)?;
         Ok(Self {
-            store, schema, options, pool, interrupt, columns, shape, splitter, targets: Vec::new(), finished: Vec::new(), number: 0, rows: 0, last: None,
+            store,
+            schema,
+            options,
+            pool,
+            interrupt,
+            columns,
+            shape,
+            splitter,
+            targets: Vec::new(),
+            finished: Vec::new(),
+            number: 0,
+            rows: 0,
+            last: None,
+            shrinkage: 1.0,
         })
     }
 
@@ -261,7 +278,7 @@ impl<'a> Writer<'a> {
         let (pool, interrupt, options) = (self.pool, self.interrupt, self.options);
         let Some(output) = &mut self.targets[number].output else { return Ok(()) };
         let (rows, raw) = output.group();
-        if output.size() >= options.file_size() || options.max_records_per_file.is_some_and(|most| output.rows >= most.max(1)) {
+        if output.size() as f64 * self.shrinkage >= options.file_size() as f64 || options.max_records_per_file.is_some_and(|most| output.rows >= most.max(1)) {
             return self.finish(number);
         }
         if rows >= options.group_rows() || raw >= options.group_bytes() {
@@ -273,7 +290,12 @@ impl<'a> Writer<'a> {
     fn finish(&mut self, number: usize) -> Result<()> {
         let (pool, interrupt) = (self.pool, self.interrupt);
         if let Some(output) = self.targets[number].output.take() {
-            self.finished.push((number, output.finish(pool, &mut || interrupt.check())?));
+            let thought = output.size();
+            let finished = output.finish(pool, &mut || interrupt.check())?;
+            if thought >= MEASURABLE {
+                self.shrinkage = (finished.size as f64 / thought as f64).clamp(0.1, 1.0);
+            }
+            self.finished.push((number, finished));
         }
         Ok(())
     }
