@@ -178,7 +178,7 @@ class LocalEngine:
 
             def fill() -> None:
                 cursor = work.cursor()
-                cursor.register(f"{name}_rows", _Once(relation.open(work)))
+                cursor.register(f"{name}_rows", relation.open(work))
                 cursor.execute(f"CREATE TABLE {quote(name)} AS SELECT * FROM {quote(name + '_rows')}")
 
             try:
@@ -203,7 +203,7 @@ class LocalEngine:
         names = ", ".join(quote(item.name) for item in whole.schema)
 
         def keyed(work: Work) -> Any:
-            return _Once(_core.curve_keys(whole.open(work), bounds, curve))
+            return _core.curve_keys(whole.open(work), bounds, curve)
 
         sql = f'SELECT {names} FROM "__deltaic_keyed" ORDER BY "__deltaic_key"'
         return LocalRelation(whole.schema, lambda work: _execute(work, sql, {"__deltaic_keyed": keyed}, whole.schema))
@@ -236,16 +236,6 @@ class _Stream:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self._relation.open(self._work).__arrow_c_stream__(requested_schema)
-
-
-class _Once:
-    """A stream that is handed to DuckDB and read a single time."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._stream.__arrow_c_stream__(requested_schema)
 
 
 def _tracked(work: Work, stream: _core.ReadStream) -> _core.ReadStream:
