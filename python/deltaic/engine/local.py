@@ -113,7 +113,9 @@ class LocalEngine:
         sources = {name: opener for name, opener in opened.items() if opener is not None}
         if len(sources) != len(leaves):
             raise ValueError("a query reads scans and sources only")
-        return LocalRelation(schema, lambda work: _execute(work, sql, sources, schema, planned=False))
+        # What a query answers is nullable, as in DuckDB: joins and subqueries make nulls of NOT NULL columns.
+        nullable = Schema([field.with_(nullable=True) for field in schema])
+        return LocalRelation(nullable, lambda work: _execute(work, sql, sources, nullable, planned=False))
 
     # --- consuming
 
@@ -139,7 +141,7 @@ class LocalEngine:
             try:
                 reader = work.call(lambda: pa.RecordBatchReader.from_stream(relation.open(work)))
                 while (batch := work.call(lambda: next(reader, None))) is not None:
-                    yield batch
+                    yield _declared(batch, schema)
             except Exception as error:
                 raise _first_error(work, error) from error
             finally:
@@ -214,6 +216,11 @@ def arrow_schema(schema: Schema) -> pa.Schema:
     return _core.TableSchema(schema.to_json()).to_arrow()
 
 
+def _declared(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The same arrays under the relation's schema: engines give every column as nullable."""
+    return batch if batch.schema.equals(schema, check_metadata=True) else pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+
 def _execute(
     work: Work, sql: str, leaves: Mapping[str, Callable[[Work], Any]], schema: Schema, *, planned: bool = True
 ) -> _core.ReadStream:
@@ -253,7 +260,8 @@ def _chain(relations: Sequence[LocalRelation]) -> LocalRelation:
         def batches() -> Iterator[pa.RecordBatch]:
             try:
                 for relation in relations:
-                    yield from pa.RecordBatchReader.from_stream(relation.open(work))
+                    for batch in pa.RecordBatchReader.from_stream(relation.open(work)):
+                        yield _declared(batch, schema)
             except Exception as error:
                 work.failure = work.failure or error
                 raise
