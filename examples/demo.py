@@ -63,8 +63,8 @@ class Demo:
 
     def ask(self, query: str) -> Any:
         """The first value that DuckDB alone answers."""
-        row = self.twin.execute(query).fetchone()
-        return row[0] if row else None
+        rows = self.twin.execute(query).fetchall()
+        return rows[0][0] if rows else None
 
     def data_files(self) -> dict[str, int]:
         """Parquet files on disk with their sizes, live or not."""
@@ -114,6 +114,8 @@ class Demo:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else escape(str(value))
 
 
@@ -271,9 +273,7 @@ def vacuum(demo: Demo) -> None:
 
 def _affected(demo: Demo, statement: str) -> int:
     """How many rows DuckDB changes."""
-    row = demo.twin.execute(statement).fetchone()
-    assert row is not None
-    return int(row[0])
+    return int(demo.ask(statement))
 
 
 STEPS: tuple[Callable[[Demo], None], ...] = (

@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from row_model import arrow_rows, multiset
 
 import deltaic
 from deltaic.errors import DeltaError
+from row_model import arrow_rows, multiset
 
 GOLDEN = Path(__file__).resolve().parent.parent.parent / "shared" / "golden"
 
@@ -112,3 +112,131 @@ def test_we_read_what_deltalake_wrote(tmp_path: Path) -> None:
 
 
 # --- golden tables
+
+# What the folder holds without `expected`, read by `deltalake` as the reference.
+READ_BY_BOTH = [
+    "app-txn-checkpoint",
+    "basic_partitioned",
+    "cdf-column-mapping-id-mode",
+    "cdf-column-mapping-name-mode-3-7",
+    "cdf-table-data-change",
+    "cdf-table-delete-conditional-all-rows",
+    "cdf-table-delete-conditional-two-rows",
+    "cdf-table-delete-unconditional",
+    "cdf-table-partitioned",
+    "cdf-table-update-ops",
+    "cdf-table-with-dv",
+    "compacted-log-files-table",
+    "crc-full",
+    "mixed-nulls",
+    "parsed-stats",
+    "partitioned_with_materialize_feature",
+    "stats-writing-all-types",
+    "table-with-cdf",
+    "table-with-dv-small",
+    "table-without-dv-small",
+    "timestamp-partitioned-table",
+    "timestamp-truncation-stats",
+    "void-column",
+    "with-short-dv",
+    "v2-checkpoints-json-with-last-checkpoint",
+    "v2-checkpoints-json-without-sidecars",
+    "v2-checkpoints-parquet-with-last-checkpoint",
+    "v2-checkpoints-parquet-without-sidecars",
+    "v2-classic-checkpoint-json",
+    "v2-classic-parquet-struct-stats-only",
+    "v2-json-sidecars-struct-stats-only",
+]
+
+# Counts that the folder's README gives, or that follow from a log that removes every file.
+COUNTS = {
+    "with-short-dv": 7,
+    "table-with-dv-small": 8,
+    "canonicalized-paths-normal-a": 0,
+    "canonicalized-paths-special-a": 0,
+    "canonicalized-paths-special-b": 0,
+}
+
+# Tables that no reader may accept, and what the error says.
+REFUSED = {
+    "crc-malformed": "no Delta table",
+    "data-reader-absolute-paths-escaped-chars": "no metaData",
+    "deltalog-state-reconstruction-from-checkpoint-missing-metadata": "no metaData",
+    "deltalog-state-reconstruction-from-checkpoint-missing-protocol": "no protocol",
+    "hive": "no Delta table",
+    "table-with-geo": "geometry",
+    "update-deleted-directory": "schemaString",
+    "versions-not-contiguous": "not contiguous",
+}
+
+# A log without its data files: the version, the schema and the listing are what there is to read.
+LOG_ONLY = {"app-txn-with-last-updated", "with_checkpoint_no_last_checkpoint", "partition_cm"}
+
+# Written in America/Los_Angeles without a zone: the timestamps of its partitions are another reader's guess.
+EXCEPT_COLUMNS = {"data-reader-partition-values": {"as_timestamp"}}
+
+
+def _golden() -> list[str]:
+    return sorted(path.name for path in GOLDEN.iterdir() if path.is_dir()) if GOLDEN.is_dir() else []
+
+
+def _location(name: str) -> Path:
+    return GOLDEN / name / "delta" if (GOLDEN / name / "delta").is_dir() else GOLDEN / name
+
+
+golden = pytest.mark.skipif(not GOLDEN.is_dir(), reason="the golden tables are not there")
+WITH_ROWS = [name for name in _golden() if (GOLDEN / name / "expected").is_dir()]
+
+
+@golden
+@pytest.mark.parametrize("name", WITH_ROWS)
+def test_golden_rows(name: str) -> None:
+    files = sorted((GOLDEN / name / "expected").rglob("*.parquet"))
+    expected = pa.concat_tables([pq.read_table(path) for path in files], promote_options="default")
+    table = deltaic.DeltaTable(_location(name))
+    columns = [column for column in expected.column_names if column not in EXCEPT_COLUMNS.get(name, set())]
+    assert sorted(column.lower() for column in table.schema.names) == sorted(column.lower() for column in expected.column_names)
+    found = table.scan(columns).to_arrow()
+    if expected.num_rows > 10_000:  # a million rows as Python objects take minutes
+        order = [(column, "ascending") for column in columns]
+        assert found.sort_by(order).equals(expected.select(columns).cast(found.schema).sort_by(order))
+    else:
+        assert multiset(arrow_rows(found)) == multiset(arrow_rows(expected.select(columns)))
+    assert table.scan().count() == expected.num_rows
+
+
+@golden
+@pytest.mark.parametrize("name", READ_BY_BOTH)
+def test_golden_tables_as_deltalake_reads_them(name: str) -> None:
+    table = deltaic.DeltaTable(_location(name))
+    assert ours(table, table.schema.names) == deltalake_rows(str(_location(name)), table.schema.names)
+
+
+@golden
+@pytest.mark.parametrize("name", sorted(COUNTS))
+def test_golden_counts(name: str) -> None:
+    table = deltaic.DeltaTable(_location(name))
+    assert table.scan().count() == table.scan().to_arrow().num_rows == COUNTS[name]
+
+
+@golden
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_golden_refusals(name: str) -> None:
+    with pytest.raises(DeltaError, match=REFUSED[name]):
+        deltaic.DeltaTable(_location(name)).scan().to_arrow()
+
+
+@golden
+def test_every_golden_table_is_tested() -> None:
+    known = {*WITH_ROWS, *READ_BY_BOTH, *COUNTS, *REFUSED, *LOG_ONLY}
+    assert set(_golden()) - known == set()
+
+
+@golden
+def test_logs_without_their_data() -> None:
+    table = deltaic.DeltaTable(GOLDEN / "app-txn-with-last-updated")
+    assert table.files().count() == len(table.files().to_arrow()) > 0
+    assert table.transaction_version("new_app_0") is not None
+    for mode in ("id", "name", "none"):
+        assert deltaic.DeltaTable(GOLDEN / "partition_cm" / mode).metadata.partition_columns
+    assert deltaic.DeltaTable(GOLDEN / "with_checkpoint_no_last_checkpoint").version > 0

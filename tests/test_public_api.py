@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +120,20 @@ def test_the_names_of_the_package_are_the_listed_ones() -> None:
     } & set(deltaic.__all__)
 
 
+def test_every_name_is_there_at_once() -> None:
+    """In a fresh interpreter, each first: nothing works only because something else was imported before."""
+    for name in ("errors.DeltaError", "__version__", "sql", "DeltaTable"):
+        subprocess.run([sys.executable, "-c", f"import deltaic; deltaic.{name}"], check=True)
+
+
+def test_type_checkers_see_every_name() -> None:
+    """The names are loaded when first used; a type checker reads them from the imports that only it sees."""
+    tree = ast.parse(Path(str(deltaic.__file__)).read_text(encoding="utf-8"))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {alias.asname: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert seen == {**deltaic._HOMES, "errors": "deltaic"}
+
+
 def test_every_name_can_be_imported() -> None:
     for name in deltaic.__all__:
         assert getattr(deltaic, name) is not None
@@ -125,9 +142,12 @@ def test_every_name_can_be_imported() -> None:
 
 
 def test_sql_is_a_function_after_its_package_was_imported() -> None:
-    import deltaic.sql.statement
+    from deltaic.sql.statement import sql
 
     assert deltaic.sql("VALUES (1)").count() == 1
+    package = sys.modules["deltaic.sql"]
+    assert package("VALUES (1)").count() == 1  # type: ignore[operator]
+    assert _signature(package) == _signature(sql)
 
 
 def test_core_stays_small() -> None:

@@ -3,9 +3,34 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # the same names for type checkers and editors
+    from deltaic import errors as errors
+    from deltaic._core import DeletionVector as DeletionVector
+    from deltaic._core import __version__ as __version__
+    from deltaic.commands.add_files import AddFile as AddFile
+    from deltaic.commands.describe import Detail as Detail
+    from deltaic.commands.merge import Merge as Merge
+    from deltaic.configuration import configure as configure
+    from deltaic.options import ColumnOptions as ColumnOptions
+    from deltaic.options import CommitOptions as CommitOptions
+    from deltaic.options import ParquetOptions as ParquetOptions
+    from deltaic.protocol.schema import Array as Array
+    from deltaic.protocol.schema import Field as Field
+    from deltaic.protocol.schema import Map as Map
+    from deltaic.protocol.schema import Schema as Schema
+    from deltaic.protocol.schema import Struct as Struct
+    from deltaic.relation.literal import col as col
+    from deltaic.relation.literal import lit as lit
+    from deltaic.scan.rows import Rows as Rows
+    from deltaic.scan.rows import ScanReport as ScanReport
+    from deltaic.sql.statement import sql as sql
+    from deltaic.table import DeltaTable as DeltaTable
+    from deltaic.table import write as write
 
 _HOMES: dict[str, str] = {
+    "__version__": "deltaic._core",
     "AddFile": "deltaic.commands.add_files",
     "Array": "deltaic.protocol.schema",
     "ColumnOptions": "deltaic.options",
@@ -28,10 +53,12 @@ _HOMES: dict[str, str] = {
     "write": "deltaic.table",
 }
 
-__all__ = sorted(_HOMES)  # pyright: ignore
+__all__ = sorted({*_HOMES, "errors"} - {"__version__"})  # pyright: ignore
 
 
 def __getattr__(name: str) -> Any:
+    if name == "errors":
+        return import_module("deltaic.errors")  # importing binds the name
     if home := _HOMES.get(name):
         value = globals()[name] = getattr(import_module(home), name)
         return value
