@@ -151,8 +151,8 @@ def _delete(store: _core.Store, doomed: pa.Table) -> tuple[int, int]:
     if not doomed.num_rows:
         return 0, 0
     deleted = store.delete(doomed["path"].combine_chunks())
-    tops = pc.unique(pc.struct_field(pc.extract_regex(doomed["path"], r"^(?P<top>[^/]+)/"), "top")).drop_null().to_pylist()
-    return deleted, sum(store.remove_empty_directories(top) for top in tops)
+    nested = pc.any(pc.match_substring(doomed["path"], "/")).as_py()
+    return deleted, store.remove_empty_directories() if nested else 0
 
 
 def _answer(doomed: pa.Table) -> pa.Table:

@@ -61,7 +61,11 @@ class LocalEngine:
     def conform(self, data: Plan, schema: Schema) -> Data:
         relation, table_schema = self.run(data), _core.TableSchema(schema.to_json())
         alias = getattr(data, "alias", "s")
-        return Data(handle=LocalRelation(schema, lambda work: _core.conform(relation.open(work), table_schema)), schema=schema, alias=alias)
+
+        def opened(work: Work) -> _core.ReadStream:
+            return _tracked(work, _core.conform(relation.open(work), table_schema))
+
+        return Data(handle=LocalRelation(schema, opened), schema=schema, alias=alias)
 
     # --- lowering
 

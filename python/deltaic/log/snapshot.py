@@ -33,11 +33,17 @@ class Snapshot:
 
     @staticmethod
     def load(
-        store: _core.Store, *, version: int | None = None, timestamp: datetime | str | None = None, sleep: Sleep = time.sleep
+        store: _core.Store,
+        *,
+        version: int | None = None,
+        timestamp: datetime | str | None = None,
+        sleep: Sleep = time.sleep,
+        again: bool = False,
     ) -> Snapshot:
         """The newest version, or the one asked for. A checkpoint that cannot be read is replaced by an older one or by commits.
 
-        Raises TableNotFoundError, VersionNotFoundError, ProtocolError, UnsupportedFeatureError.
+        `again`: this is the second attempt after files went away while it was loaded. Raises TableNotFoundError, VersionNotFoundError,
+        ProtocolError, UnsupportedFeatureError.
         """
         if timestamp is not None:
             version = history.version_at(store, timestamp, version)
@@ -50,6 +56,8 @@ class Snapshot:
                 if segment.checkpoint is None:
                     break
         assert first_error is not None  # segments() yields or raises
+        if isinstance(first_error, FileNotFoundError) and not again:  # a cleanup took files between listing and reading
+            return Snapshot.load(store, version=version, sleep=sleep, again=True)
         raise first_error
 
     def refresh(self, *, sleep: Sleep = time.sleep) -> Snapshot:

@@ -205,6 +205,7 @@ class Transaction:
         current = self._current(adds, removes)
         base = self.snapshot.version if self.snapshot else -1
         rules = _Winners(self.snapshot, self._reads, removes, self.store)
+        rules.check_log()
         attempt = 0
         while True:
             txn_id = self.new_id()
@@ -315,6 +316,21 @@ class _Winners:
         self.protocol = snapshot.protocol if snapshot else None
         self.metadata = snapshot.metadata if snapshot else None
         self.read_files: pa.Table | None = None
+
+    def check_log(self) -> None:
+        """Where the log was cleaned beyond the snapshot there is room for a commit, in the past: nothing may be put there."""
+        if self.snapshot is None or self.store.head(commit_path(self.snapshot.version)) is not None:
+            return
+        version = self.snapshot.version
+        listing = list_log(self.store, version + 1)
+        if listing.latest > version and version + 1 not in listing.commits:
+            error = ConcurrentWriteException(
+                f"the log was cleaned: what came after version {version} cannot be looked at; refresh, and do it again",
+                where=self.store.location,
+                found=f"version {listing.latest}",
+            )
+            error.winner = version + 1
+            raise error
 
     def newest(self, first: int) -> int:
         """The last of the versions from `first` on that are there without a gap; `first` is known to be."""

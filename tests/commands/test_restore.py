@@ -1,0 +1,183 @@
+"""RESTORE, FSCK, add_files and create: commands that change files by their names alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaic
+from deltaic import CommitOptions, DeltaTable
+from deltaic.errors import InvalidArgumentError, ProtocolError, VersionNotFoundError
+
+
+def ids(table: DeltaTable) -> list[int]:
+    return sorted(table.scan(["id"]).to_arrow()["id"].to_pylist())
+
+
+def batch(*values: int, **columns: Any) -> pa.Table:
+    return pa.table({"id": pa.array(values, pa.int64()), **columns})
+
+
+def test_restore_by_version(tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path, batch(1))
+    deltaic.write(table, batch(2), mode="append")
+    deltaic.write(table, batch(3), mode="overwrite")
+    metrics = table.restore(1)
+    assert (table.version, ids(table)) == (3, [1, 2])
+    sizes = [path.stat().st_size for path in tmp_path.glob("*.parquet")]
+    assert metrics["num_restored_files"] == 2
+    assert metrics["num_removed_files"] == 1
+    assert metrics["num_of_files_after_restore"] == 2
+    assert metrics["table_size_after_restore"] == metrics["restored_files_size"]
+    assert metrics["restored_files_size"] + metrics["removed_files_size"] == sum(sizes)
+    info = table.history()[0]
+    assert (info["operation"], info["operationParameters"]) == ("RESTORE", {"version": 1, "timestamp": None})
+    assert info["operationMetrics"]["numRestoredFiles"] == "2"
+
+
+def test_restore_by_time(tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path, batch(1))
+    when = table.history()[0]["timestamp"]
+    deltaic.write(table, batch(2), mode="append")
+    table.restore(timestamp=when)
+    assert ids(table) == [1]
+
+
+def test_restore_to_what_is_there_commits_nothing(tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path, batch(1))
+    metrics = table.restore(0)
+    assert (table.version, metrics["num_restored_files"], metrics["num_of_files_after_restore"]) == (0, 0, 1)
+
+
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_restore_across_vectors(tmp_path: Path, vectors: str) -> None:
+    table = deltaic.write(tmp_path, batch(*range(10)), properties={"delta.enableDeletionVectors": vectors})
+    table.delete("id < 3")
+    table.delete("id > 7")
+    table.restore(1)
+    assert ids(table) == [3, 4, 5, 6, 7, 8, 9]
+    table.restore(0)
+    assert ids(table) == list(range(10))
+    table.restore(2)
+    assert ids(table) == [3, 4, 5, 6, 7]
+
+
+def test_restore_brings_back_the_schema_and_keeps_identity_and_protocol(tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path, batch(1), properties={"delta.enableDeletionVectors": "false"})
+    identity = table.metadata.id
+    deltaic.write(table, batch(2, extra=["x"]), mode="append", schema_mode="merge")
+    table.alter.set_properties({"delta.enableDeletionVectors": "true"})
+    upgraded = table.protocol
+    table.restore(0)
+    assert table.schema.names == ["id"]
+    assert (table.metadata.id, table.protocol) == (identity, upgraded)
+    assert table.metadata.configuration.get("delta.enableDeletionVectors") != "true"
+    table.restore(0, allow_protocol_downgrade=True)
+    assert table.protocol == table.at(0).protocol
+
+
+def test_restore_never_gives_a_column_id_twice(tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path, batch(1), properties={"delta.columnMapping.mode": "name"})
+    table.alter.add_columns("a string")
+    table.restore(0)
+    table.alter.add_columns("b string")
+    assert table.schema.field("b").metadata["delta.columnMapping.id"] == 3
+
+
+def test_files_that_are_gone(tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path, batch(1))
+    first = next(tmp_path.glob("*.parquet"))
+    deltaic.write(table, batch(2), mode="append")
+    deltaic.write(table, batch(3), mode="overwrite")
+    first.unlink()
+    with pytest.raises(ProtocolError, match=f"{first.name}.*ignore_missing_files"):
+        table.restore(1)
+    assert table.version == 2
+    metrics = table.restore(1, ignore_missing_files=True)
+    assert ids(table) == [2]
+    assert (metrics["num_restored_files"], metrics["num_of_files_after_restore"]) == (1, 1)
+
+
+def test_a_vector_that_is_gone_is_never_left_out(tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path, batch(*range(10)))
+    table.delete("id = 1")
+    deltaic.write(table, batch(100), mode="overwrite")
+    next(tmp_path.glob("*.bin")).unlink()
+    with pytest.raises(ProtocolError, match="deletion vector"):
+        table.restore(1, ignore_missing_files=True)
+    assert ids(table) == [100]
+
+
+@pytest.mark.parametrize("arguments", [{}, {"version": 0, "timestamp": "2024-01-01"}])
+def test_what_to_restore_must_be_said_once(tmp_path: Path, arguments: dict[str, Any]) -> None:
+    table = deltaic.write(tmp_path, batch(1))
+    with pytest.raises(InvalidArgumentError, match="a version or a timestamp"):
+        table.restore(**arguments)
+    with pytest.raises(VersionNotFoundError):
+        table.restore(7)
+
+
+# --- FSCK
+
+
+def test_repair(tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path, batch(1))
+    lost = next(tmp_path.glob("*.parquet"))
+    deltaic.write(table, batch(2), mode="append")
+    assert table.repair().count() == 0
+    assert table.version == 1
+    lost.unlink()
+    assert table.repair(dry_run=True).to_arrow()["path"].to_pylist() == [lost.name]
+    assert table.version == 1
+    assert table.repair(commit=CommitOptions(user_metadata="fsck")).to_arrow()["path"].to_pylist() == [lost.name]
+    assert (table.version, ids(table)) == (2, [2])
+    assert table.history()[0]["operation"] == "FSCK"
+
+
+# --- create
+
+
+def test_create(tmp_path: Path) -> None:
+    table = DeltaTable.create(
+        tmp_path, "id bigint not null, month string", partition_by="month", name="n", description="d", properties={"mine": 1}
+    )
+    assert (table.version, table.scan().count()) == (0, 0)
+    assert table.schema.to_ddl() == deltaic.Schema.from_ddl("id bigint not null, month string").to_ddl()
+    info = table.history()[0]
+    assert info["operation"] == "CREATE TABLE"
+    assert info["operationParameters"]["partitionBy"] == '["month"]'
+    assert info["operationParameters"]["description"] == "d"
+    with pytest.raises(deltaic.errors.TableAlreadyExistsError):
+        DeltaTable.create(tmp_path, "id bigint")
+    assert DeltaTable.create(tmp_path, "other string", mode="ignore").schema.names == ["id", "month"]
+    with pytest.raises(InvalidArgumentError, match="unknown mode"):
+        DeltaTable.create(tmp_path, "id bigint", mode="replace")  # type: ignore[arg-type]
+
+
+def test_create_or_replace(tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path, batch(1, month=["x"]), partition_by="month", properties={"mine": "1"})
+    replaced = DeltaTable.create(tmp_path, pa.schema([("word", pa.string())]), mode="overwrite", properties={"yours": "2"})
+    assert (replaced.version, replaced.schema.names, replaced.scan().count()) == (1, ["word"], 0)
+    assert replaced.metadata.partition_columns == ()
+    assert "mine" not in replaced.metadata.configuration
+    assert replaced.metadata.configuration["yours"] == "2"
+    assert replaced.metadata.id == table.metadata.id
+    assert replaced.history()[0]["operation"] == "CREATE OR REPLACE TABLE"
+    assert ids(replaced.at(0)) == [1]
+
+
+def test_create_or_replace_keeps_mapped_ids_apart(tmp_path: Path) -> None:
+    deltaic.write(tmp_path, batch(1), properties={"delta.columnMapping.mode": "name"})
+    replaced = DeltaTable.create(tmp_path, "id bigint", mode="overwrite")
+    assert replaced.schema.field("id").metadata["delta.columnMapping.id"] == 2
+
+
+def test_default_properties_of_the_process(tmp_path: Path) -> None:
+    with deltaic.configure(default_properties={"delta.checkpointInterval": 3}):
+        table = DeltaTable.create(tmp_path / "a", "id bigint", properties={"mine": "x"})
+    assert table.metadata.configuration == {"delta.checkpointInterval": "3", "mine": "x"}
+    assert (table.protocol.min_reader_version, table.protocol.min_writer_version) == (1, 2)
+    assert DeltaTable.create(tmp_path / "b", "id bigint").metadata.configuration == {"delta.enableDeletionVectors": "true"}

@@ -1,0 +1,101 @@
+"""Cleaning the log: never strands a version that should be readable (delta-rs #2174, #2016, #2044)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaic import CommitOptions
+from deltaic._core import Store
+from deltaic.log import checkpoint, cleanup
+from deltaic.log.segment import checkpoint_path, commit_path, list_log
+from deltaic.log.snapshot import Snapshot
+from log_actions import append, create, paths
+
+DAY = 86_400
+NOW = 20_000 * DAY + DAY // 2
+
+
+def aged(folder: Path, days: list[int], checkpoints: set[int], **properties: str) -> Snapshot:
+    """Commit n was written `days[n]` days before NOW."""
+    defaults = {"delta.checkpointInterval": "1000", "delta.logRetentionDuration": "interval 30 days"}
+    snapshot = create(Store(str(folder), durable=False), properties={**defaults, **properties})
+    for version in range(1, len(days)):
+        snapshot = append(snapshot, f"{version}.parquet")
+    for version in checkpoints:
+        checkpoint.write(snapshot.at(version), now=NOW * 1000)
+    for version, age in enumerate(days):
+        os.utime(folder / commit_path(version), (NOW - age * DAY, NOW - age * DAY))
+    return snapshot
+
+
+def versions(snapshot: Snapshot) -> list[int]:
+    return sorted(list_log(snapshot.store).commits)
+
+
+def test_what_is_older_than_the_last_checkpoint_below_the_first_unexpired_version_goes(tmp_path: Path) -> None:
+    snapshot = aged(tmp_path, [100, 90, 80, 70, 10, 5], {2, 3, 5})
+    snapshot.store.put("_delta_log/00000000000000000001.crc", b"{}")
+    snapshot.store.put("_delta_log/00000000000000000000.00000000000000000002.compacted.json", b"{}")
+    snapshot.store.put("_delta_log/notes.txt", b"mine")
+    # The first unexpired version is 4: it is built from checkpoint 3.
+    assert cleanup.clean(snapshot, now=NOW * 1000) == 6
+    assert versions(snapshot) == [3, 4, 5]
+    assert snapshot.store.head(checkpoint_path(2)) is None
+    assert snapshot.store.head("_delta_log/notes.txt") is not None
+    for version in (3, 4, 5):
+        assert len(paths(Snapshot.load(snapshot.store, version=version))) == version
+
+
+def test_nothing_goes_without_a_checkpoint_below_the_first_unexpired_version(tmp_path: Path) -> None:
+    snapshot = aged(tmp_path, [100, 90, 10, 5], {3})
+    assert cleanup.clean(snapshot, now=NOW * 1000) == 0
+    assert versions(snapshot) == [0, 1, 2, 3]
+
+
+def test_the_newest_version_never_expires(tmp_path: Path) -> None:
+    snapshot = aged(tmp_path, [100, 90, 80], {1, 2})
+    assert cleanup.clean(snapshot, now=NOW * 1000) > 0
+    assert paths(Snapshot.load(snapshot.store)) == ["1.parquet", "2.parquet"]
+
+
+def test_the_cutoff_is_a_midnight(tmp_path: Path) -> None:
+    snapshot = aged(tmp_path, [40, 30, 5], {1, 2})
+    # Commit 1 is exactly 30 days old at noon; the midnight before that keeps it.
+    cleanup.clean(snapshot, now=NOW * 1000)
+    assert versions(snapshot) == [1, 2]
+
+
+def test_an_older_snapshot_keeps_what_it_needs(tmp_path: Path) -> None:
+    snapshot = aged(tmp_path, [100, 90, 80, 70], {1, 3})
+    cleanup.clean(snapshot.at(2), now=NOW * 1000)
+    assert versions(snapshot) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("option", "cleaned"), [(None, True), (True, True), (False, False)])
+def test_a_commit_that_writes_a_checkpoint_cleans(tmp_path: Path, option: bool | None, cleaned: bool) -> None:
+    snapshot = aged(tmp_path, [100, 90, 80], {1}, **{"delta.checkpointInterval": "3"})
+    os.utime(tmp_path / commit_path(2), (1, 1))
+    append(snapshot, "3.parquet", options=CommitOptions(clean_log=option))
+    assert (snapshot.store.head(commit_path(0)) is None) == cleaned
+
+
+def test_the_table_may_forbid_cleaning(tmp_path: Path) -> None:
+    properties = {"delta.checkpointInterval": "3", "delta.enableExpiredLogCleanup": "false"}
+    snapshot = aged(tmp_path, [100, 90, 80], {1}, **properties)
+    append(snapshot, "3.parquet")
+    assert snapshot.store.head(commit_path(0)) is not None
+
+
+@given(ages=st.lists(st.integers(0, 60), min_size=1, max_size=8), checkpoints=st.sets(st.integers(1, 7), max_size=4))
+def test_every_unexpired_version_stays_readable(ages: list[int], checkpoints: set[int], tmp_path_factory: pytest.TempPathFactory) -> None:
+    ages = sorted(ages, reverse=True)
+    snapshot = aged(tmp_path_factory.mktemp("table"), ages, {version for version in checkpoints if version < len(ages)})
+    cleanup.clean(snapshot, now=NOW * 1000)
+    for version, age in enumerate(ages):
+        if age <= 30 or version == len(ages) - 1:
+            assert len(paths(Snapshot.load(snapshot.store, version=version))) == version
