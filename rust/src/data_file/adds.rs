@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Int64Array, MapBuilder, MapFieldNames, RecordBatch, StringArray, StringBuilder, new_null_array};
+use arrow::array::{
+    ArrayRef, BooleanArray, Int64Array, MapBuilder, MapFieldNames, RecordBatch, StringArray, StringBuilder, new_null_array,
+};
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 
 use super::partition::Values;
@@ -44,7 +46,8 @@ pub fn batch(files: Vec<Added>, data_change: bool, tags: &BTreeMap<String, Strin
         ("defaultRowCommitVersion", new_null_array(&DataType::Int64, rows), true),
         ("clusteringProvider", new_null_array(&DataType::Utf8, rows), true),
     ];
-    let fields: Vec<Field> = columns.iter().map(|(name, array, nullable)| Field::new(*name, array.data_type().clone(), *nullable)).collect();
+    let fields: Vec<Field> =
+        columns.iter().map(|(name, array, nullable)| Field::new(*name, array.data_type().clone(), *nullable)).collect();
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns.into_iter().map(|(_, array, _)| array).collect())?)
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+    ArrowPrimitiveType, DataType, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType,
 };
 use arrow::util::display::FormatOptions;
 
@@ -23,8 +24,8 @@ pub enum Cast {
 /// The cast of a primitive, `None` where the protocol knows none.
 pub fn cast_for(found: &DataType, target: &DataType) -> Option<Cast> {
     use DataType::{
-        Binary, Date32, Decimal32, Decimal64, Decimal128, Decimal256, FixedSizeBinary, Float16, Float32, Float64, Int8, Int16, Int32, Int64, Timestamp, UInt8, UInt16, UInt32,
-        UInt64, Utf8,
+        Binary, Date32, Decimal32, Decimal64, Decimal128, Decimal256, FixedSizeBinary, Float16, Float32, Float64, Int8, Int16, Int32,
+        Int64, Timestamp, UInt8, UInt16, UInt32, UInt64, Utf8,
     };
     let known = match (found, target) {
         (Timestamp(_, _), Timestamp(TimeUnit::Microsecond, _)) => return Some(Cast::Micros),
@@ -65,7 +66,9 @@ pub fn micros(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     };
     let scaled: PrimitiveArray<TimestampMicrosecondType> = match array.data_type() {
         DataType::Timestamp(TimeUnit::Microsecond, _) => array.as_primitive::<TimestampMicrosecondType>().clone(),
-        DataType::Timestamp(TimeUnit::Nanosecond, _) => array.as_primitive::<TimestampNanosecondType>().unary(|value| value.div_euclid(1000)),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+            array.as_primitive::<TimestampNanosecondType>().unary(|value| value.div_euclid(1000))
+        }
         DataType::Timestamp(TimeUnit::Millisecond, _) => times::<TimestampMillisecondType>(array, 1000)?,
         DataType::Timestamp(TimeUnit::Second, _) => times::<TimestampSecondType>(array, 1_000_000)?,
         other => return Err(Error::protocol("no timestamp").found(other).expected(target)),
@@ -75,6 +78,8 @@ pub fn micros(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
 
 fn times<T: ArrowPrimitiveType<Native = i64>>(array: &ArrayRef, factor: i64) -> Result<PrimitiveArray<TimestampMicrosecondType>> {
     array.as_primitive::<T>().try_unary(|value| {
-        value.checked_mul(factor).ok_or_else(|| Error::protocol("a timestamp is out of range").found(value).expected("microseconds in 64 bits"))
+        value
+            .checked_mul(factor)
+            .ok_or_else(|| Error::protocol("a timestamp is out of range").found(value).expected("microseconds in 64 bits"))
     })
 }

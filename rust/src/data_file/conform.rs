@@ -111,7 +111,9 @@ fn step_of(wanted: &Type, found: &DataType, place: &str) -> Result<Step> {
         DataType::Null => return Ok(Step::Null),
         DataType::Dictionary(_, values) => Some(values.as_ref().clone()),
         DataType::RunEndEncoded(_, values) => Some(values.data_type().clone()),
-        DataType::LargeList(item) | DataType::ListView(item) | DataType::LargeListView(item) | DataType::FixedSizeList(item, _) => Some(DataType::List(Arc::clone(item))),
+        DataType::LargeList(item) | DataType::ListView(item) | DataType::LargeListView(item) | DataType::FixedSizeList(item, _) => {
+            Some(DataType::List(Arc::clone(item)))
+        }
         _ => None,
     };
     if let Some(plain) = unpacked {
@@ -120,7 +122,9 @@ fn step_of(wanted: &Type, found: &DataType, place: &str) -> Result<Step> {
     }
     match (wanted, found) {
         (Type::Struct(fields), DataType::Struct(children)) => Ok(Step::Struct(steps_of(fields, children, place)?)),
-        (Type::Array(element, _), DataType::List(item)) => Ok(Step::List(Box::new(step_of(element, item.data_type(), &join(place, "element"))?))),
+        (Type::Array(element, _), DataType::List(item)) => {
+            Ok(Step::List(Box::new(step_of(element, item.data_type(), &join(place, "element"))?)))
+        }
         (Type::Map(key, value, _), DataType::Map(entries, _)) => match entries.data_type() {
             DataType::Struct(parts) if parts.len() == 2 => {
                 let keys = step_of(key, parts[0].data_type(), &join(place, "key"))?;
@@ -139,15 +143,18 @@ fn wrong_type(target: &DataType, found: &DataType, place: &str) -> Error {
 
 fn primitive_step(target: &DataType, found: &DataType) -> Option<Step> {
     use DataType::{
-        Binary, BinaryView, Date32, Date64, Decimal32, Decimal64, Decimal128, Decimal256, FixedSizeBinary, Float16, Float32, Float64, LargeBinary, LargeUtf8, Timestamp, Utf8,
-        Utf8View,
+        Binary, BinaryView, Date32, Date64, Decimal32, Decimal64, Decimal128, Decimal256, FixedSizeBinary, Float16, Float32, Float64,
+        LargeBinary, LargeUtf8, Timestamp, Utf8, Utf8View,
     };
     let numeric = |data_type: &DataType| {
-        data_type.is_integer() || matches!(data_type, Float16 | Float32 | Float64 | Decimal32(..) | Decimal64(..) | Decimal128(..) | Decimal256(..))
+        data_type.is_integer()
+            || matches!(data_type, Float16 | Float32 | Float64 | Decimal32(..) | Decimal64(..) | Decimal128(..) | Decimal256(..))
     };
     match (found, target) {
         (Timestamp(_, _), Timestamp(TimeUnit::Microsecond, _)) => Some(Step::Micros),
-        (LargeUtf8 | Utf8View, Utf8) | (LargeBinary | BinaryView | FixedSizeBinary(_), Binary) | (Utf8 | LargeUtf8 | Utf8View, Binary) => Some(Step::Plain),
+        (LargeUtf8 | Utf8View, Utf8) | (LargeBinary | BinaryView | FixedSizeBinary(_), Binary) | (Utf8 | LargeUtf8 | Utf8View, Binary) => {
+            Some(Step::Plain)
+        }
         (Date64, Date32) => Some(Step::Plain),
         (Date32, Timestamp(TimeUnit::Microsecond, _)) => Some(Step::Plain),
         (Date64, Timestamp(TimeUnit::Microsecond, _)) => Some(Step::Unpack(Date32, Box::new(Step::Plain))),
@@ -202,7 +209,8 @@ impl Context {
         let options = CastOptions { safe: true, format_options: FormatOptions::default() };
         let found = cast_with_options(array, target, &options)?;
         let back = cast_with_options(&found, array.data_type(), &options)?;
-        let fits = not_distinct(&super::super::predicate::statistics::normalise(array), &super::super::predicate::statistics::normalise(&back))?;
+        let fits =
+            not_distinct(&super::super::predicate::statistics::normalise(array), &super::super::predicate::statistics::normalise(&back))?;
         if fits.false_count() == 0 {
             return Ok(found);
         }
@@ -211,13 +219,17 @@ impl Context {
             Casting::Strict => {
                 let at = (0..fits.len()).find(|&at| !fits.value(at)).unwrap_or_default();
                 let shown = shown(array, at);
-                Err(mismatch(format!("row {}: a value does not fit", self.first + at as u64), place).found(format!("{shown} ({})", array.data_type())).expected(target))
+                Err(mismatch(format!("row {}: a value does not fit", self.first + at as u64), place)
+                    .found(format!("{shown} ({})", array.data_type()))
+                    .expected(target))
             }
         }
     }
 
     fn structs(&self, steps: &[Option<(usize, Step)>], array: &ArrayRef, target: &DataType, place: &str) -> Result<ArrayRef> {
-        let (DataType::Struct(fields), found) = (target, array.as_struct()) else { return Err(wrong_type(target, array.data_type(), place)) };
+        let (DataType::Struct(fields), found) = (target, array.as_struct()) else {
+            return Err(wrong_type(target, array.data_type(), place));
+        };
         let child = |(step, field): (&Option<(usize, Step)>, &Arc<ArrowField>)| {
             let inner = join(place, field.name());
             let child = match step {
@@ -235,7 +247,9 @@ impl Context {
     }
 
     fn lists(&self, step: &Step, array: &ArrayRef, target: &DataType, place: &str) -> Result<ArrayRef> {
-        let (DataType::List(field), found) = (target, array.as_list::<i32>()) else { return Err(wrong_type(target, array.data_type(), place)) };
+        let (DataType::List(field), found) = (target, array.as_list::<i32>()) else {
+            return Err(wrong_type(target, array.data_type(), place));
+        };
         let inner = join(place, field.name());
         let values = self.apply(step, found.values(), field.data_type(), &inner)?;
         self.refuse_nulls(&values, None, field, &inner, |at| row_of(found.value_offsets(), at))?;
@@ -257,7 +271,14 @@ impl Context {
     }
 
     /// A null in a child that must not be null, below a parent that is there.
-    fn refuse_nulls(&self, child: &ArrayRef, parent: Option<&NullBuffer>, field: &ArrowField, place: &str, row: impl Fn(usize) -> usize) -> Result<()> {
+    fn refuse_nulls(
+        &self,
+        child: &ArrayRef,
+        parent: Option<&NullBuffer>,
+        field: &ArrowField,
+        place: &str,
+        row: impl Fn(usize) -> usize,
+    ) -> Result<()> {
         if field.is_nullable() || child.logical_null_count() == 0 {
             return Ok(());
         }

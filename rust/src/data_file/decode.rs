@@ -95,7 +95,8 @@ impl<'a> Job<'a> {
             let chunk = chunk?;
             let early = kept.take(chunk.rows)?;
             let (mut first, mut second) = (early.columns.into_iter(), chunk.columns.into_iter());
-            let columns = self.plan.data.iter().filter_map(|field| if place(field).is_some() { first.next() } else { second.next() }).collect();
+            let columns =
+                self.plan.data.iter().filter_map(|field| if place(field).is_some() { first.next() } else { second.next() }).collect();
             if !self.emit(Chunk { columns, rows: chunk.rows, positions: early.positions }, sink)? {
                 break;
             }
@@ -141,7 +142,11 @@ impl<'a> Job<'a> {
         }
         let bytes = self.file.bytes.again();
         let ranges = self.file.ranges(self.group, rows, &leaves);
-        if now { bytes.fetch(ranges)? } else { bytes.fetch_when_touched(ranges) }
+        if now {
+            bytes.fetch(ranges)?
+        } else {
+            bytes.fetch_when_touched(ranges)
+        }
         let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes, self.file.metadata.clone())
             .with_projection(mask)
             .with_row_groups(vec![self.group.index])
@@ -281,7 +286,9 @@ impl Kept {
         let mut parts: Vec<Chunk> = Vec::new();
         let mut left = count;
         while left > 0 {
-            let Some(front) = self.chunks.front() else { return Err(Error::protocol("the columns of a row group have different numbers of rows")) };
+            let Some(front) = self.chunks.front() else {
+                return Err(Error::protocol("the columns of a row group have different numbers of rows"));
+            };
             let length = left.min(front.rows - self.offset);
             parts.push(Chunk {
                 columns: front.columns.iter().map(|column| column.slice(self.offset, length)).collect(),

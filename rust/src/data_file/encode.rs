@@ -114,7 +114,8 @@ impl Pool {
                     state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 }
             };
-            let outcome = catch_unwind(AssertUnwindSafe(|| self.serve(&column))).unwrap_or_else(|panic| Err(super::queue::fault(panic.as_ref())));
+            let outcome =
+                catch_unwind(AssertUnwindSafe(|| self.serve(&column))).unwrap_or_else(|panic| Err(super::queue::fault(panic.as_ref())));
             // Under the lock, or a waiter that has just looked would sleep through the news.
             let mut state = lock(&self.state);
             if let Err(error) = outcome {

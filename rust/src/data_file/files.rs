@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Int32Array, Int64Array, MapArray, RecordBatch, StringArray, StructArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Int32Array, Int64Array, MapArray, RecordBatch, StringArray, StructArray,
+};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Int32Type, Int64Type};
 use serde::Deserialize;
@@ -70,7 +72,9 @@ impl Files {
     pub fn size(&self, index: usize) -> Result<Option<u64>> {
         match self.size.as_ref().filter(|size| size.is_valid(index)).map(|size| size.value(index)) {
             None => Ok(None),
-            Some(size) => u64::try_from(size).map(Some).map_err(|_| Error::protocol("a file has a negative size").at(self.path.value(index)).found(size)),
+            Some(size) => u64::try_from(size)
+                .map(Some)
+                .map_err(|_| Error::protocol("a file has a negative size").at(self.path.value(index)).found(size)),
         }
     }
     /// The partition value under this physical name; `None` for null. A partition column that the map has not is an error.
@@ -134,7 +138,9 @@ fn typed(batch: &RecordBatch, name: &str, target: &DataType) -> Result<Option<Ar
     if column.data_type() == &DataType::Null {
         return Ok(None);
     }
-    let wrong = |found: &DataType| Error::new(Kind::InvalidArgument, format!("column \"{name}\" of the files has a wrong type")).found(found).expected(target);
+    let wrong = |found: &DataType| {
+        Error::new(Kind::InvalidArgument, format!("column \"{name}\" of the files has a wrong type")).found(found).expected(target)
+    };
     if let (DataType::Struct(fields), Some(found)) = (target, column.as_struct_opt()) {
         let child = |field: &Arc<Field>| {
             let child = found.column_by_name(field.name()).ok_or_else(|| wrong(column.data_type()))?;

@@ -4,8 +4,21 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use uuid::Uuid;
 
 /// Letters that stay in a path of the log; the rest, and every other byte, is percent-encoded.
-const PATH: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'=').remove(b'+').remove(b',').remove(b'@').remove(b'!').remove(b'$').remove(b'&').remove(b'(').remove(b')');
+const PATH: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~')
+    .remove(b'=')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b'@')
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'(')
+    .remove(b')');
 /// The folder of null.
 const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
 /// File systems take names of 255 bytes.
@@ -13,7 +26,10 @@ const LONGEST_NAME: usize = 200;
 
 /// A folder for these partition values (column, text), with a slash at its end. `random`: letters of a random folder instead, 0: none.
 pub fn folder(values: &[(String, Option<String>)], random: usize) -> String {
-    let names: Vec<String> = values.iter().map(|(name, value)| format!("{}={}", escape(name), value.as_deref().map_or(NULL_FOLDER.to_owned(), escape))).collect();
+    let names: Vec<String> = values
+        .iter()
+        .map(|(name, value)| format!("{}={}", escape(name), value.as_deref().map_or(NULL_FOLDER.to_owned(), escape)))
+        .collect();
     // Folders that begin with these are hidden from other readers, and from vacuum.
     let hidden = names.iter().any(|name| name.starts_with(['_', '.']) || name.len() > LONGEST_NAME);
     let random = if random == 0 && hidden { 2 } else { random };

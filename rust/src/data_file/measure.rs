@@ -124,7 +124,8 @@ impl Measurer<'_> {
         }
         let pruner = Pruner { schema: self.schema, finder: file.finder, metadata: &file.metadata };
         let rows = file.metadata.metadata().file_metadata().num_rows();
-        let rows = u64::try_from(rows).map_err(|_| Error::protocol("a file has a negative number of rows").at(file.path.as_str()).found(rows))?;
+        let rows =
+            u64::try_from(rows).map_err(|_| Error::protocol("a file has a negative number of rows").at(file.path.as_str()).found(rows))?;
         let gathered = self.fields.iter().zip(&self.wanted);
         let gathered = gathered
             .map(|(field, wanted)| bounds_of(&pruner, wanted, &field.data_type, &mut vec![field.name.clone()]))
@@ -155,7 +156,11 @@ impl Measurer<'_> {
     }
 
     fn named<'a>(&'a self, gathered: &'a [Gathered]) -> Vec<Named<'a>> {
-        let named = |(field, gathered): (&&'a Field, &'a Gathered)| Named { name: self.schema.physical_name(field), data_type: &field.data_type, gathered };
+        let named = |(field, gathered): (&&'a Field, &'a Gathered)| Named {
+            name: self.schema.physical_name(field),
+            data_type: &field.data_type,
+            gathered,
+        };
         self.fields.iter().zip(gathered).map(named).collect()
     }
 }
@@ -180,7 +185,8 @@ fn bounds_of(pruner: &Pruner<'_>, wanted: &Wanted, data_type: &Type, path: &mut 
             }
             let Some(bounds) = pruner.bounds(&column)? else { return Ok(Gathered::Nothing) };
             let Some(nulls) = bounds.null_count.iter().collect::<Option<Vec<i64>>>() else { return Ok(Gathered::Nothing) };
-            let silent = |index: usize| nulls[index] < bounds.row_count.value(index) && (bounds.min.is_null(index) || bounds.max.is_null(index));
+            let silent =
+                |index: usize| nulls[index] < bounds.row_count.value(index) && (bounds.min.is_null(index) || bounds.max.is_null(index));
             let known = !(0..nulls.len()).any(silent);
             let mut leaf = Leaf::all_null(*primitive, nulls.iter().sum::<i64>().unsigned_abs());
             if known {

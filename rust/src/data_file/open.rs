@@ -157,7 +157,9 @@ impl OpenFile {
     pub fn open(plan: &Plan, index: usize) -> Result<Self> {
         let text = plan.files.path(index)?;
         Self::open_at(plan, index).map_err(|error| match error.kind() {
-            Kind::NotFound => Error::protocol("a file that the log names is not there; VACUUM may have removed it").at(text).caused_by(error),
+            Kind::NotFound => {
+                Error::protocol("a file that the log names is not there; VACUUM may have removed it").at(text).caused_by(error)
+            }
             _ => error.at(text),
         })
     }
@@ -181,13 +183,18 @@ impl OpenFile {
         let (bytes, metadata) = open_footer(plan, index, store, &path, predicate.is_some() || !matches!(wanted, FileRows::All))?;
         let rows = metadata.metadata().file_metadata().num_rows() as u64;
         if let Some(counted) = num_records.filter(|counted| *counted != rows && descriptor.is_some()) {
-            return Err(Error::protocol("a file with a deletion vector has not the rows that its statistics say").found(rows).expected(counted));
+            return Err(Error::protocol("a file with a deletion vector has not the rows that its statistics say")
+                .found(rows)
+                .expected(counted));
         }
         if let Some(row) = wanted.max().filter(|row| *row >= rows) {
-            return Err(Error::protocol("a deletion vector or selection names a row beyond the file's end").found(row).expected(format!("below {rows}")));
+            return Err(Error::protocol("a deletion vector or selection names a row beyond the file's end")
+                .found(row)
+                .expected(format!("below {rows}")));
         }
         let finder = Finder::new(plan.schema.mapping(), metadata.schema());
-        let mut file = Self { index, path, bytes, metadata, finder, predicate, predicate_fields: Vec::new(), groups: Vec::new(), constants };
+        let mut file =
+            Self { index, path, bytes, metadata, finder, predicate, predicate_fields: Vec::new(), groups: Vec::new(), constants };
         if let Some(predicate) = &file.predicate {
             let branches: Vec<Vec<String>> = predicate.columns().iter().map(|column| column.path.clone()).collect();
             file.predicate_fields = plan.schema.select_at(&branches)?;
@@ -274,7 +281,8 @@ impl OpenFile {
 /// Footer and size: the log's size is believed unless the footer is not where it says.
 fn open_footer(plan: &Plan, index: usize, store: Arc<dyn Store>, path: &str, pages: bool) -> Result<(FileBytes, ArrowReaderMetadata)> {
     let actual = |store: &Arc<dyn Store>| -> Result<u64> {
-        let found = store.head(path)?.ok_or_else(|| Error::new(Kind::NotFound, "the table names a data file that is not there").at(path))?;
+        let found =
+            store.head(path)?.ok_or_else(|| Error::new(Kind::NotFound, "the table names a data file that is not there").at(path))?;
         Ok(found.size)
     };
     let counter = || Arc::clone(&plan.metrics.bytes_read);

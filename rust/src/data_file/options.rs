@@ -153,7 +153,11 @@ impl ColumnOptions {
                 "none" => EnabledStatistics::None,
                 "chunk" => EnabledStatistics::Chunk,
                 "page" => EnabledStatistics::Page,
-                other => return Err(Error::new(Kind::InvalidArgument, "unknown kind of statistics").found(other).expected("none, chunk or page")),
+                other => {
+                    return Err(Error::new(Kind::InvalidArgument, "unknown kind of statistics")
+                        .found(other)
+                        .expected("none, chunk or page"));
+                }
             };
             builder = builder.set_column_statistics_enabled(path.clone(), enabled);
         }
@@ -175,7 +179,11 @@ impl ColumnOptions {
 }
 
 fn parse_encoding(name: &str) -> Result<Encoding> {
-    let wrong = || Error::new(Kind::InvalidArgument, "unknown encoding").found(name).expected("a name that Parquet knows, such as plain or delta_binary_packed");
+    let wrong = || {
+        Error::new(Kind::InvalidArgument, "unknown encoding")
+            .found(name)
+            .expected("a name that Parquet knows, such as plain or delta_binary_packed")
+    };
     match Encoding::from_str(&name.to_ascii_uppercase()) {
         Ok(Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY) | Err(_) => Err(wrong()),
         Ok(encoding) => Ok(encoding),

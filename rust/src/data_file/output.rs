@@ -134,7 +134,8 @@ impl Output {
     /// A file to be at `path`.
     pub fn new(store: &Arc<dyn Store>, path: String, shape: &Shape) -> Result<Self> {
         let sink = Sink { store: Arc::clone(store), path: path.clone(), buffer: Vec::new(), writer: None };
-        let writer = SerializedFileWriter::new(sink, Arc::clone(&shape.root), Arc::clone(&shape.properties)).map_err(|error| store_error(error, &path))?;
+        let writer = SerializedFileWriter::new(sink, Arc::clone(&shape.root), Arc::clone(&shape.properties))
+            .map_err(|error| store_error(error, &path))?;
         let gathered = shape.wanted.iter().map(Gathered::new).collect();
         Ok(Self { path, rows: 0, writer, current: None, closing: VecDeque::new(), gathered })
     }

@@ -12,7 +12,8 @@ use crate::schema::{ColumnMapping, Field, Primitive, TableSchema, Type};
 /// The columns that data files have: all but partition columns and those that are only null, by position in the table.
 pub fn data_columns(schema: &TableSchema) -> Result<Vec<usize>> {
     let fields = schema.fields().iter().enumerate();
-    let chosen: Vec<usize> = fields.filter(|(index, field)| !schema.is_partition(*index) && !is_void(&field.data_type)).map(|(index, _)| index).collect();
+    let chosen: Vec<usize> =
+        fields.filter(|(index, field)| !schema.is_partition(*index) && !is_void(&field.data_type)).map(|(index, _)| index).collect();
     if chosen.is_empty() {
         return Err(Error::new(Kind::SchemaMismatch, "the table has no column besides partition columns, so its rows cannot be written"));
     }
@@ -45,7 +46,9 @@ fn field_of(schema: &TableSchema, field: &Field) -> Result<ArrowField> {
 fn type_of(schema: &TableSchema, data_type: &Type, place: &str) -> Result<DataType> {
     Ok(match data_type {
         Type::Primitive(Primitive::Void) => {
-            return Err(Error::new(Kind::UnsupportedFeature, "a void field inside a struct cannot be written").at(format!("column {place}")));
+            return Err(
+                Error::new(Kind::UnsupportedFeature, "a void field inside a struct cannot be written").at(format!("column {place}"))
+            );
         }
         Type::Primitive(primitive) => primitive.to_arrow(),
         Type::Struct(fields) if fields.is_empty() => {
@@ -53,7 +56,9 @@ fn type_of(schema: &TableSchema, data_type: &Type, place: &str) -> Result<DataTy
         }
         Type::Struct(fields) => DataType::Struct(fields.iter().map(|field| field_of(schema, field)).collect::<Result<Fields>>()?),
         Type::Array(element, contains_null) => crate::schema::arrow_types::list_of(type_of(schema, element, place)?, *contains_null),
-        Type::Map(key, value, contains_null) => crate::schema::arrow_types::map_of(type_of(schema, key, place)?, type_of(schema, value, place)?, *contains_null),
+        Type::Map(key, value, contains_null) => {
+            crate::schema::arrow_types::map_of(type_of(schema, key, place)?, type_of(schema, value, place)?, *contains_null)
+        }
     })
 }
 
@@ -65,7 +70,8 @@ pub fn relabel(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     match target {
         DataType::Struct(fields) => {
             let found = array.as_struct();
-            let children = found.columns().iter().zip(fields).map(|(child, field)| relabel(child, field.data_type())).collect::<Result<Vec<_>>>()?;
+            let children =
+                found.columns().iter().zip(fields).map(|(child, field)| relabel(child, field.data_type())).collect::<Result<Vec<_>>>()?;
             Ok(Arc::new(StructArray::try_new(fields.clone(), children, found.nulls().cloned())?))
         }
         DataType::List(field) => {
@@ -79,6 +85,8 @@ pub fn relabel(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
             let entries = relabel(&entries, field.data_type())?.as_struct().clone();
             Ok(Arc::new(MapArray::try_new(Arc::clone(field), found.offsets().clone(), entries, found.nulls().cloned(), *sorted)?))
         }
-        other => Err(Error::new(Kind::SchemaMismatch, "a column has another type than the table's").found(array.data_type()).expected(other)),
+        other => {
+            Err(Error::new(Kind::SchemaMismatch, "a column has another type than the table's").found(array.data_type()).expected(other))
+        }
     }
 }

@@ -114,14 +114,16 @@ impl Finder {
                 let inner = self.adapt(element, target.data_type(), child.data_type(), &format!("{place}.element"))?;
                 Ok(Adapt::List(Arc::clone(target), Box::new(inner)))
             }
-            (Type::Map(key, value, _), DataType::Map(target, _), DataType::Map(entries, _)) => match (target.data_type(), entries.data_type()) {
-                (DataType::Struct(targets), DataType::Struct(parts)) if parts.len() == 2 => {
-                    let keys = self.adapt(key, targets[0].data_type(), parts[0].data_type(), &format!("{place}.key"))?;
-                    let values = self.adapt(value, targets[1].data_type(), parts[1].data_type(), &format!("{place}.value"))?;
-                    Ok(Adapt::Map(Arc::clone(target), Box::new(keys), Box::new(values)))
+            (Type::Map(key, value, _), DataType::Map(target, _), DataType::Map(entries, _)) => {
+                match (target.data_type(), entries.data_type()) {
+                    (DataType::Struct(targets), DataType::Struct(parts)) if parts.len() == 2 => {
+                        let keys = self.adapt(key, targets[0].data_type(), parts[0].data_type(), &format!("{place}.key"))?;
+                        let values = self.adapt(value, targets[1].data_type(), parts[1].data_type(), &format!("{place}.value"))?;
+                        Ok(Adapt::Map(Arc::clone(target), Box::new(keys), Box::new(values)))
+                    }
+                    _ => Err(mismatch(place, target.data_type(), entries.data_type())),
                 }
-                _ => Err(mismatch(place, target.data_type(), entries.data_type())),
-            },
+            }
             _ => Err(mismatch(place, target, found)),
         }
     }

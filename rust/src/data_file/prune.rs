@@ -137,7 +137,8 @@ impl Containers for RowGroups<'_> {
         if groups.iter().any(|group| has_old_bounds(group.column(leaf))) {
             return Ok(None);
         }
-        let converter = StatisticsConverter::from_column_index(leaf, &field, self.0.metadata.parquet_schema())?.with_missing_null_counts_as_zero(false);
+        let converter =
+            StatisticsConverter::from_column_index(leaf, &field, self.0.metadata.parquet_schema())?.with_missing_null_counts_as_zero(false);
         Ok(Some(Bounds {
             min: bounds_as(converter.row_group_mins(groups)?, &column.data_type),
             max: bounds_as(converter.row_group_maxes(groups)?, &column.data_type),
@@ -167,7 +168,8 @@ impl Pages {
         let metadata: &ParquetMetaData = pruner.metadata.metadata();
         let descriptor = metadata.file_metadata().schema_descr().column(leaf);
         let (Some(columns), Some(offsets)) = (metadata.column_index(), metadata.offset_index()) else { return Ok(None) };
-        let present = columns.get(group).is_some_and(|group| leaf < group.len()) && offsets.get(group).is_some_and(|group| leaf < group.len());
+        let present =
+            columns.get(group).is_some_and(|group| leaf < group.len()) && offsets.get(group).is_some_and(|group| leaf < group.len());
         if !present || descriptor.max_rep_level() > 0 {
             return Ok(None);
         }

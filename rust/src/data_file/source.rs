@@ -201,5 +201,8 @@ pub fn empty_metadata() -> Result<ArrowReaderMetadata> {
     let root = parquet::schema::types::Type::group_type_builder("schema").build()?;
     let schema = Arc::new(parquet::schema::types::SchemaDescriptor::new(Arc::new(root)));
     let file = parquet::file::metadata::FileMetaData::new(1, 0, None, None, schema, None);
-    Ok(ArrowReaderMetadata::try_new(Arc::new(ParquetMetaData::new(file, Vec::new())), ArrowReaderOptions::new().with_skip_arrow_metadata(true))?)
+    Ok(ArrowReaderMetadata::try_new(
+        Arc::new(ParquetMetaData::new(file, Vec::new())),
+        ArrowReaderOptions::new().with_skip_arrow_metadata(true),
+    )?)
 }

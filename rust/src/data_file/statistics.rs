@@ -10,7 +10,8 @@ use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray}
 use arrow::buffer::NullBuffer;
 use arrow::compute::{max, min};
 use arrow::datatypes::{
-    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType,
+    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit,
+    TimestampMicrosecondType,
 };
 use chrono::{DateTime, Datelike, NaiveDate, Utc};
 
@@ -316,8 +317,11 @@ fn object(columns: &[Named<'_>], part: Part, schema: &TableSchema, form: Form) -
             (Gathered::Nothing, _) => None,
             (Gathered::Leaf(leaf), _) => leaf.text(part, form),
             (Gathered::Struct(gathered), Type::Struct(fields)) => {
-                let inner: Vec<Named<'_>> =
-                    fields.iter().zip(gathered).map(|(field, gathered)| Named { name: schema.physical_name(field), data_type: &field.data_type, gathered }).collect();
+                let inner: Vec<Named<'_>> = fields
+                    .iter()
+                    .zip(gathered)
+                    .map(|(field, gathered)| Named { name: schema.physical_name(field), data_type: &field.data_type, gathered })
+                    .collect();
                 object(&inner, part, schema, form)
             }
             _ => None,

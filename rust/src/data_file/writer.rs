@@ -53,7 +53,9 @@ pub fn write(
         }
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| writer.run(input)));
         pool.close();
-        outcome.unwrap_or_else(|panic| Err(Error::new(Kind::Io, "the rows could not be written").caused_by(super::queue::fault(panic.as_ref()))))
+        outcome.unwrap_or_else(|panic| {
+            Err(Error::new(Kind::Io, "the rows could not be written").caused_by(super::queue::fault(panic.as_ref())))
+        })
     });
     match outcome.and_then(|()| writer.adds()) {
         Ok(adds) => Ok(adds),
@@ -111,7 +113,13 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(store: &'a Arc<dyn Store>, schema: &'a TableSchema, options: &'a WriteOptions, pool: &'a Pool, interrupt: &'a Interrupt) -> Result<Self> {
+    fn new(
+        store: &'a Arc<dyn Store>,
+        schema: &'a TableSchema,
+        options: &'a WriteOptions,
+        pool: &'a Pool,
+        interrupt: &'a Interrupt,
+    ) -> Result<Self> {
         let columns = physical::data_columns(schema)?;
         let physical = Arc::new(physical::file_schema(schema, &columns)?);
         let descriptor = ArrowSchemaConverter::new().schema_root("spark_schema").convert(&physical)?;
@@ -214,7 +222,12 @@ impl<'a> Writer<'a> {
         }
         let open = |target: &&Target| target.output.as_ref().is_some_and(Output::is_open);
         if self.targets.iter().filter(open).count() > OPEN_FILES {
-            let largest = self.targets.iter().enumerate().filter(|(_, target)| open(target)).max_by_key(|(_, target)| target.output.as_ref().map(Output::size));
+            let largest = self
+                .targets
+                .iter()
+                .enumerate()
+                .filter(|(_, target)| open(target))
+                .max_by_key(|(_, target)| target.output.as_ref().map(Output::size));
             if let Some((number, _)) = largest {
                 self.finish(number)?;
             }
@@ -278,7 +291,9 @@ impl<'a> Writer<'a> {
         let (pool, interrupt, options) = (self.pool, self.interrupt, self.options);
         let Some(output) = &mut self.targets[number].output else { return Ok(()) };
         let (rows, raw) = output.group();
-        if output.size() as f64 * self.shrinkage >= options.file_size() as f64 || options.max_records_per_file.is_some_and(|most| output.rows >= most.max(1)) {
+        if output.size() as f64 * self.shrinkage >= options.file_size() as f64
+            || options.max_records_per_file.is_some_and(|most| output.rows >= most.max(1))
+        {
             return self.finish(number);
         }
         if rows >= options.group_rows() || raw >= options.group_bytes() {

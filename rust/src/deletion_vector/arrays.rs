@@ -56,8 +56,11 @@ mod tests {
 
     #[test]
     fn arrays_of_any_width() {
-        let arrays: [ArrayRef; 3] =
-            [Arc::new(Int8Array::from(vec![5, 1])), Arc::new(UInt32Array::from(vec![1, u32::MAX])), Arc::new(Int64Array::from(vec![i64::MAX]))];
+        let arrays: [ArrayRef; 3] = [
+            Arc::new(Int8Array::from(vec![5, 1])),
+            Arc::new(UInt32Array::from(vec![1, u32::MAX])),
+            Arc::new(Int64Array::from(vec![i64::MAX])),
+        ];
         let rows = rows_of(&arrays).unwrap();
         assert_eq!(rows.to_rows().unwrap(), [1, 5, u64::from(u32::MAX), i64::MAX as u64]);
     }

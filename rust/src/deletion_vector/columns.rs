@@ -22,7 +22,9 @@ pub fn read(column: &dyn Array) -> Result<Vec<Option<Descriptor>>> {
     let column = conform_column(&column, &DataType::Struct(vector_fields()), "deletionVector")?;
     let column = column.as_struct_opt().ok_or_else(|| Error::new(Kind::InvalidArgument, "deletionVector is no struct"))?;
     let fields = Fields::of(column)?;
-    (0..column.len()).map(|row| if column.is_null(row) || fields.storage_type.is_null(row) { Ok(None) } else { fields.get(row).map(Some) }).collect()
+    (0..column.len())
+        .map(|row| if column.is_null(row) || fields.storage_type.is_null(row) { Ok(None) } else { fields.get(row).map(Some) })
+        .collect()
 }
 
 /// The column for these descriptors, in the types of the log's tables.

@@ -145,7 +145,7 @@ impl Descriptor {
         let offset = self.checked_offset()?;
         let frame = file::frame_range(offset, size)?;
         let place = format!("{}, offset {offset}", location.text());
-        let pieces = read_pieces(store, &location, &[frame.clone()])?;
+        let pieces = read_pieces(store, &location, std::slice::from_ref(&frame))?;
         let data = pieces.frame(&frame).and_then(|frame| self.open(file::open_frame(&frame, size)?, num_records));
         data.map_err(|error| error.at(place))
     }
@@ -298,9 +298,7 @@ fn resolve<'a>(store: &'a dyn Store, location: &Location) -> Result<(Target<'a>,
 }
 
 fn short_id(id: &str) -> Error {
-    Error::protocol("deletion vector does not name its file")
-        .found(format!("{id:?}"))
-        .expected("an optional prefix and 20 letters of Z85")
+    Error::protocol("deletion vector does not name its file").found(format!("{id:?}")).expected("an optional prefix and 20 letters of Z85")
 }
 
 /// A prefix is the name of one folder.

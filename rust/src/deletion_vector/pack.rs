@@ -5,7 +5,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::file::{self, FileBuilder};
-use super::{Descriptor, DeletionVector, limit};
+use super::{DeletionVector, Descriptor, limit};
 use crate::error::{Error, Kind, Result};
 use crate::store::Store;
 

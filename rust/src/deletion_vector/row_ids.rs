@@ -95,8 +95,11 @@ impl RowIds {
         let positions: Vec<_> =
             ordinals.values().iter().copied().enumerate().filter(|(_, ordinal)| self.files.contains_key(ordinal)).collect();
         if positions.len() != self.files.len() {
-            return Err(Error::new(Kind::InvalidArgument, "rows do not belong to these files")
-                .found(format!("rows of {} files, of which {} are there", self.files.len(), positions.len())));
+            return Err(Error::new(Kind::InvalidArgument, "rows do not belong to these files").found(format!(
+                "rows of {} files, of which {} are there",
+                self.files.len(),
+                positions.len()
+            )));
         }
         Ok(positions)
     }

@@ -126,7 +126,8 @@ impl DeletionVector {
         let count = self.cardinality();
         let mut rows = Vec::new();
         usize::try_from(count).ok().and_then(|count| rows.try_reserve_exact(count).ok()).ok_or_else(|| {
-            Error::new(Kind::InvalidArgument, "deletion vector has more rows than fit into memory one by one").found(format!("{count} rows"))
+            Error::new(Kind::InvalidArgument, "deletion vector has more rows than fit into memory one by one")
+                .found(format!("{count} rows"))
         })?;
         for (key, bitmap) in &self.bitmaps {
             bitmap.iter().for_each(|low| rows.push(join(*key, low)));

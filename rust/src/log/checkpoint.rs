@@ -94,9 +94,7 @@ fn sidecar_path(text: &str) -> Result<String> {
 }
 
 fn merge(state: &mut Commit, part: Commit) -> Result<()> {
-    for (slot, value, name) in
-        [(&mut state.protocol, part.protocol, "protocol"), (&mut state.metadata, part.metadata, "metaData")]
-    {
+    for (slot, value, name) in [(&mut state.protocol, part.protocol, "protocol"), (&mut state.metadata, part.metadata, "metaData")] {
         if let Some(value) = value
             && slot.replace(value).is_some()
         {
@@ -239,10 +237,7 @@ fn files(rows: &StructArray, schema: &SchemaRef, name: &str) -> Result<RecordBat
     if path.null_count() > 0 {
         return Err(Error::protocol("an action without a path").at(name));
     }
-    let batch = RecordBatch::try_new(
-        Arc::new(arrow::datatypes::Schema::new(rows.fields().clone())),
-        rows.columns().to_vec(),
-    )?;
+    let batch = RecordBatch::try_new(Arc::new(arrow::datatypes::Schema::new(rows.fields().clone())), rows.columns().to_vec())?;
     schema::conform(&batch, schema)
 }
 
@@ -261,7 +256,10 @@ fn check_adds(adds: RecordBatch) -> Result<RecordBatch> {
 /// Statistics as JSON for those that have them only typed.
 fn with_statistics(adds: &StructArray) -> Result<StructArray> {
     let Some(typed) = adds.column_by_name("stats_parsed") else { return Ok(adds.clone()) };
-    let json = adds.column_by_name("stats").map(|column| schema::conform_column(column, &arrow::datatypes::DataType::Utf8, "stats")).transpose()?;
+    let json = adds
+        .column_by_name("stats")
+        .map(|column| schema::conform_column(column, &arrow::datatypes::DataType::Utf8, "stats"))
+        .transpose()?;
     let json: Option<&StringArray> = json.as_ref().map(|column| column.as_string::<i32>());
     let mut out = StringBuilder::new();
     let mut text = String::new();
@@ -282,4 +280,3 @@ fn with_statistics(adds: &StructArray) -> Result<StructArray> {
         rest.map(|(field, column)| (Arc::clone(field), Arc::clone(column))).chain([(stats_field, stats)]).unzip();
     Ok(StructArray::try_new(fields.into(), columns, adds.nulls().cloned())?)
 }
-

@@ -99,7 +99,10 @@ impl Sink {
 
     fn finish(self) -> Result<u64> {
         let path = self.path;
-        self.writer.into_inner().map_err(|error| Error::new(Kind::Io, "the checkpoint cannot be written").at(path).caused_by(error))?.finish()
+        self.writer
+            .into_inner()
+            .map_err(|error| Error::new(Kind::Io, "the checkpoint cannot be written").at(path).caused_by(error))?
+            .finish()
     }
 
     fn failed(&self, error: parquet::errors::ParquetError) -> Error {
@@ -170,9 +173,11 @@ impl Plan {
     /// Rows of one action; the other actions are null in them.
     fn place(&self, name: &str, rows: ArrayRef) -> Result<RecordBatch> {
         let count = rows.len();
-        let columns = self.schema.fields().iter().map(|field| {
-            if field.name() == name { Arc::clone(&rows) } else { new_null_array(field.data_type(), count) }
-        });
+        let columns = self
+            .schema
+            .fields()
+            .iter()
+            .map(|field| if field.name() == name { Arc::clone(&rows) } else { new_null_array(field.data_type(), count) });
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns.collect())?)
     }
 
@@ -273,9 +278,10 @@ fn single_actions(snapshot: &Snapshot, choices: &Choices, plan: &Plan) -> Result
         let action = action.ok_or_else(|| Error::protocol("a checkpoint needs the table's protocol and metadata").expected(name))?;
         batches.push(plan.place(name, from_json(plan, name, &[action])?)?);
     }
-    let kept = snapshot.transactions().iter().filter(|(_, (_, updated))| {
-        choices.min_transaction_timestamp.is_none_or(|min| updated.is_none_or(|updated| updated >= min))
-    });
+    let kept = snapshot
+        .transactions()
+        .iter()
+        .filter(|(_, (_, updated))| choices.min_transaction_timestamp.is_none_or(|min| updated.is_none_or(|updated| updated >= min)));
     let (mut names, mut versions, mut updated) = (Vec::new(), Vec::new(), Vec::new());
     for (name, (version, time)) in kept {
         names.push(name.as_str());
@@ -301,7 +307,8 @@ fn from_json(plan: &Plan, name: &str, actions: &[&str]) -> Result<ArrayRef> {
     let DataType::Struct(fields) = field.data_type() else {
         return Err(Error::protocol("an action without columns").at(name));
     };
-    let mut decoder = ReaderBuilder::new(Arc::new(Schema::new(fields.clone()))).with_batch_size(actions.len()).build_decoder().map_err(malformed)?;
+    let mut decoder =
+        ReaderBuilder::new(Arc::new(Schema::new(fields.clone()))).with_batch_size(actions.len()).build_decoder().map_err(malformed)?;
     for action in actions {
         decoder.decode(action.as_bytes()).map_err(malformed)?;
     }

@@ -78,10 +78,8 @@ impl Commit {
             parsed.push(Chunk::parse(&data[only.clone()], only.start, interrupt));
         } else {
             std::thread::scope(|scope| {
-                let workers: Vec<_> = chunks
-                    .iter()
-                    .map(|chunk| scope.spawn(move || Chunk::parse(&data[chunk.clone()], chunk.start, interrupt)))
-                    .collect();
+                let workers: Vec<_> =
+                    chunks.iter().map(|chunk| scope.spawn(move || Chunk::parse(&data[chunk.clone()], chunk.start, interrupt))).collect();
                 parsed.extend(workers.into_iter().map(|worker| {
                     worker.join().unwrap_or_else(|_| Err(Fault { offset: 0, error: Error::protocol("the commit could not be read") }))
                 }));
@@ -216,7 +214,7 @@ impl Chunk {
         };
         let mut offset = start;
         for line in data.split(|byte| *byte == b'\n') {
-            if chunk.lines % 1024 == 0 {
+            if chunk.lines.is_multiple_of(1024) {
                 interrupt.check().map_err(|error| Fault { offset, error })?;
             }
             chunk.take_line(line, offset).map_err(|error| Fault { offset, error })?;
@@ -250,7 +248,7 @@ fn parse_line(line: &[u8]) -> Result<Action<'_>> {
 }
 
 /// Identity of a vector in a key: its storage type, place and offset; nothing for a file without one.
-pub fn vector_id<'a>(vectors: &'a arrow::array::StructArray, row: usize) -> Option<(&'a str, &'a str, Option<i32>)> {
+pub fn vector_id(vectors: &arrow::array::StructArray, row: usize) -> Option<(&str, &str, Option<i32>)> {
     use arrow::array::AsArray;
     use arrow::datatypes::Int32Type;
     if vectors.is_null(row) {

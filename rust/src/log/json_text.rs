@@ -65,7 +65,9 @@ pub fn write_value(out: &mut String, array: &dyn Array, row: usize) -> Result<bo
             }
             out.push(']');
         }
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) | DataType::Null => return Ok(false),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) | DataType::Null => {
+            return Ok(false);
+        }
         _ => write_primitive(out, array, row)?,
     }
     Ok(true)
@@ -80,7 +82,9 @@ fn write_primitive(out: &mut String, array: &dyn Array, row: usize) -> Result<()
         DataType::Int16 => push(out, number::<Int16Type>(array, row)),
         DataType::Int32 => push(out, number::<Int32Type>(array, row)),
         DataType::Int64 => push(out, number::<Int64Type>(array, row)),
-        DataType::Float32 => write_float(out, f64::from(number::<Float32Type>(array, row)), &format!("{:?}", number::<Float32Type>(array, row))),
+        DataType::Float32 => {
+            write_float(out, f64::from(number::<Float32Type>(array, row)), &format!("{:?}", number::<Float32Type>(array, row)))
+        }
         DataType::Float64 => write_float(out, number::<Float64Type>(array, row), &format!("{:?}", number::<Float64Type>(array, row))),
         DataType::Decimal128(_, _) => out.push_str(&array.as_primitive::<Decimal128Type>().value_as_string(row)),
         DataType::Date32 => {
@@ -111,7 +115,19 @@ fn write_float(out: &mut String, value: f64, text: &str) {
     if value.is_finite() {
         out.push_str(text);
     } else {
-        push(out, format_args!("\"{}\"", if value.is_nan() { "NaN" } else if value > 0.0 { "Infinity" } else { "-Infinity" }));
+        push(
+            out,
+            format_args!(
+                "\"{}\"",
+                if value.is_nan() {
+                    "NaN"
+                } else if value > 0.0 {
+                    "Infinity"
+                } else {
+                    "-Infinity"
+                }
+            ),
+        );
     }
 }
 

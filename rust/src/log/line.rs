@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use arrow::array::{ArrayBuilder, BooleanArray};
 use arrow::array::{
     ArrayRef, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, MapFieldNames, RecordBatch, StringBuilder, StructArray, StructBuilder,
 };
-use arrow::array::{ArrayBuilder, BooleanArray};
 use arrow::datatypes::SchemaRef;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};

@@ -19,7 +19,21 @@ use crate::store::Store;
 use crate::store::path::{Place, locate_encoded};
 
 /// What a URL's path does not hold as it is.
-const NOT_IN_URLS: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'[').add(b']').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
+const NOT_IN_URLS: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'[')
+    .add(b']')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
 
 /// How the listing of a table is made.
 #[derive(Debug, Clone)]
@@ -80,7 +94,11 @@ impl Listing {
                 Place::Inside(path) => {
                     let root = self.root.trim_end_matches('/');
                     let is_url = root.contains("://");
-                    locations.push(if is_url { format!("{root}/{}", utf8_percent_encode(&path, NOT_IN_URLS)) } else { format!("{root}/{path}") });
+                    locations.push(if is_url {
+                        format!("{root}/{}", utf8_percent_encode(&path, NOT_IN_URLS))
+                    } else {
+                        format!("{root}/{path}")
+                    });
                     shown.push(path);
                 }
                 Place::Outside(location) => {
@@ -122,7 +140,7 @@ fn collect_leaves(schema: &TableSchema, path: Vec<String>, leaves: &mut Vec<Leaf
         _ if leaf.partition => {}
         Type::Struct(fields) => {
             for field in fields {
-                collect_leaves(schema, [path.as_slice(), &[field.name.clone()]].concat(), leaves)?;
+                collect_leaves(schema, [path.as_slice(), std::slice::from_ref(&field.name)].concat(), leaves)?;
             }
         }
         Type::Primitive(_) => leaves.push(leaf),
@@ -154,8 +172,14 @@ fn nested(columns: &[(Vec<String>, ArrayRef)], rows: usize) -> Result<ArrayRef> 
 /// The log's descriptors with their fields in snake_case.
 fn descriptors(vectors: &StructArray) -> Result<ArrayRef> {
     const NAMES: [&str; 5] = ["storage_type", "path_or_inline_dv", "offset", "size_in_bytes", "cardinality"];
-    let fields = NAMES.iter().zip(vectors.fields()).map(|(name, field)| Field::new(*name, field.data_type().clone(), true)).collect::<Vec<_>>();
-    Ok(Arc::new(StructArray::try_new_with_length(Fields::from(fields), vectors.columns().to_vec(), vectors.nulls().cloned(), vectors.len())?))
+    let fields =
+        NAMES.iter().zip(vectors.fields()).map(|(name, field)| Field::new(*name, field.data_type().clone(), true)).collect::<Vec<_>>();
+    Ok(Arc::new(StructArray::try_new_with_length(
+        Fields::from(fields),
+        vectors.columns().to_vec(),
+        vectors.nulls().cloned(),
+        vectors.len(),
+    )?))
 }
 
 /// The rows that each file's vector deletes, absolute and ascending; none of a file without a vector.

@@ -97,8 +97,9 @@ pub fn conform_column(column: &ArrayRef, wanted: &DataType, name: &str) -> Resul
         (DataType::Null, _) => Ok(new_null_array(wanted, column.len())),
         (DataType::Struct(_), DataType::Struct(fields)) => conform_struct(column.as_struct(), fields, name),
         (DataType::Map(_, _), DataType::Map(entry, sorted)) => conform_map(column.as_map(), entry, *sorted, name),
-        (from, _) => cast(column, wanted)
-            .map_err(|error| Error::protocol("a column of the log has the wrong type").at(name).found(from).expected(wanted).caused_by(error)),
+        (from, _) => cast(column, wanted).map_err(|error| {
+            Error::protocol("a column of the log has the wrong type").at(name).found(from).expected(wanted).caused_by(error)
+        }),
     }
 }
 

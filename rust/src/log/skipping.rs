@@ -48,8 +48,9 @@ impl Containers for Files<'_> {
         if column.partition {
             let name = column.physical.first().map(String::as_str).unwrap_or_default();
             let texts = map_values(map(self.batch, "partitionValues")?, name);
-            let values = parse_array(&texts, &column.data_type)
-                .map_err(|error| Error::protocol("a partition value is no value of its column").at(column.path.join(".")).caused_by(error))?;
+            let values = parse_array(&texts, &column.data_type).map_err(|error| {
+                Error::protocol("a partition value is no value of its column").at(column.path.join(".")).caused_by(error)
+            })?;
             return Ok(Some(Bounds::of_partition(values)));
         }
         let Some((columns, statistics)) = &self.statistics else { return Ok(None) };
@@ -85,7 +86,13 @@ fn keep(batch: RecordBatch, mask: &dyn Fn(&RecordBatch) -> Result<BooleanArray>)
 }
 
 /// The selection of a predicate, on several threads where there are many files. `None`: all files.
-pub fn select(live: &[RecordBatch], predicate: Option<&Predicate>, skipping: bool, schema: &SchemaRef, interrupt: &Interrupt) -> Result<Selection> {
+pub fn select(
+    live: &[RecordBatch],
+    predicate: Option<&Predicate>,
+    skipping: bool,
+    schema: &SchemaRef,
+    interrupt: &Interrupt,
+) -> Result<Selection> {
     let mut selection = Selection {
         files: Vec::new(),
         total_files: live.iter().map(RecordBatch::num_rows).sum(),
@@ -180,17 +187,15 @@ fn ordered(batches: &[RecordBatch], interrupt: &Interrupt) -> Result<Vec<RecordB
     };
     let sources: Vec<&RecordBatch> = batches.iter().collect();
     let chunks: Vec<&[u32]> = order.values().chunks(PIECE).collect();
-    on_threads(&chunks, interrupt, &|chunk| {
-        Ok(interleave_record_batch(&sources, &chunk.iter().map(place).collect::<Vec<_>>())?)
-    })
+    on_threads(&chunks, interrupt, &|chunk| Ok(interleave_record_batch(&sources, &chunk.iter().map(place).collect::<Vec<_>>())?))
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::predicate::parse::from_json;
     use crate::log::statistics::num_records;
+    use crate::predicate::parse::from_json;
     use crate::schema::TableSchema;
     use arrow::array::{ArrayRef, MapBuilder, StringArray, StringBuilder};
     use std::sync::Arc;
@@ -211,7 +216,12 @@ mod tests {
         }
         let stats: StringArray = rows.iter().map(|(_, stats)| *stats).collect();
         let row: Int64Array = (0..rows.len() as i64).collect();
-        RecordBatch::try_from_iter([("partitionValues", Arc::new(maps.finish()) as ArrayRef), ("stats", Arc::new(stats)), ("row", Arc::new(row))]).unwrap()
+        RecordBatch::try_from_iter([
+            ("partitionValues", Arc::new(maps.finish()) as ArrayRef),
+            ("stats", Arc::new(stats)),
+            ("row", Arc::new(row)),
+        ])
+        .unwrap()
     }
 
     fn kept(rows: &[(Option<&str>, Option<&str>)], predicate: &str) -> (Vec<bool>, usize, usize) {

@@ -40,7 +40,7 @@ struct Segment {
 impl Segment {
     fn new(kind: FileKind, rows: RecordBatch) -> Self {
         let mut live = vec![u64::MAX; rows.num_rows().div_ceil(64)];
-        if let Some(last) = live.last_mut().filter(|_| rows.num_rows() % 64 != 0) {
+        if let Some(last) = live.last_mut().filter(|_| !rows.num_rows().is_multiple_of(64)) {
             *last = (1 << (rows.num_rows() % 64)) - 1;
         }
         Self { kind, rows: Arc::new(rows), live: Arc::new(live) }

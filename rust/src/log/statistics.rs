@@ -6,7 +6,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Float32Array, Float64Array, Int64Array, Int64Builder, StringArray, StringBuilder};
+use arrow::array::{
+    Array, ArrayRef, AsArray, Decimal128Array, Float32Array, Float64Array, Int64Array, Int64Builder, StringArray, StringBuilder,
+};
 use arrow::array::{TimestampMicrosecondArray, new_null_array};
 use arrow::compute::concat;
 use arrow::datatypes::{DataType, Decimal128Type, Float32Type, Float64Type, TimeUnit};

@@ -149,7 +149,11 @@ impl Context<'_> {
                 let (column, values, has_null) = self.membership(arg, options)?;
                 let is_null = Predicate::IsNull(column.clone());
                 let among = Predicate::In(column, values, false);
-                Some(if has_null { Predicate::Or(vec![is_null, among]) } else { Predicate::And(vec![Predicate::Not(Box::new(is_null)), among]) })
+                Some(if has_null {
+                    Predicate::Or(vec![is_null, among])
+                } else {
+                    Predicate::And(vec![Predicate::Not(Box::new(is_null)), among])
+                })
             }
             // SQL's IN: if_else(is_valid(a), is_in(a, …), null)
             ("if_else", [Node::Call(valid, tested, _), Node::Call(is_in, arg, options), otherwise])
@@ -225,7 +229,10 @@ fn keeps_order(from: &DataType, to: &DataType) -> bool {
     let integer_bits = |t: &DataType| t.is_signed_integer().then(|| t.primitive_width().unwrap_or(0));
     match (integer_bits(from), integer_bits(to)) {
         (Some(from), Some(to)) => from <= to,
-        _ => from == to || matches!((from, to), (DataType::Float32, DataType::Float64) | (DataType::Utf8, DataType::LargeUtf8 | DataType::Utf8View)),
+        _ => {
+            from == to
+                || matches!((from, to), (DataType::Float32, DataType::Float64) | (DataType::Utf8, DataType::LargeUtf8 | DataType::Utf8View))
+        }
     }
 }
 

@@ -116,7 +116,7 @@ pub fn possible(predicate: &Predicate, containers: &dyn Containers) -> Result<Ve
             Some(bounds) => Ok((0..n)
                 .map(|i| {
                     let (nulls, values) = presence(&bounds, i);
-                    Possible(u8::from(nulls) * Possible::TRUE | u8::from(values) * Possible::FALSE)
+                    Possible((u8::from(nulls) * Possible::TRUE) | (u8::from(values) * Possible::FALSE))
                 })
                 .collect()),
         },
@@ -273,8 +273,12 @@ fn prefix_outcomes(min: Option<&str>, max: Option<&str>, prefix: &str) -> u8 {
 /// Floats in the one order that rows are compared by: -0.0 becomes 0.0, every NaN the positive one.
 pub fn normalise(values: &ArrayRef) -> ArrayRef {
     match values.data_type() {
-        DataType::Float32 => Arc::new(values.as_primitive::<Float32Type>().unary::<_, Float32Type>(|v| if v.is_nan() { f32::NAN } else { v + 0.0 })),
-        DataType::Float64 => Arc::new(values.as_primitive::<Float64Type>().unary::<_, Float64Type>(|v| if v.is_nan() { f64::NAN } else { v + 0.0 })),
+        DataType::Float32 => {
+            Arc::new(values.as_primitive::<Float32Type>().unary::<_, Float32Type>(|v| if v.is_nan() { f32::NAN } else { v + 0.0 }))
+        }
+        DataType::Float64 => {
+            Arc::new(values.as_primitive::<Float64Type>().unary::<_, Float64Type>(|v| if v.is_nan() { f64::NAN } else { v + 0.0 }))
+        }
         _ => values.clone(),
     }
 }
@@ -327,7 +331,10 @@ mod tests {
                     // truncated to one character, the maximum raised
                     let low = self.s.iter().map(|r| r.iter().flatten().min().map(|t| t.chars().take(1).collect::<String>()));
                     let high = self.s.iter().map(|r| {
-                        r.iter().flatten().max().map(|t| if t.chars().count() > 1 { t.chars().take(1).chain(['\u{10ffff}']).collect() } else { t.clone() })
+                        r.iter()
+                            .flatten()
+                            .max()
+                            .map(|t| if t.chars().count() > 1 { t.chars().take(1).chain(['\u{10ffff}']).collect() } else { t.clone() })
                     });
                     let (low, high) = (low.collect::<StringArray>(), high.collect::<StringArray>());
                     ((Arc::new(low), Arc::new(high)), counts(&self.s))
@@ -354,22 +361,29 @@ mod tests {
             Predicate::In(c, ..) if row(&Predicate::IsNull(c.clone()), i, d, s) == Some(true) => None,
             Predicate::In(c, l, has_null) => {
                 let hits = (0..l.len()).map(|k| order(c, l, k)).collect::<Option<Vec<_>>>()?;
-                if hits.iter().any(|o| o.is_eq()) { Some(true) } else if *has_null { None } else { Some(false) }
+                if hits.iter().any(|o| o.is_eq()) {
+                    Some(true)
+                } else if *has_null {
+                    None
+                } else {
+                    Some(false)
+                }
             }
             Predicate::StartsWith(_, prefix) => s.map(|v| v.starts_with(prefix.as_str())),
-            Predicate::IsNull(c) => Some(match c.path[0].as_str() { "i" => i.is_none(), "d" => d.is_none(), _ => s.is_none() }),
+            Predicate::IsNull(c) => Some(match c.path[0].as_str() {
+                "i" => i.is_none(),
+                "d" => d.is_none(),
+                _ => s.is_none(),
+            }),
             Predicate::Not(a) => row(a, i, d, s).map(|v| !v),
-            Predicate::And(args) => args.iter().map(|a| row(a, i, d, s)).fold(Some(true), |a, b| match (a, b) {
-                (Some(false), _) | (_, Some(false)) => Some(false),
-                (Some(true), Some(true)) => Some(true),
-                _ => None,
-            }),
-            Predicate::Or(args) => args.iter().map(|a| row(a, i, d, s)).fold(Some(false), |a, b| match (a, b) {
-                (Some(true), _) | (_, Some(true)) => Some(true),
-                (Some(false), Some(false)) => Some(false),
-                _ => None,
-            }),
+            Predicate::And(args) => decided(args.iter().map(|a| row(a, i, d, s)), false),
+            Predicate::Or(args) => decided(args.iter().map(|a| row(a, i, d, s)), true),
         }
+    }
+
+    /// SQL's AND (`by` false) and OR (`by` true): one answer of `by` decides, else one unknown leaves it unknown.
+    fn decided(mut answers: impl Iterator<Item = Option<bool>> + Clone, by: bool) -> Option<bool> {
+        if answers.clone().any(|answer| answer == Some(by)) { Some(by) } else { answers.all(|answer| answer.is_some()).then_some(!by) }
     }
 
     fn double() -> impl Strategy<Value = f64> {
@@ -378,7 +392,15 @@ mod tests {
 
     fn leaf() -> impl Strategy<Value = String> {
         let op = || prop::sample::select(vec!["=", "!=", "<", "<=", ">", ">="]);
-        let float = |v: f64| if v.is_nan() { "NaN".into() } else if v.is_infinite() { "Infinity".into() } else { format!("{v:?}") };
+        let float = |v: f64| {
+            if v.is_nan() {
+                "NaN".into()
+            } else if v.is_infinite() {
+                "Infinity".into()
+            } else {
+                format!("{v:?}")
+            }
+        };
         prop_oneof![
             (op(), -4..4i32).prop_map(|(op, v)| format!(r#"{{"op":"{op}","column":["i"],"literal":"{v}"}}"#)),
             (op(), double()).prop_map(move |(op, v)| format!(r#"{{"op":"{op}","column":["d"],"literal":"{}"}}"#, float(v))),

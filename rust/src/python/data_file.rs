@@ -13,8 +13,8 @@ use super::store::store_of;
 use super::stream::{Batches, PyReadStream};
 use crate::data_file::conform::{Casting, Conform};
 use crate::data_file::files::Files;
-use crate::data_file::open::{Plan, Request};
 use crate::data_file::measure;
+use crate::data_file::open::{Plan, Request};
 use crate::data_file::options::WriteOptions;
 use crate::data_file::reader::Reader;
 use crate::data_file::writer;
@@ -66,7 +66,13 @@ fn conform_data(data: AnyRecordBatch, schema: &PyTableSchema, casting: &str) -> 
 /// Writes data files (stub: `write`).
 #[pyfunction]
 #[pyo3(signature = (store, schema, data, options="{}"))]
-fn write<'py>(py: Python<'py>, store: &Bound<'py, PyAny>, schema: &PyTableSchema, data: AnyRecordBatch, options: &str) -> PyResult<Bound<'py, PyAny>> {
+fn write<'py>(
+    py: Python<'py>,
+    store: &Bound<'py, PyAny>,
+    schema: &PyTableSchema,
+    data: AnyRecordBatch,
+    options: &str,
+) -> PyResult<Bound<'py, PyAny>> {
     let (store, schema, options) = (store_of(store)?, Arc::clone(&schema.0), WriteOptions::parse(options)?);
     let input = data.into_reader()?;
     let adds = interrupt::run(py, move |interrupt| writer::write(&store, &schema, input, &options, interrupt))?;

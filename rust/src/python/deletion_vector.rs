@@ -56,7 +56,6 @@ fn set_vector_limit(size: u64) -> u64 {
 
 #[pyfunction]
 #[pyo3(signature = (store, storage_type, path_or_inline, offset, size_in_bytes, cardinality, num_records = None))]
-#[expect(clippy::too_many_arguments, reason = "the fields of a descriptor, by name")]
 fn read_deletion_vector(
     store: &Bound<'_, PyAny>,
     storage_type: &str,
@@ -262,8 +261,8 @@ fn filter_all(
 }
 
 fn checked_mask(rows: &DeletionVector, first_row: RowIndex, count: usize) -> Result<BooleanArray> {
-    Vec::<u64>::new()
-        .try_reserve_exact(count.div_ceil(64))
-        .map_err(|error| Error::new(Kind::InvalidArgument, "mask does not fit into memory").found(format!("{count} rows")).caused_by(error))?;
+    Vec::<u64>::new().try_reserve_exact(count.div_ceil(64)).map_err(|error| {
+        Error::new(Kind::InvalidArgument, "mask does not fit into memory").found(format!("{count} rows")).caused_by(error)
+    })?;
     Ok(BooleanArray::new(rows.keep_mask(first_row, count), None))
 }

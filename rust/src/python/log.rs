@@ -134,9 +134,7 @@ fn filter_adds<'py>(
     let _ = schema; // the predicate is resolved against it already
     let adds = batch_of(adds)?;
     let predicate = predicate.map(|predicate| Arc::clone(&predicate.0));
-    let kept = interrupt::run(py, |interrupt| {
-        select(&[conform(&adds, &ADD)?], predicate.as_deref(), !partitions_only, &ADD, interrupt)
-    })?;
+    let kept = interrupt::run(py, |interrupt| select(&[conform(&adds, &ADD)?], predicate.as_deref(), !partitions_only, &ADD, interrupt))?;
     table_of_batches(py, kept.files, SchemaRef::clone(&ADD))
 }
 

@@ -107,9 +107,7 @@ impl PyStore {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let class = py.get_type::<Self>();
         match &self.made {
-            Made::Python { object, location } => {
-                Ok((class.getattr("from_python")?, (object.clone_ref(py), location).into_pyobject(py)?))
-            }
+            Made::Python { object, location } => Ok((class.getattr("from_python")?, (object.clone_ref(py), location).into_pyobject(py)?)),
             Made::Opened { location, options, open } => {
                 let keywords = PyDict::new(py);
                 keywords.set_item("durable", open.durable)?;

@@ -21,7 +21,14 @@ pub struct PyRangeBounds(Vec<(String, Bounds)>);
 impl PyRangeBounds {
     #[staticmethod]
     #[pyo3(signature = (data, columns, *, ranges=1000, sample_size=100_000, seed=0))]
-    fn sample(py: Python<'_>, data: PyRecordBatchReader, columns: Vec<String>, ranges: usize, sample_size: usize, seed: u64) -> PyResult<Self> {
+    fn sample(
+        py: Python<'_>,
+        data: PyRecordBatchReader,
+        columns: Vec<String>,
+        ranges: usize,
+        sample_size: usize,
+        seed: u64,
+    ) -> PyResult<Self> {
         let reader = data.into_reader()?;
         let bounds = interrupt::run(py, |stop| {
             let places = places(reader.as_ref(), &columns)?;
@@ -103,7 +110,10 @@ fn hilbert_index<'py>(py: Python<'py>, columns: Vec<PyArray>, bits: u32) -> PyRe
     let too_large = columns.iter().flatten().find(|v| bits < 32 && **v >> bits != 0);
     if bits == 0 || bits > 32 || too_large.is_some() {
         let found = too_large.map_or(format!("{bits} bits"), |v| format!("{} in {bits} bits", *v as i32));
-        return Err(Error::new(Kind::InvalidArgument, "coordinates that do not fit").found(found).expected("0 <= value < 2^bits, 1 to 32 bits").into());
+        return Err(Error::new(Kind::InvalidArgument, "coordinates that do not fit")
+            .found(found)
+            .expected("0 <= value < 2^bits, 1 to 32 bits")
+            .into());
     }
     hilbert::transpose(&mut columns, bits);
     let bytes = (columns.len() * bits as usize).div_ceil(8);

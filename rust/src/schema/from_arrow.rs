@@ -7,8 +7,14 @@ use super::types::{Field, Primitive, Type};
 use crate::error::{Error, Kind, Result};
 
 /// Metadata keys whose values are JSON and not text.
-const JSON_KEYS: [&str; 6] =
-    ["delta.columnMapping.id", "delta.columnMapping.nested.ids", "delta.typeChanges", "delta.identity.start", "delta.identity.step", "delta.identity.highWaterMark"];
+const JSON_KEYS: [&str; 6] = [
+    "delta.columnMapping.id",
+    "delta.columnMapping.nested.ids",
+    "delta.typeChanges",
+    "delta.identity.start",
+    "delta.identity.step",
+    "delta.identity.highWaterMark",
+];
 
 /// Columns of an Arrow schema -> Delta fields.
 pub fn fields_from_arrow(schema: &Schema) -> Result<Vec<Field>> {
@@ -50,10 +56,16 @@ pub fn type_from_arrow(data_type: &DataType, place: &str) -> Result<Type> {
         DataType::Timestamp(_, Some(_)) => Primitive::Timestamp,
         DataType::Timestamp(_, None) => Primitive::TimestampNtz,
         DataType::Null => Primitive::Void,
-        DataType::Decimal32(p, s) | DataType::Decimal64(p, s) | DataType::Decimal128(p, s) | DataType::Decimal256(p, s) => decimal(*p, *s, data_type, place)?,
+        DataType::Decimal32(p, s) | DataType::Decimal64(p, s) | DataType::Decimal128(p, s) | DataType::Decimal256(p, s) => {
+            decimal(*p, *s, data_type, place)?
+        }
         DataType::Dictionary(_, values) => return type_from_arrow(values, place),
         DataType::RunEndEncoded(_, values) => return type_from_arrow(values.data_type(), place),
-        DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) | DataType::LargeListView(item) | DataType::FixedSizeList(item, _) => {
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _) => {
             let element = type_from_arrow(item.data_type(), &format!("{place}.element"))?;
             return Ok(Type::Array(Box::new(element), item.is_nullable()));
         }
@@ -69,7 +81,8 @@ pub fn type_from_arrow(data_type: &DataType, place: &str) -> Result<Type> {
 
 /// A negative scale becomes zero with more digits before the point.
 fn decimal(precision: u8, scale: i8, data_type: &DataType, place: &str) -> Result<Primitive> {
-    let (precision, scale) = if scale < 0 { (precision.saturating_add(scale.unsigned_abs()), 0) } else { (precision.max(scale.unsigned_abs()), scale) };
+    let (precision, scale) =
+        if scale < 0 { (precision.saturating_add(scale.unsigned_abs()), 0) } else { (precision.max(scale.unsigned_abs()), scale) };
     if precision > 38 { Err(unsupported(data_type, place)) } else { Ok(Primitive::Decimal(precision, scale)) }
 }
 

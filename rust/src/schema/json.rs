@@ -7,7 +7,8 @@ use crate::error::{Error, Kind, Result};
 
 /// A struct's JSON -> its fields.
 pub fn parse_struct(text: &str) -> Result<Vec<Field>> {
-    let value: Value = serde_json::from_str(text).map_err(|e| Error::protocol("the schema is no JSON").found(excerpt(text)).caused_by(e))?;
+    let value: Value =
+        serde_json::from_str(text).map_err(|e| Error::protocol("the schema is no JSON").found(excerpt(text)).caused_by(e))?;
     match parse_type(&value, "schema")? {
         Type::Struct(fields) => Ok(fields),
         _ => Err(Error::protocol("the schema is no struct").found(excerpt(text)).expected("{\"type\":\"struct\",\"fields\":[...]}")),
@@ -142,7 +143,9 @@ impl Type {
         match self {
             Self::Primitive(primitive) => Value::String(primitive.name()),
             Self::Struct(fields) => struct_json(fields),
-            Self::Array(element, contains_null) => json!({"type": "array", "elementType": element.to_json(), "containsNull": contains_null}),
+            Self::Array(element, contains_null) => {
+                json!({"type": "array", "elementType": element.to_json(), "containsNull": contains_null})
+            }
             Self::Map(key, value, contains_null) => {
                 json!({"type": "map", "keyType": key.to_json(), "valueType": value.to_json(), "valueContainsNull": contains_null})
             }

@@ -38,9 +38,8 @@ pub fn parse_array(texts: &StringArray, data_type: &DataType) -> Result<ArrayRef
             Arc::new(parsed.with_timezone_opt(zone.clone()))
         }
         DataType::Decimal128(precision, scale) => {
-            let parsed = present(texts)
-                .map(|t| t.map(|t| parse_decimal(t, *precision, *scale)).transpose())
-                .collect::<Result<Decimal128Array>>()?;
+            let parsed =
+                present(texts).map(|t| t.map(|t| parse_decimal(t, *precision, *scale)).transpose()).collect::<Result<Decimal128Array>>()?;
             Arc::new(parsed.with_precision_and_scale(*precision, *scale).map_err(|e| invalid("decimal", &e.to_string()))?)
         }
         DataType::Null => new_null_array(data_type, texts.len()),
@@ -63,7 +62,8 @@ pub fn format_array(values: &dyn Array) -> Result<StringArray> {
                 out.push(match bytes {
                     None | Some([]) => None,
                     Some(bytes) => Some(String::from_utf8(bytes.to_vec()).map_err(|_| {
-                        Error::new(Kind::SchemaMismatch, "a binary partition value must be UTF-8 to be written as text").found(format!("{bytes:?}"))
+                        Error::new(Kind::SchemaMismatch, "a binary partition value must be UTF-8 to be written as text")
+                            .found(format!("{bytes:?}"))
                     })?),
                 });
             }
@@ -74,7 +74,9 @@ pub fn format_array(values: &dyn Array) -> Result<StringArray> {
         DataType::Int16 => display::<Int16Type>(values),
         DataType::Int32 => display::<Int32Type>(values),
         DataType::Int64 => display::<Int64Type>(values),
-        DataType::Float32 => values.as_primitive::<Float32Type>().iter().map(|v| v.map(|v| float_text(f64::from(v), format!("{v:?}")))).collect(),
+        DataType::Float32 => {
+            values.as_primitive::<Float32Type>().iter().map(|v| v.map(|v| float_text(f64::from(v), format!("{v:?}")))).collect()
+        }
         DataType::Float64 => values.as_primitive::<Float64Type>().iter().map(|v| v.map(|v| float_text(v, format!("{v:?}")))).collect(),
         DataType::Date32 => values.as_primitive::<Date32Type>().iter().map(|v| v.and_then(date_text)).collect(),
         DataType::Timestamp(TimeUnit::Microsecond, zone) => {
@@ -223,7 +225,10 @@ mod tests {
     fn values_survive() {
         let s = |t: &str| Some(t.to_owned());
         assert_eq!(round_trip(&[Some("-7")], DataType::Int8), vec![s("-7")]);
-        assert_eq!(round_trip(&[Some("1e21"), Some("NaN"), Some("-Infinity")], DataType::Float64), vec![s("1e21"), s("NaN"), s("-Infinity")]);
+        assert_eq!(
+            round_trip(&[Some("1e21"), Some("NaN"), Some("-Infinity")], DataType::Float64),
+            vec![s("1e21"), s("NaN"), s("-Infinity")]
+        );
         assert_eq!(round_trip(&[Some("1500-01-01"), Some("2024-02-29")], DataType::Date32), vec![s("1500-01-01"), s("2024-02-29")]);
         assert_eq!(round_trip(&[Some("1.50"), Some("-2E+1")], DataType::Decimal128(5, 2)), vec![s("1.50"), s("-20.00")]);
         let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
@@ -246,6 +251,9 @@ mod tests {
         ] {
             assert_eq!(parse_scalar(Some(text), &t).unwrap_err().kind(), Kind::Protocol, "{text}");
         }
-        assert_eq!(parse_scalar(Some("1.500"), &DataType::Decimal128(3, 2)).unwrap().as_primitive::<arrow::datatypes::Decimal128Type>().value(0), 150);
+        assert_eq!(
+            parse_scalar(Some("1.500"), &DataType::Decimal128(3, 2)).unwrap().as_primitive::<arrow::datatypes::Decimal128Type>().value(0),
+            150
+        );
     }
 }

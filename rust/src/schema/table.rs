@@ -191,7 +191,9 @@ fn prune(field: &Field, path: &[String]) -> Field {
 
 /// Adds the branches of `more` to `target`, keeping the order of `whole`.
 fn merge(target: &mut Field, more: Field, whole: &Field) {
-    let (Type::Struct(have), Type::Struct(new), Type::Struct(all)) = (&mut target.data_type, more.data_type, &whole.data_type) else { return };
+    let (Type::Struct(have), Type::Struct(new), Type::Struct(all)) = (&mut target.data_type, more.data_type, &whole.data_type) else {
+        return;
+    };
     for child in new {
         let complete = all.iter().find(|field| field.name == child.name);
         match (have.iter_mut().find(|field| field.name == child.name), complete) {

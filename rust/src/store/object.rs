@@ -136,7 +136,8 @@ impl Store for ObjectStoreAdapter {
         }
         // Empty ranges are ours to answer: backends refuse them.
         let wanted: Vec<_> = ranges.iter().filter(|range| range.start < range.end).cloned().collect();
-        let mut read = runtime()?.block_on(self.backend.get_ranges(&full, &wanted)).map_err(|error| backend_error(path, error))?.into_iter();
+        let mut read =
+            runtime()?.block_on(self.backend.get_ranges(&full, &wanted)).map_err(|error| backend_error(path, error))?.into_iter();
         Ok(ranges.iter().map(|range| if range.start < range.end { read.next().unwrap_or_default() } else { Bytes::new() }).collect())
     }
 
@@ -162,7 +163,8 @@ impl Store for ObjectStoreAdapter {
     fn writer(&self, path: &str) -> Result<Box<dyn ObjectWriter>> {
         let full = self.full(path)?;
         let runtime = runtime()?;
-        let upload = runtime.block_on(self.backend.put_multipart_opts(&full, Default::default())).map_err(|error| backend_error(path, error))?;
+        let upload =
+            runtime.block_on(self.backend.put_multipart_opts(&full, Default::default())).map_err(|error| backend_error(path, error))?;
         Ok(Box::new(Upload { upload: Some(upload), runtime, path: path.to_owned(), part: Vec::new(), written: 0 }))
     }
 

@@ -52,9 +52,8 @@ fn is_plain(text: &str) -> bool {
 
 /// A path as the log spells it (percent-encoded).
 pub fn locate_encoded(root: &str, text: &str) -> Result<Place> {
-    let decoded = percent_decode_str(text)
-        .decode_utf8()
-        .map_err(|error| outside("the path is not UTF-8 once decoded", text).caused_by(error))?;
+    let decoded =
+        percent_decode_str(text).decode_utf8().map_err(|error| outside("the path is not UTF-8 once decoded", text).caused_by(error))?;
     let absolute = text.starts_with('/') || scheme(text).is_some();
     if !absolute && decoded.starts_with('/') {
         return Err(outside("the path has an encoded slash at its start", text));

@@ -46,7 +46,8 @@ impl Keys {
         let columns = bounds
             .iter()
             .map(|(name, bounds)| {
-                let index = schema.index_of(name).map_err(|_| Error::new(Kind::InvalidArgument, "no such column to cluster by").found(name))?;
+                let index =
+                    schema.index_of(name).map_err(|_| Error::new(Kind::InvalidArgument, "no such column to cluster by").found(name))?;
                 Ok((index, bounds.clone()))
             })
             .collect::<Result<Vec<_>>>()?;

@@ -223,7 +223,8 @@ mod tests {
 
     #[test]
     fn the_sample_is_of_the_whole_stream() {
-        let batch = |from: i64| RecordBatch::try_from_iter([("a", Arc::new(Int64Array::from_iter_values(from..from + 1000)) as ArrayRef)]).unwrap();
+        let batch =
+            |from: i64| RecordBatch::try_from_iter([("a", Arc::new(Int64Array::from_iter_values(from..from + 1000)) as ArrayRef)]).unwrap();
         let mut sampler = Sampler::new(1, 500, 7);
         (0..100).for_each(|i| sampler.add(&batch(i * 1000), &[0]).unwrap());
         let sample = sampler.finish().unwrap().remove(0);

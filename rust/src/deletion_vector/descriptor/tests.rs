@@ -102,12 +102,17 @@ fn an_inline_vector() {
 #[test]
 fn rejects_the_older_format_that_circulates_in_examples() {
     let text = "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L";
-    refused(descriptor(StorageType::Inline, text, None, 40, 6).read(&Files::default(), None), "older format 1681511376, in big-endian order");
+    refused(
+        descriptor(StorageType::Inline, text, None, 40, 6).read(&Files::default(), None),
+        "older format 1681511376, in big-endian order",
+    );
 }
 
 #[test]
 fn rejects_inline_vectors_that_lie() {
-    let read = |text: &str, size, cardinality, num_records| descriptor(StorageType::Inline, text, None, size, cardinality).read(&Files::default(), num_records);
+    let read = |text: &str, size, cardinality, num_records| {
+        descriptor(StorageType::Inline, text, None, size, cardinality).read(&Files::default(), num_records)
+    };
     let text = &Descriptor::inline(&rows(&[3, 4, 7, 11, 18, 29])).unwrap().path_or_inline;
     refused(read("", 0, 0, None), "deletion vector is cut off (byte 0 of the vector)");
     refused(read("00000", 3, 0, None), "inline deletion vector: deletion vector is cut off");
@@ -172,7 +177,8 @@ fn reads_just_the_vector() {
 fn reads_many_of_a_file_at_once() {
     let vectors: Vec<_> = (1..40).map(|i| rows(&(0..100_000).step_by(i).collect::<Vec<_>>())).collect();
     let (store, descriptors) = packed(&vectors);
-    let mut wanted: Vec<_> = descriptors.into_iter().rev().map(|descriptor| Some(Wanted { descriptor, num_records: Some(100_000) })).collect();
+    let mut wanted: Vec<_> =
+        descriptors.into_iter().rev().map(|descriptor| Some(Wanted { descriptor, num_records: Some(100_000) })).collect();
     wanted.insert(3, None);
     wanted.push(Some(Wanted { descriptor: Descriptor::inline(&rows(&[5])).unwrap(), num_records: None }));
     let read = read_all(&store, &wanted).unwrap();

@@ -46,7 +46,8 @@ fn rejects_what_is_no_row_id() {
     let nulls: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None]));
     let large: ArrayRef = Arc::new(Int64Array::from(vec![1, 1 << 40]));
     let texts: ArrayRef = Arc::new(StringArray::from(vec!["1", "2"]));
-    let pair = |file: &ArrayRef, row: &ArrayRef| RecordBatch::try_from_iter([(FILE_COLUMN, file.clone()), (ROW_COLUMN, row.clone())]).unwrap();
+    let pair =
+        |file: &ArrayRef, row: &ArrayRef| RecordBatch::try_from_iter([(FILE_COLUMN, file.clone()), (ROW_COLUMN, row.clone())]).unwrap();
     assert!(extend(&pair(&large, &large)).contains("__deltaic_file: row id does not fit; expected Int32"));
     assert!(extend(&pair(&nulls, &large)).contains("row id is null"));
     assert!(extend(&pair(&texts, &large)).contains("row id is no integer; found Utf8; expected Int32"));

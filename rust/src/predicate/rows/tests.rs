@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, StructArray};
+use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, StructArray};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, Fields};
 
@@ -22,7 +22,8 @@ fn batch(name: &str, array: ArrayRef) -> RecordBatch {
 
 #[test]
 fn floats_compare_as_spark_does() {
-    let data = batch("d", Arc::new(Float64Array::from(vec![Some(-0.0), Some(0.0), Some(-f64::NAN), Some(f64::NAN), Some(f64::INFINITY), None])));
+    let data =
+        batch("d", Arc::new(Float64Array::from(vec![Some(-0.0), Some(0.0), Some(-f64::NAN), Some(f64::NAN), Some(f64::INFINITY), None])));
     let d = column(&["d"], DataType::Float64);
     let compare = |operator, literal: f64| {
         let literal: ArrayRef = Arc::new(Float64Array::from(vec![literal]));
