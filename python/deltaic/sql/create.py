@@ -74,12 +74,15 @@ def _create(path: str, clauses: _Clauses, columns: str | None, replace: bool, na
 def _create_as(path: str, clauses: _Clauses, columns: str | None, text: str, replace: bool, tables: Tables) -> None:
     if columns is not None:
         raise InvalidArgumentError("AS SELECT gives the columns; a list of them cannot stand beside it", found=columns)
+    partition_by = clauses.partition_by
+    if replace and partition_by is None:
+        partition_by = []  # REPLACE keeps no partitions that it does not name
     write(
         path,
         query(text, tables),
         mode="overwrite" if replace else "error",
         schema_mode="overwrite" if replace else None,
-        partition_by=clauses.partition_by,
+        partition_by=partition_by,
         cluster_by=clauses.cluster_by,
         description=clauses.comment,
         properties=clauses.properties,
