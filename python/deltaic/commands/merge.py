@@ -156,4 +156,5 @@ def merge(snapshot: Snapshot, engine: Engine, spec: MergeSpec) -> tuple[Snapshot
         if not run.changes:
             return snapshot, metrics
         times = {"execution_time_ms": int((time.monotonic() - started) * 1000)}
-        return run.transaction.commit({**metrics, **times}), metrics
+        ours = {name for name in metrics if name.endswith(("_scanned", "_skipped"))}
+        return run.transaction.commit({**{name: metrics[name] for name in metrics if name not in ours}, **times}), metrics

@@ -1,0 +1,28 @@
+"""What the rows of a table are, and what DuckDB alone says they must be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from deltaic import DeltaTable
+
+Make = Callable[..., DeltaTable]
+"""`make(data, files=1, properties=None, **options of deltaic.write)` of conftest.py."""
+
+
+def rows(data: Any) -> list[tuple[Any, ...]]:
+    """All rows as a sorted list of tuples, columns in order: a multiset that compares."""
+    table = data.scan().to_arrow() if isinstance(data, DeltaTable) else data
+    return sorted((tuple(row.values()) for row in table.to_pylist()), key=repr)
+
+
+def asked(sql: str, **tables: pa.Table) -> list[tuple[Any, ...]]:
+    """The answer of DuckDB alone, as `rows`."""
+    with duckdb.connect() as connection:
+        for name, table in tables.items():
+            connection.register(name, table)
+        return sorted((tuple(row) for row in connection.execute(sql).fetchall()), key=repr)

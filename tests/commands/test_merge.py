@@ -1,0 +1,331 @@
+"""MERGE, with vectors and by rewriting files, against plain Python and DuckDB."""
+
+from __future__ import annotations
+
+import random
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from commands_model import Make, asked, rows
+
+import deltaic
+from deltaic.errors import (
+    ConstraintViolationError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    MergeCardinalityError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+)
+
+SOURCE = pa.table(
+    {
+        "id": pa.array([3, 50, 97, 200, 201], pa.int64()),
+        "grp": pa.array([9, 9, 9, 9, 9], pa.int32()),
+        "name": ["a", "b", "c", "d", "e"],
+        "x": [0.5, 1.5, 2.5, 3.5, 4.5],
+    }
+)
+
+
+@pytest.mark.parametrize("files", [1, 5])
+def test_upsert(make: Make, sample: pa.Table, files: int) -> None:
+    table = make(sample, files=files)
+    metrics = table.merge(SOURCE, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+    assert rows(table) == asked("SELECT * FROM t WHERE id NOT IN (SELECT id FROM s) UNION ALL SELECT * FROM s", t=sample, s=SOURCE)
+    assert metrics["num_source_rows"] == 5
+    assert metrics["num_target_rows_inserted"] == 2
+    assert metrics["num_target_rows_updated"] == metrics["num_target_rows_matched_updated"] == 3
+    assert metrics["num_output_rows"] == 5 + metrics["num_target_rows_copied"]
+    assert metrics["num_target_files_scanned"] + metrics["num_target_files_skipped"] == files
+    assert rows(table.at(files - 1)) == rows(sample)
+
+
+def test_all_clauses_the_first_that_applies_wins(make: Make, sample: pa.Table) -> None:
+    table = make(sample, files=3)
+    metrics = (
+        table.merge(SOURCE, "t.id = s.id", source_alias="s", target_alias="t")
+        .when_matched_update({"t.x": "t.x + s.x"}, "s.name = 'a'")
+        .when_matched_delete("t.id = 50")
+        .when_matched_update({"name": "upper(s.name)"})
+        .when_not_matched_insert({"id": "s.id", "x": "s.x * 2"}, "s.id = 200")
+        .when_not_matched_insert_all()
+        .when_not_matched_by_source_delete("t.id > 90")
+        .when_not_matched_by_source_update({"name": "'gone'"}, "t.id > 80")
+        .execute()
+    )
+    expected = asked(
+        """
+        SELECT id, grp, CASE WHEN id = 97 THEN 'C' WHEN id > 80 THEN 'gone' ELSE name END, CASE WHEN id = 3 THEN x + 0.5 ELSE x END FROM t
+        WHERE id <> 50 AND (id <= 90 OR id = 97)
+        UNION ALL SELECT 200, NULL, NULL, 7.0 UNION ALL SELECT 201, 9, 'e', 4.5
+        """,
+        t=sample,
+    )
+    assert rows(table) == expected
+    assert metrics["num_target_rows_matched_updated"] == 2
+    assert metrics["num_target_rows_matched_deleted"] == 1
+    assert metrics["num_target_rows_inserted"] == 2
+    assert metrics["num_target_rows_not_matched_by_source_deleted"] == 8
+    assert metrics["num_target_rows_not_matched_by_source_updated"] == 10
+    assert metrics["num_target_rows_deleted"] == 9
+    assert metrics["num_target_rows_updated"] == 12
+
+
+def test_conditions_that_are_null_do_not_hold(make: Make, sample: pa.Table) -> None:
+    table = make(sample)
+    metrics = table.merge(SOURCE, "t.id = s.id").when_matched_delete("t.name = null").when_not_matched_insert_all("s.x > null").execute()
+    assert metrics["num_target_rows_deleted"] == metrics["num_target_rows_inserted"] == 0
+    assert table.version == 0
+
+
+def test_insert_only_and_duplicates_in_the_source(make: Make, sample: pa.Table, vectors: bool) -> None:
+    table = make(sample)
+    twice = pa.concat_tables([SOURCE, SOURCE])
+    metrics = table.merge(twice, "t.id = s.id").when_not_matched_insert_all().execute()
+    assert metrics["num_target_rows_inserted"] == 4
+    assert metrics["num_target_rows_copied"] == metrics["num_target_files_removed"] == 0
+    assert rows(table) == asked("SELECT * FROM t UNION ALL SELECT * FROM s WHERE id >= 200", t=sample, s=twice)
+
+
+def test_null_and_nan_keys(make: Make) -> None:
+    nan = float("nan")
+    table = make(pa.table({"k": [1.0, None, nan, 0.0], "v": ["one", "null", "nan", "zero"]}))
+    source = pa.table({"k": [None, nan, -0.0], "v": ["N", "NAN", "Z"]})
+    table.merge(source, "t.k = s.k").when_matched_update({"v": "s.v"}).when_not_matched_insert({"v": "s.v"}).execute()
+    assert sorted(row[1] for row in rows(table)) == ["N", "NAN", "Z", "null", "one"]
+    table.merge(source.slice(0, 1), "t.k <=> s.k").when_matched_delete().execute()
+    assert sorted(row[1] for row in rows(table)) == ["NAN", "Z", "one"]
+
+
+@pytest.mark.parametrize("count", [8_191, 8_192, 8_193, 100_000])
+def test_cardinality(make: Make, count: int) -> None:
+    """As many matches as a batch has rows, one fewer, one more: valid merges pass, one row that comes twice is found."""
+    table = make(pa.table({"id": pa.array(range(count), pa.int64()), "v": pa.array([0] * count)}))
+    source = pa.table({"id": pa.array(range(count), pa.int64()), "v": pa.array([1] * count)})
+    once_more = pa.concat_tables([source, source.slice(count - 1)])
+    with pytest.raises(MergeCardinalityError):
+        table.merge(once_more, "t.id = s.id").when_matched_update_all().execute()
+    assert table.version == 0
+    metrics = table.merge(source, "t.id = s.id").when_matched_update_all().execute()
+    assert metrics["num_target_rows_updated"] == count
+    assert table.scan(where="v = 1").count() == count
+
+
+def test_two_matches(make: Make, sample: pa.Table) -> None:
+    table = make(sample)
+    twice = pa.concat_tables([SOURCE, SOURCE])
+    with pytest.raises(MergeCardinalityError):
+        table.merge(twice, "t.id = s.id").when_matched_delete("s.x > 0").execute()
+    with pytest.raises(MergeCardinalityError):
+        table.merge(twice, "t.id = s.id").when_matched_update_all("t.id = 3").when_matched_delete().execute()
+    # Only one of the two would change the row; and a delete of every match is the same however many there are.
+    one = pa.concat_tables([SOURCE, SOURCE.set_column(2, "name", pa.array(["z"] * 5))])
+    assert table.merge(one, "t.id = s.id").when_matched_update_all("s.name = 'z'").execute()["num_target_rows_updated"] == 3
+    assert table.merge(twice, "t.id = s.id").when_matched_delete().execute()["num_target_rows_deleted"] == 3
+
+
+def test_the_source_is_the_tables_own_past(make: Make, sample: pa.Table) -> None:
+    table = make(sample, files=3)
+    table.delete("id < 20")
+    table.update({"name": "'changed'"}, "id > 90")
+    metrics = (
+        table.merge(table.at(2), "t.id = s.id").when_matched_update_all("not t.name <=> s.name").when_not_matched_insert_all().execute()
+    )
+    assert metrics["num_target_rows_inserted"] == 20
+    assert metrics["num_target_rows_updated"] == 9
+    assert rows(table) == rows(sample)
+    assert table.merge(table.scan(where="id < 5"), "t.id = s.id").when_matched_delete().execute()["num_target_rows_deleted"] == 5
+
+
+@pytest.mark.parametrize(
+    ("keys", "far"),
+    [
+        (pa.array(range(4000), pa.int64()), 3_999),
+        (pa.array([f"k{i:05}" for i in range(4000)]), "k03999"),
+        (pa.array([date(2020, 1, 1).fromordinal(730_000 + i) for i in range(4000)]), date.fromordinal(733_999)),
+        (pa.array([Decimal(i) / 4 for i in range(4000)], pa.decimal128(12, 2)), Decimal("999.75")),
+        (
+            pa.array([datetime.fromtimestamp(i, timezone.utc) for i in range(4000)], pa.timestamp("us", "UTC")),
+            datetime.fromtimestamp(3_999, timezone.utc),
+        ),
+    ],
+    ids=["long", "string", "date", "decimal", "timestamp"],
+)
+@pytest.mark.parametrize("many", [False, True], ids=["values", "range"])
+def test_files_out_of_the_keys_reach_are_skipped(make: Make, keys: pa.Array, far: Any, many: bool) -> None:
+    table = make(pa.table({"k": keys, "v": [0] * 4000}), files=4)
+    chosen = keys.slice(2000, 1500) if many else keys.slice(3998, 2)
+    source = pa.table({"k": chosen, "v": [1] * len(chosen)})
+    metrics = table.merge(source, "t.k = s.k").when_matched_update({"v": "s.v"}).execute()
+    assert metrics["num_target_files_scanned"] == (2 if many else 1)
+    assert metrics["num_target_rows_updated"] == len(chosen)
+    assert table.scan(where="v = 1").count() == len(chosen)
+    del far
+
+
+def test_keys_beyond_the_columns_type_match_nothing(make: Make) -> None:
+    table = make(pa.table({"k": pa.array([1, 127], pa.int8())}))
+    source = pa.table({"k": pa.array([1, 300, -5000], pa.int64())})
+    metrics = table.merge(source, "t.k = s.k").when_matched_delete().execute()
+    assert metrics["num_target_rows_deleted"] == 1
+    assert rows(table) == [(127,)]
+
+
+def test_conditions_beside_the_keys(make: Make, sample: pa.Table) -> None:
+    table = make(sample, files=4)
+    metrics = table.merge(SOURCE, "t.id = s.id and t.id > 10 and s.x < 2").when_matched_delete().when_not_matched_insert_all().execute()
+    assert metrics["num_target_rows_deleted"] == 1
+    assert metrics["num_target_rows_inserted"] == 4
+    assert table.merge(SOURCE.slice(0, 1), "t.x between s.x and s.x + 1").when_matched_delete().execute()["num_target_rows_deleted"] == 5
+    assert table.merge(SOURCE.slice(0, 1), "true").when_matched_delete().execute()["num_target_rows_deleted"] == 98
+    assert table.scan().count() == 0
+
+
+def test_an_empty_source_and_an_empty_target(make: Make, sample: pa.Table) -> None:
+    table = make(sample)
+    assert (
+        table.merge(SOURCE.slice(0, 0), "t.id = s.id").when_matched_delete().when_not_matched_insert_all().execute()["num_source_rows"] == 0
+    )
+    assert table.version == 0
+    metrics = table.merge(SOURCE.slice(0, 0), "t.id = s.id").when_not_matched_by_source_delete("t.id < 10").execute()
+    assert metrics["num_target_rows_deleted"] == 10
+    table.delete()
+    assert table.merge(SOURCE, "t.id = s.id").when_not_matched_insert_all().execute()["num_target_rows_inserted"] == 5
+    assert rows(table) == rows(SOURCE)
+
+
+def test_schema_evolution(make: Make, sample: pa.Table) -> None:
+    table = make(sample.select(["id", "name"]), files=2)
+    source = pa.table({"ID": [1, 500], "name": ["a", "b"], "extra": [1.5, 2.5], "s": [{"f": 1}, {"f": 2}]})
+    table.merge(source, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+    assert table.schema.names == ["id", "name"]
+    merging = table.merge(source, "t.id = s.id", schema_mode="merge")
+    merging.when_matched_update_all(exclude=["extra"]).when_not_matched_insert_all(exclude=["s"]).execute()
+    assert table.schema.names == ["id", "name", "extra", "s"]
+    assert table.scan(where="id in (1, 2, 500)").to_arrow().sort_by("id").to_pylist() == [
+        {"id": 1, "name": "a", "extra": None, "s": {"f": 1}},
+        {"id": 2, "name": "n2", "extra": None, "s": None},
+        {"id": 500, "name": "b", "extra": None, "s": {"f": 2}},
+    ]
+    wider = pa.table({"id": [1, 600], "s": [{"g": "x"}, {"g": "y"}]})
+    table.merge(wider, "t.id = s.id", schema_mode="merge").when_matched_update_all().when_not_matched_insert_all().execute()
+    assert table.scan(["s"], "id in (1, 600)").to_arrow()["s"].to_pylist() in (
+        [{"f": 1, "g": "x"}, {"f": None, "g": "y"}],
+        [{"f": None, "g": "y"}, {"f": 1, "g": "x"}],
+    )
+
+
+def test_sources_of_every_kind(make: Make, sample: pa.Table) -> None:
+    import duckdb
+    import polars
+
+    connection = duckdb.connect()
+    connection.register("source", SOURCE)
+    kinds: list[Any] = [
+        SOURCE,
+        SOURCE.to_reader(),
+        SOURCE.to_pandas(),
+        polars.from_arrow(SOURCE),
+        polars.from_arrow(SOURCE).lazy(),  # type: ignore[union-attr]
+        connection.sql("SELECT * FROM source"),
+        iter(SOURCE.to_batches()),
+        SOURCE.to_batches()[0],
+    ]
+    expected = asked("SELECT * FROM t WHERE id NOT IN (SELECT id FROM s) UNION ALL SELECT * FROM s", t=sample, s=SOURCE)
+    for number, source in enumerate(kinds):
+        table = make(sample, name=f"t{number}")
+        table.merge(source, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+        assert rows(table) == expected, type(source)
+
+
+def test_checks_of_new_rows(make: Make, tmp_path: Path) -> None:
+    table = deltaic.DeltaTable.create(tmp_path / "strict", "id bigint not null, n int")
+    table = deltaic.write(table, pa.table({"id": [1], "n": pa.array([1], pa.int32())}), mode="append")
+    with pytest.raises(ConstraintViolationError):
+        table.merge(pa.table({"id": [5]}), "t.id = s.id").when_not_matched_insert({"n": "s.id"}).execute()
+    with pytest.raises(SchemaMismatchError, match="n"):
+        table.merge(pa.table({"id": [2**40]}), "t.id = s.id").when_not_matched_insert({"id": "s.id", "n": "s.id"}).execute()
+    table.merge(pa.table({"id": [2**40]}), "t.id = s.id", casting="try").when_not_matched_insert({"id": "s.id", "n": "s.id"}).execute()
+    assert rows(table) == [(1, 1), (2**40, None)]
+
+
+def test_the_builder_is_immutable_and_checks(make: Make, sample: pa.Table) -> None:
+    table = make(sample)
+    start = table.merge(SOURCE, "t.id = s.id")
+    deleting = start.when_matched_delete()
+    assert start is not deleting
+    with pytest.raises(InvalidArgumentError, match="at least one clause"):
+        start.execute()
+    with pytest.raises(InvalidArgumentError, match="only the last"):
+        deleting.when_matched_update_all()
+    deleting.when_not_matched_insert_all()
+    for wrong in ({}, {"nope": "1"}, {"id": "s.nope"}, {"id": "1", "ID": "2"}):
+        with pytest.raises(InvalidArgumentError):
+            start.when_matched_update(wrong).execute()
+    with pytest.raises(InvalidArgumentError):
+        start.when_not_matched_insert({"id": "t.id"}).execute()
+    with pytest.raises(InvalidArgumentError):
+        start.when_not_matched_by_source_update({"id": "s.id"}).execute()
+    with pytest.raises(InvalidArgumentError):
+        start.when_matched_update_all(exclude=["nope"]).execute()
+    with pytest.raises(InvalidArgumentError):
+        table.merge(SOURCE, "t.id = s.nope").when_matched_delete().execute()
+    with pytest.raises(InvalidArgumentError):
+        table.merge(SOURCE, "id = s.id").when_matched_delete().execute()  # both have one
+    with pytest.raises(InvalidArgumentError):
+        table.merge(SOURCE, "a.id = a.id", source_alias="a", target_alias="A")
+    with pytest.raises(UnsupportedFeatureError):
+        table.merge(SOURCE, "t.id = s.id and t.id in (select 1)").when_matched_delete().execute()
+    with pytest.raises(InvalidTypeError):
+        table.merge("SOURCE", "t.id = s.id").when_matched_delete().execute()
+    with pytest.raises(InvalidArgumentError, match="case"):
+        table.merge(pa.table({"id": [1], "ID": [2]}), "true").when_matched_delete().execute()
+    assert table.version == 0
+
+
+def test_history(make: Make, sample: pa.Table) -> None:
+    table = make(sample)
+    table.merge(SOURCE, "t.id = s.id").when_matched_delete("s.x > 1").when_not_matched_insert_all().execute()
+    newest = table.history(1)[0]
+    assert newest["operation"] == "MERGE"
+    assert newest["operationParameters"]["matchedPredicates"] == '[{"predicate":"s.x > 1","actionType":"delete"}]'
+    assert newest["operationParameters"]["notMatchedPredicates"] == '[{"actionType":"insert"}]'
+    assert newest["operationMetrics"]["numTargetRowsInserted"] == "2"
+    assert newest["operationMetrics"]["numTargetRowsDeleted"] == "2"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_merges(make: Make, seed: int) -> None:
+    """Keys with repetition in the target and nulls on both sides, all clauses, against a loop over rows."""
+    random.seed(seed)
+    target = [(random.choice([None, *range(40)]), random.randrange(100)) for _ in range(300)]
+    source = [(key, random.randrange(100)) for key in random.sample(range(60), 30)] + [(None, 1)]
+    names = ("k", "v")
+    table = make(pa.table(dict(zip(names, zip(*target, strict=True), strict=True))), files=3)
+    (
+        table.merge(pa.table(dict(zip(names, zip(*source, strict=True), strict=True))), "t.k = s.k")
+        .when_matched_delete("t.v > 90")
+        .when_matched_update({"v": "t.v + s.v"}, "s.v > 20")
+        .when_not_matched_insert({"k": "s.k", "v": "-s.v"}, "s.v > 10 or s.k is null")
+        .when_not_matched_by_source_update({"v": "1000"}, "t.v < 10")
+        .when_not_matched_by_source_delete("t.v > 95")
+        .execute()
+    )
+    by_key = {key: value for key, value in source if key is not None}
+    expected = []
+    for key, value in target:
+        if key in by_key:
+            if value <= 90:
+                expected.append((key, value + by_key[key] if by_key[key] > 20 else value))
+        elif value < 10:
+            expected.append((key, 1000))
+        elif value <= 95:
+            expected.append((key, value))
+    present = {key for key, _ in target}
+    expected += [(key, -value) for key, value in source if (key is None or key not in present) and (value > 10 or key is None)]
+    assert rows(table) == sorted(expected, key=repr)
