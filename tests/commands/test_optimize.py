@@ -1,0 +1,165 @@
+"""OPTIMIZE: the same rows at every step, fewer and better files, and what it refuses."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from commands_model import Make, rows
+
+import deltaic
+from deltaic import DeltaTable
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
+
+
+def last(table: DeltaTable) -> dict[str, Any]:
+    return table.history(1)[0]
+
+
+def test_compact(make: Make, sample: pa.Table) -> None:
+    table = make(sample, files=10)
+    metrics = table.optimize.compact()
+    assert metrics["num_files_removed"] == metrics["total_considered_files"] == 10
+    assert metrics["num_files_added"] == metrics["partitions_optimized"] == metrics["num_batches"] == 1
+    assert table.files().count() == 1
+    assert rows(table) == rows(sample)
+    newest = last(table)
+    assert newest["operation"] == "OPTIMIZE"
+    assert newest["isolationLevel"] == "SnapshotIsolation"
+    assert newest["operationMetrics"]["numRemovedFiles"] == "10"
+    assert table.optimize.compact()["num_files_added"] == 0
+    assert table.version == newest["version"]
+
+
+def test_rows_keep_their_order(make: Make, sample: pa.Table) -> None:
+    table = make(sample, files=10)
+    before = table.scan().to_arrow()
+    table.optimize.compact()
+    assert table.scan().to_arrow().equals(before)
+
+
+def test_compact_in_partitions_and_where(make: Make, sample: pa.Table) -> None:
+    table = make(sample, files=5, partition_by="grp")
+    metrics = table.optimize.compact("grp = 1")
+    assert metrics["num_files_removed"] == metrics["total_considered_files"] == 5
+    assert table.files().count() == 11
+    with pytest.raises(InvalidArgumentError, match="partition"):
+        table.optimize.compact("id = 1")
+    metrics = table.optimize.compact(commit_interval=timedelta(0))
+    assert metrics["num_batches"] == metrics["partitions_optimized"] == 2
+    assert table.files().count() == 3
+    assert rows(table) == rows(sample)
+
+
+def test_many_deleted_rows_make_a_lone_file_a_candidate(make: Make, sample: pa.Table, vectors: bool) -> None:
+    if not vectors:
+        pytest.skip("no vectors")
+    table = make(sample)
+    table.delete("id < 5")
+    assert table.optimize.compact()["num_files_added"] == 0
+    table.delete("id = 50")
+    assert table.optimize.compact()["num_deletion_vectors_removed"] == 1
+    assert table.files().to_arrow()["num_records"].to_pylist() == [94]
+
+
+def test_purge(make: Make, sample: pa.Table, vectors: bool) -> None:
+    if not vectors:
+        pytest.skip("no vectors")
+    table = make(sample, files=4)
+    table.delete("id in (1, 30)")
+    before = rows(table)
+    metrics = table.optimize.purge()
+    assert metrics["num_deletion_vectors_removed"] == 2
+    assert metrics["num_files_removed"] == 2
+    assert all(vector is None for vector in table.files().to_arrow()["deletion_vector"].to_pylist())
+    assert rows(table) == before
+    assert last(table)["operation"] == "REORG"
+    version = table.version
+    assert table.optimize.purge()["num_files_added"] == 0
+    assert table.version == version
+
+
+@pytest.mark.parametrize("curve", ["zorder", "hilbert"])
+def test_z_order_skips_files_by_each_column(make: Make, curve: Any) -> None:
+    rng = np.random.default_rng(1)
+    data = pa.table({name: rng.integers(0, 1_000_000, 40_000) for name in ("a", "b")} | {"pad": ["x" * 20] * 40_000})
+    table = make(data)
+    size = table.files().to_arrow()["size"].to_pylist()[0]
+    metrics = table.optimize.z_order(["a", "B"], curve=curve, target_size=size // 16)
+    assert metrics["num_files_added"] >= 12
+    assert rows(table) == rows(data)
+    assert last(table)["operationParameters"]["zOrderBy"] == '["a","b"]'
+    for column in ("a", "b"):
+        report = table.scan(where=f"{column} between 500000 and 500100").explain()
+        assert report.files_read <= metrics["num_files_added"] * 0.6, column
+
+
+def test_z_order_of_few_values_nulls_and_types(make: Make) -> None:
+    data = pa.table(
+        {
+            "flag": [True, False, None] * 100,
+            "text": [None, "a", "ä", "zz", ""] * 60,
+            "x": [float("nan"), -0.0, 0.0, None, 1.5, -1.5] * 50,
+            "one": [7] * 300,
+            "bin": [b"\xff", None, b""] * 100,
+        }
+    )
+    table = make(data, files=3)
+    table.optimize.z_order(["text", "x", "one", "flag"])
+    assert rows(table) == rows(data)
+    assert table.files().count() == 1
+
+
+def test_z_order_of_an_empty_table(make: Make, sample: pa.Table) -> None:
+    table = make(sample.slice(0, 0))
+    assert table.optimize.z_order("id")["num_files_added"] == 0
+    assert table.version == 0
+
+
+def test_z_order_refuses(make: Make, sample: pa.Table) -> None:
+    data = sample.append_column("tags", pa.array([["x"]] * 100))
+    table = make(data, partition_by="grp", properties={"delta.dataSkippingStatsColumns": "id,name"})
+    for columns in (["grp"], ["x"], ["nope"], ["tags"], ["id", "ID"], []):
+        with pytest.raises(InvalidArgumentError):
+            table.optimize.z_order(columns)
+    with pytest.raises(InvalidArgumentError, match="curve"):
+        table.optimize.z_order(["id"], curve="peano")  # type: ignore[arg-type]
+    with pytest.raises(UnsupportedFeatureError, match="clustering columns"):
+        table.optimize.cluster()
+    with pytest.raises(InvalidTypeError):
+        table.optimize.compact(commit_interval=5)
+    with pytest.raises(InvalidArgumentError, match="target_size"):
+        table.optimize.compact(target_size=0)
+    assert table.version == 0
+
+
+def test_statistics_become_tight(make: Make, sample: pa.Table, vectors: bool) -> None:
+    table = make(sample)
+    table.delete("id > 50")
+    table.optimize.statistics()
+    (listed,) = table.files().to_arrow().to_pylist()
+    assert listed["max_values"]["id"] == 50
+    assert rows(table) == [row for row in rows(sample) if row[0] <= 50]
+    version = table.version
+    assert table.optimize.statistics()["num_files_updated"] == 0
+    assert table.version == version
+
+
+def test_auto_compaction_after_writes(make: Make, sample: pa.Table) -> None:
+    table = make(sample, files=49, properties={"delta.autoOptimize.autoCompact": True})
+    assert table.files().count() == 50 - (100 % 49 == 0)
+    table = deltaic.write(table, sample.slice(0, 1), mode="append")
+    assert table.files().count() == 1
+    assert rows(table) == sorted(rows(sample) + rows(sample.slice(0, 1)), key=repr)
+
+
+def test_a_rewrite_beside_an_append(make: Make, sample: pa.Table) -> None:
+    table = make(sample, files=4)
+    other = DeltaTable(table.location)
+    deltaic.write(other, sample.slice(0, 1), mode="append")
+    table.optimize.compact()
+    assert rows(table) == sorted(rows(sample) + rows(sample.slice(0, 1)), key=repr)
+    assert table.files().count() == 2
