@@ -21,7 +21,7 @@ def canonical(value: Any) -> Any:
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else repr(value)
     if isinstance(value, dict):
-        return tuple((key, canonical(item)) for key, item in value.items())
+        return tuple(sorted((key, canonical(item)) for key, item in value.items()))
     if isinstance(value, (list, tuple)):
         return tuple(canonical(item) for item in value)
     return value

@@ -3,8 +3,8 @@ vectors against our own rewriting of files.
 
     python benches/peers/dml.py [--rows 4000000] [--pairs 5] [--jobs delete_one,merge_1pct] [--record benches/records/dml.json]
 
-Each run is a fresh process on a fresh copy of the table; the systems take turns; the minimum of each counts. The clock starts when the table
-is open and the modules that the job needs are loaded, and stops when the call returns. Both systems write zstd. Every run's result is
+Each run is a fresh process on a fresh copy of the table; the systems take turns; the minimum of each counts. The clock starts when the
+table is open and the modules that the job needs are loaded, and stops when the call returns. Both systems write zstd. Every run's result is
 compared with that of the other system: a difference ends the benchmark.
 """
 
@@ -91,7 +91,7 @@ def run_deltaic(job: str, path: str, rows: int, source: Path) -> Callable[[], ob
     import deltaic.commands.optimize
     import deltaic.commands.update
     import deltaic.engine.lowering
-    import deltaic.scan.pushdown  # noqa: F401
+    import deltaic.scan.pushdown
 
     table = deltaic.DeltaTable(path)
     if job == "delete_one":

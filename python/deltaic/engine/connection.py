@@ -12,6 +12,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -103,7 +104,9 @@ class Work:
 
     def close(self) -> None:
         while self._cursors:
-            self._cursors.pop().close()
+            # A cursor that was interrupted and has not come to its next check yet refuses; it goes with the thread that uses it.
+            with suppress(duckdb.Error):
+                self._cursors.pop().close()
         self.streams.clear()
 
     def call(self, function: Callable[[], T]) -> T:

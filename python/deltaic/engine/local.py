@@ -56,7 +56,12 @@ class LocalEngine:
 
     def source(self, data: Any, alias: str) -> Data:
         source = read_source(data)
-        return Data(handle=LocalRelation(source.schema, lambda work: _tracked(work, source.open())), schema=source.schema, alias=alias)
+
+        def opened(work: Work) -> Any:
+            work.streams.append(source.failure)
+            return _tracked(work, source.open())
+
+        return Data(handle=LocalRelation(source.schema, opened), schema=source.schema, alias=alias)
 
     def conform(self, data: Plan, schema: Schema) -> Data:
         relation, table_schema = self.run(data), _core.TableSchema(schema.to_json())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -17,26 +17,44 @@ from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.protocol.schema import Schema
 
 
+@dataclass(eq=False)
+class Failure:
+    """The error that a user's own Python code raised while it was read: Arrow's C stream leaves only its text."""
+
+    error: Exception | None = None
+
+    def check(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    def cancel(self) -> None:
+        """Nothing runs here."""
+
+
 @dataclass(frozen=True)
 class Source:
-    """`open` gives a new stream of all rows, in Delta's types. `once`: it works a single time."""
+    """`open` gives a new stream of all rows, in Delta's types. `once`: it works a single time. `failure`: what the user's code raised."""
 
     schema: Schema
     open: Callable[[], _core.ReadStream]
     once: bool
+    failure: Failure = field(default_factory=Failure)
 
 
 def read_source(data: Any) -> Source:
     """Columns that differ only in case are refused, as are things that hold no rows (InvalidTypeError)."""
-    exporter, once = _exporter(data)
+    failure = Failure()
+    exporter, once = _exporter(data, failure)
     arrow_schema = _arrow_schema(exporter)
     _refuse_twins(arrow_schema.names)
     schema = Schema.from_arrow(arrow_schema)
     table_schema = _core.TableSchema(schema.to_json())
-    return Source(schema, lambda: _core.conform(exporter, table_schema), once)
+    if any(_has_deep_struct(item.type) for item in arrow_schema):
+        exporter = _Unsliced(exporter)
+    return Source(schema, lambda: _core.conform(exporter, table_schema), once, failure)
 
 
-def _exporter(data: Any) -> tuple[Any, bool]:
+def _exporter(data: Any, failure: Failure) -> tuple[Any, bool]:
     """An object with `__arrow_c_stream__`, and whether that works only once."""
     if _instance(data, "polars", "LazyFrame"):
         return data.collect(), False
@@ -58,7 +76,7 @@ def _exporter(data: Any) -> tuple[Any, bool]:
             found=type(data).__name__,
             expected="Arrow data (__arrow_c_stream__), pandas, Polars, a DuckDB relation, a DeltaTable, an iterable of record batches",
         )
-    return _from_batches(iter(data)), True
+    return _from_batches(iter(data), failure), True
 
 
 def _instance(data: Any, module: str, name: str) -> bool:
@@ -67,7 +85,46 @@ def _instance(data: Any, module: str, name: str) -> bool:
     return loaded is not None and isinstance(data, getattr(loaded, name))
 
 
-def _from_batches(batches: Iterator[Any]) -> pa.RecordBatchReader:
+class _Unsliced:
+    """Arrow data whose structs within structs begin at offset 0: arrow-rs 59 adds the offset of a sliced one to its children twice when it
+    imports it, and fails."""
+
+    def __init__(self, exporter: Any) -> None:
+        self._exporter = exporter
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        reader = pa.RecordBatchReader.from_stream(self._exporter)
+        return pa.RecordBatchReader.from_batches(reader.schema, map(_unsliced, reader)).__arrow_c_stream__(requested_schema)
+
+
+def _unsliced(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Only columns that need it are copied."""
+    columns = [_moved(column) if _has_deep_struct(column.type) and _is_sliced(column) else column for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def _moved(column: pa.Array) -> pa.Array:
+    return column.take(pa.array(range(len(column)), pa.int64()))
+
+
+def _is_sliced(array: pa.Array) -> bool:
+    """Whether it, or an array in it, begins behind the start of its buffers."""
+    if array.offset:
+        return True
+    if pa.types.is_struct(array.type):
+        return any(_is_sliced(array.field(index)) for index in range(array.type.num_fields))
+    return hasattr(array, "values") and _is_sliced(array.values)
+
+
+def _has_deep_struct(data_type: pa.DataType, inside: bool = False) -> bool:
+    """Whether a struct lies anywhere inside a struct."""
+    is_struct = pa.types.is_struct(data_type)
+    if is_struct and inside:
+        return True
+    return any(_has_deep_struct(data_type.field(index).type, inside or is_struct) for index in range(data_type.num_fields))
+
+
+def _from_batches(batches: Iterator[Any], failure: Failure) -> pa.RecordBatchReader:
     first = next(batches, None)
     if first is None:
         raise InvalidArgumentError(
@@ -75,9 +132,13 @@ def _from_batches(batches: Iterator[Any]) -> pa.RecordBatchReader:
         )
 
     def rest() -> Iterator[pa.RecordBatch]:
-        yield from _as_batches(first)
-        for item in batches:
-            yield from _as_batches(item)
+        try:
+            yield from _as_batches(first)
+            for item in batches:
+                yield from _as_batches(item)
+        except Exception as error:
+            failure.error = error
+            raise
 
     schema = first.schema if isinstance(first, (pa.RecordBatch, pa.Table)) else pa.schema(first)
     return pa.RecordBatchReader.from_batches(schema, rest())
@@ -107,10 +168,11 @@ def _arrow_schema(exporter: Any) -> pa.Schema:
 def _refuse_twins(names: Iterable[str]) -> None:
     seen: dict[str, str] = {}
     for name in names:
-        other = seen.setdefault(name.lower(), name)
-        if other is not name:
+        other = seen.get(name.lower())
+        if other is not None:
             raise InvalidArgumentError(
                 "two columns of the data differ only in case" if other != name else "a column of the data comes twice",
                 found=f"{other!r} and {name!r}",
                 expected="names that are unique without regard to case",
             )
+        seen[name.lower()] = name
