@@ -91,7 +91,7 @@ CASES: list[tuple[str, str, list[tuple[Any, ...]]]] = [
     ),
     ("SELECT part AS p, max(id) AS m FROM t GROUP BY p HAVING m > 2 ORDER BY 2", "p string, m bigint", [("b", 3), (None, 4)]),
     ("SELECT s.b, count(*) AS n FROM t GROUP BY s.b ORDER BY 1", "b string, n bigint not null", [(None, 1), ("a", 2), ("b", 1)]),
-    ("SELECT id % 2 AS odd, count(*) AS n FROM t GROUP BY 1 ORDER BY 1", "odd bigint, n bigint not null", [(0, 2), (1, 2)]),
+    ("SELECT id % 2 AS odd, count(*) AS n FROM t GROUP BY 1 ORDER BY 1", "odd bigint not null, n bigint not null", [(0, 2), (1, 2)]),
     ("SELECT part, count(*) AS n FROM t GROUP BY ALL ORDER BY part", "part string, n bigint not null", [(None, 1), ("a", 2), ("b", 1)]),
     ("SELECT part FROM t GROUP BY part HAVING sum(id) = 3 ORDER BY part", "part string", [("a",), ("b",)]),
     ("SELECT part FROM t GROUP BY part ORDER BY sum(id) DESC, part", "part string", [(None,), ("a",), ("b",)]),

@@ -114,7 +114,7 @@ def create(
                 return there
             return _replace(there, schema, wanted, commit)
         protocol, metadata = wanted.new(schema)
-        transaction = Transaction(None, "CREATE TABLE", _parameters(wanted, metadata), commit, store=store)
+        transaction = Transaction(None, "CREATE TABLE", definition_parameters(wanted, metadata), commit, store=store)
         transaction.set_protocol(protocol)
         transaction.set_metadata(metadata)
         try:
@@ -134,7 +134,7 @@ def existing(store: _core.Store) -> Snapshot | None:
 
 def _replace(snapshot: Snapshot, schema: Any, wanted: Wanted, commit: CommitOptions | None) -> Snapshot:
     protocol, metadata = wanted.replacing(snapshot, schema)
-    transaction = Transaction(snapshot, "CREATE OR REPLACE TABLE", _parameters(wanted, metadata), commit)
+    transaction = Transaction(snapshot, "CREATE OR REPLACE TABLE", definition_parameters(wanted, metadata), commit)
     transaction.read()
     if protocol != snapshot.protocol:
         transaction.set_protocol(protocol)
@@ -144,7 +144,8 @@ def _replace(snapshot: Snapshot, schema: Any, wanted: Wanted, commit: CommitOpti
     return transaction.commit()
 
 
-def _parameters(wanted: Wanted, metadata: Metadata) -> dict[str, Any]:
+def definition_parameters(wanted: Wanted, metadata: Metadata) -> dict[str, Any]:
+    """commitInfo.operationParameters of what makes a table."""
     return {
         "isManaged": "false",
         "description": wanted.description,

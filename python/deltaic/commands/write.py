@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.commands import delete, invariants
-from deltaic.commands.create import Wanted
+from deltaic.commands.create import Wanted, definition_parameters
 from deltaic.commands.data_files import write_target
 from deltaic.commands.marking import rows_of, staging, total_size
 from deltaic.errors import DeltaError, InvalidArgumentError, SchemaMismatchError, TableAlreadyExistsError
@@ -47,7 +47,8 @@ _MODES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Write:
-    """One write as the user asked for it; the fields are `deltaic.write`'s arguments."""
+    """One write as the user asked for it; the fields are `deltaic.write`'s arguments. `defines`: CREATE [OR REPLACE] TABLE AS SELECT,
+    which leaves nothing of a table that is there."""
 
     mode: Mode = "error"
     where: str | None = None
@@ -56,6 +57,7 @@ class Write:
     target_file_size: int | None = None
     parquet: ParquetOptions | None = None
     commit: CommitOptions | None = None
+    defines: bool = False
 
     def __post_init__(self) -> None:
         if self.mode not in _MODES:
@@ -76,8 +78,17 @@ class Write:
     def replaces_definition(self) -> bool:
         return self.schema_mode == "overwrite"
 
+    @property
+    def operation(self) -> str:
+        """delta-spark's name of it in the history."""
+        if not self.defines:
+            return "WRITE"
+        return "CREATE OR REPLACE TABLE AS SELECT" if self.mode == "overwrite" else "CREATE TABLE AS SELECT"
+
     def parameters(self, metadata: Metadata) -> dict[str, Any]:
-        """commitInfo.operationParameters, as delta-spark's WRITE."""
+        """commitInfo.operationParameters, as delta-spark's of the operation."""
+        if self.defines:
+            return definition_parameters(self.wanted, metadata)
         shown: dict[str, Any] = {"mode": _MODES[self.mode], "partitionBy": list(metadata.partition_columns)}
         if self.where is not None:
             shown["predicate"] = self.where
@@ -104,7 +115,7 @@ def write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: A
         job.wanted.check_agrees(snapshot)
     source = engine.source(data, "s")
     protocol, metadata = _definition(snapshot, source.schema, job)
-    transaction = Transaction(snapshot, "WRITE", job.parameters(metadata), job.commit)
+    transaction = Transaction(snapshot, job.operation, job.parameters(metadata), job.commit)
     if protocol != snapshot.protocol:
         transaction.set_protocol(protocol)
     if metadata != snapshot.metadata:
@@ -119,6 +130,8 @@ def write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: A
 
 def _definition(snapshot: Snapshot, data: Schema, job: Write) -> tuple[Protocol, Metadata]:
     """The protocol and metadata that the data needs."""
+    if job.defines:
+        return job.wanted.replacing(snapshot, evolution.replaced_schema(data))
     if job.replaces_definition:
         wanted = job.wanted
         return definition.evolve(
@@ -191,7 +204,7 @@ def _write_first(store: _core.Store, engine: Engine, data: Any, job: Write) -> t
     """The first version of a table, unless another writer makes it meanwhile."""
     source = engine.source(data, "s")
     protocol, metadata = job.wanted.new(source.schema)
-    transaction = Transaction(None, "WRITE", job.parameters(metadata), job.commit, store=store)
+    transaction = Transaction(None, job.operation, job.parameters(metadata), job.commit, store=store)
     transaction.set_protocol(protocol)
     transaction.set_metadata(metadata)
     with staging(transaction):
@@ -215,7 +228,7 @@ def _onto_winner(
     lost: Transaction, winner: Snapshot, engine: Engine, adds: pa.Table, metadata: Metadata, job: Write
 ) -> tuple[Snapshot, dict[str, int]]:
     """The same files on the table that another writer made first, where they fit it; its definition stays."""
-    transaction = Transaction(winner, "WRITE", job.parameters(winner.metadata), job.commit)
+    transaction = Transaction(winner, job.operation, job.parameters(winner.metadata), job.commit)
     lost.hand_over(transaction)
     with staging(transaction):
         _check_same_files(winner, metadata)

@@ -303,7 +303,6 @@ SPECIAL: dict[str, Callable[[Any, Any], Value]] = {
     "transform": _transform,
     "filter": _filter,
     "exists": _exists,
-    "any": _exists,
     "forall": _forall,
     "aggregate": _aggregate,
     "reduce": _aggregate,

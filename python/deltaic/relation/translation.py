@@ -100,7 +100,7 @@ class Translator:
         self.scope = scope
         self.zone = zone
 
-    def value(self, node: exp.Expression) -> Value:
+    def value(self, node: exp.Expr) -> Value:
         """The node as a value. UnsupportedFeatureError or InvalidArgumentError where it has none."""
         kind = type(node)
         if operator := _COMPARISONS.get(kind):
@@ -115,8 +115,8 @@ class Translator:
             return call(function, [], self.zone)
         raise self.refused(node)
 
-    def refused(self, node: exp.Expression) -> Exception:
-        if isinstance(node, (exp.Query, exp.Subquery, exp.Exists)):
+    def refused(self, node: exp.Expr) -> Exception:
+        if isinstance(node, (exp.Query, exp.Subquery, exp.Exists)) or (isinstance(node, exp.In) and node.args.get("query")):
             return v.unsupported("a subquery in this place")
         if isinstance(node, exp.Window):
             return InvalidArgumentError(
@@ -312,7 +312,7 @@ def number(text: str) -> Value:
     return literal(Decimal(whole), v.decimal(digits, 0))
 
 
-_HANDLERS: dict[type[exp.Expression], Callable[[Any, Any], Value]] = {
+_HANDLERS: dict[type[exp.Expr], Callable[[Any, Any], Value]] = {
     exp.Column: Translator.column,
     exp.Identifier: Translator.column,
     exp.Dot: Translator.dot,

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from deltaic.commands.create import Wanted, existing
+from deltaic.commands.write import Write, write
+from deltaic.engine.local import LocalEngine
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
+from deltaic.log.store import locate, open_store
 from deltaic.protocol.schema import path_text
 from deltaic.scan.rows import Rows
 from deltaic.sql.names import Name, Tables, read_name
 from deltaic.sql.results import nothing
 from deltaic.sql.select import query
 from deltaic.sql.tokens import Reader
-from deltaic.table import DeltaTable, write
+from deltaic.table import DeltaTable
 
 
 @dataclass
@@ -74,20 +78,14 @@ def _create(path: str, clauses: _Clauses, columns: str | None, replace: bool, na
 def _create_as(path: str, clauses: _Clauses, columns: str | None, text: str, replace: bool, tables: Tables) -> None:
     if columns is not None:
         raise InvalidArgumentError("AS SELECT gives the columns; a list of them cannot stand beside it", found=columns)
-    partition_by = clauses.partition_by
-    if replace and partition_by is None:
-        partition_by = []  # REPLACE keeps no partitions that it does not name
-    write(
-        path,
-        query(text, tables),
+    job = Write(
         mode="overwrite" if replace else "error",
         schema_mode="overwrite" if replace else None,
-        partition_by=partition_by,
-        cluster_by=clauses.cluster_by,
-        description=clauses.comment,
-        properties=clauses.properties,
-        storage_options=tables.storage_options,
+        wanted=Wanted.of(clauses.partition_by, clauses.cluster_by, None, clauses.comment, clauses.properties),
+        defines=True,
     )
+    store = open_store(locate(path), tables.storage_options)
+    write(store, existing(store), LocalEngine(), query(text, tables), job)
 
 
 def _clauses(reader: Reader) -> _Clauses:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaic.protocol.schema import type_name
+from deltaic.relation.values import type_text
 from deltaic.scan.rows import Rows
 from deltaic.sql.names import Name, Tables, read_name
 from deltaic.sql.results import rows_of
@@ -79,7 +79,7 @@ def describe(reader: Reader, tables: Tables) -> Rows:
     name = read_name(reader)
     reader.end()
     columns = [
-        {"col_name": column.name, "data_type": type_name(column.type), "comment": column.metadata.get("comment")}
+        {"col_name": column.name, "data_type": type_text(column.type), "comment": column.metadata.get("comment")}
         for column in tables.table(name).schema
     ]
     return rows_of(pa.Table.from_pylist(columns, COLUMNS))

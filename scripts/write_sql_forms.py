@@ -1,0 +1,120 @@
+"""Writes docs/sql.md, the list of SQL forms that the embedded engine answers, from the registry itself: `python scripts/write_sql_forms.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from deltaic.errors import DeltaError
+from deltaic.relation import registered
+from deltaic.relation.casts import Zone, cast
+from deltaic.relation.collections import SPECIAL
+from deltaic.relation.forms import FORMS
+from deltaic.relation.intervals import UNIT_FIRST
+from deltaic.relation.values import Value, type_text
+
+FILE = Path(__file__).resolve().parents[1] / "docs" / "sql.md"
+_PRIMITIVES = "byte short integer long float double decimal(10,2) string boolean binary date timestamp timestamp_ntz".split()
+
+_INTRODUCTION = """# SQL expressions
+
+Conditions, values of `set=`, constraints and queries are text in Spark's SQL dialect. They mean what Spark 4 makes of them with ANSI mode on, in the
+time zone of `configure(time_zone=)`, UTC unless it is set. On Spark, Spark itself evaluates them. The embedded engine answers the forms below, each
+with Spark's value, Spark's type and Spark's error, and refuses anything else with `UnsupportedFeatureError` naming it; nothing is guessed.
+
+`tests/relation/recorded` holds what Spark answered for these forms on rows with nulls, NaN, limits of types, odd text, early dates and the hours in
+which clocks change; `scripts/record_spark_expressions.py` records it, and a test compares every row. This page is written by
+`scripts/write_sql_forms.py`.
+
+An expression that fails on a row ends the command with `deltaic.relation.duckdb.ExpressionError`, an `InvalidArgumentError`; its `condition` is
+Spark's error condition, such as `DIVIDE_BY_ZERO`, `CAST_INVALID_INPUT` or `ARITHMETIC_OVERFLOW`. What stands in a branch of CASE, behind AND or OR, or
+later in coalesce fails only where Spark would come to evaluate it.
+
+Where the last digit is not Spark's: `exp`, `ln`, `pow`, the trigonometric functions and their like may differ in the last place of a double, as Java's
+library and C's do. Doubles become text by the shortest digits that read back as the same number, as Java 19 and later write them.
+
+## Operators
+
+| form | operands |
+|---|---|
+| `=` `==` `<>` `!=` `<=>` `IN` `IS [NOT] DISTINCT FROM` | any two of a common type, but no maps |
+| `<` `<=` `>` `>=` `BETWEEN` | any two of a common type that is no array, struct or map |
+| `AND` `OR` `NOT` `IS [NOT] NULL` `IS [NOT] TRUE` `IS [NOT] FALSE` | boolean, or text that says so |
+| `+` `-` `*` `/` `%` `div`, unary `-` `+` | numbers; decimals by Spark's rules of precision and scale; text beside a number |
+| `+` `-` | date and int; dates, timestamps and intervals; interval and interval |
+| `*` | an interval and an integer |
+| `&` `\\|` `^` `~` `<<` `>>` `>>>` | integers; a shift by a literal |
+| `\\|\\|` | text (anything else becomes text), binary, arrays |
+| `LIKE` `ILIKE` `RLIKE`, with NOT and ESCAPE | text and a literal pattern; of regular expressions what Java and RE2 read alike |
+| `CASE` `CAST` `TRY_CAST` `::` | see below |
+| `a[i]` `m[k]` `s.field` | an item of an array (from 0), a map, a field of a struct or of each struct of an array |
+| `INTERVAL` | a literal of one unit, or from one unit to another |
+| `DATE` `TIMESTAMP` `TIMESTAMP_NTZ` `X` | literals |
+| `x -> ...`, `(x, y) -> ...` | in the functions that take one |
+"""
+
+
+def render() -> str:
+    """The page's text."""
+    assert registered
+    return "\n".join([_INTRODUCTION, _casts(), _functions(), _others()])
+
+
+def _casts() -> str:
+    lines = ["## Casts", "", "From a row's type to a column's. Arrays, structs and maps are cast part by part.", ""]
+    names = [type_text(kind).removesuffix("(10,2)") for kind in _PRIMITIVES]
+    lines += ["| from \\ to | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    for source, name in zip(_PRIMITIVES, names, strict=True):
+        lines.append(f"| {name} | " + " | ".join("yes" if _is_cast(source, target) else "" for target in _PRIMITIVES) + " |")
+    return "\n".join([*lines, ""])
+
+
+def _is_cast(source: str, target: str) -> bool:
+    try:
+        cast(Value("x", source), target, Zone())
+    except DeltaError:
+        return False
+    return True
+
+
+def _functions() -> str:
+    lines = [
+        "## Functions",
+        "",
+        "`T`: any one type. `any`: each argument of its own type. `...`: any number more. Arguments of another type are cast as Spark does.",
+        "",
+    ]
+    lines += ["| function | takes | gives |", "|---|---|---|"]
+    for name in sorted(name for name in FORMS if name.isidentifier()):
+        seen: dict[tuple[str, str], None] = {}
+        for form in FORMS[name]:
+            seen[(", ".join(map(_shown, form.parameters)), _shown(form.result))] = None
+        takes = "<br>".join(f"({parameters})" for parameters, _ in seen)
+        gives = (
+            "<br>".join(dict.fromkeys(result for _, result in seen))
+            if len({result for _, result in seen}) == 1
+            else "<br>".join(r for _, r in seen)
+        )
+        lines.append(f"| `{name}` | {takes} | {gives} |")
+    return "\n".join([*lines, ""])
+
+
+def _shown(pattern: str) -> str:
+    return {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint", "K": "T", "V": "T"}.get(pattern, pattern).replace(
+        "<", "\\<"
+    )
+
+
+def _others() -> str:
+    special = ", ".join(f"`{name}`" for name in sorted(SPECIAL))
+    units = ", ".join(f"`{name}`" for name in sorted(UNIT_FIRST))
+    return f"""Of constructors and functions with lambda functions: {special}.
+
+With a unit as their first argument, `f(unit, x, y)`: {units}.
+
+Patterns of dates and times are literals of the fields `yyyy yy MM M MMM MMMM dd d HH H hh h mm m ss s SSS SSSSSS a E EEE EEEE D DDD`; for reading,
+`yyyy MM M dd d HH H mm m ss s SSS SSSSSS`.
+"""
+
+
+if __name__ == "__main__":
+    FILE.write_text(render(), encoding="utf-8")
