@@ -117,7 +117,7 @@ class Translator:
 
     def refused(self, node: exp.Expr) -> Exception:
         if isinstance(node, (exp.Query, exp.Subquery, exp.Exists)) or (isinstance(node, exp.In) and node.args.get("query")):
-            return v.unsupported("a subquery in this place")
+            return v.unsupported(f"the subquery in this place, {node.sql(dialect='databricks')[:100]},")
         if isinstance(node, exp.Window):
             return InvalidArgumentError(
                 "[MISSING_WINDOW] a window function cannot stand in this place", found=node.sql(dialect="databricks")[:100]
