@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-import deltaic
 import pytest
+
+import deltaic
 from deltaic import configuration
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
 

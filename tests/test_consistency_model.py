@@ -16,10 +16,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from fault_store import FaultStore
 
 import deltaic
 from deltaic.errors import DeltaConcurrentModificationException
+from fault_store import FaultStore
 
 ORDERS = sorted(set(permutations([0, 0, 1, 1])))  # whose step comes next; what is left over runs freely
 STALLED = 0.1  # seconds; a writer whose turn it is but who waits for the other's lock, or is done

@@ -15,10 +15,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from deltaic import _core
-from deltaic.errors import DeltaError, InvalidArgumentError, ProtocolError
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from deltaic import _core
+from deltaic.errors import DeltaError, InvalidArgumentError, ProtocolError
 
 GOLDEN = Path(__file__).parents[2] / "shared" / "golden"
 SCHEMA = {"type": "struct", "fields": [{"name": n, "type": t, "nullable": True, "metadata": {}} for n, t in (("p", "string"), ("i", "long"))]}

@@ -163,7 +163,6 @@ REFUSED = {
     "data-reader-absolute-paths-escaped-chars": "no metaData",
     "deltalog-state-reconstruction-from-checkpoint-missing-metadata": "no metaData",
     "deltalog-state-reconstruction-from-checkpoint-missing-protocol": "no protocol",
-    "hive": "no Delta table",
     "table-with-geo": "geometry",
     "update-deleted-directory": "schemaString",
     "versions-not-contiguous": "not contiguous",
@@ -213,6 +212,13 @@ def test_golden_tables_as_deltalake_reads_them(name: str) -> None:
 
 
 @golden
+@pytest.mark.parametrize("path", sorted((GOLDEN / "hive" / "delta").glob("*")), ids=lambda path: path.name)
+def test_golden_tables_of_a_folder_as_deltalake_reads_them(path: Path) -> None:
+    table = deltaic.DeltaTable(path)
+    assert ours(table, table.schema.names) == deltalake_rows(str(path), table.schema.names)
+
+
+@golden
 @pytest.mark.parametrize("name", sorted(COUNTS))
 def test_golden_counts(name: str) -> None:
     table = deltaic.DeltaTable(_location(name))
@@ -228,7 +234,7 @@ def test_golden_refusals(name: str) -> None:
 
 @golden
 def test_every_golden_table_is_tested() -> None:
-    known = {*WITH_ROWS, *READ_BY_BOTH, *COUNTS, *REFUSED, *LOG_ONLY}
+    known = {*WITH_ROWS, *READ_BY_BOTH, *COUNTS, *REFUSED, *LOG_ONLY, "hive"}
     assert set(_golden()) - known == set()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from deltaic import ColumnOptions, CommitOptions, ParquetOptions
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
 

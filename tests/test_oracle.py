@@ -19,10 +19,10 @@ import pyarrow as pa
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from row_model import Change, Clause, Condition, Model, Row, arrow_rows, both, compare, either, is_null, multiset, negated
 
 import deltaic
 from deltaic import _core
+from row_model import Change, Clause, Condition, Model, Row, arrow_rows, both, compare, either, is_null, multiset, negated
 
 EXAMPLES = int(os.environ.get("DELTAIC_ORACLE_EXAMPLES", "20"))
 

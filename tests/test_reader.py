@@ -130,7 +130,7 @@ deleted_rows = st.one_of(
 
 @settings(max_examples=int(os.environ.get("DELTAIC_READER_EXAMPLES", "60")))
 @given(
-    deleted=st.fixed_dictionaries({name: deleted_rows for name in NAMES}),
+    deleted=st.fixed_dictionaries(dict.fromkeys(NAMES, deleted_rows)),
     which=st.integers(0, len(PREDICATES) - 1),
     columns=st.lists(st.sampled_from(["id", "k", "d", "s", "p"]), unique=True),
     batch_size=st.sampled_from([1, 7, 8192, 65536]),

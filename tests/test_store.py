@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
 from deltaic import _core
 from deltaic.errors import InvalidArgumentError, PathOutsideTableError
 
