@@ -11,7 +11,8 @@ class FaultStore:
     """deltaic.log.store.LogStore. `script`: what happens to the next puts of a commit, first one first; then all goes well.
 
     "lost": written, no answer. "timeout": written, TimeoutError. "dropped": not written, no answer. "phantom": not written, answered
-    "exists". "own": written, answered "exists". "refused": PermissionError, not written. `before_put` runs before each of these puts.
+    "exists". "own": written, answered "exists". "refused": PermissionError, not written. "stopped": KeyboardInterrupt, not written.
+    "stopped late": KeyboardInterrupt, written. `before_put` runs before each of these puts.
     """
 
     def __init__(self) -> None:
@@ -49,6 +50,8 @@ class FaultStore:
                 self.puts.append((path, data))
             if fault == "refused":
                 raise PermissionError(f"not allowed to write {path}")
+            if fault == "stopped":
+                raise KeyboardInterrupt
             if fault in ("dropped", "phantom"):
                 return None if fault == "dropped" else False
             there = path in self.objects
@@ -56,6 +59,8 @@ class FaultStore:
                 self.objects[path] = (data, time.time_ns() // 1_000_000)
         if fault == "timeout":
             raise TimeoutError(f"no answer for {path}")
+        if fault == "stopped late":
+            raise KeyboardInterrupt
         if fault == "lost":
             return None
         return not there and fault != "own"

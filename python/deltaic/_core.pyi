@@ -13,6 +13,17 @@ import pyarrow as pa
 
 __version__: str
 
+# --- interrupt.rs ------------------------------------------------------------------------------------------------------
+
+@final
+class Interrupt:
+    """A wish to stop that one thread hands to another: Python tells the main thread alone of Ctrl-C."""
+
+    def __new__(cls) -> Interrupt: ...
+    def watch(self) -> None:
+        """From now on, calls of this module in the present thread end with KeyboardInterrupt once it is to stop."""
+    def stop(self) -> None: ...
+
 # --- schema.rs ---------------------------------------------------------------------------------------------------------
 
 @final
@@ -235,7 +246,8 @@ class ReadStream:
     def to_reader(self) -> pa.RecordBatchReader: ...
     def to_table(self) -> pa.Table: ...
     def check(self) -> None: ...
-    def cancel(self) -> None: ...
+    def cancel(self) -> None:
+        """Nobody wants more: whoever reads it gets an error with the next batch."""
     @property
     def metrics(self) -> dict[str, int]:
         """files, row_groups, row_groups_read, bytes_read, rows (so far)."""

@@ -227,6 +227,34 @@ def test_a_failure_after_an_unknown_answer_is_unknown() -> None:
     assert "a.parquet" in faults.objects
 
 
+@pytest.mark.parametrize(("fault", "kept"), [("stopped", False), ("stopped late", True)])
+def test_an_interrupted_commit_keeps_its_files_only_where_it_is_there(fault: str, kept: bool) -> None:
+    faults, snapshot = fault_table()
+    snapshot.store.put("a.parquet", b"rows")
+    faults.script = [fault]
+    transaction = staged(snapshot, "a.parquet")
+    transaction.written(["a.parquet"])
+    with pytest.raises(KeyboardInterrupt):
+        transaction.commit()
+    assert ("a.parquet" in faults.objects, len(faults.commits) == 2) == (kept, kept)
+
+
+def test_an_interrupt_before_the_put_takes_the_files_away() -> None:
+    faults, snapshot = fault_table()
+    snapshot.store.put("a.parquet", b"rows")
+    transaction = staged(snapshot, "a.parquet")
+    transaction.written(["a.parquet"])
+
+    def stop() -> str:
+        raise KeyboardInterrupt
+
+    transaction.new_id = stop
+    with pytest.raises(KeyboardInterrupt):
+        transaction.commit()
+    assert "a.parquet" not in faults.objects
+    assert len(faults.commits) == 1
+
+
 def test_bytes_that_are_equal_do_not_make_a_commit_ours() -> None:
     """Two writers with the same rows, clock and operation: only the id tells them apart (delta #4132011)."""
     faults, snapshot = fault_table()

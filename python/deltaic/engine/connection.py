@@ -11,6 +11,7 @@ import ctypes
 import os
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,10 +19,12 @@ from typing import Any, TypeVar
 
 import duckdb
 
-from deltaic import configuration
+from deltaic import _core, configuration
 
 T = TypeVar("T")
 
+# How long an interrupted caller waits for its work to end (seconds); a source of rows that never answers must not hold it for ever.
+_PATIENCE = 5.0
 _lock = threading.Lock()
 _databases: dict[tuple[Any, ...], duckdb.DuckDBPyConnection] = {}
 
@@ -115,21 +118,36 @@ class Work:
             return function()
         outcome: list[T] = []
         failure: list[BaseException] = []
+        interrupt = _core.Interrupt()
+        # Not `join`: a thread whose join was interrupted counts as ended in Python 3.11, though it runs on.
+        finished = threading.Event()
 
         def run() -> None:
+            interrupt.watch()
             try:
                 outcome.append(function())
             except BaseException as error:
                 failure.append(error)
+            finally:
+                finished.set()
 
         worker = threading.Thread(target=run, name="deltaic-engine", daemon=True)
-        worker.start()
         try:
-            worker.join()
+            worker.start()
+            finished.wait()
         except BaseException:
-            self.cancel()
-            worker.join(timeout=5)
+            interrupt.stop()
+            self._await_end(worker, finished)
             raise
         if failure:
             raise failure[0]
         return outcome[0]
+
+    def _await_end(self, worker: threading.Thread, finished: threading.Event) -> None:
+        """Gives cancelled work the time to take its files away: a query or stream that begins meanwhile is cancelled too."""
+        if worker.ident is None:
+            return
+        until = time.monotonic() + _PATIENCE
+        self.cancel()
+        while not finished.wait(0.05) and time.monotonic() < until:
+            self.cancel()

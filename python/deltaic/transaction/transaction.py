@@ -98,6 +98,8 @@ class Transaction:
         self._removes: list[pa.Table] = []
         self._domains: dict[str, tuple[str, bool]] = {}
         self._written: list[str] = []
+        self._in_doubt = False
+        """Between a put of the commit and the knowledge of what became of it."""
         if snapshot is not None:
             features.check_writable(snapshot.protocol, snapshot.metadata, domains=snapshot.domains)
 
@@ -161,6 +163,7 @@ class Transaction:
 
         Raises the conflict's exception (nothing was committed, the files of `written` are gone), TableAlreadyExistsError for a new
         table that another made first (the files are kept, for the caller to use), CommitUnknownError when the store did not say (kept too).
+        Ctrl-C comes through as it is: then the files are gone too, unless the commit is there or may be.
         """
         try:
             adds, removes = _concat(self._adds, _core.empty_adds), _concat(self._removes, _core.empty_removes)
@@ -168,8 +171,9 @@ class Transaction:
             version = self._commit_loop(adds, removes, metrics or {})
         except (CommitUnknownError, TableAlreadyExistsError):
             raise
-        except Exception:
-            self.discard()
+        except BaseException as error:
+            if isinstance(error, Exception) or not self._in_doubt:
+                self.discard()
             raise
         self._written = []
         log.info("%s: %s is version %d", self.store.location, self.operation, version)
@@ -209,8 +213,16 @@ class Transaction:
         attempt = 0
         while True:
             txn_id = self.new_id()
-            if self._put(base + 1, self._body(current, txn_id, adds, removes, metrics), txn_id):
+            body = self._body(current, txn_id, adds, removes, metrics)
+            self._in_doubt = True
+            try:
+                ours = self._put(base + 1, body, txn_id)
+            except KeyboardInterrupt:
+                self._in_doubt = self._may_be_there(base + 1, txn_id)
+                raise
+            if ours:
                 return base + 1
+            self._in_doubt = False
             if self.snapshot is None:
                 raise TableAlreadyExistsError("another writer made this table first", where=self.store.location)
             if self.options.max_retries is not None and attempt >= self.options.max_retries:
@@ -299,6 +311,15 @@ class Transaction:
             if wait is not None:
                 self.sleep(wait)
         raise self._unknown(version, txn_id) from doubt
+
+    def _may_be_there(self, version: int, txn_id: str) -> bool:
+        """Whether an interrupted put did, or may have done, what it should: no call of the store goes on after its exception."""
+        try:
+            return bool(history.commit_info(self.store, version).get("txnId") == txn_id)
+        except FileNotFoundError:
+            return False
+        except BaseException:
+            return True
 
     def _unknown(self, version: int, txn_id: str) -> CommitUnknownError:
         return CommitUnknownError(

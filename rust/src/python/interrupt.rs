@@ -1,6 +1,7 @@
 //! Long work off the interpreter: the lock is released, Ctrl-C is noticed, a panic becomes an error.
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -14,10 +15,33 @@ use crate::interrupt::Interrupt;
 /// How often the main thread looks for signals while work runs elsewhere.
 const POLL: Duration = Duration::from_millis(100);
 
+thread_local! {
+    /// What may stop the work of this thread, besides a signal.
+    static WATCHED: RefCell<Option<Interrupt>> = const { RefCell::new(None) };
+}
+
+/// A wish to stop that one thread of Python hands to another: signals reach the main thread alone (stub: `Interrupt`).
+#[pyclass(name = "Interrupt", module = "deltaic._core", frozen)]
+pub struct PyInterrupt(Interrupt);
+
+#[pymethods]
+impl PyInterrupt {
+    #[new]
+    fn new() -> Self {
+        Self(Interrupt::default())
+    }
+    fn watch(&self) {
+        WATCHED.with(|watched| watched.replace(Some(self.0.clone())));
+    }
+    fn stop(&self) {
+        self.0.raise();
+    }
+}
+
 /// Runs `work` on a thread of its own while this one, detached from the interpreter, looks for signals.
 /// `work` gets the flag to check in its loops; when it is raised, the signal's own exception is what comes out.
 pub fn run<T: Send>(py: Python<'_>, work: impl FnOnce(&Interrupt) -> Result<T> + Send) -> PyResult<T> {
-    let interrupt = Interrupt::default();
+    let interrupt = WATCHED.with(|watched| watched.borrow().clone()).unwrap_or_default();
     let (done, finished) = sync_channel(1);
     let finished = Mutex::new(finished);
     std::thread::scope(|scope| {
@@ -60,4 +84,8 @@ pub fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 fn fault(panic: &(dyn Any + Send)) -> Error {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     Error::protocol("the input could not be processed").found(text.unwrap_or("a fault without a message"))
+}
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<PyInterrupt>()
 }

@@ -21,6 +21,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     data_file::register(m)?;
     deletion_vector::register(m)?;
+    interrupt::register(m)?;
     log::register(m)?;
     predicate::register(m)?;
     row_ids::register(m)?;

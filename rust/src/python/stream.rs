@@ -15,6 +15,7 @@ use super::interrupt::guarded;
 use crate::data_file::queue::Next;
 use crate::data_file::reader::{Observer, Reader};
 use crate::error::{Error, Kind, Result};
+use crate::interrupt::Interrupt;
 
 /// How often the consumer looks for signals.
 const POLL: Duration = Duration::from_millis(100);
@@ -73,6 +74,7 @@ pub struct PyReadStream {
     source: Mutex<Option<Box<dyn Source>>>,
     error: FirstError,
     observer: Option<Observer>,
+    stop: Interrupt,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -82,7 +84,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl PyReadStream {
     /// A stream over any source.
     pub fn new(source: Box<dyn Source>) -> Self {
-        Self { schema: source.schema(), source: Mutex::new(Some(source)), error: FirstError::default(), observer: None }
+        Self { schema: source.schema(), source: Mutex::new(Some(source)), error: FirstError::default(), observer: None, stop: Interrupt::default() }
     }
     /// A stream over a scan.
     pub fn of_scan(reader: Reader) -> Self {
@@ -91,7 +93,8 @@ impl PyReadStream {
     }
     fn take(&self) -> PyResult<Polled> {
         let source = lock(&self.source).take().ok_or_else(|| PyOSError::new_err("the stream has been read already"))?;
-        Ok(Polled { schema: Arc::clone(&self.schema), source, error: Arc::clone(&self.error), looked: Instant::now(), done: false })
+        let (schema, error, stop) = (Arc::clone(&self.schema), Arc::clone(&self.error), self.stop.clone());
+        Ok(Polled { schema, source, error, stop, looked: Instant::now(), done: false })
     }
 }
 
@@ -115,6 +118,7 @@ impl PyReadStream {
         lock(&self.error).as_ref().map_or(Ok(()), |error| Err(error.clone_ref(py)))
     }
     fn cancel(&self) {
+        self.stop.raise();
         if let Some(observer) = &self.observer {
             observer.cancel();
         }
@@ -143,6 +147,7 @@ struct Polled {
     schema: SchemaRef,
     source: Box<dyn Source>,
     error: FirstError,
+    stop: Interrupt,
     looked: Instant,
     done: bool,
 }
@@ -150,6 +155,7 @@ struct Polled {
 impl Polled {
     fn pull(&mut self) -> Result<Option<RecordBatch>> {
         loop {
+            self.stop.check()?;
             if self.looked.elapsed() >= POLL {
                 self.looked = Instant::now();
                 check_signals()?;
