@@ -41,6 +41,8 @@ log = logging.getLogger("deltaic.transaction")
 
 # Pauses between attempts to learn what became of a put (seconds).
 PUT_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
+# Pauses between attempts to read back what was committed (seconds).
+READ_WAITS = (0.05, 0.2, 0.8)
 
 Clock = Callable[[], int]
 
@@ -177,9 +179,23 @@ class Transaction:
             raise
         self._written = []
         log.info("%s: %s is version %d", self.store.location, self.operation, version)
-        committed = self.snapshot.advance(version) if self.snapshot else Snapshot.load(self.store, version=version)
+        committed = self._read_back(version)
         checkpoint.after_commit(committed, self.options, clock=self.clock)
         return committed
+
+    def _read_back(self, version: int) -> Snapshot:
+        """The version that was just committed. A store that fails now does not undo it: nobody may take that for a failed commit."""
+        failure: Exception | None = None
+        for wait in (*READ_WAITS, None):
+            try:
+                return self.snapshot.advance(version) if self.snapshot else Snapshot.load(self.store, version=version)
+            except (DeltaError, OSError) as error:
+                failure = error
+            if wait is not None:
+                self.sleep(wait)
+        raise CommitUnknownError(
+            f"{self.operation} is committed as version {version}, but could not be read back; do not do it again", where=self.store.location
+        ) from failure
 
     def expect(self, change: Change) -> None:
         """Refuses now, before a file is written, what the commit would refuse then. `change`: the least that the command will do."""
