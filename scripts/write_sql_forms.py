@@ -13,7 +13,21 @@ from deltaic.relation.intervals import UNIT_FIRST
 from deltaic.relation.values import Value, type_text
 
 FILE = Path(__file__).resolve().parents[1] / "docs" / "sql.md"
-_PRIMITIVES = "byte short integer long float double decimal(10,2) string boolean binary date timestamp timestamp_ntz".split()
+_PRIMITIVES = [
+    "byte",
+    "short",
+    "integer",
+    "long",
+    "float",
+    "double",
+    "decimal(10,2)",
+    "string",
+    "boolean",
+    "binary",
+    "date",
+    "timestamp",
+    "timestamp_ntz",
+]
 
 _INTRODUCTION = """# SQL expressions
 

@@ -94,7 +94,10 @@ def test_sql(path: str) -> None:
 
 
 def test_json_of_awkward_values(path: str) -> None:
-    statement = "SELECT CAST('NaN' AS DOUBLE) AS f, CAST(1.10 AS DECIMAL(5, 2)) AS d, X'00FF' AS b, DATE '2024-02-29' AS day, array(1, NULL) AS a, NULL AS n"
+    statement = (
+        "SELECT CAST('NaN' AS DOUBLE) AS f, CAST(1.10 AS DECIMAL(5, 2)) AS d, X'00FF' AS b, DATE '2024-02-29' AS day, "
+        "array(1, NULL) AS a, NULL AS n"
+    )
     assert run_json("sql", statement) == [{"f": "nan", "d": "1.10", "b": "AP8=", "day": "2024-02-29", "a": [1, None], "n": None}]
 
 

@@ -22,8 +22,19 @@ from deltaic import _core
 from deltaic.errors import DeltaError, InvalidArgumentError, ProtocolError
 
 GOLDEN = Path(__file__).parents[2] / "shared" / "golden"
-SCHEMA = {"type": "struct", "fields": [{"name": n, "type": t, "nullable": True, "metadata": {}} for n, t in (("p", "string"), ("i", "long"))]}
-METADATA = {"metaData": {"id": "x", "format": {"provider": "parquet", "options": {}}, "schemaString": json.dumps(SCHEMA), "partitionColumns": ["p"], "configuration": {}}}
+SCHEMA = {
+    "type": "struct",
+    "fields": [{"name": n, "type": t, "nullable": True, "metadata": {}} for n, t in (("p", "string"), ("i", "long"))],
+}
+METADATA = {
+    "metaData": {
+        "id": "x",
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": json.dumps(SCHEMA),
+        "partitionColumns": ["p"],
+        "configuration": {},
+    }
+}
 PROTOCOL = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
 
 
@@ -39,7 +50,9 @@ def put(store: _core.Store, version: int, *actions: Any) -> None:
     store.put(name(version), b"".join(json.dumps(action).encode() + b"\n" for action in actions))
 
 
-def add(path: str, *, dv: tuple[str, str, int | None] | None = None, size: int = 1, rows: int | None = None, p: str | None = "a", **more: Any) -> dict[str, Any]:
+def add(
+    path: str, *, dv: tuple[str, str, int | None] | None = None, size: int = 1, rows: int | None = None, p: str | None = "a", **more: Any
+) -> dict[str, Any]:
     action = {"path": path, "partitionValues": {"p": p}, "size": size, "modificationTime": 1, "dataChange": True, **more}
     if rows is not None:
         action["stats"] = json.dumps({"numRecords": rows})
@@ -102,7 +115,9 @@ class Replay:
                         self.domains[body["domain"]] = body
 
     def check(self, snapshot: _core.Snapshot) -> None:
-        assert live(snapshot) == sorted(self.files, key=lambda key: key[0]) or sorted(live(snapshot), key=repr) == sorted(self.files, key=repr)
+        assert live(snapshot) == sorted(self.files, key=lambda key: key[0]) or sorted(live(snapshot), key=repr) == sorted(
+            self.files, key=repr
+        )
         assert [path for path, _ in live(snapshot)] == sorted(path for path, _ in self.files)
         assert snapshot.file_count == len(self.files)
         assert snapshot.size_in_bytes == sum(body["size"] for body in self.files.values())
@@ -170,7 +185,9 @@ def test_a_checkpoint_anywhere_changes_nothing(history: list[list[dict[str, Any]
         oracle.apply(actions)
     path = f"_delta_log/{at:020}.checkpoint.parquet"
     before = load(store, at)
-    written = before.write_checkpoint(store, path, min_deletion_timestamp=-1, stats_as_json=as_json, stats_as_struct=as_struct, schema=TABLE_SCHEMA)
+    written = before.write_checkpoint(
+        store, path, min_deletion_timestamp=-1, stats_as_json=as_json, stats_as_struct=as_struct, schema=TABLE_SCHEMA
+    )
     assert written["num_of_add_files"] == before.file_count
     assert written["size_in_bytes"] == (store.head(path) or (0,))[0]
     assert written["size"] == before.file_count + before.tombstones().num_rows + len(before.transactions) + len(before.domains) + 2
@@ -183,28 +200,72 @@ def test_a_checkpoint_anywhere_changes_nothing(history: list[list[dict[str, Any]
 
 
 STATS = {
-    "numRecords": 4, "tightBounds": True,
-    "minValues": {"i": 1, "s": "a", "t": "2024-01-01T00:00:00.123456Z", "n": "2024-01-01T00:00:00.5", "d": -1.5, "f": 0.1, "dec": 1.10, "day": "1969-12-31", "st": {"x": 7}},
-    "maxValues": {"i": 9, "s": "é\n", "t": "2024-01-01T00:00:00.124Z", "n": "2024-01-01T00:00:00.6", "d": 1e300, "f": 0.2, "dec": 12.34, "day": "2024-02-29", "st": {"x": 8}},
+    "numRecords": 4,
+    "tightBounds": True,
+    "minValues": {
+        "i": 1,
+        "s": "a",
+        "t": "2024-01-01T00:00:00.123456Z",
+        "n": "2024-01-01T00:00:00.5",
+        "d": -1.5,
+        "f": 0.1,
+        "dec": 1.10,
+        "day": "1969-12-31",
+        "st": {"x": 7},
+    },
+    "maxValues": {
+        "i": 9,
+        "s": "é\n",
+        "t": "2024-01-01T00:00:00.124Z",
+        "n": "2024-01-01T00:00:00.6",
+        "d": 1e300,
+        "f": 0.2,
+        "dec": 12.34,
+        "day": "2024-02-29",
+        "st": {"x": 8},
+    },
     "nullCount": {"i": 0, "s": 1, "t": 0, "n": 0, "d": 0, "f": 0, "dec": 0, "day": 0, "st": {"x": 4}, "b": 1, "l": 2, "bin": 0},
-}  # fmt: skip
-WIDE = {"type": "struct", "fields": [
-    {"name": n, "type": t, "nullable": True, "metadata": {}} for n, t in [
-        ("p", "string"), ("day_p", "date"), ("i", "long"), ("s", "string"), ("t", "timestamp"), ("n", "timestamp_ntz"), ("d", "double"), ("f", "float"),
-        ("dec", "decimal(10,2)"), ("day", "date"), ("b", "boolean"), ("bin", "binary"), ("v", "void"),
-        ("st", {"type": "struct", "fields": [{"name": "x", "type": "integer", "nullable": True, "metadata": {}}]}),
-        ("l", {"type": "array", "elementType": "long", "containsNull": True}),
-    ]]}  # fmt: skip
+}
+WIDE = {
+    "type": "struct",
+    "fields": [
+        {"name": n, "type": t, "nullable": True, "metadata": {}}
+        for n, t in [
+            ("p", "string"),
+            ("day_p", "date"),
+            ("i", "long"),
+            ("s", "string"),
+            ("t", "timestamp"),
+            ("n", "timestamp_ntz"),
+            ("d", "double"),
+            ("f", "float"),
+            ("dec", "decimal(10,2)"),
+            ("day", "date"),
+            ("b", "boolean"),
+            ("bin", "binary"),
+            ("v", "void"),
+            ("st", {"type": "struct", "fields": [{"name": "x", "type": "integer", "nullable": True, "metadata": {}}]}),
+            ("l", {"type": "array", "elementType": "long", "containsNull": True}),
+        ]
+    ],
+}
 
 
 @pytest.mark.parametrize(("as_json", "as_struct"), [(True, False), (False, True), (True, True)])
 def test_statistics_survive_a_checkpoint(as_json: bool, as_struct: bool, tmp_path: Path) -> None:
     store = _core.Store(str(tmp_path))
     schema = _core.TableSchema(json.dumps(WIDE), ["p", "day_p"])
-    actions = [add("a", stats=json.dumps(STATS), tags={"t": "1"}, baseRowId=1, defaultRowCommitVersion=2, clusteringProvider="x"), add("b"), add("c", stats="broken")]
+    actions = [
+        add("a", stats=json.dumps(STATS), tags={"t": "1"}, baseRowId=1, defaultRowCommitVersion=2, clusteringProvider="x"),
+        add("b"),
+        add("c", stats="broken"),
+    ]
     for action in actions:
         action["add"]["partitionValues"]["day_p"] = "2024-05-05"
-    metadata = {"metaData": METADATA["metaData"] | {"schemaString": json.dumps(WIDE), "partitionColumns": ["p", "day_p"], "name": "n", "createdTime": 5, "configuration": {"a": "b"}}}
+    metadata = {
+        "metaData": METADATA["metaData"]
+        | {"schemaString": json.dumps(WIDE), "partitionColumns": ["p", "day_p"], "name": "n", "createdTime": 5, "configuration": {"a": "b"}}
+    }
     put(store, 0, PROTOCOL, metadata, *actions, remove("gone", time=10), remove("old", time=3))
     path = "_delta_log/00000000000000000000.checkpoint.parquet"
     load(store, 0).write_checkpoint(store, path, min_deletion_timestamp=5, stats_as_json=as_json, stats_as_struct=as_struct, schema=schema)
@@ -219,16 +280,24 @@ def test_statistics_survive_a_checkpoint(as_json: bool, as_struct: bool, tmp_pat
     if as_json:
         assert stats == texts
     else:
-        same = json.loads(json.dumps(STATS).replace('.123456Z', '.123456Z').replace('.124Z', '.124000Z').replace('00.5"', '00.500000"').replace('00.6"', '00.600000"'))
+        same = json.loads(
+            json.dumps(STATS)
+            .replace(".123456Z", ".123456Z")
+            .replace(".124Z", ".124000Z")
+            .replace('00.5"', '00.500000"')
+            .replace('00.6"', '00.600000"')
+        )
         assert json.loads(stats[0]) == same
         assert stats[1] is None
         assert json.loads(stats[2]) == {"minValues": {"st": {}}, "maxValues": {"st": {}}, "nullCount": {"st": {}}}
     columns = pq.read_schema(tmp_path / path).field("add").type
-    assert {field.name for field in columns} >= ({"stats"} if as_json else {"path"}) | ({"stats_parsed", "partitionValues_parsed"} if as_struct else set())
+    assert {field.name for field in columns} >= ({"stats"} if as_json else {"path"}) | (
+        {"stats_parsed", "partitionValues_parsed"} if as_struct else set()
+    )
     assert pq.read_schema(tmp_path / path).metadata is None
     if as_struct:
         table = pq.read_table(tmp_path / path)["add"].combine_chunks()
-        typed = [row for row in table.to_pylist() if row and row["path"] == "a"][0]
+        typed = next(row for row in table.to_pylist() if row and row["path"] == "a")
         assert typed["partitionValues_parsed"] == {"p": "a", "day_p": datetime.date(2024, 5, 5)}
         assert typed["stats_parsed"]["maxValues"]["dec"] == Decimal("12.34")
         assert typed["stats_parsed"]["minValues"]["day"] == datetime.date(1969, 12, 31)
@@ -265,7 +334,15 @@ def test_other_readers_read_our_checkpoints(tmp_path: Path) -> None:
 
 def test_transactions_and_tombstones_expire_in_checkpoints() -> None:
     store = memory()
-    put(store, 0, PROTOCOL, METADATA, *({"txn": {"appId": a, "version": 1} | t} for a, t in (("x", {}), ("y", {"lastUpdated": 5}), ("z", {"lastUpdated": 9}))), remove("a", time=5), remove("b", time=6))
+    put(
+        store,
+        0,
+        PROTOCOL,
+        METADATA,
+        *({"txn": {"appId": a, "version": 1} | t} for a, t in (("x", {}), ("y", {"lastUpdated": 5}), ("z", {"lastUpdated": 9}))),
+        remove("a", time=5),
+        remove("b", time=6),
+    )
     path = "_delta_log/00000000000000000000.checkpoint.parquet"
     load(store, 0).write_checkpoint(store, path, min_deletion_timestamp=5, min_transaction_timestamp=6)
     again = _core.Snapshot.load(store, 0, [path], [])
@@ -283,7 +360,15 @@ def test_a_checkpoint_needs_protocol_and_metadata() -> None:
     assert store.list_from("_delta_log").num_rows == 1
 
 
-ADD = pa.struct([("path", pa.string()), ("partitionValues", pa.map_(pa.string(), pa.string())), ("size", pa.int64()), ("modificationTime", pa.int64()), ("dataChange", pa.bool_())])
+ADD = pa.struct(
+    [
+        ("path", pa.string()),
+        ("partitionValues", pa.map_(pa.string(), pa.string())),
+        ("size", pa.int64()),
+        ("modificationTime", pa.int64()),
+        ("dataChange", pa.bool_()),
+    ]
+)
 ROW = {"path": "a", "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": True}
 BROKEN_CHECKPOINTS: dict[str, tuple[Any, str]] = {
     "no Parquet": (b"PAR1 nothing", "checkpoint.parquet"),
@@ -363,10 +448,21 @@ def golden_states(table: Path) -> tuple[_core.Store, int, list[tuple[list[str], 
 
 
 GOLDEN_CHECKPOINTS = [
-    "app-txn-checkpoint", "basic-with-inserts-deletes-checkpoint", "dv-with-columnmapping", "multi-part-checkpoint", "only-checkpoint-files", "parsed-stats",
-    "v2-checkpoint-parquet", "v2-checkpoints-json-with-last-checkpoint", "v2-checkpoints-json-without-sidecars", "v2-checkpoints-parquet-with-last-checkpoint",
-    "v2-checkpoints-parquet-without-sidecars", "v2-classic-checkpoint-json", "v2-classic-parquet-struct-stats-only", "v2-json-sidecars-struct-stats-only",
-]  # fmt: skip
+    "app-txn-checkpoint",
+    "basic-with-inserts-deletes-checkpoint",
+    "dv-with-columnmapping",
+    "multi-part-checkpoint",
+    "only-checkpoint-files",
+    "parsed-stats",
+    "v2-checkpoint-parquet",
+    "v2-checkpoints-json-with-last-checkpoint",
+    "v2-checkpoints-json-without-sidecars",
+    "v2-checkpoints-parquet-with-last-checkpoint",
+    "v2-checkpoints-parquet-without-sidecars",
+    "v2-classic-checkpoint-json",
+    "v2-classic-parquet-struct-stats-only",
+    "v2-json-sidecars-struct-stats-only",
+]
 
 
 @pytest.mark.parametrize("table", GOLDEN_CHECKPOINTS)
@@ -376,7 +472,9 @@ def test_golden_checkpoints_say_what_their_commits_say(table: str) -> None:
         pytest.skip("no golden tables here")
     root = root / "delta" if (root / "delta").exists() else root
     store, newest, ways = golden_states(root)
-    states = [_core.Snapshot.load(store, max(newest, first - 1), parts, [(v, name(v)) for v in range(first, newest + 1)]) for parts, first in ways]
+    states = [
+        _core.Snapshot.load(store, max(newest, first - 1), parts, [(v, name(v)) for v in range(first, newest + 1)]) for parts, first in ways
+    ]
     assert len(states) > 1
     for state in states[1:]:
         assert live(state) == live(states[0])
@@ -428,8 +526,27 @@ def test_paths_are_known_by_what_they_mean(tmp_path: Path) -> None:
 
 def test_commit_roundtrip() -> None:
     store = memory()
-    rich = add("p=a/x%20y", dv=("u", "ab^-aqEH.-t@S}K{vb[*k^", 4), stats='{"numRecords":3,"maxValues":{"s":"\\u00e9\\n\\""}}', tags={"k": "v\t", "n": None}, baseRowId=4, defaultRowCommitVersion=2, clusteringProvider="liquid", p=None)
-    put(store, 3, {"commitInfo": {"a": 1}}, PROTOCOL, METADATA, {"txn": {"appId": "q", "version": 3, "lastUpdated": 9}}, rich, {"cdc": {"path": "c", "partitionValues": {}, "size": 1, "dataChange": False}}, remove("z"))
+    rich = add(
+        "p=a/x%20y",
+        dv=("u", "ab^-aqEH.-t@S}K{vb[*k^", 4),
+        stats='{"numRecords":3,"maxValues":{"s":"\\u00e9\\n\\""}}',
+        tags={"k": "v\t", "n": None},
+        baseRowId=4,
+        defaultRowCommitVersion=2,
+        clusteringProvider="liquid",
+        p=None,
+    )
+    put(
+        store,
+        3,
+        {"commitInfo": {"a": 1}},
+        PROTOCOL,
+        METADATA,
+        {"txn": {"appId": "q", "version": 3, "lastUpdated": 9}},
+        rich,
+        {"cdc": {"path": "c", "partitionValues": {}, "size": 1, "dataChange": False}},
+        remove("z"),
+    )
     commit = _core.read_commit(store, 3, name(3))
     assert commit.version == 3
     assert json.loads(commit.commit_info or "") == {"a": 1}
@@ -449,8 +566,18 @@ def test_commit_roundtrip() -> None:
 
 
 def test_commit_body_takes_what_pyarrow_makes() -> None:
-    adds = pa.table({"dataChange": [True], "path": pa.array(["x"], pa.large_string()), "size": pa.array([3], pa.int32()), "modificationTime": [7], "more": [1]})
-    assert json.loads(_core.commit_body([], adds)) == {"add": {"path": "x", "partitionValues": {}, "size": 3, "modificationTime": 7, "dataChange": True}}
+    adds = pa.table(
+        {
+            "dataChange": [True],
+            "path": pa.array(["x"], pa.large_string()),
+            "size": pa.array([3], pa.int32()),
+            "modificationTime": [7],
+            "more": [1],
+        }
+    )
+    assert json.loads(_core.commit_body([], adds)) == {
+        "add": {"path": "x", "partitionValues": {}, "size": 3, "modificationTime": 7, "dataChange": True}
+    }
     with pytest.raises(ProtocolError, match="added twice"):
         _core.commit_body([], pa.concat_tables([adds, adds]))
     for bad in ("[]", '{"a":1}\n', "{", ""):
@@ -490,7 +617,10 @@ BROKEN_LINES = {
     "cut off": (GOOD[:-3], "EOF"),
     "no object": (b"[1]", "an action"),
     "a text": (b'"x"', "an action"),
-    "two actions": (b'{"add":{"path":"x","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true},"commitInfo":{}}', "two actions"),
+    "two actions": (
+        b'{"add":{"path":"x","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true},"commitInfo":{}}',
+        "two actions",
+    ),
     "two objects": (GOOD + GOOD, "trailing"),
     "the same action twice": (b'{"txn":{"appId":"a","version":1},"txn":{"appId":"b","version":1}}', "two actions"),
     "no path": (b'{"add":{"partitionValues":{},"size":1,"modificationTime":1,"dataChange":true}}', "path"),
@@ -508,10 +638,22 @@ BROKEN_LINES = {
     "a number as a partition value": (GOOD.replace(b'{"p": "a"}', b'{"p": 1}'), "invalid type"),
     "a partition twice": (GOOD.replace(b'{"p": "a"}', b'{"p": "a", "p": "b"}'), "'p' twice"),
     "a field twice": (GOOD.replace(b'"size": 1', b'"size": 1, "size": 2'), "duplicate field"),
-    "a vector without its kind": (b'{"remove":{"path":"x","dataChange":true,"deletionVector":{"pathOrInlineDv":"x","sizeInBytes":1,"cardinality":1}}}', "storageType"),
-    "a vector with a negative size": (b'{"remove":{"path":"x","deletionVector":{"storageType":"u","pathOrInlineDv":"x","sizeInBytes":-1,"cardinality":1}}}', "negative"),
-    "a vector with a negative offset": (b'{"remove":{"path":"x","deletionVector":{"storageType":"u","offset":-4,"pathOrInlineDv":"x","sizeInBytes":1,"cardinality":1}}}', "negative"),
-    "a vector of too many rows": (b'{"remove":{"path":"x","deletionVector":{"storageType":"u","pathOrInlineDv":"x","sizeInBytes":1,"cardinality":1e30}}}', "invalid type"),
+    "a vector without its kind": (
+        b'{"remove":{"path":"x","dataChange":true,"deletionVector":{"pathOrInlineDv":"x","sizeInBytes":1,"cardinality":1}}}',
+        "storageType",
+    ),
+    "a vector with a negative size": (
+        b'{"remove":{"path":"x","deletionVector":{"storageType":"u","pathOrInlineDv":"x","sizeInBytes":-1,"cardinality":1}}}',
+        "negative",
+    ),
+    "a vector with a negative offset": (
+        b'{"remove":{"path":"x","deletionVector":{"storageType":"u","offset":-4,"pathOrInlineDv":"x","sizeInBytes":1,"cardinality":1}}}',
+        "negative",
+    ),
+    "a vector of too many rows": (
+        b'{"remove":{"path":"x","deletionVector":{"storageType":"u","pathOrInlineDv":"x","sizeInBytes":1,"cardinality":1e30}}}',
+        "invalid type",
+    ),
     "not UTF-8": (GOOD.replace(b'"a"', b'"\xff"', 1), "UTF-8"),
     "a lone surrogate": (GOOD.replace(b'"a"', b'"\\ud800"', 1), "no valid action"),
     "deep nesting": (b'{"metaData":' + b'{"a":' * 200 + b"1" + b"}" * 201, "nested deeper"),
@@ -562,7 +704,15 @@ def test_a_broken_commit_is_named(case: str) -> None:
 
 def test_what_is_odd_but_allowed() -> None:
     store = memory()
-    lines = [json.dumps(PROTOCOL), "", "{}", '{"future":{"a":[1]}}', '{"add":null}', json.dumps(add("a", future=1)), json.dumps(add("b", stats="not JSON"))]
+    lines = [
+        json.dumps(PROTOCOL),
+        "",
+        "{}",
+        '{"future":{"a":[1]}}',
+        '{"add":null}',
+        json.dumps(add("a", future=1)),
+        json.dumps(add("b", stats="not JSON")),
+    ]
     store.put(name(0), "\r\n".join(lines).encode())
     assert [path for path, _ in live(load(store, 0))] == ["a", "b"]
     put(store, 1, add("a", dv=("u", "x", 1)), remove("a"))

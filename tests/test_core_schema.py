@@ -1,4 +1,6 @@
-"""Delta schemas <-> Arrow (`_core.TableSchema`, `schema_from_arrow`). Source: PROTOCOL.md, "Schema Serialization Format", "Column Mapping"."""
+"""Delta schemas <-> Arrow (`_core.TableSchema`, `schema_from_arrow`).
+
+Source: PROTOCOL.md, "Schema Serialization Format", "Column Mapping"."""
 
 from __future__ import annotations
 

@@ -56,7 +56,9 @@ def naive_decode(data: bytes) -> set[int]:
 
 
 def runs(first: st.SearchStrategy[int], longest: int) -> st.SearchStrategy[range]:
-    return st.builds(lambda start, length, step: range(start, start + length * step, step), first, st.integers(0, longest), st.integers(1, 3))
+    return st.builds(
+        lambda start, length, step: range(start, start + length * step, step), first, st.integers(0, longest), st.integers(1, 3)
+    )
 
 
 def row_sets(longest: int = 6000) -> st.SearchStrategy[set[int]]:

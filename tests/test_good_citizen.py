@@ -54,7 +54,8 @@ def test_after_fork(table: deltaic.DeltaTable) -> None:
         warnings.simplefilter("ignore", DeprecationWarning)
         import pyarrow as pa, deltaic
         table = deltaic.DeltaTable({table.location!r})
-        assert deltaic.sql("SELECT count(*) AS n FROM t WHERE text LIKE '%9'", tables={{"t": table}}).to_arrow()["n"].to_pylist() == [10_000]
+        found = deltaic.sql("SELECT count(*) AS n FROM t WHERE text LIKE '%9'", tables={{"t": table}}).to_arrow()
+        assert found["n"].to_pylist() == [10_000]
         children = []
         for number in range(3):
             child = os.fork()

@@ -23,7 +23,17 @@ SCHEMA = json.dumps({"type": "struct", "fields": [{"name": n, "type": t, "nullab
 
 def table(tmp_path: Path, adds: list[dict[str, Any]]) -> tuple[Store, Snapshot]:
     lines: list[dict[str, Any]] = [{"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}]
-    lines.append({"metaData": {"id": "x", "format": {"provider": "parquet"}, "schemaString": SCHEMA, "partitionColumns": ["p q"], "configuration": {}}})
+    lines.append(
+        {
+            "metaData": {
+                "id": "x",
+                "format": {"provider": "parquet"},
+                "schemaString": SCHEMA,
+                "partitionColumns": ["p q"],
+                "configuration": {},
+            }
+        }
+    )
     base = {"size": 7, "modificationTime": 1_700_000_000_123, "dataChange": True}
     lines += [{"add": {**base, **add}} for add in adds]
     store = Store(str(tmp_path))
@@ -41,7 +51,12 @@ def test_a_row_a_file_with_typed_values(tmp_path: Path) -> None:
     inline = DeletionVector.from_rows([1, 3])
     vector = {"storageType": "i", "pathOrInlineDv": inline.to_inline(), "sizeInBytes": len(inline.to_bytes()), "cardinality": 2}
     adds = [
-        {"path": "p%20q=2024-02-29/b%2525.parquet", "partitionValues": {"p q": "2024-02-29"}, "stats": json.dumps(stats), "deletionVector": vector},
+        {
+            "path": "p%20q=2024-02-29/b%2525.parquet",
+            "partitionValues": {"p q": "2024-02-29"},
+            "stats": json.dumps(stats),
+            "deletionVector": vector,
+        },
         {"path": "a.parquet", "partitionValues": {"p q": None}, "tags": {"k": "v"}},
     ]
     store, snapshot = table(tmp_path, adds)
@@ -59,7 +74,12 @@ def test_a_row_a_file_with_typed_values(tmp_path: Path) -> None:
     assert full["max_values"] == {"id": 9, "t": high, "n": Decimal("99.00"), "d": 2.0, "s": {"x": "z"}}
     assert full["deletion_vector"]["cardinality"] == 2
     assert full["deleted_rows"] == [1, 3]
-    assert (plain["path"], plain["partition_values"], plain["num_records"], plain["tags"]) == ("a.parquet", {"p q": None}, None, [("k", "v")])
+    assert (plain["path"], plain["partition_values"], plain["num_records"], plain["tags"]) == (
+        "a.parquet",
+        {"p q": None},
+        None,
+        [("k", "v")],
+    )
     assert plain["deleted_rows"] == []
     assert plain["deletion_vector"] is None
     assert math.prod(value is None for value in plain["min_values"].values() if not isinstance(value, dict)) == 1
@@ -80,5 +100,5 @@ def test_only_files_that_may_match_and_only_the_statistics_asked_for(tmp_path: P
 
 def test_a_partition_value_that_is_none_is_an_error_with_its_column(tmp_path: Path) -> None:
     _, snapshot = table(tmp_path, [{"path": "a", "partitionValues": {"p q": "soon"}}])
-    with pytest.raises(errors.ProtocolError, match='p q.*"soon"'):
+    with pytest.raises(errors.ProtocolError, match=r'p q.*"soon"'):
         snapshot.listing(TableSchema(SCHEMA, ["p q"]))

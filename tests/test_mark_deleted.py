@@ -57,7 +57,16 @@ def test_first_vectors(store: Store, tmp_path: Path) -> None:
     assert marked.adds.schema == empty_adds().schema
     assert [row["path"] for row in adds] == [row["path"] for row in removes] == ["a", "c"]
     assert [read(store, row["deletionVector"]) for row in adds] == [{1, 3}, {7}]
-    for name in ("path", "partitionValues", "size", "modificationTime", "tags", "baseRowId", "defaultRowCommitVersion", "clusteringProvider"):
+    for name in (
+        "path",
+        "partitionValues",
+        "size",
+        "modificationTime",
+        "tags",
+        "baseRowId",
+        "defaultRowCommitVersion",
+        "clusteringProvider",
+    ):
         assert [row[name] for row in adds] == files.take([0, 2])[name].to_pylist()
     assert [row["dataChange"] for row in adds + removes] == [True] * 4
     for row in adds:

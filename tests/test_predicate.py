@@ -99,7 +99,10 @@ def test_left_to_the_caller(expression: Any) -> None:
 
 
 def test_of_a_conjunction_what_can_be_said_is() -> None:
-    assert said((f("a") == 1) & (f("a") + 1 == 2) & (f("s") == "x")) == ({"op": "and", "args": [compare("=", "a", "1"), compare("=", "s", "x")]}, False)
+    assert said((f("a") == 1) & (f("a") + 1 == 2) & (f("s") == "x")) == (
+        {"op": "and", "args": [compare("=", "a", "1"), compare("=", "s", "x")]},
+        False,
+    )
 
 
 class Recorder(ds.Dataset):
@@ -149,7 +152,11 @@ def test_json_names_columns_without_case_and_refuses_what_does_not_fit() -> None
     assert Predicate.from_json('{"op": "is_null", "column": ["A"]}', SCHEMA).is_partition_only()
     both = predicate & Predicate.from_json('{"op": "true"}', SCHEMA)
     assert json.loads(both.json) == {"op": "and", "args": [compare("=", "st.x", "7"), {"op": "true"}]}
-    for text, part in [("{", "JSON"), ('{"op":"=","column":["zz"],"literal":"1"}', "zz"), ('{"op":"=","column":["a"],"literal":"x"}', '"x"')]:
+    for text, part in [
+        ("{", "JSON"),
+        ('{"op":"=","column":["zz"],"literal":"1"}', "zz"),
+        ('{"op":"=","column":["a"],"literal":"x"}', '"x"'),
+    ]:
         with pytest.raises(errors.DeltaError, match=part):
             Predicate.from_json(text, SCHEMA)
     deep = '{"op":"not","arg":' * 5000 + '{"op":"true"}' + "}" * 5000

@@ -28,7 +28,7 @@ class DictStore:
         self.after: BaseException | None = None
 
     def list_from(self, prefix: str, start_after: str | None, recursive: bool) -> list[tuple[str, int, int]]:
-        return [(path, len(data), 5) for path, data in reversed(sorted(self.objects.items()))]
+        return [(path, len(data), 5) for path, data in sorted(self.objects.items(), reverse=True)]
 
     def head(self, path: str) -> tuple[int, int] | None:
         return (len(self.objects[path]), 5) if path in self.objects else None
@@ -87,7 +87,14 @@ def test_put_get_head_delete(store: _core.Store) -> None:
 
 
 def test_listing_is_sorted_and_begins_after(store: _core.Store) -> None:
-    names = ["_delta_log/00000000000000000010.json", "_delta_log/00000000000000000002.json", "_delta_log/_last_checkpoint", "_delta_log/x/y", "z", "a%20b"]
+    names = [
+        "_delta_log/00000000000000000010.json",
+        "_delta_log/00000000000000000002.json",
+        "_delta_log/_last_checkpoint",
+        "_delta_log/x/y",
+        "z",
+        "a%20b",
+    ]
     for name in names:
         store.put(name, b"12")
     assert paths(store.list_from("_delta_log")) == sorted(n for n in names if n.count("/") == 1)
@@ -227,7 +234,9 @@ def test_durable_puts_reach_the_disk_in_order(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     script = f"from deltaic import _core; _core.Store({str(tmp_path / 't')!r}).put_if_absent('log/0.json', b'1')"
     try:
-        subprocess.run(["strace", "-f", "-e", "trace=fsync,fdatasync,link,linkat,mkdir", "-o", str(trace), sys.executable, "-c", script], check=True)
+        subprocess.run(
+            ["strace", "-f", "-e", "trace=fsync,fdatasync,link,linkat,mkdir", "-o", str(trace), sys.executable, "-c", script], check=True
+        )
     except FileNotFoundError:
         pytest.skip("no strace here")
     calls = [line.split(None, 1)[1].split("(")[0] for line in trace.read_text().splitlines() if "(" in line]

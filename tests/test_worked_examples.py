@@ -1,9 +1,10 @@
 """Examples from the documents that Delta comes from, each on a whole table. What is proved closer to the code that keeps it:
 
 bytes of vectors, Z85 and ids in tests/test_deletion_vector.py, tests/test_z85.py, tests/test_core_log.py; steps 1 to 4 of the High Level
-Design and the four transactions of the consistency model in tests/commands/test_update.py, its specification in tests/test_consistency_model.py;
-curves and skipped files in tests/test_zorder.py; gaps in a listing in tests/log/test_segment.py; MERGE with the table's past in
-tests/commands/test_merge.py; automatic compaction and wide statistics made tight in tests/commands/test_optimize.py.
+Design and the four transactions of the consistency model in tests/commands/test_update.py, its specification in
+tests/test_consistency_model.py; curves and skipped files in tests/test_zorder.py; gaps in a listing in tests/log/test_segment.py; MERGE
+with the table's past in tests/commands/test_merge.py; automatic compaction and wide statistics made tight in
+tests/commands/test_optimize.py.
 """
 
 from __future__ import annotations

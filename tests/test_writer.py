@@ -72,13 +72,21 @@ EVERY_TYPE = [
     ("a", {"type": "array", "elementType": "integer", "containsNull": True}, pa.array([[1, None], [], None], pa.list_(pa.int32()))),
     (
         "m",
-        {"type": "map", "keyType": "string", "valueType": {"type": "array", "elementType": "string", "containsNull": True}, "valueContainsNull": True},
+        {
+            "type": "map",
+            "keyType": "string",
+            "valueType": {"type": "array", "elementType": "string", "containsNull": True},
+            "valueContainsNull": True,
+        },
         pa.array([[("k", ["x", None]), ("q", None)], [], None], pa.map_(pa.string(), pa.list_(pa.string()))),
     ),
     (
         "r",
         struct(("x", "integer"), ("y", struct(("q", "string")))),
-        pa.array([{"x": 1, "y": {"q": "v"}}, {"x": None, "y": None}, None], pa.struct([("x", pa.int32()), ("y", pa.struct([("q", pa.string())]))])),
+        pa.array(
+            [{"x": 1, "y": {"q": "v"}}, {"x": None, "y": None}, None],
+            pa.struct([("x", pa.int32()), ("y", pa.struct([("q", pa.string())]))]),
+        ),
     ),
     ("v", "void", pa.nulls(3)),
 ]
@@ -95,7 +103,9 @@ def test_every_type_comes_back(tmp_path: Path, mapping: str) -> None:
     parquet = pq.ParquetFile(file)
     assert b"ARROW:schema" not in (parquet.metadata.metadata or {})
     assert parquet.metadata.row_group(0).column(0).compression == "ZSTD"
-    physical = {column.path.split(".")[0]: column.physical_type for column in (parquet.schema.column(i) for i in range(len(parquet.schema)))}
+    physical = {
+        column.path.split(".")[0]: column.physical_type for column in (parquet.schema.column(i) for i in range(len(parquet.schema)))
+    }
     names = [name if mapping == "none" else f"col-{number}" for number, (name, _, _) in enumerate(flat, 1)]
     of = dict(zip((name for name, _, _ in flat), names, strict=True))
     assert physical[of["z"]] == physical[of["w"]] == "INT64"
@@ -106,7 +116,10 @@ def test_every_type_comes_back(tmp_path: Path, mapping: str) -> None:
 
 
 def test_the_names_of_the_specification_are_in_the_file(tmp_path: Path) -> None:
-    table = schema(("a", {"type": "array", "elementType": "integer", "containsNull": True}), ("m", {"type": "map", "keyType": "string", "valueType": "long", "valueContainsNull": True}))
+    table = schema(
+        ("a", {"type": "array", "elementType": "integer", "containsNull": True}),
+        ("m", {"type": "map", "keyType": "string", "valueType": "long", "valueContainsNull": True}),
+    )
     write(tmp_path, table, pa.table({"a": [[1]], "m": pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64()))}))
     paths = [column.path for column in pq.ParquetFile(files(tmp_path)[0]).metadata.row_group(0).to_dict()["columns"]] if False else None
     parquet = pq.ParquetFile(files(tmp_path)[0])
@@ -131,9 +144,20 @@ def test_statistics_are_delta_sparks(tmp_path: Path) -> None:
         "t": "1582-01-01", "z": "1969-12-31T23:59:59.999Z", "w": "1970-01-01T00:00:00.000", "r": {"x": 1, "y": {"q": "v"}},
     }  # fmt: skip
     assert found["maxValues"] == {
-        "s": "a", "l": 1, "i": 1, "h": 1, "b": 1, "f": 1.5, "d": 1e300, "n5": 1.25, "n18": 10**17, "n38": 1111111111111111111111111111.0123456789,
-        "t": "9999-12-31", "z": "1970-01-01T00:00:00.000Z", "r": {"x": 1, "y": {"q": "v"}},
-    }  # fmt: skip
+        "s": "a",
+        "l": 1,
+        "i": 1,
+        "h": 1,
+        "b": 1,
+        "f": 1.5,
+        "d": 1e300,
+        "n5": 1.25,
+        "n18": 10**17,
+        "n38": 1111111111111111111111111111.0123456789,
+        "t": "9999-12-31",
+        "z": "1970-01-01T00:00:00.000Z",
+        "r": {"x": 1, "y": {"q": "v"}},
+    }
     assert '"n38":1111111111111111111111111111.0123456789' in adds["stats"][0].as_py()
     nulls = {name: 1 for name, _, _ in EVERY_TYPE if name not in ("r", "v")}
     assert found["nullCount"] == {**nulls, "r": {"x": 2, "y": {"q": 2}}}
@@ -160,19 +184,34 @@ def test_only_indexed_columns_have_statistics(tmp_path: Path) -> None:
 
 
 def test_partitions_of_every_type_and_letter(tmp_path: Path) -> None:
-    letters = [chr(code) for code in range(0x20, 0x100) if code not in (0x7F,)] + ["😀", "a/b", "%20", "__HIVE_DEFAULT_PARTITION__", ".", "..", " x ", "\n", None, ""]
+    letters = [chr(code) for code in range(0x20, 0x100) if code not in (0x7F,)] + [
+        "😀",
+        "a/b",
+        "%20",
+        "__HIVE_DEFAULT_PARTITION__",
+        ".",
+        "..",
+        " x ",
+        "\n",
+        None,
+        "",
+    ]
     table = schema(("p", "string"), ("v", "integer"), partition=("p",))
     data = pa.table({"p": letters, "v": pa.array(range(len(letters)), pa.int32())})
     adds = write(tmp_path, table, data)
     for path in adds["path"].to_pylist():
         assert (tmp_path / urllib.parse.unquote(path)).is_file()
-    expected = sorted(((text or None), value) for text, value in zip(letters, range(len(letters)), strict=True) if text) + []
+    expected = [*sorted((text or None, value) for text, value in zip(letters, range(len(letters)), strict=True) if text)]
     found = [(row["p"], row["v"]) for row in read(tmp_path, table, adds).to_pylist()]
     assert sorted(row for row in found if row[0]) == expected
     assert sorted(row[1] for row in found if row[0] is None) == [len(letters) - 2, len(letters) - 1]  # an empty string is null
 
 
-@pytest.mark.parametrize(("name", "kind", "values"), [entry for entry in EVERY_TYPE[:15] if entry[0] != "y"], ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("name", "kind", "values"),
+    [entry for entry in EVERY_TYPE[:15] if entry[0] != "y"],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_partition_values_come_back(tmp_path: Path, name: str, kind: str, values: pa.Array) -> None:
     table = schema((name, kind), ("v", "integer"), partition=(name,))
     data = pa.table({name: values, "v": pa.array([1, 2, 3], pa.int32())})
@@ -208,7 +247,9 @@ def test_wide_values_do_not_make_large_row_groups(tmp_path: Path) -> None:
     adds = write(tmp_path, table, reader, max_row_group_bytes=8 << 20)
     parquet = pq.ParquetFile(files(tmp_path)[0])
     assert parquet.num_row_groups >= 4
-    assert pc.sum(pc.utf8_length(read(tmp_path, table, adds)["s"])).as_py() == sum(len(f"{n}-{r}-") + 100_000 for n in range(40) for r in range(10))
+    assert pc.sum(pc.utf8_length(read(tmp_path, table, adds)["s"])).as_py() == sum(
+        len(f"{n}-{r}-") + 100_000 for n in range(40) for r in range(10)
+    )
 
 
 def test_many_partitions_stay_within_memory(tmp_path: Path) -> None:
@@ -260,14 +301,22 @@ def test_others_read_what_was_written(tmp_path: Path) -> None:
     write(tmp_path, table, data)
     file = str(files(tmp_path)[0])
     assert pq.read_table(file).to_pylist() == data.to_pylist()
-    assert duckdb.sql(f"select count(*), sum(l), max(w)::varchar, min(r.x) from '{file}'").fetchall() == [(3, 1 - 2**63, "9999-12-31 23:59:59.999999", 1)]
+    assert duckdb.sql(f"select count(*), sum(l), max(w)::varchar, min(r.x) from '{file}'").fetchall() == [
+        (3, 1 - 2**63, "9999-12-31 23:59:59.999999", 1)
+    ]
 
 
 def test_deltalake_reads_a_partitioned_table(tmp_path: Path) -> None:
     table = schema(("p", "string"), ("v", "long"), partition=("p",))
     data = pa.table({"p": ["a b", "ä/%20", None, "a b"], "v": [1, 2, 3, 4]})
     adds = write(tmp_path, table, data)
-    metadata = {"id": "1", "format": {"provider": "parquet", "options": {}}, "schemaString": table.json, "partitionColumns": ["p"], "configuration": {}}
+    metadata = {
+        "id": "1",
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": table.json,
+        "partitionColumns": ["p"],
+        "configuration": {},
+    }
     lines = [{"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, {"metaData": metadata}]
     for row in adds.to_pylist():
         add = {key: row[key] for key in ("path", "size", "modificationTime", "dataChange", "stats")}
@@ -290,13 +339,21 @@ def test_options_reach_the_file(tmp_path: Path) -> None:
         "modification_time": 7,
     }
     adds = write(tmp_path, table, data, **options)
-    assert adds.select(["tags", "dataChange", "modificationTime"]).to_pylist() == [{"tags": [("k", "v")], "dataChange": False, "modificationTime": 7}]
+    assert adds.select(["tags", "dataChange", "modificationTime"]).to_pylist() == [
+        {"tags": [("k", "v")], "dataChange": False, "modificationTime": 7}
+    ]
     assert adds["path"][0].as_py().endswith("-c000.snappy.parquet")
     first, second = (pq.ParquetFile(files(tmp_path)[0]).metadata.row_group(0).column(i) for i in (0, 1))
     assert (first.compression, first.statistics) == ("SNAPPY", None)
     assert "DELTA_BINARY_PACKED" in first.encodings
     assert not any("DICTIONARY" in encoding for encoding in second.encodings)
-    for wrong in ({"compression": "lzo"}, {"unknown": 1}, {"columns": {"z": {}}}, {"default": {"dictionary": True, "encoding": "plain"}}, {"compression": "zstd(99)"}):
+    for wrong in (
+        {"compression": "lzo"},
+        {"unknown": 1},
+        {"columns": {"z": {}}},
+        {"default": {"dictionary": True, "encoding": "plain"}},
+        {"compression": "zstd(99)"},
+    ):
         with pytest.raises(InvalidArgumentError):
             write(tmp_path, table, data, **wrong)
 

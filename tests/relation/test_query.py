@@ -1,6 +1,7 @@
 """Queries for DuckDB: structure, names, types and rows; what expressions mean is tested beside their forms.
 
-Expected rows follow Spark 4 with ANSI on: nulls first when ascending, sums of `bigint` in `bigint`, averages of decimals with four more digits.
+Expected rows follow Spark 4 with ANSI on: nulls first when ascending, sums of `bigint` in `bigint`, averages of decimals with four more
+digits.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
     connection = duckdb.connect()
     prepare(connection)
     connection.execute("""
-        CREATE TABLE t AS SELECT id::BIGINT AS id, part, amount::DOUBLE AS amount, d::DECIMAL(10, 2) AS d, {'a': id::INTEGER, 'b': part} AS s
+        CREATE TABLE t AS
+        SELECT id::BIGINT AS id, part, amount::DOUBLE AS amount, d::DECIMAL(10, 2) AS d, {'a': id::INTEGER, 'b': part} AS s
         FROM (VALUES (1, 'a', 1.5, 10.25), (2, 'a', NULL, 1.10), (3, 'b', -2.0, NULL), (4, NULL, 40.0, -3.33)) AS v(id, part, amount, d)""")
     connection.execute("CREATE TABLE n AS SELECT * FROM (VALUES ('a', 'first'), ('b', 'second')) AS v(part, name)")
     yield connection

@@ -19,7 +19,8 @@ def milliseconds(timestamp: datetime | str) -> int:
     """A point in time as ms since 1970. Text is ISO 8601 (a date alone is its midnight); what has no zone is UTC."""
     if isinstance(timestamp, str):
         text = timestamp.strip()
-        # Python 3.10 reads neither a final Z, nor a zone of hours alone or without a colon, nor fractions of another length than 3 or 6 digits.
+        # Python 3.10 reads neither a final Z, nor a zone of hours alone or without a colon, nor fractions of another length than 3 or 6
+        # digits.
         text = re.sub(r"[zZ]$", "+00:00", text)
         if ":" in text:
             text = re.sub(r"([+-]\d\d)$", r"\1:00", text)

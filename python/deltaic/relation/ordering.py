@@ -93,10 +93,8 @@ def limits(node: exp.Expr) -> str:
         if clause is None:
             continue
         amount = clause.expression
-        if (
-            (isinstance(amount, exp.Var)
-            and amount.name.upper() == "ALL")
-            or (isinstance(amount, exp.Column) and amount.name.upper() == "ALL")
+        if (isinstance(amount, exp.Var) and amount.name.upper() == "ALL") or (
+            isinstance(amount, exp.Column) and amount.name.upper() == "ALL"
         ):
             continue
         if not isinstance(amount, exp.Literal) or amount.is_string or not amount.name.isdecimal():
