@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import TracebackType
 from typing import Any
 
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError, check_instance
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*")
@@ -89,14 +89,14 @@ def configure(
             raise UnsupportedFeatureError(f"configure({name}=) is not supported by this release", found=repr(later), expected="None")
     changes = {
         "memory_limit": None if memory_limit is None else parse_size(memory_limit, "memory_limit"),
-        "temp_directory": None if temp_directory is None else os.path.abspath(os.fspath(temp_directory)),
+        "temp_directory": None if temp_directory is None else os.path.abspath(_place(temp_directory, "temp_directory")),
         "temp_limit": None if temp_limit is None else parse_size(temp_limit, "temp_limit"),
         "threads": _threads(threads),
         "default_properties": _properties(default_properties),
         "time_zone": _time_zone(time_zone),
         "durable": _flag(durable, "durable"),
         "allowed_roots": _roots(allowed_roots),
-        "log_stores": None if log_stores is None else dict(log_stores),
+        "log_stores": _log_stores(log_stores),
         "pickle_credentials": _flag(pickle_credentials, "pickle_credentials"),
     }
     return Setting(_change({name: value for name, value in changes.items() if value is not None}))
@@ -153,8 +153,25 @@ def _roots(value: Sequence[str | os.PathLike[str]] | None) -> tuple[str, ...] | 
         return None
     if isinstance(value, (str, os.PathLike)):
         raise InvalidTypeError("allowed_roots", found=repr(value), expected="a list of locations")
-    roots = [os.fspath(root) for root in value]
+    check_instance(value, Sequence, "allowed_roots", "a list of locations")
+    roots = [_place(root, "allowed_roots") for root in value]
     return tuple(root if "://" in root else os.path.abspath(root) for root in roots)
+
+
+def _place(value: str | os.PathLike[str], name: str) -> str:
+    check_instance(value, (str, os.PathLike), name, "a path")
+    return os.fspath(value)
+
+
+def _log_stores(value: Mapping[str, Callable[[str, Mapping[str, str]], Any]] | None) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    check_instance(value, Mapping, "log_stores", "a mapping of URL schemes to factories")
+    for scheme, factory in value.items():
+        check_instance(scheme, str, "log_stores", "URL schemes")
+        if not callable(factory):
+            raise InvalidTypeError(f"log_stores[{scheme!r}] is no factory", found=repr(factory)[:80], expected="a callable")
+    return dict(value)
 
 
 def _properties(value: Mapping[str, Any] | None) -> dict[str, Any] | None:

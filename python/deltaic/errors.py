@@ -27,6 +27,13 @@ class InvalidTypeError(InvalidArgumentError, TypeError):
     """An argument of the wrong Python type."""
 
 
+def check_instance(value: object, kinds: type | tuple[type, ...], what: str, expected: str) -> None:
+    """InvalidTypeError where `value` is of none of the `kinds`; a bool is no number here. `what`: the argument's name."""
+    allowed = kinds if isinstance(kinds, tuple) else (kinds,)
+    if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
+        raise InvalidTypeError(f"{what} is of the wrong type", found=f"{type(value).__name__} {value!r}"[:80], expected=expected)
+
+
 class TableNotFoundError(DeltaError, FileNotFoundError):
     """No table there."""
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from deltaic.errors import InvalidArgumentError, InvalidTypeError
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, check_instance
 
 Isolation = Literal["serializable", "write_serializable"]
 
@@ -52,8 +52,12 @@ class CommitOptions:
     clean_log: bool | None = None
 
     def __post_init__(self) -> None:
-        if self.user_metadata is not None and not isinstance(self.user_metadata, str):
-            raise InvalidTypeError("user_metadata is text", found=type(self.user_metadata).__name__, expected="str")
+        check_instance(self.user_metadata, (str, type(None)), "user_metadata", "text")
+        check_instance(self.info, Mapping, "CommitOptions.info", "a mapping")
+        check_instance(self.transactions, Mapping, "CommitOptions.transactions", "a mapping of application ids to versions")
+        check_instance(self.checkpoint, bool, "checkpoint", "True or False")
+        check_instance(self.clean_log, (bool, type(None)), "clean_log", "True, False or None")
+        check_instance(self.max_retries, (int, type(None)), "max_retries", "a number >= 0, or None")
         if taken := sorted(RESERVED_INFO & set(self.info)):
             raise InvalidArgumentError("CommitOptions.info: these keys of commitInfo are written by deltaic", found=", ".join(taken))
         try:
@@ -67,7 +71,7 @@ class CommitOptions:
             raise InvalidArgumentError(
                 "unknown isolation", found=repr(self.isolation), expected="'serializable', 'write_serializable' or None"
             )
-        if self.max_retries is not None and (not isinstance(self.max_retries, int) or self.max_retries < 0):
+        if self.max_retries is not None and self.max_retries < 0:
             raise InvalidArgumentError("max_retries", found=repr(self.max_retries), expected="a number >= 0, or None")
 
 
@@ -83,6 +87,10 @@ class ColumnOptions:
     bloom_filter_ndv: int | None = None
 
     def __post_init__(self) -> None:
+        for name in ("dictionary", "bloom_filter"):
+            check_instance(getattr(self, name), (bool, type(None)), name, "True, False or None")
+        check_instance(self.bloom_filter_fpp, (int, float, type(None)), "bloom_filter_fpp", "a number between 0 and 1")
+        check_instance(self.bloom_filter_ndv, (int, type(None)), "bloom_filter_ndv", "a number >= 1")
         if self.encoding is not None and self.encoding not in _ENCODINGS:
             raise InvalidArgumentError("unknown Parquet encoding", found=repr(self.encoding), expected=", ".join(_ENCODINGS))
         if self.dictionary and self.encoding is not None:
@@ -131,6 +139,12 @@ class ParquetOptions:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise InvalidArgumentError(f"ParquetOptions.{name}", found=repr(value), expected="a number >= 1, or None")
+        check_instance(self.compression, (str, type(None)), "compression", "text such as 'zstd(3)'")
+        check_instance(self.default, ColumnOptions, "ParquetOptions.default", "ColumnOptions")
+        check_instance(self.columns, Mapping, "ParquetOptions.columns", "a mapping of names to ColumnOptions")
+        for name, column in self.columns.items():
+            check_instance(name, str, "ParquetOptions.columns", "names of columns")
+            check_instance(column, ColumnOptions, f"ParquetOptions.columns[{name!r}]", "ColumnOptions")
         if self.compression is not None and self.compression.split("(")[0].lower() not in _CODECS:
             raise InvalidArgumentError("unknown compression", found=repr(self.compression), expected=", ".join(_CODECS))
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import NoneType
 from typing import Any
 
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError, check_instance
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
 from deltaic.protocol import edits
@@ -92,6 +93,8 @@ class Alter:
         commit: CommitOptions | None = None,
     ) -> None:
         """Drops NOT NULL (`nullable=True`), sets a comment; what is None stays. A wider type and a default are not in this release."""
+        check_instance(nullable, (bool, NoneType), "nullable", "True, False or None")
+        check_instance(comment, (str, NoneType), "comment", "text")
         snapshot = self._pin()
         path, field = snapshot.schema.find(name)
         if default is not None:
@@ -117,6 +120,7 @@ class Alter:
 
     def set_column_metadata(self, name: str, metadata: Mapping[str, Any], *, commit: CommitOptions | None = None) -> None:
         """Sets keys of a column's metadata, JSON values; None takes a key away. Keys that features use are refused."""
+        check_instance(metadata, Mapping, "metadata", "a mapping of keys to JSON values")
         snapshot = self._pin()
         path, _ = snapshot.schema.find(name)
         table = edits.set_metadata(snapshot.schema, path, metadata)
@@ -125,6 +129,7 @@ class Alter:
     def set_properties(self, properties: Mapping[str, object], *, commit: CommitOptions | None = None) -> None:
         """Sets table properties (str, bool, int, timedelta). `delta.minReaderVersion`, `delta.minWriterVersion` and
         `delta.feature.<name>` raise the protocol and are not stored. It rises by itself where a property needs a feature."""
+        check_instance(properties, Mapping, "properties", "a mapping of names to values")
         if not properties:
             raise InvalidArgumentError("no properties to set")
         shown = {canonical_name(name): text_of(name, value) for name, value in properties.items()}

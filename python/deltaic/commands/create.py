@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from deltaic import _core, configuration
-from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, TableNotFoundError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, TableNotFoundError, UnsupportedFeatureError, check_instance
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
 from deltaic.protocol import definition, features, properties
@@ -40,6 +40,9 @@ class Wanted:
         """Checked and normalised; names may be one or several."""
         if _names(cluster_by):
             raise UnsupportedFeatureError("cluster_by (liquid clustering) is not supported by this release", found=repr(cluster_by))
+        check_instance(name, (str, type(None)), "name", "text")
+        check_instance(description, (str, type(None)), "description", "text")
+        check_instance(wanted, (Mapping, type(None)), "properties", "a mapping of names to values")
         return Wanted(partition_by=_names(partition_by), name=name, description=description, properties=wanted)
 
     def new(self, schema: Any) -> tuple[Protocol, Metadata]:
@@ -158,7 +161,11 @@ def definition_parameters(wanted: Wanted, metadata: Metadata) -> dict[str, Any]:
 def _names(value: str | Iterable[str] | None) -> tuple[str, ...] | None:
     if value is None:
         return None
-    return (value,) if isinstance(value, str) else tuple(value)
+    check_instance(value, Iterable, "names of columns", "one name or several")
+    names = (value,) if isinstance(value, str) else tuple(value)
+    for name in names:
+        check_instance(name, str, "a column's name", "text")
+    return names
 
 
 def _folded(names: Iterable[str]) -> list[str]:

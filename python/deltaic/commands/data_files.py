@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaic import _core, configuration
 from deltaic.engine.engine import WriteTarget
+from deltaic.errors import check_instance
 from deltaic.log.snapshot import table_schema
 from deltaic.options import ParquetOptions
 from deltaic.protocol.properties import TableProperties
@@ -38,6 +39,7 @@ def write_target(
     **more: Any,
 ) -> WriteTarget:
     """What `_core.write` is told for a table. `target_file_size`: bytes, None is the table's. `more`: further options of `_core.write`."""
+    check_instance(parquet, (ParquetOptions, type(None)), "parquet", "ParquetOptions")
     properties = TableProperties(metadata.configuration)
     columns = properties.data_skipping_stats_columns
     options: dict[str, Any] = {

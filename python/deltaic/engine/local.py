@@ -18,6 +18,7 @@ import pyarrow as pa
 from deltaic import _core
 from deltaic.engine.engine import Curve, WriteTarget
 from deltaic.engine.source import read_source
+from deltaic.protocol.column_mapping import map_fields
 from deltaic.protocol.schema import Schema
 from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Data, Plan, Project, Scan, Union
 
@@ -263,7 +264,9 @@ def _chain(relations: Sequence[LocalRelation]) -> LocalRelation:
     """The inputs one after the other, without a query around them."""
     if len(relations) == 1:
         return relations[0]
-    schema = arrow_schema(relations[0].schema)
+    # Whether a column takes null is for the one who writes it to say, with the row: Arrow's own refusal does not name what it is.
+    nullable = _nullable(relations[0].schema)
+    schema = arrow_schema(nullable)
 
     def opened(work: Work) -> pa.RecordBatchReader:
         def batches() -> Iterator[pa.RecordBatch]:
@@ -277,7 +280,12 @@ def _chain(relations: Sequence[LocalRelation]) -> LocalRelation:
 
         return pa.RecordBatchReader.from_batches(schema, batches())
 
-    return LocalRelation(relations[0].schema, opened)
+    return LocalRelation(nullable, opened)
+
+
+def _nullable(schema: Schema) -> Schema:
+    """The same columns and struct fields, all of which take null."""
+    return Schema([item.with_(nullable=True, type=map_fields(item.type, lambda field: field.with_(nullable=True))) for item in schema])
 
 
 def _plain_projection(plan: Plan) -> Scan | None:

@@ -133,14 +133,15 @@ def _from_batches(batches: Iterator[Any], failure: Failure) -> pa.RecordBatchRea
 
     def rest() -> Iterator[pa.RecordBatch]:
         try:
-            yield from _as_batches(first)
+            yield from known
             for item in batches:
                 yield from _as_batches(item)
         except Exception as error:
             failure.error = error
             raise
 
-    schema = first.schema if isinstance(first, (pa.RecordBatch, pa.Table)) else pa.schema(first)
+    known = _as_batches(first)
+    schema = known[0].schema if known else _arrow_schema(first)
     return pa.RecordBatchReader.from_batches(schema, rest())
 
 

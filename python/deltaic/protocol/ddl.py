@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple, NoReturn
 
-from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError, check_instance
 from deltaic.protocol.schema import MAX_DEPTH, Array, DataType, Field, Map, Schema, Struct, quote_name
 
 _TOKEN = re.compile(
@@ -40,6 +40,7 @@ class _Token(NamedTuple):
 
 def parse_schema(text: str) -> Schema:
     """`Schema.from_ddl`."""
+    check_instance(text, str, "a schema in DDL", "text")
     parser = _Parser(text)
     fields = parser.fields(closing=None, depth=0)
     return Schema(fields)

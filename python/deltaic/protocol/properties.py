@@ -12,7 +12,7 @@ from datetime import timedelta
 from enum import Enum
 from typing import Any
 
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, UnsupportedFeatureError, check_instance
 from deltaic.protocol.values import INT64_MAX, format_duration, parse_boolean, parse_columns, parse_duration, parse_integer, parse_size
 
 
@@ -191,6 +191,7 @@ def request(properties: Mapping[str, object] | None) -> Requested:
     InvalidArgumentError: unknown `delta.` name, value that does not parse, a name that only features write. UnsupportedFeatureError:
     a known property with a value that this release cannot honour.
     """
+    check_instance(properties, (Mapping, type(None)), "properties", "a mapping of names to values")
     stored: dict[str, str] = {}
     versions: dict[str, int] = {}
     features: list[str] = []

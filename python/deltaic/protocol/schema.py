@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, TypeAlias, Union, overload
 
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, UnsupportedFeatureError, check_instance
 from deltaic.protocol.actions import ReadOnlyDict
 
 PRIMITIVES = frozenset(
@@ -143,6 +143,7 @@ class Schema(Sequence[Field]):
     def from_json(text: str) -> Schema:
         """From a metadata action's schemaString. ProtocolError says where it is not as PROTOCOL.md asks; a type from a feature that
         this release does not know is an UnsupportedFeatureError."""
+        check_instance(text, (str, bytes), "the schema", "JSON text")
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -175,6 +176,8 @@ class Schema(Sequence[Field]):
         """From any object with `__arrow_c_schema__`, with its field metadata."""
         from deltaic._core import schema_from_arrow
 
+        if not hasattr(obj, "__arrow_c_schema__"):
+            raise InvalidTypeError("not a schema", found=type(obj).__name__, expected="an object with __arrow_c_schema__")
         return Schema.from_json(schema_from_arrow(obj))
 
     @staticmethod
@@ -188,6 +191,8 @@ class Schema(Sequence[Field]):
             return Schema.from_arrow(obj)
         if isinstance(obj, Struct):
             return Schema(obj.fields)
+        if hasattr(obj, "__arrow_c_stream__"):
+            return Schema.from_arrow(_stream_schema(obj))
         if isinstance(obj, Iterable) and not isinstance(obj, (bytes, Mapping)):
             return Schema(list(obj))
         raise InvalidTypeError("not a schema", found=type(obj).__name__, expected="an object with __arrow_c_schema__ or DDL text")
@@ -210,6 +215,7 @@ class Schema(Sequence[Field]):
 
     def get(self, name: str) -> Field | None:
         """The top-level field of this name, whatever its case; None when there is none."""
+        check_instance(name, str, "a column's name", "text")
         return self._by_name.get(name.lower())
 
     def field(self, name: str) -> Field:
@@ -229,6 +235,7 @@ class Schema(Sequence[Field]):
             if top := self.get(path):
                 return (top.name,), top
             path = split_path(path)
+        check_instance(path, (list, tuple), "a column's name", "dotted text, or its parts")
         if not path:
             raise InvalidArgumentError("an empty column name")
         current = self.field(path[0])
@@ -269,6 +276,13 @@ class Schema(Sequence[Field]):
 
     def __repr__(self) -> str:
         return f"Schema([{', '.join(map(repr, self._fields))}])"
+
+
+def _stream_schema(rows: Any) -> Any:
+    """The Arrow schema of something that holds rows."""
+    import pyarrow
+
+    return pyarrow.RecordBatchReader.from_stream(rows).schema
 
 
 def quote_name(name: str) -> str:

@@ -125,7 +125,12 @@ class _ScanRows(Rows):
         return reader if self._limit is None else _limited(reader, self._limit)
 
     def _read(self, narrowed_scan: Scan) -> pa.RecordBatchReader:
-        return self._engine.to_arrow(self._engine.run(narrowed_scan))
+        if narrowed_scan.columns or not narrowed_scan.where:
+            return self._engine.to_arrow(self._engine.run(narrowed_scan))
+        # The engine knows no tables without columns: one is read, and taken off again.
+        one = tuple(self._planned.residual_columns or narrowed_scan.schema.names)[:1]
+        reader = self._read(replace(narrowed_scan, columns=one))
+        return pa.RecordBatchReader.from_batches(pa.schema([]), (batch.select([]) for batch in reader))
 
     def to_dataset(self) -> pa.dataset.Dataset:
         if self._limit is not None:

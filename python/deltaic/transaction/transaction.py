@@ -26,6 +26,7 @@ from deltaic.errors import (
     InvalidArgumentError,
     TableAlreadyExistsError,
     UnsupportedFeatureError,
+    check_instance,
 )
 from deltaic.log import checkpoint, history
 from deltaic.log.segment import Sleep, commit_path, list_log
@@ -59,6 +60,7 @@ def new_uuid() -> str:
 
 def already_committed(snapshot: Snapshot | None, options: CommitOptions | None) -> bool:
     """Whether the snapshot has all application transactions of the options, so that the command is to be skipped."""
+    check_instance(options, (CommitOptions, type(None)), "commit", "CommitOptions")
     if snapshot is None or options is None or not options.transactions:
         return False
     written = snapshot.core.transactions
@@ -87,6 +89,7 @@ class Transaction:
         place = snapshot.store if snapshot else store
         if place is None:
             raise InvalidArgumentError("a transaction needs a snapshot, or the store of a new table")
+        check_instance(options, (CommitOptions, type(None)), "commit", "CommitOptions")
         self.snapshot, self.store, self.operation = snapshot, place, operation
         self.parameters = dict(parameters or {})
         self.options = options or CommitOptions()
@@ -122,12 +125,8 @@ class Transaction:
         """Stages `remove` actions. AppendOnlyError where the table forbids them."""
         if not removes.num_rows:
             return
-        if self.snapshot is not None and self.snapshot.properties.append_only and _changes_data(removes):
-            raise AppendOnlyError(
-                f"{self.operation} would remove rows of a table that only takes new ones",
-                where=self.snapshot.location,
-                found="delta.appendOnly = true",
-            )
+        if _changes_data(removes):
+            self._check_append_only()
         self._removes.append(removes)
 
     def set_metadata(self, metadata: Metadata) -> None:
@@ -199,9 +198,19 @@ class Transaction:
 
     def expect(self, change: Change) -> None:
         """Refuses now, before a file is written, what the commit would refuse then. `change`: the least that the command will do."""
+        if change in (Change.REMOVE, Change.REPLACE):
+            self._check_append_only()
         domains = dict(self.snapshot.domains) if self.snapshot else {}
         domains.update({name: configuration for name, (configuration, removed) in self._domains.items() if not removed})
         features.check_writable(self._new_protocol, self._new_metadata, change, domains=domains)
+
+    def _check_append_only(self) -> None:
+        if self.snapshot is not None and self.snapshot.properties.append_only:
+            raise AppendOnlyError(
+                f"{self.operation} would remove rows of a table that only takes new ones",
+                where=self.snapshot.location,
+                found="delta.appendOnly = true",
+            )
 
     def _check_writable(self, adds: pa.Table, removes: pa.Table) -> None:
         staged = Change.of(adds=adds.num_rows > 0, removes=removes.num_rows > 0, data_change=_changes_data(adds) or _changes_data(removes))

@@ -29,6 +29,8 @@ pub enum Casting {
 enum Step {
     Same,
     Null,
+    /// To the type that holds nothing but nulls, from one that does too: engines have a type for every column.
+    OnlyNulls,
     /// Always lossless.
     Plain,
     Micros,
@@ -132,6 +134,7 @@ fn step_of(wanted: &Type, found: &DataType, place: &str) -> Result<Step> {
             }
             _ => Err(wrong_type(&target, found, place)),
         },
+        (Type::Primitive(_), _) if target == DataType::Null => Ok(Step::OnlyNulls),
         (Type::Primitive(_), _) => primitive_step(&target, found).ok_or_else(|| wrong_type(&target, found, place)),
         _ => Err(wrong_type(&target, found, place)),
     }
@@ -190,6 +193,7 @@ impl Context {
         match step {
             Step::Same => Ok(Arc::clone(array)),
             Step::Null => Ok(new_null_array(target, array.len())),
+            Step::OnlyNulls => self.only_nulls(array, place),
             Step::Plain => Ok(cast(array, target)?),
             Step::Micros => self.timestamps(array, target, place),
             Step::Checked => self.checked(array, target, place),
@@ -202,6 +206,16 @@ impl Context {
 
     fn timestamps(&self, array: &ArrayRef, target: &DataType, place: &str) -> Result<ArrayRef> {
         micros(array, target).map_err(|error| mismatch(error.message().to_owned(), place).expected(target))
+    }
+
+    fn only_nulls(&self, array: &ArrayRef, place: &str) -> Result<ArrayRef> {
+        let nulls = is_null(array)?;
+        match (0..array.len()).find(|&at| !nulls.value(at)) {
+            Some(at) if self.casting == Casting::Strict => Err(mismatch(format!("row {}: a value does not fit", self.first + at as u64), place)
+                .found(format!("{} ({})", shown(array, at), array.data_type()))
+                .expected("nothing but nulls, as the column has no type (void)")),
+            _ => Ok(new_null_array(&DataType::Null, array.len())),
+        }
     }
 
     /// A cast is kept where casting back gives the value again.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use parquet::basic::{BrotliLevel, Compression, Encoding, GzipLevel, ZstdLevel};
+use parquet::basic::{BrotliLevel, Compression, Encoding, GzipLevel, Type as PhysicalType, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
-use parquet::schema::types::{ColumnPath, SchemaDescriptor};
+use parquet::schema::types::{ColumnDescriptor, ColumnPath, SchemaDescriptor};
 use serde::Deserialize;
 
 use crate::error::{Error, Kind, Result};
@@ -132,8 +132,32 @@ impl WriteOptions {
                 builder = options.apply(builder, leaf.path().clone()).map_err(|error| error.at(format!("column {name}")))?;
             }
         }
-        Ok(builder.build())
+        let properties = builder.build();
+        for leaf in leaves.columns() {
+            check_encoding(&properties, leaf)?;
+        }
+        Ok(properties)
     }
+}
+
+/// The Parquet writer has no words for an encoding that a column's type does not have: it panics.
+fn check_encoding(properties: &WriterProperties, leaf: &ColumnDescriptor) -> Result<()> {
+    let physical = leaf.physical_type();
+    let fits = match properties.encoding(leaf.path()) {
+        None | Some(Encoding::PLAIN) => true,
+        Some(Encoding::RLE) => physical == PhysicalType::BOOLEAN,
+        Some(Encoding::DELTA_BINARY_PACKED) => matches!(physical, PhysicalType::INT32 | PhysicalType::INT64),
+        Some(Encoding::DELTA_LENGTH_BYTE_ARRAY) => physical == PhysicalType::BYTE_ARRAY,
+        Some(Encoding::DELTA_BYTE_ARRAY) => matches!(physical, PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY),
+        Some(Encoding::BYTE_STREAM_SPLIT) => !matches!(physical, PhysicalType::BOOLEAN | PhysicalType::BYTE_ARRAY | PhysicalType::INT96),
+        Some(_) => false,
+    };
+    if fits {
+        return Ok(());
+    }
+    let error = Error::new(Kind::InvalidArgument, "a column's type does not have this encoding").at(format!("column {}", leaf.path().string()));
+    let found = properties.encoding(leaf.path()).map(|encoding| encoding.to_string().to_ascii_lowercase()).unwrap_or_default();
+    Err(error.found(format!("{found} for {physical}")).expected("an encoding of the column's Parquet type"))
 }
 
 impl ColumnOptions {

@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, BooleanArray, RecordBatch, UInt64Array};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::PyBytes;
 use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
 use pyo3_arrow::{PyArray, PyRecordBatch, PyTable};
@@ -95,13 +95,15 @@ impl PyDeletionVector {
     }
 
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, data: PyBackedBytes) -> PyResult<Self> {
+    fn from_bytes(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let data: PyBackedBytes = data.extract().map_err(|_| wrong_type(data, "a vector's bytes are of the wrong type", "bytes"))?;
         Self::detached(py, || DeletionVector::from_bytes(&data))
     }
 
     #[staticmethod]
-    fn from_inline(py: Python<'_>, text: &str) -> PyResult<Self> {
-        Self::detached(py, || DeletionVector::from_inline(text))
+    fn from_inline(py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let text: PyBackedStr = text.extract().map_err(|_| wrong_type(text, "an inline vector is of the wrong type", "text"))?;
+        Self::detached(py, || DeletionVector::from_inline(&text))
     }
 
     #[getter]
@@ -164,8 +166,9 @@ impl PyDeletionVector {
         py.detach(|| z85::encode(&self.0.to_bytes()))
     }
 
-    #[pyo3(signature = (data, first_row = 0))]
-    fn filter<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>, first_row: RowIndex) -> PyResult<Bound<'py, PyAny>> {
+    #[pyo3(signature = (data, first_row = None), text_signature = "($self, data, first_row=0)")]
+    fn filter<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>, first_row: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        let first_row = first_row.map_or(Ok(0), row_index)?;
         match any_batch(data)? {
             AnyRecordBatch::RecordBatch(batch) => {
                 let batch = batch.into_inner();
@@ -180,7 +183,8 @@ impl PyDeletionVector {
         }
     }
 
-    fn mask<'py>(&self, py: Python<'py>, first_row: RowIndex, count: usize) -> PyResult<Bound<'py, PyAny>> {
+    fn mask<'py>(&self, py: Python<'py>, first_row: &Bound<'py, PyAny>, count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (first_row, count) = (row_index(first_row)?, row_index(count)? as usize);
         let mask = interrupt::brief(py, || checked_mask(&self.0, first_row, count))?;
         to_pyarrow(py, Arc::new(mask))
     }
