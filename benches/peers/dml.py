@@ -14,7 +14,6 @@ import argparse
 import json
 import os
 import platform
-import resource
 import shutil
 import subprocess
 import sys
@@ -34,7 +33,7 @@ SQL = {
     "selective_sum": "SELECT sum(value) FROM t WHERE id BETWEEN 2000000 AND 2000500",
     "group_by": "SELECT key, count(*), sum(value) FROM t GROUP BY key ORDER BY key",
 }
-CHECK = "SELECT count(*), sum(id), sum(key), sum(hash(name)::hugeint), round(sum(value), 3), sum(epoch_us(at)::hugeint) FROM t"
+CHECK = "SELECT count(*), sum(id), sum(key), sum(hash(name)::hugeint), round(sum(value), 3), sum(epoch_us(\"at\")::hugeint) FROM t"
 
 
 def data(rows: int) -> Any:
@@ -159,16 +158,22 @@ def child(system: str, job: str, path: str, rows: int, source: Path) -> None:
         result = {"seconds": min(times), "check": repr(answer)}
     else:
         work = run_deltalake(job, path, rows, source) if system == "deltalake" else run_deltaic(job, path, rows, source)
-        base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        start = time.perf_counter()
+        base = peak_mib()
+        start, started = time.perf_counter(), time.process_time()
         work()
-        result = {"seconds": time.perf_counter() - start, "base_mib": base / 1024}
-        result["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        result = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - started, "base_mib": base}
+        result["peak_mib"] = peak_mib()
         new = {item: item.stat().st_size for item in Path(path).rglob("*") if item.is_file() and item not in before}
         result["written"] = sum(new.values())
         result["vectors_written"] = sum(size for item, size in new.items() if item.suffix == ".bin")
         result["check"] = repr(check(system, path))
     print(json.dumps(result))
+
+
+def peak_mib() -> float:
+    """Most memory that this process held at once. getrusage would count what its parent held when it forked."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 def check(system: str, path: str) -> object:
@@ -286,7 +291,7 @@ def report(found: dict[str, Any], ours: str, theirs: str, target: str, met: bool
     sides = []
     for system in (ours, theirs):
         run = found[system]
-        memory = f", {run['peak_mib']:.0f} MiB, {run['written']:,} bytes written" if "peak_mib" in run else ""
+        memory = f" ({run['cpu_seconds']:.3f} s cpu), {run['peak_mib']:.0f} MiB, {run['written']:,} bytes written" if "peak_mib" in run else ""
         sides.append(f"{system} {run['seconds']:.4f} s{memory}")
     print(f"{found['job']:18} {sides[0]} | {sides[1]} | {found['ratio']:.2f} x (target {target}: {'met' if met else 'MISSED'})", flush=True)
 

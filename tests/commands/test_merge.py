@@ -325,3 +325,49 @@ def test_random_merges(make: Make, seed: int) -> None:
     present = {key for key, _ in target}
     expected += [(key, -value) for key, value in source if (key is None or key not in present) and (value > 10 or key is None)]
     assert rows(table) == sorted(expected, key=repr)
+
+
+def test_a_condition_of_an_insert_sees_the_source_alone(make: Make, sample: pa.Table) -> None:
+    """A bare name is the source's there, also where the target has it and the matched clauses read it."""
+    table = make(sample.slice(0, 50))
+    building = table.merge(sample.slice(40, 20), "t.id = s.id").when_matched_update({"x": "t.x + s.x"}, "t.grp = 1")
+    done = building.when_not_matched_insert({"id": "id", "grp": "grp"}, "id >= 55").execute()
+    assert (done["num_target_rows_inserted"], done["num_target_rows_updated"]) == (5, 4)
+    assert sorted(table.scan(["id"], "id >= 50").to_arrow()["id"].to_pylist()) == [55, 56, 57, 58, 59]
+    with pytest.raises(InvalidArgumentError, match="ambiguous"):
+        table.merge(sample, "t.id = s.id").when_matched_update({"x": "x"}).execute()
+
+
+def test_assigned_columns_that_only_the_source_has(make: Make, sample: pa.Table) -> None:
+    """delta-spark's schema evolution: not by stars alone."""
+    table = make(pa.table({"id": [1, 2], "st": [{"a": 1}, {"a": 2}]}))
+    source = pa.table({"id": [2, 3], "st": [{"a": 20, "b": "x"}, {"a": 30, "b": "y"}], "more": [0.5, 1.5], "unused": [1, 1]})
+    with pytest.raises(InvalidArgumentError, match="more"):
+        table.merge(source, "t.id = s.id").when_matched_update({"more": "s.more"}).execute()
+    building = table.merge(source, "t.id = s.id", schema_mode="merge").when_matched_update({"t.more": "s.more", "st.b": "s.st.b"})
+    building.when_not_matched_insert({"id": "s.id", "MORE": "s.more + 1"}).execute()
+    assert table.scan().to_arrow().sort_by("id").to_pylist() == [
+        {"id": 1, "st": {"a": 1, "b": None}, "more": None},
+        {"id": 2, "st": {"a": 2, "b": "x"}, "more": 0.5},
+        {"id": 3, "st": None, "more": 2.5},
+    ]
+    with pytest.raises(InvalidArgumentError, match="nowhere"):
+        table.merge(source, "t.id = s.id", schema_mode="merge").when_matched_update({"nowhere": "1"}).execute()
+
+
+@pytest.mark.parametrize("mapping", ["none", "name", "id"])
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_partitions_and_mapped_columns(make: Make, mapping: str, partitioned: bool) -> None:
+    target = pa.table({"id": [1, 2, 3], "k": [10, 20, 30], "p": ["a", "b", "a"]})
+    table = make(target, properties={"delta.columnMapping.mode": mapping}, partition_by="p" if partitioned else None)
+    if mapping != "none":
+        table.alter.rename_column("k", "renamed k")
+    k = "k" if mapping == "none" else "renamed k"
+    source = pa.table({"id": [2, 3, 4, 5], "k": [200, 300, 400, 500], "p": ["b", "b", "c", "a"]})
+    building = table.merge(source, "t.id = s.id").when_matched_update({"p": "s.p", f"`{k}`": f"t.`{k}` + s.k"})
+    building = building.when_not_matched_insert({"id": "id", f"`{k}`": "k", "p": "p"}).when_not_matched_by_source_update({"p": "'z'"})
+    building.execute()
+    found = table.scan().to_arrow().sort_by("id")
+    assert found["id"].to_pylist() == [1, 2, 3, 4, 5]
+    assert found[k].to_pylist() == [10, 220, 330, 400, 500]
+    assert found["p"].to_pylist() == ["z", "b", "b", "c", "a"]

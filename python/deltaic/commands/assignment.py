@@ -1,34 +1,18 @@
-"""Assignments: what SET and INSERT put into each column, as one Spark SQL expression for each, with Spark's store assignment.
-
-Source: Spark's ANSI store assignment as delta-spark applies it in UPDATE and MERGE: a value becomes the column's type by a cast that fails
-where it does not fit.
-"""
+"""Assignments: what SET and INSERT put into each column, as one Spark SQL expression for each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, SchemaMismatchError
-from deltaic.protocol.ddl import format_type
-from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, decimal_parts, split_path, type_name
-from deltaic.relation.failures import failing
+from deltaic.commands.store_assignment import Casting, assigned, null_of
+from deltaic.errors import InvalidArgumentError, InvalidTypeError
+from deltaic.protocol.schema import DataType, Field, Schema, Struct, split_path
 from deltaic.relation.literal import col, lit
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
-
-Casting: TypeAlias = Literal["strict", "try"]
-
-_WIDER = {
-    "byte": {"short", "integer", "long", "float", "double"},
-    "short": {"integer", "long", "float", "double"},
-    "integer": {"long", "double"},
-    "long": set[str](),
-    "float": {"double"},
-}
-_DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
 
 
 @dataclass
@@ -146,76 +130,3 @@ class Assignments:
 
 def _twice(key: str) -> InvalidArgumentError:
     return InvalidArgumentError("a column is assigned twice, or as a whole and in part", found=repr(key))
-
-
-def null_of(column: Field) -> str:
-    return f"CAST(NULL AS {format_type(column.type)})"
-
-
-def enclosed(text: str) -> str:
-    """A user's expression within a longer text; the line break ends a comment."""
-    return f"({text}\n)"
-
-
-def assigned(engine: Engine, text: str, target: DataType, path: tuple[str, ...], scope: Mapping[str, Schema], casting: Casting) -> str:
-    """The expression as the type of the column that it goes to. Spark's rules; SchemaMismatchError where the types never fit."""
-    resolved = engine.resolve(text, scope)
-    where = f"column {'.'.join(path)}"
-    if same_type(resolved.type, target):
-        return enclosed(text)
-    if isinstance(resolved.type, Struct) and isinstance(target, Struct) and resolved.deterministic:
-        return _struct(text, resolved.type, target, where)
-    if isinstance(resolved.type, (Struct, Array, Map)) != isinstance(target, (Struct, Array, Map)) and resolved.type != "void":
-        raise SchemaMismatchError(
-            "a value does not fit its column", where=where, found=type_name(resolved.type), expected=type_name(target)
-        )
-    sql_type = format_type(target)
-    plain = f"CAST({enclosed(text)} AS {sql_type})"
-    if resolved.type == "void" or _always_fits(resolved.type, target) or not resolved.deterministic:
-        return plain
-    attempt = f"try_cast({enclosed(text)} AS {sql_type})"
-    if casting == "try":
-        return attempt
-    failure = failing(SchemaMismatchError, f"{where}: a value of type {type_name(resolved.type)} does not fit", expected=type_name(target))
-    return f"coalesce({attempt}, CASE WHEN {enclosed(text)} IS NOT NULL THEN CAST({failure} AS {sql_type}) END)"
-
-
-def _struct(text: str, source: Struct, target: Struct, where: str) -> str:
-    """By name, as Spark assigns structs; a field that the source lacks is null, one that the target lacks is an error."""
-    by_name = {item.name.lower(): item for item in source.fields}
-    if extra := [item.name for item in source.fields if item.name.lower() not in {each.name.lower() for each in target.fields}]:
-        raise SchemaMismatchError(
-            "a struct has fields that its column lacks", where=where, found=", ".join(extra), expected=type_name(target)
-        )
-    parts = []
-    for item in target.fields:
-        found = by_name.get(item.name.lower())
-        value = null_of(item) if found is None else f"CAST({enclosed(text)}.{col(found.name)} AS {format_type(item.type)})"
-        parts.append(f"{lit(item.name)}, {value}")
-    return f"CASE WHEN {enclosed(text)} IS NOT NULL THEN named_struct({', '.join(parts)}) END"
-
-
-def same_type(left: DataType, right: DataType) -> bool:
-    """Equal but for what may be null."""
-    if isinstance(left, Struct) and isinstance(right, Struct):
-        return len(left.fields) == len(right.fields) and all(
-            a.name == b.name and same_type(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=True)
-        )
-    if isinstance(left, Array) and isinstance(right, Array):
-        return same_type(left.element, right.element)
-    if isinstance(left, Map) and isinstance(right, Map):
-        return same_type(left.key, right.key) and same_type(left.value, right.value)
-    return left == right
-
-
-def _always_fits(source: DataType, target: DataType) -> bool:
-    """No value of `source` fails as `target`."""
-    if not isinstance(source, str) or not isinstance(target, str):
-        return False
-    if target in _WIDER.get(source, ()) or target == "string":
-        return True
-    wanted = decimal_parts(target)
-    if wanted is None:
-        return (source, target) in {("date", "timestamp"), ("date", "timestamp_ntz"), ("timestamp", "date"), ("timestamp_ntz", "date")}
-    have = decimal_parts(source) or ((_DIGITS[source], 0) if source in _DIGITS else None)
-    return have is not None and wanted[1] >= have[1] and wanted[0] - wanted[1] >= have[0] - have[1]

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from deltaic.commands.assignment import enclosed
+from deltaic.commands.store_assignment import enclosed
 from deltaic.errors import ConstraintViolationError, ProtocolError
 from deltaic.protocol.schema import Schema, walk
 from deltaic.relation.failures import failing

@@ -13,8 +13,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from deltaic.commands.assignment import Casting, check_casting
+from deltaic.commands.assignment import check_casting
 from deltaic.commands.merge_clauses import Clause, Kind
+from deltaic.commands.store_assignment import Casting
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.transaction.transaction import already_committed

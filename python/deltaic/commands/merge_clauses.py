@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from deltaic.commands.assignment import Assignments, same_type
+from deltaic.commands.assignment import Assignments
+from deltaic.commands.store_assignment import Casting, same_type
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError
 from deltaic.protocol.evolution import can_store, merge_schemas
-from deltaic.protocol.schema import DataType, Schema, Struct, path_text, type_name
+from deltaic.protocol.schema import DataType, Field, Schema, Struct, path_text, split_path, type_name
 from deltaic.relation.literal import col
+from deltaic.scan.columns import narrowed
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
@@ -48,8 +50,9 @@ class Bound:
     assignments: Assignments | None
 
 
-def evolved_schema(target: Schema, source: Schema, clauses: tuple[Clause, ...], schema_mode: str | None) -> Schema:
-    """The target's schema with what star clauses bring, where schema_mode="merge"."""
+def evolved_schema(target: Schema, source: Schema, clauses: tuple[Clause, ...], schema_mode: str | None, target_alias: str) -> Schema:
+    """The target's schema with what the clauses bring, where schema_mode="merge": star clauses every column of the source, others the
+    columns and fields that they assign and only the source has."""
     if schema_mode != "merge":
         return target
     wanted: dict[str, Any] = {}
@@ -57,25 +60,52 @@ def evolved_schema(target: Schema, source: Schema, clauses: tuple[Clause, ...], 
         if clause.is_star:
             excluded = _excluded(clause, source)
             wanted |= {item.name: item for item in source if item.name.lower() not in excluded}
-    return merge_schemas(target, Schema(item for item in source if item.name in wanted))
+    schema = merge_schemas(target, Schema(item for item in source if item.name in wanted))
+    for clause in clauses:
+        for key in clause.values or ():
+            if (brought := _brought(key, schema, source, target_alias)) is not None:
+                schema = merge_schemas(schema, Schema([brought]))
+    return schema
 
 
-def bind(clause: Clause, number: int, target: Schema, source: Schema, source_alias: str, target_alias: str) -> Bound:
+def _brought(key: str, schema: Schema, source: Schema, target_alias: str) -> Field | None:
+    """The source's column, with one branch for a nested key, that an assignment names and the table does not have."""
+    if not isinstance(key, str):
+        return None
+    paths = [split_path(key)]
+    if paths[0][0].lower() == target_alias.lower() and len(paths[0]) > 1:
+        paths.append(paths[0][1:])
+    if schema.get(key) is not None or any(_has(schema, path) for path in paths):
+        return None
+    return next((narrowed(source, path_text(path)) for path in paths if _has(source, path)), None)
+
+
+def _has(schema: Schema, path: Sequence[str]) -> bool:
+    inside: DataType = Struct(schema.fields)
+    for part in path:
+        found = [item for item in inside.fields if item.name.lower() == part.lower()] if isinstance(inside, Struct) else []
+        if not found:
+            return False
+        inside = found[0].type
+    return True
+
+
+def bind(clause: Clause, number: int, target: Schema, source: Schema, source_alias: str, target_alias: str, casting: Casting) -> Bound:
     """InvalidArgumentError for unknown columns, SchemaMismatchError for types that never fit."""
     if clause.action == "delete":
         return Bound(number, clause, None)
-    values = clause.values if clause.values is not None else _star(clause, target, source, source_alias)
+    values = clause.values if clause.values is not None else _star(clause, target, source, source_alias, casting)
     return Bound(number, clause, Assignments(target, values, target_alias))
 
 
-def _star(clause: Clause, target: Schema, source: Schema, source_alias: str) -> dict[str, str]:
+def _star(clause: Clause, target: Schema, source: Schema, source_alias: str, casting: Casting) -> dict[str, str]:
     excluded = _excluded(clause, source)
     values: dict[str, str] = {}
     for item in source:
         column = target.get(item.name)
         if item.name.lower() in excluded or column is None:
             continue
-        if not can_store(item.type, column.type):
+        if casting == "strict" and not can_store(item.type, column.type):
             raise SchemaMismatchError(
                 "the source's type does not fit the column's",
                 where=f"column {column.name}",

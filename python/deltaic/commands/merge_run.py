@@ -42,10 +42,13 @@ class Run:
         self.t, self.s = spec.target_alias, spec.source_alias
         source = engine.source(spec.source, self.s)
         self.source_schema = source.schema
-        self.schema = evolved_schema(snapshot.schema, source.schema, spec.clauses, spec.schema_mode)
+        self.schema = evolved_schema(snapshot.schema, source.schema, spec.clauses, spec.schema_mode, self.t)
         self.protocol, self.metadata = evolve(snapshot.protocol, snapshot.metadata, schema=self.schema)
         self.schema = Schema.from_json(self.metadata.schema_string)
-        bound = [bind(clause, number, self.schema, source.schema, self.s, self.t) for number, clause in enumerate(spec.clauses, start=1)]
+        bound = [
+            bind(clause, number, self.schema, source.schema, self.s, self.t, spec.casting)
+            for number, clause in enumerate(spec.clauses, start=1)
+        ]
         self.matched = [each for each in bound if each.clause.kind == "matched"]
         self.inserts = [each for each in bound if each.clause.kind == "not_matched"]
         self.by_source = [each for each in bound if each.clause.kind == "not_matched_by_source"]
@@ -110,12 +113,14 @@ class Run:
         # Without clauses for matched rows nothing but the match itself is asked of the target.
         target = self._target([on, *conditions(self.matched)], self.both)
         kind: JoinKind = "right" if self.inserts else "inner"
-        matched, missing = chosen(self.matched), chosen(self.inserts)
-        clause = f"CASE WHEN {col(self.t)}.{ROW_COLUMN} IS NOT NULL THEN {matched} ELSE {missing} END"
         columns = [(name, f"{col(self.s)}.{col(name)}") for name in self.source_schema.names]
         ids = [(name, f"{col(self.t)}.{name}") for name in (FILE_COLUMN, ROW_COLUMN)]
-        join = Join(target, self.source, on, kind)
-        pairs: Plan = Project(join, (*columns, *ids, (CLAUSE, clause)), self.s)
+        pairs: Plan = Project(Join(target, self.source, on, kind), (*columns, *ids, (CLAUSE, chosen(self.matched))), self.s)
+        if self.inserts:
+            # A projection of its own: these conditions see the source alone, so that a bare name is never ambiguous.
+            of_row = f"CASE WHEN {col(self.s)}.{ROW_COLUMN} IS NOT NULL THEN {col(self.s)}.{CLAUSE} ELSE {chosen(self.inserts)} END"
+            kept = [(name, f"{col(self.s)}.{name}") for name in (FILE_COLUMN, ROW_COLUMN)]
+            pairs = Project(pairs, (*columns, *kept, (CLAUSE, of_row)), self.s)
         if not self.by_source:
             pairs = Filter(pairs, f"{CLAUSE} IS NOT NULL")
         return self.held.enter_context(self.engine.hold(self.engine.run(pairs), self.s))

@@ -11,12 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from deltaic import _core
-from deltaic.commands.assignment import Assignments, Casting, check_casting
+from deltaic.commands.assignment import Assignments, check_casting
 from deltaic.commands.data_files import snapshot_target
 from deltaic.commands.delete import NOTHING as NOTHING_DELETED
 from deltaic.commands.delete import file_metrics
 from deltaic.commands.invariants import checked
 from deltaic.commands.marking import staging, take_out
+from deltaic.commands.store_assignment import Casting
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.protocol.features import Change
 from deltaic.relation.literal import col
