@@ -1,0 +1,88 @@
+"""10,000 appends and refreshes in one process: does memory stay flat? `python benches/peers/appends.py [--commits N] [--record FILE]`.
+
+Each round appends one row to a local table and refreshes a second object of it; every hundredth round reads a little. Checkpoints are
+written as the table says (each 10 commits). Printed, and recorded as JSON: resident memory after each tenth of the rounds, seconds per
+commit. Memory may grow with what a snapshot of more files holds; the bytes per file are shown, and what stays when the table objects go.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import platform
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import deltaic
+
+
+def resident() -> int:
+    """Bytes of this process in memory."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * resource.getpagesize()
+
+
+def settled() -> int:
+    """`resident` after what can be given back was."""
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    return resident()
+
+
+def run(folder: str, commits: int, compact_every: int) -> dict[str, Any]:
+    table = deltaic.write(folder, pa.table({"id": pa.array([0], pa.int64())}))
+    reader = deltaic.DeltaTable(folder)
+    samples = []
+    step = max(commits // 10, 1)
+    began = time.perf_counter()
+    for number in range(1, commits + 1):
+        deltaic.write(table, pa.table({"id": pa.array([number], pa.int64())}), mode="append")
+        reader.refresh()
+        if number % 100 == 0:
+            assert reader.scan(["id"], f"id = {number}").count() == 1
+        if compact_every and number % compact_every == 0:
+            table.optimize.compact()
+        if number % step == 0:
+            files = len(reader.files().to_arrow())
+            samples.append({"commits": number, "files": files, "resident": settled(), "seconds": round(time.perf_counter() - began, 2)})
+            print(
+                f"{number:>7} commits {files:>7} files {samples[-1]['resident'] / 1e6:8.1f} MB {samples[-1]['seconds']:8.1f} s", flush=True
+            )
+            began = time.perf_counter()
+    assert reader.scan().count() == commits + 1
+    del table, reader
+    return {"samples": samples, "resident_without_tables": settled()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--commits", type=int, default=10_000)
+    parser.add_argument("--compact-every", type=int, default=0, help="0: never, so that the table has a file for each commit")
+    parser.add_argument("--record", type=Path, help="where to write the numbers as JSON")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, deltaic.configure(durable=False):
+        found = run(f"{folder}/table", arguments.commits, arguments.compact_every)
+    first, last = found["samples"][0], found["samples"][-1]
+    grown = last["resident"] - first["resident"]
+    found["bytes_per_commit"] = round(grown / (last["commits"] - first["commits"]), 1) if len(found["samples"]) > 1 else None
+    print(f"{found['bytes_per_commit']} bytes a commit; without the tables {found['resident_without_tables'] / 1e6:.1f} MB")
+    if arguments.record:
+        about = {
+            "machine": f"{platform.machine()}, {platform.system()}",
+            "python": platform.python_version(),
+            "deltaic": deltaic.__version__,
+            "pyarrow": pa.__version__,
+            "command": " ".join(["python", "benches/peers/appends.py", *sys.argv[1:]]),
+        }
+        arguments.record.write_text(json.dumps({**about, **found}, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
