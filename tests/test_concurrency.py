@@ -155,7 +155,8 @@ def test_a_change_of_the_schema_stops_those_who_write_beside_it(tmp_path: Path) 
     table = deltaic.write(tmp_path, rows((1, 1)))
     others = [DeltaTable(tmp_path), DeltaTable(tmp_path)]
     table.alter.add_columns("word string")
-    for other, command in zip(others, (lambda each: each.delete("id = 1"), lambda each: deltaic.write(each, rows((2, 2)), mode="append"))):
+    commands = (lambda each: each.delete("id = 1"), lambda each: deltaic.write(each, rows((2, 2)), mode="append"))
+    for other, command in zip(others, commands, strict=True):
         with pytest.raises(MetadataChangedException) as raised:
             command(other)
         assert isinstance(raised.value, DeltaConcurrentModificationException)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import threading
+from datetime import datetime, timezone
+from decimal import Decimal
+from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import deltaic
 from deltaic import _core
 from deltaic.errors import ProtocolError
 from deltaic.log import checkpoint
@@ -150,3 +155,75 @@ def test_rows_in_the_checkpoint() -> None:
     assert found.num_rows == written["size"] == 5
     assert found["add"].null_count == 2
     assert adds("x.parquet").num_rows == 1
+
+
+def rich_table(folder: Path, interval: int) -> deltaic.DeltaTable:
+    """Partitions with null, nested columns, vectors, removed files, a txn: twelve commits."""
+    properties = {"delta.checkpointInterval": interval}
+    table = deltaic.DeltaTable.create(
+        folder, "id bigint, month string, s struct<a: int, b: array<string>>, at timestamp, d decimal(20,3)", partition_by="month",
+        properties=properties,
+    )  # fmt: skip
+    for number in range(8):
+        data = pa.table(
+            {
+                "id": pa.array([number * 2, number * 2 + 1], pa.int64()),
+                "month": [None if number % 3 == 0 else f"m {number % 3}/é"] * 2,
+                "s": pa.array([{"a": number, "b": ["x", None]}, None], pa.struct([("a", pa.int32()), ("b", pa.list_(pa.string()))])),
+                "at": pa.array([datetime(2026, 1, 1 + number, tzinfo=timezone.utc), None], pa.timestamp("us", tz="UTC")),
+                "d": pa.array([Decimal("1.500"), Decimal("-99999999999999999.001")], pa.decimal128(20, 3)),
+            }
+        )
+        deltaic.write(table, data, mode="append", commit=CommitOptions(transactions={"job": number}))
+    table.delete("id IN (3, 6)")
+    table.delete("id IN (10, 11)")
+    table.update({"d": "0"}, "id = 0")
+    return table
+
+
+def drop_commits(folder: Path, before: int) -> None:
+    for version in range(before):
+        (folder / f"_delta_log/{version:020}.json").unlink()
+
+
+@pytest.mark.parametrize("interval", [11, 4])
+def test_deltalake_reads_what_a_commit_left(tmp_path: Path, interval: int) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    table = rich_table(tmp_path, interval)
+    last = table.version // interval * interval
+    assert json.loads((tmp_path / "_delta_log/_last_checkpoint").read_text())["version"] == last
+    expected = sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["id"])
+    assert [row["id"] for row in expected] == [number for number in range(16) if number not in (3, 6, 10, 11)]
+    drop_commits(tmp_path, last)
+    theirs = deltalake.DeltaTable(str(tmp_path))
+    assert theirs.version() == table.version
+    found = pa.table(deltalake.QueryBuilder().register("t", theirs).execute("SELECT * FROM t").read_all()).to_pylist()
+    assert sorted(found, key=lambda row: row["id"]) == expected
+    again = deltaic.DeltaTable(tmp_path)
+    assert sorted(again.scan().to_arrow().to_pylist(), key=lambda row: row["id"]) == expected
+    assert again.transaction_version("job") == 7
+    assert again.files("id > 13").count() == 1  # statistics came along
+
+
+def test_we_read_deltalakes_checkpoints(tmp_path: Path) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    table = rich_table(tmp_path, 1000)
+    expected = sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["id"])
+    deltalake.DeltaTable(str(tmp_path)).create_checkpoint()
+    drop_commits(tmp_path, table.version)
+    again = deltaic.DeltaTable(tmp_path)
+    assert sorted(again.scan().to_arrow().to_pylist(), key=lambda row: row["id"]) == expected
+    again.delete("id = 0")
+    again.checkpoint()
+    assert sorted(deltaic.DeltaTable(tmp_path).scan().to_arrow()["id"].to_pylist()) == [row["id"] for row in expected if row["id"] != 0]
+
+
+def test_a_malformed_property_of_another_writer_does_not_fail_a_commit(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    table = deltaic.write(tmp_path, pa.table({"id": [1]}))
+    path = tmp_path / "_delta_log/00000000000000000000.json"
+    path.write_text(
+        path.read_text().replace('"delta.enableDeletionVectors":', '"delta.checkpointInterval":"often","delta.enableDeletionVectors":')
+    )
+    written = deltaic.write(table.location, pa.table({"id": [2]}), mode="append")
+    assert (written.version, sorted(written.scan().to_arrow()["id"].to_pylist())) == (1, [1, 2])
+    assert "the checkpoint of version 1 failed" in caplog.text

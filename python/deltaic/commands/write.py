@@ -18,7 +18,7 @@ from deltaic.commands import delete, invariants
 from deltaic.commands.create import Wanted, definition_parameters
 from deltaic.commands.data_files import write_target
 from deltaic.commands.marking import rows_of, staging, total_size
-from deltaic.errors import DeltaError, InvalidArgumentError, SchemaMismatchError, TableAlreadyExistsError
+from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableAlreadyExistsError
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.protocol import definition, evolution
@@ -264,13 +264,11 @@ def _check_same_files(winner: Snapshot, ours: Metadata) -> None:
 
 def _compacted(committed: Snapshot, engine: Engine, adds: pa.Table) -> Snapshot:
     """The version after the compaction that the table may want after a write; when that fails, the write stands."""
-    if not committed.properties.auto_compact:
-        return committed
     from deltaic.commands.optimize import auto_compact
 
     try:
-        return auto_compact(committed, engine, adds)
-    except (DeltaError, OSError) as error:
+        return auto_compact(committed, engine, adds) if committed.properties.auto_compact else committed
+    except Exception as error:  # whatever it is: the write is there, and nobody may take it for failed
         log.warning("%s: compaction after version %d failed: %s", committed.location, committed.version, error)
         return committed
 

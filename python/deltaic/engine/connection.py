@@ -112,8 +112,9 @@ class Work:
                 self._cursors.pop().close()
         self.streams.clear()
 
-    def call(self, function: Callable[[], T]) -> T:
-        """Runs `function` so that Ctrl-C in the main thread cancels the work within moments."""
+    def call(self, function: Callable[[], T], undo: Callable[[T], object] | None = None) -> T:
+        """Runs `function` so that Ctrl-C in the main thread cancels the work within moments; `undo` takes back what it did when it
+        ended well all the same, as nobody learns of its answer any more."""
         if threading.current_thread() is not threading.main_thread():
             return function()
         outcome: list[T] = []
@@ -138,6 +139,8 @@ class Work:
         except BaseException:
             interrupt.stop()
             self._await_end(worker, finished)
+            if outcome and undo is not None:
+                undo(outcome[0])
             raise
         if failure:
             raise failure[0]

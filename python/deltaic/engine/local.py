@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -129,13 +130,14 @@ class LocalEngine:
 
     # --- consuming
 
-    def consume(self, relation: LocalRelation, function: Callable[[Any], T]) -> T:
-        """Runs `function` on the relation's stream: interruptible, with the first error of a source in place of the host's wrapping."""
+    def consume(self, relation: LocalRelation, function: Callable[[Any], T], undo: Callable[[T], object] | None = None) -> T:
+        """Runs `function` on the relation's stream: interruptible (`undo`: as in `Work.call`), with the first error of a source in place
+        of the host's wrapping."""
         from deltaic.engine.connection import Work
 
         work = Work()
         try:
-            return work.call(lambda: function(relation.open(work)))
+            return work.call(lambda: function(relation.open(work)), undo)
         except Exception as error:
             raise _first_error(work, error) from error
         finally:
@@ -165,7 +167,10 @@ class LocalEngine:
         return self.consume(relation, lambda stream: pa.RecordBatchReader.from_stream(stream).read_all())
 
     def write(self, relation: LocalRelation, target: WriteTarget) -> pa.Table:
-        return self.consume(relation, lambda stream: _core.write(target.store, target.schema, stream, target.options_json))
+        def undo(adds: pa.Table) -> None:
+            target.store.delete([unquote(path) for path in adds["path"].to_pylist()])
+
+        return self.consume(relation, lambda stream: _core.write(target.store, target.schema, stream, target.options_json), undo)
 
     def row_ids(self, relation: LocalRelation, *, unique: bool = False) -> _core.RowIds:
         return self.consume(relation, lambda stream: _core.RowIds.collect(stream, unique=unique))
@@ -173,9 +178,14 @@ class LocalEngine:
     def mark_deleted(
         self, rows: _core.RowIds, scan: Scan, *, deletion_timestamp: int, inline: bool, prefix_length: int
     ) -> _core.MarkedFiles:
-        return _core.mark_deleted(
-            scan.store, scan.files, rows, deletion_timestamp=deletion_timestamp, inline=inline, prefix_length=prefix_length
-        )
+        from deltaic.engine.connection import Work
+
+        def mark() -> _core.MarkedFiles:
+            return _core.mark_deleted(
+                scan.store, scan.files, rows, deletion_timestamp=deletion_timestamp, inline=inline, prefix_length=prefix_length
+            )
+
+        return Work().call(mark, lambda marked: scan.store.delete([unquote(path) for path in marked.written]))
 
     @contextmanager
     def hold(self, relation: LocalRelation, alias: str) -> Iterator[Data]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from deltaic.errors import DeltaError, ProtocolError
+from deltaic.errors import ProtocolError
 from deltaic.log import cleanup
 from deltaic.log.cleanup import milliseconds
 from deltaic.log.segment import LAST_CHECKPOINT, checkpoint_path, list_log, read_hint
@@ -81,20 +81,24 @@ def write(snapshot: Snapshot, *, now: int) -> dict[str, int]:
 
 def after_commit(snapshot: Snapshot, options: CommitOptions, *, clock: Callable[[], int]) -> None:
     """Writes the checkpoint that is due, and cleans the log behind it. What goes wrong is logged: the commit stands."""
-    due = snapshot.version > 0 and snapshot.version % snapshot.properties.checkpoint_interval == 0
-    if not (due and options.checkpoint):
+    if snapshot.version == 0 or not options.checkpoint:
         return
+    try:
+        if snapshot.version % snapshot.properties.checkpoint_interval == 0:
+            _write_due(snapshot, options, clock)
+    except Exception as error:  # whatever it is: the commit is there, and nobody may take it for failed
+        log.warning("%s: the checkpoint of version %d failed: %s", snapshot.location, snapshot.version, error)
+
+
+def _write_due(snapshot: Snapshot, options: CommitOptions, clock: Callable[[], int]) -> None:
     with _IN_FLIGHT.claim(snapshot.location) as ours:
         if not ours:
             log.info("%s: no checkpoint of version %d, as another is being written", snapshot.location, snapshot.version)
             return
-        try:
-            write(snapshot, now=clock())
-            wanted = options.clean_log
-            if snapshot.properties.expired_log_cleanup if wanted is None else wanted:
-                cleanup.clean(snapshot, now=clock())
-        except (DeltaError, OSError) as error:
-            log.warning("%s: the checkpoint of version %d failed: %s", snapshot.location, snapshot.version, error)
+        write(snapshot, now=clock())
+        wanted = options.clean_log
+        if snapshot.properties.expired_log_cleanup if wanted is None else wanted:
+            cleanup.clean(snapshot, now=clock())
 
 
 def _point_at(snapshot: Snapshot, written: dict[str, int]) -> None:
