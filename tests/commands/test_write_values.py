@@ -80,8 +80,9 @@ def test_deltalake_reads_every_type(tmp_path: Path) -> None:
 
 
 TEXTS = [
-    " ", "a b", " lead", "trail ", "100%", "%20", "%2F", "a/b", "a\\b", "a:b", "$1", "{}", "[x]", "a=b", "a?b#c", "a&b+c", "'", '"', "`",
-    "~", "*", "|", "<>", "ü", "日本", "😀", "..", ".", "_x", "null", "__HIVE_DEFAULT_PARTITION__", "a\nb", "tab\t", "x" * 300, "é", "e\u0301",
+    " ", "a b", " lead", "trail ", "100%", "%20", "%2F", "a/b", "a\\b", "a:b", "$1", "{}", "[x]",
+    "a=b", "a?b#c", "a&b+c", "'", '"', "`", "~", "*", "|", "<>", "ü",
+    "日本", "😀", "..", ".", "_x", "null", "__HIVE_DEFAULT_PARTITION__", "a\nb", "tab\t", "x" * 300, "é", "e\u0301",
 ]  # fmt: skip
 
 
