@@ -209,6 +209,18 @@ def test_hidden_names_stay_but_not_partitions_that_look_like_it(tmp_path: Path) 
     assert (tmp_path / "_delta_log").exists()
 
 
+def test_what_a_killed_writer_left_half_written_goes(tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path, batch(1), partition_by="month")
+    half = [f".part-00000-5b7e.{'0a' * 16}.tmp", f"month=1/.part-00001-5b7e.{'0b' * 16}.tmp"]
+    for name in (*half, f".{'0c' * 16}.tmp", ".notes.tmp", f"_delta_log/.{1:020}.json.{'0d' * 16}.tmp"):
+        (tmp_path / name).write_bytes(b"x")
+    assert gone(table) == set()  # too young: its writer may be at work
+    age(tmp_path, 100)
+    assert gone(table) == set(half)
+    assert (tmp_path / ".notes.tmp").exists()
+    assert ids(DeltaTable(tmp_path)) == [1]
+
+
 def test_never_through_a_symbolic_link(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()

@@ -1,8 +1,8 @@
 """VACUUM: deletes the files that no version within the retention needs (PROTOCOL.md: Vacuum Protocol Check; delta-spark: VACUUM).
 
 Kept are the files and the vector files of the newest version, of tombstones that have not expired and of `keep_versions`, all that is
-newer than the retention by the store's clock, all that is hidden (names that begin with `_` or `.`), and whatever lies behind a symbolic
-link.
+newer than the retention by the store's clock, all that is hidden (names that begin with `_` or `.`) but files that a killed writer left
+half written, and whatever lies behind a symbolic link.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from deltaic.transaction.transaction import Clock, Transaction, now_ms
 Mode = Literal["full", "lite"]
 # Folders that other writers keep data in although their names begin with an underscore.
 _DATA_FOLDERS = ("_delta_index", "_change_data")
+# What a writer that was killed leaves behind: files on their way to their name (rust/src/store/local.rs).
+_STAGED = r"(^|/)\.[^/]{1,40}\.[0-9a-f]{32}\.tmp$"
 
 
 def vacuum(
@@ -118,6 +120,7 @@ def _partition_folders(snapshot: Snapshot) -> list[str]:
 def _hidden(paths: pa.ChunkedArray, partition_folders: Sequence[str]) -> pa.ChunkedArray:
     exceptions = "|".join(re.escape(name) for name in (*_DATA_FOLDERS, *partition_folders))
     shown = pc.replace_substring_regex(paths, rf"(^|/)(?:{exceptions})", r"\1shown")
+    shown = pc.replace_substring_regex(shown, _STAGED, r"\1shown")
     return pc.match_substring_regex(shown, r"(^|/)[_.]")
 
 

@@ -25,18 +25,18 @@ from deltaic.errors import (
     DeltaError,
     InvalidArgumentError,
     TableAlreadyExistsError,
-    UnsupportedFeatureError,
     check_instance,
 )
 from deltaic.log import checkpoint, history
-from deltaic.log.segment import Sleep, commit_path, list_log
-from deltaic.log.snapshot import Snapshot, table_schema
+from deltaic.log.segment import Sleep, commit_path
+from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
 from deltaic.protocol import features
 from deltaic.protocol.actions import Metadata, Protocol, line
 from deltaic.protocol.features import Change
-from deltaic.transaction import conflicts, information
-from deltaic.transaction.conflicts import Current, Isolation, Overlap, Winner
+from deltaic.transaction import information
+from deltaic.transaction.conflicts import Current, Isolation
+from deltaic.transaction.winners import Winners
 
 log = logging.getLogger("deltaic.transaction")
 
@@ -233,7 +233,7 @@ class Transaction:
     def _commit_loop(self, adds: pa.Table, removes: pa.Table, metrics: Mapping[str, int]) -> int:
         current = self._current(adds, removes)
         base = self.snapshot.version if self.snapshot else -1
-        rules = _Winners(self.snapshot, self._reads, removes, self.store)
+        rules = Winners(self.snapshot, self._reads, removes, self.store)
         rules.check_log()
         attempt = 0
         while True:
@@ -354,114 +354,8 @@ class Transaction:
         )
 
 
-class _Winners:
-    """Reads the commits that came first, one after the other, and asks the rules about each."""
-
-    def __init__(self, snapshot: Snapshot | None, reads: list[_core.Predicate | None], removes: pa.Table, store: _core.Store) -> None:
-        self.snapshot, self.reads, self.removes, self.store = snapshot, reads, removes, store
-        self.protocol = snapshot.protocol if snapshot else None
-        self.metadata = snapshot.metadata if snapshot else None
-        self.read_files: pa.Table | None = None
-
-    def check_log(self) -> None:
-        """Where the log was cleaned beyond the snapshot there is room for a commit, in the past: nothing may be put there."""
-        if self.snapshot is None or self.store.head(commit_path(self.snapshot.version)) is not None:
-            return
-        version = self.snapshot.version
-        listing = list_log(self.store, version + 1)
-        if listing.latest > version and version + 1 not in listing.commits:
-            error = ConcurrentWriteException(
-                f"the log was cleaned: what came after version {version} cannot be looked at; refresh, and do it again",
-                where=self.store.location,
-                found=f"version {listing.latest}",
-            )
-            error.winner = version + 1
-            raise error
-
-    def newest(self, first: int) -> int:
-        """The last of the versions from `first` on that are there without a gap; `first` is known to be."""
-        commits = list_log(self.store, first).commits
-        version = first
-        while version + 1 in commits:
-            version += 1
-        return version
-
-    def check(self, current: Current, version: int) -> None:
-        """Raises where the commit of `version` stands in the way."""
-        commit = _core.read_commit(self.store, version, commit_path(version))
-        winner = self._winner(commit)
-        conflicts.check_definition(current, winner)
-        conflicts.check_files(current, winner, self._overlap(current, winner, commit))
-        log.debug("%s: version %d came first, no conflict", self.store.location, version)
-
-    def _winner(self, commit: _core.Commit) -> Winner:
-        info = history.parse_commit_info(commit.commit_info)
-        protocol = Protocol.from_json(commit.protocol) if commit.protocol else None
-        metadata = Metadata.from_json(commit.metadata) if commit.metadata else None
-        changes = conflicts.metadata_changes(self.metadata, metadata) if metadata and self.metadata else ()
-        refusal: str | None = None
-        dropped: frozenset[str] = frozenset()
-        before, self.protocol, self.metadata = self.protocol, protocol or self.protocol, metadata or self.metadata
-        if protocol is not None and before is not None and self.metadata is not None:
-            dropped = features.dropped(before, protocol)
-            try:
-                features.check_writable(protocol, self.metadata)
-            except UnsupportedFeatureError as error:
-                refusal = str(error)
-        return Winner(
-            version=commit.version,
-            operation=str(info.get("operation", "UNKNOWN")),
-            adds=commit.adds.num_rows,
-            removes=commit.removes.num_rows,
-            is_blind_append=info.get("isBlindAppend") is True,
-            changes_protocol=protocol is not None,
-            protocol_refusal=refusal,
-            dropped_features=tuple(sorted(dropped)),
-            metadata_changes=changes,
-            domains=frozenset(commit.domains),
-            app_ids=frozenset(commit.transactions),
-        )
-
-    def _overlap(self, current: Current, winner: Winner, commit: _core.Commit) -> Overlap:
-        added: tuple[str, ...] = ()
-        removed_read: tuple[str, ...] = ()
-        removed_both: tuple[str, ...] = ()
-        if conflicts.must_see_adds(current, winner):
-            added = self._matching(commit.adds)
-        if winner.removes and current.reads_files:
-            if current.reads_whole_table:
-                removed_read = _first_paths(commit.removes)
-            else:
-                removed_read = tuple(_core.overlapping_paths(self._read_files(), commit.removes))
-        if winner.removes and current.removes_files:
-            removed_both = tuple(_core.overlapping_paths(self.removes, commit.removes))
-        return Overlap(added, removed_read, removed_both)
-
-    def _matching(self, adds: pa.Table) -> tuple[str, ...]:
-        assert self.protocol is not None
-        assert self.metadata is not None
-        schema = table_schema(self.protocol, self.metadata)
-        for predicate in self.reads:
-            found = adds if predicate is None else _core.filter_adds(adds, schema, predicate)
-            if found.num_rows:
-                return _first_paths(found)
-        return ()
-
-    def _read_files(self) -> pa.Table:
-        """The files that the transaction's reads may have seen, with their paths."""
-        assert self.snapshot is not None
-        if self.read_files is None:
-            tables = [self.snapshot.files(predicate).adds.select(["path"]) for predicate in self.reads]
-            self.read_files = pa.concat_tables(tables)
-        return self.read_files
-
-
 def _changes_data(actions: pa.Table) -> bool:
     return bool(actions.num_rows) and pc.any(actions.column("dataChange")).as_py() is True
-
-
-def _first_paths(actions: pa.Table) -> tuple[str, ...]:
-    return tuple(actions.column("path").slice(0, 1).to_pylist())
 
 
 def _concat(tables: list[pa.Table], empty: Callable[[], pa.Table]) -> pa.Table:
