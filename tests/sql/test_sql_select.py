@@ -121,3 +121,13 @@ def test_names_that_differ_by_case_only() -> None:
     data = pa.table({"a": [1]})
     with pytest.raises(InvalidArgumentError, match="case"):
         deltaic.sql("SELECT 1", tables={"t": data, "T": data})
+
+
+def test_a_scalar_query_of_many_rows_is_an_error(table: deltaic.DeltaTable) -> None:
+    with pytest.raises(InvalidArgumentError, match="SCALAR_SUBQUERY_TOO_MANY_ROWS"):
+        deltaic.sql("SELECT (SELECT id FROM t) AS one", tables={"t": table}).to_arrow()
+
+
+def test_an_at_sign_after_a_table_is_no_alias(table: deltaic.DeltaTable) -> None:
+    with pytest.raises(UnsupportedFeatureError, match="v0"):
+        deltaic.sql("SELECT count(*) FROM t@v0", tables={"t": table})

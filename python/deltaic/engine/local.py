@@ -126,7 +126,11 @@ class LocalEngine:
             raise ValueError("a query reads scans and sources only")
         # What a query answers is nullable, as in DuckDB: joins and subqueries make nulls of NOT NULL columns.
         nullable = Schema([field.with_(nullable=True) for field in schema])
-        return LocalRelation(nullable, lambda work: _execute(work, sql, sources, nullable, planned=False))
+        if all(field.type != "void" for field in nullable):
+            return LocalRelation(nullable, lambda work: _execute(work, sql, sources, nullable, planned=False))
+        # DuckDB has no type of nothing but nulls: such a column comes as integers.
+        typed = Schema([field.with_(type="integer") if field.type == "void" else field for field in nullable])
+        return LocalRelation(nullable, lambda work: _voided(_execute(work, sql, sources, typed, planned=False), nullable))
 
     # --- consuming
 
@@ -253,6 +257,19 @@ def _execute(
         cursor.register(name, opener(work))
     reader = cursor.sql(sql).to_arrow_reader(BATCH_ROWS)
     return _core.conform(reader, _core.TableSchema(schema.to_json()))
+
+
+def _voided(stream: _core.ReadStream, schema: Schema) -> pa.RecordBatchReader:
+    """The same rows with columns of type void as Arrow's null."""
+    declared = arrow_schema(schema)
+    void = [field.type == "void" for field in schema]
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in pa.RecordBatchReader.from_stream(stream):
+            columns = [pa.nulls(batch.num_rows) if gone else column for gone, column in zip(void, batch.columns, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, schema=declared)
+
+    return pa.RecordBatchReader.from_batches(declared, batches())
 
 
 class _Stream:

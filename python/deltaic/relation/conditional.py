@@ -59,6 +59,8 @@ def _extreme(operator: str) -> Build:
         common = _common(arguments, operator)
         if not v.is_orderable(common) or common == "void":
             raise v.unsupported(f"function {operator}", *(argument.type for argument in arguments))
+        if len({argument.type == "string" for argument in arguments if argument.type != "void"}) > 1:
+            raise v.mismatch(operator, *(argument.type for argument in arguments))  # as Spark: text is not compared as numbers here
         parts = [cast(argument, common, zone) for argument in arguments]
         nullable = all(part.nullable for part in parts)
         sql = f"CAST({operator}({', '.join(part.sql for part in parts)}) AS {v.duckdb_type(common)})"

@@ -106,6 +106,9 @@ _NATIVE = (
     (re.compile(r"Overflow in (addition|subtraction|multiplication) of INT(8|16)\b"), "BINARY_ARITHMETIC_OVERFLOW"),
     (re.compile(r"Overflow|out of range", re.IGNORECASE), "ARITHMETIC_OVERFLOW"),
     (re.compile(r"Division by zero", re.IGNORECASE), "DIVIDE_BY_ZERO"),
+    (re.compile(r"could not convert blob to UTF8"), "INVALID_UTF8_STRING"),
+    (re.compile(r"Cannot create a string of size"), "STRING_TOO_LARGE"),
+    (re.compile(r"More than one row returned by a subquery"), "SCALAR_SUBQUERY_TOO_MANY_ROWS"),
 )
 
 
@@ -113,6 +116,8 @@ def failure_of(error: Exception) -> DeltaError | None:
     """What an error of the engine means as an error of an expression on a row; None for any other error."""
     import duckdb
 
+    if isinstance(error, duckdb.BinderException) and "TRY can not be used in combination with a volatile function" in str(error):
+        return unsupported("a conversion of a value that may itself fail")
     if not isinstance(error, (duckdb.InvalidInputException, duckdb.OutOfRangeException, duckdb.ConversionException)):
         return None
     text = str(error)

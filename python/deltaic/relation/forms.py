@@ -99,7 +99,8 @@ def _widens(found: DataType, target: DataType) -> bool:
 
 
 def _any(found: DataType, target: DataType) -> bool:
-    return True
+    """Whatever Spark casts by itself: no number to a narrower one."""
+    return not (v.is_numeric(found) and v.is_numeric(target)) or _widens(found, target) or v.decimal_of(target) is not None
 
 
 def _accept(candidate: Form, arguments: list[Value], zone: Zone, accepts: Callable[[DataType, DataType], bool]) -> list[Value] | None:

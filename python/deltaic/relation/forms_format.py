@@ -121,7 +121,7 @@ def _read(value: Value, pattern: str) -> Value:
         fields.append(name)
     if "fraction" in fields and "second" not in fields:
         raise v.unsupported(f"the pattern {pattern!r}")
-    part = {name: f"CAST(regexp_extract({value.sql}, {v.text(regex)}, {index}) AS BIGINT)" for index, name in enumerate(fields, 1)}
+    part = {name: f"TRY_CAST(regexp_extract({value.sql}, {v.text(regex)}, {index}) AS BIGINT)" for index, name in enumerate(fields, 1)}
     get = {name: part.get(name, str(default)) for name, default in _DEFAULTS.items()}
     moment = f"make_timestamp({get['year']}, {get['month']}, {get['day']}, {get['hour']}, {get['minute']}, CAST({get['second']} AS DOUBLE))"
     if "fraction" in part:

@@ -110,6 +110,8 @@ def _bround(arguments: list[Value], zone: Zone) -> Value:
     value = arguments[0]
     places = constant_int(arguments[1], "the places of bround") if len(arguments) > 1 else 0
     decimal = v.decimal_of(value.type)
+    if value.type in v.INTEGRAL and places >= 0:
+        return value
     if value.type == "double" and places == 0:
         return value.like(f"(round_even({value.sql}, 0) + CAST(0 AS DOUBLE))", "double")
     if decimal is None or places < 0:
@@ -191,7 +193,7 @@ for _name, _symbol in {"try_add": "+", "try_subtract": "-", "try_multiply": "*",
 for _type in (*v.INTEGRAL, "decimal", "float", "double"):
     register("round", _type, _type, _round)
     register("round", f"{_type}, integer", _type, _round)
-for _type in ("decimal", "double"):
+for _type in (*v.INTEGRAL, "decimal", "double"):
     register("bround", _type, _type, _bround)
     register("bround", f"{_type}, integer", _type, _bround)
 for _name, _function in {"ceil ceiling": "ceil", "floor": "floor"}.items():

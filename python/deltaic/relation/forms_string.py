@@ -39,7 +39,7 @@ form(
     "string",
     "CASE WHEN {1} <= 0 THEN CASE WHEN {0} IS NOT NULL THEN '' END ELSE deltaic_substring({0}, -{1}, 2147483647) END",
 )
-form("repeat", "string, integer", "string", "repeat({0}, CAST(greatest({1}, CASE WHEN {1} IS NOT NULL THEN 0 END) AS BIGINT))")
+form("repeat", "string, integer", "string", "repeat({0}, CAST(greatest({1}, CASE WHEN {1} IS NOT NULL THEN 0 END) AS BIGINT))", raises=True)
 form("space", "integer", "string", "repeat(' ', CAST(greatest({0}, CASE WHEN {0} IS NOT NULL THEN 0 END) AS BIGINT))")
 form("startswith", "string, string", "boolean", "starts_with({0}, {1})")
 form("endswith", "string, string", "boolean", "ends_with({0}, {1})")
@@ -54,8 +54,8 @@ form("sha1 sha", "binary", "string", "sha1({0})")
 form("levenshtein", "string, string", "integer", "deltaic_levenshtein({0}, {1})")
 form("substring_index", "string, string, integer", "string", "deltaic_substring_index({0}, {1}, {2})")
 form("split_part", "string, string, integer", "string", "deltaic_split_part({0}, {1}, {2})", raises=True)
-form("overlay", "string, string, integer", "string", "deltaic_overlay({0}, {1}, {2}, length({1}))")
-form("overlay", "string, string, integer, integer", "string", "deltaic_overlay({0}, {1}, {2}, {3})")
+form("overlay", "string, string, integer", "string", "deltaic_overlay({0}, {1}, {2}, length({1}))", raises=True)
+form("overlay", "string, string, integer, integer", "string", "deltaic_overlay({0}, {1}, {2}, {3})", raises=True)
 form("find_in_set", "string, string", "integer", "deltaic_find_in_set({0}, {1})")
 
 

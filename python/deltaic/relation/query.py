@@ -16,6 +16,7 @@ from deltaic.protocol.schema import Field, Schema
 from deltaic.relation import values as v
 from deltaic.relation.aggregates import normalized
 from deltaic.relation.casts import Zone, cast
+from deltaic.relation.column_names import column_name
 from deltaic.relation.grouping import GroupedTranslator, holds_aggregate
 from deltaic.relation.ordering import Ordering
 from deltaic.relation.scope import Scope
@@ -207,16 +208,7 @@ def _items(node: exp.Select, source: Source) -> list[tuple[str, exp.Expr]]:
         elif isinstance(tree, exp.Aliases):
             raise unsupported("several aliases of one column")
         else:
-            items.append((_spark_name(tree), tree))
+            items.append((column_name(tree), tree))
     if not items:
         raise InvalidArgumentError("SQL does not parse: a SELECT without columns")
     return items
-
-
-def _spark_name(tree: exp.Expr) -> str:
-    """The name that Spark gives a column without an alias: of a column or field its last part, else its text."""
-    if isinstance(tree, (exp.Column, exp.Dot)):
-        return tree.name
-    if isinstance(tree, exp.Anonymous) and len(tree.expressions) == 1 and isinstance(tree.expressions[0], exp.Star):
-        return f"{tree.name.lower()}(1)"
-    return tree.sql(dialect="databricks")

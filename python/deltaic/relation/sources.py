@@ -72,6 +72,8 @@ class Sources:
         """A table, a query or VALUES with its alias, and the joins that are written inside brackets with it."""
         from deltaic.relation.query import renamed
 
+        if (named := node.args.get("alias")) is not None and not isinstance(named.this, (exp.Identifier, type(None))):
+            raise unsupported(f"{named.this.sql(dialect='databricks')} after a table")
         if isinstance(node, exp.Table):
             unknown = [key for key, value in node.args.items() if value and key not in _TABLE_ARGS]
             if unknown or not isinstance(node.this, exp.Identifier):

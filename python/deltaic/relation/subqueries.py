@@ -29,7 +29,7 @@ class QueryTranslator(Translator):
 
     def value(self, node: exp.Expr) -> Value:
         if isinstance(node, exp.Exists):
-            return Value(f"EXISTS ({self.queries.query(node.this, self.defined).sql})", "boolean", nullable=False)
+            return Value(f"EXISTS ({self._within(node.this).sql})", "boolean", nullable=False)
         if isinstance(node, exp.Subquery):
             inner = self._one_column(node)
             (field,) = inner.schema
@@ -37,6 +37,28 @@ class QueryTranslator(Translator):
         if isinstance(node, exp.In) and node.args.get("query") is not None:
             return self._among(node)
         return super().value(node)
+
+    def refused(self, node: exp.Expr) -> Exception:
+        return unsupported("window functions") if isinstance(node, exp.Window) else super().refused(node)
+
+    def _within(self, node: exp.Expr) -> TranslatedQuery:
+        """A query within; one that reads columns of this query is refused as such."""
+        try:
+            return self.queries.query(node, self.defined)
+        except InvalidArgumentError as error:
+            if "[UNRESOLVED_COLUMN]" not in str(error) or not self._knows(str(error.found)):
+                raise
+            raise unsupported(f"a subquery that reads {error.found} of the query around it,") from None
+
+    def _knows(self, shown: str) -> bool:
+        known = set(self.scope.columns)
+        try:
+            self.scope.resolve(shown.split("."))
+        except InvalidArgumentError:
+            return False
+        finally:
+            self.scope.columns = known
+        return True
 
     def _among(self, node: exp.In) -> Value:
         """value IN (query): the query's column is compared as `=` compares, floats and mixed types included."""
@@ -50,7 +72,7 @@ class QueryTranslator(Translator):
         return Value(sql, "boolean", left.nullable or field.nullable, raises=left.raises or right.raises)
 
     def _one_column(self, node: exp.Expr) -> TranslatedQuery:
-        inner = self.queries.query(node.this if isinstance(node, exp.Subquery) else node, self.defined)
+        inner = self._within(node.this if isinstance(node, exp.Subquery) else node)
         if len(inner.schema) != 1:
             raise InvalidArgumentError("a query in an expression gives one column", found=inner.schema.names)
         return inner

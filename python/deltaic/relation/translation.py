@@ -108,7 +108,10 @@ class Translator:
         if operator := _ARITHMETIC.get(kind):
             return intervals.arithmetic(operator, self.value(node.this), self.value(node.expression), self.zone)
         if operator := _BITWISE.get(kind):
-            return call(operator, [self.value(node.this), self.value(node.expression)], self.zone)
+            sides = [self.value(node.this), self.value(node.expression)]
+            if not all(side.type in (*v.INTEGRAL, "string", "void") for side in sides) or sides[0].type == sides[1].type == "string":
+                raise v.unsupported(f"the operator {operator}", *(side.type for side in sides))
+            return call(operator, sides, self.zone)
         if handler := _HANDLERS.get(kind):
             return handler(self, node)
         if function := _NO_PARENTHESES.get(kind):

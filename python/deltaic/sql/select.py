@@ -66,6 +66,8 @@ def _bind(tree: exp.Expr, tables: Tables, engine: Any) -> dict[str, Scan | Data]
     for node in list(tree.find_all(exp.Table)):
         if not isinstance(node.this, exp.Identifier) or _is_defined(node):
             continue
+        if (alias := node.args.get("alias")) is not None and not isinstance(alias.this, (exp.Identifier, type(None))):
+            raise UnsupportedFeatureError("what follows a table is no alias", found=alias.this.sql(dialect="databricks"))
         name = _name(node)
         if node.args.get("joins") and not isinstance(node.parent, (exp.From, exp.Join)):
             raise UnsupportedFeatureError("a join in this place", found=str(name))
