@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -49,6 +50,7 @@ def answer(engine: duckdb.DuckDBPyConnection, form: str) -> Any:
 @pytest.mark.parametrize(
     ("form", "data_type", "value"),
     [
+        ("-1Y / cast(4 AS decimal(10,2))", "decimal(16,11)", Decimal("-0.25000000000")),
         ("bround(5)", "integer", 5),
         ("bround(7Y, 1)", "byte", 7),
         ("substring_index('1', '1.5', cast(NULL AS int))", "string", None),

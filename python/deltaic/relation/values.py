@@ -152,7 +152,7 @@ def cast_sql(value: Value, data_type: DataType) -> str:
 def as_decimal(value: Value | DataType) -> tuple[int, int]:
     """The decimal that holds every value of an integral or decimal type; for an integer literal the narrowest that holds it."""
     if isinstance(value, Value):
-        if value.type in INTEGRAL and isinstance(value.constant, int):
+        if value.type in INTEGRAL and value.type != "byte" and isinstance(value.constant, int):  # Spark's fromLiteral forgets bytes
             return len(str(abs(value.constant))), 0
         value = value.type
     if found := decimal_of(value):
