@@ -313,10 +313,33 @@ def test_a_source_that_fails_leaves_nothing(tmp_path: Path) -> None:
         yield from batch(*range(100)).to_batches()
         raise RuntimeError("the source broke")
 
-    with pytest.raises(Exception, match="the source broke"):
+    with pytest.raises(RuntimeError, match="the source broke"):
         deltaic.write(table, failing(), mode="append", target_file_size=1)
     assert data_files(tmp_path) == []
     assert DeltaTable(tmp_path).version == 0
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        (pa.record_batch({"id": pa.array([1.5])}), "column id of batch 1 has another type than in the first; found double; expected int64"),
+        (pa.record_batch({"id": ["x"]}), "column id of batch 1"),
+        (pa.record_batch({"other": pa.array([1], pa.int64())}), "batch 1 has other columns than the first; found other; expected id"),
+        (pa.record_batch({"id": pa.array([1], pa.int64()), "more": ["x"]}), "batch 1 has other columns"),
+    ],
+)
+def test_batches_that_differ_are_refused(tmp_path: Path, second: pa.RecordBatch, message: str) -> None:
+    """An Arrow stream says its schema once: what does not keep to it would be read as something else."""
+    with pytest.raises(SchemaMismatchError, match=message):
+        deltaic.write(tmp_path / "t", [batch(1).to_batches()[0], second])
+    assert not DeltaTable.exists(tmp_path / "t")
+    assert list(tmp_path.rglob("*.parquet")) == []
+
+
+def test_batches_whose_columns_come_in_another_order(tmp_path: Path) -> None:
+    first = pa.record_batch({"id": pa.array([1], pa.int64()), "n": pa.array([10], pa.int64())})
+    table = deltaic.write(tmp_path, iter([first, first.select(["n", "id"])]))
+    assert table.scan().to_arrow().to_pylist() == [{"id": 1, "n": 10}] * 2
 
 
 def test_a_stream_is_not_gathered_first(tmp_path: Path) -> None:

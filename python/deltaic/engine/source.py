@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from deltaic import _core
-from deltaic.errors import InvalidArgumentError, InvalidTypeError
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, SchemaMismatchError
 from deltaic.protocol.schema import Schema
 
 
@@ -134,8 +134,9 @@ def _from_batches(batches: Iterator[Any], failure: Failure) -> pa.RecordBatchRea
     def rest() -> Iterator[pa.RecordBatch]:
         try:
             yield from known
-            for item in batches:
-                yield from _as_batches(item)
+            for number, item in enumerate(batches, start=1):
+                for batch in _as_batches(item):
+                    yield _as_the_first(batch, schema, number)
         except Exception as error:
             failure.error = error
             raise
@@ -143,6 +144,23 @@ def _from_batches(batches: Iterator[Any], failure: Failure) -> pa.RecordBatchRea
     known = _as_batches(first)
     schema = known[0].schema if known else _arrow_schema(first)
     return pa.RecordBatchReader.from_batches(schema, rest())
+
+
+def _as_the_first(batch: pa.RecordBatch, schema: pa.Schema, number: int) -> pa.RecordBatch:
+    """The batch under the first one's schema. An Arrow stream says its schema once: what differs would be read as other values."""
+    if batch.schema.equals(schema):
+        return batch
+    if sorted(batch.schema.names) != sorted(schema.names):
+        raise SchemaMismatchError(
+            f"batch {number} has other columns than the first", found=", ".join(batch.schema.names), expected=", ".join(schema.names)
+        )
+    batch = batch.select(schema.names)
+    for found, wanted in zip(batch.schema, schema, strict=True):
+        if not found.type.equals(wanted.type):
+            raise SchemaMismatchError(
+                f"column {found.name} of batch {number} has another type than in the first", found=found.type, expected=wanted.type
+            )
+    return pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
 
 def _as_batches(item: Any) -> list[pa.RecordBatch]:
