@@ -131,8 +131,18 @@ class Model:
         self.rows = [self._changed(row, changes) if change else row for row, change in zip(self.rows, chosen, strict=True)]
         return sum(chosen)
 
+    def is_ambiguous(self, source: Sequence[Row], key: str, clauses: Sequence[Clause]) -> bool:
+        """Whether two rows of the source would change one row. Not where all that can happen to matched rows is one delete of every row.
+        The conditions of clauses read the table alone."""
+        matched = [clause for clause in clauses if clause.kind == "matched"]
+        if len(matched) == 1 and matched[0].action == "delete" and matched[0].condition is None:
+            return False
+        position = self.columns.index(key)
+        keys = Counter(row[position] for row in source if row[position] is not None)
+        return any(keys[row[position]] > 1 and any(clause.applies(self.named(row)) for clause in matched) for row in self.rows)
+
     def merge(self, source: Sequence[Row], key: str, clauses: Sequence[Clause]) -> Counter[str]:
-        """MERGE ON t.key = s.key, where no key comes twice in the source. -> rows inserted, updated, deleted."""
+        """MERGE ON t.key = s.key, where the source is not ambiguous. -> rows inserted, updated, deleted."""
         position = self.columns.index(key)
         by_key = {row[position]: row for row in source if row[position] is not None}
         done: Counter[str] = Counter()

@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import deltaic
 from deltaic import _core
+from deltaic.errors import MergeCardinalityError
 from row_model import Change, Clause, Condition, Model, Row, arrow_rows, both, compare, either, is_null, multiset, negated
 
 EXAMPLES = int(os.environ.get("DELTAIC_ORACLE_EXAMPLES", "20"))
@@ -197,16 +199,23 @@ class Oracle(RuleBasedStateMachine):
     @rule(data=st.data())
     def merge(self, data: Any) -> None:
         key = self.model.columns.index("id")
-        unique: dict[Any, Row] = {}
-        for row in self.draw_rows(data, 6):
-            unique.setdefault(row[key], row)
-        source = list(unique.values())
+        source = self.draw_rows(data, 6)
+        if not data.draw(st.sampled_from([False] * 3 + [True]), label="keys may come twice"):
+            unique: dict[Any, Row] = {}
+            for row in source:
+                unique.setdefault(row[key], row)
+            source = list(unique.values())
         clauses = self.draw_clauses(data)
-        done = self.model.merge(source, "id", clauses)
+        refused = self.model.is_ambiguous(source, "id", clauses)
+        done = Counter[str]() if refused else self.model.merge(source, "id", clauses)
         for table in self.tables:
             building = table.merge(self.arrow(source), "t.id = s.id")
             for clause in clauses:
                 building = _add_clause(building, clause)
+            if refused:
+                with pytest.raises(MergeCardinalityError):
+                    building.execute()
+                continue
             metrics = building.execute()
             assert Counter({kind: metrics.get(f"num_target_rows_{kind}", 0) for kind in ("inserted", "updated", "deleted")}) == done
         self.settle()

@@ -33,7 +33,7 @@ SQL = {
     "selective_sum": "SELECT sum(value) FROM t WHERE id BETWEEN 2000000 AND 2000500",
     "group_by": "SELECT key, count(*), sum(value) FROM t GROUP BY key ORDER BY key",
 }
-CHECK = "SELECT count(*), sum(id), sum(key), sum(hash(name)::hugeint), round(sum(value), 3), sum(epoch_us(\"at\")::hugeint) FROM t"
+CHECK = 'SELECT count(*), sum(id), sum(key), sum(hash(name)::hugeint), round(sum(value), 3), sum(epoch_us("at")::hugeint) FROM t'
 
 
 def data(rows: int) -> Any:
@@ -89,6 +89,7 @@ def run_deltaic(job: str, path: str, rows: int, source: Path) -> Callable[[], ob
     import deltaic.commands.merge_run
     import deltaic.commands.optimize
     import deltaic.commands.update
+    import deltaic.engine.connection
     import deltaic.engine.lowering
     import deltaic.scan.pushdown
 
@@ -255,6 +256,7 @@ def main() -> None:
         child(*options.child, options.rows, options.source)
         return
     jobs = options.jobs.split(",")
+    load = os.getloadavg()
     results: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="deltaic-bench-") as directory:
         root = Path(directory)
@@ -282,6 +284,7 @@ def main() -> None:
             "pairs": options.pairs,
             **machine,
             "versions": versions(),
+            "load_average": {"before": load, "after": os.getloadavg()},  # far above the processors: seconds say little, ratios something
             "results": results,
         }
         options.record.write_text(json.dumps(record, indent=1) + "\n")
@@ -291,7 +294,9 @@ def report(found: dict[str, Any], ours: str, theirs: str, target: str, met: bool
     sides = []
     for system in (ours, theirs):
         run = found[system]
-        memory = f" ({run['cpu_seconds']:.3f} s cpu), {run['peak_mib']:.0f} MiB, {run['written']:,} bytes written" if "peak_mib" in run else ""
+        memory = (
+            f" ({run['cpu_seconds']:.3f} s cpu), {run['peak_mib']:.0f} MiB, {run['written']:,} bytes written" if "peak_mib" in run else ""
+        )
         sides.append(f"{system} {run['seconds']:.4f} s{memory}")
     print(f"{found['job']:18} {sides[0]} | {sides[1]} | {found['ratio']:.2f} x (target {target}: {'met' if met else 'MISSED'})", flush=True)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from commands_model import Make, asked, rows
 
@@ -371,3 +372,19 @@ def test_partitions_and_mapped_columns(make: Make, mapping: str, partitioned: bo
     assert found["id"].to_pylist() == [1, 2, 3, 4, 5]
     assert found[k].to_pylist() == [10, 220, 330, 400, 500]
     assert found["p"].to_pylist() == ["z", "b", "b", "c", "a"]
+
+
+def test_memory_is_bounded(make: Make, tmp_path: Path, vectors: bool) -> None:
+    """The source is larger than what the engine may hold, so it spills; the rows are the same."""
+    if not vectors:
+        pytest.skip("the join is the same")
+    count = 600_000
+    table = make(pa.table({"id": pa.array(range(count)), "name": pa.array(["x" * 100]).take(pa.array([0] * count))}))
+    source = pa.table({"id": pa.array(range(0, 2 * count, 2)), "name": pa.array([f"{number:0100}" for number in range(0, 2 * count, 2)])})
+    assert source.nbytes > 60_000_000
+    with deltaic.configure(memory_limit="48MB", temp_directory=tmp_path / "spilled"):
+        done = table.merge(source, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+    assert (done["num_target_rows_updated"], done["num_target_rows_inserted"]) == (count // 2, count // 2)
+    found = table.scan().to_arrow().sort_by("id")
+    assert found["id"].to_pylist() == sorted({*range(count), *range(0, 2 * count, 2)})
+    assert found.filter(pc.equal(pc.bit_wise_and(found["id"], 1), 0))["name"].equals(source["name"])

@@ -350,6 +350,8 @@ def _named(error: Exception) -> Exception:
     text = str(error)
     if (raised := read_failure(text)) is not None:
         return raised
+    if "Out of Memory Error" in text:
+        return MemoryError(f"the engine needs more than configure(memory_limit=, temp_limit=) allows: {text.splitlines()[0]}")
     if (failed := failure_of(error)) is not None:
         return failed
     for kind, cls in _KINDS.items():
