@@ -46,6 +46,19 @@ impl LocalStore {
         Ok(self.root.join(path))
     }
 
+    /// The file to read, unless a link leads out of the table to where no allowed root is.
+    fn readable(&self, path: &str) -> Result<PathBuf> {
+        let full = self.full(path)?;
+        // What is not there is for the one who opens it to say.
+        let (Ok(real), Ok(root)) = (fs::canonicalize(&full), fs::canonicalize(&self.root)) else { return Ok(full) };
+        let holds = |root: &Path| fs::canonicalize(root).is_ok_and(|root| real.starts_with(root));
+        let allowed = |root: &String| Self::open(root, &self.options).is_ok_and(|store| holds(&store.root));
+        if real.starts_with(root) || self.options.allowed_roots.iter().any(allowed) {
+            return Ok(full);
+        }
+        Err(Error::new(Kind::PathOutsideTable, "a link leads out of the table and the allowed roots").at(path))
+    }
+
     fn folder(&self, prefix: &str) -> Result<PathBuf> {
         let prefix = prefix.trim_end_matches('/');
         if prefix.is_empty() { Ok(self.root.clone()) } else { self.full(prefix) }
@@ -199,11 +212,11 @@ impl Store for LocalStore {
     }
 
     fn get(&self, path: &str) -> Result<Bytes> {
-        fs::read(self.full(path)?).map(Bytes::from).map_err(|error| io_error(path, error))
+        fs::read(self.readable(path)?).map(Bytes::from).map_err(|error| io_error(path, error))
     }
 
     fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        let file = File::open(self.full(path)?).map_err(|error| io_error(path, error))?;
+        let file = File::open(self.readable(path)?).map_err(|error| io_error(path, error))?;
         let size = file.metadata().map_err(|error| io_error(path, error))?.len();
         ranges.iter().map(|range| read_range(&file, path, size, range)).collect()
     }
