@@ -182,6 +182,21 @@ def test_missing_statistics_are_added_without_rewriting(tmp_path: Path) -> None:
     assert ids(table) == [1, 2, 3]
 
 
+def test_a_dropped_columns_data_can_be_purged(tmp_path: Path) -> None:
+    """Delta Lake (VLDB 2020), section 4.7: DROP COLUMN changes metadata alone; the values are gone from the files after a purge."""
+    table = deltaic.write(tmp_path / "t", pa.table({"id": [1], "secret": ["x"]}), properties={"delta.columnMapping.mode": "name"})
+    table.alter.drop_columns("secret")
+    columns = [len(pq.read_schema(Path(table.location) / row["path"])) for row in table.files().to_arrow().to_pylist()]
+    assert columns == [2]
+    table.optimize.purge()
+    columns = [len(pq.read_schema(Path(table.location) / row["path"])) for row in table.files().to_arrow().to_pylist()]
+    assert columns == [1]
+    assert ids(table) == [1]
+    version = table.version
+    table.optimize.purge()
+    assert table.version == version  # nothing is left to purge
+
+
 def test_a_later_add_of_a_path_replaces_the_earlier_ones_statistics(tmp_path: Path) -> None:
     """The early transaction protocol, and PROTOCOL.md, Add File: the newest add of a path is the one that counts."""
     table = deltaic.write(tmp_path / "t", pa.table({"id": [1, 2, 3]}))

@@ -274,6 +274,9 @@ def file_statistics(store: Store, schema: TableSchema, files: Any, options: str 
     """The same `add` rows with statistics from the footers (of the live rows by reading, with `tight`). Rows without `size` get it.
     SchemaMismatchError where a file's columns do not fit."""
 
+def has_dropped_columns(store: Store, schema: TableSchema, files: Any) -> pa.Array:
+    """Which `add` rows name a file with columns, or fields in structs, that the table has not (bool). Reads footers."""
+
 # --- deletion_vector.rs ------------------------------------------------------------------------------------------------
 
 @final

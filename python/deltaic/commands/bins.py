@@ -82,9 +82,9 @@ def compaction_bins(files: Measured, target: int) -> list[list[pa.Table]]:
     return _by_partition(chosen, cut)
 
 
-def purge_bins(files: Measured, target: int) -> list[list[pa.Table]]:
-    """For each partition, bins of all files with a vector."""
-    chosen = files.only(files.has_vector)
+def purge_bins(files: Measured, target: int, also: npt.NDArray[np.bool_] | None = None) -> list[list[pa.Table]]:
+    """For each partition, bins of all files with a vector. `also`: of these files, too."""
+    chosen = files.only(files.has_vector if also is None else files.has_vector | also)
 
     def cut(live: npt.NDArray[np.int64], places: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
         for start, end in _cuts(live, target):

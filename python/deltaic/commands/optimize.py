@@ -122,7 +122,7 @@ class Optimize:
         parquet: ParquetOptions | None = None,
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
-        """Every file with deleted rows is written again without them."""
+        """Every file with deleted rows, or with values of dropped columns, is written again without them."""
         job = Job(where=where, target_size=target_size, commit_interval=commit_interval, parquet=parquet, commit=commit)
         return self._run(lambda snapshot: purge(snapshot, self._engine, job))
 
@@ -144,7 +144,13 @@ def compact(snapshot: Snapshot, engine: Engine, job: Job) -> Outcome:
 
 
 def purge(snapshot: Snapshot, engine: Engine, job: Job) -> Outcome:
-    return _Rewrite(snapshot, engine, job, "REORG").run(purge_bins, {"applyPurge": True})
+    def bins(files: Measured, target: int) -> list[list[pa.Table]]:
+        if snapshot.properties.column_mapping_mode == "none":  # no column can be dropped
+            return purge_bins(files, target)
+        dropped = _core.has_dropped_columns(snapshot.store, snapshot.table_schema, files.files)
+        return purge_bins(files, target, dropped.to_numpy(zero_copy_only=False))
+
+    return _Rewrite(snapshot, engine, job, "REORG").run(bins, {"applyPurge": True})
 
 
 def z_order(snapshot: Snapshot, engine: Engine, columns: Sequence[str], job: Job, *, curve: Curve = "zorder") -> Outcome:

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field as ArrowField, Schema};
 
 use super::files::Files;
@@ -40,6 +40,62 @@ pub fn measure(
     with_columns(&measurer.files.batch, measured)
 }
 
+/// Which files still have values of columns, or of fields in structs, that the table has dropped. Footers are read, no data.
+pub fn has_dropped_columns(
+    store: &Arc<dyn Store>,
+    schema: &Arc<TableSchema>,
+    batch: RecordBatch,
+    interrupt: &Interrupt,
+) -> Result<BooleanArray> {
+    let files = Files::new(batch)?;
+    let dropped = each_file(files.len(), None, interrupt, |index| {
+        let request =
+            Request { columns: Vec::new(), predicate: None, row_ids: false, constants: Vec::new(), batch_size: 1 << 16, pruning: false };
+        let plan = Plan::new(Arc::clone(store), Arc::clone(schema), Files::new(files.batch.slice(index, 1))?, request)?;
+        let file = OpenFile::open(&plan, 0)?;
+        Ok(file.mask(schema.fields()).1.len() < file.metadata.parquet_schema().num_columns())
+    })?;
+    Ok(BooleanArray::from(dropped))
+}
+
+/// What `work` answers for each file, by several threads; the first error ends all.
+fn each_file<T: Send + Clone>(
+    count: usize,
+    threads: Option<usize>,
+    interrupt: &Interrupt,
+    work: impl Fn(usize) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).clamp(1, 64);
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(vec![None; count]));
+    let failed: Mutex<Option<Error>> = Mutex::new(None);
+    let run = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= count {
+                return Ok(());
+            }
+            interrupt.check()?;
+            let answer = work(index)?;
+            done.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(answer);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(count) {
+            scope.spawn(|| {
+                if let Err(error) = run() {
+                    next.store(count, Ordering::Relaxed);
+                    failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                }
+            });
+        }
+    });
+    if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
+    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| Error::new(Kind::Io, "a file could not be read"))
+}
+
 /// Size in bytes and statistics as JSON.
 type Measured = (i64, String);
 
@@ -58,35 +114,7 @@ impl Measurer<'_> {
             // Threads of the reader share each file's row groups.
             return (0..self.files.len()).map(|index| self.live_rows(index, interrupt)).collect();
         }
-        let threads = self.options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).clamp(1, 64);
-        let (next, done) = (AtomicUsize::new(0), Mutex::new(vec![None; self.files.len()]));
-        let failed: Mutex<Option<Error>> = Mutex::new(None);
-        let work = || {
-            loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                if index >= self.files.len() {
-                    return Ok(());
-                }
-                interrupt.check()?;
-                let measured = self.footer(index)?;
-                done.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(measured);
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 0..threads.min(self.files.len()) {
-                scope.spawn(|| {
-                    if let Err(error) = work() {
-                        next.store(self.files.len(), Ordering::Relaxed);
-                        failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-                    }
-                });
-            }
-        });
-        if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            return Err(error);
-        }
-        let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        done.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| Error::new(Kind::Io, "a file's statistics could not be read"))
+        each_file(self.files.len(), self.options.threads, interrupt, |index| self.footer(index))
     }
 
     fn plan(&self, index: usize) -> Result<Plan> {

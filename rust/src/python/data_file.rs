@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3_arrow::input::AnyRecordBatch;
 
-use super::arrow::{batch_of, table_of};
+use super::arrow::{array_of, batch_of, table_of};
 use super::interrupt;
 use super::predicate::PyPredicate;
 use super::schema::PyTableSchema;
@@ -95,9 +95,23 @@ fn file_statistics<'py>(
     table_of(py, measured)
 }
 
+/// Which files have values of dropped columns (stub: `has_dropped_columns`).
+#[pyfunction]
+fn has_dropped_columns<'py>(
+    py: Python<'py>,
+    store: &Bound<'py, PyAny>,
+    schema: &PyTableSchema,
+    files: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (store, schema, files) = (store_of(store)?, Arc::clone(&schema.0), batch_of(files)?);
+    let dropped = interrupt::run(py, move |interrupt| measure::has_dropped_columns(&store, &schema, files, interrupt))?;
+    array_of(py, Arc::new(dropped))
+}
+
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(conform_data, m)?)?;
     m.add_function(wrap_pyfunction!(write, m)?)?;
     m.add_function(wrap_pyfunction!(file_statistics, m)?)?;
+    m.add_function(wrap_pyfunction!(has_dropped_columns, m)?)?;
     m.add_function(wrap_pyfunction!(read, m)?)
 }
