@@ -211,9 +211,11 @@ impl Context {
     fn only_nulls(&self, array: &ArrayRef, place: &str) -> Result<ArrayRef> {
         let nulls = is_null(array)?;
         match (0..array.len()).find(|&at| !nulls.value(at)) {
-            Some(at) if self.casting == Casting::Strict => Err(mismatch(format!("row {}: a value does not fit", self.first + at as u64), place)
-                .found(format!("{} ({})", shown(array, at), array.data_type()))
-                .expected("nothing but nulls, as the column has no type (void)")),
+            Some(at) if self.casting == Casting::Strict => {
+                Err(mismatch(format!("row {}: a value does not fit", self.first + at as u64), place)
+                    .found(format!("{} ({})", shown(array, at), array.data_type()))
+                    .expected("nothing but nulls, as the column has no type (void)"))
+            }
             _ => Ok(new_null_array(&DataType::Null, array.len())),
         }
     }

@@ -155,7 +155,8 @@ fn check_encoding(properties: &WriterProperties, leaf: &ColumnDescriptor) -> Res
     if fits {
         return Ok(());
     }
-    let error = Error::new(Kind::InvalidArgument, "a column's type does not have this encoding").at(format!("column {}", leaf.path().string()));
+    let error =
+        Error::new(Kind::InvalidArgument, "a column's type does not have this encoding").at(format!("column {}", leaf.path().string()));
     let found = properties.encoding(leaf.path()).map(|encoding| encoding.to_string().to_ascii_lowercase()).unwrap_or_default();
     Err(error.found(format!("{found} for {physical}")).expected("an encoding of the column's Parquet type"))
 }

@@ -84,7 +84,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl PyReadStream {
     /// A stream over any source.
     pub fn new(source: Box<dyn Source>) -> Self {
-        Self { schema: source.schema(), source: Mutex::new(Some(source)), error: FirstError::default(), observer: None, stop: Interrupt::default() }
+        Self {
+            schema: source.schema(),
+            source: Mutex::new(Some(source)),
+            error: FirstError::default(),
+            observer: None,
+            stop: Interrupt::default(),
+        }
     }
     /// A stream over a scan.
     pub fn of_scan(reader: Reader) -> Self {
