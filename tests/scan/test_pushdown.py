@@ -81,7 +81,7 @@ def test_said_exactly(text: str, expected: object) -> None:
         "e = 1e0",
         "b = 5",  # compared as numbers
         "a = '5'",
-        "b like 'x_y'",
+        "b like '_xy'",
         "b like '%x'",
         "d = '2024-1-1'",
         "d > timestamp'2024-01-01 00:00:00'",
@@ -118,6 +118,11 @@ def test_a_weaker_predicate_prunes_and_the_text_decides() -> None:
         "args": [compare("=", "a", "1"), compare("=", "a", "7")],
     }
     assert pushed("b rlike 'q' or a = 7").predicate is None
+    like = pushed("b like 'x_y%'")
+    assert like.residual == ("b like 'x_y%'",)
+    assert like.predicate is not None
+    assert json.loads(like.predicate.json) == {"op": "starts_with", "column": ["b"], "literal": "x"}
+    assert pushed("b not like 'x_y'").predicate is None
 
 
 def test_other_aliases_are_not_this_tables_columns() -> None:

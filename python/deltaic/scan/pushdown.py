@@ -106,7 +106,18 @@ class _Reader:
         try:
             return self.node(node)
         except _NotSayable:
+            return self.prefixed(node) if isinstance(node, exp.Like) and not _extra(node) else None
+
+    def prefixed(self, node: exp.Like) -> Json | None:
+        """What a LIKE says by the text before its first wildcard."""
+        if not isinstance(node.this, exp.Column) or not _is_text(node.expression):
             return None
+        try:
+            path, data_type = self.column(node.this)
+        except _NotSayable:
+            return None
+        prefix = re.split("[%_]", str(node.expression.this))[0]
+        return {"op": "starts_with", "column": list(path), "literal": prefix} if prefix and data_type == "string" else None
 
     def node(self, node: exp.Expr) -> Json:
         if isinstance(node, exp.Paren):
