@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from deltaic import _core, configuration
@@ -39,15 +40,17 @@ def with_predicate(scan: Scan, predicate: _core.Predicate | None) -> Scan:
     """The scan of only the rows for which `predicate` holds too, without the files that cannot have any."""
     if predicate is None:
         return scan
-    files = _core.filter_adds(scan.files, scan.table_schema, predicate)
-    return replace(scan, files=_numbered(scan, files), predicate=predicate if scan.predicate is None else scan.predicate & predicate)
+    left = _core.filter_adds(scan.files, scan.table_schema, predicate)
+    return replace(scan, files=_narrowed(scan, left), predicate=predicate if scan.predicate is None else scan.predicate & predicate)
 
 
-def _numbered(scan: Scan, files: pa.Table) -> pa.Table:
-    """Fewer files of a scan whose rows are named by their ordinal: the ordinals stay those of the whole."""
-    if not scan.row_ids or files.num_rows == scan.files.num_rows or FILE_COLUMN in files.column_names:
-        return files
-    raise ValueError("number the files of a scan with row ids before it is narrowed")
+def _narrowed(scan: Scan, left: pa.Table) -> pa.Table:
+    """The scan's files that are left, with all that the scan says of them: ordinals, chosen rows, constants."""
+    if left.num_rows == scan.files.num_rows:
+        return scan.files
+    whole = numbered(scan.files) if scan.row_ids else scan.files
+    # A path is listed once among the live files of a version.
+    return whole.filter(pc.is_in(whole["path"], value_set=left["path"].combine_chunks()))
 
 
 def numbered(files: pa.Table) -> pa.Table:
