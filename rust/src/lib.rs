@@ -23,3 +23,7 @@ pub mod schema;
 pub mod store;
 pub mod z85;
 pub mod zorder;
+
+#[cfg(feature = "python")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

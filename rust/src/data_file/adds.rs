@@ -6,10 +6,11 @@ use std::sync::Arc;
 use arrow::array::{
     ArrayRef, BooleanArray, Int64Array, MapBuilder, MapFieldNames, RecordBatch, StringArray, StringBuilder, new_null_array,
 };
-use arrow::datatypes::{DataType, Field, Fields, Schema};
+use arrow::datatypes::{DataType, Field, Schema};
 
 use super::partition::Values;
 use crate::error::Result;
+use crate::log::schema::vector_fields;
 use crate::schema::arrow_types::map_of;
 
 /// A file to be added.
@@ -41,7 +42,7 @@ pub fn batch(files: Vec<Added>, data_change: bool, tags: &BTreeMap<String, Strin
         ("dataChange", Arc::new(BooleanArray::from(vec![data_change; rows])), true),
         ("stats", Arc::new(StringArray::from_iter(files.iter().map(|file| file.stats.as_deref()))), true),
         ("tags", maps((0..rows).map(|_| tags))?, true),
-        ("deletionVector", new_null_array(&vector_type(), rows), true),
+        ("deletionVector", new_null_array(&DataType::Struct(vector_fields()), rows), true),
         ("baseRowId", new_null_array(&DataType::Int64, rows), true),
         ("defaultRowCommitVersion", new_null_array(&DataType::Int64, rows), true),
         ("clusteringProvider", new_null_array(&DataType::Utf8, rows), true),
@@ -49,17 +50,6 @@ pub fn batch(files: Vec<Added>, data_change: bool, tags: &BTreeMap<String, Strin
     let fields: Vec<Field> =
         columns.iter().map(|(name, array, nullable)| Field::new(*name, array.data_type().clone(), *nullable)).collect();
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns.into_iter().map(|(_, array, _)| array).collect())?)
-}
-
-/// Descriptor of a deletion vector, as the log's columns have it.
-pub fn vector_type() -> DataType {
-    DataType::Struct(Fields::from(vec![
-        Field::new("storageType", DataType::Utf8, true),
-        Field::new("pathOrInlineDv", DataType::Utf8, true),
-        Field::new("offset", DataType::Int32, true),
-        Field::new("sizeInBytes", DataType::Int32, true),
-        Field::new("cardinality", DataType::Int64, true),
-    ]))
 }
 
 fn maps<'a>(rows: impl Iterator<Item = Option<&'a [(String, Option<String>)]>>) -> Result<ArrayRef> {

@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Int32Array, Int64Array, MapArray, RecordBatch, StringArray, StructArray,
-};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Int32Array, Int64Array, MapArray, RecordBatch, StringArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Int32Type, Int64Type};
+use arrow::datatypes::{DataType, Int32Type, Int64Type};
 use serde::Deserialize;
 
-use super::adds::vector_type;
-use crate::deletion_vector::descriptor::StorageType;
+use crate::deletion_vector::columns::Descriptors;
 use crate::deletion_vector::{DeletionVector, Descriptor};
 use crate::error::{Error, Kind, Result};
 use crate::schema::arrow_types::map_of;
@@ -28,7 +25,7 @@ pub struct Files {
     path: StringArray,
     size: Option<Int64Array>,
     partition_values: Option<MapArray>,
-    vector: Option<StructArray>,
+    vector: Option<Descriptors>,
     stats: Option<StringArray>,
     selection: Option<BinaryArray>,
     keep_selected: Option<BooleanArray>,
@@ -45,7 +42,7 @@ impl Files {
             path,
             size: typed(&batch, "size", &DataType::Int64)?.map(|array| array.as_primitive::<Int64Type>().clone()),
             partition_values: typed(&batch, "partitionValues", &map)?.map(|array| array.as_map().clone()),
-            vector: typed(&batch, "deletionVector", &vector_type())?.map(|array| array.as_struct().clone()),
+            vector: batch.column_by_name("deletionVector").map(|column| Descriptors::of(column)).transpose()?,
             stats: text("stats")?,
             selection: typed(&batch, "selection", &DataType::Binary)?.map(|array| array.as_binary::<i32>().clone()),
             keep_selected: typed(&batch, "keep_selected", &DataType::Boolean)?.map(|array| array.as_boolean().clone()),
@@ -90,22 +87,10 @@ impl Files {
     }
     /// The descriptor of its deletion vector.
     pub fn vector(&self, index: usize) -> Result<Option<Descriptor>> {
-        let Some(vector) = self.vector.as_ref().filter(|vector| vector.is_valid(index)) else { return Ok(None) };
-        let text = |at: usize| vector.column(at).as_string::<i32>();
-        let path = self.path(index)?;
-        let missing = |field: &str| Error::protocol(format!("a deletion vector has no {field}")).at(path);
-        let need = |at: usize, field: &str| if vector.column(at).is_null(index) { Err(missing(field)) } else { Ok(()) };
-        for (at, field) in [(0, "storageType"), (1, "pathOrInlineDv"), (3, "sizeInBytes"), (4, "cardinality")] {
-            need(at, field)?;
+        match &self.vector {
+            Some(vectors) => Ok(vectors.get(index).map_err(|error| error.at(self.path.value(index)))?),
+            None => Ok(None),
         }
-        let offset = vector.column(2).as_primitive::<Int32Type>();
-        Ok(Some(Descriptor {
-            storage_type: StorageType::parse(text(0).value(index)).map_err(|error| error.at(path))?,
-            path_or_inline: text(1).value(index).to_owned(),
-            offset: offset.is_valid(index).then(|| offset.value(index)),
-            size_in_bytes: vector.column(3).as_primitive::<Int32Type>().value(index),
-            cardinality: vector.column(4).as_primitive::<Int64Type>().value(index),
-        }))
     }
     /// numRecords of its statistics, where it has them.
     pub fn num_records(&self, index: usize) -> Option<u64> {
@@ -141,14 +126,6 @@ fn typed(batch: &RecordBatch, name: &str, target: &DataType) -> Result<Option<Ar
     let wrong = |found: &DataType| {
         Error::new(Kind::InvalidArgument, format!("column \"{name}\" of the files has a wrong type")).found(found).expected(target)
     };
-    if let (DataType::Struct(fields), Some(found)) = (target, column.as_struct_opt()) {
-        let child = |field: &Arc<Field>| {
-            let child = found.column_by_name(field.name()).ok_or_else(|| wrong(column.data_type()))?;
-            cast(child, field.data_type()).map_err(|_| wrong(child.data_type()))
-        };
-        let children = fields.iter().map(child).collect::<Result<Vec<_>>>()?;
-        return Ok(Some(Arc::new(StructArray::try_new(fields.clone(), children, found.nulls().cloned())?)));
-    }
     if column.data_type() == target {
         return Ok(Some(Arc::clone(column)));
     }

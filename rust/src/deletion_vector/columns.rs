@@ -1,8 +1,9 @@
 //! The `deletionVector` column of action tables <-> descriptors.
 
-use arrow::array::{Array, AsArray, Int32Array, Int64Array, StringArray, StructArray};
+use arrow::array::{Array, ArrayRef, AsArray, Int32Array, Int64Array, StringArray, StructArray, make_array};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Int32Type, Int64Type};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::Descriptor;
@@ -15,16 +16,8 @@ use crate::log::schema::{conform_column, vector_fields};
 /// # Errors
 /// The column is no struct, a field has another type, or a required one is null.
 pub fn read(column: &dyn Array) -> Result<Vec<Option<Descriptor>>> {
-    if column.data_type().is_null() {
-        return Ok(vec![None; column.len()]);
-    }
-    let column = arrow::array::make_array(column.to_data());
-    let column = conform_column(&column, &DataType::Struct(vector_fields()), "deletionVector")?;
-    let column = column.as_struct_opt().ok_or_else(|| Error::new(Kind::InvalidArgument, "deletionVector is no struct"))?;
-    let fields = Fields::of(column)?;
-    (0..column.len())
-        .map(|row| if column.is_null(row) || fields.storage_type.is_null(row) { Ok(None) } else { fields.get(row).map(Some) })
-        .collect()
+    let column = Descriptors::of(column)?;
+    column.rows().map(|row| column.get(row)).collect()
 }
 
 /// The column for these descriptors, in the types of the log's tables.
@@ -41,41 +34,72 @@ pub fn write(descriptors: &[Option<Descriptor>]) -> Result<StructArray> {
     Ok(StructArray::try_new_with_length(vector_fields(), columns, Some(nulls), descriptors.len())?)
 }
 
-struct Fields<'a> {
-    storage_type: &'a StringArray,
-    path: &'a StringArray,
-    offset: &'a Int32Array,
-    size: &'a Int32Array,
-    cardinality: &'a Int64Array,
+/// The column with its fields found; a row is looked at when it is asked for.
+#[derive(Debug, Clone)]
+pub struct Descriptors {
+    column: ArrayRef,
+    fields: Option<Fields>,
 }
 
-impl<'a> Fields<'a> {
-    fn of(column: &'a StructArray) -> Result<Self> {
-        let [storage_type, path, offset, size, cardinality] = column.columns() else {
-            return Err(Error::new(Kind::InvalidArgument, "deletionVector has other fields").found(column.num_columns()));
+#[derive(Debug, Clone)]
+struct Fields {
+    storage_type: StringArray,
+    path: StringArray,
+    offset: Int32Array,
+    size: Int32Array,
+    cardinality: Int64Array,
+}
+
+impl Descriptors {
+    /// The fields by name, in the types of the log's tables; a column of type null has no vectors.
+    ///
+    /// # Errors
+    /// The column is no struct, or a field has a type that does not fit.
+    pub fn of(column: &dyn Array) -> Result<Self> {
+        let column = make_array(column.to_data());
+        if column.data_type().is_null() {
+            return Ok(Self { column, fields: None });
+        }
+        let column = conform_column(&column, &DataType::Struct(vector_fields()), "deletionVector")?;
+        let wrong = || Error::new(Kind::InvalidArgument, "deletionVector is no descriptor").found(column.data_type());
+        let Some([storage_type, path, offset, size, cardinality]) = column.as_struct_opt().map(StructArray::columns) else {
+            return Err(wrong());
         };
-        Ok(Self {
-            storage_type: storage_type.as_string(),
-            path: path.as_string(),
-            offset: offset.as_primitive::<Int32Type>(),
-            size: size.as_primitive::<Int32Type>(),
-            cardinality: cardinality.as_primitive::<Int64Type>(),
-        })
+        let fields = Fields {
+            storage_type: storage_type.as_string_opt::<i32>().ok_or_else(wrong)?.clone(),
+            path: path.as_string_opt::<i32>().ok_or_else(wrong)?.clone(),
+            offset: offset.as_primitive_opt::<Int32Type>().ok_or_else(wrong)?.clone(),
+            size: size.as_primitive_opt::<Int32Type>().ok_or_else(wrong)?.clone(),
+            cardinality: cardinality.as_primitive_opt::<Int64Type>().ok_or_else(wrong)?.clone(),
+        };
+        Ok(Self { column, fields: Some(fields) })
     }
 
-    fn get(&self, row: usize) -> Result<Descriptor> {
-        for (name, field) in [("pathOrInlineDv", self.path as &dyn Array), ("sizeInBytes", self.size), ("cardinality", self.cardinality)] {
-            if field.is_null(row) {
-                return Err(Error::protocol("deletion vector lacks a field").expected(name));
-            }
+    /// All rows.
+    pub fn rows(&self) -> Range<usize> {
+        0..self.column.len()
+    }
+
+    /// The descriptor of one row; `None` where the file has no vector.
+    ///
+    /// # Errors
+    /// A required field is null, or the storage type is unknown.
+    pub fn get(&self, row: usize) -> Result<Option<Descriptor>> {
+        let Some(fields) = self.fields.as_ref().filter(|fields| self.column.is_valid(row) && fields.storage_type.is_valid(row)) else {
+            return Ok(None);
+        };
+        let required: [(&str, &dyn Array); 3] =
+            [("pathOrInlineDv", &fields.path), ("sizeInBytes", &fields.size), ("cardinality", &fields.cardinality)];
+        if let Some((name, _)) = required.iter().find(|(_, field)| field.is_null(row)) {
+            return Err(Error::protocol("deletion vector lacks a field").expected(name));
         }
-        Ok(Descriptor {
-            storage_type: StorageType::parse(self.storage_type.value(row))?,
-            path_or_inline: self.path.value(row).to_owned(),
-            offset: self.offset.is_valid(row).then(|| self.offset.value(row)),
-            size_in_bytes: self.size.value(row),
-            cardinality: self.cardinality.value(row),
-        })
+        Ok(Some(Descriptor {
+            storage_type: StorageType::parse(fields.storage_type.value(row))?,
+            path_or_inline: fields.path.value(row).to_owned(),
+            offset: fields.offset.is_valid(row).then(|| fields.offset.value(row)),
+            size_in_bytes: fields.size.value(row),
+            cardinality: fields.cardinality.value(row),
+        }))
     }
 }
 

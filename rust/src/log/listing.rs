@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, ListArray, RecordBatch, StringArray, StructArray, TimestampMillisecondArray};
+use arrow::array::{Array, ArrayRef, Int64Array, ListArray, RecordBatch, StringArray, StructArray, TimestampMillisecondArray};
 use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{DataType, Field, Fields, Int32Type, Int64Type, Schema};
+use arrow::datatypes::{DataType, Field, Fields, Schema};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use super::schema::{long, map, map_values, text, vectors};
+use super::schema::{long, map, map_values, nested, text, vectors};
 use super::skipping::on_threads;
 use super::statistics::{Statistics, Wanted, num_records, parse_as_written};
-use crate::deletion_vector::descriptor::{self, Descriptor, StorageType};
-use crate::error::{Error, Result};
+use crate::deletion_vector::columns;
+use crate::deletion_vector::descriptor::{self, Descriptor};
+use crate::error::Result;
 use crate::interrupt::Interrupt;
 use crate::schema::partition_values::parse_array;
 use crate::schema::{Leaf, TableSchema, Type};
@@ -118,7 +119,7 @@ impl Listing {
                 .map_err(|error| error.at(format!("partition value of {}", field.name)))?;
             columns.push((vec![field.name.clone()], values));
         }
-        nested(&columns, adds.num_rows())
+        as_struct(&columns, adds.num_rows())
     }
 
     fn statistics(&self, statistics: &Statistics, rows: usize) -> Result<[(&'static str, ArrayRef); 3]> {
@@ -130,7 +131,7 @@ impl Listing {
                 max.push((leaf.path.clone(), known.max.clone()));
             }
         }
-        Ok([("null_count", nested(&nulls, rows)?), ("min_values", nested(&min, rows)?), ("max_values", nested(&max, rows)?)])
+        Ok([("null_count", as_struct(&nulls, rows)?), ("min_values", as_struct(&min, rows)?), ("max_values", as_struct(&max, rows)?)])
     }
 }
 
@@ -149,24 +150,9 @@ fn collect_leaves(schema: &TableSchema, path: Vec<String>, leaves: &mut Vec<Leaf
     Ok(())
 }
 
-/// Columns named by paths -> one struct; paths with the same beginning share a struct inside.
-fn nested(columns: &[(Vec<String>, ArrayRef)], rows: usize) -> Result<ArrayRef> {
-    let (mut fields, mut arrays, mut at) = (Vec::new(), Vec::new(), 0);
-    while let Some((path, array)) = columns.get(at) {
-        let name = path.first().map(String::as_str).unwrap_or_default();
-        let same = columns[at..].iter().take_while(|(other, _)| other.first().map(String::as_str) == Some(name)).count();
-        let array = match path.len() {
-            0 | 1 => array.clone(),
-            _ => {
-                let inner: Vec<_> = columns[at..at + same].iter().map(|(path, array)| (path[1..].to_vec(), array.clone())).collect();
-                nested(&inner, rows)?
-            }
-        };
-        fields.push(Field::new(name, array.data_type().clone(), true));
-        arrays.push(array);
-        at += same;
-    }
-    Ok(Arc::new(StructArray::try_new_with_length(Fields::from(fields), arrays, None, rows)?))
+fn as_struct(columns: &[(Vec<String>, ArrayRef)], rows: usize) -> Result<ArrayRef> {
+    let columns: Vec<_> = columns.iter().map(|(path, array)| (path.as_slice(), Arc::clone(array))).collect();
+    Ok(Arc::new(nested(&columns, rows)?))
 }
 
 /// The log's descriptors with their fields in snake_case.
@@ -184,9 +170,11 @@ fn descriptors(vectors: &StructArray) -> Result<ArrayRef> {
 
 /// The rows that each file's vector deletes, absolute and ascending; none of a file without a vector.
 fn deleted_rows(adds: &RecordBatch, store: &dyn Store) -> Result<ArrayRef> {
-    let vectors = vectors(adds)?;
     let physical = num_records(text(adds, "stats")?);
-    let wanted = (0..vectors.len()).map(|row| descriptor_at(vectors, row, &physical)).collect::<Result<Vec<_>>>()?;
+    let wanted = |(descriptor, num_records): (Option<Descriptor>, Option<i64>)| {
+        Some(descriptor::Wanted { descriptor: descriptor?, num_records: num_records.map(|count| count as u64) })
+    };
+    let wanted: Vec<_> = columns::read(vectors(adds)?)?.into_iter().zip(&physical).map(wanted).collect();
     let (mut rows, mut lengths) = (Vec::new(), Vec::with_capacity(wanted.len()));
     for vector in descriptor::read_all(store, &wanted)? {
         let before = rows.len();
@@ -197,24 +185,4 @@ fn deleted_rows(adds: &RecordBatch, store: &dyn Store) -> Result<ArrayRef> {
     }
     let field = Arc::new(Field::new("element", DataType::Int64, false));
     Ok(Arc::new(ListArray::try_new(field, OffsetBuffer::from_lengths(lengths), Arc::new(Int64Array::from(rows)), None)?))
-}
-
-fn descriptor_at(vectors: &StructArray, row: usize, physical: &Int64Array) -> Result<Option<descriptor::Wanted>> {
-    let [kind, path, offset, size, cardinality] = vectors.columns() else {
-        return Err(Error::protocol("a deletion vector's descriptor with other fields").found(vectors.num_columns()));
-    };
-    let (kind, path) = (kind.as_string::<i32>(), path.as_string::<i32>());
-    if vectors.is_null(row) || kind.is_null(row) {
-        return Ok(None);
-    }
-    let offset = offset.as_primitive::<Int32Type>();
-    let descriptor = Descriptor {
-        storage_type: StorageType::parse(kind.value(row))?,
-        path_or_inline: path.value(row).to_owned(),
-        offset: offset.is_valid(row).then(|| offset.value(row)),
-        size_in_bytes: size.as_primitive::<Int32Type>().value(row),
-        cardinality: cardinality.as_primitive::<Int64Type>().value(row),
-    };
-    let num_records = physical.is_valid(row).then(|| physical.value(row) as u64);
-    Ok(Some(descriptor::Wanted { descriptor, num_records }))
 }
