@@ -6,6 +6,7 @@
 //! compared before anything is measured. A kernel that has less than its share of the rival's speed ends the bench with exit code 1.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, missing_docs)] // a bench stops at what is wrong
+
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

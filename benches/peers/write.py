@@ -2,14 +2,13 @@
 
     python benches/peers/write.py [--rows 4000000] [--pairs 5] [--jobs zstd,defaults] [--record benches/records/write.json]
 
-`zstd` and `snappy`: the same codec at the same level; `defaults`: what each does when told nothing. deltaic and deltalake write a table with its
-log, pyarrow a bare file. The clock holds the call alone; what was written is read again by DuckDB and compared.
+`zstd` and `snappy`: the same codec at the same level; `defaults`: what each does when told nothing. deltaic and deltalake write a table with
+its log, pyarrow a bare file. The clock holds the call alone; what was written is read again by DuckDB and compared.
 """
 
 from __future__ import annotations
 
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +34,10 @@ def run(system: str, job: str, root: Path) -> Run:
     table = feather.read_table(root / "data.arrow", memory_map=False)
     place = root / "work"
 
-    def fresh() -> str:
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir()
-        return tempfile.mkdtemp(dir=place)
-
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
     writer = WRITERS[system]
-    targets = [fresh() + f"/{number}" for number in range(3)]
+    targets = [str(place / str(number)) for number in range(3)]
     left = iter(targets)
 
     def work() -> str:

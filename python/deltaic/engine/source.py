@@ -21,7 +21,7 @@ from deltaic.protocol.schema import Schema
 class Failure:
     """The error that a user's own Python code raised while it was read: Arrow's C stream leaves only its text."""
 
-    error: Exception | None = None
+    error: BaseException | None = None
 
     def check(self) -> None:
         if self.error is not None:
@@ -137,7 +137,9 @@ def _from_batches(batches: Iterator[Any], failure: Failure) -> pa.RecordBatchRea
             for number, item in enumerate(batches, start=1):
                 for batch in _as_batches(item):
                     yield _as_the_first(batch, schema, number)
-        except Exception as error:
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # Ctrl-C too
             failure.error = error
             raise
 
