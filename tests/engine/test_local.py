@@ -202,7 +202,7 @@ def test_after_a_fork_the_child_has_its_own_database() -> None:
 @pytest.mark.parametrize("second", [pa.record_batch({"x": [1.5]}), pa.record_batch({"y": [1]}), pa.record_batch({"x": ["a"]})])
 def test_batches_of_an_iterable_have_one_schema(tmp_path: Path, second: pa.RecordBatch) -> None:
     """pyarrow would hand the doubles over as if they were the integers of the first batch."""
-    with pytest.raises(SchemaMismatchError, match="than the first|than in the first"):
+    with pytest.raises(SchemaMismatchError, match="the first"):
         deltaic.write(tmp_path / "t", iter([pa.record_batch({"x": [1]}), second]))
     assert not list((tmp_path / "t").glob("*.parquet"))
 
