@@ -126,8 +126,8 @@ MACROS: dict[str, str] = {
             END""",
     "deltaic_split_part(s, d, n)": """CASE WHEN n = 0 THEN error('[INVALID_INDEX_OF_ZERO] The index 0 is invalid.') WHEN d = '' THEN
         CASE WHEN n IN (1, -1) THEN s WHEN s IS NOT NULL AND n IS NOT NULL THEN '' END ELSE split_part(s, d, n) END""",
-    "deltaic_substring_index(s, d, n)": """CASE WHEN s IS NULL OR d IS NULL OR n IS NULL THEN NULL WHEN n = 0 OR d = '' THEN CASE WHEN s IS NOT NULL AND d IS NOT NULL AND n IS NOT NULL THEN
-        '' END
+    "deltaic_substring_index(s, d, n)": """CASE WHEN s IS NULL OR d IS NULL OR n IS NULL THEN NULL WHEN n = 0 OR d = '' THEN
+        CASE WHEN s IS NOT NULL AND d IS NOT NULL AND n IS NOT NULL THEN '' END
         WHEN n > 0 THEN array_to_string(string_split(s, d)[:n], d) ELSE array_to_string(string_split(s, d)[greatest(len(string_split(s,
             d)) + n + 1, 1):], d) END""",
     "deltaic_overlay(s, part, p, n)": """deltaic_substring(s, 1, p - 1) || part
