@@ -19,6 +19,8 @@ TABLE = {"t": Schema.from_ddl("i int, l bigint, x double, d decimal(10,2), s str
     "form",
     [
         "d & i",
+        "hex(d)",
+        "bround(cast(x AS float))",
         "x & 1",
         "s & 1e0",
         "p | i",
@@ -51,6 +53,7 @@ def answer(engine: duckdb.DuckDBPyConnection, form: str) -> Any:
     ("form", "data_type", "value"),
     [
         ("-1Y / cast(4 AS decimal(10,2))", "decimal(16,11)", Decimal("-0.25000000000")),
+        ("abs('1')", "double", 1.0),
         ("bround(5)", "integer", 5),
         ("bround(7Y, 1)", "byte", 7),
         ("substring_index('1', '1.5', cast(NULL AS int))", "string", None),

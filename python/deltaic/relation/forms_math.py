@@ -16,6 +16,11 @@ _MASKS = {
 }
 
 
+def _refused(name: str, arguments: list[Value]) -> Value:
+    """A form that another type's would answer differently from Spark."""
+    raise v.unsupported(f"function {name}", *(argument.type for argument in arguments))
+
+
 def _abs(arguments: list[Value], zone: Zone) -> Value:
     value = arguments[0]
     return value.like(f"CAST(abs({value.sql}) AS {v.duckdb_type(value.type)})", value.type, raises=value.raises or value.type in v.INTEGRAL)
@@ -193,7 +198,7 @@ for _name, _symbol in {"try_add": "+", "try_subtract": "-", "try_multiply": "*",
 for _type in (*v.INTEGRAL, "decimal", "float", "double"):
     register("round", _type, _type, _round)
     register("round", f"{_type}, integer", _type, _round)
-for _type in (*v.INTEGRAL, "decimal", "double"):
+for _type in (*v.INTEGRAL, "decimal", "float", "double"):
     register("bround", _type, _type, _bround)
     register("bround", f"{_type}, integer", _type, _bround)
 for _name, _function in {"ceil ceiling": "ceil", "floor": "floor"}.items():
@@ -239,3 +244,5 @@ form("factorial", "integer", "long", "CASE WHEN {0} BETWEEN 0 AND 20 THEN factor
 form("bit_count", "long", "integer", "bit_count({0})")
 form("hex", "long", "string", "hex({0})")
 form("bin", "long", "string", "bin({0})")
+register("hex", "decimal", "string", lambda arguments, zone: _refused("hex", arguments))
+register("abs", "string", "double", lambda arguments, zone: _abs([cast(arguments[0], "double", zone)], zone))
