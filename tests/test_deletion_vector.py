@@ -317,3 +317,12 @@ def test_limit() -> None:
     finally:
         assert set_vector_limit(before) == 43
     assert before == 64 << 20
+
+
+def test_filter_of_a_slice_that_arrow_rs_cannot_take_in() -> None:
+    batch = pa.record_batch({"s": [{"a": {"b": row}} for row in range(10)]})
+    rows = DeletionVector.from_rows([1])
+    with pytest.raises(InvalidArgumentError, match="slice of structs within structs"):
+        rows.filter(batch.slice(3, 5))
+    whole = batch.slice(3, 5).take(pa.array(range(5)))
+    assert [row["s"]["a"]["b"] for row in rows.filter(whole).to_pylist()] == [3, 5, 6, 7]

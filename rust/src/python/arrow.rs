@@ -1,5 +1,7 @@
 //! Arrow in (any object with the PyCapsule interface) and out (pyarrow).
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::compute::{cast, concat, concat_batches};
 use arrow::datatypes::{DataType, SchemaRef};
@@ -8,7 +10,7 @@ use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
 use pyo3_arrow::{PyArray, PyRecordBatch, PyTable};
 
 use super::error::wrong_type;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 
 /// One batch as a `pyarrow.Table`.
 pub fn table_of(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyAny>> {
@@ -57,7 +59,14 @@ fn to_strings(chunks: &[&dyn Array]) -> Result<StringArray> {
 /// A table, batch or stream, read when it is asked for.
 pub fn any_batch(data: &Bound<'_, PyAny>) -> PyResult<AnyRecordBatch> {
     let is_arrow = data.hasattr("__arrow_c_array__")? || data.hasattr("__arrow_c_stream__")?;
-    if is_arrow { data.extract() } else { Err(not_arrow(data)) }
+    if !is_arrow {
+        return Err(not_arrow(data));
+    }
+    // arrow-rs 59 panics on slices of structs within structs; no panic crosses into Python.
+    catch_unwind(AssertUnwindSafe(|| data.extract())).unwrap_or_else(|_| {
+        let error = Error::new(Kind::InvalidArgument, "the Arrow data cannot be taken in").found("a slice of structs within structs");
+        Err(error.expected("data of its own, such as take() makes").into())
+    })
 }
 
 fn not_arrow(data: &Bound<'_, PyAny>) -> PyErr {
