@@ -128,7 +128,7 @@ fn checksum(numbers: &mut Numbers) -> Vec<Line> {
 fn bitmaps(numbers: &mut Numbers) -> Vec<Line> {
     let mut lines = Vec::new();
     for (name, one_in) in [("10 %", 10), ("0.1 %", 1000)] {
-        let mut some = || -> Vec<u64> { (0..ROWS).filter(|_| numbers.next() % one_in == 0).collect() };
+        let mut some = || -> Vec<u64> { (0..ROWS).filter(|_| numbers.next().is_multiple_of(one_in)).collect() };
         let (rows, more) = (some(), some());
         let vector = DeletionVector::from_rows(rows.clone()).expect("rows in range");
         let other = DeletionVector::from_rows(more.clone()).expect("rows in range");
@@ -152,7 +152,8 @@ fn bitmaps(numbers: &mut Numbers) -> Vec<Line> {
         lines.push(line(&format!("bitmap, {name}: write"), bytes.len(), "roaring", Some(0.8), || vector.to_bytes(), written_plain));
         let union = || black_box(&vector).union(&other);
         lines.push(line(&format!("bitmap, {name}: union"), bytes.len(), "roaring", Some(0.8), union, || black_box(&plain) | &others));
-        let sorted = || RoaringBitmap::from_sorted_iter(rows.iter().map(|row| *row as u32));
+        // Both are given rows of their own.
+        let sorted = || RoaringBitmap::from_sorted_iter(rows.clone().into_iter().map(|row| row as u32));
         let size = rows.len() * 8;
         lines.push(line(
             &format!("bitmap, {name}: from rows"),

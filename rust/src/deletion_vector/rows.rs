@@ -3,7 +3,6 @@
 use arrow::buffer::{BooleanBuffer, Buffer};
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
@@ -176,14 +175,10 @@ impl DeletionVector {
 
     /// Rows of either.
     pub fn union(&self, other: &Self) -> Self {
-        let (mut more, less) = if self.bitmaps.len() < other.bitmaps.len() { (other.clone(), self) } else { (self.clone(), other) };
-        for (key, bitmap) in &less.bitmaps {
-            match more.bitmaps.entry(*key) {
-                Entry::Occupied(mut mine) => *mine.get_mut() |= bitmap,
-                Entry::Vacant(free) => drop(free.insert(bitmap.clone())),
-            }
-        }
-        more
+        let both =
+            |(key, mine): (&u32, &RoaringBitmap)| (*key, other.bitmaps.get(key).map_or_else(|| mine.clone(), |theirs| mine | theirs));
+        let theirs = other.bitmaps.iter().filter(|(key, _)| !self.bitmaps.contains_key(key));
+        Self::from_bitmaps(self.bitmaps.iter().map(both).chain(theirs.map(|(key, bitmap)| (*key, bitmap.clone()))))
     }
 
     /// Rows of both.
