@@ -191,6 +191,13 @@ def _result_type(result: str, parameters: str, arguments: Sequence[Value]) -> Da
     return "void"
 
 
+def literal(value: Value, what: str) -> Value:
+    """An argument that the embedded engine takes as a literal only, null too; UnsupportedFeatureError where it is none."""
+    if value.is_constant:
+        return value
+    raise v.unsupported(f"{what} that is not a literal")
+
+
 def constant_text(value: Value, what: str) -> str:
     """The text of an argument that must be a literal string; UnsupportedFeatureError where it is none."""
     if value.is_constant and isinstance(value.constant, str):

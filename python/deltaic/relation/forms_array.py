@@ -8,7 +8,7 @@ from deltaic.protocol.schema import Array, Field, Map, Struct
 from deltaic.relation import collections
 from deltaic.relation import values as v
 from deltaic.relation.casts import Zone, cast
-from deltaic.relation.forms import constant_text, register
+from deltaic.relation.forms import constant_text, literal, register
 from deltaic.relation.values import Value
 
 
@@ -166,7 +166,7 @@ def _slice(arguments: list[Value], zone: Zone) -> Value:
 
 def _join(arguments: list[Value], zone: Zone) -> Value:
     value = cast(arguments[0], Array("string"), zone)
-    separator = arguments[1]
+    separator = literal(arguments[1], "a separator of array_join")
     if len(arguments) > 2:
         kept = f"list_transform({value.sql}, lambda deltaic_e: coalesce(deltaic_e, {arguments[2].sql}))"
     else:
@@ -299,7 +299,8 @@ def _str_to_map(arguments: list[Value], zone: Zone) -> Value:
     return collections.map_of(arguments[0].like(keys, Array("string", False)), arguments[0].like(items, Array("string", True)))
 
 
-register("size cardinality array_size", "any", "integer", _size)
+register("size cardinality", "any", "integer", _size)
+register("array_size", "array<T>", "integer", _size)
 register("array_contains", "any, any", "boolean", _contains)
 register("array_position", "any, any", "long", _position)
 register("array_remove", "any, any", "T", _remove)

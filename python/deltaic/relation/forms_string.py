@@ -5,7 +5,7 @@ from __future__ import annotations
 from deltaic.protocol.schema import Array
 from deltaic.relation import values as v
 from deltaic.relation.casts import Zone, cast
-from deltaic.relation.forms import Build, constant_int, constant_text, form, register
+from deltaic.relation.forms import Build, constant_int, constant_text, form, literal, register
 from deltaic.relation.values import Value
 
 _ASCII = "strlen({0}) = length({0})"
@@ -52,7 +52,6 @@ form("base64", "binary", "string", "base64({0})")
 form("md5", "binary", "string", "md5({0})")
 form("sha1 sha", "binary", "string", "sha1({0})")
 form("levenshtein", "string, string", "integer", "deltaic_levenshtein({0}, {1})")
-form("substring_index", "string, string, integer", "string", "deltaic_substring_index({0}, {1}, {2})")
 form("split_part", "string, string, integer", "string", "deltaic_split_part({0}, {1}, {2})", raises=True)
 form("overlay", "string, string, integer", "string", "deltaic_overlay({0}, {1}, {2}, length({1}))", raises=True)
 form("overlay", "string, string, integer, integer", "string", "deltaic_overlay({0}, {1}, {2}, {3})", raises=True)
@@ -65,6 +64,12 @@ def _substring(arguments: list[Value], zone: Zone) -> Value:
     if plain and start.constant > 0 and length.constant >= 0:
         return value.like(f"substring({value.sql}, {start.constant}, {length.constant})", "string")
     return v.combine(f"deltaic_substring({value.sql}, {start.sql}, {length.sql})", "string", arguments)
+
+
+def _substring_index(arguments: list[Value], zone: Zone) -> Value:
+    text, delimiter, count = arguments
+    delimiter = literal(delimiter, "a delimiter of substring_index")
+    return v.combine(f"deltaic_substring_index({text.sql}, {delimiter.sql}, {count.sql})", "string", arguments)
 
 
 def _pad(name: str) -> Build:
@@ -162,6 +167,7 @@ def _decode(arguments: list[Value], zone: Zone) -> Value:
 
 
 register("substring substr", "string, integer, integer", "string", _substring)
+register("substring_index", "string, string, integer", "string", _substring_index)
 register("lpad", "string, integer", "string", _pad("lpad"))
 register("lpad", "string, integer, string", "string", _pad("lpad"))
 register("rpad", "string, integer", "string", _pad("rpad"))
