@@ -52,7 +52,7 @@ def data(rows: int) -> Any:
 SUMS = {
     "id": "sum(id)::varchar",
     "key": "sum(key)::varchar",
-    "value": "round(sum(value), 2)::varchar",
+    "value": "sum(round(value * 1000)::hugeint)::varchar",
     "name": "sum(hash(name::varchar)::hugeint)::varchar",
     "at": 'sum(epoch_us("at")::hugeint)::varchar',
 }
