@@ -3,8 +3,8 @@
     python benches/peers/dml.py [--rows 4000000] [--pairs 5] [--jobs delete_one,merge_1pct] [--record benches/records/dml.json]
 
 Each run is a fresh process on a fresh copy of the table; the systems take turns; the minimum of each counts. The clock starts when the
-table is open and the modules that the job needs are loaded, and stops when the call returns. Both systems write zstd. Every run's result is
-compared with that of the other system: a difference ends the benchmark.
+table is open and the modules that the job needs are loaded, and stops when the call returns. Both systems write zstd, level 3. Every
+run's result is compared with that of the other system: a difference ends the benchmark.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def prepare(root: Path, rows: int) -> None:
     table = data(rows)
     deltaic.write(root / "deltaic", table)
     deltaic.write(root / "rewriting", table, properties={"delta.enableDeletionVectors": False})
-    properties = deltalake.WriterProperties(compression="ZSTD")
+    properties = deltalake.WriterProperties(compression="ZSTD", compression_level=3)
     deltalake.write_deltalake(str(root / "deltalake"), table, writer_properties=properties)
     pq.write_table(merge_source(rows), root / "source.parquet")
 
@@ -68,6 +68,7 @@ def run_deltaic(job: str, path: str, rows: int, source: Path) -> Callable[[], ob
     import deltaic.commands.optimize
     import deltaic.commands.update
     import deltaic.engine.connection
+    import deltaic.engine.local
     import deltaic.engine.lowering
     import deltaic.scan.pushdown
 
@@ -92,7 +93,7 @@ def run_deltalake(job: str, path: str, rows: int, source: Path) -> Callable[[], 
     import pyarrow.parquet as pq
 
     table = deltalake.DeltaTable(path)
-    properties = deltalake.WriterProperties(compression="ZSTD")
+    properties = deltalake.WriterProperties(compression="ZSTD", compression_level=3)
     if job == "delete_one":
         return lambda: table.delete(f"id = {rows // 2 + 1}", writer_properties=properties)
     if job == "update_one":
