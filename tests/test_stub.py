@@ -30,6 +30,8 @@ IMPLIED = {
     "__hash__",
     "__repr__",
 }
+# What the ellipses of compiled signatures stand for.
+OPAQUE = {"partition_columns": "()", "allowed_roots": "()", "constants": "()", "prefix": "''"}
 # Binary operators: the compiled slot serves both sides.
 REFLECTED = {"__ror__", "__rand__", "__rsub__"}
 
@@ -64,8 +66,7 @@ def _stub_parameters(node: ast.FunctionDef) -> list[tuple[str, str, str | None]]
 
 
 def _text(node: ast.expr | None) -> str | None:
-    text = None if node is None else repr(ast.literal_eval(node))
-    return "EMPTY" if text in ("()", "''") else text
+    return None if node is None else repr(ast.literal_eval(node))
 
 
 def _real_parameters(function: Any) -> list[tuple[str, str, str | None]]:
@@ -74,9 +75,9 @@ def _real_parameters(function: Any) -> list[tuple[str, str, str | None]]:
         if parameter.name in ("self", "cls"):
             continue
         kind = "keyword" if parameter.kind is parameter.KEYWORD_ONLY else "positional"
-        # PyO3 shows a default that is no literal of Python's as an ellipsis: in this module, an empty one.
-        default = "EMPTY" if parameter.default in (..., "") else repr(parameter.default)
-        found.append((parameter.name, kind, None if parameter.default is parameter.empty else default))
+        default = None if parameter.default is parameter.empty else repr(parameter.default)
+        # PyO3 shows a default that is no literal of Python's as an ellipsis: in this module, an empty sequence or text.
+        found.append((parameter.name, kind, OPAQUE.get(parameter.name, default) if default == "Ellipsis" else default))
     return found
 
 
