@@ -90,7 +90,6 @@ IN_USE = [
     ("identityColumns", legacy(1, 6), {}, {"delta.identity.start": 1, "delta.identity.step": 1}, {APPEND, UPDATE}),
     ("allowColumnDefaults", listed("allowColumnDefaults"), {}, {"CURRENT_DEFAULT": "1"}, {APPEND, UPDATE}),
     ("rowTracking", listed("rowTracking", "domainMetadata"), {}, None, {APPEND, DELETE, UPDATE}),
-    ("inCommitTimestamp", listed("inCommitTimestamp"), {"delta.enableInCommitTimestamps": "true"}, None, set(RUN)),
     ("icebergCompatV2", listed("icebergCompatV2"), {"delta.enableIcebergCompatV2": "true"}, None, set(RUN)),
     ("shiny", listed("shiny"), {}, None, set(RUN)),
 ]

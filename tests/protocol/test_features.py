@@ -82,7 +82,7 @@ REFUSED = [
     ("allowColumnDefaults", {Change.ADD, Change.REPLACE}),
     ("changeDataFeed", {Change.REMOVE, Change.REPLACE}),
     ("rowTracking", {Change.ADD, Change.REMOVE, Change.REPLACE, Change.REARRANGE}),
-    ("inCommitTimestamp", set(Change)),
+    ("inCommitTimestamp", set()),
     ("icebergCompatV2", set(Change)),
     ("deletionVectors", set()),
     ("columnMapping", set()),

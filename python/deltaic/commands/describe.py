@@ -62,7 +62,8 @@ def detail(snapshot: Snapshot) -> Detail:
 
 def history(snapshot: Snapshot, limit: int | None = None) -> list[dict[str, Any]]:
     """commitInfo of the versions up to this one, newest first, with `version` and `timestamp` (UTC)."""
-    return list(log_history.entries(snapshot.store, snapshot.version, limit))
+    era = log_history.Era.of(snapshot.metadata.configuration)
+    return list(log_history.entries(snapshot.store, snapshot.version, limit, era=era))
 
 
 def transaction_state(snapshot: Snapshot, txn_id: str) -> int | None:
@@ -75,6 +76,8 @@ def transaction_state(snapshot: Snapshot, txn_id: str) -> int | None:
 
 def _last_modified(snapshot: Snapshot) -> datetime | None:
     found = snapshot.store.head(commit_path(snapshot.version))
+    if found is not None and log_history.Era.of(snapshot.metadata.configuration) is not None:
+        return log_history.moment(log_history.in_commit_time(snapshot.store, snapshot.version))
     return None if found is None else log_history.moment(found[1])
 
 

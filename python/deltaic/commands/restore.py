@@ -16,7 +16,10 @@ from deltaic.protocol import features
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import MAX_ID
 from deltaic.protocol.versions import upgrade
+from deltaic.transaction import timestamps
 from deltaic.transaction.transaction import Transaction
+
+_OF_THE_LOG = (timestamps.ENABLED, timestamps.SINCE_VERSION, timestamps.SINCE_TIME)
 
 
 def restore(
@@ -90,9 +93,12 @@ def _not_lower(now: Protocol, then: Protocol) -> Protocol:
 
 
 def _metadata(snapshot: Snapshot, past: Snapshot) -> Metadata:
-    """The past metadata; ids of columns are never given twice, so their high-water mark stays."""
+    """The past metadata; ids of columns are never given twice, so their high-water mark stays, and in-commit timestamps are the log's: whether
+    commits have them does not go back."""
     marks = [text for text in (snapshot.metadata.configuration.get(MAX_ID), past.metadata.configuration.get(MAX_ID)) if text]
-    configuration = dict(past.metadata.configuration)
+    now = snapshot.metadata.configuration
+    configuration = {key: text for key, text in past.metadata.configuration.items() if key not in _OF_THE_LOG}
+    configuration |= {key: now[key] for key in _OF_THE_LOG if key in now}
     if marks:
         configuration[MAX_ID] = str(max(int(text) for text in marks))
     then = past.metadata

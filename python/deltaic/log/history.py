@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
 from deltaic import _core
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, TableNotFoundError, VersionNotFoundError
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, TableNotFoundError, VersionNotFoundError
 from deltaic.log.segment import LOG, Listing, commit_path, list_log, reconstructible
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -57,18 +59,46 @@ def commit_times(listing: Listing) -> dict[int, int]:
     return times
 
 
-def in_commit_times(store: _core.Store, times: Mapping[int, int], configuration: Mapping[str, str]) -> dict[int, int]:
-    """`times` with inCommitTimestamp from the version on where the table began to write it (none: unchanged)."""
-    if configuration.get("delta.enableInCommitTimestamps", "false").lower() != "true":
-        return dict(times)
-    since = int(configuration.get("delta.inCommitTimestampEnablementVersion", "0"))
-    result = dict(times)
-    for version in times:
-        if version >= since:
-            written = commit_info(store, version).get("inCommitTimestamp")
-            if isinstance(written, int):
-                result[version] = written
-    return result
+@dataclass(frozen=True)
+class Era:
+    """From which version and time (ms) on commits carry their own time. `time` None: the properties do not say, or all of them do."""
+
+    version: int = 0
+    time: int | None = None
+
+    def holds(self, store: _core.Store, wanted: int) -> bool:
+        """Whether a time belongs to the versions from `version` on."""
+        if self.version == 0:
+            return True
+        return wanted >= (in_commit_time(store, self.version) if self.time is None else self.time)
+
+    @staticmethod
+    def of(configuration: Mapping[str, str]) -> Era | None:
+        """As the properties of the newest version say; None where commits carry none. ProtocolError for a text that is no number."""
+        if configuration.get("delta.enableInCommitTimestamps", "false").strip().lower() != "true":
+            return None
+        since, time = (_number(configuration, f"delta.inCommitTimestampEnablement{what}") for what in ("Version", "Timestamp"))
+        return Era() if since is None else Era(since, time)
+
+
+def _number(configuration: Mapping[str, str], name: str) -> int | None:
+    text = configuration.get(name)
+    if text is not None and not text.strip().isdecimal():
+        raise ProtocolError("not a valid value", where=f"table property {name}", found=repr(text), expected="a whole number")
+    return None if text is None else int(text)
+
+
+def in_commit_time(store: _core.Store, version: int) -> int:
+    """The commit's own time (ms). ProtocolError where it has none."""
+    written = commit_info(store, version).get("inCommitTimestamp")
+    if not isinstance(written, int) or isinstance(written, bool):
+        raise ProtocolError(
+            "the table has in-commit timestamps, and a commit has none",
+            where=f"{store.location}/{commit_path(version)}",
+            found=repr(written),
+            expected="commitInfo.inCommitTimestamp",
+        )
+    return written
 
 
 def version_at(store: _core.Store, timestamp: datetime | str, version: int | None = None) -> int:
@@ -83,27 +113,34 @@ def version_at(store: _core.Store, timestamp: datetime | str, version: int | Non
     if listing.is_empty:
         raise TableNotFoundError("no Delta table here: the log is empty or missing", where=f"{store.location}/{LOG}")
     usable = set(reconstructible(listing))
-    times = {each: time for each, time in _times(store, listing).items() if each in usable}
-    found = max((each for each, time in times.items() if time <= wanted), default=None)
+    times = {each: time for each, time in commit_times(listing).items() if each in usable}
+    era = _era(store, listing)
+    if era is not None and era.holds(store, wanted):
+        own = [each for each in times if each >= era.version]  # ascending, and so are their times
+        count = bisect_right(own, wanted, key=lambda each: in_commit_time(store, each))
+        found = own[count - 1] if count else None
+        first = None if not own or found is not None else (own[0], in_commit_time(store, own[0]))
+    else:
+        older = {each: time for each, time in times.items() if era is None or each < era.version}
+        found = max((each for each, time in older.items() if time <= wanted), default=None)
+        first = next(iter(older.items()), None)
     if found is None:
-        first = min(times, default=None)
         raise VersionNotFoundError(
             "the time is before the first version",
             where=store.location,
             found=moment(wanted).isoformat(),
-            expected=f"{moment(times[first]).isoformat()} (version {first}) or later" if first is not None else None,
+            expected=f"{moment(first[1]).isoformat()} (version {first[0]}) or later" if first is not None else None,
         )
     return found
 
 
-def _times(store: _core.Store, listing: Listing) -> dict[int, int]:
-    times = commit_times(listing)
-    newest = max(times, default=None)
+def _era(store: _core.Store, listing: Listing) -> Era | None:
+    newest = max(listing.commits, default=None)
     if newest is None or "inCommitTimestamp" not in commit_info(store, newest):
-        return times
+        return None
     from deltaic.log.snapshot import Snapshot  # the table's properties say since when; a snapshot needs this module
 
-    return in_commit_times(store, times, Snapshot.load(store).metadata.configuration)
+    return Era.of(Snapshot.load(store).metadata.configuration)
 
 
 def commit_info(store: _core.Store, version: int) -> dict[str, Any]:
@@ -118,13 +155,14 @@ def parse_commit_info(text: str | None) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def entries(store: _core.Store, newest: int, limit: int | None = None) -> Iterator[dict[str, Any]]:
-    """commitInfo of each version up to `newest`, newest first, with `version` and `timestamp` (datetime, UTC)."""
+def entries(store: _core.Store, newest: int, limit: int | None = None, *, era: Era | None = None) -> Iterator[dict[str, Any]]:
+    """commitInfo of each version up to `newest`, newest first, with `version` and `timestamp` (datetime, UTC): from `era` on the
+    commit's own time, before it its file's."""
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
         raise InvalidArgumentError("limit", found=repr(limit), expected="a number >= 0, or None")
     times = commit_times(list_log(store))
     versions = sorted((each for each in times if each <= newest), reverse=True)
     for version in versions[:limit]:
         info = commit_info(store, version)
-        stamped = info.get("inCommitTimestamp")
-        yield {**info, "version": version, "timestamp": moment(stamped if isinstance(stamped, int) else times[version])}
+        own = info.get("inCommitTimestamp") if era is not None and version >= era.version else None
+        yield {**info, "version": version, "timestamp": moment(own if isinstance(own, int) else times[version])}

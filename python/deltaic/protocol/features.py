@@ -146,7 +146,7 @@ class Feature:
 _LATER = frozenset(
     (
         *("checkConstraints", "changeDataFeed", "generatedColumns", "identityColumns", "allowColumnDefaults"),
-        *("v2Checkpoint", "checkpointProtection", "inCommitTimestamp", "materializePartitionColumns"),
+        *("v2Checkpoint", "checkpointProtection", "materializePartitionColumns"),
         *("rowTracking", "clustering", "typeWidening", "typeWidening-preview"),
         *("variantType", "variantType-preview", "variantShredding", "variantShredding-preview"),
     )
@@ -188,7 +188,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature("domainMetadata", False, _always),
         Feature("clustering", False, _always, requires=("domainMetadata",)),
         Feature("allowColumnDefaults", False, _key("CURRENT_DEFAULT"), refused=NEW_ROWS),
-        Feature("inCommitTimestamp", False, _flag("delta.enableInCommitTimestamps"), refused=ALL),
+        Feature("inCommitTimestamp", False, _flag("delta.enableInCommitTimestamps")),
         *(Feature(f"icebergCompatV{n}", False, _flag(f"delta.enableIcebergCompatV{n}"), refused=ALL) for n in (1, 2, 3)),
         Feature("checkpointProtection", False, lambda item: item.properties.checkpoint_protection_before_version > 0),
         Feature("materializePartitionColumns", False, lambda item: bool(item.metadata.partition_columns), refused=FILES - {Change.REMOVE}),

@@ -106,7 +106,7 @@ REGISTRY: Mapping[str, Property] = {
         Property("delta.rowTracking.materializedRowIdColumnName", _text, None, _I, "rowTracking"),
         Property("delta.rowTracking.materializedRowCommitVersionColumnName", _text, None, _I, "rowTracking"),
         Property("delta.enableTypeWidening", parse_boolean, False, _L, "typeWidening"),
-        Property("delta.enableInCommitTimestamps", parse_boolean, False, _L, "inCommitTimestamp"),
+        Property("delta.enableInCommitTimestamps", parse_boolean, False, feature="inCommitTimestamp"),
         Property("delta.inCommitTimestampEnablementVersion", _integer(0, INT64_MAX), None, _I, "inCommitTimestamp"),
         Property("delta.inCommitTimestampEnablementTimestamp", _integer(0, INT64_MAX), None, _I, "inCommitTimestamp"),
         Property("delta.checkpointPolicy", _choice("classic", "v2"), "classic", _L, "v2Checkpoint"),

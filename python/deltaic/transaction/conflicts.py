@@ -30,7 +30,9 @@ class Isolation(Enum):
 
 
 # Turning these on leaves what a concurrent transaction has written valid.
-_HARMLESS_PROPERTIES = {"delta.enableDeletionVectors": ("true",), "delta.checkpointPolicy": ("v2",)}
+_IN_COMMIT_TIMESTAMPS = "delta.enableInCommitTimestamps"
+_HARMLESS_PROPERTIES = {"delta.enableDeletionVectors": ("true",), "delta.checkpointPolicy": ("v2",), _IN_COMMIT_TIMESTAMPS: ("true",)}
+_ENABLEMENT = ("delta.inCommitTimestampEnablementVersion", "delta.inCommitTimestampEnablementTimestamp")
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ class Current:
 @dataclass(frozen=True)
 class Winner:
     """What a commit that came first did. `protocol_refusal`: why this client cannot write under the winner's protocol;
-    `dropped_features`: names that the winner took out of the protocol; `metadata_changes`: what of its metadata is not harmless."""
+    `dropped_features`: names that the winner took out of the protocol; `changes_metadata`: in any way; `metadata_changes`: what of it is
+    not harmless."""
 
     version: int
     operation: str = "UNKNOWN"
@@ -62,6 +65,7 @@ class Winner:
     changes_protocol: bool = False
     protocol_refusal: str | None = None
     dropped_features: tuple[str, ...] = ()
+    changes_metadata: bool = False
     metadata_changes: tuple[str, ...] = ()
     domains: frozenset[str] = frozenset()
     app_ids: frozenset[str] = frozenset()
@@ -94,6 +98,8 @@ def check_definition(current: Current, winner: Winner) -> None:
             raise _conflict(ProtocolChangedException, current, winner, "changed the protocol, as this transaction does")
     if winner.metadata_changes:
         raise _conflict(MetadataChangedException, current, winner, f"changed the table's metadata ({', '.join(winner.metadata_changes)})")
+    if winner.changes_metadata and current.changes_metadata:  # ours would undo it
+        raise _conflict(MetadataChangedException, current, winner, "changed the table's metadata, as this transaction does")
     if shared := sorted(current.domains & winner.domains):
         raise _conflict(ConcurrentTransactionException, current, winner, f"wrote the same metadata domain {shared[0]!r}")
     if shared := sorted(current.app_ids & winner.app_ids):
@@ -144,6 +150,8 @@ def metadata_changes(before: Metadata, after: Metadata) -> tuple[str, ...]:
 
 
 def _is_harmless(key: str, configuration: Mapping[str, str]) -> bool:
+    if key in _ENABLEMENT:
+        return key in configuration and _is_harmless(_IN_COMMIT_TIMESTAMPS, configuration)
     return configuration.get(key, "").lower() in _HARMLESS_PROPERTIES.get(key, ())
 
 

@@ -15,6 +15,7 @@ from deltaic.options import CommitOptions
 def commit_info(
     *,
     timestamp: int,
+    in_commit_timestamp: int | None,
     operation: str,
     parameters: Mapping[str, Any],
     read_version: int | None,
@@ -24,8 +25,9 @@ def commit_info(
     options: CommitOptions,
     txn_id: str,
 ) -> dict[str, Any]:
-    """The commitInfo action's fields. `read_version` None: the first version of a table."""
-    info: dict[str, Any] = {
+    """The commitInfo action's fields. `read_version` None: the first version of a table. Times in ms."""
+    info: dict[str, Any] = {} if in_commit_timestamp is None else {"inCommitTimestamp": in_commit_timestamp}
+    info |= {
         "timestamp": timestamp,
         **options.info,
         "operation": operation,

@@ -32,9 +32,9 @@ from deltaic.log.segment import Sleep, commit_path
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
 from deltaic.protocol import features
-from deltaic.protocol.actions import Metadata, Protocol, line
+from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.features import Change
-from deltaic.transaction import information
+from deltaic.transaction.body import Base, commit_body
 from deltaic.transaction.conflicts import Current, Isolation
 from deltaic.transaction.winners import Winners
 
@@ -101,7 +101,7 @@ class Transaction:
         self._reads: list[_core.Predicate | None] = []
         self._adds: list[pa.Table] = []
         self._removes: list[pa.Table] = []
-        self._domains: dict[str, tuple[str, bool]] = {}
+        self.domains: dict[str, tuple[str, bool]] = {}
         self._written: list[str] = []
         self._in_doubt = False
         """Between a put of the commit and the knowledge of what became of it."""
@@ -139,7 +139,7 @@ class Transaction:
 
     def set_domain(self, domain: str, configuration: str, *, removed: bool = False) -> None:
         """Stages a metadata domain, or its end."""
-        self._domains[domain] = (configuration, removed)
+        self.domains[domain] = (configuration, removed)
 
     def written(self, paths: Iterable[str]) -> None:
         """New files of this transaction (as the log names them), deleted when it definitely failed, never when nobody knows."""
@@ -201,7 +201,7 @@ class Transaction:
         if change in (Change.REMOVE, Change.REPLACE):
             self._check_append_only()
         domains = dict(self.snapshot.domains) if self.snapshot else {}
-        domains.update({name: configuration for name, (configuration, removed) in self._domains.items() if not removed})
+        domains.update({name: configuration for name, (configuration, removed) in self.domains.items() if not removed})
         features.check_writable(self._new_protocol, self._new_metadata, change, domains=domains)
 
     def _check_append_only(self) -> None:
@@ -238,7 +238,7 @@ class Transaction:
         attempt = 0
         while True:
             txn_id = self.new_id()
-            body = self._body(current, txn_id, adds, removes, metrics)
+            body = commit_body(self, Base(base, rules.protocol, rules.metadata), current, txn_id, adds, removes, metrics)
             self._in_doubt = True
             try:
                 ours = self._put(base + 1, body, txn_id)
@@ -274,40 +274,18 @@ class Transaction:
             is_blind_append=only_adds and not self._reads,
             changes_protocol=self.protocol is not None,
             changes_metadata=self.metadata is not None,
-            domains=frozenset(self._domains),
+            domains=frozenset(self.domains),
             app_ids=frozenset(self.options.transactions),
         )
 
     def _isolation(self, adds: pa.Table, removes: pa.Table) -> Isolation:
-        other = self.metadata or self.protocol or self._domains or self.options.transactions
+        other = self.metadata or self.protocol or self.domains or self.options.transactions
         if not other and not _changes_data(adds) and not _changes_data(removes):
             return Isolation.SNAPSHOT
         if self.options.isolation is not None:
             return Isolation.WRITE_SERIALIZABLE if self.options.isolation == "write_serializable" else Isolation.SERIALIZABLE
         level = self.snapshot.properties.isolation_level if self.snapshot else "Serializable"
         return Isolation.WRITE_SERIALIZABLE if level == "WriteSerializable" else Isolation.SERIALIZABLE
-
-    def _body(self, current: Current, txn_id: str, adds: pa.Table, removes: pa.Table, metrics: Mapping[str, int]) -> bytes:
-        """The commit's lines: built anew for each attempt, as the time and the id differ."""
-        now = self.clock()
-        info = information.commit_info(
-            timestamp=now,
-            operation=self.operation,
-            parameters=self.parameters,
-            read_version=self.snapshot.version if self.snapshot else None,
-            isolation=current.isolation.value,
-            is_blind_append=current.is_blind_append,
-            metrics=metrics,
-            options=self.options,
-            txn_id=txn_id,
-        )
-        actions = [line({"commitInfo": info})]
-        actions += [action.to_json() for action in (self.protocol, self.metadata) if action is not None]
-        for app_id, version in self.options.transactions.items():
-            actions.append(line({"txn": {"appId": app_id, "version": version, "lastUpdated": now}}))
-        for domain, (configuration, removed) in self._domains.items():
-            actions.append(line({"domainMetadata": {"domain": domain, "configuration": configuration, "removed": removed}}))
-        return _core.commit_body(actions, adds, removes)
 
     def _put(self, version: int, body: bytes, txn_id: str) -> bool:
         """Whether this version is ours; False when it is another's. CommitUnknownError when it cannot be told."""

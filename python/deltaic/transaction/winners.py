@@ -82,6 +82,7 @@ class Winners:
             changes_protocol=protocol is not None,
             protocol_refusal=refusal,
             dropped_features=tuple(sorted(dropped)),
+            changes_metadata=metadata is not None,
             metadata_changes=changes,
             domains=frozenset(commit.domains),
             app_ids=frozenset(commit.transactions),

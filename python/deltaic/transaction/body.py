@@ -1,0 +1,60 @@
+"""The lines of one attempt at a commit: what depends on the version that it goes on top of is settled here, anew for each attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from deltaic import _core
+from deltaic.protocol.actions import Metadata, Protocol, line
+from deltaic.transaction import information, timestamps
+
+if TYPE_CHECKING:
+    from deltaic.transaction.conflicts import Current
+    from deltaic.transaction.transaction import Transaction
+
+
+@dataclass(frozen=True)
+class Base:
+    """The version that a commit goes on top of; -1 and None: there is no table yet."""
+
+    version: int = -1
+    protocol: Protocol | None = None
+    metadata: Metadata | None = None
+
+
+def commit_body(
+    transaction: Transaction, base: Base, current: Current, txn_id: str, adds: pa.Table, removes: pa.Table, metrics: Mapping[str, int]
+) -> bytes:
+    """commitInfo first, then the other actions as staged."""
+    now, version = transaction.clock(), base.version + 1
+    protocol, metadata = transaction.protocol or base.protocol, transaction.metadata or base.metadata
+    was_enabled = timestamps.enabled(base.protocol, base.metadata)
+    time = None
+    if timestamps.enabled(protocol, metadata):
+        time = timestamps.next_time(transaction.store, version, now, was_enabled=was_enabled)
+    staged = transaction.metadata
+    if staged is not None:
+        staged = timestamps.tracked(staged, base.metadata, version=version, time=time, was_enabled=was_enabled)
+    info = information.commit_info(
+        timestamp=now,
+        in_commit_timestamp=time,
+        operation=transaction.operation,
+        parameters=transaction.parameters,
+        read_version=transaction.snapshot.version if transaction.snapshot else None,
+        isolation=current.isolation.value,
+        is_blind_append=current.is_blind_append,
+        metrics=metrics,
+        options=transaction.options,
+        txn_id=txn_id,
+    )
+    actions = [line({"commitInfo": info})]
+    actions += [action.to_json() for action in (transaction.protocol, staged) if action is not None]
+    for app_id, number in transaction.options.transactions.items():
+        actions.append(line({"txn": {"appId": app_id, "version": number, "lastUpdated": now}}))
+    for domain, (configuration, removed) in transaction.domains.items():
+        actions.append(line({"domainMetadata": {"domain": domain, "configuration": configuration, "removed": removed}}))
+    return _core.commit_body(actions, adds, removes)
