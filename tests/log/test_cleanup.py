@@ -39,11 +39,10 @@ def versions(snapshot: Snapshot) -> list[int]:
 
 def test_what_is_older_than_the_last_checkpoint_below_the_first_unexpired_version_goes(tmp_path: Path) -> None:
     snapshot = aged(tmp_path, [100, 90, 80, 70, 10, 5], {2, 3, 5})
-    snapshot.store.put("_delta_log/00000000000000000001.crc", b"{}")
     snapshot.store.put("_delta_log/00000000000000000000.00000000000000000002.compacted.json", b"{}")
     snapshot.store.put("_delta_log/notes.txt", b"mine")
-    # The first unexpired version is 4: it is built from checkpoint 3.
-    assert cleanup.clean(snapshot, now=NOW * 1000) == 6
+    # The first unexpired version is 4: it is built from checkpoint 3. Three commits and checksums, a checkpoint, a compacted range go.
+    assert cleanup.clean(snapshot, now=NOW * 1000) == 8
     assert versions(snapshot) == [3, 4, 5]
     assert snapshot.store.head(checkpoint_path(2)) is None
     assert snapshot.store.head("_delta_log/notes.txt") is not None

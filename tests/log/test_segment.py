@@ -193,6 +193,35 @@ def test_checkpoints_named_by_an_id(ending: str) -> None:
     assert sorted(both) == sorted([(named,), (checkpoint_path(2),), ()])
 
 
+def compacted(first: int, last: int) -> str:
+    return f"_delta_log/{first:020}.{last:020}.compacted.json"
+
+
+def test_compacted_ranges_stand_for_their_commits_where_they_fit() -> None:
+    ranges = [compacted(0, 2), compacted(0, 4), compacted(1, 3), compacted(3, 4), compacted(5, 9), compacted(4, 4), compacted(6, 5)]
+    store = new_store(*commits(0, 1, 2, 3, 4, 5, 6), *ranges)
+    found = {version: [path for _, path in load_first(store, version, sleep=never).commits] for version in (2, 3, 4, 6)}
+    assert found == {
+        2: [compacted(0, 2)],
+        3: [compacted(0, 2), commit_path(3)],
+        4: [compacted(0, 4)],
+        6: [compacted(0, 4), commit_path(5), commit_path(6)],
+    }
+    ways = [[path for _, path in segment.commits] for segment in segments(store, 3, sleep=never)]
+    assert ways == [[compacted(0, 2), commit_path(3)], commits(0, 1, 2, 3)]
+
+
+def test_a_compacted_range_fills_no_gap() -> None:
+    with pytest.raises(ProtocolError, match="commit 1 is missing"):
+        load_first(new_store(*commits(0, 2, 3), compacted(0, 3)), sleep=lambda _: None)
+
+
+def test_a_compacted_range_over_a_checkpoint_is_left_alone() -> None:
+    store = new_store(*commits(0, 1, 2, 3, 4), compacted(1, 3), compacted(3, 4), checkpoint_path(2))
+    assert load_first(store, sleep=never).commits == ((4, compacted(3, 4)),)
+    assert load_first(store, 3, sleep=never).commits == ((3, commit_path(3)),)
+
+
 def test_read_hint() -> None:
     assert read_hint(new_store()) is None
     assert read_hint(new_store(hint={"version": 7, "size": 1})) == 7

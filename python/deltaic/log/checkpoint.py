@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import threading
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from deltaic.errors import ProtocolError
 from deltaic.log import cleanup
+from deltaic.log import hint as last_checkpoint
 from deltaic.log.cleanup import milliseconds
 from deltaic.log.segment import LAST_CHECKPOINT, checkpoint_path, list_log, read_hint
 
@@ -114,4 +114,4 @@ def _point_at(snapshot: Snapshot, written: dict[str, int]) -> None:
         "sizeInBytes": written["size_in_bytes"],
         "numOfAddFiles": written["num_of_add_files"],
     }
-    snapshot.store.put(LAST_CHECKPOINT, json.dumps(hint, separators=(",", ":")).encode())
+    snapshot.store.put(LAST_CHECKPOINT, last_checkpoint.to_json(hint))

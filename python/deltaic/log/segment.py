@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from deltaic._core import Store
 from deltaic.errors import ProtocolError, TableNotFoundError, VersionNotFoundError
+from deltaic.log import hint as last_checkpoint
+from deltaic.log.hint import LAST_CHECKPOINT as LAST_CHECKPOINT
+from deltaic.log.hint import Hint
 
 LOG = "_delta_log"
-LAST_CHECKPOINT = f"{LOG}/_last_checkpoint"
 MAX_VERSION = 2**63 - 1
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 _PART = re.compile(r"(\d{20})\.checkpoint\.(\d{10})\.(\d{10})\.parquet")
 _V2_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.([0-9A-Za-z-]+)\.(json|parquet)")
+_COMPACTED = re.compile(r"(\d{20})\.(\d{20})\.compacted\.json")
+_CHECKSUM = re.compile(r"(\d{20})\.crc")
 
 # A store may show a commit before the one below it; how long a gap is waited for (seconds, in turn).
 GAP_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
@@ -45,17 +48,32 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
+class Compaction:
+    """A file that says what the commits `first` to `last` say together (PROTOCOL.md: Log Compaction Files)."""
+
+    first: int
+    last: int
+    path: str
+
+
+@dataclass(frozen=True)
 class Listing:
     """What a listing of the log showed.
 
     `commits`: version -> modification time in ms. `checkpoints`: complete ones, newest first; a version may have several. `incomplete`:
-    versions with a checkpoint whose parts are not all there. `start`: the version that the listing began with.
+    versions with a checkpoint whose parts are not all there. `start`: the version that the listing began with. `compactions`: by their
+    first version, the one that goes farthest comes first. `checksums`: versions that have one. `sizes`: path -> bytes. `hint`: what the
+    listing began with.
     """
 
     commits: dict[int, int] = field(default_factory=dict)
     checkpoints: tuple[Checkpoint, ...] = ()
     incomplete: frozenset[int] = frozenset()
     start: int = 0
+    compactions: Mapping[int, Sequence[Compaction]] = field(default_factory=dict)
+    checksums: frozenset[int] = frozenset()
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    hint: Hint | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -69,11 +87,17 @@ class Listing:
 
 @dataclass(frozen=True)
 class Segment:
-    """The files of one version: a checkpoint or none, and the commits after it, without a gap."""
+    """The files of one version: a checkpoint or none, and the commits after it, without a gap.
+
+    `commits`: (version, path); a compacted range stands as its last version. `has_checksum`: the version has a checksum file.
+    `size`: bytes of all these files, as far as the listing and the hint tell.
+    """
 
     version: int
     checkpoint: Checkpoint | None
     commits: tuple[tuple[int, str], ...]
+    has_checksum: bool = False
+    size: int = 0
 
     @property
     def checkpoint_parts(self) -> tuple[str, ...]:
@@ -102,11 +126,22 @@ def parse_listing(entries: Iterator[tuple[str, int, int]] | Sequence[tuple[str, 
     commits: dict[int, int] = {}
     complete: list[Checkpoint] = []
     parts: dict[tuple[int, int], dict[int, str]] = {}
+    compactions: dict[int, list[Compaction]] = {}
+    checksums: set[int] = set()
+    sizes: dict[str, int] = {}
     for path, size, modified in entries:
         name = path.rsplit("/", 1)[-1]
+        sizes[path] = size
         if match := _COMMIT.fullmatch(name):
             commits[int(match[1])] = modified
-        elif size == 0 or ".checkpoint." not in name:
+        elif size == 0:
+            continue
+        elif match := _CHECKSUM.fullmatch(name):
+            checksums.add(int(match[1]))
+        elif match := _COMPACTED.fullmatch(name):
+            if start <= int(match[1]) < int(match[2]) <= MAX_VERSION:
+                compactions.setdefault(int(match[1]), []).append(Compaction(int(match[1]), int(match[2]), path))
+        elif ".checkpoint." not in name:
             continue
         elif match := _CHECKPOINT.fullmatch(name) or _V2_CHECKPOINT.fullmatch(name):
             complete.append(Checkpoint(int(match[1]), (path,)))
@@ -118,19 +153,15 @@ def parse_listing(entries: Iterator[tuple[str, int, int]] | Sequence[tuple[str, 
     usable = sorted((each for each in complete if start <= each.version <= MAX_VERSION), key=lambda each: -each.version)
     incomplete = {version for version, _ in parts} - {each.version for each in usable}
     kept = {version: modified for version, modified in commits.items() if start <= version <= MAX_VERSION}
-    return Listing(kept, tuple(usable), frozenset(incomplete), start)
+    for ranges in compactions.values():
+        ranges.sort(key=lambda each: -each.last)
+    return Listing(kept, tuple(usable), frozenset(incomplete), start, compactions, frozenset(checksums), sizes)
 
 
 def read_hint(store: Store) -> int | None:
     """The version that `_last_checkpoint` names; None where it is missing or unreadable, as it is only a hint."""
-    try:
-        document = json.loads(store.get(LAST_CHECKPOINT))
-    except (OSError, ValueError, RecursionError):
-        return None
-    version = document.get("version") if isinstance(document, dict) else None
-    if isinstance(version, bool) or not isinstance(version, int) or not 0 <= version <= MAX_VERSION:
-        return None
-    return version
+    hint = last_checkpoint.read(store)
+    return None if hint is None else hint.version
 
 
 def segments(
@@ -150,8 +181,9 @@ def segments(
         if 0 <= target <= listing.latest:
             for segment in _from_listing(listing, target):
                 found = True
-                if segment.checkpoint_parts not in seen:
-                    seen.add(segment.checkpoint_parts)
+                key = (*segment.checkpoint_parts, *(path for _, path in segment.commits))
+                if key not in seen:
+                    seen.add(key)
                     yield segment
         if listing.start > 0:  # the caller could not use what lies above the hint
             listing = list_log(store)
@@ -185,11 +217,11 @@ def reconstructible(listing: Listing) -> list[int]:
 
 
 def _first_listing(store: Store, version: int | None) -> Listing:
-    hint = read_hint(store)
-    if hint is not None and (version is None or hint <= version):
-        listing = list_log(store, hint)
-        if any(checkpoint.version >= hint for checkpoint in listing.checkpoints):
-            return listing
+    hint = last_checkpoint.read(store)
+    if hint is not None and (version is None or hint.version <= version):
+        listing = list_log(store, hint.version)
+        if any(checkpoint.version >= hint.version for checkpoint in listing.checkpoints):
+            return replace(listing, hint=hint)
     listing = list_log(store)
     if listing.is_empty:
         raise TableNotFoundError("no Delta table here: the log is empty or missing", where=f"{store.location}/{LOG}")
@@ -202,7 +234,31 @@ def _from_listing(listing: Listing, target: int) -> Iterator[Segment]:
         if first < listing.start:
             return
         if all(each in listing.commits for each in range(first, target + 1)):
-            yield Segment(target, checkpoint, tuple((each, commit_path(each)) for each in range(first, target + 1)))
+            shortest = cover(listing, first, target)
+            yield _segment(listing, target, checkpoint, shortest)
+            commits = tuple((each, commit_path(each)) for each in range(first, target + 1))
+            if shortest != commits:
+                yield _segment(listing, target, checkpoint, commits)
+
+
+def cover(listing: Listing, first: int, last: int) -> tuple[tuple[int, str], ...]:
+    """Files that say what the commits `first` to `last` say, each of which is there: compacted ranges where they fit, the longest first."""
+    files: list[tuple[int, str]] = []
+    while first <= last:
+        fitting = next((each for each in listing.compactions.get(first, ()) if each.last <= last), None)
+        end = fitting.last if fitting else first
+        files.append((end, fitting.path if fitting else commit_path(first)))
+        first = end + 1
+    return tuple(files)
+
+
+def _segment(listing: Listing, target: int, checkpoint: Checkpoint | None, commits: tuple[tuple[int, str], ...]) -> Segment:
+    size = sum(listing.sizes.get(path, 0) for _, path in commits)
+    if checkpoint is not None:
+        size += sum(listing.sizes.get(path, 0) for path in checkpoint.parts)
+        if listing.hint is not None and listing.hint.version == checkpoint.version:  # it knows of the sidecars, too
+            size += listing.hint.size_in_bytes
+    return Segment(target, checkpoint, commits, target in listing.checksums, size)
 
 
 def _missing(listing: Listing, target: int) -> int:

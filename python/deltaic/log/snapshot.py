@@ -3,33 +3,56 @@
 from __future__ import annotations
 
 import json
+import re
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
+from typing import Any
 
 from deltaic import _core
 from deltaic.errors import ProtocolError
+from deltaic.log import checksum as checksums
 from deltaic.log import history
-from deltaic.log.segment import Sleep, commit_path, list_log, segments
+from deltaic.log.checksum import Checksum
+from deltaic.log.segment import LOG, Segment, Sleep, commit_path, cover, list_log, segments
 from deltaic.protocol import features
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.properties import TableProperties
 from deltaic.protocol.schema import Schema
 
+# A log of so many bytes is read when a version is opened, so that what is broken is told then; a larger one when its files are asked
+# for, where a checksum says the rest.
+READ_AT_ONCE = 4 * 1024**2
+
 
 class Snapshot:
-    """A version of a table. Threads may share it; nothing in it changes but caches."""
+    """A version of a table. Threads may share it; nothing in it changes but caches.
 
-    def __init__(self, store: _core.Store, core: _core.Snapshot) -> None:
+    The files of a large log are read when first asked for, where a checksum tells what defines the table.
+    """
+
+    core: _core.Snapshot
+    """The files, transactions and domains."""
+
+    def __init__(self, store: _core.Store, core: _core.Snapshot | None, *, checksum: Checksum | None = None) -> None:
+        """`core` None: it is read when first asked for, and until then `checksum` says what there is to say."""
         self.store = store
-        self.core = core
+        self._loaded, self._checksum, self._lock = core, checksum, threading.Lock()
+        if core is not None:
+            self._check(core)
+        features.check_readable(self.protocol, self.metadata)
+        if core is not None and checksum is not None:
+            checksums.verify_definition(checksum, self)
+
+    def _check(self, core: _core.Snapshot) -> None:
         if core.protocol is None:
             raise ProtocolError("the log has no protocol action", where=self._where, expected="one in the first commit or the checkpoint")
         if core.metadata is None:
             features.check_readable(self.protocol)
             raise ProtocolError("the log has no metaData action", where=self._where, expected="one in the first commit or the checkpoint")
-        features.check_readable(self.protocol, self.metadata)
 
     @staticmethod
     def load(
@@ -38,27 +61,34 @@ class Snapshot:
         version: int | None = None,
         timestamp: datetime | str | None = None,
         sleep: Sleep = time.sleep,
-        again: bool = False,
     ) -> Snapshot:
         """The newest version, or the one asked for. A checkpoint that cannot be read is replaced by an older one or by commits.
 
-        `again`: this is the second attempt after files went away while it was loaded. Raises TableNotFoundError, VersionNotFoundError,
-        ProtocolError, UnsupportedFeatureError.
+        Raises TableNotFoundError, VersionNotFoundError, ProtocolError, UnsupportedFeatureError.
         """
         if timestamp is not None:
             version = history.version_at(store, timestamp, version)
-        first_error: Exception | None = None
-        for segment in segments(store, version, sleep=sleep):
-            try:
-                return Snapshot(store, _core.Snapshot.load(store, segment.version, segment.checkpoint_parts, segment.commits))
-            except (ProtocolError, FileNotFoundError) as error:
-                first_error = first_error or error
-                if segment.checkpoint is None:
-                    break
-        assert first_error is not None  # segments() yields or raises
-        if isinstance(first_error, FileNotFoundError) and not again:  # a cleanup took files between listing and reading
-            return Snapshot.load(store, version=version, sleep=sleep, again=True)
-        raise first_error
+        ways = segments(store, version, sleep=sleep)
+        best = next(ways)
+        checksum = checksums.read(store, best.version) if best.has_checksum else None
+        if checksum is not None and best.size > READ_AT_ONCE:
+            return Snapshot(store, None, checksum=checksum)
+        core = _build(store, chain((best,), ways), partial(segments, store, version, sleep=sleep))
+        return Snapshot(store, core, checksum=checksum if core.version == best.version else None)
+
+    def __getattr__(self, name: str) -> Any:
+        """`core`, when it is first asked for; what the checksum says of the files is held against them then."""
+        if name != "core":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        with self._lock:
+            if self._loaded is None:
+                again = partial(segments, self.store, self.version)
+                self._loaded = Snapshot(self.store, _build(self.store, again(), again), checksum=self._checksum)._loaded
+            assert self._loaded is not None
+            if self._checksum is not None:
+                checksums.verify_files(self._checksum, self._loaded, self.location)
+            self.core = self._loaded
+        return self.core
 
     def refresh(self, *, sleep: Sleep = time.sleep) -> Snapshot:
         """The newest version: this very object when nothing is new; reads only the new commits where they follow on this one."""
@@ -67,13 +97,21 @@ class Snapshot:
             return self
         if not all(version in listing.commits for version in range(self.version + 1, listing.latest + 1)):
             return Snapshot.load(self.store, sleep=sleep)
-        return self.advance(listing.latest)
+        commits = cover(listing, self.version + 1, listing.latest)
+        try:
+            return self._advance(commits)
+        except (ProtocolError, FileNotFoundError):
+            if all(path == commit_path(each) for each, path in commits):
+                raise
+            return self.advance(listing.latest)  # a compacted range is no use: its commits are
 
     def advance(self, version: int) -> Snapshot:
         """A later version, whose commits are known to be there; lists nothing."""
         if version == self.version:
             return self
-        commits = [(each, commit_path(each)) for each in range(self.version + 1, version + 1)]
+        return self._advance([(each, commit_path(each)) for each in range(self.version + 1, version + 1)])
+
+    def _advance(self, commits: Sequence[tuple[int, str]]) -> Snapshot:
         return Snapshot(self.store, self.core.refresh(self.store, commits))
 
     def at(self, version: int | None = None, *, timestamp: datetime | str | None = None) -> Snapshot:
@@ -84,7 +122,7 @@ class Snapshot:
 
     @property
     def version(self) -> int:
-        return self.core.version
+        return self._checksum.version if self._checksum is not None else self.core.version
 
     @property
     def location(self) -> str:
@@ -92,13 +130,17 @@ class Snapshot:
 
     @cached_property
     def protocol(self) -> Protocol:
-        text = self.core.protocol
+        if self._loaded is None and self._checksum is not None:
+            return self._checksum.protocol
+        text = (self._loaded or self.core).protocol
         assert text is not None  # checked when made
         return Protocol.from_json(text)
 
     @cached_property
     def metadata(self) -> Metadata:
-        text = self.core.metadata
+        if self._loaded is None and self._checksum is not None:
+            return self._checksum.metadata
+        text = (self._loaded or self.core).metadata
         assert text is not None  # checked when made
         return Metadata.from_json(text)
 
@@ -128,10 +170,32 @@ class Snapshot:
 
     @property
     def _where(self) -> str:
-        return f"{self.store.location} version {self.core.version}"
+        return f"{self.store.location} version {self.version}"
 
     def __repr__(self) -> str:
         return f"Snapshot({self.location!r}, version={self.version})"
+
+
+def _build(store: _core.Store, ways: Iterable[Segment], again: Callable[[], Iterable[Segment]] | None) -> _core.Snapshot:
+    """The files of a version, the first way that can be gone. `again`: the ways of a second attempt, where files went away meanwhile."""
+    first_error: Exception | None = None
+    for segment in ways:
+        try:
+            return _core.Snapshot.load(store, segment.version, segment.checkpoint_parts, segment.commits)
+        except (ProtocolError, FileNotFoundError) as error:
+            first_error = first_error or error
+            if isinstance(error, ProtocolError) and _needed_by_all(segment, error):
+                break
+    assert first_error is not None  # there is a way, or segments() has raised
+    if isinstance(first_error, FileNotFoundError) and again is not None:  # a cleanup took files between listing and reading
+        return _build(store, again(), None)
+    raise first_error
+
+
+def _needed_by_all(segment: Segment, error: ProtocolError) -> bool:
+    """Whether a commit is at fault: no way that is left goes without it."""
+    named = re.search(rf"{LOG}/\d{{20}}\.json", str(error))
+    return named is not None and any(path == named[0] for _, path in segment.commits)
 
 
 def table_schema(protocol: Protocol, metadata: Metadata) -> _core.TableSchema:

@@ -27,7 +27,7 @@ from deltaic.errors import (
     TableAlreadyExistsError,
     check_instance,
 )
-from deltaic.log import checkpoint, history
+from deltaic.log import checkpoint, checksum, history
 from deltaic.log.segment import Sleep, commit_path
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
@@ -103,6 +103,8 @@ class Transaction:
         self._removes: list[pa.Table] = []
         self.domains: dict[str, tuple[str, bool]] = {}
         self._written: list[str] = []
+        self._first_line = "{}"
+        """commitInfo of the last attempt, as written."""
         self._in_doubt = False
         """Between a put of the commit and the knowledge of what became of it."""
         if snapshot is not None:
@@ -179,6 +181,7 @@ class Transaction:
         self._written = []
         log.info("%s: %s is version %d", self.store.location, self.operation, version)
         committed = self._read_back(version)
+        checksum.write(committed, history.parse_commit_info(self._first_line))
         checkpoint.after_commit(committed, self.options, clock=self.clock)
         return committed
 
@@ -239,6 +242,7 @@ class Transaction:
         while True:
             txn_id = self.new_id()
             body = commit_body(self, Base(base, rules.protocol, rules.metadata), current, txn_id, adds, removes, metrics)
+            self._first_line = body[: body.index(b"\n")].decode()
             self._in_doubt = True
             try:
                 ours = self._put(base + 1, body, txn_id)

@@ -1,0 +1,84 @@
+"""`_last_checkpoint`: where a recent checkpoint is (PROTOCOL.md: Last Checkpoint File Schema, JSON checksum).
+
+It is a hint and no more: whatever is wrong with it, the log is listed from its beginning instead.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+from urllib.parse import quote
+
+from deltaic._core import Store
+
+LAST_CHECKPOINT = "_delta_log/_last_checkpoint"
+_MAX_VERSION = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Hint:
+    """`size_in_bytes`: of the checkpoint with its sidecars, 0 where the hint does not say."""
+
+    version: int
+    size_in_bytes: int = 0
+
+
+def read(store: Store) -> Hint | None:
+    """None where the file is missing, unreadable, or not what its own checksum says."""
+    try:
+        document = json.loads(store.get(LAST_CHECKPOINT), object_pairs_hook=_without_repetition)
+        version = document.get("version") if isinstance(document, dict) else None
+        if not (_is_number(version) and version <= _MAX_VERSION):
+            return None
+        if "checksum" in document and document["checksum"] != checksum(document):
+            return None
+    except (OSError, ValueError, RecursionError):
+        return None
+    size = document.get("sizeInBytes")
+    return Hint(version, size if _is_number(size) else 0)
+
+
+def to_json(document: Mapping[str, Any]) -> bytes:
+    """The file's bytes: the document, and its checksum."""
+    fields = {key: value for key, value in document.items() if value is not None}
+    return json.dumps({**fields, "checksum": checksum(fields)}, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def checksum(document: Mapping[str, Any]) -> str:
+    """MD5 of the document in the protocol's canonical form, without its own field `checksum`."""
+    return hashlib.md5(canonical(document).encode(), usedforsecurity=False).hexdigest()
+
+
+def canonical(document: Mapping[str, Any]) -> str:
+    """Each leaf as path=value, the path's parts joined by +, ordered by the bytes of the path."""
+    leaves = [leaf for key, value in document.items() if key != "checksum" for leaf in _leaves(value, _text(key))]
+    return ",".join(f"{path}={value}" for path, value in sorted(leaves))
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _leaves(item, f"{path}+{_text(key)}")
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            yield from _leaves(item, f"{path}+{index}")
+    else:
+        yield path, _text(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _text(value: str) -> str:
+    return f'"{quote(value, safe="")}"'
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) != len(pairs):
+        raise ValueError("a key is there twice")
+    return document
+
+
+def _is_number(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
