@@ -40,6 +40,9 @@ class TableSchema:
     def partition_columns(self) -> list[str]: ...
     def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Schema:
         """Logical Arrow schema; Delta field metadata becomes Arrow field metadata (values as text)."""
+    def with_hidden(self, names: Sequence[str]) -> TableSchema:
+        """The same with columns of type long at its end that data files may have and the table does not show; found by name whatever the
+        column mapping, without statistics."""
 
 def schema_from_arrow(schema: Any) -> str:
     """Arrow schema -> Delta schema JSON (struct), with the table of conversions in API.md section 1."""
@@ -225,8 +228,8 @@ class Predicate:
 # --- data_file.rs ------------------------------------------------------------------------------------------------------
 
 def read(store: Store, schema: TableSchema, files: Any, columns: Sequence[str], predicate: Predicate | None = None, *,
-         row_ids: bool = False, constants: Sequence[str] = (), threads: int | None = None, batch_size: int = 65536,
-         limit: int | None = None, prefetch: int | None = None, pruning: bool = True) -> ReadStream:
+         row_ids: bool = False, constants: Sequence[str] = (), row_tracking: tuple[str, str] | None = None,
+         threads: int | None = None, batch_size: int = 65536, limit: int | None = None, prefetch: int | None = None, pruning: bool = True) -> ReadStream:
     """Logical rows of `files`, deleted ones skipped, in the order of the files, then of the file.
 
     `files`: columns of `add` (path, size, partitionValues, deletionVector are read), and optionally
@@ -235,6 +238,8 @@ def read(store: Store, schema: TableSchema, files: Any, columns: Sequence[str], 
     `columns`: top-level logical names, in output order; a name "a.b.c" reads just that field as a struct of one branch.
     `row_ids`: appends `__deltaic_file` (int32, the file's ordinal: its position in `files`, or its `__deltaic_file` value where that column is
     given) and `__deltaic_row` (int64, absolute row index). `predicate`: rows for which it is not true are left out, exactly.
+    `row_tracking`: names of the hidden columns that keep row ids and row commit versions. Both come after the data columns, completed from
+    `baseRowId` and `defaultRowCommitVersion` of `files`; a file without these is a ProtocolError.
     """
 
 @final
@@ -267,7 +272,7 @@ def write(store: Store, schema: TableSchema, data: Any, options: str = "{}") -> 
     dictionary_page_size, write_batch_size, statistics_truncate_length (32), default / columns ({dictionary, encoding, statistics,
     bloom_filter, bloom_filter_fpp, bloom_filter_ndv}), statistics_columns (list of logical dotted names; null: the first `indexed_columns`),
     indexed_columns (32, -1: all), tight_bounds (bool or null = absent), random_prefix_length (0: none), data_change (true), tags ({}),
-    threads, memory_limit (bytes), max_records_per_file, modification_time (ms; null: now), file_per_partition_order (bool: input is already grouped)
+    threads, memory_limit (bytes), max_records_per_file, modification_time (ms; null: now), partition_columns (false: partition values are in the log alone), file_per_partition_order (bool: input is already grouped)
     """
 
 def file_statistics(store: Store, schema: TableSchema, files: Any, options: str = "{}", *, tight: bool = False) -> pa.Table:

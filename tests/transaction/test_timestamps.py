@@ -53,7 +53,7 @@ def own_time(snapshot: Snapshot) -> Any:
 def test_times_increase_strictly_whatever_the_clock_says() -> None:
     snapshot = create(memory_store(), properties=ON)
     first = own_time(snapshot)
-    assert snapshot.protocol.writer_features is not None and "inCommitTimestamp" in snapshot.protocol.writer_features
+    assert "inCommitTimestamp" in (snapshot.protocol.writer_features or ())
     assert "delta.inCommitTimestampEnablementVersion" not in snapshot.metadata.configuration
     snapshot = commit(snapshot, first + 1000, "a")
     assert own_time(snapshot) == first + 1000

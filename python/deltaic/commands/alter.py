@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import NoneType
 from typing import Any
 
+from deltaic.commands import backfill
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError, check_instance
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
-from deltaic.protocol import edits
+from deltaic.protocol import edits, row_tracking
 from deltaic.protocol.clustering import clustering_columns
 from deltaic.protocol.ddl import parse_type
 from deltaic.protocol.definition import evolve
@@ -230,6 +231,8 @@ class Alter:
             transaction.set_protocol(protocol)
         if metadata != snapshot.metadata:
             transaction.set_metadata(metadata)
+        if row_tracking.is_enabled(protocol, metadata) and not row_tracking.is_enabled(snapshot.protocol, snapshot.metadata):
+            backfill.stage_row_ids(transaction, snapshot)
         self._move(transaction.commit({}))
 
 

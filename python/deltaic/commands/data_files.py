@@ -9,13 +9,17 @@ from deltaic.engine.engine import WriteTarget
 from deltaic.errors import check_instance
 from deltaic.log.snapshot import table_schema
 from deltaic.options import ParquetOptions
+from deltaic.protocol import row_tracking
+from deltaic.protocol.features import supported
 from deltaic.protocol.properties import TableProperties
+from deltaic.relation.literal import col
 
 if TYPE_CHECKING:
     from deltaic.log.snapshot import Snapshot
     from deltaic.protocol.actions import Metadata, Protocol
 
 VECTORS = "deletionVectors"
+MATERIALIZED = "materializePartitionColumns"
 
 
 def writes_vectors(snapshot: Snapshot) -> bool:
@@ -36,9 +40,11 @@ def write_target(
     *,
     target_file_size: int | None = None,
     data_change: bool = True,
+    copies: bool = False,
     **more: Any,
 ) -> WriteTarget:
-    """What `_core.write` is told for a table. `target_file_size`: bytes, None is the table's. `more`: further options of `_core.write`."""
+    """What `_core.write` is told for a table. `target_file_size`: bytes, None is the table's. `copies`: among the rows are some that were there
+    before, so that they keep their row ids where the table tracks rows. `more`: further options of `_core.write`."""
     check_instance(parquet, (ParquetOptions, type(None)), "parquet", "ParquetOptions")
     properties = TableProperties(metadata.configuration)
     columns = properties.data_skipping_stats_columns
@@ -53,15 +59,31 @@ def write_target(
         "random_prefix_length": properties.random_prefix_length,
         "data_change": data_change,
     }
+    if MATERIALIZED in supported(protocol) and metadata.partition_columns:
+        options["partition_columns"] = True
     current = configuration.current()
     if current.threads is not None:
         options["threads"] = current.threads
     if current.memory_limit is not None:
         options["memory_limit"] = current.memory_limit
     options |= (parquet or ParquetOptions()).to_core()
-    return WriteTarget(store, table_schema(protocol, metadata), {**options, **more})
+    schema = table_schema(protocol, metadata)
+    tracked = row_tracking.kept_in(protocol, metadata) if copies else None
+    if tracked is not None:
+        schema = schema.with_hidden(tracked)
+    return WriteTarget(store, schema, {**options, **more}, tracked)
 
 
 def snapshot_target(snapshot: Snapshot, parquet: ParquetOptions | None = None, **options: Any) -> WriteTarget:
-    """`write_target` of a table as it is."""
-    return write_target(snapshot.store, snapshot.metadata, snapshot.protocol, parquet, **options)
+    """`write_target` of a table as it is, for rows that were there before, changed or not."""
+    return write_target(snapshot.store, snapshot.metadata, snapshot.protocol, parquet, copies=True, **options)
+
+
+def tracked_columns(target: WriteTarget, alias: str | None) -> tuple[tuple[str, str], ...]:
+    """The hidden columns of rows that go to `target`: of a changed row (`alias` names where it comes from) its id and no version, as it is
+    changed in this one; of a new row (None) neither."""
+    if target.row_tracking is None:
+        return ()
+    row_id, version = target.row_tracking
+    nothing = "CAST(NULL AS BIGINT)"
+    return (row_id, f"{col(alias)}.{col(row_id)}" if alias is not None else nothing), (version, nothing)

@@ -38,8 +38,17 @@ def conditions(schema: Schema) -> Iterator[tuple[str, str]]:
         yield name, condition
 
 
-def checked(plan: Plan, schema: Schema, engine: Engine, alias: str = "checked", *, also: Sequence[tuple[str, str]] = ()) -> Plan:
-    """The rows of `plan` (columns as in `schema`), ending in ConstraintViolationError at the first that breaks an invariant.
+def checked(
+    plan: Plan,
+    schema: Schema,
+    engine: Engine,
+    alias: str = "checked",
+    *,
+    also: Sequence[tuple[str, str]] = (),
+    hidden: Sequence[str] = (),
+) -> Plan:
+    """The rows of `plan` (columns as in `schema`, then those of `hidden`), ending in ConstraintViolationError at the first that breaks an
+    invariant.
 
     `also`: (message, condition) of what else every row must satisfy. The check is part of a written column, so that no engine can
     leave it out."""
@@ -56,6 +65,6 @@ def checked(plan: Plan, schema: Schema, engine: Engine, alias: str = "checked", 
         whens.append(f"WHEN NOT coalesce({enclosed(condition)}, false) THEN {failure}")
     # raise_error has no value: a comparison with it keeps the column's type.
     guard = f"CASE {' '.join(whens)} ELSE NULL END"
-    columns = [(name, f"{inner}.{col(name)}") for name in schema.names]
+    columns = [(name, f"{inner}.{col(name)}") for name in (*schema.names, *hidden)]
     columns[0] = (schema.names[0], f"CASE WHEN {guard} IS NULL THEN {first} END")
     return Project(plan, tuple(columns), alias)

@@ -95,7 +95,9 @@ def _rewrite(transaction: Transaction, engine: Engine, scan: Scan, rows: _core.R
     if len(rows):
         touched = rows.select(scan.files, keep_selected=False)
         # The rows that stay come first and in their order, then the new ones.
-        plans.insert(0, replace(scan, files=touched, columns=tuple(scan.schema.names), where=(), predicate=None, row_ids=False))
+        columns = tuple(scan.schema.names)
+        kept = replace(scan, columns=columns, where=(), predicate=None, row_ids=False, row_tracking=target.row_tracking)
+        plans.insert(0, replace(kept, files=touched))
         changed.removed_files = touched.num_rows
         changed.removed_bytes = total_size(touched)
         changed.vectors["removed"] = pc.sum(pc.is_valid(touched["deletionVector"])).as_py() or 0

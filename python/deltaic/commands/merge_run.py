@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 
 from deltaic import _core
-from deltaic.commands.data_files import write_target
+from deltaic.commands.data_files import tracked_columns, write_target
 from deltaic.commands.invariants import checked
 from deltaic.commands.marking import Changed, staging, take_out, vector_metrics
 from deltaic.commands.merge_clauses import Bound, bind, check_conditions, chosen, conditions, evolved_schema
@@ -27,7 +27,7 @@ from deltaic.transaction.transaction import Transaction
 
 if TYPE_CHECKING:
     from deltaic.commands.merge import MergeSpec
-    from deltaic.engine.engine import Engine
+    from deltaic.engine.engine import Engine, WriteTarget
     from deltaic.log.snapshot import Snapshot
 
 CLAUSE = "__deltaic_clause"
@@ -150,16 +150,17 @@ class Run:
             only_delete = len(self.matched) == 1 and self.matched[0].clause.action == "delete" and self.matched[0].clause.where is None
             changed_rows = self._row_ids(pairs, orphans, self.matched, self.by_source, unique=not only_delete)
             self.transaction.read(self.planned.predicate)
-            new = [*self._updated(pairs, self.matched, self.both), *self._inserted(pairs, counts)]
+            target = write_target(self.snapshot.store, self.metadata, self.protocol, self.spec.parquet, copies=True)
+            new = [*self._updated(pairs, self.matched, self.both, target), *self._inserted(pairs, counts, target)]
             if orphans is not None:
-                new += self._updated(orphans, self.by_source, {self.t: self.schema})
+                new += self._updated(orphans, self.by_source, {self.t: self.schema}, target)
             self.changes = any(counts.values())
             changed = Changed()
             if self.changes:
                 self._stage_definition()
-                target = write_target(self.snapshot.store, self.metadata, self.protocol, self.spec.parquet)
-                rows = [checked(plan, self.schema, self.engine) for plan in new]
-                scan = replace(self.planned.scan((), alias=self.t, row_ids=True), schema=self.schema, table_schema=target.schema)
+                rows = [checked(plan, self.schema, self.engine, hidden=target.row_tracking or ()) for plan in new]
+                known = table_schema(self.protocol, self.metadata)
+                scan = replace(self.planned.scan((), alias=self.t, row_ids=True), schema=self.schema, table_schema=known)
                 changed = take_out(self.transaction, self.snapshot, self.engine, scan, changed_rows, rows, target)
             return self._metrics(counts, len(changed_rows), changed)
 
@@ -191,7 +192,7 @@ class Run:
         changed = Filter(rows, f"{CLAUSE} IN ({numbers}) AND {ROW_COLUMN} IS NOT NULL")
         return Project(changed, ((FILE_COLUMN, FILE_COLUMN), (ROW_COLUMN, ROW_COLUMN)), "ids")
 
-    def _updated(self, rows: Data, clauses: list[Bound], scope: Mapping[str, Schema]) -> list[Plan]:
+    def _updated(self, rows: Data, clauses: list[Bound], scope: Mapping[str, Schema], to: WriteTarget) -> list[Plan]:
         """The changed rows: their columns are read now, and only theirs."""
         updates = [each for each in clauses if each.clause.action == "update"]
         if not updates:
@@ -207,22 +208,24 @@ class Run:
             files=ids.select(wide.files),
             where=(),
             predicate=None,
+            row_tracking=to.row_tracking,
         )
         same = " AND ".join(f"{col(self.t)}.{name} = {col(self.s)}.{name}" for name in (FILE_COLUMN, ROW_COLUMN))
         join = Join(target, Filter(rows, _among(updates)), same)
-        return [Project(join, self._by_clause(updates, scope, keep=True), "u")]
+        return [Project(join, (*self._by_clause(updates, scope, keep=True), *tracked_columns(to, self.t)), "u")]
 
     def _read_by(self, updates: list[Bound], scope: Mapping[str, Schema]) -> tuple[str, ...]:
         """The target's columns that the new values need."""
         texts = [text for each in updates for text in self._values(each, scope, keep=True)]
         return column_names([self.engine.resolve(text, scope) for text in texts], self.schema, self.t)
 
-    def _inserted(self, pairs: Data, counts: Mapping[int, int]) -> list[Plan]:
+    def _inserted(self, pairs: Data, counts: Mapping[int, int], to: WriteTarget) -> list[Plan]:
         inserts = [each for each in self.inserts if counts.get(each.number)]
         if not inserts:
             return []
         scope = {self.s: self.source_schema}
-        return [Project(Filter(pairs, _among(inserts)), self._by_clause(inserts, scope, keep=False), "u")]
+        columns = (*self._by_clause(inserts, scope, keep=False), *tracked_columns(to, None))
+        return [Project(Filter(pairs, _among(inserts)), columns, "u")]
 
     def _by_clause(self, clauses: list[Bound], scope: Mapping[str, Schema], *, keep: bool) -> tuple[tuple[str, str], ...]:
         values = [self._values(each, scope, keep=keep) for each in clauses]

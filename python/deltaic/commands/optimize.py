@@ -25,6 +25,7 @@ from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.protocol.clustering import clustering_columns, columns_without_statistics
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.features import Change, Definition
+from deltaic.protocol.row_tracking import hidden_columns
 from deltaic.protocol.schema import Array, Map, Schema, Struct, path_text, type_name
 from deltaic.relation.plan import Scan
 from deltaic.scan.scan import plan
@@ -147,7 +148,8 @@ def purge(snapshot: Snapshot, engine: Engine, job: Job) -> Outcome:
     def bins(files: Measured, target: int) -> list[list[pa.Table]]:
         if snapshot.properties.column_mapping_mode == "none":  # no column can be dropped
             return purge_bins(files, target)
-        dropped = _core.has_dropped_columns(snapshot.store, snapshot.table_schema, files.files)
+        known = snapshot.table_schema.with_hidden(hidden_columns(snapshot.metadata) or ())
+        dropped = _core.has_dropped_columns(snapshot.store, known, files.files)
         return purge_bins(files, target, dropped.to_numpy(zero_copy_only=False))
 
     return _Rewrite(snapshot, engine, job, "REORG").run(bins, {"applyPurge": True})
@@ -323,6 +325,7 @@ class _Rewrite:
             table_schema=self.snapshot.table_schema,
             files=files,
             columns=tuple(self.snapshot.schema.names),
+            row_tracking=self.target.row_tracking,
         )
         relation = self.engine.cluster(scan, self.columns, self.curve) if self.curve else self.engine.run(scan)
         adds = self.engine.write(relation, self.target)

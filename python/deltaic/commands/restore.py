@@ -12,7 +12,7 @@ from deltaic.errors import InvalidArgumentError, ProtocolError
 from deltaic.log import references
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
-from deltaic.protocol import features
+from deltaic.protocol import features, row_tracking
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import MAX_ID
 from deltaic.protocol.versions import upgrade
@@ -93,12 +93,15 @@ def _not_lower(now: Protocol, then: Protocol) -> Protocol:
 
 
 def _metadata(snapshot: Snapshot, past: Snapshot) -> Metadata:
-    """The past metadata; ids of columns are never given twice, so their high-water mark stays, and in-commit timestamps are the log's: whether
-    commits have them does not go back."""
+    """The past metadata. Ids of columns are never given twice, so their high-water mark stays; whether commits have a time of their own is
+    the log's, and stays too."""
     marks = [text for text in (snapshot.metadata.configuration.get(MAX_ID), past.metadata.configuration.get(MAX_ID)) if text]
     now = snapshot.metadata.configuration
     configuration = {key: text for key, text in past.metadata.configuration.items() if key not in _OF_THE_LOG}
     configuration |= {key: now[key] for key in _OF_THE_LOG if key in now}
+    for key in (row_tracking.ROW_ID_COLUMN, row_tracking.VERSION_COLUMN):
+        if key in now:  # files may have these columns for ever
+            configuration.setdefault(key, now[key])
     if marks:
         configuration[MAX_ID] = str(max(int(text) for text in marks))
     then = past.metadata

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaic import _core
 from deltaic.commands.assignment import Assignments, check_casting
-from deltaic.commands.data_files import snapshot_target
+from deltaic.commands.data_files import snapshot_target, tracked_columns
 from deltaic.commands.delete import NOTHING as NOTHING_DELETED
 from deltaic.commands.delete import file_metrics
 from deltaic.commands.invariants import checked
@@ -60,8 +60,11 @@ def update(
         rows = engine.row_ids(engine.run(Project(scan, ((FILE_COLUMN, FILE_COLUMN), (ROW_COLUMN, ROW_COLUMN)), "ids")))
         if len(rows) == 0:
             return snapshot, dict(NOTHING)
-        new = checked(Project(matched_rows(scan, rows, snapshot), changed_columns, ALIAS), snapshot.schema, engine)
-        changed = take_out(transaction, snapshot, engine, scan, rows, [new], snapshot_target(snapshot, parquet))
+        target = snapshot_target(snapshot, parquet)
+        matched = replace(matched_rows(scan, rows, snapshot), row_tracking=target.row_tracking)
+        changed_rows = Project(matched, (*changed_columns, *tracked_columns(target, ALIAS)), ALIAS)
+        new = checked(changed_rows, snapshot.schema, engine, hidden=target.row_tracking or ())
+        changed = take_out(transaction, snapshot, engine, scan, rows, [new], target)
     metrics = {
         "num_updated_rows": len(rows),
         "num_copied_rows": changed.written_rows - len(rows),

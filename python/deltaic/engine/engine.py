@@ -27,11 +27,13 @@ Relation: TypeAlias = Any
 
 @dataclass(frozen=True, eq=False)
 class WriteTarget:
-    """Where new data files go: `options` are those of `_core.write`."""
+    """Where new data files go: `options` are those of `_core.write`. `row_tracking`: hidden columns (row ids, row commit versions) that the
+    rows written there have after the table's own; `schema` has them too."""
 
     store: _core.Store
     schema: _core.TableSchema
     options: Mapping[str, Any] = field(default_factory=dict)
+    row_tracking: tuple[str, str] | None = None
 
     @property
     def options_json(self) -> str:

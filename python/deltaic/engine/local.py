@@ -223,7 +223,7 @@ class LocalEngine:
         """One narrow scan samples the boundaries, one full scan is keyed in `_core` and sorted in DuckDB."""
         from deltaic.engine.lowering import quote
 
-        narrow = self.run(replace(plan, columns=tuple(columns)))
+        narrow = self.run(replace(plan, columns=tuple(columns), row_tracking=None))
         bounds = self.consume(narrow, lambda stream: _core.RangeBounds.sample(stream, list(columns)))
         whole = self.run(plan)
         names = ", ".join(quote(item.name) for item in whole.schema)

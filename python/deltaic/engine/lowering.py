@@ -50,6 +50,7 @@ def quote(name: str) -> str:
 def scan_schema(scan: Scan) -> Schema:
     """The columns that a scan leaf gives, hidden ones last."""
     fields = [_column_field(scan.schema, name) for name in scan.columns]
+    fields += [Field(name, "long") for name in scan.row_tracking or ()]
     return Schema([*fields, *scan.constants, *(ROW_ID_FIELDS if scan.row_ids else ())])
 
 

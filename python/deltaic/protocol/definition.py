@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError
-from deltaic.protocol import column_mapping, partitioning
+from deltaic.protocol import column_mapping, partitioning, row_tracking
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.evolution import merge_schemas
 from deltaic.protocol.features import FEATURES, Definition, column_mapping_mode, in_use, supported
@@ -50,6 +50,7 @@ def new_table(
     mode = TableProperties(configuration).column_mapping_mode
     column_mapping.check_names(table, mode)
     partitions = partitioning.partition_columns(table, partition_columns)
+    configuration = row_tracking.with_columns(configuration, new_id)
     if mode != "none":
         table, last = column_mapping.assign(table, new_name=lambda: f"col-{new_id()}")
         configuration[column_mapping.MAX_ID] = str(last)
@@ -95,6 +96,7 @@ def evolve(
     before = Definition(metadata)
     gone = set(unset)
     configuration = {key: value for key, value in {**metadata.configuration, **asked.stored}.items() if key not in gone}
+    configuration = row_tracking.with_columns(configuration)
     table = _evolved_schema(before, schema, replace_schema, column_mapping_mode(protocol, before), configuration, new_name)
     partitions = metadata.partition_columns
     if partition_columns is not None or table != before.schema:

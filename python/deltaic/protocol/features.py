@@ -119,7 +119,8 @@ def _type(*names: str) -> Used:
 @dataclass(frozen=True)
 class Feature:
     """`reader`: a reader-writer feature. `legacy`: the (reader, writer) versions that imply it. `used`: whether a table uses it, from its
-    metadata. `refused`: changes that this release refuses on a table that uses it. `requires`: features that must be there too."""
+    metadata. `asked`: whether the metadata says that a table must have it (None: as `used`). `refused`: changes that this release refuses on a
+    table that uses it. `requires`: features that must be there too."""
 
     name: str
     reader: bool
@@ -128,6 +129,13 @@ class Feature:
     read: Read = Read.ALWAYS
     refused: frozenset[Change] = NOTHING
     requires: tuple[str, ...] = ()
+    asked: Used | None = None
+
+    def is_asked(self, definition: Definition) -> bool:
+        """Whether the metadata alone says that the table needs it: never of one that is in use just by being listed."""
+        if self.asked is None:
+            return self.used is not _always and self.used(definition)
+        return self.asked(definition)
 
     @property
     def honoured(self) -> bool:
@@ -146,8 +154,7 @@ class Feature:
 _LATER = frozenset(
     (
         *("checkConstraints", "changeDataFeed", "generatedColumns", "identityColumns", "allowColumnDefaults"),
-        *("v2Checkpoint", "checkpointProtection", "materializePartitionColumns"),
-        *("rowTracking", "clustering", "typeWidening", "typeWidening-preview"),
+        *("v2Checkpoint", "checkpointProtection", "clustering", "typeWidening", "typeWidening-preview"),
         *("variantType", "variantType-preview", "variantShredding", "variantShredding-preview"),
     )
 )
@@ -171,7 +178,10 @@ FEATURES: Mapping[str, Feature] = {
         Feature("vacuumProtocolCheck", True, _always),
         *(Feature(f"typeWidening{end}", True, _key("delta.typeChanges")) for end in ("", _PREVIEW)),
         *(Feature(f"variantType{end}", True, _type("variant"), read=Read.UNUSED, refused=ALL) for end in ("", _PREVIEW)),
-        *(Feature(f"variantShredding{end}", True, _type("variant"), read=Read.UNUSED, refused=ALL) for end in ("", _PREVIEW)),
+        *(
+            Feature(f"variantShredding{end}", True, _type("variant"), read=Read.UNUSED, refused=ALL, asked=_flag("delta.enableVariantShredding"))
+            for end in ("", _PREVIEW)
+        ),
         *(Feature(name, True, _type("geometry", "geography"), read=Read.UNUSED, refused=ALL) for name in ("geospatial", "geospatial-dev")),
         *(Feature(name, True, _always, read=Read.NEVER, refused=ALL) for name in ("catalogManaged", "catalogOwned-preview")),
         Feature("adaptiveMetadata-preview", True, _always, read=Read.NEVER, refused=ALL),
@@ -182,8 +192,8 @@ FEATURES: Mapping[str, Feature] = {
             "rowTracking",
             False,
             lambda item: not item.properties.value("delta.rowTrackingSuspended"),
-            refused=FILES,
             requires=("domainMetadata",),
+            asked=_flag("delta.enableRowTracking"),
         ),
         Feature("domainMetadata", False, _always),
         Feature("clustering", False, _always, requires=("domainMetadata",)),
@@ -191,7 +201,12 @@ FEATURES: Mapping[str, Feature] = {
         Feature("inCommitTimestamp", False, _flag("delta.enableInCommitTimestamps")),
         *(Feature(f"icebergCompatV{n}", False, _flag(f"delta.enableIcebergCompatV{n}"), refused=ALL) for n in (1, 2, 3)),
         Feature("checkpointProtection", False, lambda item: item.properties.checkpoint_protection_before_version > 0),
-        Feature("materializePartitionColumns", False, lambda item: bool(item.metadata.partition_columns), refused=FILES - {Change.REMOVE}),
+        Feature(
+            "materializePartitionColumns",
+            False,
+            lambda item: bool(item.metadata.partition_columns),
+            asked=_flag("delta.enableMaterializePartitionColumnsFeature"),
+        ),
         Feature("coordinatedCommits-preview", False, _set("delta.coordinatedCommits.commitCoordinator-preview"), refused=ALL),
         *(Feature(f"collations{end}", False, _key("__COLLATIONS"), refused=FILES) for end in ("", _PREVIEW)),
     )
@@ -224,12 +239,8 @@ def reader_features(protocol: Protocol) -> frozenset[str]:
 def in_use(metadata: Metadata | Definition) -> frozenset[str]:
     """Features that the metadata alone says it needs (so none that is in use just by being listed)."""
     definition = metadata if isinstance(metadata, Definition) else Definition(metadata)
-    named = (item for item in FEATURES.values() if item.used is not _always and item.name not in _NOT_BY_METADATA)
-    return frozenset(item.name for item in named if not item.name.endswith((_PREVIEW, "-dev")) and item.used(definition))
-
-
-# Their `used` says something only once the feature is listed.
-_NOT_BY_METADATA = frozenset({"rowTracking", "materializePartitionColumns", "v2Checkpoint", "variantShredding"})
+    named = (item for item in FEATURES.values() if not item.name.endswith((_PREVIEW, "-dev")))
+    return frozenset(item.name for item in named if item.is_asked(definition))
 
 
 def dropped(before: Protocol, after: Protocol) -> frozenset[str]:

@@ -34,6 +34,7 @@ class Scan:
     `files`: rows of `add` (with `selection`, `keep_selected` and `__deltaic_file` where only some rows are wanted).
     `columns`: logical names in output order. `where`: conjuncts in Spark SQL; a row for which one is not true is left out.
     `row_ids`: adds FILE_COLUMN and ROW_COLUMN. `constants`: columns of `files` that every row of the file carries.
+    `row_tracking`: the hidden columns with row ids and row commit versions, which come after `columns`, complete.
     `predicate`: what planning already knows about the wanted rows, exact; applied besides `where`.
     """
 
@@ -46,6 +47,7 @@ class Scan:
     alias: str = "t"
     row_ids: bool = False
     constants: tuple[Field, ...] = ()
+    row_tracking: tuple[str, str] | None = None
     predicate: _core.Predicate | None = None
 
 

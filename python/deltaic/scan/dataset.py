@@ -72,6 +72,7 @@ def open_scan(scan: Scan) -> _core.ReadStream:
         scan.predicate,
         row_ids=scan.row_ids,
         constants=[item.name for item in scan.constants],
+        row_tracking=scan.row_tracking,
         threads=configuration.current().threads,
     )
 
@@ -79,6 +80,8 @@ def open_scan(scan: Scan) -> _core.ReadStream:
 def scan_arrow_schema(scan: Scan) -> pa.Schema:
     """The Arrow columns of a scan, hidden ones last."""
     schema = scan.table_schema.to_arrow(list(scan.columns))
+    for name in scan.row_tracking or ():
+        schema = schema.append(pa.field(name, pa.int64()))
     for item in scan.constants:
         schema = schema.append(scan.files.schema.field(item.name))
     for item in _HIDDEN if scan.row_ids else ():
@@ -186,11 +189,13 @@ class ScanScanner:
         names = self._columns
         if names is None or names == self._dataset.schema.names:
             return self._open(scan)
-        hidden = {item.name for item in scan.constants} | {FILE_COLUMN, ROW_COLUMN}
+        tracked = scan.row_tracking if set(scan.row_tracking or ()) & set(names) else None
+        hidden = {item.name for item in scan.constants} | {FILE_COLUMN, ROW_COLUMN, *(scan.row_tracking or ())}
         narrow = replace(
             scan,
             columns=tuple(_wanted(scan, [name for name in names if name not in hidden])),
             constants=tuple(item for item in scan.constants if item.name in names),
+            row_tracking=tracked,
             row_ids=scan.row_ids and (FILE_COLUMN in names or ROW_COLUMN in names),
         )
         reader = self._open(narrow)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from deltaic import _core
+from deltaic.protocol import row_tracking
 from deltaic.protocol.actions import Metadata, Protocol, line
-from deltaic.transaction import information, timestamps
+from deltaic.transaction import information, row_ids, timestamps
 
 if TYPE_CHECKING:
     from deltaic.transaction.conflicts import Current
@@ -24,6 +25,8 @@ class Base:
     version: int = -1
     protocol: Protocol | None = None
     metadata: Metadata | None = None
+    row_id_mark: int = row_tracking.NO_MARK
+    """The highest row id given so far."""
 
 
 def commit_body(
@@ -39,6 +42,13 @@ def commit_body(
     staged = transaction.metadata
     if staged is not None:
         staged = timestamps.tracked(staged, base.metadata, version=version, time=time, was_enabled=was_enabled)
+    domains, tags = dict(transaction.domains), {}
+    if row_tracking.gives_ids(protocol, metadata):
+        adds, mark = row_ids.assigned(adds, version, base.row_id_mark)
+        if mark > base.row_id_mark:
+            domains[row_tracking.DOMAIN] = (row_tracking.mark_configuration(mark), False)
+        kept = row_tracking.is_enabled(protocol, metadata) or not (adds.num_rows and removes.num_rows)
+        tags["delta.rowTracking.preserved"] = "true" if kept else "false"
     info = information.commit_info(
         timestamp=now,
         in_commit_timestamp=time,
@@ -50,11 +60,12 @@ def commit_body(
         metrics=metrics,
         options=transaction.options,
         txn_id=txn_id,
+        tags=tags,
     )
     actions = [line({"commitInfo": info})]
     actions += [action.to_json() for action in (transaction.protocol, staged) if action is not None]
     for app_id, number in transaction.options.transactions.items():
         actions.append(line({"txn": {"appId": app_id, "version": number, "lastUpdated": now}}))
-    for domain, (configuration, removed) in transaction.domains.items():
+    for domain, (configuration, removed) in domains.items():
         actions.append(line({"domainMetadata": {"domain": domain, "configuration": configuration, "removed": removed}}))
     return _core.commit_body(actions, adds, removes)

@@ -24,6 +24,7 @@ def commit_info(
     metrics: Mapping[str, int],
     options: CommitOptions,
     txn_id: str,
+    tags: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """The commitInfo action's fields. `read_version` None: the first version of a table. Times in ms."""
     info: dict[str, Any] = {} if in_commit_timestamp is None else {"inCommitTimestamp": in_commit_timestamp}
@@ -42,6 +43,8 @@ def commit_info(
         info["userMetadata"] = options.user_metadata
     info["engineInfo"] = f"deltaic/{_core.__version__}"
     info["txnId"] = txn_id
+    if tags:
+        info["tags"] = {**options.info.get("tags", {}), **tags}
     return info
 
 

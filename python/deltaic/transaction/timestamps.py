@@ -41,8 +41,8 @@ def next_time(store: _core.Store, version: int, now: int, *, was_enabled: bool) 
 
 
 def tracked(metadata: Metadata, before: Metadata | None, *, version: int, time: int | None, was_enabled: bool) -> Metadata:
-    """The metadata with the version and time from which on commits have a time of their own: where the commit of `version` is the first, its
-    own (`time`); where there were some before, those of `before`; none where it has no time, or where the whole history has."""
+    """The metadata with the version and time from which on commits have a time of their own: those of this commit (`version`, `time`) where
+    it is the first, those of `before` where there were some, none where it has no time, or where the whole history has."""
     kept = {key: text for key, text in metadata.configuration.items() if key not in (SINCE_VERSION, SINCE_TIME)}
     if time is not None and was_enabled and before is not None:
         kept |= {key: text for key, text in before.configuration.items() if key in (SINCE_VERSION, SINCE_TIME)}

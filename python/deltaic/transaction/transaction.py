@@ -241,7 +241,7 @@ class Transaction:
         attempt = 0
         while True:
             txn_id = self.new_id()
-            body = commit_body(self, Base(base, rules.protocol, rules.metadata), current, txn_id, adds, removes, metrics)
+            body = commit_body(self, Base(base, rules.protocol, rules.metadata, rules.row_id_mark), current, txn_id, adds, removes, metrics)
             self._first_line = body[: body.index(b"\n")].decode()
             self._in_doubt = True
             try:

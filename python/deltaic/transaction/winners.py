@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from deltaic.errors import ConcurrentWriteException, UnsupportedFeatureError
 from deltaic.log import history
 from deltaic.log.segment import commit_path, list_log
 from deltaic.log.snapshot import Snapshot, table_schema
-from deltaic.protocol import features
+from deltaic.protocol import features, row_tracking
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.transaction import conflicts
 from deltaic.transaction.conflicts import Current, Overlap, Winner
@@ -26,6 +27,7 @@ class Winners:
         self.snapshot, self.reads, self.removes, self.store = snapshot, reads, removes, store
         self.protocol = snapshot.protocol if snapshot else None
         self.metadata = snapshot.metadata if snapshot else None
+        self.row_id_mark = row_tracking.high_water_mark(snapshot.domains.get(row_tracking.DOMAIN) if snapshot else None)
         self.read_files: pa.Table | None = None
 
     def check_log(self) -> None:
@@ -67,6 +69,10 @@ class Winners:
         refusal: str | None = None
         dropped: frozenset[str] = frozenset()
         before, self.protocol, self.metadata = self.protocol, protocol or self.protocol, metadata or self.metadata
+        if text := commit.domains.get(row_tracking.DOMAIN):
+            action = json.loads(text)
+            domain = action.get("domainMetadata", action)
+            self.row_id_mark = row_tracking.high_water_mark(None if domain.get("removed") else domain.get("configuration"))
         if protocol is not None and before is not None and self.metadata is not None:
             dropped = features.dropped(before, protocol)
             try:

@@ -4,9 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, BooleanBufferBuilder, Int64Array, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, Int64Array, RecordBatch, RecordBatchOptions, new_null_array,
+};
 use arrow::compute::{concat, filter};
-use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Int64Type, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use super::open::{Group, OpenFile, Output, Plan, repeat};
@@ -59,7 +61,7 @@ struct Job<'a> {
 
 impl<'a> Job<'a> {
     fn all(&self, sink: &mut Sink<'_>) -> Result<()> {
-        for chunk in self.scan(&self.plan.data, &self.group.rows, self.plan.request.row_ids, true)? {
+        for chunk in self.scan(&self.plan.data, &self.group.rows, self.plan.request.positions(), true)? {
             if !self.emit(chunk?, sink)? {
                 break;
             }
@@ -73,7 +75,7 @@ impl<'a> Job<'a> {
         let rest: Vec<Field> = self.plan.data.iter().filter(|field| place(field).is_none()).cloned().collect();
         let (schema, mut survivors) = (nullable(asked), BooleanBufferBuilder::new(self.group.rows.count()));
         let mut kept = Kept::default();
-        for chunk in self.scan(asked, &self.group.rows, self.plan.request.row_ids, true)? {
+        for chunk in self.scan(asked, &self.group.rows, self.plan.request.positions(), true)? {
             let chunk = chunk?;
             let options = RecordBatchOptions::new().with_row_count(Some(chunk.rows));
             let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), chunk.columns.clone(), &options)?;
@@ -113,6 +115,15 @@ impl<'a> Job<'a> {
                     Some(positions) => Ok(Arc::new(positions.clone())),
                     None => Err(Error::protocol("row indexes were not followed")),
                 },
+                Output::RowId(index) => {
+                    let positions = chunk.positions.as_ref().ok_or_else(|| Error::protocol("row indexes were not followed"))?;
+                    let first: i64 = self.file.constants[&position].as_primitive::<Int64Type>().value(0);
+                    Ok(completed(&chunk.columns[*index], positions.values().iter().map(|row| first.saturating_add(*row))))
+                }
+                Output::RowVersion(index) => {
+                    let version: i64 = self.file.constants[&position].as_primitive::<Int64Type>().value(0);
+                    Ok(completed(&chunk.columns[*index], std::iter::repeat_n(version, chunk.rows)))
+                }
                 _ => repeat(&self.file.constants[&position], chunk.rows),
             }
         };
@@ -182,6 +193,15 @@ impl<'a> Job<'a> {
         let fitting = BATCH_BYTES / width.max(1);
         self.plan.request.batch_size.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1)
     }
+}
+
+/// The values of a hidden column, and `others` where it has none.
+fn completed(column: &ArrayRef, others: impl Iterator<Item = i64>) -> ArrayRef {
+    if column.null_count() == 0 {
+        return Arc::clone(column);
+    }
+    let kept = column.as_primitive::<Int64Type>();
+    Arc::new(Int64Array::from_iter_values(kept.iter().zip(others).map(|(kept, other)| kept.unwrap_or(other))))
 }
 
 fn nullable(fields: &[Field]) -> SchemaRef {

@@ -108,6 +108,13 @@ impl Files {
         let keep = self.keep_selected.as_ref().is_none_or(|keep| keep.is_null(index) || keep.value(index));
         Ok(Some((DeletionVector::from_bytes(selection.value(index)).map_err(|error| error.at("selection"))?, keep)))
     }
+    /// Its first row id (`baseRowId`) or the version that added it (`defaultRowCommitVersion`), as an array of one.
+    pub fn row_tracking(&self, name: &str, index: usize) -> Result<ArrayRef> {
+        match typed(&self.batch, name, &DataType::Int64)?.filter(|column| column.is_valid(index)) {
+            Some(column) => Ok(column.slice(index, 1)),
+            None => Err(Error::protocol("row tracking is on and a file has no row ids").at(self.path(index)?).expected(name)),
+        }
+    }
     /// What `__deltaic_file` says for its rows.
     pub fn ordinal(&self, index: usize) -> i32 {
         match &self.ordinal {

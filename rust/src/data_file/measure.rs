@@ -32,7 +32,7 @@ pub fn measure(
     interrupt: &Interrupt,
 ) -> Result<RecordBatch> {
     let files = Files::new(batch)?;
-    let columns = data_columns(schema)?;
+    let columns = data_columns(schema, false)?;
     let fields: Vec<&Field> = columns.iter().map(|&index| &schema.fields()[index]).collect();
     let wanted = Wanted::of(schema, &fields, &indexed(options))?;
     let measurer = Measurer { store, schema, files, fields, wanted, options };
@@ -49,8 +49,7 @@ pub fn has_dropped_columns(
 ) -> Result<BooleanArray> {
     let files = Files::new(batch)?;
     let dropped = each_file(files.len(), None, interrupt, |index| {
-        let request =
-            Request { columns: Vec::new(), predicate: None, row_ids: false, constants: Vec::new(), batch_size: 1 << 16, pruning: false };
+        let request = Request::unpruned(Vec::new());
         let plan = Plan::new(Arc::clone(store), Arc::clone(schema), Files::new(files.batch.slice(index, 1))?, request)?;
         let file = OpenFile::open(&plan, 0)?;
         Ok(file.mask(schema.fields()).1.len() < file.metadata.parquet_schema().num_columns())
@@ -119,7 +118,7 @@ impl Measurer<'_> {
 
     fn plan(&self, index: usize) -> Result<Plan> {
         let columns = self.fields.iter().map(|field| field.name.clone()).collect();
-        let request = Request { columns, predicate: None, row_ids: false, constants: Vec::new(), batch_size: 1 << 16, pruning: false };
+        let request = Request::unpruned(columns);
         Plan::new(Arc::clone(self.store), Arc::clone(self.schema), Files::new(self.files.batch.slice(index, 1))?, request)
     }
 

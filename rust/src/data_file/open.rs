@@ -33,10 +33,24 @@ pub struct Request {
     pub row_ids: bool,
     /// Columns of the files that become columns of their rows.
     pub constants: Vec<String>,
+    /// Names of the columns that keep row ids and row commit versions: both are output, after the data, for every row.
+    pub row_tracking: Option<(String, String)>,
     /// Rows of a batch, at most.
     pub batch_size: usize,
     /// Row groups and pages without a match are left out.
     pub pruning: bool,
+}
+
+impl Request {
+    /// All rows of these columns, and nothing left out by statistics.
+    pub fn unpruned(columns: Vec<String>) -> Self {
+        let (predicate, constants, row_tracking) = (None, Vec::new(), None);
+        Self { columns, predicate, row_ids: false, constants, row_tracking, batch_size: 1 << 16, pruning: false }
+    }
+    /// Must the rows' positions in their files be followed?
+    pub fn positions(&self) -> bool {
+        self.row_ids || self.row_tracking.is_some()
+    }
 }
 
 /// One output column.
@@ -44,6 +58,10 @@ pub struct Request {
 pub enum Output {
     /// From data files: position among [`Plan::data`].
     Data(usize),
+    /// A hidden column of data files at this position among [`Plan::data`]; where it has no value, the file's first row id and the row's index.
+    RowId(usize),
+    /// The same for the version that last changed the row: else the file's own.
+    RowVersion(usize),
     /// A partition column.
     Partition(Field),
     /// A column of the files.
@@ -100,6 +118,14 @@ impl Plan {
                 outputs.push(Output::Partition(field));
             } else {
                 outputs.push(Output::Data(data.len()));
+                data.push(field);
+            }
+        }
+        if let Some((id, version)) = &request.row_tracking {
+            for (name, output) in [(id, Output::RowId(data.len())), (version, Output::RowVersion(data.len() + 1))] {
+                let field = Field::hidden(name);
+                fields.push(field.to_arrow(false));
+                outputs.push(output);
                 data.push(field);
             }
         }
@@ -309,6 +335,8 @@ fn constants_of(plan: &Plan, index: usize) -> Result<HashMap<usize, ArrayRef>> {
             Output::Partition(field) => partition_scalar(plan, index, field)?,
             Output::Constant(column) => column.slice(index, 1),
             Output::File => Arc::new(Int32Array::from(vec![plan.files.ordinal(index)])),
+            Output::RowId(_) => plan.files.row_tracking("baseRowId", index)?,
+            Output::RowVersion(_) => plan.files.row_tracking("defaultRowCommitVersion", index)?,
             Output::Data(_) | Output::Row => continue,
         };
         constants.insert(position, value);

@@ -59,6 +59,8 @@ pub struct WriteOptions {
     pub max_records_per_file: Option<u64>,
     /// `modificationTime`, ms.
     pub modification_time: Option<i64>,
+    /// Data files carry the partition columns, too.
+    pub partition_columns: bool,
     /// The input is grouped by partition: a file is closed when another partition begins.
     pub file_per_partition_order: bool,
 }

@@ -9,12 +9,12 @@ use arrow::datatypes::{DataType, Field as ArrowField, Fields, Schema};
 use crate::error::{Error, Kind, Result};
 use crate::schema::{ColumnMapping, Field, Primitive, TableSchema, Type};
 
-/// The columns that data files have: all but partition columns and those that are only null, by position in the table.
-pub fn data_columns(schema: &TableSchema) -> Result<Vec<usize>> {
+/// The columns that data files have: all but partition columns (unless `partitions`) and those that are only null, by position in the table.
+pub fn data_columns(schema: &TableSchema, partitions: bool) -> Result<Vec<usize>> {
     let fields = schema.fields().iter().enumerate();
     let chosen: Vec<usize> =
-        fields.filter(|(index, field)| !schema.is_partition(*index) && !is_void(&field.data_type)).map(|(index, _)| index).collect();
-    if chosen.is_empty() {
+        fields.filter(|(at, field)| (partitions || !schema.is_partition(*at)) && !is_void(&field.data_type)).map(|(at, _)| at).collect();
+    if chosen.iter().all(|&index| schema.is_partition(index)) {
         return Err(Error::new(Kind::SchemaMismatch, "the table has no column besides partition columns, so its rows cannot be written"));
     }
     Ok(chosen)

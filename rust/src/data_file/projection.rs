@@ -46,8 +46,11 @@ impl Finder {
 
     /// Where the file has this logical field.
     pub fn find(&self, field: &Field, fields: &Fields) -> Option<usize> {
-        if self.by_id {
-            let id = field.id()?.to_string();
+        // A field without an id is none of the schema's.
+        if self.by_id
+            && let Some(id) = field.id()
+        {
+            let id = id.to_string();
             return fields.iter().position(|other| other.metadata().get(PARQUET_FIELD_ID) == Some(&id));
         }
         let name = if self.mapping == ColumnMapping::None { &field.name } else { field.physical_name() };

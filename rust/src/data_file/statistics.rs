@@ -54,7 +54,17 @@ impl Wanted {
             }
         }
         let within = |path: &[String]| matches!(indexed, Indexed::First(_)) || named.iter().any(|name| path.starts_with(name));
-        Ok(fields.iter().map(|field| Self::of_type(&field.data_type, &mut vec![field.name.clone()], &within, &mut left)).collect())
+        let mut chosen = Vec::with_capacity(fields.len());
+        for field in fields {
+            let index = schema.column(&field.name)?.0;
+            // The log itself has a partition column's value, and nobody asks for a hidden column by its values.
+            chosen.push(if schema.is_partition(index) || schema.is_hidden(index) {
+                Self::Nothing
+            } else {
+                Self::of_type(&field.data_type, &mut vec![field.name.clone()], &within, &mut left)
+            });
+        }
+        Ok(chosen)
     }
 
     fn of_type(data_type: &Type, path: &mut Vec<String>, within: &impl Fn(&[String]) -> bool, left: &mut usize) -> Self {

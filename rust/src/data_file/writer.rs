@@ -120,7 +120,7 @@ impl<'a> Writer<'a> {
         pool: &'a Pool,
         interrupt: &'a Interrupt,
     ) -> Result<Self> {
-        let columns = physical::data_columns(schema)?;
+        let columns = physical::data_columns(schema, options.partition_columns)?;
         let physical = Arc::new(physical::file_schema(schema, &columns)?);
         let descriptor = ArrowSchemaConverter::new().schema_root("spark_schema").convert(&physical)?;
         let properties = Arc::new(options.properties(schema, &descriptor)?);

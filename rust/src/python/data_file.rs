@@ -22,8 +22,8 @@ use crate::error::{Error, Kind};
 
 /// Logical rows of files, deleted ones skipped (stub: `read`).
 #[pyfunction]
-#[pyo3(signature = (store, schema, files, columns, predicate=None, *, row_ids=false, constants=vec![], threads=None, batch_size=65536,
-                    limit=None, prefetch=None, pruning=true))]
+#[pyo3(signature = (store, schema, files, columns, predicate=None, *, row_ids=false, constants=vec![], row_tracking=None, threads=None,
+                    batch_size=65536, limit=None, prefetch=None, pruning=true))]
 #[allow(clippy::too_many_arguments)] // the stub's signature
 fn read(
     py: Python<'_>,
@@ -34,6 +34,7 @@ fn read(
     predicate: Option<&PyPredicate>,
     row_ids: bool,
     constants: Vec<String>,
+    row_tracking: Option<(String, String)>,
     threads: Option<usize>,
     batch_size: usize,
     limit: Option<usize>,
@@ -42,7 +43,7 @@ fn read(
 ) -> PyResult<PyReadStream> {
     let (store, files, schema) = (store_of(store)?, batch_of(files)?, Arc::clone(&schema.0));
     let predicate = predicate.map(|predicate| predicate.0.as_ref().clone());
-    let request = Request { columns, predicate, row_ids, constants, batch_size: batch_size.max(1), pruning };
+    let request = Request { columns, predicate, row_ids, constants, row_tracking, batch_size: batch_size.max(1), pruning };
     let plan = interrupt::brief(py, || Plan::new(store, schema, Files::new(files)?, request))?;
     Ok(PyReadStream::of_scan(Reader::new(plan, threads, limit, prefetch)))
 }

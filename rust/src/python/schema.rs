@@ -30,6 +30,9 @@ impl PyTableSchema {
     fn to_arrow<'py>(&self, py: Python<'py>, columns: Option<Vec<String>>) -> PyResult<Bound<'py, PyAny>> {
         PySchema::new(Arc::new(self.0.to_arrow(columns.as_deref())?)).into_pyarrow(py)
     }
+    fn with_hidden(&self, names: Vec<String>) -> PyResult<Self> {
+        Ok(Self(Arc::new(self.0.with_hidden(&names)?)))
+    }
     fn __repr__(&self) -> String {
         format!("TableSchema({})", self.0.json())
     }

@@ -41,6 +41,7 @@ pub struct Leaf {
 pub struct TableSchema {
     fields: Vec<Field>,
     partition: Vec<usize>,
+    hidden: usize,
     mapping: ColumnMapping,
     json: String,
     arrow: SchemaRef,
@@ -66,7 +67,24 @@ impl TableSchema {
         };
         let partition = partition_columns.iter().map(position).collect::<Result<Vec<_>>>()?;
         let arrow = Arc::new(arrow_types::schema_of(&fields, false));
-        Ok(Self { fields, partition, mapping, json: schema.to_owned(), arrow })
+        Ok(Self { fields, partition, hidden: 0, mapping, json: schema.to_owned(), arrow })
+    }
+    /// The same with columns of whole numbers at its end that data files may have and the table does not show: no statistics are kept of them.
+    pub fn with_hidden(&self, names: &[String]) -> Result<Self> {
+        let mut whole = self.clone();
+        for name in names {
+            if whole.fields.iter().any(|field| &field.name == name || whole.physical_name(field) == name) {
+                return Err(Error::protocol("a hidden column has the name of another one").found(name));
+            }
+            whole.fields.push(Field::hidden(name));
+        }
+        whole.hidden += names.len();
+        whole.arrow = Arc::new(arrow_types::schema_of(&whole.fields, false));
+        Ok(whole)
+    }
+    /// Is the column at this position one that the table does not show?
+    pub fn is_hidden(&self, index: usize) -> bool {
+        index + self.hidden >= self.fields.len()
     }
     /// The schemaString it was parsed from.
     pub fn json(&self) -> &str {

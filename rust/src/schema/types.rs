@@ -67,6 +67,10 @@ pub struct Field {
 }
 
 impl Field {
+    /// A column of whole numbers beside the schema: files find it by its name, whatever the column mapping.
+    pub fn hidden(name: &str) -> Self {
+        Self { name: name.to_owned(), data_type: Type::Primitive(Primitive::Long), nullable: true, metadata: Map::new() }
+    }
     /// The id of column mapping, where the field has one.
     pub fn id(&self) -> Option<i32> {
         self.metadata.get(FIELD_ID)?.as_i64().and_then(|id| i32::try_from(id).ok())

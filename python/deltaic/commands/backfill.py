@@ -1,0 +1,35 @@
+"""What the files of a table must get when a feature is turned on that asks something of every file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaic import _core
+from deltaic.protocol import row_tracking
+
+if TYPE_CHECKING:
+    from deltaic.log.snapshot import Snapshot
+    from deltaic.transaction.transaction import Transaction
+
+
+def stage_row_ids(transaction: Transaction, snapshot: Snapshot) -> None:
+    """Adds the files without row ids again, in the transaction that turns row tracking on; the commit gives them their ids.
+
+    The number of rows of a file that does not say it is read from its footer. Where writers did not have to give ids so far, no file may
+    come in meanwhile.
+    """
+    if not row_tracking.gives_ids(snapshot.protocol, snapshot.metadata):
+        transaction.read()
+    files = snapshot.files().adds
+    missing = files.filter(pc.or_(pc.is_null(files["baseRowId"]), pc.is_null(files["defaultRowCommitVersion"])))
+    if not missing.num_rows:
+        return
+    counted = pc.fill_null(pc.match_substring_regex(missing["stats"], r'"numRecords"\s*:\s*\d'), False)
+    if not pc.all(counted).as_py():
+        silent = missing.filter(pc.invert(counted))
+        measured = _core.file_statistics(snapshot.store, snapshot.table_schema, silent)
+        missing = pa.concat_tables([missing.filter(counted), measured], promote_options="permissive")
+    transaction.add(_core.adds_again(missing, data_change=False))

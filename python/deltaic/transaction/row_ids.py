@@ -1,0 +1,41 @@
+"""First row ids and versions of the files that a commit adds (PROTOCOL.md: Row Tracking, writer requirements)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaic import _core
+from deltaic.errors import InvalidArgumentError
+
+
+def assigned(adds: pa.Table, version: int, mark: int) -> tuple[pa.Table, int]:
+    """The files with `baseRowId` and `defaultRowCommitVersion` where they have none yet, and the new high-water mark.
+
+    `mark`: the highest row id given so far, -1 for none; it never goes down. A file that is added again keeps what it has.
+    InvalidArgumentError for a new file that does not say how many rows it has.
+    """
+    if not adds.num_rows:
+        return adds, mark
+    adds = _core.adds_again(adds)
+    texts = pc.struct_field(pc.extract_regex(adds["stats"], r'"numRecords"\s*:\s*(?P<rows>\d+)'), "rows")
+    counts = pc.cast(texts, pa.int64()).combine_chunks()
+    base = adds["baseRowId"].combine_chunks()
+    new = pc.is_null(base)
+    unknown = pc.and_(new, pc.is_null(counts))
+    if pc.any(unknown).as_py():
+        raise InvalidArgumentError(
+            "row tracking needs the number of rows of every file",
+            where=adds["path"].filter(unknown)[0].as_py(),
+            expected="statistics with numRecords",
+        )
+    rows = np.asarray(pc.fill_null(counts, 0).to_numpy(zero_copy_only=False), dtype=np.int64)
+    given = np.where(np.asarray(new.to_numpy(zero_copy_only=False), dtype=np.bool_), rows, 0)
+    firsts = pa.array(mark + 1 + np.cumsum(given) - given)
+    base = pc.if_else(new, firsts, base)
+    highest = int(np.max(np.asarray(base.to_numpy(zero_copy_only=False), dtype=np.int64) + rows)) - 1
+    versions = pc.fill_null(adds["defaultRowCommitVersion"], version)
+    adds = adds.set_column(adds.schema.get_field_index("baseRowId"), adds.schema.field("baseRowId"), base)
+    place = adds.schema.get_field_index("defaultRowCommitVersion")
+    return adds.set_column(place, adds.schema.field("defaultRowCommitVersion"), versions), max(mark, highest)
