@@ -170,7 +170,7 @@ def test_add_features(plain):
     version = plain.version
     plain.alter.add_features("appendOnly")
     assert plain.version == version
-    for name in ("changeDataFeed", "rowTracking", "shiny"):
+    for name in ("changeDataFeed", "icebergCompatV2", "shiny"):
         with pytest.raises(UnsupportedFeatureError, match=name):
             plain.alter.add_features(name)
 
@@ -179,7 +179,6 @@ def test_what_a_later_release_brings(plain):
     for call in (
         lambda: plain.alter.add_constraints({"c": "id > 1"}),
         lambda: plain.alter.drop_constraint("c", if_exists=True),
-        lambda: plain.alter.cluster_by("id"),
         lambda: plain.alter.drop_feature("deletionVectors", truncate_history=True),
     ):
         with pytest.raises(UnsupportedFeatureError):

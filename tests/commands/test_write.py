@@ -21,7 +21,6 @@ from deltaic.errors import (
     InvalidTypeError,
     SchemaMismatchError,
     TableAlreadyExistsError,
-    UnsupportedFeatureError,
 )
 
 
@@ -126,12 +125,6 @@ def test_what_is_said_of_a_table_must_agree_with_it(tmp_path: Path, arguments: d
         deltaic.write(tmp_path, data, mode="append", **arguments)
     agreeing = {"mine": "1", "delta.checkpointInterval": 10, "delta.minReaderVersion": 1, "delta.minWriterVersion": 2}
     assert deltaic.write(tmp_path, data, mode="append", partition_by="MONTH", name="a", properties=agreeing).version == 1
-
-
-def test_liquid_clustering_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedFeatureError, match="cluster_by"):
-        deltaic.write(tmp_path, batch(1), cluster_by=["id"])
-    assert not DeltaTable.exists(tmp_path)
 
 
 # --- schemas

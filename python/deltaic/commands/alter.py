@@ -10,11 +10,10 @@ from deltaic.commands import backfill
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError, check_instance
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
-from deltaic.protocol import edits, row_tracking
-from deltaic.protocol.clustering import clustering_columns
+from deltaic.protocol import clustering, edits, row_tracking
 from deltaic.protocol.ddl import parse_type
 from deltaic.protocol.definition import evolve
-from deltaic.protocol.features import column_mapping_mode, supported
+from deltaic.protocol.features import Definition, column_mapping_mode, supported
 from deltaic.protocol.properties import REGISTRY, Status, canonical_name, text_of
 from deltaic.protocol.schema import DataType, Field, Schema, check_type, path_text, type_name, type_to_json
 from deltaic.transaction.transaction import Transaction, already_committed
@@ -68,12 +67,12 @@ class Alter:
         paths = [snapshot.schema.find(name)[0] for name in names]
         if len(set(paths)) != len(paths):
             raise InvalidArgumentError("a column is named twice", found=", ".join(names))
-        domain = snapshot.domains.get("delta.clustering")
+        domain = snapshot.domains.get(clustering.DOMAIN)
         for path in paths:
             self._needs_mapping(snapshot, "dropped", path)
             if len(path) == 1 and path[0] in snapshot.metadata.partition_columns:
                 raise InvalidArgumentError("a partition column cannot be dropped", where=path_text(path))
-            edits.check_unused(snapshot.schema, snapshot.metadata, path, clustering=clustering_columns(domain) if domain else ())
+            edits.check_unused(snapshot.schema, snapshot.metadata, path, clustering=clustering.clustering_columns(domain) if domain else ())
         self._commit(
             snapshot,
             "DROP COLUMNS",
@@ -184,8 +183,19 @@ class Alter:
         raise UnsupportedFeatureError("constraints (feature checkConstraints) are not supported by this release", found=repr(name))
 
     def cluster_by(self, *columns: str, commit: CommitOptions | None = None) -> None:
-        """Not in this release: UnsupportedFeatureError."""
-        raise UnsupportedFeatureError("clustering (feature clustering) is not supported by this release", found=", ".join(columns))
+        """What `optimize.cluster()` sorts rows by from now on, at most four columns; none: the table is not clustered any more. No file is
+        changed: all must have statistics of the columns (`optimize.statistics` gives them)."""
+        snapshot = self._pin()
+        before = snapshot.domains.get(clustering.DOMAIN)
+        if not columns and before is None:
+            return
+        configuration = clustering.configuration_of(Definition(snapshot.metadata, schema=snapshot.schema), columns)
+        old = [path_text(path) for path in clustering.logical_columns(snapshot.schema, before)]
+        new = [path_text(snapshot.schema.find(name)[0]) for name in columns]
+        backfill.check_statistics(snapshot, [name for name in new if name not in old])
+        parameters = {"oldClusteringColumns": ",".join(old), "newClusteringColumns": ",".join(new)}
+        domain = {} if configuration == before else {clustering.DOMAIN: configuration}
+        self._commit(snapshot, "CLUSTER BY", parameters, commit, features=[clustering.FEATURE], domains=domain)
 
     def _needs_mapping(self, snapshot: Snapshot, verb: str, path: Sequence[str]) -> None:
         if column_mapping_mode(snapshot.protocol, snapshot.metadata) == "none":
@@ -208,6 +218,7 @@ class Alter:
         properties: Mapping[str, object] | None = None,
         unset: Iterable[str] = (),
         features: Iterable[str] = (),
+        domains: Mapping[str, str] | None = None,
         name: str | None = None,
         description: str | None = None,
     ) -> None:
@@ -224,13 +235,15 @@ class Alter:
             name=name,
             description=description,
         )
-        if (protocol, metadata) == (snapshot.protocol, snapshot.metadata):
+        if (protocol, metadata) == (snapshot.protocol, snapshot.metadata) and not domains:
             return
         transaction = Transaction(snapshot, operation, parameters, commit)
         if protocol != snapshot.protocol:
             transaction.set_protocol(protocol)
         if metadata != snapshot.metadata:
             transaction.set_metadata(metadata)
+        for domain, configuration in (domains or {}).items():
+            transaction.set_domain(domain, configuration)
         if row_tracking.is_enabled(protocol, metadata) and not row_tracking.is_enabled(snapshot.protocol, snapshot.metadata):
             backfill.stage_row_ids(transaction, snapshot)
         self._move(transaction.commit({}))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
+from deltaic.errors import InvalidArgumentError
 from deltaic.protocol import row_tracking
 
 if TYPE_CHECKING:
@@ -33,3 +35,21 @@ def stage_row_ids(transaction: Transaction, snapshot: Snapshot) -> None:
         measured = _core.file_statistics(snapshot.store, snapshot.table_schema, silent)
         missing = pa.concat_tables([missing.filter(counted), measured], promote_options="permissive")
     transaction.add(_core.adds_again(missing, data_change=False))
+
+
+def check_statistics(snapshot: Snapshot, columns: Sequence[str]) -> None:
+    """InvalidArgumentError where a live file has no statistics of one of the columns (dotted names)."""
+    if not columns:
+        return
+    listing = snapshot.core.listing(snapshot.table_schema, None, statistics_columns=list(columns))
+    for name in columns:
+        counts = listing["null_count"]
+        for part in snapshot.schema.find(name)[0]:
+            counts = pc.struct_field(counts, part)
+        if counts.null_count:
+            raise InvalidArgumentError(
+                f"{counts.null_count} files have no statistics of a clustering column",
+                where=f"column {name}",
+                found=listing["path"].filter(pc.is_null(counts))[0].as_py(),
+                expected=f"optimize.statistics([{name!r}]) first",
+            )

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from deltaic import _core, configuration
-from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, TableNotFoundError, UnsupportedFeatureError, check_instance
+from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, TableNotFoundError, check_instance
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
-from deltaic.protocol import definition, features, properties
+from deltaic.protocol import clustering, definition, features, properties
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import MAX_ID, MODE
 from deltaic.protocol.properties import TableProperties
-from deltaic.protocol.schema import Schema
+from deltaic.protocol.schema import Schema, path_text
 from deltaic.transaction.transaction import Transaction, already_committed
 
 Mode = Literal["error", "ignore", "overwrite"]
@@ -25,6 +25,7 @@ class Wanted:
     """What a user says of a table besides its columns; None leaves it as the table has it."""
 
     partition_by: tuple[str, ...] | None = None
+    cluster_by: tuple[str, ...] | None = None
     name: str | None = None
     description: str | None = None
     properties: Mapping[str, Any] | None = None
@@ -38,12 +39,11 @@ class Wanted:
         wanted: Mapping[str, Any] | None,
     ) -> Wanted:
         """Checked and normalised; names may be one or several."""
-        if _names(cluster_by):
-            raise UnsupportedFeatureError("cluster_by (liquid clustering) is not supported by this release", found=repr(cluster_by))
         check_instance(name, (str, type(None)), "name", "text")
         check_instance(description, (str, type(None)), "description", "text")
         check_instance(wanted, (Mapping, type(None)), "properties", "a mapping of names to values")
-        return Wanted(partition_by=_names(partition_by), name=name, description=description, properties=wanted)
+        partitions, clusters = _names(partition_by), _names(cluster_by)
+        return Wanted(partition_by=partitions, cluster_by=clusters, name=name, description=description, properties=wanted)
 
     def new(self, schema: Any) -> tuple[Protocol, Metadata]:
         """The definition of a new table."""
@@ -52,9 +52,18 @@ class Wanted:
             partition_columns=self.partition_by,
             properties=self.properties,
             defaults=configuration.current().default_properties,
+            features=self._features,
             name=self.name,
             description=self.description,
         )
+
+    @property
+    def _features(self) -> tuple[str, ...]:
+        return (clustering.FEATURE,) if self.cluster_by else ()
+
+    def clustering(self, metadata: Metadata) -> str | None:
+        """The configuration of the metadata domain for the clustering columns, None for none."""
+        return clustering.configuration_of(features.Definition(metadata), self.cluster_by) if self.cluster_by else None
 
     def replacing(self, snapshot: Snapshot, schema: Any) -> tuple[Protocol, Metadata]:
         """The definition of a table that takes the place of another: nothing of the old one stays but its id, what its protocol has, and
@@ -69,6 +78,7 @@ class Wanted:
             replace_schema=True,
             partition_columns=self.partition_by or (),
             properties={**defaults, **(self.properties or {})},
+            features=self._features,
             name=self.name,
             description=self.description,
         )
@@ -78,6 +88,10 @@ class Wanted:
         metadata = snapshot.metadata
         if self.partition_by is not None and _folded(self.partition_by) != _folded(metadata.partition_columns):
             raise _differs("partition_by", list(self.partition_by), list(metadata.partition_columns))
+        if self.cluster_by is not None:
+            there = [path_text(path) for path in clustering.logical_columns(snapshot.schema, snapshot.domains.get(clustering.DOMAIN))]
+            if _folded(self.cluster_by) != _folded(there):
+                raise _differs("cluster_by", list(self.cluster_by), there)
         if self.name is not None and self.name != metadata.name:
             raise _differs("name", self.name, metadata.name)
         if self.description is not None and self.description != metadata.description:
@@ -120,6 +134,7 @@ def create(
         transaction = Transaction(None, "CREATE TABLE", definition_parameters(wanted, metadata), commit, store=store)
         transaction.set_protocol(protocol)
         transaction.set_metadata(metadata)
+        set_clustering(transaction, wanted.clustering(metadata))
         try:
             return transaction.commit()
         except TableAlreadyExistsError:
@@ -142,9 +157,19 @@ def _replace(snapshot: Snapshot, schema: Any, wanted: Wanted, commit: CommitOpti
     if protocol != snapshot.protocol:
         transaction.set_protocol(protocol)
     transaction.set_metadata(metadata)
+    set_clustering(transaction, wanted.clustering(metadata))
     files = snapshot.files().adds
     transaction.remove(_core.removes_of(files, transaction.clock()))
     return transaction.commit()
+
+
+def set_clustering(transaction: Transaction, configuration: str | None) -> None:
+    """Stages the clustering columns (the domain's configuration, None: the table is not clustered), where that changes them."""
+    before = transaction.snapshot.domains.get(clustering.DOMAIN) if transaction.snapshot else None
+    if configuration is None and before is not None:
+        transaction.set_domain(clustering.DOMAIN, before, removed=True)
+    elif configuration is not None and configuration != before:
+        transaction.set_domain(clustering.DOMAIN, configuration)
 
 
 def definition_parameters(wanted: Wanted, metadata: Metadata) -> dict[str, Any]:
@@ -153,7 +178,7 @@ def definition_parameters(wanted: Wanted, metadata: Metadata) -> dict[str, Any]:
         "isManaged": "false",
         "description": wanted.description,
         "partitionBy": list(metadata.partition_columns),
-        "clusterBy": [],
+        "clusterBy": list(wanted.cluster_by or ()),
         "properties": dict(metadata.configuration),
     }
 

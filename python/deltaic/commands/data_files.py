@@ -43,8 +43,8 @@ def write_target(
     copies: bool = False,
     **more: Any,
 ) -> WriteTarget:
-    """What `_core.write` is told for a table. `target_file_size`: bytes, None is the table's. `copies`: among the rows are some that were there
-    before, so that they keep their row ids where the table tracks rows. `more`: further options of `_core.write`."""
+    """What `_core.write` is told for a table. `target_file_size`: bytes, None is the table's. `copies`: some of the rows were there before,
+    and keep their row ids where the table tracks rows. `more`: further options of `_core.write`."""
     check_instance(parquet, (ParquetOptions, type(None)), "parquet", "ParquetOptions")
     properties = TableProperties(metadata.configuration)
     columns = properties.data_skipping_stats_columns

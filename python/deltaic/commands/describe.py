@@ -11,9 +11,8 @@ from deltaic.log import history as log_history
 from deltaic.log.segment import commit_path, list_log
 from deltaic.log.snapshot import Snapshot
 from deltaic.protocol import features
-from deltaic.protocol.clustering import clustering_columns
-from deltaic.protocol.column_mapping import physical_name
-from deltaic.protocol.schema import path_text, walk
+from deltaic.protocol.clustering import DOMAIN, logical_columns
+from deltaic.protocol.schema import path_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,14 +82,4 @@ def _last_modified(snapshot: Snapshot) -> datetime | None:
 
 def _clustering(snapshot: Snapshot) -> tuple[str, ...]:
     """Logical names of the clustering columns, dotted; the domain has physical ones."""
-    configuration = snapshot.domains.get("delta.clustering")
-    if not configuration:
-        return ()
-    logical: dict[tuple[str, ...], str] = {}
-    for path, _ in walk(snapshot.schema):
-        try:
-            physical = tuple(physical_name(snapshot.schema.find(path[: end + 1])[1]) for end in range(len(path)))
-        except ValueError:
-            continue  # inside an array or a map
-        logical[physical] = path_text(path)
-    return tuple(logical.get(path, path_text(path)) for path in clustering_columns(configuration))
+    return tuple(path_text(path) for path in logical_columns(snapshot.schema, snapshot.domains.get(DOMAIN)))

@@ -22,11 +22,11 @@ from deltaic.commands.data_files import snapshot_target
 from deltaic.commands.marking import staging, total_size
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
 from deltaic.options import CommitOptions, ParquetOptions
-from deltaic.protocol.clustering import clustering_columns, columns_without_statistics
+from deltaic.protocol.clustering import DOMAIN, columns_without_statistics, logical_columns
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.features import Change, Definition
 from deltaic.protocol.row_tracking import hidden_columns
-from deltaic.protocol.schema import Array, Map, Schema, Struct, path_text, type_name
+from deltaic.protocol.schema import Array, Map, Struct, path_text, type_name
 from deltaic.relation.plan import Scan
 from deltaic.scan.scan import plan
 from deltaic.transaction.transaction import Transaction, already_committed
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from deltaic.log.snapshot import Snapshot
 
 Outcome: TypeAlias = "tuple[Snapshot, dict[str, int]]"
-CLUSTERING_DOMAIN = "delta.clustering"
 CLUSTERING_PROVIDER = "liquid"
 MAX_HILBERT_COLUMNS = 9
 
@@ -157,7 +156,7 @@ def purge(snapshot: Snapshot, engine: Engine, job: Job) -> Outcome:
 
 def z_order(snapshot: Snapshot, engine: Engine, columns: Sequence[str], job: Job, *, curve: Curve = "zorder") -> Outcome:
     """InvalidArgumentError: a partition column, one without statistics, one that has no order, an unknown one."""
-    if CLUSTERING_DOMAIN in snapshot.core.domains:
+    if logical_columns(snapshot.schema, snapshot.domains.get(DOMAIN)):
         raise InvalidArgumentError("a clustered table is clustered by its own columns", expected="optimize.cluster()")
     names = _curve_columns(snapshot, columns, curve)
     rewrite = _Rewrite(snapshot, engine, job, "OPTIMIZE", columns=names, curve=curve)
@@ -166,34 +165,33 @@ def z_order(snapshot: Snapshot, engine: Engine, columns: Sequence[str], job: Job
 
 def cluster(snapshot: Snapshot, engine: Engine, job: Job, *, full: bool = False) -> Outcome:
     """UnsupportedFeatureError where the table has no clustering columns."""
-    domain = snapshot.core.domains.get(CLUSTERING_DOMAIN)
-    configuration = json.loads(domain).get("configuration") if domain else None
-    paths = clustering_columns(configuration) if configuration else []
+    paths = logical_columns(snapshot.schema, snapshot.domains.get(DOMAIN))
     if not paths:
         raise UnsupportedFeatureError(
             "the table has no clustering columns", where=snapshot.location, expected="alter.cluster_by(...) first"
         )
-    columns = [path_text(_logical_path(snapshot.schema, path)) for path in paths]
-    names = _curve_columns(snapshot, columns, "hilbert")
+    names = _curve_columns(snapshot, [path_text(path) for path in paths], "hilbert")
     curve: Curve = "hilbert" if len(names) > 1 else "zorder"
     more = {"clusteringProvider": CLUSTERING_PROVIDER}
     rewrite = _Rewrite(snapshot, engine, job, "OPTIMIZE", columns=names, curve=curve, more=more)
 
     def bins(files: Measured, target: int) -> list[list[pa.Table]]:
-        return whole_partitions(files if full else files.only(_unclustered(files, target)))
+        ours = files.only(_ours_to_cluster(files))
+        return whole_partitions(ours if full else ours.only(_unclustered(ours, target)))
 
     return rewrite.run(bins, {"clusterBy": names, "zOrderBy": [], "auto": False, "isFull": full})
 
 
+def _ours_to_cluster(files: Measured) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Files that nobody has clustered, or this kind of clustering has: what another program clustered is its own."""
+    provider = files.files["clusteringProvider"]
+    ours = pc.or_(pc.is_null(provider), pc.fill_null(pc.equal(provider, CLUSTERING_PROVIDER), False))
+    return np.asarray(ours.combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
 def _unclustered(files: Measured, target: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Files that clustering has not made, or that are too small to stay as they are; nothing where there is just one of these."""
-    names = files.files.column_names
-    provider = (
-        files.files["clusteringProvider"]
-        if "clusteringProvider" in names
-        else pa.chunked_array([pa.nulls(files.files.num_rows, pa.string())])
-    )
-    clustered = pc.fill_null(pc.equal(provider, CLUSTERING_PROVIDER), False).combine_chunks().to_numpy(zero_copy_only=False)
+    clustered = np.asarray(pc.is_valid(files.files["clusteringProvider"]).combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_)
     small = files.live < target / 2
     if clustered.all() and small.sum() < 2:
         return np.zeros(len(small), dtype=np.bool_)
@@ -406,8 +404,6 @@ def _curve_columns(snapshot: Snapshot, columns: Sequence[str], curve: Curve) -> 
     for name in columns:
         path, item = snapshot.schema.find(name)
         text = path[0] if len(path) == 1 else path_text(path)
-        if len(path) > 1:
-            raise UnsupportedFeatureError("clustering by a field of a struct is not supported by this release", found=text)
         if path[0] in snapshot.metadata.partition_columns:
             raise InvalidArgumentError("the files of a partition have one value of a partition column", found=text)
         if isinstance(item.type, (Struct, Array, Map)) or item.type in ("variant", "void"):
@@ -415,7 +411,7 @@ def _curve_columns(snapshot: Snapshot, columns: Sequence[str], curve: Curve) -> 
         if text in names:
             raise InvalidArgumentError("a column comes twice", found=text)
         names.append(text)
-        physical.append([physical_name(item)])
+        physical.append([physical_name(snapshot.schema.find(path[: end + 1])[1]) for end in range(len(path))])
     definition = Definition(snapshot.metadata, schema=snapshot.schema)
     if bare := columns_without_statistics(definition, json.dumps({"clusteringColumns": physical})):
         raise InvalidArgumentError(
@@ -424,15 +420,3 @@ def _curve_columns(snapshot: Snapshot, columns: Sequence[str], curve: Curve) -> 
             expected="columns within delta.dataSkippingNumIndexedCols or delta.dataSkippingStatsColumns",
         )
     return names
-
-
-def _logical_path(schema: Schema, physical: Sequence[str]) -> list[str]:
-    """The table's own names of a path of physical ones."""
-    fields, path = tuple(schema), []
-    for part in physical:
-        found = next((item for item in fields if physical_name(item) == part), None)
-        if found is None:
-            raise InvalidArgumentError("the table has no such clustering column", found=path_text(list(physical)))
-        path.append(found.name)
-        fields = found.type.fields if isinstance(found.type, Struct) else ()
-    return path

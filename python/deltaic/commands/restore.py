@@ -8,11 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
+from deltaic.commands.create import set_clustering
 from deltaic.errors import InvalidArgumentError, ProtocolError
 from deltaic.log import references
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
-from deltaic.protocol import features, row_tracking
+from deltaic.protocol import clustering, features, row_tracking
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import MAX_ID
 from deltaic.protocol.versions import upgrade
@@ -49,15 +50,21 @@ def restore(
     metrics = _metrics(after, restored, removed)
     metrics["num_of_files_after_restore"] -= wanted.num_rows - restored.num_rows
     metrics["table_size_after_restore"] -= _size(wanted) - _size(restored)
-    if protocol == snapshot.protocol and metadata == snapshot.metadata and not restored.num_rows and not removed.num_rows:
+    same = protocol == snapshot.protocol and metadata == snapshot.metadata and _clustered_alike(snapshot, past)
+    if same and not restored.num_rows and not removed.num_rows:
         return snapshot, metrics
     if protocol != snapshot.protocol:
         transaction.set_protocol(protocol)
     if metadata != snapshot.metadata:
         transaction.set_metadata(metadata)
+    set_clustering(transaction, past.domains.get(clustering.DOMAIN))
     transaction.add(_core.adds_again(restored, data_change=True))
     transaction.remove(_core.removes_of(removed, transaction.clock()))
     return transaction.commit(metrics), metrics
+
+
+def _clustered_alike(snapshot: Snapshot, past: Snapshot) -> bool:
+    return snapshot.domains.get(clustering.DOMAIN) == past.domains.get(clustering.DOMAIN)
 
 
 def _shown(timestamp: datetime | str | None) -> str | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -15,17 +15,17 @@ import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.commands import delete, invariants
-from deltaic.commands.create import Wanted, definition_parameters
+from deltaic.commands.create import Wanted, definition_parameters, set_clustering
 from deltaic.commands.data_files import write_target
 from deltaic.commands.marking import rows_of, staging, total_size
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableAlreadyExistsError
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions, ParquetOptions
-from deltaic.protocol import definition, evolution
+from deltaic.protocol import clustering, definition, evolution
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.features import Change
-from deltaic.protocol.schema import Schema, type_name
+from deltaic.protocol.schema import Schema, path_text, type_name
 from deltaic.transaction.transaction import Transaction, already_committed
 
 if TYPE_CHECKING:
@@ -120,6 +120,7 @@ def write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: A
         transaction.set_protocol(protocol)
     if metadata != snapshot.metadata:
         transaction.set_metadata(metadata)
+    _stage_clustering(transaction, snapshot, metadata, job)
     transaction.expect(Change.ADD)
     with staging(transaction):
         adds = _write_rows(transaction, engine, source, protocol, metadata, job)
@@ -141,6 +142,7 @@ def _definition(snapshot: Snapshot, data: Schema, job: Write) -> tuple[Protocol,
             replace_schema=True,
             partition_columns=wanted.partition_by,
             properties=wanted.properties,
+            features=(clustering.FEATURE,) if wanted.cluster_by else (),
             name=wanted.name,
             description=wanted.description,
         )
@@ -151,6 +153,16 @@ def _definition(snapshot: Snapshot, data: Schema, job: Write) -> tuple[Protocol,
     evolution.check_fits(snapshot.schema, data)
     evolution.check_nullability(snapshot.schema, data)
     return snapshot.protocol, snapshot.metadata
+
+
+def _stage_clustering(transaction: Transaction, snapshot: Snapshot, metadata: Metadata, job: Write) -> None:
+    """A table that is replaced is clustered as the new definition says; one whose schema is replaced by the columns of the same names."""
+    if job.defines:
+        set_clustering(transaction, job.wanted.clustering(metadata))
+    elif job.replaces_definition:
+        before = [path_text(path) for path in clustering.logical_columns(snapshot.schema, snapshot.domains.get(clustering.DOMAIN))]
+        wanted = job.wanted if job.wanted.cluster_by is not None else replace(job.wanted, cluster_by=tuple(before))
+        set_clustering(transaction, wanted.clustering(metadata))
 
 
 def _write_rows(transaction: Transaction, engine: Engine, source: Data, protocol: Protocol, metadata: Metadata, job: Write) -> pa.Table:
@@ -207,6 +219,7 @@ def _write_first(store: _core.Store, engine: Engine, data: Any, job: Write) -> t
     transaction = Transaction(None, job.operation, job.parameters(metadata), job.commit, store=store)
     transaction.set_protocol(protocol)
     transaction.set_metadata(metadata)
+    set_clustering(transaction, job.wanted.clustering(metadata))
     with staging(transaction):
         adds = _write_rows(transaction, engine, source, protocol, metadata, job)
     transaction.add(adds)

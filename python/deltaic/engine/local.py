@@ -21,6 +21,7 @@ from deltaic.engine.engine import Curve, WriteTarget
 from deltaic.engine.source import read_source
 from deltaic.protocol.column_mapping import map_fields
 from deltaic.protocol.schema import Schema
+from deltaic.relation.literal import col
 from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Data, Plan, Project, Scan, Union
 
 if TYPE_CHECKING:
@@ -220,19 +221,35 @@ class LocalEngine:
             cursor.close()
 
     def cluster(self, plan: Scan, columns: Sequence[str], curve: Curve) -> LocalRelation:
-        """One narrow scan samples the boundaries, one full scan is keyed in `_core` and sorted in DuckDB."""
-        from deltaic.engine.lowering import quote
+        """One narrow scan samples the boundaries, one full scan is keyed in `_core` and sorted in DuckDB. Meanwhile fields of structs are
+        columns of their own."""
+        from deltaic.engine.lowering import quote, scan_schema
 
-        narrow = self.run(replace(plan, columns=tuple(columns), row_tracking=None))
-        bounds = self.consume(narrow, lambda stream: _core.RangeBounds.sample(stream, list(columns)))
-        whole = self.run(plan)
-        names = ", ".join(quote(item.name) for item in whole.schema)
+        nested = {name: f"__deltaic_curve_{number}" for number, name in enumerate(columns) if name not in plan.schema.names}
+        keys = [nested.get(name, name) for name in columns]
+        roots = dict.fromkeys(plan.schema.find(name)[0][0] for name in columns)
+        narrow = self.run(_with_fields(replace(plan, columns=tuple(roots), row_tracking=None), nested))
+        whole = self.run(_with_fields(plan, nested))
+        bounds = self.consume(narrow, lambda stream: _core.RangeBounds.sample(stream, keys))
+        schema = scan_schema(plan)
+        names = ", ".join(quote(item.name) for item in schema)
 
         def keyed(work: Work) -> Any:
             return _core.curve_keys(whole.open(work), bounds, curve)
 
         sql = f'SELECT {names} FROM "__deltaic_keyed" ORDER BY "__deltaic_key"'
-        return LocalRelation(whole.schema, lambda work: _execute(work, sql, {"__deltaic_keyed": keyed}, whole.schema))
+        return LocalRelation(schema, lambda work: _execute(work, sql, {"__deltaic_keyed": keyed}, schema))
+
+
+def _with_fields(scan: Scan, fields: Mapping[str, str]) -> Plan:
+    """The scan's columns, and fields of structs (dotted name -> column)."""
+    if not fields:
+        return scan
+    from deltaic.engine.lowering import scan_schema
+
+    kept = [(name, f"{col(scan.alias)}.{col(name)}") for name in scan_schema(scan).names]
+    found = [(column, ".".join(map(col, (scan.alias, *scan.schema.find(name)[0])))) for name, column in fields.items()]
+    return Project(scan, (*kept, *found), scan.alias)
 
 
 def arrow_schema(schema: Schema) -> pa.Schema:

@@ -1,16 +1,76 @@
-"""Clustered tables: the metadata domain `delta.clustering` (PROTOCOL.md, "Clustered Table")."""
+"""Clustered tables: the metadata domain `delta.clustering` (PROTOCOL.md, "Clustered Table").
+
+Columns are stored by their physical names, a list of names for each, as delta-spark writes them.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from deltaic.errors import InvalidArgumentError, ProtocolError
-from deltaic.protocol.column_mapping import PHYSICAL_NAME
-from deltaic.protocol.schema import Schema, Struct, path_text, walk
+from deltaic.protocol.column_mapping import PHYSICAL_NAME, physical_name
+from deltaic.protocol.schema import Schema, Struct, decimal_parts, path_text, type_name, walk
 
 if TYPE_CHECKING:
     from deltaic.protocol.features import Definition
+
+FEATURE = "clustering"
+DOMAIN = "delta.clustering"
+MAX_COLUMNS = 4
+# Types whose bounds are kept in statistics.
+_ORDERED = frozenset({"byte", "short", "integer", "long", "float", "double", "date", "timestamp", "timestamp_ntz", "string"})
+
+
+def configuration_of(definition: Definition, names: Iterable[str]) -> str:
+    """The domain's configuration for these columns (logical, dotted); none at all ends the clustering.
+
+    InvalidArgumentError: an unknown column, one twice, more than four, one without order or without statistics, a partitioned table.
+    """
+    paths: list[tuple[str, ...]] = []
+    for name in names:
+        path, item = definition.schema.find(name)
+        if path in paths:
+            raise InvalidArgumentError("a clustering column comes twice", found=path_text(path))
+        if not isinstance(item.type, str) or (item.type not in _ORDERED and decimal_parts(item.type) is None):
+            where = f"column {path_text(path)}"
+            raise InvalidArgumentError(
+                "no statistics to cluster by", where=where, found=type_name(item.type), expected="numbers, times, text"
+            )
+        paths.append(path)
+    if paths and definition.metadata.partition_columns:
+        raise InvalidArgumentError(
+            "a table is partitioned or clustered, not both", found=f"partitioned by {', '.join(definition.metadata.partition_columns)}"
+        )
+    if len(paths) > MAX_COLUMNS:
+        raise InvalidArgumentError(f"a table is clustered by at most {MAX_COLUMNS} columns", found=len(paths))
+    columns = [list(_physical(definition.schema, path)) for path in paths]
+    text = json.dumps({"clusteringColumns": columns}, ensure_ascii=False, separators=(",", ":"))
+    if bare := columns_without_statistics(definition, text):
+        raise InvalidArgumentError(
+            "clustering by a column without statistics skips no file",
+            found=", ".join(bare),
+            expected="columns within delta.dataSkippingNumIndexedCols or delta.dataSkippingStatsColumns",
+        )
+    return text
+
+
+def logical_columns(schema: Schema, configuration: str | None) -> list[tuple[str, ...]]:
+    """Logical paths of the clustering columns; None: no domain. A column that the schema has not is a ProtocolError."""
+    return [logical_path(schema, path) for path in (clustering_columns(configuration) if configuration else ())]
+
+
+def logical_path(schema: Schema, physical: Sequence[str]) -> tuple[str, ...]:
+    """The table's own names of a path of physical ones."""
+    fields, path = tuple(schema), []
+    for part in physical:
+        found = next((item for item in fields if physical_name(item) == part), None)
+        if found is None:
+            raise ProtocolError("the schema has no such clustering column", where=DOMAIN, found=path_text(list(physical)))
+        path.append(found.name)
+        fields = found.type.fields if isinstance(found.type, Struct) else ()
+    return tuple(path)
 
 
 def clustering_columns(configuration: str) -> list[tuple[str, ...]]:

@@ -32,6 +32,7 @@ def new_table(
     partition_columns: str | Iterable[str] | None = None,
     properties: Mapping[str, object] | None = None,
     defaults: Mapping[str, object] | None = None,
+    features: Iterable[str] = (),
     name: str | None = None,
     description: str | None = None,
     new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
@@ -40,8 +41,9 @@ def new_table(
     """The first protocol and metadata of a table.
 
     `schema`: whatever `Schema.of` takes; ids of another table are taken off. `properties`: the user's; `defaults`: of new tables in this
-    process, they give way to the user's. `clock`: ms since 1970. Raises InvalidArgumentError (columns, names, properties that contradict),
-    UnsupportedFeatureError (a property or field metadata that needs what this release cannot honour).
+    process, they give way to the user's. `features`: names that it has besides. `clock`: ms since 1970. Raises InvalidArgumentError
+    (columns, names, properties that contradict), UnsupportedFeatureError (a property or field metadata that needs what this release cannot
+    honour).
     """
     asked = request({**_without(defaults, properties), **(properties or {})})
     configuration = dict(asked.stored)
@@ -58,7 +60,8 @@ def new_table(
     definition = Definition(metadata, schema=table)
     _check_combination(definition)
     _check_stats_columns(table, asked)
-    needed = in_use(definition) | set(asked.features)
+    needed = in_use(definition) | {*asked.features, *features}
+    _check_clustering(metadata, needed)
     check_honoured(sorted(needed))
     protocol = new_protocol(needed, min_reader_version=asked.min_reader_version, min_writer_version=asked.min_writer_version)
     return protocol, metadata
@@ -113,6 +116,7 @@ def evolve(
     _check_combination(after)
     _check_stats_columns(table, asked)
     needed = _newly_used(protocol, before, after, asked) | {*asked.features, *features}
+    _check_clustering(changed, needed)
     check_honoured(sorted(needed))
     new = upgrade(
         protocol,
@@ -193,6 +197,13 @@ def _check_combination(definition: Definition) -> None:
             "deletion vectors and Iceberg compatibility below version 3 exclude each other",
             where="delta.enableDeletionVectors",
             found=f"delta.enableIcebergCompatV{versions[0]} = true",
+        )
+
+
+def _check_clustering(metadata: Metadata, needed: set[str]) -> None:
+    if "clustering" in needed and metadata.partition_columns:
+        raise InvalidArgumentError(
+            "a table is partitioned or clustered, not both", found=f"partitioned by {', '.join(metadata.partition_columns)}"
         )
 
 

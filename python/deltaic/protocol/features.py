@@ -119,8 +119,8 @@ def _type(*names: str) -> Used:
 @dataclass(frozen=True)
 class Feature:
     """`reader`: a reader-writer feature. `legacy`: the (reader, writer) versions that imply it. `used`: whether a table uses it, from its
-    metadata. `asked`: whether the metadata says that a table must have it (None: as `used`). `refused`: changes that this release refuses on a
-    table that uses it. `requires`: features that must be there too."""
+    metadata. `asked`: whether the metadata says that a table must have it (None: as `used`). `refused`: changes that this release refuses
+    on a table that uses it. `requires`: features that must be there too."""
 
     name: str
     reader: bool
@@ -154,7 +154,7 @@ class Feature:
 _LATER = frozenset(
     (
         *("checkConstraints", "changeDataFeed", "generatedColumns", "identityColumns", "allowColumnDefaults"),
-        *("v2Checkpoint", "checkpointProtection", "clustering", "typeWidening", "typeWidening-preview"),
+        *("v2Checkpoint", "checkpointProtection", "typeWidening", "typeWidening-preview"),
         *("variantType", "variantType-preview", "variantShredding", "variantShredding-preview"),
     )
 )
@@ -179,7 +179,9 @@ FEATURES: Mapping[str, Feature] = {
         *(Feature(f"typeWidening{end}", True, _key("delta.typeChanges")) for end in ("", _PREVIEW)),
         *(Feature(f"variantType{end}", True, _type("variant"), read=Read.UNUSED, refused=ALL) for end in ("", _PREVIEW)),
         *(
-            Feature(f"variantShredding{end}", True, _type("variant"), read=Read.UNUSED, refused=ALL, asked=_flag("delta.enableVariantShredding"))
+            Feature(
+                f"variantShredding{end}", True, _type("variant"), read=Read.UNUSED, refused=ALL, asked=_flag("delta.enableVariantShredding")
+            )
             for end in ("", _PREVIEW)
         ),
         *(Feature(name, True, _type("geometry", "geography"), read=Read.UNUSED, refused=ALL) for name in ("geospatial", "geospatial-dev")),

@@ -78,7 +78,9 @@ def high_water_mark(configuration: str | None) -> int:
     except (ValueError, AttributeError, RecursionError):
         mark = None
     if not isinstance(mark, int) or isinstance(mark, bool):
-        raise ProtocolError("the metadata domain is not valid", where=DOMAIN, found=repr(configuration)[:200], expected="rowIdHighWaterMark")
+        raise ProtocolError(
+            "the metadata domain is not valid", where=DOMAIN, found=repr(configuration)[:200], expected="rowIdHighWaterMark"
+        )
     return mark
 
 
