@@ -98,7 +98,7 @@ def test_ids_of_another_table_are_taken_off():
         ({"schema": "a int default 1"}, UnsupportedFeatureError, "allowColumnDefaults"),
         ({"schema": "a variant"}, UnsupportedFeatureError, "variantType"),
         ({"properties": {"delta.enableChangeDataFeed": True}}, UnsupportedFeatureError, "enableChangeDataFeed"),
-        ({"properties": {"delta.feature.rowTracking": "supported"}}, UnsupportedFeatureError, "rowTracking"),
+        ({"properties": {"delta.feature.icebergCompatV2": "supported"}}, UnsupportedFeatureError, "icebergCompatV2"),
         ({"properties": {"delta.feature.shiny": "supported"}}, UnsupportedFeatureError, "shiny"),
         ({"properties": {"delta.minWriterVersion": 9}}, InvalidArgumentError, "protocol version"),
         ({"properties": {"delta.dataSkippingStatsColumns": "a,x"}}, InvalidArgumentError, "'x'"),

@@ -81,7 +81,7 @@ REFUSED = [
     ("identityColumns", {Change.ADD, Change.REPLACE}),
     ("allowColumnDefaults", {Change.ADD, Change.REPLACE}),
     ("changeDataFeed", {Change.REMOVE, Change.REPLACE}),
-    ("rowTracking", {Change.ADD, Change.REMOVE, Change.REPLACE, Change.REARRANGE}),
+    ("rowTracking", set()),
     ("inCommitTimestamp", set()),
     ("icebergCompatV2", set(Change)),
     ("deletionVectors", set()),

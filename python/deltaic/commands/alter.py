@@ -15,7 +15,7 @@ from deltaic.protocol.ddl import parse_type
 from deltaic.protocol.definition import evolve
 from deltaic.protocol.features import Definition, column_mapping_mode, supported
 from deltaic.protocol.properties import REGISTRY, Status, canonical_name, text_of
-from deltaic.protocol.schema import DataType, Field, Schema, check_type, path_text, type_name, type_to_json
+from deltaic.protocol.schema import DataType, Field, Schema, check_type, path_text, type_to_json
 from deltaic.transaction.transaction import Transaction, already_committed
 
 
@@ -92,7 +92,8 @@ class Alter:
         default: str | None = None,
         commit: CommitOptions | None = None,
     ) -> None:
-        """Drops NOT NULL (`nullable=True`), sets a comment; what is None stays. A wider type and a default are not in this release."""
+        """Widens the type, drops NOT NULL (`nullable=True`), sets a comment; what is None stays. `type`: Delta's name or DDL, of a column, a
+        field, an array's `element`, a map's `key` or `value` (dotted); needs `delta.enableTypeWidening`. `default`: a later release."""
         check_instance(nullable, (bool, NoneType), "nullable", "True, False or None")
         check_instance(comment, (str, NoneType), "comment", "text")
         snapshot = self._pin()
@@ -102,11 +103,10 @@ class Alter:
                 "column defaults (feature allowColumnDefaults) are not supported by this release", where=path_text(path)
             )
         if type is not None and (wanted := _as_type(type)) != field.type:
-            raise UnsupportedFeatureError(
-                "changing a column's type (feature typeWidening) is not supported by this release",
-                where=path_text(path),
-                found=f"{type_name(field.type)} to {type_name(wanted)}",
-            )
+            edits.check_unused(snapshot.schema, snapshot.metadata, path)
+            table = edits.change_type(snapshot.schema, path, wanted)
+        else:
+            table = snapshot.schema
         if nullable is False and field.nullable:
             raise InvalidArgumentError("NOT NULL cannot be set on a column that takes null, only dropped", where=path_text(path))
 
@@ -114,7 +114,8 @@ class Alter:
             metadata = item.metadata if comment is None else {**item.metadata, "comment": comment}
             return item.with_(nullable=item.nullable or nullable is True, metadata=metadata)
 
-        table = edits.edit_field(snapshot.schema, path, change)
+        if nullable is not None or comment is not None:
+            table = edits.edit_field(table, path, change)
         parameters = {"column": _field_json(table.find(path)[1])}
         self._commit(snapshot, "CHANGE COLUMN", parameters, commit, schema=table)
 

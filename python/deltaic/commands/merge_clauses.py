@@ -50,9 +50,11 @@ class Bound:
     assignments: Assignments | None
 
 
-def evolved_schema(target: Schema, source: Schema, clauses: tuple[Clause, ...], schema_mode: str | None, target_alias: str) -> Schema:
-    """The target's schema with what the clauses bring, where schema_mode="merge": star clauses every column of the source, others the
-    columns and fields that they assign and only the source has."""
+def evolved_schema(
+    target: Schema, source: Schema, clauses: tuple[Clause, ...], schema_mode: str | None, target_alias: str, *, widen: bool = False
+) -> Schema:
+    """The target's schema with what the clauses bring, where schema_mode="merge": star clauses every column of the source (with `widen` its
+    wider types, too), others the columns and fields that they assign and only the source has."""
     if schema_mode != "merge":
         return target
     wanted: dict[str, Any] = {}
@@ -60,7 +62,7 @@ def evolved_schema(target: Schema, source: Schema, clauses: tuple[Clause, ...], 
         if clause.is_star:
             excluded = _excluded(clause, source)
             wanted |= {item.name: item for item in source if item.name.lower() not in excluded}
-    schema = merge_schemas(target, Schema(item for item in source if item.name in wanted))
+    schema = merge_schemas(target, Schema(item for item in source if item.name in wanted), widen=widen)
     for clause in clauses:
         for key in clause.values or ():
             if (brought := _brought(key, schema, source, target_alias)) is not None:

@@ -42,7 +42,8 @@ class Run:
         self.t, self.s = spec.target_alias, spec.source_alias
         source = engine.source(spec.source, self.s)
         self.source_schema = source.schema
-        self.schema = evolved_schema(snapshot.schema, source.schema, spec.clauses, spec.schema_mode, self.t)
+        widen = snapshot.properties.type_widening
+        self.schema = evolved_schema(snapshot.schema, source.schema, spec.clauses, spec.schema_mode, self.t, widen=widen)
         self.protocol, self.metadata = evolve(snapshot.protocol, snapshot.metadata, schema=self.schema)
         self.schema = Schema.from_json(self.metadata.schema_string)
         bound = [

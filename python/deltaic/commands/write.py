@@ -147,7 +147,7 @@ def _definition(snapshot: Snapshot, data: Schema, job: Write) -> tuple[Protocol,
             description=wanted.description,
         )
     if job.schema_mode == "merge":
-        merged = evolution.merge_schemas(snapshot.schema, data)
+        merged = evolution.merge_schemas(snapshot.schema, data, widen=snapshot.properties.type_widening)
         evolution.check_nullability(snapshot.schema, data)
         return definition.evolve(snapshot.protocol, snapshot.metadata, schema=merged)
     evolution.check_fits(snapshot.schema, data)

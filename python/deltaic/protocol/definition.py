@@ -15,12 +15,12 @@ from dataclasses import replace
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError
-from deltaic.protocol import column_mapping, partitioning, row_tracking
+from deltaic.protocol import column_mapping, partitioning, row_tracking, widening
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.evolution import merge_schemas
 from deltaic.protocol.features import FEATURES, Definition, column_mapping_mode, in_use, supported
 from deltaic.protocol.properties import REGISTRY, Requested, TableProperties, canonical_name, request
-from deltaic.protocol.schema import Schema, path_text, primitive_types, walk
+from deltaic.protocol.schema import Schema, path_text, primitive_types, type_name, walk
 from deltaic.protocol.versions import check_honoured, new_protocol, upgrade
 
 _STATS_COLUMNS = "delta.dataSkippingStatsColumns"
@@ -143,6 +143,8 @@ def _evolved_schema(
     else:
         column_mapping.check_mode_change(mode_before, mode)
     if table != before.schema:
+        if not replace_schema:
+            table = _with_type_changes(before, table, configuration)
         _check_types(table, before.schema)
         column_mapping.check_names(table, mode, None if replace_schema else before.schema)
     last = before.properties.max_column_id
@@ -154,6 +156,20 @@ def _evolved_schema(
         column_mapping.check_unique(table)
         configuration[column_mapping.MAX_ID] = str(last)
     return table
+
+
+def _with_type_changes(before: Definition, table: Schema, configuration: Mapping[str, str]) -> Schema:
+    """The schema with the types that it widens noted; InvalidArgumentError where the table does not allow it."""
+    noted = widening.recorded(before.schema, table)
+    if noted != table and not TableProperties(configuration).type_widening:
+        changed = next(path for path, item in walk(noted) if item.metadata != table.find(path)[1].metadata)
+        raise InvalidArgumentError(
+            "a column's type can only change where type widening is on",
+            where=path_text(changed),
+            found=f"{type_name(before.schema.find(changed)[1].type)} to {type_name(table.find(changed)[1].type)}",
+            expected=f"alter.set_properties({{'{widening.ENABLED}': 'true'}}) first",
+        )
+    return noted
 
 
 def _carry_ids(mapped: Schema, schema: Schema) -> Schema:

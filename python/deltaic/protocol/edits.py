@@ -95,6 +95,37 @@ def _edit_type(data_type: DataType, path: tuple[str, ...], change: Callable[[Fie
     return Map(data_type.key, _edit_type(data_type.value, path[1:], change, here), data_type.value_contains_null)
 
 
+def change_type(schema: Schema, path: Sequence[str], new: DataType) -> Schema:
+    """The schema with the type at a path of `Schema.find`, which may end in an array's element or a map's key or value. What the old type
+    says beside names and types (nullability, metadata) stays."""
+    end = next(end for end in range(len(path), 0, -1) if _is_field(schema, path[:end]))
+    return edit_field(schema, path[:end], lambda item: item.with_(type=_with_type(item.type, tuple(path[end:]), new)))
+
+
+def _is_field(schema: Schema, path: Sequence[str]) -> bool:
+    return any(found == tuple(path) for found, _ in walk(schema))
+
+
+def _with_type(old: DataType, path: tuple[str, ...], new: DataType) -> DataType:
+    if isinstance(old, Array) and path:
+        return Array(_with_type(old.element, path[1:], new), old.contains_null)
+    if isinstance(old, Map) and path:
+        key, value = (
+            _with_type(side, path[1:], new) if path[0] == name else side for name, side in (("key", old.key), ("value", old.value))
+        )
+        return Map(key, value, old.value_contains_null)
+    if isinstance(old, Array) and isinstance(new, Array):
+        return Array(_with_type(old.element, (), new.element), old.contains_null)
+    if isinstance(old, Map) and isinstance(new, Map):
+        return Map(_with_type(old.key, (), new.key), _with_type(old.value, (), new.value), old.value_contains_null)
+    if isinstance(old, Struct) and isinstance(new, Struct):
+        wanted = {item.name.lower(): item.type for item in new.fields}
+        if sorted(wanted) != sorted(item.name.lower() for item in old.fields):
+            raise InvalidArgumentError("the fields of a struct are added and dropped by their own names", found=str(sorted(wanted)))
+        return Struct(item.with_(type=_with_type(item.type, (), wanted[item.name.lower()])) for item in old.fields)
+    return new
+
+
 def rename_column(schema: Schema, path: Sequence[str], name: str) -> Schema:
     """The schema with the field called `name` (plain, not a path); its physical name stays."""
     if not name:

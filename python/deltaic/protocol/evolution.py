@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from deltaic.errors import SchemaMismatchError
 from deltaic.protocol.column_mapping import strip
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, decimal_parts, path_text, type_name
+from deltaic.protocol.widening import widens_by_itself
 
 _NUMBERS = frozenset({"byte", "short", "integer", "long", "float", "double"})
 _TIMES = frozenset({"date", "timestamp", "timestamp_ntz"})
@@ -44,13 +45,14 @@ def can_store(source: DataType, target: DataType) -> bool:
     return False
 
 
-def merge_schemas(table: Schema, data: Schema) -> Schema:
+def merge_schemas(table: Schema, data: Schema, *, widen: bool = False) -> Schema:
     """The table's schema with what `data` has besides: new columns at the end, new fields at the end of their struct, nullable all the way.
 
-    What the table has stays as it is: names, types, order, nullability, metadata. Comments of new fields come along; ids and physical names
+    What the table has stays as it is: names, types, order, nullability, metadata; with `widen` a column whose data has a wider type gets
+    that type (`widening.widens_by_itself`). Comments of new fields come along; ids and physical names
     do not (`column_mapping.assign` gives new ones). SchemaMismatchError names the path and both types where a type cannot be stored.
     """
-    return Schema(_merge_fields(table, data, ()))
+    return Schema(_merge_fields(table, data, (), widen))
 
 
 def check_fits(table: Schema, data: Schema) -> None:
@@ -88,24 +90,26 @@ def new_field(item: Field, path: tuple[str, ...]) -> Field:
     return clean.with_(nullable=True, type=nullable_everywhere(clean.type))
 
 
-def _merge_fields(table: Iterable[Field], data: Iterable[Field], path: tuple[str, ...]) -> list[Field]:
+def _merge_fields(table: Iterable[Field], data: Iterable[Field], path: tuple[str, ...], widen: bool) -> list[Field]:
     incoming = {item.name.lower(): item for item in data}
     result = []
     for item in table:
         other = incoming.pop(item.name.lower(), None)
         here = (*path, item.name)
-        result.append(item if other is None else item.with_(type=_merge_types(item.type, other.type, here)))
+        result.append(item if other is None else item.with_(type=_merge_types(item.type, other.type, here, widen)))
     return result + [new_field(item, (*path, item.name)) for item in incoming.values()]
 
 
-def _merge_types(table: DataType, data: DataType, path: tuple[str, ...]) -> DataType:
+def _merge_types(table: DataType, data: DataType, path: tuple[str, ...], widen: bool) -> DataType:
     if isinstance(table, Struct) and isinstance(data, Struct):
-        return Struct(_merge_fields(table.fields, data.fields, path))
+        return Struct(_merge_fields(table.fields, data.fields, path, widen))
     if isinstance(table, Array) and isinstance(data, Array):
-        return Array(_merge_types(table.element, data.element, (*path, "element")), table.contains_null)
+        return Array(_merge_types(table.element, data.element, (*path, "element"), widen), table.contains_null)
     if isinstance(table, Map) and isinstance(data, Map):
-        key = _merge_types(table.key, data.key, (*path, "key"))
-        return Map(key, _merge_types(table.value, data.value, (*path, "value")), table.value_contains_null)
+        key = _merge_types(table.key, data.key, (*path, "key"), widen)
+        return Map(key, _merge_types(table.value, data.value, (*path, "value"), widen), table.value_contains_null)
+    if widen and widens_by_itself(table, data):
+        return data
     if not can_store(data, table):
         raise SchemaMismatchError(
             "the data's type does not fit the column's", where=path_text(path), found=type_name(data), expected=type_name(table)

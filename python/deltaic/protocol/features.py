@@ -116,6 +116,10 @@ def _type(*names: str) -> Used:
     return lambda definition: not definition.types.isdisjoint(names)
 
 
+def _widens(definition: Definition) -> bool:
+    return definition.properties.type_widening or _key("delta.typeChanges")(definition)
+
+
 @dataclass(frozen=True)
 class Feature:
     """`reader`: a reader-writer feature. `legacy`: the (reader, writer) versions that imply it. `used`: whether a table uses it, from its
@@ -154,7 +158,7 @@ class Feature:
 _LATER = frozenset(
     (
         *("checkConstraints", "changeDataFeed", "generatedColumns", "identityColumns", "allowColumnDefaults"),
-        *("v2Checkpoint", "checkpointProtection", "typeWidening", "typeWidening-preview"),
+        *("v2Checkpoint", "checkpointProtection"),
         *("variantType", "variantType-preview", "variantShredding", "variantShredding-preview"),
     )
 )
@@ -176,7 +180,7 @@ FEATURES: Mapping[str, Feature] = {
         # Whether a checkpoint of the second form has to be read shows when the log is listed, not here.
         Feature("v2Checkpoint", True, lambda item: item.properties.checkpoint_policy == "v2"),
         Feature("vacuumProtocolCheck", True, _always),
-        *(Feature(f"typeWidening{end}", True, _key("delta.typeChanges")) for end in ("", _PREVIEW)),
+        *(Feature(f"typeWidening{end}", True, _key("delta.typeChanges"), asked=_widens) for end in ("", _PREVIEW)),
         *(Feature(f"variantType{end}", True, _type("variant"), read=Read.UNUSED, refused=ALL) for end in ("", _PREVIEW)),
         *(
             Feature(

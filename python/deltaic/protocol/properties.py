@@ -105,7 +105,7 @@ REGISTRY: Mapping[str, Property] = {
         Property("delta.rowTrackingSuspended", parse_boolean, False, feature="rowTracking"),
         Property("delta.rowTracking.materializedRowIdColumnName", _text, None, _I, "rowTracking"),
         Property("delta.rowTracking.materializedRowCommitVersionColumnName", _text, None, _I, "rowTracking"),
-        Property("delta.enableTypeWidening", parse_boolean, False, _L, "typeWidening"),
+        Property("delta.enableTypeWidening", parse_boolean, False, feature="typeWidening"),
         Property("delta.enableInCommitTimestamps", parse_boolean, False, feature="inCommitTimestamp"),
         Property("delta.inCommitTimestampEnablementVersion", _integer(0, INT64_MAX), None, _I, "inCommitTimestamp"),
         Property("delta.inCommitTimestampEnablementTimestamp", _integer(0, INT64_MAX), None, _I, "inCommitTimestamp"),
@@ -376,6 +376,10 @@ class TableProperties:
     @property
     def row_tracking(self) -> bool:
         return bool(self.value("delta.enableRowTracking"))
+
+    @property
+    def type_widening(self) -> bool:
+        return bool(self.value("delta.enableTypeWidening"))
 
     @property
     def in_commit_timestamps(self) -> bool:

@@ -1,10 +1,16 @@
-"""Type widening: which changes of a column's type PROTOCOL.md allows (section "Type Widening")."""
+"""Type widening: which changes of a column's type PROTOCOL.md allows, and how a schema keeps a record of them (section "Type Widening")."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from deltaic.protocol.schema import decimal_parts
+from deltaic.errors import InvalidArgumentError
+from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, decimal_parts, path_text, type_name
+
+FEATURES = ("typeWidening", "typeWidening-preview")
+ENABLED = "delta.enableTypeWidening"
+CHANGES = "delta.typeChanges"
 
 _ORDER = ("byte", "short", "integer", "long")
 _DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
@@ -28,6 +34,61 @@ def is_widening(before: str, after: str) -> bool:
         return before in _DIGITS and wide[0] - wide[1] >= _DIGITS[before]
     more_digits, more_scale = wide[0] - narrow[0], wide[1] - narrow[1]
     return more_digits >= more_scale >= 0 and more_digits > 0
+
+
+def widens_by_itself(before: DataType, after: DataType) -> bool:
+    """Whether data of type `after` may widen a column of type `before`: never a whole number to a decimal or a double, which only a user
+    who asks for it wants."""
+    if not isinstance(before, str) or not isinstance(after, str) or not is_widening(before, after):
+        return False
+    return before not in _ORDER or after in _ORDER
+
+
+def recorded(before: Schema, after: Schema) -> Schema:
+    """`after` with each change of a type noted in its field's metadata. InvalidArgumentError for a change that is no widening.
+
+    Fields are known by their names; what only one of the schemas has is none of a change.
+    """
+    return Schema(_recorded_fields(before, after, ()))
+
+
+def _recorded_fields(before: Iterable[Field], after: Iterable[Field], path: tuple[str, ...]) -> list[Field]:
+    known = {item.name.lower(): item for item in before}
+    result = []
+    for item in after:
+        old = known.get(item.name.lower())
+        if old is None or old.type == item.type:
+            result.append(item)
+            continue
+        changes: list[dict[str, str]] = []
+        data_type = _recorded_type(old.type, item.type, (*path, item.name), (), changes)
+        metadata = {**item.metadata, CHANGES: [*item.metadata.get(CHANGES, []), *changes]} if changes else item.metadata
+        result.append(item.with_(type=data_type, metadata=metadata))
+    return result
+
+
+def _recorded_type(
+    before: DataType, after: DataType, path: tuple[str, ...], inside: tuple[str, ...], changes: list[dict[str, str]]
+) -> DataType:
+    """The new type; what changes in elements, keys and values is noted at the field around them, by the path from there."""
+    if isinstance(before, Struct) and isinstance(after, Struct):
+        return Struct(_recorded_fields(before.fields, after.fields, (*path, *inside)))
+    if isinstance(before, Array) and isinstance(after, Array):
+        return Array(_recorded_type(before.element, after.element, path, (*inside, "element"), changes), after.contains_null)
+    if isinstance(before, Map) and isinstance(after, Map):
+        key = _recorded_type(before.key, after.key, path, (*inside, "key"), changes)
+        return Map(key, _recorded_type(before.value, after.value, path, (*inside, "value"), changes), after.value_contains_null)
+    if before == after:
+        return after
+    if not isinstance(before, str) or not isinstance(after, str) or not is_widening(before, after):
+        raise InvalidArgumentError(
+            "a column's type can only become a wider one",
+            where=path_text((*path, *inside)),
+            found=f"{type_name(before)} to {type_name(after)}",
+        )
+    place = {"fieldPath": ".".join(inside)} if inside else {}
+    changes.append({"fromType": before, "toType": after, **place})
+    return after
 
 
 def unsupported_type_change(changes: Any) -> str | None:
