@@ -88,8 +88,6 @@ IN_USE = [
     ("changeDataFeed", legacy(1, 4), {"delta.enableChangeDataFeed": "true"}, None, {DELETE, UPDATE}),
     ("generatedColumns", legacy(1, 4), {}, {"delta.generationExpression": "1"}, {APPEND, UPDATE}),
     ("identityColumns", legacy(1, 6), {}, {"delta.identity.start": 1, "delta.identity.step": 1}, {APPEND, UPDATE}),
-    ("allowColumnDefaults", listed("allowColumnDefaults"), {}, {"CURRENT_DEFAULT": "1"}, {APPEND, UPDATE}),
-    ("rowTracking", listed("rowTracking", "domainMetadata"), {}, None, {APPEND, DELETE, UPDATE}),
     ("icebergCompatV2", listed("icebergCompatV2"), {"delta.enableIcebergCompatV2": "true"}, None, set(RUN)),
     ("shiny", listed("shiny"), {}, None, set(RUN)),
 ]

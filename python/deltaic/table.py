@@ -302,7 +302,7 @@ class DeltaTable:
         """Changes of the definition, each one commit."""
         from deltaic.commands.alter import Alter
 
-        return Alter(lambda: self._snapshot, self._move)
+        return Alter(lambda: self._snapshot, self._move, lambda: self._engine)
 
     @property
     def optimize(self) -> Optimize:

@@ -79,7 +79,7 @@ REFUSED = [
     ("checkConstraints", {Change.ADD, Change.REPLACE}),
     ("generatedColumns", {Change.ADD, Change.REPLACE}),
     ("identityColumns", {Change.ADD, Change.REPLACE}),
-    ("allowColumnDefaults", {Change.ADD, Change.REPLACE}),
+    ("allowColumnDefaults", set()),
     ("changeDataFeed", {Change.REMOVE, Change.REPLACE}),
     ("rowTracking", set()),
     ("inCommitTimestamp", set()),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
 
+from deltaic.commands.drop_feature import DROPPABLE
 from deltaic.protocol.features import FEATURES, Change, Feature
 from deltaic.protocol.properties import REGISTRY
 from deltaic.protocol.values import format_duration
@@ -50,3 +52,8 @@ def test_features():
 
 def test_properties():
     assert rows("Properties") == {name: [shown(item.default), item.status.value] for name, item in REGISTRY.items()}
+
+
+def test_the_page_names_what_can_be_dropped():
+    (line,) = [note for note in PAGE.read_text(encoding="utf-8").split("\n- ") if note.startswith("`alter.drop_feature` drops")]
+    assert set(re.findall(r"`([\w-]+)`", line)) & set(FEATURES) == set(DROPPABLE)

@@ -173,7 +173,6 @@ def test_insert_needs_one_value_for_each_column(table: deltaic.DeltaTable) -> No
 @pytest.mark.parametrize(
     ("statement", "error", "message"),
     [
-        ("UPDATE t SET amount = DEFAULT", UnsupportedFeatureError, "defaults"),
         ("UPDATE t SET amount = 1, AMOUNT = 2", InvalidArgumentError, "twice"),
         ("UPDATE t SET nothing = 1", InvalidArgumentError, "nothing"),
         ("DELETE FROM t WHERE nothing = 1", InvalidArgumentError, "nothing"),

@@ -124,8 +124,6 @@ def test_alter_properties(table: deltaic.DeltaTable) -> None:
     [
         "ALTER TABLE t ADD CONSTRAINT c CHECK (id > 0)",
         "ALTER TABLE t ADD COLUMN z INT FIRST",
-        "ALTER TABLE t ALTER COLUMN id SET DEFAULT 1",
-        "ALTER TABLE t DROP FEATURE deletionVectors",
         "OPTIMIZE t FULL",
         "CREATE TABLE t SHALLOW CLONE s",
     ],

@@ -17,7 +17,7 @@ import pytest
 import deltaic
 from deltaic import DeltaTable
 from deltaic.errors import MetadataChangedException, ProtocolError, VersionNotFoundError
-from deltaic.log import history
+from deltaic.log import checkpoint, history
 from deltaic.log.segment import commit_path
 from deltaic.log.snapshot import Snapshot
 from deltaic.protocol.definition import evolve
@@ -119,6 +119,15 @@ def test_a_commit_that_should_have_a_time_and_has_none_is_named() -> None:
     with pytest.raises(ProtocolError, match="in-commit timestamps") as caught:
         commit(snapshot.refresh(), 5, "o")
     assert commit_path(1) in str(caught.value)
+
+
+def test_a_commit_that_is_gone_is_named() -> None:
+    snapshot = create(memory_store(), properties=ON)
+    checkpoint.write(snapshot, now=1)
+    snapshot.store.delete([commit_path(0)])
+    with pytest.raises(ProtocolError, match="is gone") as caught:
+        commit(Snapshot.load(snapshot.store), 5, "o")
+    assert commit_path(0) in str(caught.value)
 
 
 def history_table(tmp_path: Path) -> tuple[DeltaTable, list[int]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import NoneType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from deltaic.commands import backfill
+from deltaic.commands import backfill, defaults
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError, check_instance
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
@@ -18,6 +18,9 @@ from deltaic.protocol.properties import REGISTRY, Status, canonical_name, text_o
 from deltaic.protocol.schema import DataType, Field, Schema, check_type, path_text, type_to_json
 from deltaic.transaction.transaction import Transaction, already_committed
 
+if TYPE_CHECKING:
+    from deltaic.engine.engine import Engine
+
 
 class Alter:
     """Changes of a table's definition. `pin` gives the snapshot that a change starts from, `move` takes the snapshot with the commit.
@@ -26,9 +29,10 @@ class Alter:
     columns, properties), UnsupportedFeatureError (what this release cannot do, by name), and those of a commit.
     """
 
-    def __init__(self, pin: Callable[[], Snapshot], move: Callable[[Snapshot], None]) -> None:
+    def __init__(self, pin: Callable[[], Snapshot], move: Callable[[Snapshot], None], engine: Callable[[], Engine]) -> None:
         self._pin = pin
         self._move = move
+        self._engine = engine
 
     def add_columns(self, schema: Any, *, commit: CommitOptions | None = None) -> None:
         """Adds columns at the end (DDL text, or any schema); a struct column that exists gets the new fields. All take null."""
@@ -92,16 +96,14 @@ class Alter:
         default: str | None = None,
         commit: CommitOptions | None = None,
     ) -> None:
-        """Widens the type, drops NOT NULL (`nullable=True`), sets a comment; what is None stays. `type`: Delta's name or DDL, of a column, a
-        field, an array's `element`, a map's `key` or `value` (dotted); needs `delta.enableTypeWidening`. `default`: a later release."""
+        """Widens the type, drops NOT NULL (`nullable=True`), sets a comment; what is None stays. `type`: Delta's name or DDL, of a column,
+        a field, an array's `element`, a map's `key` or `value` (dotted); needs `delta.enableTypeWidening`. `default`: SQL without columns,
+        for rows to come whose writer does not name the column."""
         check_instance(nullable, (bool, NoneType), "nullable", "True, False or None")
         check_instance(comment, (str, NoneType), "comment", "text")
+        check_instance(default, (str, NoneType), "default", "SQL as text")
         snapshot = self._pin()
         path, field = snapshot.schema.find(name)
-        if default is not None:
-            raise UnsupportedFeatureError(
-                "column defaults (feature allowColumnDefaults) are not supported by this release", where=path_text(path)
-            )
         if type is not None and (wanted := _as_type(type)) != field.type:
             edits.check_unused(snapshot.schema, snapshot.metadata, path)
             table = edits.change_type(snapshot.schema, path, wanted)
@@ -110,12 +112,17 @@ class Alter:
         if nullable is False and field.nullable:
             raise InvalidArgumentError("NOT NULL cannot be set on a column that takes null, only dropped", where=path_text(path))
 
-        def change(item: Field) -> Field:
-            metadata = item.metadata if comment is None else {**item.metadata, "comment": comment}
-            return item.with_(nullable=item.nullable or nullable is True, metadata=metadata)
+        said = {key: text for key, text in (("comment", comment), (defaults.KEY, default)) if text is not None}
 
-        if nullable is not None or comment is not None:
+        def change(item: Field) -> Field:
+            return item.with_(nullable=item.nullable or nullable is True, metadata={**item.metadata, **said})
+
+        if nullable is not None or said:
             table = edits.edit_field(table, path, change)
+        if default is not None:
+            if len(path) > 1:
+                raise InvalidArgumentError("only a whole column has a default", where=path_text(path))
+            defaults.check(self._engine(), [table.field(path[0])])
         parameters = {"column": _field_json(table.find(path)[1])}
         self._commit(snapshot, "CHANGE COLUMN", parameters, commit, schema=table)
 
@@ -172,8 +179,14 @@ class Alter:
         self._commit(snapshot, "ADD FEATURE", {"features": list(names)}, commit, features=new)
 
     def drop_feature(self, name: str, *, truncate_history: bool = False, commit: CommitOptions | None = None) -> None:
-        """Not in this release: UnsupportedFeatureError."""
-        raise UnsupportedFeatureError("dropping a feature is not supported by this release", found=repr(name))
+        """Takes a feature out of the protocol, and what the table has of it out of the table: by commits of their own, which may write
+        every file again. Old versions still need a feature of readers: they are protected (the table gets checkpointProtection), or with
+        `truncate_history` the log is cleaned up to `delta.dropFeatureTruncateHistory.retentionDuration` ago; while some of these versions
+        are younger, the call ends with InvalidArgumentError and is to be made again."""
+        from deltaic.commands.drop_feature import drop_feature
+
+        check_instance(name, str, "a feature's name", "text")
+        self._move(drop_feature(self._pin(), self._engine(), name, truncate_history=truncate_history, commit=commit))
 
     def add_constraints(self, constraints: Mapping[str, str], *, commit: CommitOptions | None = None) -> None:
         """Not in this release: UnsupportedFeatureError."""

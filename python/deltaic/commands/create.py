@@ -131,6 +131,7 @@ def create(
                 return there
             return _replace(there, schema, wanted, commit)
         protocol, metadata = wanted.new(schema)
+        check_defaults(metadata)
         transaction = Transaction(None, "CREATE TABLE", definition_parameters(wanted, metadata), commit, store=store)
         transaction.set_protocol(protocol)
         transaction.set_metadata(metadata)
@@ -152,6 +153,7 @@ def existing(store: _core.Store) -> Snapshot | None:
 
 def _replace(snapshot: Snapshot, schema: Any, wanted: Wanted, commit: CommitOptions | None) -> Snapshot:
     protocol, metadata = wanted.replacing(snapshot, schema)
+    check_defaults(metadata)
     transaction = Transaction(snapshot, "CREATE OR REPLACE TABLE", definition_parameters(wanted, metadata), commit)
     transaction.read()
     if protocol != snapshot.protocol:
@@ -161,6 +163,15 @@ def _replace(snapshot: Snapshot, schema: Any, wanted: Wanted, commit: CommitOpti
     files = snapshot.files().adds
     transaction.remove(_core.removes_of(files, transaction.clock()))
     return transaction.commit()
+
+
+def check_defaults(metadata: Metadata) -> None:
+    """The defaults of a definition can be computed, and have their columns' types."""
+    if "CURRENT_DEFAULT" in metadata.schema_string:
+        from deltaic.commands import defaults
+        from deltaic.engine.local import LocalEngine
+
+        defaults.check(LocalEngine(), Schema.from_json(metadata.schema_string))
 
 
 def set_clustering(transaction: Transaction, configuration: str | None) -> None:

@@ -59,7 +59,7 @@ def write_target(
         "random_prefix_length": properties.random_prefix_length,
         "data_change": data_change,
     }
-    if MATERIALIZED in supported(protocol) and metadata.partition_columns:
+    if metadata.partition_columns and (MATERIALIZED in supported(protocol) or properties.partition_columns_in_files):
         options["partition_columns"] = True
     current = configuration.current()
     if current.threads is not None:

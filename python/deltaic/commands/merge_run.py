@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.commands.data_files import tracked_columns, write_target
+from deltaic.commands.defaults import value_of
 from deltaic.commands.invariants import checked
 from deltaic.commands.marking import Changed, staging, take_out, vector_metrics
 from deltaic.commands.merge_clauses import Bound, bind, check_conditions, chosen, conditions, evolved_schema
@@ -87,10 +88,12 @@ class Run:
         """SQL of each of the table's columns as this clause leaves it."""
         if bound.assignments is None:
             return []
-        return [
-            bound.assignments.expression(self.engine, item, scope, self.spec.casting, f"{col(self.t)}.{col(item.name)}" if keep else None)
-            for item in self.schema
-        ]
+        assignments, casting = bound.assignments, self.spec.casting
+        kept = [f"{col(self.t)}.{col(item.name)}" if keep else None for item in self.schema]
+        if not keep:  # a new row gets the default of a column that nobody names
+            named = assignments.columns
+            kept = [None if item.name in named else value_of(self.engine, item, casting) for item in self.schema]
+        return [assignments.expression(self.engine, item, scope, casting, text) for item, text in zip(self.schema, kept, strict=True)]
 
     # --- matching
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
-from deltaic.commands import delete, invariants
+from deltaic.commands import defaults, delete, invariants
 from deltaic.commands.create import Wanted, definition_parameters, set_clustering
 from deltaic.commands.data_files import write_target
 from deltaic.commands.marking import rows_of, staging, total_size
@@ -169,7 +169,7 @@ def _write_rows(transaction: Transaction, engine: Engine, source: Data, protocol
     schema = Schema.from_json(metadata.schema_string)
     target = write_target(transaction.store, metadata, protocol, job.parquet, target_file_size=job.target_file_size)
     also = () if job.where is None else (("a new row does not match the where of the overwrite", job.where),)
-    rows = invariants.checked(engine.conform(source, schema), schema, engine, also=also)
+    rows = invariants.checked(engine.conform(defaults.filled(source, schema, engine), schema), schema, engine, also=also)
     adds = engine.write(engine.run(rows), target)
     transaction.written(adds["path"].to_pylist())
     return adds
@@ -258,7 +258,7 @@ def _check_same_files(winner: Snapshot, ours: Metadata) -> None:
         problem = f"partitioned by {list(winner.metadata.partition_columns)}"
     for column in winner.schema:
         mine = schema.get(column.name)
-        if mine is None and column.nullable:
+        if mine is None and column.nullable and defaults.KEY not in column.metadata:
             continue
         if mine is None or mine.name != column.name or mine.type != column.type or (mine.nullable and not column.nullable):
             problem = f"column {column.name} of type {type_name(column.type)}"

@@ -27,13 +27,15 @@ def milliseconds(duration: timedelta) -> int:
     return duration // timedelta(milliseconds=1)
 
 
-def clean(snapshot: Snapshot, *, now: int) -> int:
+def clean(snapshot: Snapshot, *, now: int, retention: timedelta | None = None) -> int:
     """Deletes what no unexpired version and not this snapshot needs; -> how many files.
 
     A version is expired when it is older than `delta.logRetentionDuration`, counted from the midnight (UTC) before `now` (ms). Kept is
     all from the newest checkpoint on that the oldest unexpired version can be built from; without such a checkpoint, everything.
     """
     cutoff = (now - milliseconds(snapshot.properties.log_retention)) // _DAY_MS * _DAY_MS
+    if retention is not None:
+        cutoff = now - milliseconds(retention)
     entries = snapshot.store.list_from(LOG, None)
     paths: list[str] = entries.column("path").to_pylist()
     listing = parse_listing(

@@ -89,8 +89,13 @@ def _number(configuration: Mapping[str, str], name: str) -> int | None:
 
 
 def in_commit_time(store: _core.Store, version: int) -> int:
-    """The commit's own time (ms). ProtocolError where it has none."""
-    written = commit_info(store, version).get("inCommitTimestamp")
+    """The commit's own time (ms). ProtocolError where it has none, or is gone."""
+    try:
+        written = commit_info(store, version).get("inCommitTimestamp")
+    except FileNotFoundError as error:
+        raise ProtocolError(
+            "the table has in-commit timestamps, and a commit whose own is needed is gone", where=f"{store.location}/{commit_path(version)}"
+        ) from error
     if not isinstance(written, int) or isinstance(written, bool):
         raise ProtocolError(
             "the table has in-commit timestamps, and a commit has none",

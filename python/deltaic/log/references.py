@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,6 +34,11 @@ def vector_files(actions: pa.Table, location: str) -> pa.Array:
 def referenced(actions: pa.Table, location: str) -> pa.Array:
     """Data files and vector files of the actions."""
     return pa.concat_arrays([data_files(actions, location), vector_files(actions, location)])
+
+
+def encoded(paths: pa.Array) -> pa.Array:
+    """Decoded paths as the log spells them."""
+    return pa.array([quote(path) for path in paths.to_pylist()], pa.string())
 
 
 def keys(actions: pa.Table) -> pa.Array:

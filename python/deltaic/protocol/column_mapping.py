@@ -57,6 +57,12 @@ def strip(schema: Schema) -> Schema:
     return _map_schema(schema, lambda item: item.with_(metadata={k: v for k, v in item.metadata.items() if k not in _OF_ONE_TABLE}))
 
 
+def unmapped(schema: Schema) -> Schema:
+    """The schema of a table whose files are to be written by the columns' own names; its type changes stay."""
+    gone = _OF_ONE_TABLE - {"delta.typeChanges"}
+    return _map_schema(schema, lambda item: item.with_(metadata={k: v for k, v in item.metadata.items() if k not in gone}))
+
+
 def assign(schema: Schema, max_id: int = 0, *, new_name: NewName = new_physical_name) -> tuple[Schema, int]:
     """Gives an id and a physical name to every field that has none; those that have them keep them.
 

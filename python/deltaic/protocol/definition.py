@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -216,7 +216,7 @@ def _check_combination(definition: Definition) -> None:
         )
 
 
-def _check_clustering(metadata: Metadata, needed: set[str]) -> None:
+def _check_clustering(metadata: Metadata, needed: Collection[str]) -> None:
     if "clustering" in needed and metadata.partition_columns:
         raise InvalidArgumentError(
             "a table is partitioned or clustered, not both", found=f"partitioned by {', '.join(metadata.partition_columns)}"

@@ -37,6 +37,12 @@ def _add(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ...]) -
         here = (*path, item.name)
         index = places.get(item.name.lower())
         if index is None:
+            if "CURRENT_DEFAULT" in item.metadata:
+                raise InvalidArgumentError(
+                    "a new column has no default yet, as older rows would not have it",
+                    where=path_text(here),
+                    expected="add_columns, then change_column(default=)",
+                )
             if not item.nullable:
                 raise InvalidArgumentError("a new column must take null, as older rows have no value of it", where=path_text(here))
             result.extend(strip(Schema([item])))

@@ -13,6 +13,7 @@ from deltaic.protocol.column_mapping import strip
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, decimal_parts, path_text, type_name
 from deltaic.protocol.widening import widens_by_itself
 
+_DEFAULT = "CURRENT_DEFAULT"
 _NUMBERS = frozenset({"byte", "short", "integer", "long", "float", "double"})
 _TIMES = frozenset({"date", "timestamp", "timestamp_ntz"})
 _AS_TEXT = _NUMBERS | _TIMES | {"boolean", "binary"}
@@ -87,7 +88,8 @@ def new_field(item: Field, path: tuple[str, ...]) -> Field:
     if item.type == "void":
         raise SchemaMismatchError("a new column holds nothing but nulls, so that its type is not known", where=path_text(path))
     (clean,) = strip(Schema([item]))
-    return clean.with_(nullable=True, type=nullable_everywhere(clean.type))
+    metadata = {key: value for key, value in clean.metadata.items() if key != _DEFAULT}  # older rows would not have it
+    return clean.with_(nullable=True, type=nullable_everywhere(clean.type), metadata=metadata)
 
 
 def _merge_fields(table: Iterable[Field], data: Iterable[Field], path: tuple[str, ...], widen: bool) -> list[Field]:
@@ -140,7 +142,8 @@ def _first_new_in(table: DataType, merged: DataType, path: tuple[str, ...]) -> t
 
 
 def check_nullability(table: Schema, data: Schema) -> None:
-    """SchemaMismatchError where the table wants a value and the data has no such column. Nulls are found when written."""
+    """SchemaMismatchError where the table wants a value, and the data has no such column and the table no default. Nulls are found when
+    written."""
     for item in table:
-        if not item.nullable and data.get(item.name) is None:
+        if not item.nullable and data.get(item.name) is None and item.metadata.get(_DEFAULT) is None:
             raise SchemaMismatchError("the data has no such column, and the table does not take null", where=item.name)

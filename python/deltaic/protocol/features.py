@@ -157,8 +157,8 @@ class Feature:
 # Not turned on by this release, though some are kept up on the tables of others: what they let other writers do cannot all be done here.
 _LATER = frozenset(
     (
-        *("checkConstraints", "changeDataFeed", "generatedColumns", "identityColumns", "allowColumnDefaults"),
-        *("v2Checkpoint", "checkpointProtection"),
+        *("checkConstraints", "changeDataFeed", "generatedColumns", "identityColumns"),
+        *("v2Checkpoint",),
         *("variantType", "variantType-preview", "variantShredding", "variantShredding-preview"),
     )
 )
@@ -203,9 +203,10 @@ FEATURES: Mapping[str, Feature] = {
         ),
         Feature("domainMetadata", False, _always),
         Feature("clustering", False, _always, requires=("domainMetadata",)),
-        Feature("allowColumnDefaults", False, _key("CURRENT_DEFAULT"), refused=NEW_ROWS),
+        Feature("allowColumnDefaults", False, _key("CURRENT_DEFAULT")),
         Feature("inCommitTimestamp", False, _flag("delta.enableInCommitTimestamps")),
         *(Feature(f"icebergCompatV{n}", False, _flag(f"delta.enableIcebergCompatV{n}"), refused=ALL) for n in (1, 2, 3)),
+        *(Feature(f"icebergWriterCompatV{n}", False, _flag(f"delta.enableIcebergWriterCompatV{n}"), refused=ALL) for n in (1, 3)),
         Feature("checkpointProtection", False, lambda item: item.properties.checkpoint_protection_before_version > 0),
         Feature(
             "materializePartitionColumns",

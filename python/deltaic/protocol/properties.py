@@ -115,14 +115,16 @@ REGISTRY: Mapping[str, Property] = {
         Property("delta.enableIcebergCompatV1", parse_boolean, False, _R, "icebergCompatV1"),
         Property("delta.enableIcebergCompatV2", parse_boolean, False, _R, "icebergCompatV2"),
         Property("delta.enableIcebergCompatV3", parse_boolean, False, _R, "icebergCompatV3"),
+        Property("delta.enableIcebergWriterCompatV1", parse_boolean, False, _R, "icebergWriterCompatV1"),
+        Property("delta.enableIcebergWriterCompatV3", parse_boolean, False, _R, "icebergWriterCompatV3"),
         Property("delta.universalFormat.iceberg.atomicConversion.supported", parse_boolean, False, _R),
         Property("delta.castIcebergTimeType", parse_boolean, False, _R),
         Property("delta.ignoreIcebergBucketPartition", parse_boolean, False, _R),
         Property("delta.enableVariantShredding", parse_boolean, False, _L, "variantShredding"),
         Property("delta.enableMaterializePartitionColumnsFeature", parse_boolean, False, feature="materializePartitionColumns"),
-        Property("delta.writePartitionColumnsToParquet", parse_boolean, False, _L, "materializePartitionColumns"),
+        Property("delta.writePartitionColumnsToParquet", parse_boolean, False),
         Property("delta.requireCheckpointProtectionBeforeVersion", _integer(0, INT64_MAX), 0, _I, "checkpointProtection"),
-        Property("delta.dropFeatureTruncateHistory.retentionDuration", parse_duration, _DAY, _L),
+        Property("delta.dropFeatureTruncateHistory.retentionDuration", parse_duration, _DAY),
         Property("delta.sampleRetentionDuration", parse_duration, 7 * _DAY, _R),
         Property("delta.coordinatedCommits.commitCoordinator-preview", _text, "", _R, "coordinatedCommits-preview"),
         Property("delta.coordinatedCommits.commitCoordinatorConf-preview", _text, "", _R, "coordinatedCommits-preview"),
@@ -330,6 +332,11 @@ class TableProperties:
         return int(self.value("delta.requireCheckpointProtectionBeforeVersion"))
 
     @property
+    def truncated_history_retention(self) -> timedelta:
+        """How old a version must be to go when a feature is dropped with its history."""
+        return _duration(self.value("delta.dropFeatureTruncateHistory.retentionDuration"))
+
+    @property
     def target_file_size(self) -> int:
         """Bytes that a new data file aims at."""
         return int(self.value("delta.targetFileSize"))
@@ -376,6 +383,11 @@ class TableProperties:
     @property
     def row_tracking(self) -> bool:
         return bool(self.value("delta.enableRowTracking"))
+
+    @property
+    def partition_columns_in_files(self) -> bool:
+        """Data files are to have the partition columns, too, whether or not the feature materializePartitionColumns wants it."""
+        return bool(self.value("delta.writePartitionColumnsToParquet"))
 
     @property
     def type_widening(self) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.actions import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION, Protocol
-from deltaic.protocol.features import FEATURES, SUPPORTED_READER_VERSION, SUPPORTED_WRITER_VERSION, implied, supported
+from deltaic.protocol.features import FEATURES, SUPPORTED_READER_VERSION, SUPPORTED_WRITER_VERSION, implied, reader_features, supported
 
 BASE = Protocol(1, 2)
 _LEGACY = ((1, 1), (1, 2), (1, 3), (1, 4), (2, 5), (2, 6))
@@ -40,6 +40,12 @@ def upgrade(
     if reader < READER_FEATURES_VERSION and writer < WRITER_FEATURES_VERSION and names <= implied(reader, writer):
         return Protocol(reader, writer)
     return _least(names, reader, writer, frozenset(protocol.reader_features or ()))
+
+
+def without_features(protocol: Protocol, dropped: Iterable[str], added: Iterable[str] = ()) -> Protocol:
+    """The lowest protocol that has the table's features without `dropped` and with `added`."""
+    names = (supported(protocol) - frozenset(dropped)) | frozenset(added)
+    return _least(names, 1, 1, reader_features(protocol) & names)
 
 
 def with_required(names: Iterable[str]) -> frozenset[str]:

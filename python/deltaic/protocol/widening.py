@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError
+from deltaic.protocol.column_mapping import map_fields
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, decimal_parts, path_text, type_name
 
 FEATURES = ("typeWidening", "typeWidening-preview")
@@ -42,6 +43,15 @@ def widens_by_itself(before: DataType, after: DataType) -> bool:
     if not isinstance(before, str) or not isinstance(after, str) or not is_widening(before, after):
         return False
     return before not in _ORDER or after in _ORDER
+
+
+def forgotten(schema: Schema) -> Schema:
+    """The schema without the record of type changes."""
+    whole = map_fields(
+        Struct(schema), lambda item: item.with_(metadata={key: value for key, value in item.metadata.items() if key != CHANGES})
+    )
+    assert isinstance(whole, Struct)
+    return Schema(whole.fields)
 
 
 def recorded(before: Schema, after: Schema) -> Schema:

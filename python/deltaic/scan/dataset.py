@@ -72,7 +72,7 @@ def open_scan(scan: Scan) -> _core.ReadStream:
         scan.predicate,
         row_ids=scan.row_ids,
         constants=[item.name for item in scan.constants],
-        **({"row_tracking": scan.row_tracking} if scan.row_tracking else {}),
+        row_tracking=scan.row_tracking,
         threads=configuration.current().threads,
     )
 

@@ -86,7 +86,7 @@ def _has(table: DeltaTable, path: tuple[str, ...]) -> bool:
 
 
 def _change_column(reader: Reader) -> _Change:
-    """ALTER | CHANGE [COLUMN] name TYPE type | COMMENT text | DROP NOT NULL | SET NOT NULL | SET DEFAULT ..."""
+    """ALTER | CHANGE [COLUMN] name TYPE type | COMMENT text | DROP NOT NULL | SET NOT NULL | SET DEFAULT expression | DROP DEFAULT"""
     name = path_text(reader.dotted())
     if reader.accept("TYPE"):
         data_type = reader.rest("a type")
@@ -101,9 +101,11 @@ def _change_column(reader: Reader) -> _Change:
     if reader.accept("SET", "DEFAULT"):
         default = reader.rest("an expression")
         return lambda table: table.alter.change_column(name, default=default)
+    if reader.accept("DROP", "DEFAULT"):
+        return lambda table: table.alter.change_column(name, default="NULL")
     if not reader.done and reader.tokens[reader.position].keyword in ("FIRST", "AFTER", "DROP", "SYNC"):
         raise UnsupportedFeatureError("this change of a column", found=reader.rest("a change"))
-    reader.fail("TYPE, COMMENT, DROP NOT NULL or SET NOT NULL")
+    reader.fail("TYPE, COMMENT, DROP NOT NULL, SET NOT NULL, SET DEFAULT or DROP DEFAULT")
 
 
 def _set_properties(reader: Reader) -> _Change:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.protocol.schema import quote_name
+from deltaic.errors import InvalidArgumentError
+from deltaic.protocol.schema import Schema, quote_name
 from deltaic.scan.rows import Rows
 from deltaic.sql.names import Name, Tables, read_name
 from deltaic.sql.results import counts, nothing
@@ -37,7 +37,8 @@ def update(reader: Reader, tables: Tables) -> Rows:
     where = read_where(reader, name)
     reader.end()
     table = tables.table(name)
-    changes = {_column(name, column): without_qualifiers(defaulted(value), name.qualifiers) for column, value in assignments}
+    named = [(_column(name, column), value) for column, value in assignments]
+    changes = {key: without_qualifiers(defaulted(value, table.schema, key), name.qualifiers) for key, value in named}
     if len({column.lower() for column in changes}) < len(assignments):
         raise InvalidArgumentError("a column is set twice", where="UPDATE", found=list(changes))
     return counts(num_affected_rows=table.update(changes, where).get("num_updated_rows", 0))
@@ -55,11 +56,11 @@ def read_assignment(reader: Reader, *stops: str) -> tuple[tuple[str, ...], str]:
     return column, reader.slice(",", *stops)
 
 
-def defaulted(value: str) -> str:
-    """DEFAULT as a value is a feature of tables that this release does not know."""
-    if value.upper() == "DEFAULT":
-        raise UnsupportedFeatureError("column defaults", found="DEFAULT", expected="a value")
-    return value
+def defaulted(value: str, schema: Schema, column: str) -> str:
+    """The value, or for DEFAULT what the column (dotted) has as its default: null where it has none."""
+    if value.upper() != "DEFAULT":
+        return value
+    return str(schema.find(column)[1].metadata.get("CURRENT_DEFAULT", "NULL"))
 
 
 def _column(name: Name, parts: tuple[str, ...]) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError
-from deltaic.protocol.schema import quote_name
+from deltaic.protocol.schema import Schema, quote_name
 from deltaic.scan.rows import Rows
 from deltaic.sql.change import defaulted, read_assignment
 from deltaic.sql.names import Name, Tables, read_name
@@ -27,17 +28,19 @@ def merge(reader: Reader, tables: Tables) -> Rows:
     source, source_alias = _source(reader, tables)
     reader.expect("ON")
     condition = reader.slice("WHEN", expected="a condition")
-    building: Any = tables.table(target).merge(
+    table = tables.table(target)
+    alias = target.alias or target.parts[-1]
+    building: Any = table.merge(
         source,
         condition,
         source_alias=source_alias,
-        target_alias=target.alias or target.parts[-1],
+        target_alias=alias,
         schema_mode="merge" if evolution else None,
     )
     if reader.done:
         reader.fail("WHEN MATCHED or WHEN NOT MATCHED")
     while not reader.done:
-        building = _clause(reader, building)
+        building = _clause(reader, building, table.schema, alias)
     metrics = building.execute()
     rows = {kind: metrics.get(f"num_target_rows_{kind}", 0) for kind in ("updated", "deleted", "inserted")}
     return counts(num_affected_rows=sum(rows.values()), **{f"num_{kind}_rows": number for kind, number in rows.items()})
@@ -54,7 +57,17 @@ def _source(reader: Reader, tables: Tables) -> tuple[Any, str]:
     return (value.scan() if isinstance(value, DeltaTable) else value), name.alias or name.parts[-1]
 
 
-def _clause(reader: Reader, building: Any) -> Any:
+def _assigned(assignments: Iterable[tuple[tuple[str, ...], str]], schema: Schema, alias: str) -> list[tuple[str, str]]:
+    """Keys as merge() takes them, and their values; DEFAULT is the column's own."""
+    found = []
+    for column, value in assignments:
+        path = column[1:] if len(column) > 1 and column[0].lower() == alias.lower() and schema.get(column[0]) is None else column
+        key = ".".join(quote_name(part) for part in column)
+        found.append((key, defaulted(value, schema, ".".join(quote_name(part) for part in path))))
+    return found
+
+
+def _clause(reader: Reader, building: Any, schema: Schema, alias: str) -> Any:
     """WHEN [NOT] MATCHED [BY TARGET | BY SOURCE] [AND condition] THEN action"""
     reader.expect("WHEN")
     missing = reader.accept("NOT")
@@ -65,30 +78,30 @@ def _clause(reader: Reader, building: Any) -> Any:
     where = reader.slice("THEN", expected="a condition") if reader.accept("AND") else None
     reader.expect("THEN")
     if missing and not by_source:
-        return _insert(reader, building, where)
+        return _insert(reader, building, where, schema, alias)
     if reader.accept("DELETE"):
         return building.when_not_matched_by_source_delete(where) if by_source else building.when_matched_delete(where)
     reader.expect("UPDATE", "SET")
     if not by_source and reader.accept("*"):
         return building.when_matched_update_all(where)
     assignments = reader.listed(lambda: read_assignment(reader, *_CLAUSE_ENDS))
-    values = {".".join(quote_name(part) for part in column): defaulted(value) for column, value in assignments}
+    values = dict(_assigned(assignments, schema, alias))
     if len(values) < len(assignments):
         raise InvalidArgumentError("a column is set twice in one clause", where="MERGE", found=sorted(values))
     return building.when_not_matched_by_source_update(values, where) if by_source else building.when_matched_update(values, where)
 
 
-def _insert(reader: Reader, building: Any, where: str | None) -> Any:
+def _insert(reader: Reader, building: Any, where: str | None, schema: Schema, alias: str) -> Any:
     """INSERT * or INSERT (columns) VALUES (expressions)"""
     reader.expect("INSERT")
     if reader.accept("*"):
         return building.when_not_matched_insert_all(where)
     columns = reader.bracketed(reader.dotted)
     reader.expect("VALUES")
-    values = reader.bracketed(lambda: defaulted(reader.slice(",")))
-    names = [".".join(quote_name(part) for part in column) for column in columns]
-    if len(names) != len(values):
-        raise InvalidArgumentError("INSERT needs one value for each column", where="MERGE", found=len(values), expected=len(names))
-    if len({name.lower() for name in names}) < len(names):
-        raise InvalidArgumentError("a column is set twice in one clause", where="MERGE", found=names)
-    return building.when_not_matched_insert(dict(zip(names, values, strict=True)), where)
+    texts = reader.bracketed(lambda: reader.slice(","))
+    if len(columns) != len(texts):
+        raise InvalidArgumentError("INSERT needs one value for each column", where="MERGE", found=len(texts), expected=len(columns))
+    values = _assigned(zip(columns, texts, strict=True), schema, alias)
+    if len({name.lower() for name, _ in values}) < len(values):
+        raise InvalidArgumentError("a column is set twice in one clause", where="MERGE", found=[name for name, _ in values])
+    return building.when_not_matched_insert(dict(values), where)

@@ -58,7 +58,8 @@ impl Request {
 pub enum Output {
     /// From data files: position among [`Plan::data`].
     Data(usize),
-    /// A hidden column of data files at this position among [`Plan::data`]; where it has no value, the file's first row id and the row's index.
+    /// A hidden column of data files, at this position among [`Plan::data`]; where it has no value, the file's first row id and the row's
+    /// index.
     RowId(usize),
     /// The same for the version that last changed the row: else the file's own.
     RowVersion(usize),

@@ -49,7 +49,7 @@ impl Splitter {
         };
         // An empty text is null; floats have one zero and one NaN: values that are stored alike share a partition.
         let keys: Vec<ArrayRef> =
-            self.columns.iter().map(|&index| empty_as_null(&normalise(batch.column(index)))).collect::<Result<_>>()?;
+            self.columns.iter().map(|&index| stored(batch.column(index))).collect::<Result<_>>()?;
         let rows = converter.convert_columns(&keys)?;
         let mut members: Vec<(usize, Vec<u32>)> = Vec::new();
         let mut places: HashMap<usize, usize> = HashMap::new();
@@ -94,6 +94,11 @@ impl Splitter {
     pub fn folder_values(&self, number: usize) -> Values {
         self.logical.iter().cloned().zip(self.values[number].iter().map(|(_, value)| value.clone())).collect()
     }
+}
+
+/// The values as the log and readers take them: one zero, one NaN, an empty text is null.
+pub fn stored(array: &ArrayRef) -> Result<ArrayRef> {
+    empty_as_null(&normalise(array))
 }
 
 fn empty_as_null(array: &ArrayRef) -> Result<ArrayRef> {

@@ -9,13 +9,15 @@ use arrow::datatypes::{DataType, Field as ArrowField, Fields, Schema};
 use crate::error::{Error, Kind, Result};
 use crate::schema::{ColumnMapping, Field, Primitive, TableSchema, Type};
 
-/// The columns that data files have: all but partition columns (unless `partitions`) and those that are only null, by position in the table.
+/// The columns that data files have, by position in the table: all but those that are only null; partition columns last, if `partitions`.
 pub fn data_columns(schema: &TableSchema, partitions: bool) -> Result<Vec<usize>> {
-    let fields = schema.fields().iter().enumerate();
-    let chosen: Vec<usize> =
-        fields.filter(|(at, field)| (partitions || !schema.is_partition(*at)) && !is_void(&field.data_type)).map(|(at, _)| at).collect();
-    if chosen.iter().all(|&index| schema.is_partition(index)) {
+    let fields = schema.fields().iter().enumerate().filter(|(_, field)| !is_void(&field.data_type));
+    let (last, mut chosen): (Vec<usize>, Vec<usize>) = fields.map(|(index, _)| index).partition(|&index| schema.is_partition(index));
+    if chosen.is_empty() {
         return Err(Error::new(Kind::SchemaMismatch, "the table has no column besides partition columns, so its rows cannot be written"));
+    }
+    if partitions {
+        chosen.extend(last);
     }
     Ok(chosen)
 }

@@ -15,7 +15,7 @@ use super::encode::Pool;
 use super::layout;
 use super::options::{WriteOptions, suffix};
 use super::output::{Finished, Output, Shape};
-use super::partition::Splitter;
+use super::partition::{self, Splitter};
 use super::physical;
 use super::statistics::{Form, Indexed, Named, Wanted, to_json};
 use crate::error::{Error, Kind, Result};
@@ -247,7 +247,11 @@ impl<'a> Writer<'a> {
     }
 
     fn write_rows(&mut self, number: usize, batch: &RecordBatch) -> Result<()> {
-        let arrays: Vec<ArrayRef> = self.columns.iter().map(|&index| Arc::clone(batch.column(index))).collect();
+        let array = |&index: &usize| match batch.column(index) {
+            column if self.schema.is_partition(index) => partition::stored(column),
+            column => Ok(Arc::clone(column)),
+        };
+        let arrays = self.columns.iter().map(array).collect::<Result<Vec<ArrayRef>>>()?;
         let width = arrays.iter().map(bytes_of).sum::<u64>() / batch.num_rows().max(1) as u64;
         let piece = (self.options.file_size() / 4).clamp(64 << 10, 16 << 20);
         let piece_rows = usize::try_from(piece / width.max(1)).unwrap_or(usize::MAX).clamp(1, 1 << 16);

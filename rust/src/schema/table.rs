@@ -69,7 +69,7 @@ impl TableSchema {
         let arrow = Arc::new(arrow_types::schema_of(&fields, false));
         Ok(Self { fields, partition, hidden: 0, mapping, json: schema.to_owned(), arrow })
     }
-    /// The same with columns of whole numbers at its end that data files may have and the table does not show: no statistics are kept of them.
+    /// The same with columns of whole numbers at its end that data files may have and the table does not show. They have no statistics.
     pub fn with_hidden(&self, names: &[String]) -> Result<Self> {
         let mut whole = self.clone();
         for name in names {

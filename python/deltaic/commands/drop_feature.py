@@ -1,0 +1,279 @@
+"""DROP FEATURE: takes a feature out of a table's protocol, after all that the table has of it.
+
+Source: PROTOCOL.md, "Table Features", "Checkpoint Protection"; delta-spark's DROP FEATURE for what is done and in which order. The old
+versions of the table still need a feature of readers. Either they are protected (feature checkpointProtection: no client that does not know
+them may make checkpoints of them while it cleans the log), or the history is truncated until none is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaic import _core
+from deltaic.commands import rewrite
+from deltaic.commands.optimize import Job, purge
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.log import checkpoint, cleanup, history, references
+from deltaic.log.segment import Checkpoint, checkpoint_path, commit_path, list_log
+from deltaic.options import CommitOptions
+from deltaic.protocol import clustering, column_mapping, row_tracking, widening
+from deltaic.protocol.actions import Metadata
+from deltaic.protocol.features import FEATURES, Definition, supported
+from deltaic.protocol.properties import constraint_names
+from deltaic.protocol.schema import Schema
+from deltaic.protocol.versions import without_features
+from deltaic.transaction import timestamps
+from deltaic.transaction.transaction import Transaction, already_committed, now_ms
+
+if TYPE_CHECKING:
+    from deltaic.engine.engine import Engine
+    from deltaic.log.snapshot import Snapshot
+
+PROTECTION = "checkpointProtection"
+PROTECTED_BEFORE = "delta.requireCheckpointProtectionBeforeVersion"
+
+Clear = Callable[["Snapshot", "Engine", "CommitOptions | None"], "Snapshot"]
+"""Takes away what the table has of a feature, by commits of its own; the same snapshot where there is nothing."""
+
+
+@dataclass(frozen=True)
+class Droppable:
+    """`clear`: before the commit that drops the feature. `properties`: that go in that commit. `stage`: what else that commit does.
+    `in_history`: whether a commit of an older version needs the feature to be read right; None: it need not be known for that."""
+
+    clear: Clear | None = None
+    properties: tuple[str, ...] = ()
+    stage: Callable[[Transaction, Snapshot], None] | None = None
+    in_history: Callable[[_core.Commit], bool] | None = None
+
+
+def drop_feature(
+    snapshot: Snapshot, engine: Engine, name: str, *, truncate_history: bool = False, commit: CommitOptions | None = None
+) -> Snapshot:
+    """-> the version without the feature.
+
+    InvalidArgumentError: the table has it not, another feature needs it, old versions still need it (with `truncate_history`, until they
+    have expired). UnsupportedFeatureError: a feature that cannot be dropped.
+    """
+    if already_committed(snapshot, commit):
+        return snapshot
+    droppable = _checked(snapshot, name)
+    of_readers = FEATURES[name].reader
+    if truncate_history and not of_readers and name != PROTECTION:
+        raise InvalidArgumentError(
+            "only a feature of readers needs the history to be truncated",
+            found=f"{name}, a feature of writers",
+            expected="truncate_history=False",
+        )
+    if name == PROTECTION and not truncate_history:
+        raise InvalidArgumentError(
+            "checkpoint protection ends with the versions that it protects", found=name, expected="truncate_history=True"
+        )
+    before = None if commit is None else replace(commit, transactions={})  # these say that the whole is done
+    cleared = snapshot if droppable.clear is None else droppable.clear(snapshot, engine, before)
+    if truncate_history:
+        cleared = _truncate(cleared, droppable, name, before)
+    dropped = _drop(cleared, droppable, name, commit, protect=of_readers and not truncate_history)
+    if of_readers:
+        checkpoint.write(dropped, now=now_ms())  # whoever opens the table now need not look at what came before
+    return dropped
+
+
+def _checked(snapshot: Snapshot, name: str) -> Droppable:
+    listed = supported(snapshot.protocol)
+    if name not in listed:
+        raise InvalidArgumentError("the table does not have this feature", found=repr(name), expected=", ".join(sorted(listed)) or None)
+    if name not in DROPPABLE:
+        raise UnsupportedFeatureError("this feature cannot be dropped", found=name, expected=", ".join(sorted(DROPPABLE)))
+    if dependent := sorted(other for other in listed if other in FEATURES and name in FEATURES[other].requires):
+        raise InvalidArgumentError("another feature needs this one", found=f"{dependent[0]} needs {name}")
+    return DROPPABLE[name]
+
+
+def _drop(snapshot: Snapshot, droppable: Droppable, name: str, commit: CommitOptions | None, *, protect: bool) -> Snapshot:
+    """The commit that drops it. What is to be protected ends at this very version: it must come next, or not at all."""
+    added = {PROTECTION} if protect else set()
+    protocol = without_features(snapshot.protocol, {name}, added)
+    configuration = {key: text for key, text in snapshot.metadata.configuration.items() if key not in droppable.properties}
+    options = commit or CommitOptions()
+    if protect:
+        configuration[PROTECTED_BEFORE] = str(snapshot.version + 1)
+        options = replace(options, max_retries=0)
+    transaction = Transaction(snapshot, "DROP FEATURE", {"featureName": name}, options)
+    if droppable.clear is not None or droppable.stage is not None:
+        transaction.read()  # nothing of the feature may come in meanwhile
+    transaction.set_protocol(protocol)
+    if configuration != snapshot.metadata.configuration:
+        transaction.set_metadata(replace(snapshot.metadata, configuration=configuration))
+    if droppable.stage is not None:
+        droppable.stage(transaction, snapshot)
+    return transaction.commit()
+
+
+def _truncate(snapshot: Snapshot, droppable: Droppable, name: str, commit: CommitOptions | None) -> Snapshot:
+    """Cleans the log behind a checkpoint of the newest version -> that version; InvalidArgumentError while one that needs the feature is
+    still there."""
+    if _needs(snapshot, droppable, snapshot.version):  # it expires only when there is a later one
+        snapshot = Transaction(snapshot, "Empty Commit", {}, commit).commit()
+    checkpoint.write(snapshot, now=now_ms())
+    retention = snapshot.properties.truncated_history_retention
+    cleanup.clean(snapshot, now=now_ms(), retention=retention)
+    left = sorted(version for version in list_log(snapshot.store).commits if version <= snapshot.version)
+    if name == PROTECTION:
+        kept = left[0] if left and left[0] < snapshot.properties.checkpoint_protection_before_version else None
+    elif name == "v2Checkpoint":
+        kept = next(iter(sorted(each.version for each in list_log(snapshot.store).checkpoints if _has_second_form(each))), None)
+    else:
+        kept = next((version for version in left if _needs(snapshot, droppable, version)), None)
+    if kept is not None:
+        raise InvalidArgumentError(
+            f"older versions of the table still need {name}: drop it again when they have expired",
+            where=f"{snapshot.location}/{commit_path(kept)}",
+            found=f"version {kept} of {history.moment(history.commit_times(list_log(snapshot.store))[kept]).isoformat()}",
+            expected=f"versions from {snapshot.version} on alone, after {retention} (delta.dropFeatureTruncateHistory.retentionDuration)",
+        )
+    return snapshot
+
+
+def _needs(snapshot: Snapshot, droppable: Droppable, version: int) -> bool:
+    return droppable.in_history is not None and droppable.in_history(_core.read_commit(snapshot.store, version, commit_path(version)))
+
+
+def _configuration(commit: _core.Commit) -> dict[str, str]:
+    return dict(Metadata.from_json(commit.metadata).configuration) if commit.metadata else {}
+
+
+# --- deletion vectors
+
+
+def _clear_vectors(snapshot: Snapshot, engine: Engine, commit: CommitOptions | None) -> Snapshot:
+    snapshot = _without_property(snapshot, "delta.enableDeletionVectors", "false", commit)
+    return purge(snapshot, engine, Job(commit=commit))[0]
+
+
+def _protect_vector_files(transaction: Transaction, snapshot: Snapshot) -> None:
+    """Tombstones of the vector files: a vacuum that knows nothing of vectors must not take them from versions that can still be read."""
+    vectors = references.inside(references.vector_files(snapshot.core.tombstones(), snapshot.location))
+    there = snapshot.store.list_from("", None, recursive=True)["path"].combine_chunks()
+    paths = vectors.filter(pc.is_in(vectors, value_set=there)).unique()
+    now = transaction.clock()
+    transaction.remove(
+        pa.table(
+            {
+                "path": references.encoded(paths),
+                "deletionTimestamp": pa.array([now] * len(paths), pa.int64()),
+                "dataChange": pa.array([False] * len(paths)),
+            }
+        )
+    )
+
+
+def _has_vectors(commit: _core.Commit) -> bool:
+    vectors = sum(table.num_rows - table["deletionVector"].null_count for table in (commit.adds, commit.removes))
+    return bool(vectors) or _configuration(commit).get("delta.enableDeletionVectors", "").lower() == "true"
+
+
+# --- columns
+
+
+def _clear_mapping(snapshot: Snapshot, engine: Engine, commit: CommitOptions | None) -> Snapshot:
+    definition = Definition(snapshot.metadata, schema=snapshot.schema)
+    if definition.properties.column_mapping_mode == "none" and column_mapping.ID not in definition.field_keys:
+        return snapshot
+    column_mapping.check_names(snapshot.schema, "none")
+    kept = {key: text for key, text in snapshot.metadata.configuration.items() if key not in (column_mapping.MODE, column_mapping.MAX_ID)}
+    schema = column_mapping.unmapped(snapshot.schema)
+    metadata = replace(snapshot.metadata, schema_string=schema.to_json(), configuration=kept)
+    names = [".".join(path) for path in clustering.logical_columns(snapshot.schema, snapshot.domains.get(clustering.DOMAIN))]
+    domains = {clustering.DOMAIN: clustering.configuration_of(Definition(metadata), names)} if names else {}
+    return rewrite.all_files(snapshot, engine, "REMOVE COLUMN MAPPING", metadata, commit, domains=domains)
+
+
+def _has_mapping(commit: _core.Commit) -> bool:
+    return _configuration(commit).get(column_mapping.MODE, "none").lower() != "none"
+
+
+def _clear_widening(snapshot: Snapshot, engine: Engine, commit: CommitOptions | None) -> Snapshot:
+    schema = widening.forgotten(snapshot.schema)
+    if schema == snapshot.schema:
+        return snapshot
+    configuration = {key: text for key, text in snapshot.metadata.configuration.items() if key != widening.ENABLED}
+    metadata = replace(snapshot.metadata, schema_string=schema.to_json(), configuration=configuration)
+    return rewrite.all_files(snapshot, engine, "REORG", metadata, commit)
+
+
+def _has_widening(commit: _core.Commit) -> bool:
+    if commit.metadata is None:
+        return False
+    schema = Schema.from_json(Metadata.from_json(commit.metadata).schema_string)
+    return widening.forgotten(schema) != schema
+
+
+# --- checkpoints
+
+
+def _clear_second_form(snapshot: Snapshot, engine: Engine, commit: CommitOptions | None) -> Snapshot:
+    snapshot = _without_property(snapshot, "delta.checkpointPolicy", "classic", commit)
+    checkpoint.write(snapshot, now=now_ms())
+    return snapshot
+
+
+def _has_second_form(each: Checkpoint) -> bool:
+    return len(each.parts) == 1 and each.parts[0] != checkpoint_path(each.version)
+
+
+# --- features of writers
+
+
+def _forget_row_ids(transaction: Transaction, snapshot: Snapshot) -> None:
+    """The files without row ids, and no high-water mark."""
+    files = _core.adds_again(snapshot.files().adds, data_change=False)
+    for name in ("baseRowId", "defaultRowCommitVersion"):
+        files = files.set_column(files.schema.get_field_index(name), files.schema.field(name), pa.nulls(files.num_rows, pa.int64()))
+    transaction.add(files)
+    if (mark := snapshot.domains.get(row_tracking.DOMAIN)) is not None:
+        transaction.set_domain(row_tracking.DOMAIN, mark, removed=True)
+
+
+def _remove_domains(transaction: Transaction, snapshot: Snapshot) -> None:
+    for domain, configuration in snapshot.domains.items():
+        transaction.set_domain(domain, configuration, removed=True)
+
+
+def _check_no_constraints(snapshot: Snapshot, engine: Engine, commit: CommitOptions | None) -> Snapshot:
+    if names := constraint_names(snapshot.metadata.configuration):
+        raise InvalidArgumentError("the table has constraints", found=", ".join(names), expected="alter.drop_constraint first")
+    return snapshot
+
+
+def _without_property(snapshot: Snapshot, name: str, default: str, commit: CommitOptions | None) -> Snapshot:
+    if snapshot.metadata.configuration.get(name, default).lower() == default:
+        return snapshot
+    configuration = {key: text for key, text in snapshot.metadata.configuration.items() if key != name}
+    transaction = Transaction(snapshot, "UNSET TBLPROPERTIES", {"properties": [name], "ifExists": True}, commit)
+    transaction.set_metadata(replace(snapshot.metadata, configuration=configuration))
+    return transaction.commit()
+
+
+DROPPABLE: dict[str, Droppable] = {
+    "deletionVectors": Droppable(_clear_vectors, ("delta.enableDeletionVectors",), _protect_vector_files, _has_vectors),
+    "columnMapping": Droppable(_clear_mapping, in_history=_has_mapping),
+    "typeWidening": Droppable(_clear_widening, (widening.ENABLED,), in_history=_has_widening),
+    "typeWidening-preview": Droppable(_clear_widening, (widening.ENABLED,), in_history=_has_widening),
+    "v2Checkpoint": Droppable(_clear_second_form, ("delta.checkpointPolicy",)),
+    "vacuumProtocolCheck": Droppable(),
+    "rowTracking": Droppable(
+        properties=(row_tracking.ENABLED, row_tracking.SUSPENDED, row_tracking.ROW_ID_COLUMN, row_tracking.VERSION_COLUMN),
+        stage=_forget_row_ids,
+    ),
+    "inCommitTimestamp": Droppable(properties=(timestamps.ENABLED, timestamps.SINCE_VERSION, timestamps.SINCE_TIME)),
+    "domainMetadata": Droppable(stage=_remove_domains),
+    "checkConstraints": Droppable(_check_no_constraints),
+    "materializePartitionColumns": Droppable(properties=("delta.enableMaterializePartitionColumnsFeature",)),
+    PROTECTION: Droppable(properties=(PROTECTED_BEFORE,)),
+}

@@ -1,0 +1,247 @@
+"""DROP FEATURE: nothing of the feature is left in the newest version, old versions still read, and no client is misled.
+
+Source: PROTOCOL.md, "Table Features", "Checkpoint Protection"; delta-spark's DROP FEATURE.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import deltaic
+from deltaic import DeltaTable
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.protocol.actions import Protocol
+
+NOW = {"delta.dropFeatureTruncateHistory.retentionDuration": "interval 0 hours"}
+
+
+def numbers(*values: int) -> pa.Table:
+    return pa.table({"a": pa.array(values, pa.int64()), "b": pa.array(values, pa.int32())})
+
+
+def rows(table: DeltaTable, column: str = "a") -> list[Any]:
+    return sorted(table.scan().to_arrow()[column].to_pylist())
+
+
+def features(table: DeltaTable) -> set[str]:
+    return set(table.protocol.writer_features or ())
+
+
+def actions(table: DeltaTable, name: str, version: int | None = None) -> list[dict[str, Any]]:
+    number = table.version if version is None else version
+    text = (Path(table.location) / "_delta_log" / f"{number:020}.json").read_text()
+    return [action[name] for action in map(json.loads, text.splitlines()) if name in action]
+
+
+def make(tmp_path: Path, **properties: Any) -> DeltaTable:
+    wanted = {"delta.enableDeletionVectors": False, **{f"delta.{name}": value for name, value in properties.items()}}
+    table = deltaic.write(tmp_path / "t", numbers(1, 2, 3), properties=wanted)
+    return deltaic.write(table, numbers(4, 5), mode="append")
+
+
+def check_protected(table: DeltaTable, name: str) -> None:
+    """The newest version is protected from its own on, has a checkpoint, and opens with the log from there alone."""
+    assert name not in features(table)
+    assert name not in (table.protocol.reader_features or ())
+    assert "checkpointProtection" in features(table)
+    assert table.metadata.configuration["delta.requireCheckpointProtectionBeforeVersion"] == str(table.version)
+    assert table._snapshot.properties.checkpoint_protection_before_version == table.version
+    info = actions(table, "commitInfo")[0]
+    assert (info["operation"], info["operationParameters"]) == ("DROP FEATURE", {"featureName": name})
+    assert (Path(table.location) / "_delta_log" / f"{table.version:020}.checkpoint.parquet").exists()
+
+
+def test_deletion_vectors(tmp_path: Path) -> None:
+    table = make(tmp_path, enableDeletionVectors=True)
+    table.delete("a in (1, 4)")
+    before = table.version
+    table.alter.drop_feature("deletionVectors")
+    check_protected(table, "deletionVectors")
+    assert table.protocol.min_reader_version == 1
+    assert "delta.enableDeletionVectors" not in table.metadata.configuration
+    assert table._snapshot.files().adds["deletionVector"].null_count == table._snapshot.core.file_count
+    assert rows(table) == [2, 3, 5]
+    assert rows(table.at(before)) == [2, 3, 5]
+    vectors = [path.name for path in Path(table.location).glob("*.bin")]
+    assert vectors
+    assert {action["path"] for action in actions(table, "remove")} == set(vectors), "tombstones keep them for the old versions"
+    table.vacuum()
+    assert [path.name for path in Path(table.location).glob("*.bin")] == vectors
+    deltaic.write(table, numbers(9), mode="append")
+    table.delete("a = 2")
+    assert rows(table) == [3, 5, 9]
+    assert table._snapshot.files().adds["deletionVector"].null_count == table._snapshot.core.file_count
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_column_mapping(tmp_path: Path, mode: str) -> None:
+    table = deltaic.write(
+        tmp_path / "t",
+        pa.table({"a": [1, 2], "s": [{"x": 1}, {"x": 2}], "p": ["u", "v"]}),
+        properties={"delta.columnMapping.mode": mode, "delta.enableDeletionVectors": False},
+        partition_by="p",
+    )
+    table.alter.rename_column("a", "z")
+    table.alter.rename_column("s.x", "y")
+    table.alter.drop_feature("columnMapping")
+    check_protected(table, "columnMapping")
+    assert "columnMapping" not in table.metadata.schema_string
+    assert not [name for name in table.metadata.configuration if "columnMapping" in name]
+    assert table.scan().to_arrow().sort_by("z").to_pylist() == [{"z": 1, "s": {"y": 1}, "p": "u"}, {"z": 2, "s": {"y": 2}, "p": "v"}]
+    for path in table.files().to_arrow()["path"].to_pylist():
+        assert pq.read_schema(Path(table.location) / path).names == ["z", "s"]
+    assert rows(table.at(0)) == [1, 2]
+    deltaic.write(table, table.scan().to_arrow(), mode="append")
+    assert rows(table, "z") == [1, 1, 2, 2]
+
+
+def test_column_mapping_with_names_that_need_it(tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path / "t", pa.table({"a b": [1]}), properties={"delta.columnMapping.mode": "name"})
+    with pytest.raises(InvalidArgumentError, match="a b"):
+        table.alter.drop_feature("columnMapping")
+    assert table.version == 0
+
+
+def test_column_mapping_of_a_clustered_table(tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path / "t", numbers(1, 2), cluster_by="a", properties={"delta.columnMapping.mode": "name"})
+    table.alter.rename_column("a", "z")
+    table.alter.drop_feature("columnMapping")
+    assert json.loads(table._snapshot.domains["delta.clustering"]) == {"clusteringColumns": [["z"]]}
+
+
+def test_type_widening(tmp_path: Path) -> None:
+    table = make(tmp_path, enableTypeWidening=True)
+    table.alter.change_column("b", type="bigint")
+    deltaic.write(table, pa.table({"a": [9], "b": [2**40]}), mode="append")
+    table.alter.drop_feature("typeWidening")
+    check_protected(table, "typeWidening")
+    assert "typeChanges" not in table.metadata.schema_string
+    assert "delta.enableTypeWidening" not in table.metadata.configuration
+    assert rows(table, "b") == [1, 2, 3, 4, 5, 2**40]
+    for path in table.files().to_arrow()["path"].to_pylist():
+        assert pq.read_schema(Path(table.location) / path).field("b").type == pa.int64()
+
+
+def test_what_was_never_used_goes_at_once(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    table.alter.add_features("vacuumProtocolCheck", "typeWidening", "columnMapping", "deletionVectors")
+    for name in ("vacuumProtocolCheck", "typeWidening", "columnMapping", "deletionVectors"):
+        version = table.version
+        table.alter.drop_feature(name)
+        assert table.version == version + 1
+        assert name not in features(table)
+    assert rows(table) == [1, 2, 3, 4, 5]
+
+
+def test_row_tracking(tmp_path: Path) -> None:
+    table = make(tmp_path, enableRowTracking=True)
+    table.alter.drop_feature("rowTracking")
+    assert features(table) == {"domainMetadata"} | (features(table) - {"rowTracking"})
+    assert "rowTracking" not in features(table)
+    assert not [name for name in table.metadata.configuration if "rowTracking" in name.lower() or "RowTracking" in name]
+    assert "delta.rowTracking" not in table._snapshot.domains
+    files = table._snapshot.files().adds
+    assert files["baseRowId"].null_count == files["defaultRowCommitVersion"].null_count == files.num_rows == 2
+    assert "checkpointProtection" not in features(table), "old versions are readable by all"
+    table.alter.drop_feature("domainMetadata")
+    assert "domainMetadata" not in features(table)
+    table.alter.set_properties({"delta.enableRowTracking": True})
+    assert table._snapshot.files().adds["baseRowId"].null_count == 0
+
+
+def test_in_commit_timestamps(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    table.alter.set_properties({"delta.enableInCommitTimestamps": True})
+    table.alter.drop_feature("inCommitTimestamp")
+    assert not [name for name in table.metadata.configuration if "nCommitTimestamp" in name]
+    assert "inCommitTimestamp" not in actions(table, "commitInfo")[0]
+    assert table.protocol == Protocol(1, 2)
+    assert len(table.history()) == table.version + 1
+
+
+def test_truncated_history(tmp_path: Path) -> None:
+    table = make(tmp_path, enableDeletionVectors=True)
+    table.delete("a = 1")
+    with pytest.raises(InvalidArgumentError, match="older versions of the table still need deletionVectors") as caught:
+        table.alter.drop_feature("deletionVectors", truncate_history=True)
+    assert "24" in str(caught.value) or "1 day" in str(caught.value)
+    table.refresh()
+    assert "deletionVectors" in features(table)
+    assert table._snapshot.files().adds["deletionVector"].null_count == table._snapshot.core.file_count, "the traces are gone already"
+    table.alter.set_properties(NOW)
+    deltaic.write(table, numbers(7), mode="append")
+    table.alter.drop_feature("deletionVectors", truncate_history=True)
+    assert table.protocol == Protocol(1, 1)
+    assert "checkpointProtection" not in features(table)
+    assert rows(table) == [2, 3, 4, 5, 7]
+    assert rows(DeltaTable(table.location)) == [2, 3, 4, 5, 7]
+    left = sorted(path.name for path in (Path(table.location) / "_delta_log").glob("*.json"))
+    assert left[0] == f"{table.version - 1:020}.json"
+
+
+def test_truncation_waits_for_old_versions_to_expire(tmp_path: Path) -> None:
+    table = make(tmp_path, enableDeletionVectors=True)
+    table.delete("a = 1")
+    with pytest.raises(InvalidArgumentError):
+        table.alter.drop_feature("deletionVectors", truncate_history=True)
+    table.refresh()
+    for path in (Path(table.location) / "_delta_log").iterdir():
+        seconds = path.stat().st_mtime - 25 * 3600
+        os.utime(path, (seconds, seconds))
+    table = DeltaTable(table.location)
+    table.alter.drop_feature("deletionVectors", truncate_history=True)
+    assert table.protocol == Protocol(1, 1)
+    assert rows(table) == [2, 3, 4, 5]
+
+
+def test_checkpoint_protection_goes_with_the_versions_that_it_protects(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    table.alter.add_features("vacuumProtocolCheck")
+    table.alter.drop_feature("vacuumProtocolCheck")
+    with pytest.raises(InvalidArgumentError, match="truncate_history"):
+        table.alter.drop_feature("checkpointProtection")
+    with pytest.raises(InvalidArgumentError, match="older versions"):
+        table.alter.drop_feature("checkpointProtection", truncate_history=True)
+    table.alter.set_properties(NOW)
+    table.alter.drop_feature("checkpointProtection", truncate_history=True)
+    assert table.protocol == Protocol(1, 2)
+    assert "delta.requireCheckpointProtectionBeforeVersion" not in table.metadata.configuration
+    assert rows(DeltaTable(table.location)) == [1, 2, 3, 4, 5]
+
+
+def test_refusals_name_the_feature(tmp_path: Path) -> None:
+    table = make(tmp_path, enableRowTracking=True)
+    with pytest.raises(InvalidArgumentError, match="'deletionVectors'"):
+        table.alter.drop_feature("deletionVectors")
+    with pytest.raises(InvalidArgumentError, match="rowTracking needs domainMetadata"):
+        table.alter.drop_feature("domainMetadata")
+    table.alter.add_features("appendOnly")
+    with pytest.raises(UnsupportedFeatureError, match="appendOnly"):
+        table.alter.drop_feature("appendOnly")
+    with pytest.raises(InvalidArgumentError, match="feature of writers"):
+        table.alter.drop_feature("rowTracking", truncate_history=True)
+
+
+def test_a_legacy_table(tmp_path: Path) -> None:
+    table = make(tmp_path, minReaderVersion=2, minWriterVersion=5)
+    assert table.protocol == Protocol(2, 5)
+    table.alter.set_properties({"delta.columnMapping.mode": "name"})
+    table.alter.drop_feature("columnMapping")
+    assert table.protocol.min_reader_version == 1
+    assert features(table) == {
+        "appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "checkpointProtection"
+    }  # fmt: skip
+    assert rows(table) == [1, 2, 3, 4, 5]
+
+
+def test_sql(tmp_path: Path) -> None:
+    table = make(tmp_path, enableDeletionVectors=True)
+    deltaic.sql("ALTER TABLE t DROP FEATURE deletionVectors", tables={"t": table})
+    assert "deletionVectors" not in features(table)
