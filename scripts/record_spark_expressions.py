@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_cases import Family
 from spark_forms import FAMILIES
 from spark_recording import encode, save
+from transpilation import TRANSPILATION
 
 
 def condition(error: BaseException) -> str:
@@ -73,8 +74,9 @@ def record(spark: SparkSession, family: Family, zone: str) -> list[dict[str, Any
     return recorded
 
 
-def main(names: list[str]) -> None:
-    spark = (
+def session() -> SparkSession:
+    """A local Spark as the recordings want it."""
+    spark: SparkSession = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
         .config("spark.sql.ansi.enabled", "true")
@@ -85,7 +87,12 @@ def main(names: list[str]) -> None:
     )
     spark.sparkContext.setLogLevel("OFF")
     logging.disable(logging.ERROR)  # failing rows are the point
-    for family in FAMILIES:
+    return spark
+
+
+def main(names: list[str]) -> None:
+    spark = session()
+    for family in (*FAMILIES, TRANSPILATION):
         for zone in family.zones:
             if not names or family.name in names:
                 start = time.monotonic()

@@ -94,7 +94,8 @@ def _functions() -> str:
     lines = [
         "## Functions",
         "",
-        "`T`: any one type. `any`: each argument of its own type. `...`: any number more. Arguments of another type are cast as Spark does.",
+        "`T`: any one type. `any`: each argument of its own type. `...`: any number more. Arguments of another type are cast as Spark",
+        "does, but where `=` stands before the type: there Spark takes that one alone.",
         "",
     ]
     lines += ["| function | takes | gives |", "|---|---|---|"]
@@ -113,6 +114,8 @@ def _functions() -> str:
 
 
 def _shown(pattern: str) -> str:
+    if pattern.startswith("="):
+        return "=" + _shown(pattern[1:])
     return {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint", "K": "T", "V": "T"}.get(pattern, pattern).replace(
         "<", "\\<"
     )

@@ -156,7 +156,10 @@ def _to_string(value: Value, zone: Zone) -> Value | None:
     source = value.type
     if source in ("double", "float"):
         return value.like(f"deltaic_{source}_to_string({value.sql})", "string")
-    if source in v.INTEGRAL or source == "boolean" or v.decimal_of(source):
+    decimal = v.decimal_of(source)
+    if decimal and decimal[0] == decimal[1]:  # the engine leaves out the zero before the point
+        return value.like(f"regexp_replace({v.cast_sql(value, 'string')}, '^(-?)\\.', '\\10.')", "string")
+    if source in v.INTEGRAL or source == "boolean" or decimal:
         return value.like(v.cast_sql(value, "string"), "string")
     if source == "date":
         return value.like(f"deltaic_date_to_string({value.sql})", "string")

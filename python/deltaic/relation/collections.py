@@ -11,7 +11,7 @@ from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import Array, DataType, Field, Map, Struct
 from deltaic.relation import operators
 from deltaic.relation import values as v
-from deltaic.relation.casts import Zone, cast
+from deltaic.relation.casts import Zone, cast, implicit
 from deltaic.relation.forms import register
 from deltaic.relation.values import Value
 
@@ -26,7 +26,10 @@ def item(value: Value, index: Value, zone: Zone) -> Value:
     if isinstance(value.type, Array):
         return _array_item(value, value.type, index, zone)
     if isinstance(value.type, Map):
-        return map_item(value, index, zone)
+        key = value.type.key
+        if v.is_numeric(index.type) and v.is_numeric(key) and v.common_type(index.type, key) != key:
+            raise v.unsupported("a key of a map", value.type, index.type)
+        return _looked_up(value, implicit(index, key, zone, "a key of a map"))
     if isinstance(value.type, Struct) and isinstance(index.constant, str):
         from deltaic.relation.scope import fields
 
@@ -51,8 +54,13 @@ def map_item(value: Value, key: Value, zone: Zone) -> Value:
     common = v.common_type(value.type.key, key.type)
     if common is None or not v.same_but_nulls(common, value.type.key):
         raise v.mismatch("a key of a map", value.type, key.type)
-    key = cast(key, value.type.key, zone)
-    return v.combine(f"map_extract_value({value.sql}, {key.sql})", value.type.value, (value, key), nullable=True)
+    return _looked_up(value, cast(key, value.type.key, zone))
+
+
+def _looked_up(value: Value, key: Value) -> Value:
+    assert isinstance(value.type, Map)
+    found = v.combine(f"map_extract_value({value.sql}, {key.sql})", value.type.value, (value, key), nullable=True)
+    return v.in_order((value, key), found)
 
 
 def _element_at(arguments: list[Value], zone: Zone, *, safe: bool = False) -> Value:
@@ -81,6 +89,7 @@ def _element_at(arguments: list[Value], zone: Zone, *, safe: bool = False) -> Va
 
 
 def _array(arguments: list[Value], zone: Zone) -> Value:
+    v.check_storable("an array of", arguments)
     common = v.common_of(arguments, "array")
     parts = [cast(argument, common, zone) for argument in arguments]
     kind = Array(common, any(part.nullable for part in parts))
@@ -99,7 +108,11 @@ def map_of(keys: Value, items: Value, *, nullable: bool | None = None) -> Value:
     assert isinstance(items.type, Array)
     if isinstance(keys.type.element, Map) or keys.type.element == "void":
         raise v.unsupported("a map with keys of type", keys.type.element)
-    kind = Map(keys.type.element, items.type.element, items.type.contains_null)
+    element = keys.type.element
+    if element in v.FRACTIONAL:  # of the two zeros Spark keeps the positive one
+        positive = f"CASE WHEN deltaic_key = 0 THEN CAST(0 AS {v.duckdb_type(element)}) ELSE deltaic_key END"
+        keys = keys.like(f"list_transform({keys.sql}, lambda deltaic_key: {positive})", keys.type)
+    kind = Map(element, items.type.element, items.type.contains_null)
     null_key = v.failure("NULL_MAP_KEY", "'Cannot use null as map key.'")
     twice = v.failure("DUPLICATED_MAP_KEY", "'Duplicate map key was found.'")
     lengths = v.failure("_LEGACY_ERROR_TEMP_2128", "'The key array and value array of MapData must have the same length.'")
@@ -116,6 +129,7 @@ def struct_of(names: Sequence[str], parts: Sequence[Value]) -> Value:
     """A struct value with these field names."""
     if not parts:
         raise InvalidArgumentError("[WRONG_NUM_ARGS] a struct has at least one field")
+    v.check_storable("a struct of", parts)
     kind = Struct(Field(name, part.type, part.nullable) for name, part in zip(names, parts, strict=True))
     packed = ", ".join(f"{v.name(name)} := {part.sql}" for name, part in zip(names, parts, strict=True))
     return v.combine(f"struct_pack({packed})", kind, parts, nullable=False)
@@ -177,6 +191,7 @@ def _transform(translator: Translator, node: Any) -> Value:
     else:
         (element,), body = translator.lambda_value(function, [(kind.element, kind.contains_null)])
         sql = f"list_transform({value.sql}, lambda {element}: {body.sql})"
+    v.check_storable("an array of", [body])
     result = Array(body.type, body.nullable)
     return v.combine(f"CAST({sql} AS {v.duckdb_type(result)})", result, (value,), raises=body.raises)
 
@@ -184,7 +199,7 @@ def _transform(translator: Translator, node: Any) -> Value:
 def _predicate(translator: Translator, node: Any, name: str) -> tuple[Value, Array, str, Value]:
     value, kind = _argument(translator, node, (2,), name)
     (parameter,), body = translator.lambda_value(node.expressions[1], [(kind.element, kind.contains_null)])
-    return value, kind, parameter, operators.boolean(body, translator.zone, name)
+    return value, kind, parameter, operators.condition(body, translator.zone, name)
 
 
 def _filter(translator: Translator, node: Any) -> Value:
@@ -254,6 +269,7 @@ def _zip_with(translator: Translator, node: Any) -> Value:
     elements = [(f"struct_extract({pair}, {number})", kind.element) for number, kind in enumerate(kinds, 1) if isinstance(kind, Array)]
     body = _body(translator, node.expressions[2], elements)
     sql = f"list_transform(list_zip({sides[0].sql}, {sides[1].sql}), lambda {pair}: {body.sql})"
+    v.check_storable("an array of", [body])
     result = Array(body.type, body.nullable)
     present = " AND ".join(f"{side.sql} IS NOT NULL" for side in sides)
     return v.combine(f"CAST((CASE WHEN {present} THEN {sql} END) AS {v.duckdb_type(result)})", result, sides, raises=body.raises)
@@ -284,13 +300,14 @@ def _map_lambda(translator: Translator, node: Any, name: str) -> tuple[Value, Ma
 
 def _map_filter(translator: Translator, node: Any) -> Value:
     value, kind, entry, body = _map_lambda(translator, node, "map_filter")
-    body = operators.boolean(body, translator.zone, "map_filter")
+    body = operators.condition(body, translator.zone, "map_filter")
     sql = f"map_from_entries(list_filter(map_entries({value.sql}), lambda {entry}: {body.sql}))"
     return value.like(f"CAST({sql} AS {v.duckdb_type(kind)})", kind, raises=value.raises or body.raises)
 
 
 def _transform_values(translator: Translator, node: Any) -> Value:
     value, kind, entry, body = _map_lambda(translator, node, "transform_values")
+    v.check_storable("a map of", [body])
     result = Map(kind.key, body.type, body.nullable)
     pair = f"{{'key': struct_extract({entry}, 'key'), 'value': {body.sql}}}"
     sql = f"map_from_entries(list_transform(map_entries({value.sql}), lambda {entry}: {pair}))"

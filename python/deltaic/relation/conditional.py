@@ -3,6 +3,7 @@ that)."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from deltaic.protocol.schema import DataType
@@ -20,7 +21,7 @@ def case(branches: Sequence[tuple[Value, Value]], default: Value | None, zone: Z
     common = _common(results, "CASE")
     parts, used = [], []
     for condition, result in branches:
-        condition, result = operators.boolean(condition, zone, "CASE WHEN"), cast(result, common, zone)
+        condition, result = operators.condition(condition, zone, "CASE WHEN"), cast(result, common, zone)
         parts.append(f"WHEN {condition.sql} THEN {result.sql}")
         used += [condition, result]
     default = cast(default, common, zone)
@@ -56,11 +57,11 @@ def _nullif(arguments: list[Value], zone: Zone) -> Value:
 
 def _extreme(operator: str) -> Build:
     def build(arguments: list[Value], zone: Zone) -> Value:
+        if any(v.common_without_text(one.type, other.type) is None for one, other in itertools.pairwise(arguments)):
+            raise v.mismatch(operator, *(argument.type for argument in arguments))
         common = _common(arguments, operator)
         if not v.is_orderable(common) or common == "void":
             raise v.unsupported(f"function {operator}", *(argument.type for argument in arguments))
-        if len({argument.type == "string" for argument in arguments if argument.type != "void"}) > 1:
-            raise v.mismatch(operator, *(argument.type for argument in arguments))  # as Spark: text is not compared as numbers here
         parts = [cast(argument, common, zone) for argument in arguments]
         nullable = all(part.nullable for part in parts)
         sql = f"CAST({operator}({', '.join(part.sql for part in parts)}) AS {v.duckdb_type(common)})"
@@ -85,10 +86,10 @@ form("isnan", "float", "boolean", "coalesce(isnan({0}), false)", nullable=False)
 form("isnan", "double", "boolean", "coalesce(isnan({0}), false)", nullable=False)
 form("nanvl", "float, float", "float", "CASE WHEN isnan({0}) THEN {1} ELSE {0} END")
 form("nanvl", "double, double", "double", "CASE WHEN isnan({0}) THEN {1} ELSE {0} END")
-form("raise_error", "string", "void", "error('[USER_RAISED_EXCEPTION] ' || {0})", raises=True, nullable=True)
+form("raise_error", "string", "void", "error('[USER_RAISED_EXCEPTION] ' || coalesce({0}, 'null'))", raises=True, nullable=True)
 form(
     "assert_true",
-    "boolean",
+    "=boolean",
     "void",
     "CASE WHEN {0} THEN NULL ELSE error('[USER_RAISED_EXCEPTION] assert_true failed') END",
     raises=True,
@@ -96,9 +97,9 @@ form(
 )
 form(
     "assert_true",
-    "boolean, string",
+    "=boolean, string",
     "void",
-    "CASE WHEN {0} THEN NULL ELSE error('[USER_RAISED_EXCEPTION] ' || {1}) END",
+    "CASE WHEN {0} THEN NULL ELSE error('[USER_RAISED_EXCEPTION] ' || coalesce({1}, 'null')) END",
     raises=True,
     nullable=True,
 )

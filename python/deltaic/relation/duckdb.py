@@ -106,10 +106,19 @@ _NATIVE = (
     (re.compile(r"Overflow in (addition|subtraction|multiplication) of INT(8|16)\b"), "BINARY_ARITHMETIC_OVERFLOW"),
     (re.compile(r"Overflow|out of range", re.IGNORECASE), "ARITHMETIC_OVERFLOW"),
     (re.compile(r"Division by zero", re.IGNORECASE), "DIVIDE_BY_ZERO"),
-    (re.compile(r"could not convert blob to UTF8"), "INVALID_UTF8_STRING"),
     (re.compile(r"Cannot create a string of size"), "STRING_TOO_LARGE"),
     (re.compile(r"More than one row returned by a subquery"), "SCALAR_SUBQUERY_TOO_MANY_ROWS"),
 )
+
+
+_BEYOND = (
+    (re.compile(r"could not convert blob to UTF8"), "a text of bytes that are no UTF-8"),
+    (
+        re.compile(r"Date out of range|Timestamp microseconds out of range|not in timestamp range|INT32 with value \S*\d-\d\d-\d\d"),
+        "a date or timestamp as far away as this one",
+    ),
+)
+"""Values that Spark has and the embedded engine has not."""
 
 
 def failure_of(error: Exception) -> DeltaError | None:
@@ -121,7 +130,12 @@ def failure_of(error: Exception) -> DeltaError | None:
     if not isinstance(error, (duckdb.InvalidInputException, duckdb.OutOfRangeException, duckdb.ConversionException)):
         return None
     text = str(error)
-    if match := _CONDITION.search(text):
+    for pattern, what in _BEYOND:
+        if pattern.search(text):
+            return unsupported(what)
+    if (match := _CONDITION.search(text)) and match[1].startswith("UNSUPPORTED"):
+        return unsupported(match[2].strip())
+    if match:
         return ExpressionError(match[2].strip(), condition=match[1])
     for pattern, condition in _NATIVE:
         if pattern.search(text):

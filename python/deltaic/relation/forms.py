@@ -1,9 +1,9 @@
 """The registry of functions: each form is a name with argument types and the one way the engine answers it.
 
-Patterns of parameters: a type's name (the argument is cast to it as Spark would), `integral`, `numeric`, `decimal`, `temporal`, `any`
-(taken as
-it is), a variable `T`, `array<T>`, `map<K,V>` (arguments that share a variable are cast to their common type). A last parameter with `...`
-repeats, zero times or more.
+Patterns of parameters: a type's name (the argument is cast to it as Spark would), `=date` (that type and no other, where Spark does not
+cast), `integral`, `numeric`, `decimal`, `temporal`, `number` (a number as it is, text as a double), `any` (as it is), a variable `T`,
+`array<T>`, `map<K,V>` (arguments that share a variable are cast to their common type). A last parameter with `...` repeats, zero times or
+more.
 """
 
 from __future__ import annotations
@@ -74,8 +74,37 @@ def call(name: str, arguments: Sequence[Value], zone: Zone) -> Value:
         for candidate in found:
             accepted = _accept(candidate, list(arguments), zone, accepts)
             if accepted is not None:
-                return candidate.build(accepted, zone)
+                return _in_order(candidate.name, accepted, candidate.build(accepted, zone))
     raise v.unsupported(f"function {name}", *types)
+
+
+# Functions of Spark that evaluate all arguments whatever they are, or choose themselves which.
+_EAGER = frozenset(
+    [
+        *("coalesce", "nvl", "ifnull", "if", "nvl2", "nullif", "nanvl", "zeroifnull", "nullifzero", "isnull", "isnotnull", "equal_null"),
+        *(
+            "greatest",
+            "least",
+            "assert_true",
+            "raise_error",
+            "array",
+            "map",
+            "map_concat",
+            "concat",
+            "concat_ws",
+            "elt",
+            "locate",
+            "position",
+        ),
+    ]
+)
+_LAST_FIRST = frozenset(["pmod", "array_repeat", "ltrim", "rtrim"])
+
+
+def _in_order(name: str, arguments: Sequence[Value], result: Value) -> Value:
+    if name in _EAGER:
+        return result
+    return v.in_order(arguments[::-1] if name in _LAST_FIRST else arguments, result)
 
 
 def _split(parameters: str) -> list[str]:
@@ -156,6 +185,8 @@ def _target(pattern: str, value: Value, bound: dict[str, DataType]) -> DataType 
     found = value.type
     if pattern == "any":
         return found
+    if pattern.startswith("="):
+        return pattern[1:] if found in (pattern[1:], "void") else None
     if len(pattern) == 1:
         return bound[pattern]
     if pattern.startswith("array<"):
@@ -170,6 +201,8 @@ def _target(pattern: str, value: Value, bound: dict[str, DataType]) -> DataType 
         "decimal": v.decimal_of(found) is not None,
         "temporal": found in v.TEMPORAL,
     }
+    if pattern == "number":
+        return found if v.is_numeric(found) else "double" if found in ("string", "void") else None
     if pattern in matches:
         return found if matches[pattern] else None
     return pattern

@@ -42,7 +42,7 @@ def _contains(arguments: list[Value], zone: Zone) -> Value:
 def _with_item(arguments: list[Value], zone: Zone, what: str) -> tuple[Value, Value]:
     value, item = arguments
     kind = _element(value, what)
-    common = v.common_type(kind.element, item.type)
+    common = v.common_without_text(kind.element, item.type)
     if common is None or item.type == "void":
         raise v.mismatch(what, value.type, item.type)
     return cast(value, Array(common, kind.contains_null), zone), cast(item, common, zone)
@@ -64,7 +64,7 @@ def _append(first: bool) -> Callable[[list[Value], Zone], Value]:
     def build(arguments: list[Value], zone: Zone) -> Value:
         value, item = arguments
         kind = _element(value, "array_append")
-        common = v.common_type(kind.element, item.type)
+        common = v.common_without_text(kind.element, item.type)
         if common is None:
             raise v.mismatch("array_append", value.type, item.type)
         value, item = cast(value, Array(common, kind.contains_null), zone), cast(item, common, zone)
@@ -110,10 +110,17 @@ def _distinct(arguments: list[Value], zone: Zone) -> Value:
     return arguments[0].like(_distinct_sql(arguments[0].sql, False), kind)
 
 
+def _alike(arguments: list[Value], zone: Zone, what: str) -> tuple[Value, Value]:
+    left, right = arguments
+    common = v.common_without_text(left.type, right.type)
+    if common is None:
+        raise v.mismatch(what, left.type, right.type)
+    return cast(left, common, zone), cast(right, common, zone)
+
+
 def _set_operation(name: str) -> Callable[[list[Value], Zone], Value]:
     def build(arguments: list[Value], zone: Zone) -> Value:
-        common = v.common_of(arguments, name)
-        left, right = (cast(argument, common, zone) for argument in arguments)
+        left, right = _alike(arguments, zone, name)
         kind = _element(left, name)
         if name == "array_union":
             sql = _distinct_sql(f"({left.sql} || {right.sql})", False)
@@ -127,8 +134,7 @@ def _set_operation(name: str) -> Callable[[list[Value], Zone], Value]:
 
 
 def _overlap(arguments: list[Value], zone: Zone) -> Value:
-    common = v.common_of(arguments, "arrays_overlap")
-    left, right = (cast(argument, common, zone) for argument in arguments)
+    left, right = _alike(arguments, zone, "arrays_overlap")
     _element(left, "arrays_overlap")
     shared = f"len(list_filter({left.sql}, lambda deltaic_e: deltaic_e IS NOT NULL AND list_contains({right.sql}, deltaic_e))) > 0"
     nulls = " OR ".join(f"len(list_filter({side.sql}, lambda deltaic_e: deltaic_e IS NULL)) > 0" for side in (left, right))
@@ -165,7 +171,10 @@ def _slice(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _join(arguments: list[Value], zone: Zone) -> Value:
-    value = cast(arguments[0], Array("string"), zone)
+    value = arguments[0]
+    if value.type != "void" and not (isinstance(value.type, Array) and value.type.element == "string"):
+        raise v.mismatch("array_join", value.type)
+    value = cast(value, Array("string"), zone)
     separator = literal(arguments[1], "a separator of array_join")
     if len(arguments) > 2:
         kept = f"list_transform({value.sql}, lambda deltaic_e: coalesce(deltaic_e, {arguments[2].sql}))"
@@ -185,6 +194,7 @@ def _flatten(arguments: list[Value], zone: Zone) -> Value:
 
 def _repeat(arguments: list[Value], zone: Zone) -> Value:
     item, count = arguments
+    v.check_storable("an array of", [item])
     kind = Array(item.type, item.nullable)
     times = f"range(1, CAST({count.sql} AS BIGINT) + 1)"
     sql = f"(CASE WHEN {count.sql} IS NOT NULL THEN list_transform({times}, lambda deltaic_e: {item.sql}) END)"
@@ -256,7 +266,7 @@ def _entries(arguments: list[Value], zone: Zone) -> Value:
 def _contains_key(arguments: list[Value], zone: Zone) -> Value:
     value, key = arguments
     kind = _map(value, "map_contains_key")
-    common = v.common_type(kind.key, key.type)
+    common = v.common_without_text(kind.key, key.type)
     if common != kind.key or key.type == "void":
         raise v.mismatch("map_contains_key", value.type, key.type)
     key = cast(key, kind.key, zone)
@@ -316,10 +326,10 @@ register("arrays_overlap", "any, any", "boolean", _overlap)
 register("array_min", "any", "T", _extreme("min"))
 register("array_max", "any", "T", _extreme("max"))
 register("slice", "any, integer, integer", "T", _slice)
-register("array_join", "array<T>, string", "string", _join)
-register("array_join", "array<T>, string, string", "string", _join)
+register("array_join", "array<T>, =string", "string", _join)
+register("array_join", "array<T>, =string, =string", "string", _join)
 register("flatten", "any", "T", _flatten)
-register("array_repeat", "any, integral", "array<T>", _repeat)
+register("array_repeat", "any, =integer", "array<T>", _repeat)
 register("sequence", "any, any", "array<T>", _sequence)
 register("sequence", "any, any, any", "array<T>", _sequence)
 register("array_compact", "any", "T", _compact)
@@ -331,6 +341,6 @@ register("map_entries", "any", "array<struct>", _entries)
 register("map_contains_key", "any, any", "boolean", _contains_key)
 register("map_concat", "any, any...", "map<K,V>", _map_concat)
 register("map_from_entries", "any", "map<K,V>", _from_entries)
-register("str_to_map", "string", "map<string,string>", _str_to_map)
-register("str_to_map", "string, string", "map<string,string>", _str_to_map)
-register("str_to_map", "string, string, string", "map<string,string>", _str_to_map)
+register("str_to_map", "=string", "map<string,string>", _str_to_map)
+register("str_to_map", "=string, =string", "map<string,string>", _str_to_map)
+register("str_to_map", "=string, =string, =string", "map<string,string>", _str_to_map)

@@ -156,5 +156,5 @@ register("to_date", "any", "date", lambda arguments, zone: cast(arguments[0], "d
 register("to_date", "string, string", "date", _to_date)
 register("to_timestamp", "any", "timestamp", lambda arguments, zone: cast(arguments[0], "timestamp", zone))
 register("to_timestamp", "string, string", "timestamp", _to_timestamp)
-register("unix_timestamp to_unix_timestamp", "string", "long", _unix_timestamp)
-register("unix_timestamp to_unix_timestamp", "string, string", "long", _unix_timestamp)
+register("unix_timestamp to_unix_timestamp", "=string", "long", _unix_timestamp)
+register("unix_timestamp to_unix_timestamp", "=string, =string", "long", _unix_timestamp)

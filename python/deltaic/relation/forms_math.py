@@ -62,7 +62,10 @@ def _pmod(arguments: list[Value], zone: Zone) -> Value:
         raise v.unsupported("function pmod", left.type, right.type)
     wide = "HUGEINT" if rest.type in v.INTEGRAL else "DOUBLE"
     divisor = f"CAST({right.sql} AS {wide})"
-    shifted = f"(CAST({rest.sql} AS {wide}) + {divisor}) % {divisor}"
+    total = f"(CAST({rest.sql} AS {wide}) + {divisor})"
+    if rest.type in _MASKS:  # Java adds without looking for an overflow
+        total = f"CAST({_wrapped(total, str(rest.type))} AS HUGEINT)"
+    shifted = f"{total} % {divisor}"
     return v.combine(
         f"CAST((CASE WHEN {rest.sql} < 0 THEN {shifted} ELSE {rest.sql} END) AS {v.duckdb_type(rest.type)})", rest.type, (rest, left, right)
     )
@@ -144,6 +147,7 @@ def _whole(function: str) -> Callable[[list[Value], Zone], Value]:
             return value.like(f"CAST({function}({value.sql}) AS {v.duckdb_type(kind)})", kind)
         if value.type in v.INTEGRAL:
             return cast(value, "long", zone)
+        value = cast(value, "double", zone)
         overflow = v.failure("ARITHMETIC_OVERFLOW", "'Overflow'")
         low, high = f"{value.sql} >= -9223372036854775808", f"{value.sql} < 9223372036854775808"
         sql = (
@@ -187,31 +191,26 @@ def _shift(name: str) -> Callable[[list[Value], Zone], Value]:
     return build
 
 
-for _type in (*v.INTEGRAL, *v.FRACTIONAL, "decimal"):
-    register("abs", _type, _type, _abs)
-    register("positive", _type, _type, lambda arguments, zone: arguments[0])
+register("abs", "number", "T", _abs)
+register("positive", "number", "T", lambda arguments, zone: arguments[0])
 register("mod", "any, any", "T", _operator("%"))
 register("negative", "any", "T", lambda arguments, zone: operators.negative(arguments[0], zone))
 register("pmod", "numeric, numeric", "T", _pmod)
 for _name, _symbol in {"try_add": "+", "try_subtract": "-", "try_multiply": "*", "try_divide": "/", "try_mod": "%"}.items():
     register(_name, "numeric, numeric", "T", _try(_symbol))
-for _type in (*v.INTEGRAL, "decimal", "float", "double"):
-    register("round", _type, _type, _round)
-    register("round", f"{_type}, integer", _type, _round)
-for _type in (*v.INTEGRAL, "decimal", "float", "double"):
-    register("bround", _type, _type, _bround)
-    register("bround", f"{_type}, integer", _type, _bround)
+for _name, _build in {"round": _round, "bround": _bround}.items():
+    register(_name, "number", "T", _build)
+    register(_name, "number, integer", "T", _build)
 for _name, _function in {"ceil ceiling": "ceil", "floor": "floor"}.items():
-    for _type in (*v.INTEGRAL, "decimal", "double"):
-        register(_name, _type, "decimal" if _type == "decimal" else "long", _whole(_function))
+    register(_name, "number", "bigint or decimal", _whole(_function))
 for _name in ("shiftleft", "shiftright", "shiftrightunsigned"):
-    register(_name, "integer, integer", "integer", _shift(_name))
-    register(_name, "long, integer", "long", _shift(_name))
+    register(_name, "integral, integer", "int or bigint", _shift(_name))
 for _type in v.INTEGRAL:
     form("&", f"{_type}, {_type}", _type, "({0} & {1})")
     form("|", f"{_type}, {_type}", _type, "({0} | {1})")
     form("^", f"{_type}, {_type}", _type, "xor({0}, {1})")
-    form("~", _type, _type, "(~ {0})")
+
+register("~", "integral", "T", lambda arguments, zone: arguments[0].like(f"(~ {arguments[0].sql})", arguments[0].type))
 
 form("sign signum", "double", "double", "CASE WHEN isnan({0}) OR {0} = 0 THEN {0} WHEN {0} > 0 THEN 1 WHEN {0} < 0 THEN -1 END")
 form("rint", "double", "double", "round_even({0}, 0)")
@@ -241,8 +240,8 @@ form("atan2", "double, double", "double", "atan2({0}, {1})")
 form("e", "", "double", "exp(1)")
 form("pi", "", "double", "pi()")
 form("factorial", "integer", "long", "CASE WHEN {0} BETWEEN 0 AND 20 THEN factorial({0}) END", nullable=True)
-form("bit_count", "long", "integer", "bit_count({0})")
+form("bit_count", "integral", "integer", "bit_count(CAST({0} AS BIGINT))")
+form("bit_count", "=boolean", "integer", "CAST({0} AS INTEGER)")
 form("hex", "long", "string", "hex({0})")
 form("bin", "long", "string", "bin({0})")
 register("hex", "decimal", "string", lambda arguments, zone: _refused("hex", arguments))
-register("abs", "string", "double", lambda arguments, zone: _abs([cast(arguments[0], "double", zone)], zone))

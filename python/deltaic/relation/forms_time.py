@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from deltaic.relation import intervals
 from deltaic.relation import values as v
-from deltaic.relation.casts import Zone, cast
+from deltaic.relation.casts import Zone, cast, implicit
 from deltaic.relation.forms import call, constant_text, form, register
 from deltaic.relation.values import Value
 
@@ -53,16 +53,16 @@ form("date_sub", "date, integer", "date", "subtract({0}, {1})", raises=True)
 form("datediff date_diff", "date, date", "integer", "subtract({0}, {1})", raises=True)
 form("add_months", "date, integer", "date", "{0} + to_months({1})", raises=True)
 form("last_day", "date", "date", "last_day({0})")
-form("unix_date", "date", "integer", "subtract({0}, DATE '1970-01-01')")
+form("unix_date", "=date", "integer", "subtract({0}, DATE '1970-01-01')")
 form("date_from_unix_date", "integer", "date", "add(DATE '1970-01-01', {0})", raises=True)
 form("dayname", "date", "string", "left(dayname({0}), 3)")
 form("monthname", "date", "string", "left(monthname({0}), 3)")
 form("make_date", "integer, integer, integer", "date", "deltaic_make_date({0}, {1}, {2})", raises=True)
-form("unix_seconds", "timestamp", "long", "deltaic_floor(epoch_us({0}), 1000000)")
-form("unix_millis", "timestamp", "long", "deltaic_floor(epoch_us({0}), 1000)")
-form("unix_micros", "timestamp", "long", "epoch_us({0})")
-form("timestamp_micros", "long", "timestamp", "make_timestamptz({0})")
-form("timestamp_millis", "long", "timestamp", "make_timestamptz(multiply({0}, CAST(1000 AS BIGINT)))", raises=True)
+form("unix_seconds", "=timestamp", "long", "deltaic_floor(epoch_us({0}), 1000000)")
+form("unix_millis", "=timestamp", "long", "deltaic_floor(epoch_us({0}), 1000)")
+form("unix_micros", "=timestamp", "long", "epoch_us({0})")
+form("timestamp_micros", "integral", "timestamp", "make_timestamptz(CAST({0} AS BIGINT))")
+form("timestamp_millis", "integral", "timestamp", "make_timestamptz(multiply(CAST({0} AS BIGINT), CAST(1000 AS BIGINT)))", raises=True)
 
 
 def local(value: Value, zone: Zone) -> str:
@@ -78,25 +78,25 @@ def _clock(sql: str, result: str = "integer") -> Callable[[list[Value], Zone], V
 
 
 for _name, _sql in {"hour": "hour({0})", "minute": "minute({0})", "second": "second({0})"}.items():
-    register(_name, "timestamp_ntz", "integer", _clock(_sql))
     register(_name, "timestamp", "integer", _clock(_sql))
+    register(_name, "timestamp_ntz", "integer", _clock(_sql))
 
 
 def _part(arguments: list[Value], zone: Zone) -> Value:
     """extract(unit FROM x), date_part(unit, x)."""
     unit, value = constant_text(arguments[0], "a unit").lower(), arguments[1]
-    if value.type not in v.TEMPORAL:
-        value = cast(value, "timestamp", zone)
     for name, others in _PARTS.items():
         if unit == name or unit in others:
             return call(name, [value], zone)
-    day = cast(value, "date", zone)
+    day = implicit(value, "date", zone, f"extracting {unit}")
     if unit in ("dayofweek_iso", "dow_iso"):
         return day.like(f"CAST(isodow({day.sql}) AS INTEGER)", "integer")
     if unit == "yearofweek":
         return day.like(f"CAST(isoyear({day.sql}) AS INTEGER)", "integer")
     if unit in ("second", "s", "sec", "seconds", "secs"):
-        clock = local(value if value.type != "date" else cast(value, "timestamp", zone), zone)
+        if value.type != "timestamp_ntz":
+            value = implicit(value, "timestamp", zone, f"extracting {unit}")
+        clock = local(value, zone)
         micros = f"CAST(extract(microseconds FROM {clock}) AS DECIMAL(19, 0))"
         return value.like(f"CAST(multiply({micros}, CAST(0.000001 AS DECIMAL(6, 6))) AS DECIMAL(8, 6))", "decimal(8,6)")
     raise v.unsupported(f"extracting {unit}", value.type)
@@ -201,8 +201,8 @@ register(
     "make_timestamp_ntz", "integer, integer, integer, integer, integer, decimal(16,6)", "timestamp_ntz", _make_timestamp("timestamp_ntz")
 )
 register("timestamp_seconds", "numeric", "timestamp", _timestamp_seconds)
-register("unix_timestamp to_unix_timestamp", "timestamp", "long", _unix_timestamp)
-register("unix_timestamp to_unix_timestamp", "date", "long", _unix_timestamp)
+register("unix_timestamp to_unix_timestamp", "=timestamp", "long", _unix_timestamp)
+register("unix_timestamp to_unix_timestamp", "=date", "long", _unix_timestamp)
 register("current_timestamp now", "", "timestamp", _now("CAST(now() AS TIMESTAMP WITH TIME ZONE)", "timestamp"))
 register("current_date curdate", "", "date", _now("CAST({local} AS DATE)", "date"))
 register("localtimestamp", "", "timestamp_ntz", _now("CAST({local} AS TIMESTAMP)", "timestamp_ntz"))

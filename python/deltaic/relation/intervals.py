@@ -17,7 +17,7 @@ from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import DataType
 from deltaic.relation import operators
 from deltaic.relation import values as v
-from deltaic.relation.casts import Zone, cast
+from deltaic.relation.casts import Zone, cast, implicit
 from deltaic.relation.values import DAY_TIME, DAYS, YEAR_MONTH, Value
 
 _MICROS = {
@@ -102,7 +102,7 @@ def arithmetic(operator: str, left: Value, right: Value, zone: Zone) -> Value:
         return arithmetic(operator, right, left, zone)
     if result is None:
         raise v.unsupported(f"the operator {operator}", *kinds)
-    return result
+    return v.in_order((left, right), result)
 
 
 def _loose(data_type: DataType) -> DataType:
@@ -188,17 +188,24 @@ UNIT_FIRST: dict[str, Callable[[Sequence[exp.Expression]], str | None]] = dict.f
 
 def with_unit(name: str, unit: str, arguments: Sequence[Value], zone: Zone) -> Value:
     """timestampadd(unit, amount, moment) and timestampdiff(unit, from, to), under any of their names."""
+    if unit == "dayofyear" and not name.endswith("diff"):
+        unit = "day"
     if unit not in _MICROS and unit not in _MONTHS:
         raise InvalidArgumentError(
             f"[INVALID_PARAMETER_VALUE.DATETIME_UNIT] {name} takes no unit {unit}", expected=", ".join((*_MICROS, *_MONTHS))
         )
     if name.endswith("diff"):
-        return _difference(unit, cast(arguments[0], "timestamp", zone), cast(arguments[1], "timestamp", zone), zone)
+        start, stop = (implicit(argument, "timestamp", zone, name) for argument in arguments)
+        return v.in_order((start, stop), _difference(unit, start, stop, zone))
     amount, moment = arguments
     if amount.type not in v.INTEGRAL:
         raise v.unsupported(f"function {name}", *(argument.type for argument in arguments))
     if moment.type != "timestamp_ntz":
-        moment = cast(moment, "timestamp", zone)
+        moment = implicit(moment, "timestamp", zone, name)
+    return v.in_order((amount, moment), _moved_by(unit, amount, moment, zone))
+
+
+def _moved_by(unit: str, amount: Value, moment: Value, zone: Zone) -> Value:
     if unit in _MONTHS:
         return _add_months(moment, amount.like(f"multiply(CAST({amount.sql} AS INTEGER), {_MONTHS[unit]})", YEAR_MONTH, raises=True), zone)
     micros = amount.like(f"multiply(CAST({amount.sql} AS BIGINT), CAST({_MICROS[unit]} AS BIGINT))", DAY_TIME, raises=True)

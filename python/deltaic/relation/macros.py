@@ -98,9 +98,8 @@ MACROS: dict[str, str] = {
     "deltaic_months(a, b)": "datesub('month', a, b)",
     "deltaic_utc(t)": "make_timestamptz(epoch_us(t))",
     "deltaic_utc_local(t)": "make_timestamp(epoch_us(t))",
-    "deltaic_try_local(s)": f"""CASE WHEN deltaic_is_time_only(s) THEN
-        error('[CAST_INVALID_INPUT] a time without a date is not supported: ' || s)
-        WHEN NOT regexp_full_match(s, '{_MOMENT}') THEN NULL
+    "deltaic_is_region(z)": "regexp_full_match(z, '[A-Za-z]+/[A-Za-z0-9_+/-]+')",
+    "deltaic_try_local(s)": f"""CASE WHEN NOT regexp_full_match(s, '{_MOMENT}') THEN NULL
         WHEN deltaic_zone_text(s) IN ('', 'Z', 'UTC', 'GMT', 'UT') OR deltaic_is_offset(deltaic_zone_text(s))
             OR deltaic_is_region(deltaic_zone_text(s)) THEN deltaic_local_time(s) END""",
     "deltaic_zoned(s, z, zone)": """CASE WHEN z = '' THEN CASE WHEN zone = 'UTC' THEN deltaic_utc(deltaic_local_time(s)) ELSE
@@ -108,18 +107,20 @@ MACROS: dict[str, str] = {
         WHEN z IN ('Z', 'UTC', 'GMT', 'UT') THEN deltaic_utc(deltaic_local_time(s))
         WHEN deltaic_is_offset(z) THEN make_timestamptz(epoch_us(deltaic_local_time(s)) - 1000000 * deltaic_offset_seconds(z))
         WHEN deltaic_is_region(z) THEN deltaic_instant(deltaic_local_time(s), CASE WHEN deltaic_is_region(z) THEN z ELSE 'UTC' END) END""",
-    "deltaic_is_region(z)": "regexp_full_match(z, '[A-Za-z]+/[A-Za-z0-9_+/-]+')",
     "deltaic_try_instant(s, zone)": f"""CASE WHEN deltaic_is_time_only(s) THEN
-        error('[CAST_INVALID_INPUT] a time without a date is not supported: ' || s)
+        error('[UNSUPPORTED_TIME] a time without a date, ' || s)
         WHEN regexp_full_match(s, '{_MOMENT}') THEN deltaic_zoned(s, deltaic_zone_text(s), zone) END""",
     "deltaic_power(a, b)": """CASE WHEN isnan(b) OR (abs(a) = 1 AND isinf(b)) THEN CASE WHEN a IS NOT NULL THEN CAST('nan' AS DOUBLE) END
         ELSE pow(a, b) END""",
     "deltaic_substring_start(s, p)": "CAST(CASE WHEN p > 0 THEN p - 1 WHEN p < 0 THEN length(s) + p WHEN p = 0 THEN 0 END AS BIGINT)",
-    "deltaic_substring(s, p, n)": """substring(s, greatest(deltaic_substring_start(s, p), CASE WHEN p IS NOT NULL THEN 0 END) + 1,
-        greatest(deltaic_substring_start(s, p) + n - greatest(deltaic_substring_start(s, p), 0), CASE WHEN n IS NOT NULL THEN 0 END))""",
-    "deltaic_position(part, s, start)": """CASE WHEN part IS NULL OR s IS NULL THEN NULL WHEN start IS NULL OR start < 1 THEN 0
-        WHEN start > length(s) + 1 THEN 0 WHEN strpos(substring(s, start), part) = 0 THEN 0 ELSE strpos(substring(s, start), part) + start
-            - 1 END""",
+    "deltaic_substring(s, p, n)": """substring(s,
+        least(greatest(deltaic_substring_start(s, p), CASE WHEN p IS NOT NULL THEN 0 END) + 1, CASE WHEN p IS NOT NULL THEN 2147483647 END),
+        least(greatest(deltaic_substring_start(s, p) + n - greatest(deltaic_substring_start(s, p), 0), CASE WHEN n IS NOT NULL THEN 0 END),
+        CASE WHEN n IS NOT NULL THEN 2147483647 END))""",
+    "deltaic_position(part, s, start)": """CASE WHEN start IS NULL THEN 0 WHEN part IS NULL OR s IS NULL THEN NULL
+        WHEN start < 1 THEN 0
+        WHEN part = '' THEN 1 WHEN start > length(s) + 1 OR strpos(substring(s, start), part) = 0 THEN 0
+        ELSE strpos(substring(s, start), part) + start - 1 END""",
     # Code points, where the engine's own reverse keeps graphemes together.
     "deltaic_reverse(s)": """CASE WHEN strlen(s) = length(s) THEN reverse(s)
         ELSE array_to_string(list_reverse(list_transform(range(1, length(s) + 1), lambda deltaic_i: substring(s, deltaic_i, 1))), '')
@@ -130,8 +131,9 @@ MACROS: dict[str, str] = {
         CASE WHEN s IS NOT NULL AND d IS NOT NULL AND n IS NOT NULL THEN '' END
         WHEN n > 0 THEN array_to_string(string_split(s, d)[:n], d) ELSE array_to_string(string_split(s, d)[greatest(len(string_split(s,
             d)) + n + 1, 1):], d) END""",
-    "deltaic_overlay(s, part, p, n)": """deltaic_substring(s, 1, p - 1) || part
-        || deltaic_substring(s, p + CASE WHEN n < 0 THEN CAST(length(part) AS INTEGER) ELSE CAST(n AS INTEGER) END, 2147483647)""",
+    "deltaic_wrapped(x)": "((x + 2147483648) & 4294967295) - 2147483648",  # a bigint as Java's int keeps it
+    "deltaic_overlay(s, part, p, n)": """deltaic_substring(s, 1, deltaic_wrapped(CAST(p AS BIGINT) - 1)) || part
+        || deltaic_substring(s, deltaic_wrapped(CAST(p AS BIGINT) + CASE WHEN n < 0 THEN length(part) ELSE n END), 2147483647)""",
     "deltaic_find_in_set(part, s)": """CASE WHEN contains(part, ',') THEN 0 ELSE coalesce(list_position(string_split(s, ','), part),
         CASE WHEN part IS NOT NULL AND s IS NOT NULL THEN 0 END) END""",
     "deltaic_log1p(a)": "CASE WHEN abs(a) < 1e-5 THEN a - a * a / 2 + a * a * a / 3 ELSE ln(1 + a) END",

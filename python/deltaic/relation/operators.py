@@ -23,14 +23,19 @@ REMAINDER_BY_ZERO = v.failure(
 # --- comparison
 
 
-def compare(operator: str, left: Value, right: Value, zone: Zone) -> Value:
-    """`=`, `<>`, `<`, `<=`, `>`, `>=` and `<=>` on the common type of both sides."""
+def compare(operator: str, left: Value, right: Value, zone: Zone, *, joins: bool = False) -> Value:
+    """`=`, `<>`, `<`, `<=`, `>`, `>=` and `<=>` on the common type of both sides.
+
+    `joins`: it may stand between two tables, whose keys are computed each by itself, there as in Spark: a null on one side keeps nothing
+    from failing on the other.
+    """
     left, right = comparable(left, right, zone, f"the operator {operator}")
     if operator not in ("=", "<>", "<=>") and not v.is_orderable(left.type):
         raise v.unsupported(f"the operator {operator}", left.type, right.type)
     if operator == "<=>":
         return v.combine(f"({left.sql} IS NOT DISTINCT FROM {right.sql})", "boolean", (left, right), nullable=False)
-    return v.combine(f"({left.sql} {operator} {right.sql})", "boolean", (left, right))
+    result = v.combine(f"({left.sql} {operator} {right.sql})", "boolean", (left, right))
+    return result if joins else v.in_order((left, right), result)
 
 
 def comparable(left: Value, right: Value, zone: Zone, what: str) -> tuple[Value, Value]:
@@ -51,8 +56,10 @@ def comparable(left: Value, right: Value, zone: Zone, what: str) -> tuple[Value,
 def _common(left: Value, right: Value, what: str) -> DataType:
     if v.is_numeric(left.type) and v.is_numeric(right.type) and (v.decimal_of(left.type) or v.decimal_of(right.type)):
         common: DataType | None = _decimal_pair(left, right)
-    else:
+    elif isinstance(left.type, str) or isinstance(right.type, str):
         common = v.common_type(left.type, right.type)
+    else:
+        common = v.tightest_nested(left.type, right.type)
     if common is None:
         raise v.mismatch(what, left.type, right.type)
     if not v.is_comparable(common):
@@ -76,14 +83,25 @@ def contained(value: Value, items: Sequence[Value], zone: Zone) -> Value:
         if all(item.is_constant for item in narrow):
             return v.combine(f"({value.sql} IN ({', '.join(item.sql for item in narrow)}))", "boolean", (value, *narrow))
     value, items = cast(value, common, zone), [cast(item, common, zone) for item in items]
+    if any(item.raises and not item.foldable for item in items):
+        # One after the other, up to the first that is equal.
+        found = connect("OR", [v.combine(f"({value.sql} = {item.sql})", "boolean", (value, item)) for item in items])
+        return v.in_order((value, found), found)
     return v.combine(f"({value.sql} IN ({', '.join(item.sql for item in items)}))", "boolean", (value, *items))
 
 
 # --- boolean logic
 
 
+def condition(value: Value, zone: Zone, what: str) -> Value:
+    """A condition of CASE, WHERE, filter: boolean, and no text."""
+    if value.type not in ("boolean", "void"):
+        raise v.mismatch(what, value.type)
+    return cast(value, "boolean", zone)
+
+
 def boolean(value: Value, zone: Zone, what: str) -> Value:
-    """An operand of AND, OR, NOT, WHERE: boolean, or text that says so."""
+    """An operand of AND, OR, NOT: boolean, or text that says so."""
     if value.type not in ("boolean", "void", "string"):
         raise v.mismatch(what, value.type)
     return cast(value, "boolean", zone)
@@ -115,6 +133,11 @@ def is_null(value: Value) -> Value:
 def arithmetic(operator: str, left: Value, right: Value, zone: Zone) -> Value:
     """`+ - * / % div` on numbers, and text taken as a number."""
     left, right = _numbers(operator, left, right, zone)
+    order = (right, left) if operator in ("/", "%", "div") else (left, right)  # Spark looks at the divisor first
+    return v.in_order(order, _calculated(operator, left, right, zone))
+
+
+def _calculated(operator: str, left: Value, right: Value, zone: Zone) -> Value:
     if operator == "div":
         return _integer_division(left, right, zone)
     decimals = (v.decimal_of(left.type) or v.decimal_of(right.type)) and left.type not in v.FRACTIONAL and right.type not in v.FRACTIONAL
@@ -176,7 +199,12 @@ def _integer_division(left: Value, right: Value, zone: Zone) -> Value:
         scale = max(s1, s2)
         if max(p1 - s1, p2 - s2) + scale > 38:
             raise v.unsupported("the operator div", left.type, right.type)
-        quotient = f"CAST({_aligned(left, scale)} // {_aligned(right, scale)} AS BIGINT)"
+        whole = f"({_aligned(left, scale)} // {_aligned(right, scale)})"
+        far = v.failure("UNSUPPORTED_DIVISION", "'a quotient of div that is no bigint'")
+        limits = f"{whole} BETWEEN -9223372036854775808 AND 9223372036854775807"
+        quotient = f"CAST(CASE WHEN {limits} THEN {whole} ELSE {far} END AS BIGINT)"
+        if p1 - s1 + s2 <= 18:
+            quotient = f"CAST({whole} AS BIGINT)"
         return _guarded(quotient, "long", left, right, DIVIDE_BY_ZERO).like(
             _guarded(quotient, "long", left, right, DIVIDE_BY_ZERO).sql, "long", raises=True
         )

@@ -45,6 +45,21 @@ class _Parser(DatabricksParser):
     TERM = {TokenType.DASH: exp.Sub, TokenType.PLUS: exp.Add, TokenType.DPIPE: exp.DPipe}
     FACTOR = {TokenType.DIV: exp.IntDiv, TokenType.MOD: exp.Mod, TokenType.SLASH: exp.Div, TokenType.STAR: exp.Mul}
 
+    UNARY_PARSERS = {
+        **DatabricksParser.UNARY_PARSERS,
+        TokenType.PLUS: lambda self: self.expression(exp.Anonymous(this="positive", expressions=[self._parse_unary()])),
+    }
+
+    def _parse_substring(self) -> exp.Expr:  # type: ignore[override]
+        """`substring(text FROM start FOR length)`, or with commas; a call of any other number of arguments is no form."""
+        arguments = self._parse_csv(self._parse_disjunction)
+        for word in (TokenType.FROM, TokenType.FOR):
+            if self._match(word) and (argument := self._parse_bitwise()) is not None:
+                arguments.append(argument)
+        if len(arguments) not in (2, 3):
+            return self.expression(exp.Anonymous(this="substring", expressions=arguments))
+        return exp.Substring.from_arg_list(arguments)
+
     def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:
         this = self._parse_range()
         if self._curr and self._curr.token_type in _COMPARISONS:
@@ -59,6 +74,8 @@ class _Parser(DatabricksParser):
         return False
 
     def _parse_is_rhs(self, distinct: bool = False) -> exp.Expr | None:
+        if not distinct and self._match(TokenType.UNKNOWN):
+            return exp.Var(this="UNKNOWN")
         return self._parse_bitwise() if distinct else (self._parse_null() or self._parse_bitwise())
 
     def _parse_comparison(self, this: exp.Expr | None = None) -> exp.Expr | None:

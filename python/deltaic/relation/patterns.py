@@ -7,16 +7,14 @@ import re
 from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import Array
 from deltaic.relation import values as v
-from deltaic.relation.casts import Zone, cast
+from deltaic.relation.casts import Zone, cast, implicit
 from deltaic.relation.forms import constant_int, constant_text, register
 from deltaic.relation.values import Value
 
 
 def like(value: Value, pattern: Value, escape: str, zone: Zone, name: str = "like") -> Value:
     """LIKE or ILIKE with a literal pattern."""
-    if value.type not in ("string", "void") or pattern.type not in ("string", "void"):
-        raise v.mismatch(name.upper(), value.type, pattern.type)
-    value, pattern = cast(value, "string", zone), cast(pattern, "string", zone)
+    value, pattern = implicit(value, "string", zone, name.upper()), implicit(pattern, "string", zone, name.upper())
     if pattern.is_constant and pattern.constant is None:
         return v.combine("CAST(NULL AS BOOLEAN)", "boolean", (value,), nullable=True)
     text = constant_text(pattern, f"a pattern of {name.upper()}")

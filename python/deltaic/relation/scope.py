@@ -24,6 +24,11 @@ class Scope:
         self._count = 0
         self.columns: set[Path] = set()
 
+    @property
+    def joins(self) -> bool:
+        """Whether more than one table is in sight."""
+        return len(self._schemas) > 1
+
     def resolve(self, parts: Sequence[str]) -> Value:
         """The value of a dotted name. InvalidArgumentError where there is none, or more than one."""
         for frame in reversed(self._parameters):

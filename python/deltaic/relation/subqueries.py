@@ -39,7 +39,9 @@ class QueryTranslator(Translator):
         return super().value(node)
 
     def refused(self, node: exp.Expr) -> Exception:
-        return unsupported("window functions") if isinstance(node, exp.Window) else super().refused(node)
+        if isinstance(node, exp.Window):
+            return unsupported(f"a query with window functions, here {node.sql(dialect='databricks')[:100]},")
+        return super().refused(node)
 
     def _within(self, node: exp.Expr) -> TranslatedQuery:
         """A query within; one that reads columns of this query is refused as such."""

@@ -104,13 +104,15 @@ class Translator:
         """The node as a value. UnsupportedFeatureError or InvalidArgumentError where it has none."""
         kind = type(node)
         if operator := _COMPARISONS.get(kind):
-            return operators.compare(operator, self.value(node.this), self.value(node.expression), self.zone)
+            return operators.compare(operator, self.value(node.this), self.value(node.expression), self.zone, joins=self.scope.joins)
         if operator := _ARITHMETIC.get(kind):
             return intervals.arithmetic(operator, self.value(node.this), self.value(node.expression), self.zone)
         if operator := _BITWISE.get(kind):
             sides = [self.value(node.this), self.value(node.expression)]
             if not all(side.type in (*v.INTEGRAL, "string", "void") for side in sides) or sides[0].type == sides[1].type == "string":
                 raise v.unsupported(f"the operator {operator}", *(side.type for side in sides))
+            if any(side.type == "string" for side in sides):
+                sides = [cast(side, "long", self.zone) for side in sides]
             return call(operator, sides, self.zone)
         if handler := _HANDLERS.get(kind):
             return handler(self, node)
@@ -176,7 +178,10 @@ class Translator:
             current = current.this
         parts.append(current)
         operator = "AND" if kind is exp.And else "OR"
-        return operators.connect(operator, [operators.boolean(self.value(part), self.zone, operator) for part in reversed(parts)])
+        values = [self.value(part) for part in reversed(parts)]
+        if all(value.type in ("string", "void") for value in values[:2]) and "string" in (values[0].type, values[1].type):
+            raise v.mismatch(f"the operator {operator}", values[0].type, values[1].type)
+        return operators.connect(operator, [operators.boolean(value, self.zone, operator) for value in values])
 
     def negation(self, node: exp.Expression) -> Value:
         return operators.negate(operators.boolean(self.value(node.this), self.zone, "NOT"))
@@ -185,6 +190,8 @@ class Translator:
         value = self.value(node.this)
         if isinstance(node.expression, exp.Null):
             return operators.is_null(value)
+        if isinstance(node.expression, exp.Var):
+            return operators.is_null(operators.condition(value, self.zone, "IS UNKNOWN"))
         if isinstance(node.expression, exp.Boolean):
             value = operators.boolean(value, self.zone, "IS")
             return value.like(f"({value.sql} IS {'TRUE' if node.expression.this else 'FALSE'})", "boolean", nullable=False)
@@ -198,7 +205,9 @@ class Translator:
             raise self.refused(node)
         value = self.value(node.this)
         low, high = self.value(node.args["low"]), self.value(node.args["high"])
-        return operators.connect("AND", [operators.compare(">=", value, low, self.zone), operators.compare("<=", value, high, self.zone)])
+        joins = self.scope.joins
+        sides = [operators.compare(op, value, bound, self.zone, joins=joins) for op, bound in ((">=", low), ("<=", high))]
+        return operators.connect("AND", sides)
 
     def contained(self, node: exp.Expression) -> Value:
         if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):

@@ -8,7 +8,7 @@ BIGINT microseconds, and `YEAR_MONTH`, kept as INTEGER months.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -59,6 +59,7 @@ class Value:
     `sql`: an operand as it stands (a name, a call, or in parentheses). `raises`: evaluating it may fail on a row, so it must not be
     evaluated
     where Spark would not. `constant`: the Python value of a literal (str, int, float, Decimal, bool, bytes, None), `MISSING` for all else.
+    `foldable`: made of literals alone.
     """
 
     sql: str
@@ -67,6 +68,7 @@ class Value:
     raises: bool = False
     constant: Any = MISSING
     deterministic: bool = True
+    foldable: bool = False
 
     @property
     def is_constant(self) -> bool:
@@ -74,7 +76,7 @@ class Value:
 
     def like(self, sql: str, data_type: DataType, *, nullable: bool | None = None, raises: bool | None = None) -> Value:
         """Another SQL over this value: nullable, raises and deterministic stay unless given."""
-        result = replace(self, sql=sql, type=data_type, constant=MISSING)
+        result = replace(self, sql=sql, type=data_type, constant=MISSING, foldable=self.foldable or self.is_constant)
         if nullable is not None:
             result = replace(result, nullable=nullable)
         return result if raises is None else replace(result, raises=raises)
@@ -84,7 +86,29 @@ def combine(sql: str, data_type: DataType, parts: Iterable[Value], *, nullable: 
     """A value over several: null when any part may be unless `nullable` is given, raising when any part may or `raises`."""
     parts = list(parts)
     null = any(part.nullable for part in parts) if nullable is None else nullable
-    return Value(sql, data_type, null, raises or any(part.raises for part in parts), MISSING, all(part.deterministic for part in parts))
+    return Value(
+        sql,
+        data_type,
+        null,
+        raises or any(part.raises for part in parts),
+        MISSING,
+        all(part.deterministic for part in parts),
+        all(part.foldable or part.is_constant for part in parts),
+    )
+
+
+def in_order(parts: Sequence[Value], result: Value) -> Value:
+    """`result`, of operands that Spark evaluates one after the other up to the first null: what stands behind that one does not fail."""
+    if any(part.is_constant and part.constant is None for part in parts):  # as Spark's optimizer: nothing is evaluated
+        return (
+            result.like(f"CAST(NULL AS {duckdb_type(result.type)})", result.type, nullable=True, raises=False) if result.raises else result
+        )
+    failing = [index for index, part in enumerate(parts) if part.raises and not part.foldable]
+    before = [part for part in parts[: failing[-1]] if part.nullable and not part.is_constant] if failing else []
+    if not before:
+        return result
+    nulls = " ".join(f"WHEN {part.sql} IS NULL THEN NULL" for part in before)
+    return result.like(f"(CASE {nulls} ELSE {result.sql} END)", result.type, nullable=True)
 
 
 def text(value: str) -> str:
@@ -223,6 +247,40 @@ def _common_nested(left: DataType, right: DataType) -> DataType | None:
     return None
 
 
+def common_without_text(left: DataType, right: DataType) -> DataType | None:
+    """The common type where text does not turn into anything else: of arrays' items, keys of maps, arguments of greatest."""
+    return None if _text_meets_other(left, right) else common_type(left, right)
+
+
+def _text_meets_other(left: DataType, right: DataType) -> bool:
+    if isinstance(left, Array) and isinstance(right, Array):
+        return _text_meets_other(left.element, right.element)
+    if isinstance(left, Map) and isinstance(right, Map):
+        return _text_meets_other(left.key, right.key) or _text_meets_other(left.value, right.value)
+    if isinstance(left, Struct) and isinstance(right, Struct):
+        return any(_text_meets_other(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=False))
+    return "void" not in (left, right) and (left == "string") != (right == "string")
+
+
+def tightest_nested(left: DataType, right: DataType) -> DataType | None:
+    """The type in which nested values are compared: no text becomes a number there, no decimal grows."""
+    if isinstance(left, Array) and isinstance(right, Array):
+        element = tightest_nested(left.element, right.element)
+        return None if element is None else Array(element, left.contains_null or right.contains_null)
+    if isinstance(left, Struct) and isinstance(right, Struct):
+        common = _common_nested(left, right)
+        inner = [tightest_nested(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=False)]
+        return None if None in inner else common
+    if decimal_of(left) and decimal_of(right) and left != right:
+        return None
+    if (decimal_of(left) or decimal_of(right)) and (left in FRACTIONAL or right in FRACTIONAL):
+        return None
+    if isinstance(left, Map) or isinstance(right, Map) or _text_meets_other(left, right):
+        return None
+    common = common_type(left, right)
+    return None if any(decimal_of(side) and common != side for side in (left, right)) else common
+
+
 def common_of(values: Iterable[Value], what: str) -> DataType:
     """The common type of several values. InvalidArgumentError names the pair that has none."""
     result: DataType = "void"
@@ -259,6 +317,13 @@ def is_comparable(data_type: DataType) -> bool:
 def is_orderable(data_type: DataType) -> bool:
     """Whether values have an order here. Arrays and structs have one in Spark, but the engine puts nulls inside them elsewhere."""
     return isinstance(data_type, str) and data_type != "variant"
+
+
+def check_storable(what: str, parts: Iterable[Value]) -> None:
+    """UnsupportedFeatureError for intervals inside arrays, maps and structs."""
+    for part in parts:
+        if part.type in (DAYS, DAY_TIME, YEAR_MONTH):
+            raise unsupported(what, part.type)
 
 
 def mismatch(what: str, *types: DataType) -> InvalidArgumentError:
