@@ -94,7 +94,8 @@ class Store:
         """(size, modification time in ms), None where there is no such object."""
     def get(self, path: str) -> bytes:
         """FileNotFoundError where there is none."""
-    def put_if_absent(self, path: str, data: bytes) -> Literal["created", "exists", "unknown"]: ...
+    def put_if_absent(self, path: str, data: bytes, *, durable: bool = True) -> Literal["created", "exists", "unknown"]:
+        """`durable=False`: it may be lost with the power, whatever the store was opened with."""
     def put(self, path: str, data: bytes) -> None: ...
     def delete(self, paths: Any) -> int:
         """Arrow array of paths (or a sequence) -> how many were there. Missing ones are no error. Never follows a link."""
@@ -147,7 +148,8 @@ class Snapshot:
 
     @staticmethod
     def load(store: Store, version: int, checkpoint: Sequence[str], commits: Sequence[tuple[int, str]]) -> Snapshot:
-        """`checkpoint`: its parts (empty: none); `commits`: (version, path) after it, ascending, no gap."""
+        """`checkpoint`: its parts (empty: none); `commits`: (version, path) after it, ascending, no gap; a compacted range stands as its
+        last version."""
     def refresh(self, store: Store, commits: Sequence[tuple[int, str]]) -> Snapshot: ...
     @property
     def version(self) -> int: ...
@@ -174,11 +176,14 @@ class Snapshot:
     def tombstones(self, min_deletion_timestamp: int | None = None) -> pa.Table: ...
     def write_checkpoint(self, store: Store, path: str, *, min_deletion_timestamp: int, min_transaction_timestamp: int | None = None,
                          stats_as_json: bool = True, stats_as_struct: bool = True, schema: TableSchema | None = None,
-                         overwrite: bool = True) -> dict[str, int]:
-        """Classic checkpoint, atomically. -> size (actions), size_in_bytes, num_of_add_files.
+                         overwrite: bool = True, second_form: tuple[str, int] | None = None) -> dict[str, Any]:
+        """Writes a checkpoint, atomically. -> size (actions), size_in_bytes (of all files), num_of_add_files, top_size_in_bytes (of `path`
+        itself), sidecars (JSON of the actions), kept_sidecars (how many of them were there before), schema (JSON of the checkpoint's columns, or
+        None).
 
         Kept: tombstones deleted after `min_deletion_timestamp`, transactions without a time or updated since `min_transaction_timestamp`
-        (both ms). `stats_as_struct` needs `schema`. InvalidArgumentError where there is one already and not `overwrite`."""
+        (both ms). `stats_as_struct` needs `schema`. `second_form`: PROTOCOL.md's V2 spec, with sidecars: a fresh id for their names, and
+        their time (ms); `path` ends with .json or .parquet. InvalidArgumentError where there is one already and not `overwrite`."""
 
 @final
 class FileSelection:
@@ -194,6 +199,15 @@ class FileSelection:
     def skipped_by_partition(self) -> int: ...
     @property
     def skipped_by_statistics(self) -> int: ...
+
+def read_definition(store: Store, checkpoint: Sequence[str], commits: Sequence[tuple[int, str]]) -> tuple[str | None, str | None]:
+    """JSON of the newest protocol and metaData of a version, with no look at its files. Arguments as for `Snapshot.load`."""
+
+def compact_commits(store: Store, commits: Sequence[tuple[int, str]]) -> bytes:
+    """The lines of the compacted range of these commits: (version, path), ascending, without a gap."""
+
+def checkpoint_sidecars(store: Store, parts: Sequence[str]) -> list[str]:
+    """Names of the sidecars that a checkpoint names; of a Parquet file's actions on files nothing is read. `parts`: all files of it."""
 
 def overlapping_paths(left: Any, right: Any) -> list[str]:
     """Paths that both tables of actions name (at most 10), compared decoded."""

@@ -25,7 +25,8 @@ class Configuration:
 
     `memory_limit`, `temp_limit`, `threads`: of the embedded engine and of reading and writing. `default_properties`: of new tables.
     `durable`: fsync on local disks. `allowed_roots`: locations outside a table that its log may name.
-    `log_stores`: URL scheme -> factory(location, storage options) -> LogStore.
+    `log_stores`: URL scheme -> factory(location, storage options) -> LogStore. `background_checkpoints`: checkpoints are written after the
+    commit's answer. `log_compaction_interval`: so many commits each are compacted into one file beside them; 0 for none.
     """
 
     memory_limit: int | None = None
@@ -38,6 +39,8 @@ class Configuration:
     allowed_roots: tuple[str, ...] = ()
     log_stores: Mapping[str, Callable[[str, Mapping[str, str]], Any]] = field(default_factory=dict)
     pickle_credentials: bool = False
+    background_checkpoints: bool = False
+    log_compaction_interval: int = 0
 
 
 _lock = threading.Lock()
@@ -77,11 +80,15 @@ def configure(
     limits: Any = None,
     log_stores: Mapping[str, Callable[[str, Mapping[str, str]], Any]] | None = None,
     pickle_credentials: bool | None = None,
+    background_checkpoints: bool | None = None,
+    log_compaction_interval: int | None = None,
 ) -> Setting:
     """Changes settings for the process, or until the end of `with deltaic.configure(...):`. None leaves a setting.
 
     Sizes: bytes or text like "4GB", "512MiB". `default_properties` replaces the properties of new tables
     (`{"delta.enableDeletionVectors": "true"}` to begin with). `time_zone`: an IANA name. `durable`: fsync on local disks (True).
+    `background_checkpoints`: a commit answers before the checkpoint that is due is written (False); the process does not end before it
+    is. `log_compaction_interval`: every so many commits get a compacted file beside them, which readers may take instead (0: none).
     Raises InvalidArgumentError, and UnsupportedFeatureError for `cache_directory`, `cache_limit` and `limits`, which this release lacks.
     """
     for name, later in (("cache_directory", cache_directory), ("cache_limit", cache_limit), ("limits", limits)):
@@ -98,6 +105,8 @@ def configure(
         "allowed_roots": _roots(allowed_roots),
         "log_stores": _log_stores(log_stores),
         "pickle_credentials": _flag(pickle_credentials, "pickle_credentials"),
+        "background_checkpoints": _flag(background_checkpoints, "background_checkpoints"),
+        "log_compaction_interval": _interval(log_compaction_interval),
     }
     return Setting(_change({name: value for name, value in changes.items() if value is not None}))
 
@@ -127,6 +136,12 @@ def _change(changes: Mapping[str, Any]) -> dict[str, Any]:
 def _threads(value: int | None) -> int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
         raise InvalidArgumentError("threads", found=repr(value), expected="a number >= 1")
+    return value
+
+
+def _interval(value: int | None) -> int | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0 or value == 1):
+        raise InvalidArgumentError("log_compaction_interval", found=repr(value), expected="a number of commits >= 2, or 0")
     return value
 
 

@@ -404,8 +404,10 @@ class DeltaTable:
         raise UnsupportedFeatureError("generate is not supported by this release", where=self.location)
 
     def compact_log(self, starting_version: int, ending_version: int) -> None:
-        """A later release."""
-        raise UnsupportedFeatureError("compact_log is not supported by this release", where=self.location)
+        """Writes what the commits from one version to another (both count) say together, as one file that readers may take instead."""
+        from deltaic.log import compaction
+
+        compaction.compact(self._snapshot, starting_version, ending_version)
 
     def _run(self, command: Callable[[Snapshot], tuple[Snapshot, T]]) -> T:
         """Runs a command on the snapshot of this moment, and moves to its commit."""

@@ -13,7 +13,7 @@ from deltaic.errors import ProtocolError, UnsupportedFeatureError
 from deltaic.log import checkpoint, checksum
 from deltaic.log import snapshot as snapshots
 from deltaic.log.checksum import checksum_path
-from deltaic.log.segment import commit_path
+from deltaic.log.segment import checkpoint_path, commit_path, list_log
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
 from deltaic.transaction.transaction import Transaction
@@ -172,6 +172,37 @@ def test_the_definition_of_a_large_table_is_known_without_its_files(monkeypatch:
     assert sorted(set(calls(counted, "read"))) == sorted(["_delta_log/_last_checkpoint", checksum_path(1), commit_path(0), commit_path(1)])
     assert again.version == 1
     assert again.core is again.core
+
+
+def test_without_a_checksum_the_definition_comes_from_the_checkpoint_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = NumberedStore()
+    store = Store.from_python(counted, "counted://table")
+    for policy in ("classic", "v2"):
+        store.delete(list(counted.objects))
+        snapshot = create(store, properties={"delta.checkpointInterval": "1000", "delta.checkpointPolicy": policy})
+        snapshot = append(snapshot, *(f"{number}.parquet" for number in range(500)))
+        checkpoint.write(snapshot, now=0)
+        snapshot = append(snapshot, "x.parquet")
+        store.delete([checksum_path(version) for version in range(3)])
+        monkeypatch.setattr(snapshots, "READ_AT_ONCE", 2_000)
+        counted.reset()
+        again = Snapshot.load(store)
+        assert (again.version, again.protocol, again.metadata) == (2, snapshot.protocol, snapshot.metadata)
+        read = {path for path in calls(counted, "read") if path.endswith((".json", ".parquet"))}
+        assert read == {commit_path(2), *list_log(store).checkpoints[0].parts}
+        assert paths(again) == paths(snapshot)
+        monkeypatch.undo()
+
+
+def test_what_is_broken_is_told_when_the_files_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = memory_store()
+    snapshot = append(create(store, properties={"delta.checkpointInterval": "1000"}), "1.parquet")
+    checkpoint.write(snapshot, now=0)
+    store.delete([checksum_path(0), checksum_path(1), commit_path(0)])
+    monkeypatch.setattr(snapshots, "READ_AT_ONCE", 0)
+    store.put(checkpoint_path(1), b"no checkpoint")
+    with pytest.raises(ProtocolError, match="checkpoint"):
+        Snapshot.load(store)
 
 
 def test_the_files_of_a_large_table_are_held_against_its_checksum(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from deltaic import CommitOptions
 from deltaic._core import Store
-from deltaic.log import checkpoint, cleanup
+from deltaic.log import checkpoint, cleanup, compaction
 from deltaic.log.segment import checkpoint_path, commit_path, list_log
 from deltaic.log.snapshot import Snapshot
 from log_actions import append, create, paths
@@ -62,11 +63,51 @@ def test_the_newest_version_never_expires(tmp_path: Path) -> None:
     assert paths(Snapshot.load(snapshot.store)) == ["1.parquet", "2.parquet"]
 
 
-def test_the_cutoff_is_a_midnight(tmp_path: Path) -> None:
-    snapshot = aged(tmp_path, [40, 30, 5], {1, 2})
-    # Commit 1 is exactly 30 days old at noon; the midnight before that keeps it.
+def test_the_version_of_the_cutoff_stays(tmp_path: Path) -> None:
+    """PROTOCOL.md: what the table was at the midnight that begins the retention can still be asked for."""
+    snapshot = aged(tmp_path, [40, 35, 30, 5], {1, 2})
+    # Commit 2 is 30 days old at noon: at the midnight before, the table was at version 1.
     cleanup.clean(snapshot, now=NOW * 1000)
-    assert versions(snapshot) == [1, 2]
+    assert versions(snapshot) == [1, 2, 3]
+    # Half a day later the midnight is another: version 2 is what the table was then.
+    cleanup.clean(snapshot, now=(NOW + DAY // 2) * 1000)
+    assert versions(snapshot) == [2, 3]
+
+
+def test_a_broken_checkpoint_is_nothing_to_begin_with(tmp_path: Path) -> None:
+    snapshot = aged(tmp_path, [100, 90, 80, 70, 5], {1, 3})
+    snapshot.store.put(checkpoint_path(3), b"PAR1 and then nothing")
+    cleanup.clean(snapshot, now=NOW * 1000)
+    assert versions(snapshot) == [1, 2, 3, 4]
+    assert paths(Snapshot.load(snapshot.store)) == paths(snapshot)
+
+
+def test_ranges_that_begin_with_the_checkpoint_or_before_go(tmp_path: Path) -> None:
+    snapshot = aged(tmp_path, [100, 90, 80, 70, 60, 5], {2})
+    ranges = [compaction.compact(snapshot, first, last) for first, last in ((0, 1), (1, 3), (2, 4), (3, 4))]
+    cleanup.clean(snapshot, now=NOW * 1000)
+    assert [snapshot.store.head(path) is not None for path in ranges] == [False, False, False, True]
+    assert paths(Snapshot.load(snapshot.store)) == paths(snapshot)
+
+
+@pytest.mark.parametrize(("before", "cleaned"), [(0, True), (3, True), (4, True), (5, False)])
+def test_protected_checkpoints_go_at_once_or_not_at_all(tmp_path: Path, before: int, cleaned: bool) -> None:
+    """An upgrade in version 1 to a protocol that nobody supports; version 4 is what the log would begin with."""
+    snapshot = aged(tmp_path, [100, 90, 80, 70, 60, 5], {2, 4})
+    first = tmp_path / commit_path(1)
+    unheard = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["unheardOf"]}}
+    first.write_text(first.read_text() + json.dumps(unheard) + "\n")
+    os.utime(first, (NOW - 90 * DAY, NOW - 90 * DAY))
+    snapshot.properties._values["delta.requireCheckpointProtectionBeforeVersion"] = before
+    cleanup.clean(snapshot, now=NOW * 1000)
+    assert versions(snapshot) == ([4, 5] if cleaned else [0, 1, 2, 3, 4, 5])
+
+
+def test_protected_checkpoints_of_known_protocols_may_go(tmp_path: Path) -> None:
+    snapshot = aged(tmp_path, [100, 90, 80, 70, 60, 5], {2, 4})
+    snapshot.properties._values["delta.requireCheckpointProtectionBeforeVersion"] = 5
+    cleanup.clean(snapshot, now=NOW * 1000)
+    assert versions(snapshot) == [4, 5]
 
 
 def test_an_older_snapshot_keeps_what_it_needs(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from deltaic.log import checkpoint, history
 from deltaic.log.segment import checkpoint_path, commit_path
 from deltaic.log.snapshot import Snapshot
 from log_actions import append, create, memory_store, paths
+from numbered_store import NumberedStore
 
 
 def table(versions: int) -> Snapshot:
@@ -68,6 +69,42 @@ def test_refresh_reads_only_what_is_new() -> None:
     assert fresh.version == newer.version == 5
     assert paths(fresh) == names(5)
     assert paths(old) == names(3)
+
+
+@pytest.mark.parametrize("new", [1, 5])
+def test_the_calls_of_a_refresh(new: int) -> None:
+    """One listing from the new commits on, and each of them once: nothing that grows with the table."""
+    counted = NumberedStore()
+    store = Store.from_python(counted, "counted://table")
+    old = create(store, properties={"delta.checkpointInterval": 3})
+    for number in range(1, 5):
+        old = append(old, f"{number}.parquet")
+    newest = old
+    for number in range(new):
+        newest = append(newest, f"new {number}.parquet")
+    counted.reset()
+    fresh = old.refresh()
+    assert counted.calls[0] == ("list", "_delta_log")
+    assert sorted(counted.calls[1:]) == [("read", commit_path(version)) for version in range(5, 5 + new)]
+    assert paths(fresh) == paths(newest)
+    counted.reset()
+    assert fresh.refresh() is fresh
+    assert counted.calls == [("list", "_delta_log")]
+
+
+def test_time_travel_takes_the_nearest_checkpoint_below() -> None:
+    counted = NumberedStore()
+    store = Store.from_python(counted, "counted://table")
+    newest = create(store, properties={"delta.checkpointInterval": 3})
+    for number in range(1, 12):
+        newest = append(newest, f"{number}.parquet")
+    for version in range(12):
+        counted.reset()
+        assert paths(newest.at(version)) == sorted(names(version)) or version == newest.version
+        read = {path for method, path in counted.calls if method == "read" and path.endswith((".json", ".parquet"))}
+        base = version // 3 * 3
+        commits = {commit_path(each) for each in range(base + 1 if base else 0, version + 1)}
+        assert version == newest.version or read == commits | ({checkpoint_path(base)} if base else set())
 
 
 def test_refresh_over_a_log_that_was_cleaned_loads_anew() -> None:

@@ -1,25 +1,34 @@
-"""Writing classic checkpoints and `_last_checkpoint` (PROTOCOL.md: Checkpoints, Last Checkpoint File)."""
+"""Writing checkpoints and `_last_checkpoint` (PROTOCOL.md: Checkpoints, V2 Spec, Last Checkpoint File)."""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from deltaic import configuration
 from deltaic.errors import ProtocolError
-from deltaic.log import cleanup
+from deltaic.log import background, cleanup, compaction
 from deltaic.log import hint as last_checkpoint
 from deltaic.log.cleanup import milliseconds
-from deltaic.log.segment import LAST_CHECKPOINT, checkpoint_path, list_log, read_hint
+from deltaic.log.segment import LAST_CHECKPOINT, LOG, checkpoint_path, list_log, read_hint
+from deltaic.protocol import features
 
 if TYPE_CHECKING:
     from deltaic.log.snapshot import Snapshot
     from deltaic.options import CommitOptions
 
 log = logging.getLogger("deltaic.log")
+
+# As delta-spark: a longer schema, and more actions or sidecars, are left out of the hint.
+_LONGEST_SCHEMA = 20_000
+_MOST_ACTIONS = 30
+_LARGEST_TOP_FILE = 256 * 1024
 
 
 class _InFlight:
@@ -50,14 +59,24 @@ class _InFlight:
 _IN_FLIGHT = _InFlight()
 
 
-def write(snapshot: Snapshot, *, now: int) -> dict[str, int]:
+def has_second_form(snapshot: Snapshot) -> bool:
+    """Whether checkpoints of the table are of the second form: its property says so, and its protocol allows it."""
+    return snapshot.properties.checkpoint_policy == "v2" and "v2Checkpoint" in features.supported(snapshot.protocol)
+
+
+def write(snapshot: Snapshot, *, now: int, new_id: Callable[[], object] = uuid.uuid4, path: str | None = None) -> dict[str, Any]:
     """Writes the checkpoint of a snapshot, with the tombstones that have not expired at `now` (ms), and moves `_last_checkpoint` on.
 
-    -> size (actions), size_in_bytes, num_of_add_files.
+    `path`: another name than the table's policy gives it. -> what `_core.Snapshot.write_checkpoint` says. UnsupportedFeatureError where
+    this release may not write to a table of this protocol.
     """
+    features.check_writable(snapshot.protocol, snapshot.metadata)
     properties = snapshot.properties
-    path = checkpoint_path(snapshot.version)
     transactions = properties.set_transaction_retention
+    second = has_second_form(snapshot)
+    name = str(new_id())
+    if path is None:
+        path = f"{LOG}/{snapshot.version:020}.checkpoint.{name}.json" if second else checkpoint_path(snapshot.version)
     written = snapshot.core.write_checkpoint(
         snapshot.store,
         path,
@@ -66,28 +85,53 @@ def write(snapshot: Snapshot, *, now: int) -> dict[str, int]:
         stats_as_json=properties.checkpoint_stats_as_json,
         stats_as_struct=properties.checkpoint_stats_as_struct,
         schema=snapshot.table_schema,
+        second_form=(name, now) if second else None,
     )
     found = snapshot.store.head(path)
-    if found is None or found[0] != written["size_in_bytes"]:
+    expected = written["top_size_in_bytes"] if second else written["size_in_bytes"]
+    if found is None or found[0] != expected:
         raise ProtocolError(
             "the checkpoint is not what was written",
             where=f"{snapshot.location}/{path}",
             found="nothing" if found is None else f"{found[0]} bytes",
-            expected=f"{written['size_in_bytes']} bytes",
+            expected=f"{expected} bytes",
         )
-    _point_at(snapshot, written)
+    _point_at(snapshot, path, written, found[1])
     return written
 
 
 def after_commit(snapshot: Snapshot, options: CommitOptions, *, clock: Callable[[], int]) -> None:
-    """Writes the checkpoint that is due, and cleans the log behind it. What goes wrong is logged: the commit stands."""
-    if snapshot.version == 0 or not options.checkpoint:
+    """Writes the checkpoint and the compacted range that are due, and cleans the log behind them, now or after the commit's answer, as
+    `configure(background_checkpoints=)` says. What goes wrong is logged: the commit stands."""
+    if snapshot.version == 0:
         return
     try:
-        if snapshot.version % snapshot.properties.checkpoint_interval == 0:
-            _write_due(snapshot, options, clock)
+        interval = configuration.current().log_compaction_interval
+        compacts = interval > 0 and (snapshot.version + 1) % interval == 0
+        checkpoints = options.checkpoint and snapshot.version % snapshot.properties.checkpoint_interval == 0
     except Exception as error:  # whatever it is: the commit is there, and nobody may take it for failed
         log.warning("%s: the checkpoint of version %d failed: %s", snapshot.location, snapshot.version, error)
+        return
+
+    def work() -> None:
+        if checkpoints:
+            _logged(lambda: _write_due(snapshot, options, clock), snapshot, "checkpoint")
+        if compacts:
+            _logged(lambda: compaction.compact(snapshot, snapshot.version + 1 - interval, snapshot.version), snapshot, "compacted range")
+
+    if not checkpoints and not compacts:
+        return
+    if configuration.current().background_checkpoints:
+        background.submit(snapshot.location, work)
+    else:
+        work()
+
+
+def _logged(work: Callable[[], object], snapshot: Snapshot, what: str) -> None:
+    try:
+        work()
+    except Exception as error:  # as above
+        log.warning("%s: the %s of version %d failed: %s", snapshot.location, what, snapshot.version, error)
 
 
 def _write_due(snapshot: Snapshot, options: CommitOptions, clock: Callable[[], int]) -> None:
@@ -101,17 +145,41 @@ def _write_due(snapshot: Snapshot, options: CommitOptions, clock: Callable[[], i
             cleanup.clean(snapshot, now=clock())
 
 
-def _point_at(snapshot: Snapshot, written: dict[str, int]) -> None:
+def _point_at(snapshot: Snapshot, path: str, written: dict[str, Any], modified: int) -> None:
     """Moves the hint to this checkpoint, unless it names a newer one that is there."""
     named = read_hint(snapshot.store)
     if named is not None and named > snapshot.version:
         listing = list_log(snapshot.store, named)
         if any(checkpoint.version == named for checkpoint in listing.checkpoints):
             return
+    second = has_second_form(snapshot)
     hint = {
         "version": snapshot.version,
         "size": written["size"],
         "sizeInBytes": written["size_in_bytes"],
         "numOfAddFiles": written["num_of_add_files"],
+        "checkpointSchema": _schema(written["schema"]) if not second else None,
+        "v2Checkpoint": _described(snapshot, path, written, modified) if second else None,
     }
     snapshot.store.put(LAST_CHECKPOINT, last_checkpoint.to_json(hint))
+
+
+def _schema(text: str | None) -> Any:
+    return json.loads(text) if text is not None and len(text) <= _LONGEST_SCHEMA else None
+
+
+def _described(snapshot: Snapshot, path: str, written: dict[str, Any], modified: int) -> dict[str, Any]:
+    """A checkpoint of the second form as the hint carries it, so that readers need not read its file: no more than fits."""
+    fields = {
+        "path": path.rsplit("/", 1)[-1],
+        "sizeInBytes": written["top_size_in_bytes"],
+        "modificationTime": modified,
+        "nonFileActions": None,
+        "sidecarFiles": [json.loads(text) for text in written["sidecars"]] if len(written["sidecars"]) <= _MOST_ACTIONS else None,
+    }
+    if path.endswith(".json") and written["top_size_in_bytes"] <= _LARGEST_TOP_FILE:
+        lines = [json.loads(line) for line in snapshot.store.get(path).splitlines()]
+        others = [line for line in lines if "sidecar" not in line]
+        if len(others) <= _MOST_ACTIONS:
+            fields["nonFileActions"] = others
+    return {name: value for name, value in fields.items() if value is not None}

@@ -1,25 +1,33 @@
-"""Removing the log's expired files (PROTOCOL.md: Metadata Cleanup)."""
+"""Removing the log's expired files (PROTOCOL.md: Metadata Cleanup, Checkpoint Protection)."""
 
 from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from deltaic import _core
+from deltaic.errors import DeltaError, UnsupportedFeatureError
 from deltaic.log.history import commit_times
-from deltaic.log.segment import LOG, Listing, parse_listing
+from deltaic.log.segment import LOG, Checkpoint, Listing, checkpoint_path, commit_path, list_log, parse_listing
+from deltaic.protocol import features
+from deltaic.protocol.actions import Protocol
 
 if TYPE_CHECKING:
     from deltaic.log.snapshot import Snapshot
 
 log = logging.getLogger("deltaic.log")
 
+SIDECARS = f"{LOG}/_sidecars"
 _DAY_MS = 86_400_000
-# Files of the log that belong to a version: commits, their checksums, compacted ranges, checkpoints of every kind.
-_OF_A_VERSION = re.compile(r"(\d{20})\.(?:json|crc|(\d{20})\.compacted\.json|checkpoint\.[0-9A-Za-z.-]+)")
+# Files of the log that belong to a version: commits, their checksums, checkpoints of every kind.
+_OF_A_VERSION = re.compile(r"(\d{20})\.(?:json|crc|checkpoint\.[0-9A-Za-z.-]+)")
+_COMPACTED = re.compile(r"(\d{20})\.\d{20}\.compacted\.json")
 
 
 def milliseconds(duration: timedelta) -> int:
@@ -30,40 +38,99 @@ def milliseconds(duration: timedelta) -> int:
 def clean(snapshot: Snapshot, *, now: int, retention: timedelta | None = None) -> int:
     """Deletes what no unexpired version and not this snapshot needs; -> how many files.
 
-    A version is expired when it is older than `delta.logRetentionDuration`, counted from the midnight (UTC) before `now` (ms). Kept is
-    all from the newest checkpoint on that the oldest unexpired version can be built from; without such a checkpoint, everything.
+    The log is kept from the newest version on that is as old as `delta.logRetentionDuration`, counted from the midnight (UTC) before `now`
+    (ms), and from the newest readable checkpoint at or below that version; without such a checkpoint, whole. Sidecars go when no checkpoint
+    names them and they are older than yesterday's midnight. `retention`: another one, counted from `now` itself.
     """
-    cutoff = (now - milliseconds(snapshot.properties.log_retention)) // _DAY_MS * _DAY_MS
-    if retention is not None:
-        cutoff = now - milliseconds(retention)
+    midnight = now // _DAY_MS * _DAY_MS
+    cutoff = midnight - milliseconds(snapshot.properties.log_retention) if retention is None else now - milliseconds(retention)
     entries = snapshot.store.list_from(LOG, None)
     paths: list[str] = entries.column("path").to_pylist()
     listing = parse_listing(
         list(zip(paths, entries.column("size").to_pylist(), entries.column("modification_time").to_pylist(), strict=True))
     )
-    first_kept = _first_kept(snapshot, listing, cutoff)
-    if first_kept is None:
+    base = _base(snapshot, listing, cutoff)
+    if base is None:
         return 0
-    expired = [path for path in paths if _last_version(path) < first_kept]
-    if not expired:
+    expired = [path for path in paths if _is_expired(path, base.version)]
+    count = 0
+    if expired:
+        if not _may_go(snapshot, listing, base):
+            return 0
+        _keep_known_by_old_readers(snapshot, listing, base, now)
+        count = snapshot.store.delete(pa.array(expired, pa.string()))
+        log.info("%s: %d expired files of the log are gone; it begins with version %d", snapshot.location, count, base.version)
+    return count + _clean_sidecars(snapshot.store, midnight - _DAY_MS)
+
+
+def _base(snapshot: Snapshot, listing: Listing, cutoff: int) -> Checkpoint | None:
+    """The checkpoint that the log is to begin with."""
+    old = [version for version, time in commit_times(listing).items() if time <= cutoff]
+    needed = min(max(old, default=-1), snapshot.version)
+    for checkpoint in listing.checkpoints:
+        if checkpoint.version > needed or checkpoint.version not in listing.commits:
+            continue  # the commit at its version has what no checkpoint keeps: commitInfo
+        try:
+            _core.checkpoint_sidecars(snapshot.store, checkpoint.parts)
+        except (DeltaError, OSError) as error:
+            log.warning("%s: the checkpoint of version %d is of no use: %s", snapshot.location, checkpoint.version, error)
+            continue
+        return checkpoint
+    return None
+
+
+def _is_expired(path: str, base: int) -> bool:
+    name = path.rsplit("/", 1)[-1]
+    if match := _OF_A_VERSION.fullmatch(name):
+        return int(match[1]) < base
+    # A range that begins at the checkpoint or before it stands for commits that are gone, or that the checkpoint holds.
+    match = _COMPACTED.fullmatch(name)
+    return match is not None and int(match[1]) <= base
+
+
+def _may_go(snapshot: Snapshot, listing: Listing, base: Checkpoint) -> bool:
+    """PROTOCOL.md, checkpointProtection: all protected versions go at once, or this release supports every protocol among those that go."""
+    if base.version >= snapshot.properties.checkpoint_protection_before_version:
+        return True
+    for version in sorted(version for version in listing.commits if version <= base.version):
+        protocol = _core.read_commit(snapshot.store, version, commit_path(version)).protocol
+        try:
+            if protocol is not None:
+                features.check_writable(Protocol.from_json(protocol), snapshot.metadata)
+        except (UnsupportedFeatureError, DeltaError) as error:
+            log.info("%s: the log is left as it is, as its checkpoints are protected: %s", snapshot.location, error)
+            return False
+    # What defined the table before its first commit stands in a checkpoint that may be of any protocol.
+    return 0 in listing.commits
+
+
+def _keep_known_by_old_readers(snapshot: Snapshot, listing: Listing, base: Checkpoint, now: int) -> None:
+    """A checkpoint by the old name beside one of the second form, so that readers that do not know this form say so."""
+    from deltaic.log import checkpoint as checkpoints
+    from deltaic.log.snapshot import Snapshot as Snapshots
+
+    classic = checkpoint_path(base.version)
+    if checkpoints.has_second_form(snapshot) and not any(classic in each.parts for each in listing.checkpoints):
+        at_base = Snapshots.load(snapshot.store, version=base.version)
+        if checkpoints.has_second_form(at_base):
+            checkpoints.write(at_base, now=now, path=classic)
+
+
+def _clean_sidecars(store: _core.Store, before: int) -> int:
+    entries = store.list_from(SIDECARS, None)
+    if not entries.num_rows:
         return 0
-    count = snapshot.store.delete(pa.array(expired, pa.string()))
-    log.info("%s: %d expired files of the log are gone; it begins with version %d", snapshot.location, count, first_kept)
-    return count
+    named: set[str] = set()
+    try:
+        for checkpoint in list_log(store).checkpoints:
+            named.update(_core.checkpoint_sidecars(store, checkpoint.parts))
+    except (DeltaError, OSError) as error:
+        log.warning("%s: no sidecar is deleted, as a checkpoint cannot be read: %s", store.location, error)
+        return 0
+    old = entries.filter(pc.less(entries.column("modification_time"), before)).column("path").to_pylist()
+    unnamed = list(_without(old, named))
+    return store.delete(pa.array(unnamed, pa.string())) if unnamed else 0
 
 
-def _first_kept(snapshot: Snapshot, listing: Listing, cutoff: int) -> int | None:
-    times = commit_times(listing)
-    # The newest version never expires.
-    needed = min((version for version, time in times.items() if time >= cutoff), default=snapshot.version)
-    needed = min(needed, snapshot.version)
-    base = next((checkpoint.version for checkpoint in listing.checkpoints if checkpoint.version <= needed), None)
-    if base is None or base < snapshot.properties.checkpoint_protection_before_version:
-        return None
-    return base
-
-
-def _last_version(path: str) -> int:
-    """The newest version that a file of the log is for; a huge one for files that belong to none."""
-    match = _OF_A_VERSION.fullmatch(path.rsplit("/", 1)[-1])
-    return int(match[2] or match[1]) if match else 2**64
+def _without(paths: Iterable[str], names: set[str]) -> Iterable[str]:
+    return (path for path in paths if path.rsplit("/", 1)[-1] not in names)

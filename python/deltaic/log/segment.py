@@ -90,7 +90,7 @@ class Segment:
     """The files of one version: a checkpoint or none, and the commits after it, without a gap.
 
     `commits`: (version, path); a compacted range stands as its last version. `has_checksum`: the version has a checksum file.
-    `size`: bytes of all these files, as far as the listing and the hint tell.
+    `size`: bytes of all these files, as far as the listing and the hint tell; `commits_size`: of the commits alone.
     """
 
     version: int
@@ -98,6 +98,7 @@ class Segment:
     commits: tuple[tuple[int, str], ...]
     has_checksum: bool = False
     size: int = 0
+    commits_size: int = 0
 
     @property
     def checkpoint_parts(self) -> tuple[str, ...]:
@@ -253,12 +254,12 @@ def cover(listing: Listing, first: int, last: int) -> tuple[tuple[int, str], ...
 
 
 def _segment(listing: Listing, target: int, checkpoint: Checkpoint | None, commits: tuple[tuple[int, str], ...]) -> Segment:
-    size = sum(listing.sizes.get(path, 0) for _, path in commits)
+    commits_size = size = sum(listing.sizes.get(path, 0) for _, path in commits)
     if checkpoint is not None:
         size += sum(listing.sizes.get(path, 0) for path in checkpoint.parts)
         if listing.hint is not None and listing.hint.version == checkpoint.version:  # it knows of the sidecars, too
             size += listing.hint.size_in_bytes
-    return Segment(target, checkpoint, commits, target in listing.checksums, size)
+    return Segment(target, checkpoint, commits, target in listing.checksums, size, commits_size)
 
 
 def _missing(listing: Listing, target: int) -> int:

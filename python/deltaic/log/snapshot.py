@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import chain
@@ -23,24 +24,30 @@ from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.properties import TableProperties
 from deltaic.protocol.schema import Schema
 
-# A log of so many bytes is read when a version is opened, so that what is broken is told then; a larger one when its files are asked
-# for, where a checksum says the rest.
+# A log of so many bytes is read when a version is opened, so that what is broken is told then; a larger one when its files are asked for.
 READ_AT_ONCE = 4 * 1024**2
 
 
 class Snapshot:
     """A version of a table. Threads may share it; nothing in it changes but caches.
 
-    The files of a large log are read when first asked for, where a checksum tells what defines the table.
+    The files of a large log are read when first asked for.
     """
 
     core: _core.Snapshot
     """The files, transactions and domains."""
 
-    def __init__(self, store: _core.Store, core: _core.Snapshot | None, *, checksum: Checksum | None = None) -> None:
-        """`core` None: it is read when first asked for, and until then `checksum` says what there is to say."""
+    def __init__(
+        self,
+        store: _core.Store,
+        core: _core.Snapshot | None,
+        *,
+        checksum: Checksum | None = None,
+        definition: Definition | None = None,
+    ) -> None:
+        """`core` None: it is read when first asked for, and until then `definition` says what there is to say."""
         self.store = store
-        self._loaded, self._checksum, self._lock = core, checksum, threading.Lock()
+        self._loaded, self._checksum, self._definition, self._lock = core, checksum, definition, threading.Lock()
         if core is not None:
             self._check(core)
         features.check_readable(self.protocol, self.metadata)
@@ -71,8 +78,8 @@ class Snapshot:
         ways = segments(store, version, sleep=sleep)
         best = next(ways)
         checksum = checksums.read(store, best.version) if best.has_checksum else None
-        if checksum is not None and best.size > READ_AT_ONCE:
-            return Snapshot(store, None, checksum=checksum)
+        if best.size > READ_AT_ONCE and (definition := _define(store, best, checksum)) is not None:
+            return Snapshot(store, None, checksum=checksum, definition=definition)
         core = _build(store, chain((best,), ways), partial(segments, store, version, sleep=sleep))
         return Snapshot(store, core, checksum=checksum if core.version == best.version else None)
 
@@ -121,8 +128,12 @@ class Snapshot:
         return Snapshot.load(self.store, version=version, timestamp=timestamp)
 
     @property
+    def _files(self) -> _core.Snapshot:
+        return self.core if self._loaded is None else self._loaded
+
+    @property
     def version(self) -> int:
-        return self._checksum.version if self._checksum is not None else self.core.version
+        return self._definition.version if self._definition is not None else self._files.version
 
     @property
     def location(self) -> str:
@@ -130,17 +141,17 @@ class Snapshot:
 
     @cached_property
     def protocol(self) -> Protocol:
-        if self._loaded is None and self._checksum is not None:
-            return self._checksum.protocol
-        text = (self._loaded or self.core).protocol
+        if self._definition is not None:
+            return self._definition.protocol
+        text = self._files.protocol
         assert text is not None  # checked when made
         return Protocol.from_json(text)
 
     @cached_property
     def metadata(self) -> Metadata:
-        if self._loaded is None and self._checksum is not None:
-            return self._checksum.metadata
-        text = (self._loaded or self.core).metadata
+        if self._definition is not None:
+            return self._definition.metadata
+        text = self._files.metadata
         assert text is not None  # checked when made
         return Metadata.from_json(text)
 
@@ -174,6 +185,30 @@ class Snapshot:
 
     def __repr__(self) -> str:
         return f"Snapshot({self.location!r}, version={self.version})"
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What defines a version."""
+
+    version: int
+    protocol: Protocol
+    metadata: Metadata
+
+
+def _define(store: _core.Store, segment: Segment, checksum: Checksum | None) -> Definition | None:
+    """The definition of a version from its checksum, else from its log where that means no look at the files; None where it does not."""
+    if checksum is not None:
+        return Definition(checksum.version, checksum.protocol, checksum.metadata)
+    if segment.checkpoint is None or segment.commits_size > READ_AT_ONCE:
+        return None
+    try:
+        protocol, metadata = _core.read_definition(store, segment.checkpoint_parts, segment.commits)
+    except (ProtocolError, FileNotFoundError):
+        return None  # another way may be good, or say what is wrong
+    if protocol is None or metadata is None:
+        return None
+    return Definition(segment.version, Protocol.from_json(protocol), Metadata.from_json(metadata))
 
 
 def _build(store: _core.Store, ways: Iterable[Segment], again: Callable[[], Iterable[Segment]] | None) -> _core.Snapshot:

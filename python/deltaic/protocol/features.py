@@ -158,7 +158,6 @@ class Feature:
 _LATER = frozenset(
     (
         *("checkConstraints", "changeDataFeed", "generatedColumns", "identityColumns"),
-        *("v2Checkpoint",),
         *("variantType", "variantType-preview", "variantShredding", "variantShredding-preview"),
     )
 )
@@ -177,7 +176,6 @@ FEATURES: Mapping[str, Feature] = {
         Feature("identityColumns", False, _key("delta.identity.start", "delta.identity.step"), (1, 6), refused=NEW_ROWS),
         Feature("deletionVectors", True, _flag("delta.enableDeletionVectors")),
         Feature("timestampNtz", True, _type("timestamp_ntz")),
-        # Whether a checkpoint of the second form has to be read shows when the log is listed, not here.
         Feature("v2Checkpoint", True, lambda item: item.properties.checkpoint_policy == "v2"),
         Feature("vacuumProtocolCheck", True, _always),
         *(Feature(f"typeWidening{end}", True, _key("delta.typeChanges"), asked=_widens) for end in ("", _PREVIEW)),

@@ -109,7 +109,7 @@ REGISTRY: Mapping[str, Property] = {
         Property("delta.enableInCommitTimestamps", parse_boolean, False, feature="inCommitTimestamp"),
         Property("delta.inCommitTimestampEnablementVersion", _integer(0, INT64_MAX), None, _I, "inCommitTimestamp"),
         Property("delta.inCommitTimestampEnablementTimestamp", _integer(0, INT64_MAX), None, _I, "inCommitTimestamp"),
-        Property("delta.checkpointPolicy", _choice("classic", "v2"), "classic", _L, "v2Checkpoint"),
+        Property("delta.checkpointPolicy", _choice("classic", "v2"), "classic", feature="v2Checkpoint"),
         Property("delta.compatibility.symlinkFormatManifest.enabled", parse_boolean, False, _L),
         Property("delta.universalFormat.enabledFormats", _text, "", _R),
         Property("delta.enableIcebergCompatV1", parse_boolean, False, _R, "icebergCompatV1"),

@@ -29,7 +29,7 @@ pub fn commit_body(
     check_once("", "commit", adds.as_slice(), removes.as_slice())?;
     for (name, batch) in [("remove", &removes), ("add", &adds), ("cdc", &cdc)] {
         if let Some(batch) = batch {
-            write_lines(&mut out, name, batch)?;
+            write_actions(&mut out, name, batch)?;
         }
     }
     Ok(Bytes::from(out))
@@ -57,7 +57,8 @@ fn check_action(action: &str) -> Result<()> {
     serde_json::from_str::<serde::de::IgnoredAny>(action).map_err(|error| wrong().caused_by(error)).map(drop)
 }
 
-fn write_lines(out: &mut String, name: &str, batch: &RecordBatch) -> Result<()> {
+/// A line for each row.
+pub fn write_actions(out: &mut String, name: &str, batch: &RecordBatch) -> Result<()> {
     let rows = StructArray::from(batch.clone());
     for row in 0..rows.len() {
         out.push_str("{\"");

@@ -11,11 +11,11 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
-use serde::Deserialize;
 
 use super::commit::{Commit, Transactions};
 use super::json_text::write_value;
 use super::schema::{self, ADD, REMOVE};
+use super::sidecar::Sidecar;
 use super::skipping::on_threads;
 use crate::error::{Error, Kind, Result};
 use crate::interrupt::Interrupt;
@@ -25,8 +25,6 @@ use crate::store::Store;
 const BATCH_ROWS: usize = 32 * 1024;
 /// Read at a time where the length of a page is not yet known.
 const LOOK_AHEAD: u64 = 16 * 1024;
-/// Folder of sidecars.
-const SIDECARS: &str = "_delta_log/_sidecars";
 
 /// A Parquet file in a store.
 #[derive(Clone)]
@@ -60,37 +58,83 @@ impl StoredFile {
     }
 }
 
-/// The state that a checkpoint holds. `parts`: all files of it, relative to the table.
-pub fn read(store: &Arc<dyn Store>, parts: &[String], interrupt: &Interrupt) -> Result<Commit> {
-    let mut state = Commit::default();
+/// The state that a checkpoint holds, and which sidecar each of its batches came from.
+#[derive(Debug, Default)]
+pub struct Checkpoint {
+    /// All actions.
+    pub state: Commit,
+    /// Of each batch of `state.adds`.
+    pub add_origins: Vec<Option<Arc<Sidecar>>>,
+    /// Of each batch of `state.removes`.
+    pub remove_origins: Vec<Option<Arc<Sidecar>>>,
+}
+
+impl Checkpoint {
+    fn take(&mut self, part: Commit, sidecar: Option<&Arc<Sidecar>>) -> Result<()> {
+        self.add_origins.extend(std::iter::repeat_n(sidecar.cloned(), part.adds.len()));
+        self.remove_origins.extend(std::iter::repeat_n(sidecar.cloned(), part.removes.len()));
+        merge(&mut self.state, part)
+    }
+}
+
+/// Reads a checkpoint. `parts`: all files of it, relative to the table; sidecars are named in it.
+pub fn read(store: &Arc<dyn Store>, parts: &[String], interrupt: &Interrupt) -> Result<Checkpoint> {
+    let mut checkpoint = Checkpoint::default();
     let mut parquet = Vec::new();
     for part in parts {
         if part.ends_with(".json") {
-            merge(&mut state, Commit::parse(&store.get(part)?, part, interrupt)?).map_err(|error| error.within(part))?;
+            let lines = Commit::parse(&store.get(part)?, part, interrupt)?;
+            checkpoint.take(lines, None).map_err(|error| error.within(part))?;
         } else {
-            parquet.push(part.clone());
+            parquet.push((part.clone(), None));
         }
     }
-    read_files(store, &parquet, &mut state, interrupt)?;
-    let sidecars = std::mem::take(&mut state.sidecars);
-    let sidecars = sidecars.iter().map(|text| sidecar_path(text)).collect::<Result<Vec<_>>>()?;
-    read_files(store, &sidecars, &mut state, interrupt)?;
-    if let Some(nested) = state.sidecars.first() {
+    read_files(store, &parquet, &mut checkpoint, interrupt)?;
+    let named = std::mem::take(&mut checkpoint.state.sidecars);
+    let sidecars = named.iter().map(|text| Sidecar::parse(store.location(), text)).collect::<Result<Vec<_>>>()?;
+    let sidecars: Vec<_> = sidecars.into_iter().map(|sidecar| (sidecar.place(), Some(sidecar))).collect();
+    read_files(store, &sidecars, &mut checkpoint, interrupt)?;
+    if let Some(nested) = checkpoint.state.sidecars.first() {
         return Err(Error::protocol("a sidecar names sidecars").found(nested));
+    }
+    Ok(checkpoint)
+}
+
+/// Protocol and metadata of a checkpoint: nothing else of it is decoded.
+pub fn read_definition(store: &Arc<dyn Store>, parts: &[String], interrupt: &Interrupt) -> Result<Commit> {
+    let mut state = Commit::default();
+    for part in parts {
+        if part.ends_with(".json") {
+            let lines = Commit::parse_definition(&store.get(part)?, part, interrupt)?;
+            merge(&mut state, Commit { protocol: lines.protocol, metadata: lines.metadata, ..Commit::default() })
+                .map_err(|error| error.within(part))?;
+            continue;
+        }
+        let file = open_columns(store, part, &|path| path.first().is_some_and(|action| action == "protocol" || action == "metaData"))?;
+        for group in (0..file.metadata.metadata().num_row_groups()).filter(|group| file.may_define(*group)) {
+            merge(&mut state, read_group(&file, group, interrupt)?).map_err(|error| error.within(part))?;
+        }
     }
     Ok(state)
 }
 
-fn sidecar_path(text: &str) -> Result<String> {
-    #[derive(Deserialize)]
-    struct Sidecar {
-        path: String,
+/// Names of the sidecars that a checkpoint names, without a look at its actions on files.
+pub fn sidecar_names(store: &Arc<dyn Store>, parts: &[String], interrupt: &Interrupt) -> Result<Vec<String>> {
+    let mut named = Vec::new();
+    for part in parts {
+        if part.ends_with(".json") {
+            named.extend(Commit::parse(&store.get(part)?, part, interrupt)?.sidecars);
+            continue;
+        }
+        let file = open_columns(store, part, &|path| path.first().is_some_and(|action| action == "sidecar"))?;
+        if !file.has_column("sidecar") {
+            continue;
+        }
+        for group in 0..file.metadata.metadata().num_row_groups() {
+            named.extend(read_group(&file, group, interrupt)?.sidecars);
+        }
     }
-    let Sidecar { path } = serde_json::from_str(text).map_err(|error| Error::protocol("a sidecar action is malformed").caused_by(error))?;
-    if path.is_empty() || path.contains('/') || path == ".." {
-        return Err(Error::new(Kind::PathOutsideTable, "a sidecar lies in _sidecars, by its name alone").found(path));
-    }
-    Ok(format!("{SIDECARS}/{path}"))
+    named.iter().map(|text| Sidecar::parse(store.location(), text).map(|sidecar| sidecar.name)).collect()
 }
 
 fn merge(state: &mut Commit, part: Commit) -> Result<()> {
@@ -109,14 +153,22 @@ fn merge(state: &mut Commit, part: Commit) -> Result<()> {
     Ok(())
 }
 
-fn read_files(store: &Arc<dyn Store>, paths: &[String], state: &mut Commit, interrupt: &Interrupt) -> Result<()> {
+fn read_files(
+    store: &Arc<dyn Store>,
+    files: &[(String, Option<Sidecar>)],
+    checkpoint: &mut Checkpoint,
+    interrupt: &Interrupt,
+) -> Result<()> {
     let mut tasks = Vec::new();
-    for path in paths {
+    for (path, sidecar) in files {
         let file = open(store, path)?;
-        tasks.extend((0..file.metadata.metadata().num_row_groups()).map(|group| (file.clone(), group)));
+        let actions = usize::try_from(file.metadata.metadata().file_metadata().num_rows()).unwrap_or_default();
+        let sidecar = sidecar.clone().map(|sidecar| Arc::new(Sidecar { actions, ..sidecar }));
+        tasks.extend((0..file.metadata.metadata().num_row_groups()).map(|group| (file.clone(), group, sidecar.clone())));
     }
-    for (part, (file, _)) in on_threads(&tasks, interrupt, &|(file, group)| read_group(file, *group, interrupt))?.into_iter().zip(&tasks) {
-        merge(state, part).map_err(|error| error.within(&file.bytes.path))?;
+    let read = on_threads(&tasks, interrupt, &|(file, group, _)| read_group(file, *group, interrupt))?;
+    for (part, (file, _, sidecar)) in read.into_iter().zip(&tasks) {
+        checkpoint.take(part, sidecar.as_ref()).map_err(|error| error.within(&file.bytes.path))?;
     }
     Ok(())
 }
@@ -128,19 +180,34 @@ struct Open {
     mask: ProjectionMask,
 }
 
+impl Open {
+    fn has_column(&self, name: &str) -> bool {
+        let descriptor = self.metadata.metadata().file_metadata().schema_descr();
+        descriptor.columns().iter().any(|column| column.path().parts().first().is_some_and(|part| part == name))
+    }
+}
+
+impl Open {
+    /// False for a row group that, by its statistics, has neither a protocol nor metadata.
+    fn may_define(&self, group: usize) -> bool {
+        let group = self.metadata.metadata().row_group(group);
+        let nulls = |path: [&str; 2]| {
+            let column = group.columns().iter().find(|column| column.column_path().parts() == path)?;
+            column.statistics()?.null_count_opt()
+        };
+        let rows = group.num_rows() as u64;
+        [["protocol", "minReaderVersion"], ["metaData", "id"]].into_iter().any(|path| nulls(path) != Some(rows))
+    }
+}
+
+/// With the columns that the state needs.
 fn open(store: &Arc<dyn Store>, path: &str) -> Result<Open> {
-    let head = store.head(path)?.ok_or_else(|| Error::new(Kind::NotFound, "a file of the checkpoint is missing").at(path))?;
-    let bytes = StoredFile { store: Arc::clone(store), path: path.to_owned(), size: head.size };
-    let unreadable = |error| Error::from(error).at(path);
-    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let metadata = ArrowReaderMetadata::load(&bytes, options).map_err(unreadable)?;
-    let descriptor = metadata.metadata().file_metadata().schema_descr_ptr();
-    let has_column = |name: &str| descriptor.columns().iter().any(|column| column.path().parts().first().is_some_and(|part| part == name));
-    if !["add", "remove", "metaData", "protocol"].iter().any(|name| has_column(name)) {
+    let mut file = open_columns(store, path, &|_| true)?;
+    if !["add", "remove", "metaData", "protocol"].iter().any(|name| file.has_column(name)) {
         return Err(Error::protocol("the file is no checkpoint").at(path).expected("columns add, remove, metaData, protocol"));
     }
     // Typed statistics are decoded only where some file may lack them as JSON.
-    let typed = lacks_json_statistics(&metadata);
+    let typed = lacks_json_statistics(&file.metadata);
     let wanted = |parts: &[String]| match (parts.first().map(String::as_str), parts.get(1).map(String::as_str)) {
         (Some("add"), Some("partitionValues_parsed")) => false,
         (Some("add"), Some("stats_parsed")) => typed,
@@ -148,9 +215,23 @@ fn open(store: &Arc<dyn Store>, path: &str) -> Result<Open> {
         (Some("add" | "remove" | "metaData" | "protocol" | "txn" | "domainMetadata" | "sidecar"), _) => true,
         _ => false,
     };
-    let leaves = (0..descriptor.num_columns()).filter(|leaf| wanted(descriptor.column(*leaf).path().parts()));
-    let mask = ProjectionMask::leaves(&descriptor, leaves);
+    file.mask = mask_of(&file.metadata, &wanted);
+    Ok(file)
+}
+
+fn open_columns(store: &Arc<dyn Store>, path: &str, wanted: &dyn Fn(&[String]) -> bool) -> Result<Open> {
+    let head = store.head(path)?.ok_or_else(|| Error::new(Kind::NotFound, "a file of the checkpoint is missing").at(path))?;
+    let bytes = StoredFile { store: Arc::clone(store), path: path.to_owned(), size: head.size };
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let metadata = ArrowReaderMetadata::load(&bytes, options).map_err(|error| Error::from(error).at(path))?;
+    let mask = mask_of(&metadata, wanted);
     Ok(Open { bytes, metadata, mask })
+}
+
+fn mask_of(metadata: &ArrowReaderMetadata, wanted: &dyn Fn(&[String]) -> bool) -> ProjectionMask {
+    let descriptor = metadata.metadata().file_metadata().schema_descr_ptr();
+    let leaves = (0..descriptor.num_columns()).filter(|leaf| wanted(descriptor.column(*leaf).path().parts()));
+    ProjectionMask::leaves(&descriptor, leaves)
 }
 
 fn lacks_json_statistics(metadata: &ArrowReaderMetadata) -> bool {

@@ -2,29 +2,29 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, StringArray, StructArray, new_null_array};
-use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, Field, Fields, Int32Type, Schema, SchemaRef};
-use arrow::json::ReaderBuilder;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 
+use super::checkpoint_columns::{Plan, single_actions};
 use super::line::FileKind;
-use super::schema::{ADD, REMOVE, map, map_values, nested, text, text_map};
-use super::skipping::cut;
+use super::sidecar::{Sidecar, unexpired};
+use super::skipping::{cut, on_threads};
 use super::snapshot::Snapshot;
-use super::statistics::{Wanted, parse_as_written};
 use crate::error::{Error, Kind, Result};
 use crate::interrupt::Interrupt;
-use crate::schema::partition_values::{parse_array, parse_scalar};
-use crate::schema::{TableSchema, types};
+use crate::schema::TableSchema;
 use crate::store::{ObjectWriter, Store};
 
 /// Rows of a row group: several in a large checkpoint, so that readers decode them side by side.
 const GROUP_ROWS: usize = 128 * 1024;
+
+/// Batches that are made ready at once, on several threads.
+const AT_ONCE: usize = 4;
 
 /// What goes into a checkpoint.
 #[derive(Debug, Clone, Default)]
@@ -40,49 +40,59 @@ pub struct Choices {
 }
 
 /// What was written.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone)]
 pub struct Written {
     /// Actions.
     pub actions: usize,
     /// Adds among them.
     pub adds: usize,
-    /// Bytes of the file.
+    /// Bytes of all files.
     pub bytes: u64,
+    /// Bytes of the file that is named as a checkpoint.
+    pub top_bytes: u64,
+    /// Of the second form: the files that it names.
+    pub sidecars: Vec<Arc<Sidecar>>,
+    /// How many of them were there before.
+    pub kept: usize,
+    /// Its columns.
+    pub schema: SchemaRef,
 }
 
 /// Writes the checkpoint at `path`, atomically.
 pub fn write(snapshot: &Snapshot, store: &dyn Store, path: &str, choices: &Choices, interrupt: &Interrupt) -> Result<Written> {
-    let plan = Plan::new(choices)?;
+    let plan = Plan::new(choices, false)?;
     let mut file = Sink::create(store, path, &plan.schema)?;
-    let mut written = Written::default();
+    let (mut actions, mut adds) = (0, 0);
     for batch in single_actions(snapshot, choices, &plan)? {
-        written.actions += batch.num_rows();
+        actions += batch.num_rows();
         file.push(&batch)?;
     }
-    for batch in snapshot.living(FileKind::Add)?.iter().flat_map(cut) {
-        interrupt.check()?;
-        let rows = batch.num_rows();
-        file.push(&plan.place("add", Arc::new(plan.adds(&batch)?))?)?;
-        written.actions += rows;
-        written.adds += rows;
+    for kind in [FileKind::Add, FileKind::Remove] {
+        // Segment by segment: what lives of one is gone again before the next.
+        for segment in snapshot.segments().iter().filter(|segment| segment.kind() == kind && segment.live_count() > 0) {
+            let rows = unexpired(segment, choices.min_deletion_timestamp)?;
+            actions += rows.num_rows();
+            adds += if kind == FileKind::Add { rows.num_rows() } else { 0 };
+            for some in cut(&rows).chunks(AT_ONCE) {
+                for batch in on_threads(some, interrupt, &|batch| plan.actions(kind, batch))? {
+                    file.push(&batch)?;
+                }
+            }
+        }
     }
-    for batch in snapshot.tombstones(Some(choices.min_deletion_timestamp))?.iter().flat_map(cut) {
-        interrupt.check()?;
-        written.actions += batch.num_rows();
-        file.push(&plan.place("remove", Arc::new(plan.removes(&batch)?))?)?;
-    }
-    written.bytes = file.finish()?;
-    Ok(written)
+    let bytes = file.finish()?;
+    Ok(Written { actions, adds, bytes, top_bytes: bytes, sidecars: Vec::new(), kept: 0, schema: plan.schema })
 }
 
 /// The Parquet file under way; dropped unfinished, it leaves nothing.
-struct Sink {
+pub(super) struct Sink {
     writer: ArrowWriter<Box<dyn ObjectWriter>>,
     path: String,
 }
 
 impl Sink {
-    fn create(store: &dyn Store, path: &str, schema: &SchemaRef) -> Result<Self> {
+    /// At `path` in the store.
+    pub fn create(store: &dyn Store, path: &str, schema: &SchemaRef) -> Result<Self> {
         let mut properties = WriterProperties::builder().set_compression(Compression::SNAPPY).set_max_row_group_row_count(Some(GROUP_ROWS));
         for column in [["add", "path"], ["add", "stats"], ["remove", "path"]] {
             // All values differ: a dictionary would only cost.
@@ -93,11 +103,13 @@ impl Sink {
         Ok(Self { writer, path: path.to_owned() })
     }
 
-    fn push(&mut self, batch: &RecordBatch) -> Result<()> {
+    /// More rows.
+    pub fn push(&mut self, batch: &RecordBatch) -> Result<()> {
         self.writer.write(batch).map_err(|error| self.failed(error))
     }
 
-    fn finish(self) -> Result<u64> {
+    /// Makes it visible; its size.
+    pub fn finish(self) -> Result<u64> {
         let path = self.path;
         self.writer
             .into_inner()
@@ -108,263 +120,4 @@ impl Sink {
     fn failed(&self, error: parquet::errors::ParquetError) -> Error {
         Error::new(Kind::Io, "the checkpoint cannot be written").at(self.path.clone()).caused_by(error)
     }
-}
-
-/// Columns of the checkpoint.
-struct Plan {
-    schema: SchemaRef,
-    stats_as_json: bool,
-    typed: Option<Typed>,
-}
-
-/// What the typed columns need of the table's schema: physical names and types.
-struct Typed {
-    partitions: Vec<(Vec<String>, DataType)>,
-    leaves: Vec<(Vec<String>, DataType)>,
-}
-
-impl Typed {
-    fn of(schema: &TableSchema) -> Self {
-        let partitions = schema
-            .partition_fields()
-            .map(|field| (vec![schema.physical_name(field).to_owned()], field.data_type.to_arrow(false)))
-            .collect();
-        let mut leaves = Vec::new();
-        for (_, field) in schema.fields().iter().enumerate().filter(|(index, _)| !schema.is_partition(*index)) {
-            gather(schema, field, Vec::new(), &mut leaves);
-        }
-        Self { partitions, leaves }
-    }
-}
-
-fn gather(schema: &TableSchema, field: &types::Field, mut path: Vec<String>, leaves: &mut Vec<(Vec<String>, DataType)>) {
-    path.push(schema.physical_name(field).to_owned());
-    match &field.data_type {
-        types::Type::Struct(fields) => fields.iter().for_each(|field| gather(schema, field, path.clone(), leaves)),
-        types::Type::Primitive(types::Primitive::Void) => {}
-        other => leaves.push((path, other.to_arrow(false))),
-    }
-}
-
-/// Types that have a minimum and a maximum in statistics.
-fn has_bounds(data_type: &DataType) -> bool {
-    !data_type.is_nested() && !matches!(data_type, DataType::Binary | DataType::Boolean | DataType::Null)
-}
-
-impl Plan {
-    fn new(choices: &Choices) -> Result<Self> {
-        let mut plan = Self {
-            schema: Arc::new(Schema::empty()),
-            stats_as_json: choices.stats_as_json,
-            typed: choices.stats_as_struct.as_deref().map(Typed::of),
-        };
-        let types = [
-            ("txn", DataType::Struct(transaction_fields())),
-            ("add", plan.adds(&RecordBatch::new_empty(Arc::clone(&ADD)))?.data_type().clone()),
-            ("remove", plan.removes(&RecordBatch::new_empty(Arc::clone(&REMOVE)))?.data_type().clone()),
-            ("metaData", DataType::Struct(metadata_fields())),
-            ("protocol", DataType::Struct(protocol_fields())),
-            ("domainMetadata", DataType::Struct(domain_fields())),
-        ];
-        plan.schema = Arc::new(Schema::new(types.into_iter().map(|(name, of)| Field::new(name, of, true)).collect::<Vec<_>>()));
-        Ok(plan)
-    }
-
-    /// Rows of one action; the other actions are null in them.
-    fn place(&self, name: &str, rows: ArrayRef) -> Result<RecordBatch> {
-        let count = rows.len();
-        let columns = self
-            .schema
-            .fields()
-            .iter()
-            .map(|field| if field.name() == name { Arc::clone(&rows) } else { new_null_array(field.data_type(), count) });
-        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns.collect())?)
-    }
-
-    fn adds(&self, batch: &RecordBatch) -> Result<StructArray> {
-        let mut columns: Vec<(Field, ArrayRef)> = without_change(batch);
-        columns.retain(|(field, _)| self.stats_as_json || field.name() != "stats");
-        if let Some(typed) = &self.typed {
-            for (name, rows) in [("partitionValues_parsed", typed.partition_values(batch)?), ("stats_parsed", typed.statistics(batch)?)] {
-                if rows.num_columns() > 0 {
-                    columns.push((Field::new(name, rows.data_type().clone(), true), Arc::new(rows)));
-                }
-            }
-        }
-        struct_of(columns, batch.num_rows())
-    }
-
-    fn removes(&self, batch: &RecordBatch) -> Result<StructArray> {
-        let mut columns = without_change(batch);
-        columns.retain(|(field, _)| field.name() != "stats");
-        struct_of(columns, batch.num_rows())
-    }
-}
-
-fn struct_of(columns: Vec<(Field, ArrayRef)>, rows: usize) -> Result<StructArray> {
-    let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
-    Ok(StructArray::try_new_with_length(Fields::from(fields), arrays, None, rows)?)
-}
-
-/// The columns, with dataChange false: a checkpoint changes nothing.
-fn without_change(batch: &RecordBatch) -> Vec<(Field, ArrayRef)> {
-    let column = |(field, column): (&Arc<Field>, &ArrayRef)| match field.name().as_str() {
-        "dataChange" => (field.as_ref().clone(), Arc::new(BooleanArray::from(vec![false; batch.num_rows()])) as ArrayRef),
-        _ => (field.as_ref().clone(), Arc::clone(column)),
-    };
-    batch.schema_ref().fields().iter().zip(batch.columns()).map(column).collect()
-}
-
-impl Typed {
-    fn partition_values(&self, batch: &RecordBatch) -> Result<StructArray> {
-        let maps = map(batch, "partitionValues")?;
-        let typed = self.partitions.iter().map(|(path, data_type)| -> Result<(&[String], ArrayRef)> {
-            let texts = map_values(maps, &path[0]);
-            let values = parse_array(&texts, data_type).or_else(|_| value_by_value(&texts, data_type))?;
-            Ok((path.as_slice(), values))
-        });
-        nested(&typed.collect::<Result<Vec<_>>>()?, batch.num_rows())
-    }
-
-    fn statistics(&self, batch: &RecordBatch) -> Result<StructArray> {
-        let rows = batch.num_rows();
-        let json = text(batch, "stats")?;
-        let wanted: Vec<Wanted<'_>> = self.leaves.iter().map(|(path, data_type)| (path.as_slice(), data_type)).collect();
-        let known = parse_as_written(json, &wanted)?;
-        let of_bounds = || self.leaves.iter().zip(&known.columns).filter(|((_, data_type), _)| has_bounds(data_type));
-        let min: Vec<_> = of_bounds().map(|((path, _), column)| (path.as_slice(), Arc::clone(&column.min))).collect();
-        let max: Vec<_> = of_bounds().map(|((path, _), column)| (path.as_slice(), Arc::clone(&column.max))).collect();
-        let nulls = self.leaves.iter().zip(&known.columns);
-        let nulls: Vec<_> = nulls.map(|((path, _), column)| (path.as_slice(), Arc::new(column.null_count.clone()) as ArrayRef)).collect();
-        let mut columns: Vec<(Field, ArrayRef)> = vec![
-            (Field::new("numRecords", DataType::Int64, true), Arc::new(known.num_records)),
-            (Field::new("tightBounds", DataType::Boolean, true), Arc::new(tight_bounds(json))),
-        ];
-        for (name, leaves) in [("minValues", min), ("maxValues", max), ("nullCount", nulls)] {
-            if !leaves.is_empty() {
-                let values = nested(&leaves, rows)?;
-                columns.push((Field::new(name, values.data_type().clone(), true), Arc::new(values)));
-            }
-        }
-        let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
-        let present = NullBuffer::from_iter((0..rows).map(|row| json.is_valid(row)));
-        Ok(StructArray::try_new_with_length(Fields::from(fields), arrays, Some(present), rows)?)
-    }
-}
-
-/// A text that is no value of its type is null in the typed column: the text itself is in partitionValues.
-fn value_by_value(texts: &StringArray, data_type: &DataType) -> Result<ArrayRef> {
-    let values: Vec<ArrayRef> =
-        texts.iter().map(|text| parse_scalar(text, data_type).unwrap_or_else(|_| new_null_array(data_type, 1))).collect();
-    if values.is_empty() {
-        return Ok(new_null_array(data_type, 0));
-    }
-    Ok(arrow::compute::concat(&values.iter().map(AsRef::as_ref).collect::<Vec<_>>())?)
-}
-
-fn tight_bounds(json: &StringArray) -> BooleanArray {
-    #[derive(serde::Deserialize)]
-    struct Tight {
-        #[serde(rename = "tightBounds")]
-        tight: Option<bool>,
-    }
-    json.iter().map(|text| serde_json::from_str::<Tight>(text?).ok()?.tight).collect()
-}
-
-/// protocol, metaData, txn and domainMetadata: one batch for each that there are.
-fn single_actions(snapshot: &Snapshot, choices: &Choices, plan: &Plan) -> Result<Vec<RecordBatch>> {
-    let mut batches = Vec::new();
-    for (name, action) in [("protocol", snapshot.protocol()), ("metaData", snapshot.metadata())] {
-        let action = action.ok_or_else(|| Error::protocol("a checkpoint needs the table's protocol and metadata").expected(name))?;
-        batches.push(plan.place(name, from_json(plan, name, &[action])?)?);
-    }
-    let kept = snapshot
-        .transactions()
-        .iter()
-        .filter(|(_, (_, updated))| choices.min_transaction_timestamp.is_none_or(|min| updated.is_none_or(|updated| updated >= min)));
-    let (mut names, mut versions, mut updated) = (Vec::new(), Vec::new(), Vec::new());
-    for (name, (version, time)) in kept {
-        names.push(name.as_str());
-        versions.push(*version);
-        updated.push(*time);
-    }
-    if !names.is_empty() {
-        let columns: Vec<ArrayRef> =
-            vec![Arc::new(StringArray::from(names)), Arc::new(Int64Array::from(versions)), Arc::new(Int64Array::from(updated))];
-        batches.push(plan.place("txn", Arc::new(StructArray::try_new(transaction_fields(), columns, None)?))?);
-    }
-    let domains: Vec<&str> = snapshot.domains().values().map(String::as_str).collect();
-    if !domains.is_empty() {
-        batches.push(plan.place("domainMetadata", from_json(plan, "domainMetadata", &domains)?)?);
-    }
-    Ok(batches)
-}
-
-/// Actions' JSON in the type of their column; fields without a place in it are left out.
-fn from_json(plan: &Plan, name: &str, actions: &[&str]) -> Result<ArrayRef> {
-    let field = plan.schema.field_with_name(name)?;
-    let malformed = |error| Error::protocol("an action of the log is malformed").at(name).caused_by(error);
-    let DataType::Struct(fields) = field.data_type() else {
-        return Err(Error::protocol("an action without columns").at(name));
-    };
-    let mut decoder =
-        ReaderBuilder::new(Arc::new(Schema::new(fields.clone()))).with_batch_size(actions.len()).build_decoder().map_err(malformed)?;
-    for action in actions {
-        decoder.decode(action.as_bytes()).map_err(malformed)?;
-    }
-    let rows = decoder.flush().map_err(malformed)?.ok_or_else(|| Error::protocol("an action of the log is malformed").at(name))?;
-    let rows = StructArray::from(rows);
-    check_versions(name, &rows)?;
-    Ok(Arc::new(rows))
-}
-
-fn check_versions(name: &str, rows: &StructArray) -> Result<()> {
-    let whole = |column: &str| rows.column_by_name(column).is_some_and(|column| column.as_primitive::<Int32Type>().null_count() == 0);
-    if name == "protocol" && !(whole("minReaderVersion") && whole("minWriterVersion")) {
-        return Err(Error::protocol("a protocol action without its versions"));
-    }
-    Ok(())
-}
-
-fn list() -> DataType {
-    DataType::List(Arc::new(Field::new("element", DataType::Utf8, true)))
-}
-
-fn transaction_fields() -> Fields {
-    Fields::from(vec![
-        Field::new("appId", DataType::Utf8, true),
-        Field::new("version", DataType::Int64, true),
-        Field::new("lastUpdated", DataType::Int64, true),
-    ])
-}
-
-fn protocol_fields() -> Fields {
-    Fields::from(vec![
-        Field::new("minReaderVersion", DataType::Int32, true),
-        Field::new("minWriterVersion", DataType::Int32, true),
-        Field::new("readerFeatures", list(), true),
-        Field::new("writerFeatures", list(), true),
-    ])
-}
-
-fn metadata_fields() -> Fields {
-    let format = Fields::from(vec![Field::new("provider", DataType::Utf8, true), Field::new("options", text_map(), true)]);
-    Fields::from(vec![
-        Field::new("id", DataType::Utf8, true),
-        Field::new("name", DataType::Utf8, true),
-        Field::new("description", DataType::Utf8, true),
-        Field::new("format", DataType::Struct(format), true),
-        Field::new("schemaString", DataType::Utf8, true),
-        Field::new("partitionColumns", list(), true),
-        Field::new("configuration", text_map(), true),
-        Field::new("createdTime", DataType::Int64, true),
-    ])
-}
-
-fn domain_fields() -> Fields {
-    Fields::from(vec![
-        Field::new("domain", DataType::Utf8, true),
-        Field::new("configuration", DataType::Utf8, true),
-        Field::new("removed", DataType::Boolean, true),
-    ])
 }

@@ -6,6 +6,7 @@ use arrow::array::{Array, RecordBatch};
 use hashbrown::HashTable;
 use serde::Deserialize;
 
+use super::compaction::{check_reconciled, is_compacted};
 use super::line::{Action, FileActions, FileKind, TextKind};
 use super::schema::{self, text};
 use crate::error::{Error, Result};
@@ -59,11 +60,15 @@ struct Domain {
 }
 
 impl Commit {
-    /// Reads and parses the commit at `path`.
+    /// Reads and parses the commit, or the compacted range, at `path`.
     pub fn read(store: &dyn Store, version: u64, path: &str, interrupt: &Interrupt) -> Result<Self> {
         let data = store.get(path)?;
         let commit = Self { version, ..Self::parse(&data, path, interrupt)? };
-        check_once(store.location(), path, &commit.adds, &commit.removes)?;
+        if is_compacted(path) {
+            check_reconciled(store.location(), path, &commit)?;
+        } else {
+            check_once(store.location(), path, &commit.adds, &commit.removes)?;
+        }
         Ok(commit)
     }
 
@@ -94,6 +99,18 @@ impl Commit {
         }
         if lines == 0 {
             return Err(Error::protocol("the file is empty").at(path).found(format!("{} bytes", data.len())).expected("JSON lines"));
+        }
+        Ok(commit)
+    }
+
+    /// Of the lines of a commit only those that are no actions on files.
+    pub fn parse_definition(data: &[u8], path: &str, interrupt: &Interrupt) -> Result<Self> {
+        const FILES: [&[u8]; 3] = [b"{\"add\":", b"{\"remove\":", b"{\"cdc\":"];
+        let mut commit = Self::default();
+        for line in data.split(|byte| *byte == b'\n').filter(|line| !FILES.iter().any(|name| line.starts_with(name))) {
+            let offset = line.as_ptr() as usize - data.as_ptr() as usize;
+            let chunk = Chunk::parse(line, offset, interrupt).map_err(|fault| fault.locate(data, path))?;
+            commit.take(chunk).map_err(|fault| fault.locate(data, path))?;
         }
         Ok(commit)
     }

@@ -52,6 +52,11 @@ impl<'a> Keys<'a> {
         self.len() == 0
     }
 
+    /// The path in a row, as the log spells it.
+    pub fn path(&self, row: usize) -> &str {
+        self.paths.value(row)
+    }
+
     fn hash(&self, row: usize) -> u64 {
         let mut hasher = ahash::RandomState::with_seeds(0x5ca1, 0xab1e, 0xde1, 0x7a).build_hasher();
         canonical(self.root, self.paths.value(row)).hash(&mut hasher);

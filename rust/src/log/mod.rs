@@ -2,7 +2,10 @@
 //!
 //! - [`schema`]: the columns of `add` and `remove`, in PROTOCOL.md's own names
 //! - [`line`], [`commit`]: "Delta Log Entries": JSON lines -> Arrow, on several threads; [`body`]: Arrow -> JSON lines
-//! - [`checkpoint`], [`checkpoint_writer`]: "Checkpoints"; [`json_text`]: typed columns back as JSON
+//!   [`compaction`]: "Log Compaction Files"
+//! - [`checkpoint`]: "Checkpoints" -> Arrow; [`checkpoint_writer`], [`checkpoint_v2`]: the way back, in the two forms, with the
+//!   [`checkpoint_columns`] of both; [`sidecar`]: "Sidecar Files"; [`json_text`]: typed columns back as JSON
+//! - [`definition`]: protocol and metadata alone
 //! - [`index`], [`snapshot`]: "Action Reconciliation": segments of actions, what of them lives, the key (path, vector)
 //! - [`statistics`], [`skipping`]: "Per-file Statistics" as typed columns, for those that a predicate names
 //! - [`actions`]: tables of actions made from others; [`listing`]: files as users see them
@@ -10,13 +13,18 @@
 pub mod actions;
 pub mod body;
 pub mod checkpoint;
+mod checkpoint_columns;
+pub mod checkpoint_v2;
 pub mod checkpoint_writer;
 pub mod commit;
+pub mod compaction;
+pub mod definition;
 pub mod index;
 pub mod json_text;
 pub mod line;
 pub mod listing;
 pub mod schema;
+pub mod sidecar;
 pub mod skipping;
 pub mod snapshot;
 pub mod statistics;

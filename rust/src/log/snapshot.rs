@@ -11,10 +11,13 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::{concat_batches, filter_record_batch};
 use serde::Deserialize;
 
+use super::checkpoint::Checkpoint;
 use super::commit::{Commit, Transactions};
+use super::compaction::first_version;
 use super::index::{Index, Keys, Position};
 use super::line::FileKind;
 use super::schema::{ADD, REMOVE, long};
+use super::sidecar::{Gathered, Origin, Provenance};
 use super::skipping::{Selection, on_threads, select};
 use super::{actions, checkpoint};
 use crate::error::{Error, Result};
@@ -31,10 +34,11 @@ const CHEAP_TO_COPY: usize = 4096;
 
 /// Actions of one kind, and which of them still count.
 #[derive(Debug, Clone)]
-struct Segment {
+pub struct Segment {
     kind: FileKind,
     rows: Arc<RecordBatch>,
     live: Arc<Vec<u64>>,
+    origin: Provenance,
 }
 
 impl Segment {
@@ -43,10 +47,28 @@ impl Segment {
         if let Some(last) = live.last_mut().filter(|_| !rows.num_rows().is_multiple_of(64)) {
             *last = (1 << (rows.num_rows() % 64)) - 1;
         }
-        Self { kind, rows: Arc::new(rows), live: Arc::new(live) }
+        Self { kind, rows: Arc::new(rows), live: Arc::new(live), origin: Provenance::default() }
     }
 
-    fn live_count(&self) -> usize {
+    /// Adds or removes.
+    pub fn kind(&self) -> FileKind {
+        self.kind
+    }
+
+    /// Where its rows are written already.
+    pub fn origin(&self) -> Option<Origin> {
+        self.origin.lock().ok().and_then(|origin| origin.clone())
+    }
+
+    /// Notes where its rows are written now.
+    pub fn came_from(&self, origin: Origin) {
+        if let Ok(mut known) = self.origin.lock() {
+            *known = Some(origin);
+        }
+    }
+
+    /// Rows that count.
+    pub fn live_count(&self) -> usize {
         self.live.iter().map(|word| word.count_ones() as usize).sum()
     }
 
@@ -54,7 +76,8 @@ impl Segment {
         Arc::make_mut(&mut self.live)[row as usize / 64] &= !(1 << (row % 64));
     }
 
-    fn living(&self) -> Result<RecordBatch> {
+    /// They themselves.
+    pub fn living(&self) -> Result<RecordBatch> {
         let rows = self.rows.num_rows();
         if self.live_count() == rows {
             return Ok(self.rows.as_ref().clone());
@@ -93,9 +116,27 @@ impl Snapshot {
     /// `checkpoint`: its parts (none: from the first commit); `commits`: (version, path), ascending, no gap, up to `version`.
     pub fn load(store: &Arc<dyn Store>, version: u64, parts: &[String], commits: &[(u64, String)], interrupt: &Interrupt) -> Result<Self> {
         check_versions(version, parts.is_empty(), commits)?;
-        let mut snapshot = Self {
-            root: store.location().to_owned(),
-            version: commits.first().map_or(version, |(first, _)| first.saturating_sub(1)),
+        let mut snapshot = Self::empty(store.location(), commits.first().map_or(version, |first| first_version(first).saturating_sub(1)));
+        if !parts.is_empty() {
+            snapshot.take_checkpoint(checkpoint::read(store, parts, interrupt)?)?;
+        }
+        if commits.is_empty() {
+            return Ok(snapshot);
+        }
+        snapshot.refresh(store, commits, interrupt)
+    }
+
+    /// What these commits say, whatever came before them.
+    pub fn of_commits(root: &str, commits: Vec<Commit>) -> Result<Self> {
+        let mut snapshot = Self::empty(root, commits.last().map_or(0, |commit| commit.version));
+        snapshot.apply(commits)?;
+        Ok(snapshot)
+    }
+
+    fn empty(root: &str, version: u64) -> Self {
+        Self {
+            root: root.to_owned(),
+            version,
             segments: Vec::new(),
             shared: 0,
             index: OnceLock::new(),
@@ -106,26 +147,25 @@ impl Snapshot {
             file_count: 0,
             size_in_bytes: 0,
             num_records: OnceLock::new(),
-        };
-        if !parts.is_empty() {
-            snapshot.take_checkpoint(checkpoint::read(store, parts, interrupt)?)?;
         }
-        if commits.is_empty() {
-            return Ok(snapshot);
-        }
-        snapshot.refresh(store, commits, interrupt)
     }
 
-    fn take_checkpoint(&mut self, state: Commit) -> Result<()> {
+    fn take_checkpoint(&mut self, checkpoint: Checkpoint) -> Result<()> {
+        let Checkpoint { state, add_origins, remove_origins } = checkpoint;
         (self.protocol, self.metadata, self.transactions) = (state.protocol, state.metadata, state.transactions);
         self.take_domains(state.domains)?;
-        for (kind, batches) in [(FileKind::Add, state.adds), (FileKind::Remove, state.removes)] {
-            for rows in batches {
+        for (kind, batches, origins) in [(FileKind::Add, state.adds, add_origins), (FileKind::Remove, state.removes, remove_origins)] {
+            for (rows, sidecar) in batches.into_iter().zip(origins) {
                 if kind == FileKind::Add {
                     self.file_count += rows.num_rows();
                     self.size_in_bytes = sizes(&rows)?.fold(self.size_in_bytes, i64::saturating_add);
                 }
-                self.segments.push(Segment::new(kind, rows));
+                let count = rows.num_rows();
+                let segment = Segment::new(kind, rows);
+                if let Some(sidecar) = sidecar {
+                    segment.came_from(Origin { sidecar, live: count, written: count });
+                }
+                self.segments.push(segment);
             }
         }
         self.shared = self.segments.len();
@@ -150,13 +190,13 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The version after these commits: (version, path), ascending, the first right after this one.
+    /// The version after these commits: (version, path), ascending, the first right after this one. A compacted range stands as its last.
     pub fn refresh(&self, store: &Arc<dyn Store>, commits: &[(u64, String)], interrupt: &Interrupt) -> Result<Self> {
         let Some((last, _)) = commits.last() else { return Ok(self.clone()) };
         check_versions(*last, false, commits)?;
-        if let Some((first, _)) = commits.first()
-            && *first != self.version + 1
-            && !(self.segments.is_empty() && *first == 0)
+        if let Some(first) = commits.first().map(first_version)
+            && first != self.version + 1
+            && !(self.segments.is_empty() && first == 0)
         {
             return Err(Error::protocol("commits that do not follow this version").found(first).expected(self.version + 1));
         }
@@ -297,17 +337,21 @@ impl Snapshot {
     fn merge_from(&mut self, from: usize) -> Result<()> {
         let mut kept = self.segments[..from].to_vec();
         for (kind, schema) in [(FileKind::Add, &ADD), (FileKind::Remove, &REMOVE)] {
-            let mut small = Vec::new();
+            let mut small = Gathered::default();
             for segment in self.segments[from..].iter().filter(|segment| segment.kind == kind) {
                 let live = segment.live_count();
                 if live > 2 * CHEAP_TO_COPY && live * 2 > segment.rows.num_rows() {
                     kept.push(segment.clone());
                 } else if live > 0 {
-                    small.push(segment.living()?);
+                    small.push(segment)?;
                 }
             }
-            if !small.is_empty() {
-                kept.push(Segment::new(kind, concat_batches(schema, &small)?));
+            for (origin, batches) in small {
+                let merged = Segment::new(kind, concat_batches(schema, &batches)?);
+                if let Some(origin) = origin {
+                    merged.came_from(origin);
+                }
+                kept.push(merged);
             }
         }
         self.segments = kept;
@@ -359,6 +403,11 @@ impl Snapshot {
         select(&self.living(FileKind::Add)?, predicate, skipping, &ADD, interrupt)
     }
 
+    /// All segments, also those of which nothing counts.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
     /// Location of the table.
     pub fn root(&self) -> &str {
         &self.root
@@ -388,15 +437,17 @@ fn sizes(adds: &RecordBatch) -> Result<impl Iterator<Item = i64> + '_> {
 
 fn check_versions(version: u64, from_zero: bool, commits: &[(u64, String)]) -> Result<()> {
     for pair in commits.windows(2) {
-        if pair[1].0 != pair[0].0 + 1 {
-            return Err(Error::protocol("versions are missing in the log").at(pair[1].1.clone()).found(pair[1].0).expected(pair[0].0 + 1));
+        let (next, expected) = (first_version(&pair[1]), pair[0].0.saturating_add(1));
+        if next != expected {
+            return Err(Error::protocol("versions are missing in the log").at(pair[1].1.clone()).found(next).expected(expected));
         }
     }
     match commits {
         [] if from_zero => Err(Error::protocol("a version without checkpoint and commits").found(version)),
-        [(first, path), ..] if from_zero && *first != 0 => {
-            Err(Error::protocol("versions are missing in the log").at(path.clone()).found(first).expected("0, or a checkpoint"))
-        }
+        [first, ..] if from_zero && first_version(first) != 0 => Err(Error::protocol("versions are missing in the log")
+            .at(first.1.clone())
+            .found(first_version(first))
+            .expected("0, or a checkpoint")),
         [.., (last, path)] if *last != version => {
             Err(Error::protocol("the commits end at another version").at(path.clone()).found(last).expected(version))
         }

@@ -6,22 +6,25 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 
 use super::arrow::{batch_of, table_of, table_of_batches};
 use super::interrupt;
 use super::predicate::PyPredicate;
 use super::schema::PyTableSchema;
 use super::store::PyStore;
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, Result};
 use crate::interrupt::Interrupt;
-use crate::log::checkpoint_writer::{self, Choices};
+use crate::log::checkpoint_writer::{self, Choices, Written};
 use crate::log::commit::{Commit, Transactions};
+use crate::log::definition::Definition;
 use crate::log::listing::Listing;
 use crate::log::schema::{ADD, REMOVE, conform};
 use crate::log::skipping::{Selection, select};
 use crate::log::snapshot::Snapshot;
-use crate::log::{actions, body};
+use crate::log::{actions, body, checkpoint, checkpoint_v2, compaction};
+use crate::schema::from_arrow::fields_from_arrow;
+use crate::schema::json;
 
 /// One parsed commit file.
 #[pyclass(name = "Commit", module = "deltaic._core", frozen)]
@@ -138,6 +141,53 @@ fn filter_adds<'py>(
     table_of_batches(py, kept.files, SchemaRef::clone(&ADD))
 }
 
+fn write_checkpoint(
+    snapshot: &Snapshot,
+    store: &PyStore,
+    path: &str,
+    second_form: Option<&(String, i64)>,
+    choices: &Choices,
+    interrupt: &Interrupt,
+) -> Result<Written> {
+    let store = store.store.as_ref();
+    match second_form {
+        Some((id, now)) => checkpoint_v2::write(snapshot, store, path, (id, *now), choices, interrupt),
+        None => checkpoint_writer::write(snapshot, store, path, choices, interrupt),
+    }
+}
+
+fn described<'py>(py: Python<'py>, written: &Written) -> PyResult<Bound<'py, PyDict>> {
+    let answer = PyDict::new(py);
+    answer.set_item("size", written.actions)?;
+    answer.set_item("size_in_bytes", written.bytes)?;
+    answer.set_item("num_of_add_files", written.adds)?;
+    answer.set_item("top_size_in_bytes", written.top_bytes)?;
+    answer.set_item("sidecars", written.sidecars.iter().map(|sidecar| sidecar.to_json()).collect::<Vec<_>>())?;
+    answer.set_item("kept_sidecars", written.kept)?;
+    // A hint of a hint: columns that Delta has no words for leave it out.
+    answer.set_item("schema", fields_from_arrow(&written.schema).ok().map(|fields| json::struct_json(&fields).to_string()))?;
+    Ok(answer)
+}
+
+#[pyfunction]
+fn compact_commits<'py>(py: Python<'py>, store: &PyStore, commits: Vec<(u64, String)>) -> PyResult<Bound<'py, PyBytes>> {
+    let lines = interrupt::run(py, |interrupt| compaction::compact(&store.store, &commits, interrupt))?;
+    Ok(PyBytes::new(py, &lines))
+}
+
+type Text = Option<String>;
+
+#[pyfunction]
+fn read_definition(py: Python<'_>, store: &PyStore, checkpoint: Vec<String>, commits: Vec<(u64, String)>) -> PyResult<(Text, Text)> {
+    let found = interrupt::run(py, |interrupt| Definition::read(&store.store, &checkpoint, &commits, interrupt))?;
+    Ok((found.protocol, found.metadata))
+}
+
+#[pyfunction]
+fn checkpoint_sidecars(py: Python<'_>, store: &PyStore, parts: Vec<String>) -> PyResult<Vec<String>> {
+    interrupt::run(py, |interrupt| checkpoint::sidecar_names(&store.store, &parts, interrupt))
+}
+
 /// The live files of one version.
 #[pyclass(name = "Snapshot", module = "deltaic._core", frozen)]
 struct PySnapshot(Snapshot);
@@ -214,11 +264,11 @@ impl PySnapshot {
         let batches = interrupt::brief(py, || self.0.tombstones(min_deletion_timestamp))?;
         table_of_batches(py, batches, SchemaRef::clone(&REMOVE))
     }
-    #[pyo3(signature = (store, path, *, min_deletion_timestamp, min_transaction_timestamp=None, stats_as_json=true, stats_as_struct=true, schema=None, overwrite=true))]
+    #[pyo3(signature = (store, path, *, min_deletion_timestamp, min_transaction_timestamp=None, stats_as_json=true, stats_as_struct=true, schema=None, overwrite=true, second_form=None))]
     #[allow(clippy::too_many_arguments)] // keyword arguments of one call
-    fn write_checkpoint(
+    fn write_checkpoint<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         store: &PyStore,
         path: String,
         min_deletion_timestamp: i64,
@@ -227,17 +277,17 @@ impl PySnapshot {
         stats_as_struct: bool,
         schema: Option<&PyTableSchema>,
         overwrite: bool,
-    ) -> PyResult<BTreeMap<&'static str, u64>> {
+        second_form: Option<(String, i64)>,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let stats_as_struct = schema.filter(|_| stats_as_struct).map(|schema| Arc::clone(&schema.0));
         let choices = Choices { min_deletion_timestamp, min_transaction_timestamp, stats_as_json, stats_as_struct };
         let written = interrupt::run(py, |interrupt| {
             if !overwrite && store.store.head(&path)?.is_some() {
                 return Err(Error::new(Kind::InvalidArgument, "there is a checkpoint already").at(path.clone()));
             }
-            checkpoint_writer::write(&self.0, store.store.as_ref(), &path, &choices, interrupt)
+            write_checkpoint(&self.0, store, &path, second_form.as_ref(), &choices, interrupt)
         })?;
-        let numbers = [("size", written.actions as u64), ("size_in_bytes", written.bytes), ("num_of_add_files", written.adds as u64)];
-        Ok(numbers.into_iter().collect())
+        described(py, &written)
     }
     fn __repr__(&self) -> String {
         format!("Snapshot(version={}, file_count={}, size_in_bytes={})", self.0.version(), self.0.file_count(), self.0.size_in_bytes())
@@ -284,5 +334,8 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(removes_of, m)?)?;
     m.add_function(wrap_pyfunction!(adds_again, m)?)?;
     m.add_function(wrap_pyfunction!(overlapping_paths, m)?)?;
+    m.add_function(wrap_pyfunction!(compact_commits, m)?)?;
+    m.add_function(wrap_pyfunction!(checkpoint_sidecars, m)?)?;
+    m.add_function(wrap_pyfunction!(read_definition, m)?)?;
     m.add_function(wrap_pyfunction!(filter_adds, m)?)
 }

@@ -69,9 +69,11 @@ impl PyStore {
         Ok(PyBytes::new(py, &interrupt::run(py, |_| self.store.get(&path))?))
     }
 
-    fn put_if_absent(&self, py: Python<'_>, path: String, data: &[u8]) -> PyResult<&'static str> {
-        let data = Bytes::copy_from_slice(data);
-        Ok(match interrupt::run(py, |_| self.store.put_if_absent(&path, data))? {
+    #[pyo3(signature = (path, data, *, durable=true))]
+    fn put_if_absent(&self, py: Python<'_>, path: String, data: &[u8], durable: bool) -> PyResult<&'static str> {
+        let (store, data) = (&self.store, Bytes::copy_from_slice(data));
+        let put = || if durable { store.put_if_absent(&path, data) } else { store.put_if_absent_lightly(&path, data) };
+        Ok(match interrupt::run(py, |_| put())? {
             PutOutcome::Created => "created",
             PutOutcome::Exists => "exists",
             PutOutcome::Unknown => "unknown",

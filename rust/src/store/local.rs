@@ -225,6 +225,11 @@ impl Store for LocalStore {
         self.try_put_if_absent(&self.full(path)?, &data).map_err(|error| io_error(path, error))
     }
 
+    fn put_if_absent_lightly(&self, path: &str, data: Bytes) -> Result<PutOutcome> {
+        let options = OpenOptions { durable: false, ..self.options.clone() };
+        Self { location: self.location.clone(), root: self.root.clone(), options }.put_if_absent(path, data)
+    }
+
     fn put(&self, path: &str, data: Bytes) -> Result<()> {
         let target = self.full(path)?;
         let staged = self.write_staged(&target, &data).map_err(|error| io_error(path, error))?;

@@ -60,6 +60,10 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
     /// Creates the object unless there is one. Durable when `Created`.
     fn put_if_absent(&self, path: &str, data: Bytes) -> Result<PutOutcome>;
+    /// The same for what may be lost with the power: not durable where that would take time.
+    fn put_if_absent_lightly(&self, path: &str, data: Bytes) -> Result<PutOutcome> {
+        self.put_if_absent(path, data)
+    }
     /// Creates or replaces the object, atomically.
     fn put(&self, path: &str, data: Bytes) -> Result<()>;
     /// Starts a file written in pieces; it replaces what is there.

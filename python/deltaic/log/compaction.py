@@ -1,0 +1,46 @@
+"""Compacted ranges of the log: one file for several commits (PROTOCOL.md: Log Compaction Files)."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from deltaic import _core
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, VersionNotFoundError
+from deltaic.log.segment import LOG, commit_path, list_log
+
+if TYPE_CHECKING:
+    from deltaic.log.snapshot import Snapshot
+
+log = logging.getLogger("deltaic.log")
+
+
+def compacted_path(first: int, last: int) -> str:
+    """Path of a compacted range below the table's root."""
+    return f"{LOG}/{first:020}.{last:020}.compacted.json"
+
+
+def compact(snapshot: Snapshot, first: int, last: int) -> str:
+    """Writes what the commits `first` to `last` (both count) say together, beside them; -> its path.
+
+    One that is there stays. InvalidArgumentError for a range that is none, VersionNotFoundError where a commit of it is gone or to come.
+    """
+    for name, value in (("starting_version", first), ("ending_version", last)):
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise InvalidTypeError(name, found=repr(value), expected="a version")
+    if not 0 <= first < last:
+        raise InvalidArgumentError("a range of the log has two commits at least", found=f"{first} to {last}", expected="0 <= start < end")
+    there = list_log(snapshot.store, first).commits
+    missing = next((version for version in range(first, min(last, snapshot.version) + 1) if version not in there), None)
+    if missing is not None or last > snapshot.version:
+        raise VersionNotFoundError(
+            "no such commit to compact",
+            where=snapshot.location,
+            found=last if missing is None else missing,
+            expected=f"commits up to version {snapshot.version} that the log still has",
+        )
+    data = _core.compact_commits(snapshot.store, [(version, commit_path(version)) for version in range(first, last + 1)])
+    path = compacted_path(first, last)
+    if snapshot.store.put_if_absent(path, data) == "exists":
+        log.info("%s: %s is there already", snapshot.location, path)
+    return path

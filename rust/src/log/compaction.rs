@@ -1,0 +1,72 @@
+//! Compacted ranges: what several commits say together, in one file of JSON lines ("Log Compaction Files").
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::body::write_actions;
+use super::checkpoint_v2::transaction;
+use super::commit::Commit;
+use super::index::{Index, Keys, Position};
+use super::line::FileKind;
+use super::skipping::on_threads;
+use super::snapshot::Snapshot;
+use crate::error::{Error, Result};
+use crate::interrupt::Interrupt;
+use crate::store::Store;
+
+const ENDING: &str = ".compacted.json";
+/// Digits of a version.
+const DIGITS: usize = 20;
+
+/// Whether `path` names one.
+pub fn is_compacted(path: &str) -> bool {
+    path.ends_with(ENDING)
+}
+
+/// The first version that a file of the log speaks for; `last` is the last.
+pub fn first_version((last, path): &(u64, String)) -> u64 {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let digits = if is_compacted(path) { name.get(..DIGITS).and_then(|digits| digits.parse().ok()) } else { None };
+    digits.unwrap_or(*last)
+}
+
+/// A range is made of what is left of its commits: no file is in it twice, whether added or removed.
+pub fn check_reconciled(root: &str, path: &str, range: &Commit) -> Result<()> {
+    let batches = range.removes.iter().chain(&range.adds);
+    let keys = batches.map(|batch| Keys::of(root, batch)).collect::<Result<Vec<_>>>()?;
+    let mut index = Index::default();
+    for (number, of) in keys.iter().enumerate() {
+        for row in 0..of.len() {
+            let at = Position { segment: number as u32, row: row as u32 };
+            if index.replace(of, row, at, |segment| keys.get(segment as usize)).is_some() {
+                return Err(Error::protocol("a file twice in one compacted range").at(path).found(of.path(row)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The lines of the range that these commits make: (version, path), ascending, without a gap.
+pub fn compact(store: &Arc<dyn Store>, commits: &[(u64, String)], interrupt: &Interrupt) -> Result<Bytes> {
+    let read = on_threads(commits, interrupt, &|(version, path)| Commit::read(store.as_ref(), *version, path, interrupt))?;
+    let mut domains: BTreeMap<String, String> = BTreeMap::new();
+    for commit in &read {
+        domains.extend(commit.domains.clone()); // with those that end here: they end what came before
+    }
+    let range = Snapshot::of_commits(store.location(), read)?;
+    let mut lines = Vec::new();
+    lines.extend(range.protocol().map(|action| format!("{{\"protocol\":{action}}}")));
+    lines.extend(range.metadata().map(|action| format!("{{\"metaData\":{action}}}")));
+    lines.extend(range.transactions().iter().map(|(app_id, (version, updated))| transaction(app_id, *version, *updated)));
+    lines.extend(domains.values().map(|action| format!("{{\"domainMetadata\":{action}}}")));
+    let mut out = lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    for (name, kind) in [("remove", FileKind::Remove), ("add", FileKind::Add)] {
+        for batch in range.living(kind)? {
+            interrupt.check()?;
+            write_actions(&mut out, name, &batch)?;
+        }
+    }
+    Ok(Bytes::from(out))
+}

@@ -1,0 +1,210 @@
+//! Sidecars: files with a part of a checkpoint's actions on files ("Sidecar Files"). What was written once and did not change since is
+//! named again by later checkpoints.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex};
+
+use arrow::array::{BooleanArray, RecordBatch};
+use arrow::compute::filter_record_batch;
+use serde::Deserialize;
+
+use super::json_text::write_text;
+use super::line::FileKind;
+use super::schema::long;
+use super::snapshot::Segment;
+use crate::error::{Error, Kind, Result};
+use crate::store::path::{Place, locate_encoded};
+
+/// Where they lie.
+pub const FOLDER: &str = "_delta_log/_sidecars";
+/// Actions of a new one: whole segments until there are so many.
+pub const ROWS: usize = 50_000;
+/// So many of less than half of [`ROWS`] are named again; more are written anew as one.
+const MOST_SMALL: usize = 8;
+/// The tag that says which columns `add` has in it.
+const FORMAT: &str = "deltaic.format";
+
+/// One sidecar, as a checkpoint names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sidecar {
+    /// The log's text.
+    pub path: String,
+    /// Its name in [`FOLDER`].
+    pub name: String,
+    /// Bytes.
+    pub size_in_bytes: i64,
+    /// ms since 1970
+    pub modification_time: i64,
+    /// Fingerprint of its columns, where this project wrote it.
+    pub format: Option<String>,
+    /// Actions in it.
+    pub actions: usize,
+}
+
+impl Sidecar {
+    /// From the JSON of the action; the count of its actions is not in it.
+    pub fn parse(root: &str, text: &str) -> Result<Self> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Named {
+            path: String,
+            size_in_bytes: Option<i64>,
+            modification_time: Option<i64>,
+            tags: Option<BTreeMap<String, Option<String>>>,
+        }
+        let named: Named =
+            serde_json::from_str(text).map_err(|error| Error::protocol("a sidecar action is malformed").found(text).caused_by(error))?;
+        let name = name_of(root, &named.path)?;
+        Ok(Self {
+            name,
+            path: named.path,
+            size_in_bytes: named.size_in_bytes.unwrap_or(0),
+            modification_time: named.modification_time.unwrap_or(0),
+            format: named.tags.and_then(|mut tags| tags.remove(FORMAT).flatten()),
+            actions: 0,
+        })
+    }
+
+    /// JSON of the action.
+    pub fn to_json(&self) -> String {
+        let mut text = String::from("{\"path\":");
+        write_text(&mut text, &self.path);
+        text.push_str(&format!(",\"sizeInBytes\":{},\"modificationTime\":{},\"tags\":{{", self.size_in_bytes, self.modification_time));
+        if let Some(format) = &self.format {
+            text.push_str(&format!("\"{FORMAT}\":"));
+            write_text(&mut text, format);
+        }
+        text.push_str("}}");
+        text
+    }
+
+    /// Path below the table's root.
+    pub fn place(&self) -> String {
+        format!("{FOLDER}/{}", self.name)
+    }
+}
+
+/// The file that an action names: by its name alone, or by its whole path, which must lead into the table's own folder.
+fn name_of(root: &str, text: &str) -> Result<String> {
+    let elsewhere = || Error::new(Kind::PathOutsideTable, "a sidecar lies in the table's folder _sidecars").found(text);
+    let Ok(Place::Inside(path)) = locate_encoded(root, text) else { return Err(elsewhere()) };
+    let name = path.strip_prefix(FOLDER).and_then(|rest| rest.strip_prefix('/')).unwrap_or(&path);
+    if name.is_empty() || name.contains('/') { Err(elsewhere()) } else { Ok(name.to_owned()) }
+}
+
+/// Where the rows of a segment are written already.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    /// In which sidecar.
+    pub sidecar: Arc<Sidecar>,
+    /// Rows of the segment that lived when it was written. They only ever die, so that the same number are the same rows.
+    pub live: usize,
+    /// How many of them it holds: not the tombstones that had expired.
+    pub written: usize,
+}
+
+/// A segment's origin, shared by all versions that share the segment.
+pub type Provenance = Arc<Mutex<Option<Origin>>>;
+
+/// Rows of segments to be merged, apart by the sidecar that holds them as they are: what is merged is still there then.
+#[derive(Default)]
+pub struct Gathered(BTreeMap<Option<String>, (Option<Origin>, Vec<RecordBatch>)>);
+
+impl Gathered {
+    /// The living rows of one more.
+    pub fn push(&mut self, segment: &Segment) -> Result<()> {
+        let origin = segment.origin().filter(|origin| origin.live == segment.live_count());
+        let name = origin.as_ref().map(|origin| origin.sidecar.name.clone());
+        let (known, batches) = self.0.entry(name).or_default();
+        *known = match (known.take(), origin) {
+            (Some(known), Some(more)) => Some(Origin { live: known.live + more.live, written: known.written + more.written, ..known }),
+            (None, more) => more,
+            (known, None) => known,
+        };
+        batches.push(segment.living()?);
+        Ok(())
+    }
+}
+
+impl IntoIterator for Gathered {
+    type Item = (Option<Origin>, Vec<RecordBatch>);
+    type IntoIter = std::collections::btree_map::IntoValues<Option<String>, Self::Item>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_values()
+    }
+}
+
+/// What a checkpoint is made of: sidecars that are named again, and segments to be written.
+pub struct Division<'a> {
+    /// Sidecars whose rows all count still.
+    pub kept: Vec<Arc<Sidecar>>,
+    /// The rest, adds first.
+    pub fresh: Vec<&'a Segment>,
+}
+
+/// `format`: of the checkpoint. `after`: tombstones deleted up to then (ms) have expired. `there`: names of the sidecars that the store has.
+pub fn divide<'a>(segments: &'a [Segment], format: &str, after: i64, there: &HashSet<String>) -> Result<Division<'a>> {
+    let mut covered: BTreeMap<String, (Arc<Sidecar>, usize)> = BTreeMap::new();
+    let mut living: Vec<(&Segment, Option<Origin>)> = Vec::new();
+    for segment in segments.iter().filter(|segment| segment.live_count() > 0) {
+        if segment.kind() == FileKind::Remove && unexpired(segment, after)?.num_rows() == 0 {
+            continue;
+        }
+        let origin = intact(segment, after)?;
+        if let Some(origin) = &origin {
+            covered.entry(origin.sidecar.name.clone()).or_insert_with(|| (Arc::clone(&origin.sidecar), 0)).1 += origin.written;
+        }
+        living.push((segment, origin));
+    }
+    let usable = |sidecar: &Sidecar, rows: usize| {
+        rows == sidecar.actions && sidecar.format.as_deref() == Some(format) && there.contains(&sidecar.name)
+    };
+    let mut kept: Vec<Arc<Sidecar>> =
+        covered.into_values().filter(|(sidecar, rows)| usable(sidecar, *rows)).map(|(sidecar, _)| sidecar).collect();
+    let is_small = |sidecar: &Arc<Sidecar>| sidecar.actions * 2 < ROWS;
+    if kept.iter().filter(|sidecar| is_small(sidecar)).count() > MOST_SMALL {
+        kept.retain(|sidecar| !is_small(sidecar));
+    }
+    let names: HashSet<&str> = kept.iter().map(|sidecar| sidecar.name.as_str()).collect();
+    let is_kept = |origin: &Option<Origin>| origin.as_ref().is_some_and(|origin| names.contains(origin.sidecar.name.as_str()));
+    let mut fresh: Vec<&Segment> = living.iter().filter(|(_, origin)| !is_kept(origin)).map(|(segment, _)| *segment).collect();
+    fresh.sort_by_key(|segment| segment.kind() == FileKind::Remove);
+    Ok(Division { kept, fresh })
+}
+
+/// The origin of a segment of which nothing changed since it was written.
+fn intact(segment: &Segment, after: i64) -> Result<Option<Origin>> {
+    let Some(origin) = segment.origin() else { return Ok(None) };
+    if segment.live_count() != origin.live {
+        return Ok(None);
+    }
+    let same = segment.kind() == FileKind::Add || unexpired(segment, after)?.num_rows() == origin.written;
+    Ok(same.then_some(origin))
+}
+
+/// The rows of a segment that go into a checkpoint.
+pub fn unexpired(segment: &Segment, after: i64) -> Result<RecordBatch> {
+    let rows = segment.living()?;
+    if segment.kind() == FileKind::Add {
+        return Ok(rows);
+    }
+    let mask: BooleanArray = long(&rows, "deletionTimestamp")?.iter().map(|time| Some(time.unwrap_or(0) > after)).collect();
+    if mask.true_count() == mask.len() { Ok(rows) } else { Ok(filter_record_batch(&rows, &mask)?) }
+}
+
+/// Whole segments, gathered until there are [`ROWS`]; adds and tombstones apart, as these expire.
+pub fn gather<'a>(segments: &[&'a Segment]) -> Vec<Vec<&'a Segment>> {
+    let mut groups: Vec<Vec<&'a Segment>> = Vec::new();
+    let mut rows = 0;
+    for segment in segments {
+        match groups.last_mut() {
+            Some(group) if rows < ROWS && group.iter().all(|other| other.kind() == segment.kind()) => group.push(segment),
+            _ => {
+                rows = 0;
+                groups.push(vec![segment]);
+            }
+        }
+        rows += segment.live_count();
+    }
+    groups
+}

@@ -1,0 +1,84 @@
+"""Checkpoints after the commit's answer: never lost, never two of one table at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import deltaic
+from deltaic.log import background, checkpoint
+from deltaic.log.background import Queue
+from deltaic.log.segment import checkpoint_path
+from deltaic.log.snapshot import Snapshot
+from log_actions import append, create, memory_store, paths
+
+
+@pytest.fixture
+def later() -> Iterator[None]:
+    with deltaic.configure(background_checkpoints=True):
+        yield
+    assert background.wait(10)
+
+
+def test_the_commit_answers_first(later: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    release, real = threading.Event(), checkpoint.write
+
+    def slow(snapshot: Snapshot, *, now: int) -> dict[str, object]:
+        assert release.wait(10)
+        return real(snapshot, now=now)
+
+    monkeypatch.setattr(checkpoint, "write", slow)
+    snapshot = append(create(memory_store(), properties={"delta.checkpointInterval": "1"}), "1.parquet")
+    for number in (2, 3, 4):
+        snapshot = append(snapshot, f"{number}.parquet")
+    assert all(snapshot.store.head(checkpoint_path(version)) is None for version in range(5))
+    release.set()
+    assert background.wait(10)
+    # The first was under way, the newest waited for it; what lay between is in the newest.
+    there = [version for version in range(5) if snapshot.store.head(checkpoint_path(version)) is not None]
+    assert there == [1, 4]
+    assert paths(Snapshot.load(snapshot.store)) == [f"{number}.parquet" for number in range(1, 5)]
+
+
+def test_what_fails_is_told(later: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    def fail(snapshot: Snapshot, *, now: int) -> dict[str, object]:
+        raise OSError("no room")
+
+    monkeypatch.setattr(checkpoint, "write", fail)
+    snapshot = append(create(memory_store(), properties={"delta.checkpointInterval": "1"}), "1.parquet")
+    assert background.wait(10)
+    assert snapshot.version == 1
+    assert "the checkpoint of version 1 failed: no room" in caplog.text
+
+
+def test_tables_do_not_wait_for_each_other() -> None:
+    queue, release, done = Queue(), threading.Event(), threading.Event()
+    queue.submit("a", lambda: release.wait(10) and None)
+    queue.submit("b", done.set)
+    assert done.wait(10)
+    assert not queue.wait(0.01)
+    release.set()
+    assert queue.wait(10)
+
+
+def test_the_process_ends_when_all_is_written(tmp_path: Path) -> None:
+    script = f"""
+import pyarrow as pa, deltaic
+deltaic.configure(background_checkpoints=True)
+table = deltaic.write({str(tmp_path)!r}, pa.table({{"id": [0]}}), properties={{"delta.checkpointInterval": 1}})
+deltaic.write(table, pa.table({{"id": [1]}}), mode="append")
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    assert (tmp_path / checkpoint_path(1)).exists()
+    assert (tmp_path / "_delta_log/_last_checkpoint").exists()
+
+
+def test_a_flag(later: None) -> None:
+    assert deltaic.configure().__enter__().background_checkpoints
+    with pytest.raises(deltaic.errors.InvalidArgumentError):
+        deltaic.configure(background_checkpoints=1)  # type: ignore[arg-type]
