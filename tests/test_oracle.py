@@ -24,6 +24,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import deltaic
 from deltaic import _core
 from deltaic.errors import MergeCardinalityError
+from deltaic.protocol import row_tracking
 from row_model import Change, Clause, Condition, Model, Row, arrow_rows, both, compare, either, is_null, multiset, negated
 
 EXAMPLES = int(os.environ.get("DELTAIC_ORACLE_EXAMPLES", "20"))
@@ -91,10 +92,14 @@ class Oracle(RuleBasedStateMachine):
         mapping=st.sampled_from(["none", "name", "id"]),
         checkpoints=st.sampled_from([2, 10]),
         file_size=st.sampled_from([1, 10**6]),
+        tracked=st.booleans(),
         data=st.data(),
     )
-    def create(self, extra: list[str], partition: str | None, mapping: str, checkpoints: int, file_size: int, data: Any) -> None:
+    def create(
+        self, extra: list[str], partition: str | None, mapping: str, checkpoints: int, file_size: int, tracked: bool, data: Any
+    ) -> None:
         self.mapping = mapping
+        self.tracked = tracked
         self.partitioned = partition is not None
         self.partition = PARTITIONS[partition or "string"]
         literals = [value for _, value in self.partition[1]]
@@ -108,6 +113,12 @@ class Oracle(RuleBasedStateMachine):
         self.model = Model(list(self.columns))
         rows = self.draw_rows(data, 8)
         properties = {"delta.columnMapping.mode": mapping, "delta.checkpointInterval": checkpoints, "delta.enableDeletionVectors": True}
+        if tracked:  # what must not show in any row
+            properties |= {
+                "delta.enableRowTracking": True,
+                "delta.enableInCommitTimestamps": True,
+                "delta.writePartitionColumnsToParquet": True,
+            }
         self.tables = [
             deltaic.write(
                 self.folder / name,
@@ -315,6 +326,17 @@ class Oracle(RuleBasedStateMachine):
         self.model.committed(len(self.marks))
         first, second = self.tables
         self.marks.append((first.version, second.version))
+
+    @invariant()
+    def row_ids_are_given_once(self) -> None:
+        for table in self.tables if getattr(self, "tracked", False) else ():
+            snapshot = table._snapshot
+            names = row_tracking.hidden_columns(table.metadata)
+            found = _core.read(snapshot.store, snapshot.table_schema, snapshot.files().adds, [], row_tracking=names).to_table()
+            given = found[0].to_pylist()
+            assert len(set(given)) == len(given)
+            assert max(given, default=-1) <= row_tracking.high_water_mark(snapshot.domains.get(row_tracking.DOMAIN))
+            assert max(found[1].to_pylist(), default=0) <= table.version
 
     @invariant()
     def rows_agree_at_every_version(self) -> None:

@@ -18,6 +18,7 @@ import deltaic
 from deltaic import DeltaTable
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.actions import Protocol
+from deltaic.protocol.properties import OF_THE_LOG
 
 NOW = {"delta.dropFeatureTruncateHistory.retentionDuration": "interval 0 hours"}
 
@@ -245,3 +246,16 @@ def test_sql(tmp_path: Path) -> None:
     table = make(tmp_path, enableDeletionVectors=True)
     deltaic.sql("ALTER TABLE t DROP FEATURE deletionVectors", tables={"t": table})
     assert "deletionVectors" not in features(table)
+
+
+def test_what_is_protected_stays_so_whatever_becomes_of_the_table(tmp_path: Path) -> None:
+    table = make(tmp_path, enableDeletionVectors=True, enableInCommitTimestamps=True)
+    table.alter.drop_feature("deletionVectors")
+    kept = {name: text for name, text in table.metadata.configuration.items() if name in OF_THE_LOG}
+    assert len(kept) == 2
+    table.restore(1)
+    assert kept.items() <= table.metadata.configuration.items()
+    table = DeltaTable.create(table.location, "a long", mode="overwrite")
+    assert kept.items() <= table.metadata.configuration.items()
+    deltaic.write(table, pa.table({"a": [1]}), mode="overwrite", schema_mode="overwrite")
+    assert kept.items() <= table.metadata.configuration.items()

@@ -195,6 +195,15 @@ def test_restore_leaves_the_times_of_the_log_alone(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "t" / commit_path(table.version)).read_text().splitlines()[0])["commitInfo"]["inCommitTimestamp"]
 
 
+def test_restore_with_an_older_protocol_ends_them(tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path / "t", pa.table({"a": [1]}))
+    table.alter.set_properties(ON)
+    table.restore(0, allow_protocol_downgrade=True)
+    assert "inCommitTimestamp" not in (table.protocol.writer_features or ())
+    assert not [name for name in table.metadata.configuration if "nCommitTimestamp" in name]
+    assert table.detail().last_modified is not None
+
+
 def test_deltalake_reads_and_follows(tmp_path: Path) -> None:
     deltalake = pytest.importorskip("deltalake")
     deltaic.write(tmp_path / "t", pa.table({"a": [1]}), properties=ON)

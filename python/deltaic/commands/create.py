@@ -66,9 +66,9 @@ class Wanted:
         return clustering.configuration_of(features.Definition(metadata), self.cluster_by) if self.cluster_by else None
 
     def replacing(self, snapshot: Snapshot, schema: Any) -> tuple[Protocol, Metadata]:
-        """The definition of a table that takes the place of another: nothing of the old one stays but its id, what its protocol has, and
-        the mode of column mapping with its high-water mark."""
-        kept = {name: text for name, text in snapshot.metadata.configuration.items() if name in (MODE, MAX_ID)}
+        """The definition of a table that takes the place of another: nothing of the old one stays but its id, what its protocol has, the
+        mode of column mapping with its high-water mark, and what is the log's."""
+        kept = {name: text for name, text in snapshot.metadata.configuration.items() if name in (MODE, MAX_ID, *properties.OF_THE_LOG)}
         old = replace(snapshot.metadata, name=None, description=None, configuration=kept)
         defaults = {name: value for name, value in configuration.current().default_properties.items() if name not in kept}
         return definition.evolve(

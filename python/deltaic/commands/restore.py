@@ -16,11 +16,9 @@ from deltaic.options import CommitOptions
 from deltaic.protocol import clustering, features, row_tracking
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import MAX_ID
+from deltaic.protocol.properties import OF_THE_LOG, REGISTRY
 from deltaic.protocol.versions import upgrade
-from deltaic.transaction import timestamps
 from deltaic.transaction.transaction import Transaction
-
-_OF_THE_LOG = (timestamps.ENABLED, timestamps.SINCE_VERSION, timestamps.SINCE_TIME)
 
 
 def restore(
@@ -46,7 +44,7 @@ def restore(
     restored = _present(past, wanted, ignore_missing_files)
     removed = references.without(before, after)
     protocol = past.protocol if allow_protocol_downgrade else _not_lower(snapshot.protocol, past.protocol)
-    metadata = _metadata(snapshot, past)
+    metadata = _metadata(snapshot, past, protocol)
     metrics = _metrics(after, restored, removed)
     metrics["num_of_files_after_restore"] -= wanted.num_rows - restored.num_rows
     metrics["table_size_after_restore"] -= _size(wanted) - _size(restored)
@@ -99,13 +97,13 @@ def _not_lower(now: Protocol, then: Protocol) -> Protocol:
     return upgrade(now, features.supported(then), min_reader_version=then.min_reader_version, min_writer_version=then.min_writer_version)
 
 
-def _metadata(snapshot: Snapshot, past: Snapshot) -> Metadata:
-    """The past metadata. Ids of columns are never given twice, so their high-water mark stays; whether commits have a time of their own is
-    the log's, and stays too."""
+def _metadata(snapshot: Snapshot, past: Snapshot, protocol: Protocol) -> Metadata:
+    """The past metadata. Ids of columns are never given twice, so their high-water mark stays; what is the log's stays, too."""
     marks = [text for text in (snapshot.metadata.configuration.get(MAX_ID), past.metadata.configuration.get(MAX_ID)) if text]
     now = snapshot.metadata.configuration
-    configuration = {key: text for key, text in past.metadata.configuration.items() if key not in _OF_THE_LOG}
-    configuration |= {key: now[key] for key in _OF_THE_LOG if key in now}
+    configuration = {key: text for key, text in past.metadata.configuration.items() if key not in OF_THE_LOG}
+    there = features.supported(protocol)
+    configuration |= {key: now[key] for key in OF_THE_LOG if key in now and REGISTRY[key].feature in there}
     for key in (row_tracking.ROW_ID_COLUMN, row_tracking.VERSION_COLUMN):
         if key in now:  # files may have these columns for ever
             configuration.setdefault(key, now[key])

@@ -143,6 +143,15 @@ FEATURE_PREFIX = "delta.feature."
 CONSTRAINT_PREFIX = "delta.constraints."
 
 
+OF_THE_LOG = (
+    "delta.enableInCommitTimestamps",
+    "delta.inCommitTimestampEnablementVersion",
+    "delta.inCommitTimestampEnablementTimestamp",
+    "delta.requireCheckpointProtectionBeforeVersion",
+)
+"""Properties that say how the log is written: they outlive a table's replacement and do not go back with its rows."""
+
+
 @dataclass(frozen=True)
 class Requested:
     """What a user's `properties=` ask for. `stored`: text for the configuration. The others change the protocol and are not stored."""

@@ -1,0 +1,242 @@
+"""delta-spark beside us on the same tables: it reads what we wrote, we read on after it wrote, feature by feature and in turns.
+
+It needs a JVM, the jars of delta-spark and an interpreter with the PySpark that goes with them:
+DELTA_SPARK_JARS=<folder of jars> DELTA_SPARK_PYTHON=<python>; without these the tests are skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaic
+from deltaic import DeltaTable, _core
+from deltaic.protocol import row_tracking
+
+JARS, PYTHON = os.environ.get("DELTA_SPARK_JARS"), os.environ.get("DELTA_SPARK_PYTHON")
+COMMITS = int(os.environ.get("DELTA_SPARK_COMMITS", "24"))
+
+pytestmark = pytest.mark.skipif(not (JARS and PYTHON), reason="DELTA_SPARK_JARS and DELTA_SPARK_PYTHON name no delta-spark")
+
+
+class Peer:
+    """One session for the whole module."""
+
+    def __init__(self) -> None:
+        script = Path(__file__).with_name("delta_spark_peer.py")
+        self.process = subprocess.Popen(
+            [str(PYTHON), str(script), str(JARS)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "TZ": "UTC"},
+        )
+        assert self._next() == "ready"
+
+    def _next(self) -> Any:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if line.startswith("ANSWER "):
+                return json.loads(line.removeprefix("ANSWER "))
+        raise AssertionError("delta-spark ended")
+
+    def _ask(self, **question: Any) -> Any:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(question) + "\n")
+        self.process.stdin.flush()
+        found = self._next()
+        assert not (isinstance(found, dict) and "error" in found), found
+        return found
+
+    def sql(self, text: str) -> Any:
+        return self._ask(sql=text)
+
+    def rows(self, table: DeltaTable, *columns: str, version: int | None = None) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in self._ask(read=table.location, columns=list(columns), version=version)]
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[Peer]:
+    there = Peer()
+    yield there
+    there.process.kill()
+    there.process.wait()
+
+
+def numbers(*keys: int) -> pa.Table:
+    return pa.table({"id": pa.array(keys, pa.int64()), "v": pa.array([0] * len(keys), pa.int32())})
+
+
+def ours(table: DeltaTable, *columns: str) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row[column] for column in columns) for row in DeltaTable(table.location).scan().to_arrow().to_pylist())
+
+
+def tracked(table: DeltaTable) -> list[tuple[Any, ...]]:
+    snapshot = DeltaTable(table.location)._snapshot
+    names = row_tracking.hidden_columns(snapshot.metadata)
+    assert names is not None
+    found = _core.read(snapshot.store, snapshot.table_schema, snapshot.files().adds, ["id", "v"], row_tracking=names).to_table()
+    return sorted(zip(*(found[name].to_pylist() for name in ("id", "v", *names)), strict=True))
+
+
+@pytest.mark.parametrize("mapping", ["none", "name", "id"])
+@pytest.mark.parametrize("vectors", [True, False])
+def test_row_tracking(tmp_path: Path, peer: Peer, vectors: bool, mapping: str) -> None:
+    properties = {"delta.enableRowTracking": True, "delta.enableDeletionVectors": vectors, "delta.columnMapping.mode": mapping}
+    table = deltaic.write(tmp_path / "t", numbers(*range(10)), properties=properties)
+    deltaic.write(table, numbers(*range(10, 20)), mode="append")
+    table.update({"v": "9"}, "id in (3, 13)")
+    table.delete("id = 5")
+    table.merge(numbers(7, 100), "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+    table.optimize.compact()
+    seen = ("id", "v", "_metadata.row_id", "_metadata.row_commit_version")
+    before = peer.rows(table, *seen)
+    assert before == tracked(table)
+    for statement in ("UPDATE {} SET v = 77 WHERE id = 1", "INSERT INTO {} VALUES (500L, 1)", "DELETE FROM {} WHERE id = 2", "OPTIMIZE {}"):
+        peer.sql(statement.format(f"delta.`{table.location}`"))
+    after = peer.rows(table, *seen)
+    assert after == tracked(table)
+    table.refresh()
+    table.update({"v": "5"}, "id = 500")
+    table.optimize.compact()
+    assert {row[0]: row[2] for row in peer.rows(table, *seen)} == {row[0]: row[2] for row in after}
+
+
+def test_row_ids_that_were_given_afterwards(tmp_path: Path, peer: Peer) -> None:
+    table = deltaic.write(tmp_path / "t", numbers(*range(5)))
+    table.delete("id = 3")
+    table.alter.set_properties({"delta.enableRowTracking": True})
+    assert peer.rows(table, "id", "v", "_metadata.row_id", "_metadata.row_commit_version") == tracked(table)
+    peer.sql(f"ALTER TABLE delta.`{table.location}` DROP FEATURE rowTracking")
+    assert len(ours(table, "id")) == 4
+    table.refresh()
+    table.alter.set_properties({"delta.enableRowTracking": True})
+    assert len(tracked(table)) == 4
+
+
+def test_clustering(tmp_path: Path, peer: Peer) -> None:
+    table = deltaic.write(tmp_path / "t", numbers(*range(1000)), cluster_by=["id", "v"])
+    table.optimize.cluster()
+    peer.sql(f"INSERT INTO delta.`{table.location}` VALUES (5000L, 1)")
+    peer.sql(f"OPTIMIZE delta.`{table.location}`")
+    table.refresh()
+    assert table.detail().clustering_columns == ("id", "v")
+    peer.sql(f"ALTER TABLE delta.`{table.location}` CLUSTER BY (v)")
+    table.refresh()
+    assert table.detail().clustering_columns == ("v",)
+    table.alter.cluster_by("id")
+    deltaic.write(table, numbers(6000), mode="append")
+    table.optimize.cluster(full=True)
+    assert peer.rows(table, "count(*)") == [(1002,)]
+
+
+def test_in_commit_timestamps(tmp_path: Path, peer: Peer) -> None:
+    table = deltaic.write(tmp_path / "t", numbers(1))
+    deltaic.write(table, numbers(2), mode="append")
+    table.alter.set_properties({"delta.enableInCommitTimestamps": True})
+    deltaic.write(table, numbers(3), mode="append")
+    peer.sql(f"INSERT INTO delta.`{table.location}` VALUES (4L, 1)")
+    table.refresh()
+    deltaic.write(table, numbers(5), mode="append")
+    history = {row[0]: datetime.fromisoformat(row[1]) for row in peer.sql(f"DESCRIBE HISTORY delta.`{table.location}`")}
+    assert {entry["version"]: entry["timestamp"].replace(tzinfo=None) for entry in table.history()} == history
+    stamps = [entry["inCommitTimestamp"] for entry in reversed(table.history()) if entry["version"] >= 2]
+    assert stamps == sorted(set(stamps))
+
+
+def test_type_widening(tmp_path: Path, peer: Peer) -> None:
+    data = pa.table({"id": pa.array([1], pa.int64()), "v": pa.array([1], pa.int32()), "d": pa.array([1.5], pa.float32())})
+    table = deltaic.write(tmp_path / "t", data, properties={"delta.enableTypeWidening": True})
+    table.alter.change_column("v", type="bigint")
+    table.alter.change_column("d", type="double")
+    deltaic.write(table, pa.table({"id": [2], "v": [2**40], "d": [1e300]}), mode="append")
+    assert peer.rows(table, "id", "v", "d") == [(1, 1, 1.5), (2, 2**40, 1e300)]
+    peer.sql(f"ALTER TABLE delta.`{table.location}` ALTER COLUMN v TYPE DECIMAL(30, 2)")
+    peer.sql(f"INSERT INTO delta.`{table.location}` VALUES (3L, 0.25, 0.5D)")
+    table.refresh()
+    assert [entry["toType"] for entry in table.schema.field("v").metadata["delta.typeChanges"]] == ["long", "decimal(30,2)"]
+    assert [str(row[1]) for row in ours(table, "id", "v")] == ["1.00", f"{2**40}.00", "0.25"]
+
+
+def test_dropped_features(tmp_path: Path, peer: Peer) -> None:
+    table = deltaic.write(tmp_path / "t", numbers(*range(10)), properties={"delta.enableDeletionVectors": True})
+    table.delete("id = 3")
+    table.alter.drop_feature("deletionVectors")
+    assert peer.rows(table, "count(*)") == peer.rows(table, "count(*)", version=1) == [(9,)]
+    peer.sql(f"INSERT INTO delta.`{table.location}` VALUES (11L, 1)")
+    assert len(ours(table, "id")) == 10
+    mapped = deltaic.write(tmp_path / "m", numbers(1, 2), properties={"delta.columnMapping.mode": "name"})
+    mapped.alter.rename_column("v", "w")
+    mapped.alter.drop_feature("columnMapping")
+    peer.sql(f"INSERT INTO delta.`{mapped.location}` VALUES (3L, 7)")
+    assert ours(mapped, "id", "w") == peer.rows(mapped, "id", "w") == [(1, 0), (2, 0), (3, 7)]
+    theirs = deltaic.write(tmp_path / "s", numbers(*range(10)), properties={"delta.enableDeletionVectors": True})
+    theirs.delete("id = 3")
+    peer.sql(f"ALTER TABLE delta.`{theirs.location}` DROP FEATURE deletionVectors")
+    theirs.refresh()
+    assert "deletionVectors" not in (theirs.protocol.writer_features or ())
+    deltaic.write(theirs, numbers(77), mode="append")
+    assert len(ours(theirs, "id")) == 10
+
+
+def test_defaults_and_partition_columns_in_files(tmp_path: Path, peer: Peer) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id bigint, v int default 5")
+    deltaic.write(table, pa.table({"id": [1]}), mode="append")
+    peer.sql(f"INSERT INTO delta.`{table.location}` (id) VALUES (2L)")
+    assert ours(table, "id", "v") == peer.rows(table, "id", "v") == [(1, 5), (2, 5)]
+    properties = {"delta.enableMaterializePartitionColumnsFeature": True, "delta.enableDeletionVectors": False}
+    parted = deltaic.write(tmp_path / "p", pa.table({"id": [1, 2], "p": ["a", "b"]}), partition_by="p", properties=properties)
+    peer.sql(f"INSERT INTO delta.`{parted.location}` VALUES (3L, 'c')")
+    assert ours(parted, "id", "p") == peer.rows(parted, "id", "p") == [(1, "a"), (2, "b"), (3, "c")]
+
+
+def test_commits_in_turns(tmp_path: Path, peer: Peer) -> None:
+    """deltaic, deltalake and delta-spark change one table in turns; each step all see the model's rows."""
+    deltalake = pytest.importorskip("deltalake")
+    table = deltaic.write(tmp_path / "t", numbers(0), properties={"delta.enableDeletionVectors": False, "delta.checkpointInterval": 7})
+    choose, model = random.Random(5), {0: 0}
+    for step in range(1, COMMITS + 1):
+        writer, what = choose.choice(["deltaic", "deltalake", "delta-spark"]), choose.choice(["append", "append", "delete", "update"])
+        key = choose.choice(sorted(model) or [0])
+        place = f"delta.`{table.location}`"
+        table.refresh()
+        theirs = deltalake.DeltaTable(table.location)
+        if what == "append":
+            model[step] = 0
+            if writer == "deltaic":
+                deltaic.write(table, numbers(step), mode="append")
+            elif writer == "deltalake":
+                deltalake.write_deltalake(theirs, numbers(step), mode="append")
+            else:
+                peer.sql(f"INSERT INTO {place} VALUES ({step}L, 0)")
+        elif what == "delete":
+            model.pop(key, None)
+            if writer == "deltaic":
+                table.delete(f"id = {key}")
+            elif writer == "deltalake":
+                theirs.delete(f"id = {key}")
+            else:
+                peer.sql(f"DELETE FROM {place} WHERE id = {key}")
+        else:
+            if key in model:
+                model[key] = step
+            if writer == "deltaic":
+                table.update({"v": str(step)}, f"id = {key}")
+            elif writer == "deltalake":
+                theirs.update(updates={"v": f"cast({step} as int)"}, predicate=f"id = {key}")
+            else:
+                peer.sql(f"UPDATE {place} SET v = {step} WHERE id = {key}")
+        assert dict(ours(table, "id", "v")) == model, (step, writer, what)
+    assert dict(peer.rows(table, "id", "v")) == model
+    found = deltalake.DeltaTable(table.location).to_pyarrow_table()
+    assert dict(zip(found["id"].to_pylist(), found["v"].to_pylist(), strict=True)) == model
