@@ -2,8 +2,8 @@
 
 Prints every form that is answered differently, that Spark refuses, or that is refused as wrong though Spark answers it; what is refused by
 name is not asked. Needs PySpark and Java; from the repository's root: `python scripts/walk_spark_expressions.py [--sample N] [--seed N]
-[--zone ZONE] [--nested N] [--json FILE] [--record N]`. `--record` writes the forms that are the same, N of them at most, with Spark's
-answers, where tests/relation/test_walk.py finds them.
+[--zone ZONE] [--nested N] [--json FILE] [--record N] [--found]`. `--record` writes the forms that are the same, N of them at most, with
+Spark's answers, where tests/relation/test_walk.py finds them; `--found` records tests/relation/walk_found.txt, what once was different.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from walk_cases import WALK, first_level, nested
 from deltaic.errors import UnsupportedFeatureError
 from deltaic.relation.duckdb import Translated
 
-MAX_CONDITIONS = 600
+FOUND = Path(__file__).resolve().parents[1] / "tests" / "relation" / "walk_found.txt"
+MAX_CONDITIONS = 150
 """Of so many forms that fail the error condition is asked, a row at a time; of the others only whether they fail."""
 
 
@@ -105,9 +106,11 @@ def walk(forms: Sequence[str], answers: Answers, spark: Spark) -> tuple[list[dic
     outcomes = {form: answers.outcome(form) for form in forms}
     asked = [form for form, outcome in outcomes.items() if not isinstance(outcome, UnsupportedFeatureError)]
     answered = [form for form in asked if isinstance(outcomes[form], Translated)]
-    kinds = spark.kinds(answered) | {form: spark.kind(form) for form in asked if form not in set(answered)}
+    wrong = [form for form in asked if not isinstance(outcomes[form], Translated)]
+    asked = answered + wrong[: len(answered) // 5]  # most are wrong in Spark too, and asking one takes long
+    kinds = spark.kinds(asked)
     print(
-        f"{len(forms)} forms, {len(answered)} answered, {len(asked) - len(answered)} refused as wrong; {time.monotonic() - start:.0f} s",
+        f"{len(forms)} forms, {len(answered)} answered, {len(wrong)} refused as wrong; {time.monotonic() - start:.0f} s",
         flush=True,
     )
     different = [
@@ -140,7 +143,19 @@ def walk(forms: Sequence[str], answers: Answers, spark: Spark) -> tuple[list[dic
     return different, same
 
 
+def record_found(spark: Spark, zone: str) -> None:
+    """Spark's answers to all that a walk ever found."""
+    forms = FOUND.read_text(encoding="utf-8").splitlines()
+    kinds = spark.kinds(forms)
+    typed = [form for form in forms if "type" in kinds[form]]
+    values = dict(zip(typed, spark.values(typed), strict=True))
+    save("found", zone, [{"form": form, **kinds[form]} | ({"values": values[form]} if form in values else {}) for form in forms])
+
+
 def main(options: argparse.Namespace) -> None:
+    if options.found:
+        record_found(Spark(session(), WALK.rows, options.zone), options.zone)
+        return
     answers, forms = Answers(WALK, options.zone), first_level()
     chosen = random.Random(options.seed)
     if options.nested:
@@ -166,4 +181,5 @@ if __name__ == "__main__":
         parser.add_argument(name, type=int, default=0)
     parser.add_argument("--zone", default="America/New_York")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--found", action="store_true")
     main(parser.parse_args())

@@ -42,6 +42,8 @@ def cast(value: Value, target: DataType, zone: Zone, *, safe: bool = False) -> V
         return value.like(f"(CASE WHEN {value.sql} IS NULL THEN CAST(NULL AS {v.duckdb_type(target)}) END)", target)
     if value.type == "void":
         return Value(f"CAST(NULL AS {v.duckdb_type(target)})", target, True, constant=None, deterministic=value.deterministic)
+    if value.is_constant and value.constant is None:
+        return literal(None, target)
     if value.is_constant and (folded := fold(value.constant, value.type, target, zone.name)) is not None:
         return folded
     if value.type == v.DAYS and target == v.DAY_TIME:
@@ -61,7 +63,7 @@ def implicit(value: Value, target: DataType, zone: Zone, form: str) -> Value:
         return cast(value, target, zone)
     allowed = (
         (v.is_numeric(source) and v.is_numeric(target))
-        or (isinstance(source, str) and target == "string" and source != "binary")
+        or (isinstance(source, str) and target == "string")
         or (source == "string" and isinstance(target, str))
         or (source in v.TEMPORAL and target in v.TEMPORAL)
     )

@@ -51,7 +51,7 @@ def _array_item(value: Value, kind: Array, index: Value, zone: Zone) -> Value:
 
 def map_item(value: Value, key: Value, zone: Zone) -> Value:
     assert isinstance(value.type, Map)
-    common = v.common_type(value.type.key, key.type)
+    common = v.tightest(value.type.key, key.type)
     if common is None or not v.same_but_nulls(common, value.type.key):
         raise v.mismatch("a key of a map", value.type, key.type)
     return _looked_up(value, cast(key, value.type.key, zone))

@@ -57,7 +57,7 @@ def _nullif(arguments: list[Value], zone: Zone) -> Value:
 
 def _extreme(operator: str) -> Build:
     def build(arguments: list[Value], zone: Zone) -> Value:
-        if any(v.common_without_text(one.type, other.type) is None for one, other in itertools.pairwise(arguments)):
+        if any(v.common_without_text(one.type, other.type) is None for one, other in itertools.combinations(arguments, 2)):
             raise v.mismatch(operator, *(argument.type for argument in arguments))
         common = _common(arguments, operator)
         if not v.is_orderable(common) or common == "void":

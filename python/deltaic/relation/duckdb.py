@@ -99,7 +99,7 @@ def prepare(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute("\n".join(missing))
 
 
-_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] (.*)", re.DOTALL)
+_CONDITION = re.compile(r"\[([A-Z_][A-Z0-9_.]+)\] (.*)", re.DOTALL)
 _NATIVE = (
     (re.compile(r"to type DECIMAL|to DECIMAL|of DECIMAL\("), "NUMERIC_VALUE_OUT_OF_RANGE"),
     (re.compile(r"can't be cast because the value is out of range|Failed to cast decimal value"), "CAST_OVERFLOW"),

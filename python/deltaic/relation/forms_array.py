@@ -42,7 +42,7 @@ def _contains(arguments: list[Value], zone: Zone) -> Value:
 def _with_item(arguments: list[Value], zone: Zone, what: str) -> tuple[Value, Value]:
     value, item = arguments
     kind = _element(value, what)
-    common = v.common_without_text(kind.element, item.type)
+    common = v.tightest(kind.element, item.type)
     if common is None or item.type == "void":
         raise v.mismatch(what, value.type, item.type)
     return cast(value, Array(common, kind.contains_null), zone), cast(item, common, zone)
@@ -64,7 +64,7 @@ def _append(first: bool) -> Callable[[list[Value], Zone], Value]:
     def build(arguments: list[Value], zone: Zone) -> Value:
         value, item = arguments
         kind = _element(value, "array_append")
-        common = v.common_without_text(kind.element, item.type)
+        common = v.tightest(kind.element, item.type)
         if common is None:
             raise v.mismatch("array_append", value.type, item.type)
         value, item = cast(value, Array(common, kind.contains_null), zone), cast(item, common, zone)
@@ -112,7 +112,7 @@ def _distinct(arguments: list[Value], zone: Zone) -> Value:
 
 def _alike(arguments: list[Value], zone: Zone, what: str) -> tuple[Value, Value]:
     left, right = arguments
-    common = v.common_without_text(left.type, right.type)
+    common = v.tightest(left.type, right.type)
     if common is None:
         raise v.mismatch(what, left.type, right.type)
     return cast(left, common, zone), cast(right, common, zone)
@@ -266,7 +266,7 @@ def _entries(arguments: list[Value], zone: Zone) -> Value:
 def _contains_key(arguments: list[Value], zone: Zone) -> Value:
     value, key = arguments
     kind = _map(value, "map_contains_key")
-    common = v.common_without_text(kind.key, key.type)
+    common = v.tightest(kind.key, key.type)
     if common != kind.key or key.type == "void":
         raise v.mismatch("map_contains_key", value.type, key.type)
     key = cast(key, kind.key, zone)

@@ -222,7 +222,13 @@ form("ln log", "double", "double", "CASE WHEN {0} > 0 THEN ln({0}) END", nullabl
 form("log10", "double", "double", "CASE WHEN {0} > 0 THEN log10({0}) END", nullable=True)
 form("log2", "double", "double", "CASE WHEN {0} > 0 THEN log2({0}) END", nullable=True)
 form("log1p", "double", "double", "CASE WHEN {0} > -1 THEN deltaic_log1p({0}) END", nullable=True)
-form("log", "double, double", "double", "CASE WHEN {0} > 0 AND {1} > 0 THEN ln({1}) / ln({0}) END", nullable=True)
+form(
+    "log",
+    "double, double",
+    "double",
+    "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {0} > 0 AND {1} > 0 THEN ln({1}) / ln({0}) END",
+    nullable=True,
+)
 form("power pow", "double, double", "double", "deltaic_power({0}, {1})")
 for _name in ("sin", "cos", "tan", "cot"):
     _text = "CASE WHEN isfinite({0}) THEN " + f"{_name}({{0}})" + " WHEN {0} IS NOT NULL THEN CAST('nan' AS DOUBLE) END"
@@ -236,7 +242,7 @@ for _name in ("asin", "acos"):
     )
 for _name in ("atan", "sinh", "cosh", "tanh", "degrees", "radians"):
     form(_name, "double", "double", f"{_name}({{0}})")
-form("atan2", "double, double", "double", "atan2({0}, {1})")
+form("atan2", "double, double", "double", "atan2({0} + CAST(0 AS DOUBLE), {1} + CAST(0 AS DOUBLE))")
 form("e", "", "double", "exp(1)")
 form("pi", "", "double", "pi()")
 form("factorial", "integer", "long", "CASE WHEN {0} BETWEEN 0 AND 20 THEN factorial({0}) END", nullable=True)

@@ -125,8 +125,9 @@ MACROS: dict[str, str] = {
     "deltaic_reverse(s)": """CASE WHEN strlen(s) = length(s) THEN reverse(s)
         ELSE array_to_string(list_reverse(list_transform(range(1, length(s) + 1), lambda deltaic_i: substring(s, deltaic_i, 1))), '')
             END""",
-    "deltaic_split_part(s, d, n)": """CASE WHEN n = 0 THEN error('[INVALID_INDEX_OF_ZERO] The index 0 is invalid.') WHEN d = '' THEN
-        CASE WHEN n IN (1, -1) THEN s WHEN s IS NOT NULL AND n IS NOT NULL THEN '' END ELSE split_part(s, d, n) END""",
+    "deltaic_split_part(s, d, n)": """CASE WHEN s IS NULL OR d IS NULL OR n IS NULL THEN NULL
+        WHEN n = 0 THEN error('[INVALID_INDEX_OF_ZERO] The index 0 is invalid.')
+        WHEN d = '' THEN CASE WHEN n IN (1, -1) THEN s ELSE '' END ELSE split_part(s, d, n) END""",
     "deltaic_substring_index(s, d, n)": """CASE WHEN s IS NULL OR d IS NULL OR n IS NULL THEN NULL WHEN n = 0 OR d = '' THEN
         CASE WHEN s IS NOT NULL AND d IS NOT NULL AND n IS NOT NULL THEN '' END
         WHEN n > 0 THEN array_to_string(string_split(s, d)[:n], d) ELSE array_to_string(string_split(s, d)[greatest(len(string_split(s,

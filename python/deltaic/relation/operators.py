@@ -59,7 +59,7 @@ def _common(left: Value, right: Value, what: str) -> DataType:
     elif isinstance(left.type, str) or isinstance(right.type, str):
         common = v.common_type(left.type, right.type)
     else:
-        common = v.tightest_nested(left.type, right.type)
+        common = v.tightest(left.type, right.type)
     if common is None:
         raise v.mismatch(what, left.type, right.type)
     if not v.is_comparable(common):
@@ -309,4 +309,10 @@ def negative(value: Value, zone: Zone) -> Value:
         value = cast(value, "double", zone)
     if not v.is_numeric(value.type):
         raise v.mismatch("the operator -", value.type)
-    return value.like(f"CAST((- {value.sql}) AS {v.duckdb_type(value.type)})", value.type, raises=value.raises or value.type in v.INTEGRAL)
+    sql, decimal = f"(- {value.sql})", v.decimal_of(value.type)
+    if decimal and decimal[0] > 34:  # Spark rounds these to 34 digits
+        least = f"CAST('1{'0' * (34 - decimal[1])}' AS DECIMAL(38, {decimal[1]}))" if decimal[1] <= 34 else "0"
+        long = v.failure("UNSUPPORTED_NEGATIVE", "'the negative of a decimal of more than 34 digits'")
+        sql = f"CASE WHEN abs({value.sql}) >= {least} AND {value.sql} <> 0 THEN {long} ELSE {sql} END"
+    raises = value.raises or value.type in v.INTEGRAL or bool(decimal and decimal[0] > 34)
+    return value.like(f"CAST(({sql}) AS {v.duckdb_type(value.type)})", value.type, raises=raises)

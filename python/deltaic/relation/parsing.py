@@ -37,7 +37,9 @@ class _Parser(DatabricksParser):
     # ruff: noqa: RUF012 - class attributes are sqlglot's way to configure a parser
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
     FUNCTION_PARSERS = {
-        name: DatabricksParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR")
+        **{name: DatabricksParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR")},
+        "POSITION": lambda self: self._parse_with_words("position", "IN"),
+        "OVERLAY": lambda self: self._parse_with_words("overlay", "PLACING", "FROM", "FOR"),
     }
     NO_PAREN_FUNCTION_PARSERS = {"CASE": DatabricksParser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
     COLON_IS_VARIANT_EXTRACT = False
@@ -49,6 +51,17 @@ class _Parser(DatabricksParser):
         **DatabricksParser.UNARY_PARSERS,
         TokenType.PLUS: lambda self: self.expression(exp.Anonymous(this="positive", expressions=[self._parse_unary()])),
     }
+
+    def _parse_with_words(self, name: str, *words: str) -> exp.Expr:
+        """`position(part IN text)`, `overlay(text PLACING part FROM start FOR length)`, or with commas."""
+        arguments = [self._parse_bitwise()]
+        for word in words:
+            if self._match_text_seq(word):
+                arguments.append(self._parse_bitwise())
+        if len(arguments) == 1:
+            while self._match(TokenType.COMMA):
+                arguments.append(self._parse_disjunction())
+        return self.expression(exp.Anonymous(this=name, expressions=[argument for argument in arguments if argument is not None]))
 
     def _parse_substring(self) -> exp.Expr:  # type: ignore[override]
         """`substring(text FROM start FOR length)`, or with commas; a call of any other number of arguments is no form."""

@@ -262,14 +262,14 @@ def _text_meets_other(left: DataType, right: DataType) -> bool:
     return "void" not in (left, right) and (left == "string") != (right == "string")
 
 
-def tightest_nested(left: DataType, right: DataType) -> DataType | None:
-    """The type in which nested values are compared: no text becomes a number there, no decimal grows."""
+def tightest(left: DataType, right: DataType) -> DataType | None:
+    """The type in which nested values are compared and looked for: no text becomes a number there, no decimal grows."""
     if isinstance(left, Array) and isinstance(right, Array):
-        element = tightest_nested(left.element, right.element)
+        element = tightest(left.element, right.element)
         return None if element is None else Array(element, left.contains_null or right.contains_null)
     if isinstance(left, Struct) and isinstance(right, Struct):
         common = _common_nested(left, right)
-        inner = [tightest_nested(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=False)]
+        inner = [tightest(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=False)]
         return None if None in inner else common
     if decimal_of(left) and decimal_of(right) and left != right:
         return None
