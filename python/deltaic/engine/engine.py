@@ -63,6 +63,9 @@ class Engine(Protocol):
     def to_arrow(self, relation: Relation) -> pa.RecordBatchReader:
         """The rows, in Delta's Arrow types. Closing the reader ends the work."""
 
+    def to_table(self, relation: Relation) -> pa.Table:
+        """All rows in memory."""
+
     def write(self, relation: Relation, target: WriteTarget) -> pa.Table:
         """New data files -> their `add` actions. On an error nothing is left behind."""
 

@@ -47,6 +47,8 @@ class LocalRelation:
 
     schema: Schema
     open: Callable[[Work], Any]
+    polls: bool = False
+    """Whoever waits for its batches sees Ctrl-C by itself: the scans of `_core` do."""
 
 
 class LocalEngine:
@@ -94,7 +96,7 @@ class LocalEngine:
         pushed, residual = push_where(scan)
         if residual:
             return None
-        return LocalRelation(scan_schema(scan), lambda work: _tracked(work, open_scan(pushed)))
+        return LocalRelation(scan_schema(scan), lambda work: _tracked(work, open_scan(pushed)), polls=True)
 
     def _query(self, plan: Plan) -> LocalRelation:
         from deltaic.engine.lowering import Lowering
@@ -153,11 +155,13 @@ class LocalEngine:
 
         work = Work()
         schema = arrow_schema(relation.schema)
+        # A thread for each batch is what it takes to interrupt DuckDB; a narrow batch is decoded in less time than that costs.
+        call = (lambda function: function()) if relation.polls else work.call
 
         def batches() -> Iterator[pa.RecordBatch]:
             try:
-                reader = work.call(lambda: pa.RecordBatchReader.from_stream(relation.open(work)))
-                while (batch := work.call(lambda: next(reader, None))) is not None:
+                reader = call(lambda: pa.RecordBatchReader.from_stream(relation.open(work)))
+                while (batch := call(lambda: next(reader, None))) is not None:
                     yield _declared(batch, schema)
             except Exception as error:
                 raise _first_error(work, error) from error
@@ -168,8 +172,9 @@ class LocalEngine:
         return pa.RecordBatchReader.from_batches(schema, batches())
 
     def to_table(self, relation: LocalRelation) -> pa.Table:
-        """All rows in memory."""
-        return self.consume(relation, lambda stream: pa.RecordBatchReader.from_stream(stream).read_all())
+        schema = arrow_schema(relation.schema)
+        table = self.consume(relation, lambda stream: pa.RecordBatchReader.from_stream(stream).read_all())
+        return table if table.schema.equals(schema, check_metadata=True) else pa.Table.from_arrays(table.columns, schema=schema)
 
     def write(self, relation: LocalRelation, target: WriteTarget) -> pa.Table:
         def undo(adds: pa.Table) -> None:

@@ -56,9 +56,13 @@ class Rows:
     Any Arrow library takes a `Rows` as it is (`__arrow_c_stream__`): `polars.DataFrame(rows)`, `pyarrow.table(rows)`.
     """
 
-    def __init__(self, schema: Schema, open: Callable[[], pa.RecordBatchReader]) -> None:
+    def __init__(
+        self, schema: Schema, open: Callable[[], pa.RecordBatchReader], collect: Callable[[], pa.Table] | None = None
+    ) -> None:
+        """`collect`: gives all rows at once, where that is cheaper than batch by batch."""
         self._schema = schema
         self._open_reader = open
+        self._collect = collect or (lambda: open().read_all())
 
     @staticmethod
     def of(table: pa.Table) -> Rows:
@@ -80,7 +84,7 @@ class Rows:
         return self._open_reader()
 
     def to_arrow(self) -> pa.Table:
-        return self.to_reader().read_all()
+        return self._collect()
 
     def to_pandas(self, **options: Any) -> pandas.DataFrame:
         """`options`: those of `pyarrow.Table.to_pandas`."""

@@ -113,7 +113,7 @@ class _ScanRows(Rows):
     """Rows of a planned scan; the files are chosen when first asked and stay chosen."""
 
     def __init__(self, schema: Schema, planned: Planned, engine: Engine, names: tuple[str, ...], limit: int | None) -> None:
-        super().__init__(schema, self._open)
+        super().__init__(schema, self._open, self._whole)
         self._planned, self._engine, self._names, self._limit = planned, engine, names, limit
 
     @cached_property
@@ -123,6 +123,11 @@ class _ScanRows(Rows):
     def _open(self) -> pa.RecordBatchReader:
         reader = self._read(self._scan)
         return reader if self._limit is None else _limited(reader, self._limit)
+
+    def _whole(self) -> pa.Table:
+        if self._limit is not None or not self._scan.columns:
+            return self._open().read_all()
+        return self._engine.to_table(self._engine.run(self._scan))
 
     def _read(self, narrowed_scan: Scan) -> pa.RecordBatchReader:
         if narrowed_scan.columns or not narrowed_scan.where:

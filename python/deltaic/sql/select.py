@@ -43,7 +43,7 @@ def query(text: str, tables: Tables) -> Rows:
     )
     engine = LocalEngine()
     relation = engine.query(translated.sql, translated.schema, leaves)
-    return Rows(relation.schema, lambda: engine.to_arrow(relation))
+    return Rows(relation.schema, lambda: engine.to_arrow(relation), lambda: engine.to_table(relation))
 
 
 def renamed(rows: Rows, names: Sequence[str]) -> Rows:

@@ -7,10 +7,11 @@ use std::sync::atomic::Ordering;
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, Int64Array, RecordBatch, RecordBatchOptions, new_null_array,
 };
-use arrow::compute::{concat, filter};
+use arrow::compute::concat;
 use arrow::datatypes::{DataType, Int64Type, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
+use super::keep::Keep;
 use super::open::{Group, OpenFile, Output, Plan, repeat};
 use super::projection::Adapt;
 use super::row_selection::{Positions, Rows};
@@ -43,13 +44,14 @@ struct Chunk {
 }
 
 impl Chunk {
-    fn keep(&self, mask: &BooleanArray) -> Result<Self> {
-        let columns = self.columns.iter().map(|column| Ok(filter(column, mask)?)).collect::<Result<Vec<_>>>()?;
-        let positions = match &self.positions {
+    fn keep(self, mask: &BooleanArray) -> Result<Self> {
+        let keep = Keep::new(mask.values());
+        let columns = self.columns.iter().map(|column| keep.of(column)).collect::<Result<Vec<_>>>()?;
+        let positions = match self.positions {
             None => None,
-            Some(positions) => Some(arrow::array::AsArray::as_primitive(&filter(positions, mask)?).clone()),
+            Some(positions) => Some(keep.of(&(Arc::new(positions) as ArrayRef))?.as_primitive().clone()),
         };
-        Ok(Self { columns, rows: mask.true_count(), positions })
+        Ok(Self { columns, rows: keep.count(), positions })
     }
 }
 

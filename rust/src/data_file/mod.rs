@@ -1,7 +1,7 @@
 //! PROTOCOL.md, "Data Files" and "Per-file Statistics": reading and writing the Parquet files of a table.
 //!
 //! Reading: [`files`] (what to read) -> [`open`] (footer, vector, partition values) -> [`prune`] and [`row_selection`] (which rows)
-//! -> [`decode`] ([`source`]: bytes, [`projection`] and [`cast`]: the table's columns) -> [`queue`] -> [`reader`].
+//! -> [`decode`] ([`source`]: bytes, [`projection`] and [`cast`]: the table's columns, [`keep`]: without deleted rows) -> [`queue`] -> [`reader`].
 //!
 //! Writing: [`conform`] (any data -> the table's columns) -> [`writer`] ([`partition`]: which file; [`layout`]: where it lies;
 //! [`options`]) -> [`output`] (a file) and [`encode`] (its row groups, on threads; [`physical`]: names in files) ->
@@ -13,6 +13,7 @@ pub mod conform;
 pub mod decode;
 pub mod encode;
 pub mod files;
+pub mod keep;
 pub mod layout;
 pub mod measure;
 pub mod open;

@@ -8,11 +8,18 @@ use arrow::array::RecordBatch;
 
 use crate::error::{Error, Result};
 
+/// A sleeping consumer is woken for so many bytes, for the end of a slot, or for the first batch of all: to wake a thread for each batch
+/// costs more than to decode a narrow one.
+const BURST: usize = 4 << 20;
+
 /// The queue: one slot for each piece of work, taken empty slot after empty slot.
 #[derive(Debug)]
 pub struct Queue {
     state: Mutex<State>,
-    changed: Condvar,
+    /// There is something to take.
+    ready: Condvar,
+    /// There is room again.
+    room: Condvar,
     limit: usize,
 }
 
@@ -21,6 +28,10 @@ struct State {
     slots: VecDeque<Slot>,
     first: u64,
     bytes: usize,
+    /// Bytes put into the first slot since the consumer was last woken for it.
+    unseen: usize,
+    /// Something was taken already.
+    begun: bool,
     complete: bool,
     cancelled: bool,
 }
@@ -45,7 +56,7 @@ pub enum Next {
 impl Queue {
     /// At most about `limit` bytes wait decoded.
     pub fn new(limit: usize) -> Self {
-        Self { state: Mutex::default(), changed: Condvar::new(), limit }
+        Self { state: Mutex::default(), ready: Condvar::new(), room: Condvar::new(), limit }
     }
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -59,7 +70,7 @@ impl Queue {
     /// No slot will be opened any more.
     pub fn complete(&self) {
         self.lock().complete = true;
-        self.changed.notify_all();
+        self.ready.notify_all();
     }
     /// Puts a batch into a slot, waiting while too much waits already, except in the slot that is read now. False: nobody wants it.
     pub fn push(&self, slot: u64, batch: RecordBatch) -> bool {
@@ -76,10 +87,17 @@ impl Queue {
             if room || (at == Some(0) && target.batches.is_empty()) {
                 target.batches.push_back((batch, bytes));
                 state.bytes += bytes;
-                self.changed.notify_all();
+                if at == Some(0) {
+                    state.unseen += bytes;
+                    if state.unseen >= BURST || !state.begun {
+                        state.unseen = 0;
+                        self.ready.notify_all();
+                    }
+                }
                 return true;
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.ready.notify_all();
+            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
     /// The slot's work is done, or failed.
@@ -89,7 +107,9 @@ impl Queue {
         if let Some(target) = at.and_then(|at| state.slots.get_mut(at)) {
             target.end = Some(end);
         }
-        self.changed.notify_all();
+        if at == Some(0) {
+            self.ready.notify_all();
+        }
     }
     /// The next batch in order; waits at most `timeout`.
     pub fn next(&self, timeout: Duration) -> Result<Next> {
@@ -105,19 +125,20 @@ impl Queue {
                 Some(slot) => {
                     if let Some((batch, bytes)) = slot.batches.pop_front() {
                         state.bytes -= bytes;
-                        self.changed.notify_all();
+                        state.begun = true;
+                        self.room.notify_all();
                         return Ok(Next::Batch(batch));
                     }
                     if let Some(end) = slot.end.take() {
                         state.slots.pop_front();
                         state.first += 1;
-                        self.changed.notify_all();
+                        self.room.notify_all();
                         end?;
                         continue;
                     }
                 }
             }
-            let (guard, waited) = self.changed.wait_timeout(state, timeout).unwrap_or_else(PoisonError::into_inner);
+            let (guard, waited) = self.ready.wait_timeout(state, timeout).unwrap_or_else(PoisonError::into_inner);
             state = guard;
             if waited.timed_out() {
                 return Ok(Next::Waiting);
@@ -130,7 +151,8 @@ impl Queue {
         state.cancelled = true;
         state.slots.clear();
         state.bytes = 0;
-        self.changed.notify_all();
+        self.ready.notify_all();
+        self.room.notify_all();
     }
     /// Was it cancelled?
     pub fn cancelled(&self) -> bool {

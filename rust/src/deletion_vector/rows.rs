@@ -167,8 +167,18 @@ impl DeletionVector {
         let end = first_row.saturating_add(count as u64);
         for (key, low, high, bitmap) in self.parts(first_row..end) {
             let mut rows = bitmap.range(low..=high);
-            while let Some(run) = rows.next_range() {
-                clear_bits(words, join(key, *run.start()) - first_row, join(key, *run.end()) - first_row);
+            let mut block = [0; 512];
+            loop {
+                let some = rows.next_many(&mut block);
+                if some.is_empty() {
+                    break;
+                }
+                for &mut row in some {
+                    let at = (join(key, row) - first_row) as usize;
+                    if let Some(word) = words.get_mut(at / 64) {
+                        *word &= !(1 << (at % 64));
+                    }
+                }
             }
         }
     }
@@ -223,23 +233,6 @@ fn high(row: RowIndex) -> u32 {
 
 fn join(key: u32, low: u32) -> RowIndex {
     u64::from(key) << 32 | u64::from(low)
-}
-
-/// Clears bits `first..=last`.
-#[inline]
-fn clear_bits(words: &mut [u64], first: u64, last: u64) {
-    let (from, to) = ((first / 64) as usize, (last / 64) as usize);
-    let (head, tail) = (u64::MAX << (first % 64), u64::MAX >> (63 - last % 64));
-    let Some(touched) = words.get_mut(from..=to) else { return };
-    match touched {
-        [one] => *one &= !(head & tail),
-        [first, middle @ .., last] => {
-            *first &= !head;
-            middle.fill(0);
-            *last &= !tail;
-        }
-        [] => {}
-    }
 }
 
 #[cfg(test)]
