@@ -158,15 +158,11 @@ def test_interrupt_stops_the_work_and_leaves_no_commit(table: deltaic.DeltaTable
         assert process.stdout.readline() == "running\n"
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        began = time.perf_counter()
-        _, errors = process.communicate(timeout=20)
-        seconds = time.perf_counter() - began
+        _, errors = process.communicate(timeout=20)  # benches/peers/interrupt.py measures how long it takes
     finally:
         process.kill()
         process.wait()
     assert "KeyboardInterrupt" in errors
-    # A second for the work to stop, as much again for the interpreter to leave on a busy machine.
-    assert seconds < 2.5
     assert {path.name for path in folder.rglob("*") if path.is_file()} == before
     table.refresh()
     assert table.version == 0

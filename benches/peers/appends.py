@@ -44,7 +44,8 @@ def trimmed() -> int:
 
 
 def run(folder: str, commits: int, compact_every: int) -> dict[str, Any]:
-    table = deltaic.write(folder, pa.table({"id": pa.array([0], pa.int64())}))
+    properties = {"delta.deletedFileRetentionDuration": "interval 0 hours"} if compact_every else None
+    table = deltaic.write(folder, pa.table({"id": pa.array([0], pa.int64())}), properties=properties)
     reader = deltaic.DeltaTable(folder)
     samples = []
     step = max(commits // 10, 1)

@@ -56,9 +56,7 @@ class Rows:
     Any Arrow library takes a `Rows` as it is (`__arrow_c_stream__`): `polars.DataFrame(rows)`, `pyarrow.table(rows)`.
     """
 
-    def __init__(
-        self, schema: Schema, open: Callable[[], pa.RecordBatchReader], collect: Callable[[], pa.Table] | None = None
-    ) -> None:
+    def __init__(self, schema: Schema, open: Callable[[], pa.RecordBatchReader], collect: Callable[[], pa.Table] | None = None) -> None:
         """`collect`: gives all rows at once, where that is cheaper than batch by batch."""
         self._schema = schema
         self._open_reader = open
