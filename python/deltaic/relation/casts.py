@@ -63,7 +63,7 @@ def implicit(value: Value, target: DataType, zone: Zone, form: str) -> Value:
         return cast(value, target, zone)
     allowed = (
         (v.is_numeric(source) and v.is_numeric(target))
-        or (isinstance(source, str) and target == "string")
+        or (isinstance(source, str) and target == "string" and source != "binary")
         or (source == "string" and isinstance(target, str))
         or (source in v.TEMPORAL and target in v.TEMPORAL)
     )
@@ -232,13 +232,19 @@ def _from_seconds(value: Value, safe: bool) -> Value | None:
     if safe:
         return None
     sql = value.sql
+    far = v.failure("UNSUPPORTED_TIMESTAMP", "'a number so large as a timestamp'")  # Spark goes round, or to the last one
     if value.type in v.INTEGRAL:
-        return value.like(f"make_timestamptz(multiply(CAST({sql} AS BIGINT), CAST(1000000 AS BIGINT)))", "timestamp", raises=True)
+        seconds = f"CAST({sql} AS BIGINT)"
+        inside = f"CASE WHEN {seconds} BETWEEN -9223372036854 AND 9223372036854 THEN {seconds} WHEN {seconds} IS NOT NULL THEN {far} END"
+        return value.like(f"make_timestamptz(multiply(({inside}), CAST(1000000 AS BIGINT)))", "timestamp", raises=True)
     if value.type in v.FRACTIONAL:
         bad = v.failure("CAST_INVALID_INPUT", "'a number that is not finite is no timestamp'")
-        whole = f"CAST(trunc(CAST({sql} AS DOUBLE) * 1000000) AS BIGINT)"
-        return value.like(f"make_timestamptz(CASE WHEN NOT isfinite({sql}) THEN {bad} ELSE {whole} END)", "timestamp", raises=True)
-    return value.like(f"make_timestamptz(CAST(trunc({sql} * 1000000) AS BIGINT))", "timestamp", raises=True)
+        whole = f"CASE WHEN abs({sql}) < 9223372036854 THEN CAST(trunc(CAST({sql} AS DOUBLE) * 1000000) AS BIGINT) ELSE {far} END"
+        return value.like(
+            f"make_timestamptz(CASE WHEN NOT isfinite({sql}) THEN {bad} WHEN {sql} IS NOT NULL THEN {whole} END)", "timestamp", raises=True
+        )
+    whole = f"CASE WHEN abs({sql}) < 9223372036854 THEN CAST(trunc({sql} * 1000000) AS BIGINT) WHEN {sql} IS NOT NULL THEN {far} END"
+    return value.like(f"make_timestamptz({whole})", "timestamp", raises=True)
 
 
 def _nested(value: Value, target: DataType, zone: Zone, safe: bool) -> Value:

@@ -51,9 +51,9 @@ def _array_item(value: Value, kind: Array, index: Value, zone: Zone) -> Value:
 
 def map_item(value: Value, key: Value, zone: Zone) -> Value:
     assert isinstance(value.type, Map)
-    common = v.tightest(value.type.key, key.type)
-    if common is None or not v.same_but_nulls(common, value.type.key):
-        raise v.mismatch("a key of a map", value.type, key.type)
+    common = v.sought("element_at", value.type.key, key.type)
+    if not v.same_but_nulls(common, value.type.key):
+        raise v.unsupported("function element_at", value.type, key.type)
     return _looked_up(value, cast(key, value.type.key, zone))
 
 
@@ -67,7 +67,7 @@ def _element_at(arguments: list[Value], zone: Zone, *, safe: bool = False) -> Va
     value, index = arguments
     if isinstance(value.type, Map):
         return map_item(value, index, zone)
-    if not isinstance(value.type, Array) or index.type not in ("byte", "short", "integer", "void"):
+    if not isinstance(value.type, Array) or index.type not in ("byte", "short", "integer"):
         raise v.mismatch("element_at", value.type, index.type)
     index = cast(index, "integer", zone)
     zero = v.failure(

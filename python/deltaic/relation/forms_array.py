@@ -42,7 +42,7 @@ def _contains(arguments: list[Value], zone: Zone) -> Value:
 def _with_item(arguments: list[Value], zone: Zone, what: str) -> tuple[Value, Value]:
     value, item = arguments
     kind = _element(value, what)
-    common = v.tightest(kind.element, item.type)
+    common = v.common_without_text(kind.element, item.type) if what == "array_contains" else v.sought(what, kind.element, item.type)
     if common is None or item.type == "void":
         raise v.mismatch(what, value.type, item.type)
     return cast(value, Array(common, kind.contains_null), zone), cast(item, common, zone)
@@ -64,9 +64,7 @@ def _append(first: bool) -> Callable[[list[Value], Zone], Value]:
     def build(arguments: list[Value], zone: Zone) -> Value:
         value, item = arguments
         kind = _element(value, "array_append")
-        common = v.tightest(kind.element, item.type)
-        if common is None:
-            raise v.mismatch("array_append", value.type, item.type)
+        common = v.sought("array_append", kind.element, item.type)
         value, item = cast(value, Array(common, kind.contains_null), zone), cast(item, common, zone)
         parts = [f"[{item.sql}]", value.sql] if first else [value.sql, f"[{item.sql}]"]
         result = Array(common, kind.contains_null or item.nullable)
@@ -112,9 +110,7 @@ def _distinct(arguments: list[Value], zone: Zone) -> Value:
 
 def _alike(arguments: list[Value], zone: Zone, what: str) -> tuple[Value, Value]:
     left, right = arguments
-    common = v.tightest(left.type, right.type)
-    if common is None:
-        raise v.mismatch(what, left.type, right.type)
+    common = v.sought(what, left.type, right.type)
     return cast(left, common, zone), cast(right, common, zone)
 
 
@@ -172,7 +168,7 @@ def _slice(arguments: list[Value], zone: Zone) -> Value:
 
 def _join(arguments: list[Value], zone: Zone) -> Value:
     value = arguments[0]
-    if value.type != "void" and not (isinstance(value.type, Array) and value.type.element == "string"):
+    if value.type != "void" and not (isinstance(value.type, Array) and isinstance(value.type.element, str)):
         raise v.mismatch("array_join", value.type)
     value = cast(value, Array("string"), zone)
     separator = literal(arguments[1], "a separator of array_join")
@@ -266,9 +262,8 @@ def _entries(arguments: list[Value], zone: Zone) -> Value:
 def _contains_key(arguments: list[Value], zone: Zone) -> Value:
     value, key = arguments
     kind = _map(value, "map_contains_key")
-    common = v.tightest(kind.key, key.type)
-    if common != kind.key or key.type == "void":
-        raise v.mismatch("map_contains_key", value.type, key.type)
+    if v.sought("map_contains_key", kind.key, key.type) != kind.key or key.type == "void":
+        raise v.unsupported("function map_contains_key", value.type, key.type)
     key = cast(key, kind.key, zone)
     sql = f"(CASE WHEN {value.sql} IS NOT NULL AND {key.sql} IS NOT NULL THEN list_contains(map_keys({value.sql}), {key.sql}) END)"
     return v.combine(sql, "boolean", (value, key))

@@ -92,7 +92,7 @@ def _round(arguments: list[Value], zone: Zone) -> Value:
     if not 0 <= places <= 20:
         raise v.unsupported("round with so many places", value.type)
     kind = v.duckdb_type(value.type)
-    shown = f"CAST(CASE WHEN abs({value.sql}) < 1e17 THEN {value.sql} END AS VARCHAR)"
+    shown = f"CAST(CAST(CASE WHEN abs({value.sql}) < 1e17 THEN {value.sql} END AS DOUBLE) AS VARCHAR)"
     digits = f"CAST(CAST(CAST({shown} AS DECIMAL(38, {places})) AS VARCHAR) AS {kind})"
     return value.like(f"(CASE WHEN abs({value.sql}) < 1e17 THEN {digits} ELSE {value.sql} END)", value.type)
 
@@ -250,4 +250,5 @@ form("bit_count", "integral", "integer", "bit_count(CAST({0} AS BIGINT))")
 form("bit_count", "=boolean", "integer", "CAST({0} AS INTEGER)")
 form("hex", "long", "string", "hex({0})")
 form("bin", "long", "string", "bin({0})")
-register("hex", "decimal", "string", lambda arguments, zone: _refused("hex", arguments))
+for _type in ("decimal", "float", "double"):  # Spark cuts them off; text is another form
+    register("hex", _type, "string", lambda arguments, zone: _refused("hex", arguments))

@@ -61,7 +61,7 @@ form("make_date", "integer, integer, integer", "date", "deltaic_make_date({0}, {
 form("unix_seconds", "=timestamp", "long", "deltaic_floor(epoch_us({0}), 1000000)")
 form("unix_millis", "=timestamp", "long", "deltaic_floor(epoch_us({0}), 1000)")
 form("unix_micros", "=timestamp", "long", "epoch_us({0})")
-form("timestamp_micros", "integral", "timestamp", "make_timestamptz(CAST({0} AS BIGINT))")
+form("timestamp_micros", "integral", "timestamp", "make_timestamptz(CAST({0} AS BIGINT))", raises=True)
 form("timestamp_millis", "integral", "timestamp", "make_timestamptz(multiply(CAST({0} AS BIGINT), CAST(1000 AS BIGINT)))", raises=True)
 
 
@@ -174,6 +174,11 @@ def _timestamp_seconds(arguments: list[Value], zone: Zone) -> Value:
     if value.type in v.FRACTIONAL:  # what is not finite is null here, other than in a cast
         finite = value.like(f"(CASE WHEN isfinite({value.sql}) THEN {value.sql} END)", value.type, nullable=True)
         return cast(finite, "timestamp", zone)
+    if value.type in v.INTEGRAL:
+        far = v.failure("DATETIME_OVERFLOW", "'a number of seconds that is no timestamp'")
+        wide = f"CAST({value.sql} AS BIGINT)"
+        sql = f"CASE WHEN {wide} BETWEEN -9223372036854 AND 9223372036854 THEN {wide} * 1000000 WHEN {wide} IS NOT NULL THEN {far} END"
+        return value.like(f"make_timestamptz({sql})", "timestamp", raises=True)
     return cast(value, "timestamp", zone)
 
 

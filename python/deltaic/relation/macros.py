@@ -132,11 +132,12 @@ MACROS: dict[str, str] = {
         CASE WHEN s IS NOT NULL AND d IS NOT NULL AND n IS NOT NULL THEN '' END
         WHEN n > 0 THEN array_to_string(string_split(s, d)[:n], d) ELSE array_to_string(string_split(s, d)[greatest(len(string_split(s,
             d)) + n + 1, 1):], d) END""",
-    "deltaic_wrapped(x)": "((x + 2147483648) & 4294967295) - 2147483648",  # a bigint as Java's int keeps it
-    "deltaic_overlay(s, part, p, n)": """deltaic_substring(s, 1, deltaic_wrapped(CAST(p AS BIGINT) - 1)) || part
-        || deltaic_substring(s, deltaic_wrapped(CAST(p AS BIGINT) + CASE WHEN n < 0 THEN length(part) ELSE n END), 2147483647)""",
-    "deltaic_find_in_set(part, s)": """CASE WHEN contains(part, ',') THEN 0 ELSE coalesce(list_position(string_split(s, ','), part),
-        CASE WHEN part IS NOT NULL AND s IS NOT NULL THEN 0 END) END""",
+    "deltaic_after(part, p, n)": "CAST(p AS BIGINT) + CASE WHEN n < 0 THEN length(part) ELSE n END",
+    "deltaic_overlay(s, part, p, n)": """CASE WHEN s IS NULL OR part IS NULL OR p IS NULL OR n IS NULL THEN NULL
+        WHEN p < -2147483647 OR deltaic_after(part, p, n) > 2147483647 THEN error('[UNSUPPORTED_OVERLAY] overlay beyond the range of int')
+        ELSE deltaic_substring(s, 1, p - 1) || part || deltaic_substring(s, deltaic_after(part, p, n), 2147483647) END""",
+    "deltaic_find_in_set(part, s)": """CASE WHEN part IS NULL OR s IS NULL THEN NULL WHEN contains(part, ',') THEN 0
+        ELSE coalesce(list_position(string_split(s, ','), part), 0) END""",
     "deltaic_log1p(a)": "CASE WHEN abs(a) < 1e-5 THEN a - a * a / 2 + a * a * a / 3 ELSE ln(1 + a) END",
     "deltaic_floor(a, b)": "CAST(CASE WHEN a < 0 THEN -((-CAST(a AS HUGEINT) + (b - 1)) // b) ELSE a // b END AS BIGINT)",
     "deltaic_make_date(y, m, d)": """CASE WHEN y IS NULL OR m IS NULL OR d IS NULL THEN NULL

@@ -14,6 +14,8 @@ from deltaic.relation.values import Value
 
 def like(value: Value, pattern: Value, escape: str, zone: Zone, name: str = "like") -> Value:
     """LIKE or ILIKE with a literal pattern."""
+    if "binary" in (value.type, pattern.type):
+        raise v.unsupported(name.upper(), value.type, pattern.type)
     value, pattern = implicit(value, "string", zone, name.upper()), implicit(pattern, "string", zone, name.upper())
     if pattern.is_constant and pattern.constant is None:
         return v.combine("CAST(NULL AS BOOLEAN)", "boolean", (value,), nullable=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 
 from deltaic.errors import InvalidArgumentError
-from deltaic.protocol.schema import Array, Field, Schema, Struct
+from deltaic.protocol.schema import Array, Field, Map, Schema, Struct
 from deltaic.relation import values as v
 from deltaic.relation.values import Value
 
@@ -113,6 +113,8 @@ def fields(value: Value, names: Sequence[str]) -> Value:
             field = _field(kind.element, name, "the array's struct")
             sql = f"list_transform({value.sql}, lambda deltaic_field: struct_extract(deltaic_field, {v.text(field.name)}))"
             value = value.like(sql, Array(field.type, kind.contains_null or field.nullable))
+        elif isinstance(kind, Map):
+            raise v.unsupported(f"the value at {name} of", kind)
         else:
             raise InvalidArgumentError(f"[INVALID_EXTRACT] no field {name} in a value of type {v.type_text(kind)}", found=name)
     return value

@@ -191,6 +191,8 @@ class Translator:
         if isinstance(node.expression, exp.Null):
             return operators.is_null(value)
         if isinstance(node.expression, exp.Var):
+            if value.type == "string":
+                raise v.unsupported("IS UNKNOWN", value.type)
             return operators.is_null(operators.condition(value, self.zone, "IS UNKNOWN"))
         if isinstance(node.expression, exp.Boolean):
             value = operators.boolean(value, self.zone, "IS")

@@ -232,7 +232,7 @@ def _common_nested(left: DataType, right: DataType) -> DataType | None:
         element = common_type(left.element, right.element)
         return None if element is None else Array(element, left.contains_null or right.contains_null)
     if isinstance(left, Map) and isinstance(right, Map):
-        key, value = common_type(left.key, right.key), common_type(left.value, right.value)
+        key, value = common_without_text(left.key, right.key), common_type(left.value, right.value)
         return None if key is None or value is None else Map(key, value, left.value_contains_null or right.value_contains_null)
     if isinstance(left, Struct) and isinstance(right, Struct):
         if len(left.fields) != len(right.fields) or any(
@@ -279,6 +279,16 @@ def tightest(left: DataType, right: DataType) -> DataType | None:
         return None
     common = common_type(left, right)
     return None if any(decimal_of(side) and common != side for side in (left, right)) else common
+
+
+def sought(what: str, left: DataType, right: DataType) -> DataType:
+    """`tightest`; UnsupportedFeatureError where only a wider type is common to both, InvalidArgumentError where none is."""
+    found = tightest(left, right)
+    if found is None and common_without_text(left, right) is not None:
+        raise unsupported(f"function {what}", left, right)
+    if found is None:
+        raise mismatch(what, left, right)
+    return found
 
 
 def common_of(values: Iterable[Value], what: str) -> DataType:
