@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 import deltaic
+from deltaic.errors import InvalidArgumentError
 
 
 @pytest.fixture
@@ -174,6 +175,14 @@ def test_commits_are_logged(table: deltaic.DeltaTable, caplog: pytest.LogCapture
     ours = [record for record in caplog.records if record.name.split(".")[0] == "deltaic"]
     assert any("1" in record.getMessage() for record in ours)
     assert all(record.levelno < logging.WARNING for record in ours)
+
+
+def test_a_panic_that_is_caught_is_not_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    """arrow-rs panics on such a slice; the error says so, and nothing else does."""
+    nested = pa.record_batch({"s": [{"a": {"b": row}} for row in range(10)]}).slice(3, 5)
+    with pytest.raises(InvalidArgumentError, match="cannot be taken in"):
+        deltaic.DeletionVector.from_rows([1]).filter(nested)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_nothing_is_printed(table: deltaic.DeltaTable, capfd: pytest.CaptureFixture[str]) -> None:

@@ -296,7 +296,7 @@ def changed(data, chance):
     return bytes(new)
 
 
-def test_changed_bytes_never_break_out(written):
+def test_changed_bytes_never_break_out(written, capfd):
     location, files = written
     for seed in range(int(os.environ.get("DELTAIC_FUZZ_EXAMPLES", "150"))):
         chance = random.Random(seed)
@@ -311,3 +311,4 @@ def test_changed_bytes_never_break_out(written):
         finally:
             path.write_bytes(data)
         assert time.monotonic() - began < 10, (seed, path)
+    assert capfd.readouterr().err == ""  # nor does a panic that was caught

@@ -8,12 +8,14 @@
 //! - [`data_file`]: "Data Files", "Per-file Statistics"
 //! - [`log`]: "Delta Log Entries", "Checkpoints", "Action Reconciliation"
 //! - [`zorder`]: range ids and curves for clustering; no format
+//! - [`guard`]: panics of dependencies as errors
 //! - [`interrupt`]: the user's wish to stop, handed down into long loops
 //! - [`python`]: the binding, the only code that knows Python
 
 pub mod data_file;
 pub mod deletion_vector;
 pub mod error;
+pub mod guard;
 pub mod interrupt;
 pub mod log;
 pub mod predicate;

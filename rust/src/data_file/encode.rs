@@ -1,7 +1,6 @@
 //! Columns of row groups encoded by several threads: each column takes its arrays in order, columns go side by side.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -12,6 +11,7 @@ use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRow
 use super::physical::relabel;
 use super::statistics::{Gathered, Wanted};
 use crate::error::{Error, Result};
+use crate::guard;
 
 /// The threads' common state.
 #[derive(Debug, Default)]
@@ -114,8 +114,7 @@ impl Pool {
                     state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 }
             };
-            let outcome =
-                catch_unwind(AssertUnwindSafe(|| self.serve(&column))).unwrap_or_else(|panic| Err(super::queue::fault(panic.as_ref())));
+            let outcome = guard::guarded("the rows cannot be encoded", || self.serve(&column));
             // Under the lock, or a waiter that has just looked would sleep through the news.
             let mut state = lock(&self.state);
             if let Err(error) = outcome {

@@ -17,6 +17,7 @@ use super::reader::Reader;
 use super::statistics::{Gathered, Leaf, Named, Wanted, to_json};
 use super::writer::{form, indexed};
 use crate::error::{Error, Kind, Result};
+use crate::guard;
 use crate::interrupt::Interrupt;
 use crate::predicate::Column;
 use crate::schema::{Field, TableSchema, Type};
@@ -74,7 +75,7 @@ fn each_file<T: Send + Clone>(
                 return Ok(());
             }
             interrupt.check()?;
-            let answer = work(index)?;
+            let answer = guard::guarded("the file cannot be measured", || work(index))?;
             done.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(answer);
         }
     };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use arrow::array::RecordBatch;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// A sleeping consumer is woken for so many bytes, for the end of a slot, or for the first batch of all: to wake a thread for each batch
 /// costs more than to decode a narrow one.
@@ -162,10 +162,4 @@ impl Queue {
     pub fn waiting(&self) -> usize {
         self.lock().slots.len()
     }
-}
-
-/// The error of a thread that ended in a panic.
-pub fn fault(panic: &(dyn std::any::Any + Send)) -> Error {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    Error::protocol("the Parquet file cannot be decoded").found(text.unwrap_or("a fault without a message"))
 }

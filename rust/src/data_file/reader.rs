@@ -1,7 +1,6 @@
 //! A scan: threads open files and decode row groups, one consumer gets the batches in order.
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,8 +10,9 @@ use arrow::datatypes::SchemaRef;
 
 use super::decode::decode;
 use super::open::{OpenFile, Plan};
-use super::queue::{Next, Queue, fault};
+use super::queue::{Next, Queue};
 use crate::error::{Error, Kind, Result};
+use crate::guard;
 
 /// Bytes that may wait decoded, where nothing else was asked.
 pub const DEFAULT_PREFETCH: usize = 256 << 20;
@@ -194,8 +194,7 @@ impl Shared {
 
     /// A panic of the decoder and an error both come out as an error that names the file.
     fn guarded<T>(&self, index: usize, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        let done = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(fault(panic.as_ref())));
-        done.map_err(|error| match self.plan.files.path(index) {
+        guard::guarded("the Parquet file cannot be decoded", work).map_err(|error| match self.plan.files.path(index) {
             Ok(path) => error.at(path),
             Err(_) => error,
         })

@@ -19,6 +19,7 @@ use super::partition::{self, Splitter};
 use super::physical;
 use super::statistics::{Form, Indexed, Named, Wanted, to_json};
 use crate::error::{Error, Kind, Result};
+use crate::guard;
 use crate::interrupt::Interrupt;
 use crate::schema::{ColumnMapping, Field, TableSchema};
 use crate::store::Store;
@@ -51,11 +52,9 @@ pub fn write(
         for _ in 0..threads {
             scope.spawn(|| pool.work());
         }
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| writer.run(input)));
+        let outcome = guard::caught(|| writer.run(input));
         pool.close();
-        outcome.unwrap_or_else(|panic| {
-            Err(Error::new(Kind::Io, "the rows could not be written").caused_by(super::queue::fault(panic.as_ref())))
-        })
+        outcome.unwrap_or_else(|panic| Err(Error::new(Kind::Io, "the rows could not be written").found(panic)))
     });
     match outcome.and_then(|()| writer.adds()) {
         Ok(adds) => Ok(adds),

@@ -1,7 +1,5 @@
 //! Arrow in (any object with the PyCapsule interface) and out (pyarrow).
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::compute::{cast, concat, concat_batches};
 use arrow::datatypes::{DataType, SchemaRef};
@@ -11,6 +9,7 @@ use pyo3_arrow::{PyArray, PyRecordBatch, PyTable};
 
 use super::error::wrong_type;
 use crate::error::{Error, Kind, Result};
+use crate::guard;
 
 /// One batch as a `pyarrow.Table`.
 pub fn table_of(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyAny>> {
@@ -63,7 +62,7 @@ pub fn any_batch(data: &Bound<'_, PyAny>) -> PyResult<AnyRecordBatch> {
         return Err(not_arrow(data));
     }
     // arrow-rs 59 panics on slices of structs within structs; no panic crosses into Python.
-    catch_unwind(AssertUnwindSafe(|| data.extract())).unwrap_or_else(|_| {
+    guard::caught(|| data.extract()).unwrap_or_else(|_| {
         let error = Error::new(Kind::InvalidArgument, "the Arrow data cannot be taken in").found("a slice of structs within structs");
         Err(error.expected("data of its own, such as take() makes").into())
     })

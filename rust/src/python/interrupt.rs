@@ -1,8 +1,6 @@
 //! Long work off the interpreter: the lock is released, Ctrl-C is noticed, a panic becomes an error.
 
-use std::any::Any;
 use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
@@ -10,6 +8,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
+use crate::guard;
 use crate::interrupt::Interrupt;
 
 /// How often the main thread looks for signals while work runs elsewhere.
@@ -78,12 +77,7 @@ pub fn brief<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -
 
 /// Hostile bytes that make a dependency panic give an error by name, never a `PanicException`.
 pub fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(fault(panic.as_ref())))
-}
-
-fn fault(panic: &(dyn Any + Send)) -> Error {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    Error::protocol("the input could not be processed").found(text.unwrap_or("a fault without a message"))
+    guard::guarded("the input could not be processed", work)
 }
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
