@@ -117,3 +117,69 @@ def test_wrong_usage_is_code_2(arguments: list[str]) -> None:
 def test_no_command_and_about() -> None:
     assert "vacuum" in run("--help").stdout
     assert run("--about").stdout.startswith("deltaic ")
+
+
+def test_log(path: str) -> None:
+    (commit,) = run_json("log", path)
+    assert (commit["version"], commit["commitInfo"]["operation"]) == (1, "DELETE")
+    (added,) = commit["add"]
+    (removed,) = commit["remove"]
+    assert added["path"] == removed["path"]
+    assert (added["deletionVector"]["cardinality"], added["partitionValues"]) == (1, {"part": "1"})
+    first, second = run_json("log", path, "0..")
+    assert (first["version"], second["version"], len(first["add"])) == (0, 1, 2)
+    assert first["metaData"]["partitionColumns"] == ["part"]
+    assert "deletionVectors" in first["protocol"]["readerFeatures"]
+    assert len(run_json("log", path, "0", "--limit", "1")[0]["add"]) == 1
+
+
+def test_log_in_words(path: str) -> None:
+    shown = run("log", path, "..1", "--limit", "1")
+    assert [line.strip() for line in shown.stdout.splitlines() if line.startswith("version")] == ["version 0", "version 1"]
+    assert "DELETE" in shown.stdout
+    assert "id bigint" in shown.stdout
+    assert "1 more files" in shown.stderr
+    lines = [line for line in run("log", path, "1").stdout.splitlines() if ".parquet" in line]
+    assert [line.split()[0] for line in lines] == ["remove", "add"]
+
+
+@pytest.mark.parametrize("versions", ["2", "0..2", "1..0", "x", "..", "-1", "0...1", "9" * 30])
+def test_log_of_versions_that_are_not_there(path: str, versions: str) -> None:
+    refused = run("log", path, "--", versions, code=1)
+    assert "expected" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_log_of_a_broken_commit(path: str) -> None:
+    commit = Path(path, "_delta_log", f"{1:020}.json")
+    commit.write_text(commit.read_text() + "{nonsense\n")
+    assert f"{1:020}.json:" in run("log", path, code=1).stderr
+    assert run_json("log", path, "0")[0]["version"] == 0
+
+
+def test_inspect(path: str) -> None:
+    found = run_json("inspect", path)
+    assert (found["version"], found["versions"], found["problem"], found["checkpoint"], found["hint"]) == (1, [0, 1], None, None, None)
+    assert (found["files"], found["rows"], found["deletion_vectors"], found["tombstones"]) == (2, 19, 1, 1)
+    assert {"name": "deletionVectors", "used": True, "writes": True} in found["features"]
+    assert found["log"]["commits"]["files"] == 2
+    assert found["log"]["commits"]["bytes"] == sum(file.stat().st_size for file in Path(path, "_delta_log").glob("*.json"))
+    assert found["size_in_bytes"] == sum(file["size"] for file in run_json("files", path))
+    deltaic.DeltaTable(path).checkpoint()
+    found = run_json("inspect", path)
+    assert (found["checkpoint"]["version"], found["checkpoint"]["kind"], found["checkpoint"]["commits_since"]) == (1, "classic", 0)
+    assert (found["hint"], found["log"]["checkpoints"]["files"]) == (1, 1)
+    text = run("inspect", path).stdout
+    assert "deletionVectors" in text
+    assert "KiB" in text
+
+
+def test_inspect_a_table_that_cannot_be_read(path: str) -> None:
+    commit = Path(path, "_delta_log", f"{2:020}.json")
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["fromTheFuture"], "writerFeatures": ["fromTheFuture"]}
+    commit.write_text(json.dumps({"protocol": protocol}) + "\n")
+    found = run_json("inspect", path)
+    assert "fromTheFuture" in found["problem"]
+    assert (found["version"], found["files"], found["log"]["commits"]["files"]) == (2, None, 3)
+    assert "fromTheFuture" in run("inspect", path).stdout
+    assert "log" in run("inspect", path + "-missing", code=1).stderr

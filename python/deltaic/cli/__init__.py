@@ -7,6 +7,7 @@ import sys
 
 def main() -> None:
     """Entry point. Exit codes: 0 done, 1 an error of the table or the statement (its message on stderr), 2 wrong usage, 130 Ctrl-C."""
+    import deltaic.cli.log_commands  # noqa: F401  adds its commands
     from deltaic.cli.app import app
     from deltaic.cli.render import fail
     from deltaic.errors import DeltaError

@@ -32,7 +32,8 @@ Where = Annotated[str | None, typer.Option("--where", help="a condition in Spark
 StorageOptions = Annotated[list[str] | None, typer.Option("--storage-option", metavar="KEY=VALUE", help="an option of the store")]
 
 
-def _pairs(items: list[str] | None, what: str) -> dict[str, str] | None:
+def pairs(items: list[str] | None, what: str) -> dict[str, str] | None:
+    """KEY=VALUE, each once, as a dict; None for none. `what`: the option, for the message of wrong usage."""
     pairs = {}
     for item in items or ():
         key, divider, value = item.partition("=")
@@ -43,10 +44,11 @@ def _pairs(items: list[str] | None, what: str) -> dict[str, str] | None:
 
 
 def _open(path: str, version: int | None, timestamp: str | None, options: list[str] | None) -> DeltaTable:
-    return DeltaTable(path, version=version, timestamp=timestamp, storage_options=_pairs(options, "--storage-option"))
+    return DeltaTable(path, version=version, timestamp=timestamp, storage_options=pairs(options, "--storage-option"))
 
 
-def _size(count: int) -> str:
+def readable_size(count: int) -> str:
+    """Bytes as people say them."""
     size = float(count)
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if size < 1024:
@@ -76,7 +78,7 @@ def show(
         "version": table.version,
         "rows": rows,
         "files": detail.num_files,
-        "size": detail.size_in_bytes if as_json else _size(detail.size_in_bytes),
+        "size": detail.size_in_bytes if as_json else readable_size(detail.size_in_bytes),
         "partitioned_by": list(table.metadata.partition_columns),
         "properties": dict(table.metadata.configuration),
         "reader_version": table.protocol.min_reader_version,
@@ -205,8 +207,8 @@ def sql(
     as_json: AsJson = False,
 ) -> None:
     """Run a statement and print its rows."""
-    options = _pairs(storage_option, "--storage-option")
-    named = {name: DeltaTable(path, storage_options=options) for name, path in (_pairs(table, "--table") or {}).items()}
+    options = pairs(storage_option, "--storage-option")
+    named = {name: DeltaTable(path, storage_options=options) for name, path in (pairs(table, "--table") or {}).items()}
     with working("running"):
         rows = run_sql(statement, tables=named, storage_options=options)
     _print(rows, as_json, limit if limit is not None else (0 if as_json else 100))

@@ -1,0 +1,219 @@
+"""What a log holds, for people: the actions of a commit, and the state of protocol, features, checkpoint and sizes.
+
+Both ask only for what they show, so that a table that cannot be read, or is broken, can still be looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaic import _core
+from deltaic.errors import DeltaError, InvalidArgumentError, VersionNotFoundError
+from deltaic.log import history
+from deltaic.log.segment import LOG, Checkpoint, Listing, commit_path, list_log, nothing_here, read_hint, reconstructible
+from deltaic.log.snapshot import Snapshot
+from deltaic.protocol import features
+from deltaic.protocol.bounded_json import parse_json
+
+# What the files of a log are, by their paths below the table.
+_KINDS = {
+    "commits": rf"^{LOG}/[0-9]{{20}}\.json$",
+    "checkpoints": rf"^{LOG}/[0-9]{{20}}\.checkpoint\.",
+    "sidecars": rf"^{LOG}/_sidecars/",
+    "compacted": rf"^{LOG}/[0-9]{{20}}\.[0-9]{{20}}\.compacted\.json$",
+    "checksums": rf"^{LOG}/[0-9]{{20}}\.crc$",
+}
+
+
+# --- commits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Commit:
+    """The actions of one commit as the log has them; None and empty where it has none. `timestamp`: ms since 1970, by the log's own time.
+
+    `information`, `protocol`, `metadata`: the fields of `commitInfo`, `protocol` and `metaData`. `transactions`: application -> version.
+    `domains`: domain -> configuration, None for one that is removed. `adds`, `removes`: Arrow, with the names of PROTOCOL.md.
+    `has_change_files`: it has `cdc` actions.
+    """
+
+    version: int
+    timestamp: int
+    information: Mapping[str, Any] | None
+    protocol: Mapping[str, Any] | None
+    metadata: Mapping[str, Any] | None
+    transactions: Mapping[str, int]
+    domains: Mapping[str, str | None]
+    adds: pa.Table
+    removes: pa.Table
+    has_change_files: bool
+
+
+def commits(store: _core.Store, versions: str | None = None) -> Iterator[Commit]:
+    """The commits of a range, oldest first. `versions`: "5", "3..7" (both ends belong to it), "3..", "..7"; None is the newest.
+
+    Raises TableNotFoundError, VersionNotFoundError for one whose file is not in the log, ProtocolError for a broken one, which names file
+    and line.
+    """
+    listing = _whole(store)
+    if not listing.commits:
+        raise VersionNotFoundError("the log has no commit", where=f"{store.location}/{LOG}", found="none", expected="a commit")
+    first, last = _range(versions, listing, f"{store.location}/{LOG}")
+    times = history.commit_times(listing)
+    for version in range(first, last + 1):
+        yield _read(store, version, times[version])
+
+
+def _read(store: _core.Store, version: int, timestamp: int) -> Commit:
+    read = _core.read_commit(store, version, commit_path(version))
+    information = _action(read.commit_info, "commitInfo")
+    domains = {name: _action(text, "domainMetadata") or {} for name, text in read.domains.items()}
+    stamped = (information or {}).get("inCommitTimestamp")
+    return Commit(
+        version=version,
+        timestamp=stamped if isinstance(stamped, int) else timestamp,
+        information=information,
+        protocol=_action(read.protocol, "protocol"),
+        metadata=_action(read.metadata, "metaData"),
+        transactions={name: number for name, (number, _) in read.transactions.items()},
+        domains={name: None if action.get("removed") else action.get("configuration") for name, action in domains.items()},
+        adds=read.adds,
+        removes=read.removes,
+        has_change_files=read.has_cdc,
+    )
+
+
+def _action(text: str | None, name: str) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    value = parse_json(text)
+    return dict(value.get(name, value))
+
+
+def _whole(store: _core.Store) -> Listing:
+    listing = list_log(store)
+    if listing.is_empty:
+        raise nothing_here(store)
+    return listing
+
+
+def _range(text: str | None, listing: Listing, where: str) -> tuple[int, int]:
+    oldest, newest = min(listing.commits), max(listing.commits)
+    if text is None:
+        return newest, newest
+    first, dots, last = text.partition("..")
+    if not (first or last) or any(part and not (part.isascii() and part.isdecimal() and len(part) <= 19) for part in (first, last)):
+        raise InvalidArgumentError("no versions", found=repr(text)[:80], expected="5, 3..7, 3.. or ..7")
+    low = int(first) if first else oldest
+    high = (int(last) if last else newest) if dots else low
+    within = range(low, min(high, newest + 1) + 1)
+    missing = low if low > high else next((each for each in within if each not in listing.commits), None)
+    if missing is not None:
+        expected = f"versions of {oldest} to {newest}, the lower first"
+        raise VersionNotFoundError("no such commit in the log", where=where, found=missing, expected=expected)
+    return low, high
+
+
+# --- the state of the whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inspection:
+    """The newest version and its log; what is not known, as the version cannot be read, is None.
+
+    `problem`: why not. `versions`: the oldest and newest that the files of the log lead to. `features`: see `_feature`. `checkpoint`:
+    the newest that is complete, with its `version`, `kind`, `files`, `bytes` (without sidecars) and the `commits_since`. `hint`: the
+    version that `_last_checkpoint` names. `log`: kind of file -> how many and their bytes. `rows`: physical less deleted, None also
+    where a file has no count. `size_in_bytes`: of the live data files.
+    """
+
+    location: str
+    version: int
+    problem: str | None
+    versions: tuple[int, int] | None
+    reader_version: int | None = None
+    writer_version: int | None = None
+    features: tuple[Mapping[str, Any], ...] = ()
+    checkpoint: Mapping[str, Any] | None
+    hint: int | None
+    log: Mapping[str, Mapping[str, int]]
+    files: int | None = None
+    size_in_bytes: int | None = None
+    rows: int | None = None
+    deletion_vectors: int | None = None
+    tombstones: int | None = None
+
+
+def inspect(store: _core.Store) -> Inspection:
+    """The newest version and its log. Raises TableNotFoundError; what is broken or refused is told, not raised."""
+    listing = _whole(store)
+    usable = reconstructible(listing)
+    facts: dict[str, Any] = {
+        "location": store.location,
+        "version": listing.latest,
+        "versions": (usable[0], usable[-1]) if usable else None,
+        "checkpoint": _checkpoint(store, listing),
+        "hint": read_hint(store),
+        "log": _sizes(store),
+    }
+    try:
+        snapshot = Snapshot.load(store)
+    except (DeltaError, OSError) as error:
+        return Inspection(problem=str(error), **facts)
+    facts |= {"reader_version": snapshot.protocol.min_reader_version, "writer_version": snapshot.protocol.min_writer_version}
+    try:
+        return Inspection(problem=None, **facts, **_state(snapshot))
+    except (DeltaError, OSError) as error:
+        return Inspection(problem=str(error), **facts)
+
+
+def _state(snapshot: Snapshot) -> dict[str, Any]:
+    definition = features.Definition(snapshot.metadata, schema=snapshot.schema)
+    listed = features.supported(snapshot.protocol) | features.reader_features(snapshot.protocol)
+    core = snapshot.core
+    return {
+        "features": tuple(_feature(name, definition) for name in sorted(listed)),
+        "files": core.file_count,
+        "size_in_bytes": core.size_in_bytes,
+        "rows": core.num_records,
+        "deletion_vectors": core.file_count - snapshot.files().adds["deletionVector"].null_count,
+        "tombstones": core.tombstones().num_rows,
+    }
+
+
+def _feature(name: str, definition: features.Definition) -> dict[str, Any]:
+    """`used`: by this table; `writes`: every kind of commit can be made on it as it is (a reading one that is refused is a `problem`)."""
+    known = features.FEATURES.get(name)
+    used = known is None or known.used(definition)
+    return {"name": name, "used": used, "writes": known is not None and not (used and known.refused)}
+
+
+def _checkpoint(store: _core.Store, listing: Listing) -> dict[str, Any] | None:
+    if not listing.checkpoints:
+        return None
+    newest: Checkpoint = listing.checkpoints[0]
+    sizes = [found[0] if (found := store.head(path)) else 0 for path in newest.parts]
+    name = newest.parts[0].rsplit("/", 1)[-1]
+    kind = "multi-part" if len(newest.parts) > 1 else "classic" if name.count(".") == 2 else f"V2, {name.rsplit('.', 1)[-1]}"
+    since = sum(version > newest.version for version in listing.commits)
+    return {"version": newest.version, "kind": kind, "files": len(newest.parts), "bytes": sum(sizes), "commits_since": since}
+
+
+def _sizes(store: _core.Store) -> dict[str, dict[str, int]]:
+    entries = store.list_from(LOG, recursive=True)
+    paths, sizes = entries["path"], entries["size"]
+    found, other = {}, pa.array([True] * entries.num_rows, pa.bool_())
+    for kind, pattern in _KINDS.items():
+        mask = pc.match_substring_regex(paths, pattern)
+        other = pc.and_not(other, mask)
+        found[kind] = _count(sizes.filter(mask))
+    return {**found, "others": _count(sizes.filter(other))}
+
+
+def _count(sizes: pa.ChunkedArray) -> dict[str, int]:
+    return {"files": len(sizes), "bytes": pc.sum(sizes).as_py() or 0}
