@@ -375,7 +375,7 @@ BROKEN_CHECKPOINTS: dict[str, tuple[Any, str]] = {
     "empty": (b"", "checkpoint.parquet"),
     "no checkpoint": (pa.table({"x": [1]}), "no checkpoint"),
     "add is no struct": (pa.table({"add": ["x"]}), "no struct"),
-    "an add without a path": (pa.table({"add": pa.array([ROW | {"path": None}], ADD)}), "without a path"),
+    "an add without a path": (pa.table({"add": pa.array([ROW | {"path": None}], ADD)}), "expected path"),
     "an add without a size": (pa.table({"add": pa.array([ROW | {"size": None}], ADD)}), "size"),
     "an add without partition values": (pa.table({"add": pa.array([ROW | {"partitionValues": None}], ADD)}), "partitionValues"),
     "a negative size": (pa.table({"add": pa.array([ROW | {"size": -5}], ADD)}), "-5"),
@@ -690,7 +690,7 @@ BROKEN_COMMITS = {
     "added and removed": (GOOD + b"\n" + json.dumps(remove("a")).encode(), "both adds and removes"),
     "two protocols": ((json.dumps(PROTOCOL).encode() + b"\n") * 2, "two of protocol"),
     "two metadata": ((json.dumps(METADATA).encode() + b"\n") * 2, "two of metaData"),
-    "a domain twice": (b'{"domainMetadata":{"domain":"d","removed":false}}\n' * 2, "domain's metadata twice"),
+    "a domain twice": (b'{"domainMetadata":{"domain":"d","removed":false}}\n' * 2, "two of domainMetadata"),
 }
 
 

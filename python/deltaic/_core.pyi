@@ -92,8 +92,8 @@ class Store:
         path (string), size (int64), modification_time (int64, ms), symlink (bool). A missing folder is empty."""
     def head(self, path: str) -> tuple[int, int] | None:
         """(size, modification time in ms), None where there is no such object."""
-    def get(self, path: str) -> bytes:
-        """FileNotFoundError where there is none."""
+    def get(self, path: str, *, most: int | None = None) -> bytes:
+        """FileNotFoundError where there is none, ProtocolError where it has more than `most` bytes."""
     def put_if_absent(self, path: str, data: bytes, *, durable: bool = True) -> Literal["created", "exists", "unknown"]:
         """`durable=False`: it may be lost with the power, whatever the store was opened with."""
     def put(self, path: str, data: bytes) -> None: ...
@@ -158,6 +158,11 @@ class Snapshot:
     @property
     def metadata(self) -> str | None: ...
     @property
+    def protocol_place(self) -> str | None:
+        """Where the protocol stands: file and line, or file and row; so the next."""
+    @property
+    def metadata_place(self) -> str | None: ...
+    @property
     def transactions(self) -> dict[str, tuple[int, int | None]]: ...
     @property
     def domains(self) -> dict[str, str]: ...
@@ -191,6 +196,9 @@ class FileSelection:
 
     @property
     def adds(self) -> pa.Table: ...
+    @property
+    def live_twice(self) -> str | None:
+        """The path of one of them that is live with two vectors, as no log should have it: its rows would be read twice."""
     @property
     def total_files(self) -> int: ...
     @property

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 
 class DeltaError(Exception):
     """Base of all. `where`, `found`, `expected`: parts of the message, None where they say nothing."""
@@ -17,6 +20,11 @@ class DeltaError(Exception):
         if expected is not None:
             text += f"; expected {expected}"
         super().__init__(text)
+
+    def within(self, place: str) -> DeltaError:
+        """The same error, its `where` in a larger place: a field, in the line of the log that holds it."""
+        where = f"{place}, {self.where}" if self.where else place
+        return type(self)(self.message, where=where, found=self.found, expected=self.expected)
 
 
 class InvalidArgumentError(DeltaError, ValueError):
@@ -118,3 +126,15 @@ class ConcurrentTransactionException(DeltaConcurrentModificationException):
 
 class CommitUnknownError(DeltaError):
     """The store did not say whether the commit happened. Not a CommitError, so that nobody retries by accident."""
+
+
+@contextmanager
+def placed(place: Callable[[DeltaError], str | None]) -> Iterator[None]:
+    """Errors of the body say where it came from: `place` tells, None where it does not know."""
+    try:
+        yield
+    except DeltaError as error:
+        known = place(error)
+        if known is None or (error.where or "").startswith(known):
+            raise
+        raise error.within(known) from None

@@ -60,24 +60,21 @@ impl Error {
     }
     /// Where: a path, with line, row or byte. The outermost caller that knows more wins nothing: the first one stays.
     pub fn at(mut self, location: impl Into<String>) -> Self {
-        self.0.location.get_or_insert_with(|| location.into());
+        self.0.location.get_or_insert_with(|| short(location.into(), 1000));
         self
     }
     /// The place that holds the one known so far: a file, where a column or line is known.
     pub fn within(mut self, outer: impl fmt::Display) -> Self {
+        let outer = short(outer.to_string(), 1000);
         self.0.location = Some(match self.0.location.take() {
             Some(inner) => format!("{outer}, {inner}"),
-            None => outer.to_string(),
+            None => outer,
         });
         self
     }
     /// What was found, in a few words (long values are cut).
     pub fn found(mut self, found: impl fmt::Display) -> Self {
-        let mut text = found.to_string();
-        if text.chars().count() > 200 {
-            text = text.chars().take(200).chain(['…']).collect();
-        }
-        self.0.found = Some(text);
+        self.0.found = Some(short(found.to_string(), 200));
         self
     }
     /// What was expected instead.
@@ -109,6 +106,14 @@ impl Error {
     /// The error below, to hand a foreign exception back as it was.
     pub fn into_source(self) -> Option<Box<dyn std::error::Error + Send + Sync>> {
         self.0.source
+    }
+}
+
+/// The beginning of a text that is longer than `most` characters: a message is read by people.
+fn short(text: String, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     }
 }
 
@@ -148,7 +153,7 @@ impl From<arrow::error::ArrowError> for Error {
     fn from(error: arrow::error::ArrowError) -> Self {
         match error {
             arrow::error::ArrowError::ExternalError(inner) => unwrap_ours(inner),
-            other => Self::protocol("the data cannot be read").caused_by(other),
+            other => Self::protocol("the data cannot be read").found(other).expected("well-formed data"),
         }
     }
 }
@@ -158,7 +163,7 @@ impl From<parquet::errors::ParquetError> for Error {
     fn from(error: parquet::errors::ParquetError) -> Self {
         match error {
             parquet::errors::ParquetError::External(inner) => unwrap_ours(inner),
-            other => Self::protocol("the Parquet file cannot be read").caused_by(other),
+            other => Self::protocol("the Parquet file cannot be read").found(other).expected("a whole Parquet file"),
         }
     }
 }

@@ -188,7 +188,7 @@ def deep(levels: int) -> str:
         ("", ProtocolError, "not JSON"),
         ("[" * 100_000, ProtocolError, "not JSON"),
         ('"long"', ProtocolError, "not a struct"),
-        ("{}", ProtocolError, "not a type"),
+        ("{}", ProtocolError, "not a struct"),
         ('{"type":"struct"}', ProtocolError, "fields"),
         ('{"type":"struct","fields":[1]}', ProtocolError, "not an object"),
         ('{"type":"struct","fields":[{"type":"long","nullable":true}]}', ProtocolError, "name"),

@@ -16,6 +16,7 @@ from deltaic import _core
 from deltaic.errors import DeltaError, ProtocolError
 from deltaic.log.segment import LOG
 from deltaic.protocol.actions import Metadata, Protocol, line
+from deltaic.protocol.bounded_json import parse_json
 
 if TYPE_CHECKING:
     from deltaic.log.snapshot import Snapshot
@@ -25,6 +26,8 @@ log = logging.getLogger("deltaic.log")
 # As delta-spark: more than so many transactions or domains are left out, whole, so that a checksum stays small.
 _MOST_TRANSACTIONS = 100
 _MOST_DOMAINS = 100
+# A longer file is no checksum of a careful writer; it may list all files, which nobody needs.
+_MOST_BYTES = 16 << 20
 
 
 def checksum_path(version: int) -> str:
@@ -47,14 +50,14 @@ def read(store: _core.Store, version: int) -> Checksum | None:
     """The checksum of a version; None where it is missing or malformed."""
     path = checksum_path(version)
     try:
-        return _parse(version, store.get(path))
+        return _parse(version, store.get(path, most=_MOST_BYTES))
     except (OSError, ValueError, RecursionError, DeltaError) as error:
         log.info("%s/%s is left alone: %s", store.location, path, error)
         return None
 
 
 def _parse(version: int, data: bytes) -> Checksum:
-    document = json.loads(data)
+    document = parse_json(data)
     if not isinstance(document, dict):
         raise ValueError("no JSON object")
     numbers = {name: document.get(name) for name in ("numFiles", "tableSizeBytes", "numMetadata", "numProtocol")}

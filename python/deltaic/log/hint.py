@@ -13,9 +13,12 @@ from typing import Any, TypeGuard
 from urllib.parse import quote
 
 from deltaic._core import Store
+from deltaic.errors import ProtocolError
+from deltaic.protocol.bounded_json import parse_json
 
 LAST_CHECKPOINT = "_delta_log/_last_checkpoint"
 _MAX_VERSION = 2**63 - 1
+_MOST_BYTES = 4 << 20  # it may hold the schema of its checkpoint
 
 
 @dataclass(frozen=True)
@@ -29,13 +32,13 @@ class Hint:
 def read(store: Store) -> Hint | None:
     """None where the file is missing, unreadable, or not what its own checksum says."""
     try:
-        document = json.loads(store.get(LAST_CHECKPOINT), object_pairs_hook=_without_repetition)
+        document = parse_json(store.get(LAST_CHECKPOINT, most=_MOST_BYTES), object_pairs_hook=_without_repetition)
         version = document.get("version") if isinstance(document, dict) else None
         if not (_is_number(version) and version <= _MAX_VERSION):
             return None
         if "checksum" in document and document["checksum"] != checksum(document):
             return None
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError, RecursionError, ProtocolError):
         return None
     size = document.get("sizeInBytes")
     return Hint(version, size if _is_number(size) else 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
@@ -11,8 +10,9 @@ from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
 from deltaic import _core
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, TableNotFoundError, VersionNotFoundError
-from deltaic.log.segment import LOG, Listing, commit_path, list_log, reconstructible
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, VersionNotFoundError, placed
+from deltaic.log.segment import Listing, commit_path, list_log, nothing_here, reconstructible
+from deltaic.protocol.bounded_json import parse_json
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -116,7 +116,7 @@ def version_at(store: _core.Store, timestamp: datetime | str, version: int | Non
     wanted = milliseconds(timestamp)
     listing = list_log(store)
     if listing.is_empty:
-        raise TableNotFoundError("no Delta table here: the log is empty or missing", where=f"{store.location}/{LOG}")
+        raise nothing_here(store)
     usable = set(reconstructible(listing))
     times = {each: time for each, time in commit_times(listing).items() if each in usable}
     era = _era(store, listing)
@@ -150,12 +150,17 @@ def _era(store: _core.Store, listing: Listing) -> Era | None:
 
 def commit_info(store: _core.Store, version: int) -> dict[str, Any]:
     """commitInfo of a version, empty where the commit has none."""
-    return parse_commit_info(_core.read_commit_info(store, commit_path(version)))
+    path = commit_path(version)
+    with placed(lambda error: path):
+        return parse_commit_info(_core.read_commit_info(store, path))
 
 
 def parse_commit_info(text: str | None) -> dict[str, Any]:
-    """commitInfo's JSON as a dict, empty where there is none."""
-    value = json.loads(text) if text else {}
+    """commitInfo's JSON as a dict, empty where there is none. ProtocolError for one that Python cannot hold."""
+    try:
+        value = parse_json(text) if text else {}
+    except ValueError as error:  # a number of thousands of digits
+        raise ProtocolError("the information on the commit cannot be read", where="commitInfo", found=str(error), expected="JSON") from None
     value = value.get("commitInfo", value) if isinstance(value, dict) else {}
     return value if isinstance(value, dict) else {}
 

@@ -16,12 +16,12 @@ from deltaic.log.hint import Hint
 LOG = "_delta_log"
 MAX_VERSION = 2**63 - 1
 
-_COMMIT = re.compile(r"(\d{20})\.json")
-_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
-_PART = re.compile(r"(\d{20})\.checkpoint\.(\d{10})\.(\d{10})\.parquet")
-_V2_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.([0-9A-Za-z-]+)\.(json|parquet)")
-_COMPACTED = re.compile(r"(\d{20})\.(\d{20})\.compacted\.json")
-_CHECKSUM = re.compile(r"(\d{20})\.crc")
+_COMMIT = re.compile(r"([0-9]{20})\.json")
+_CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\.parquet")
+_PART = re.compile(r"([0-9]{20})\.checkpoint\.([0-9]{10})\.([0-9]{10})\.parquet")
+_V2_CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\.([0-9A-Za-z-]+)\.(json|parquet)")
+_COMPACTED = re.compile(r"([0-9]{20})\.([0-9]{20})\.compacted\.json")
+_CHECKSUM = re.compile(r"([0-9]{20})\.crc")
 
 # A store may show a commit before the one below it; how long a gap is waited for (seconds, in turn).
 GAP_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
@@ -225,8 +225,18 @@ def _first_listing(store: Store, version: int | None) -> Listing:
             return replace(listing, hint=hint)
     listing = list_log(store)
     if listing.is_empty:
-        raise TableNotFoundError("no Delta table here: the log is empty or missing", where=f"{store.location}/{LOG}")
+        raise nothing_here(store)
     return listing
+
+
+def nothing_here(store: Store) -> TableNotFoundError:
+    """The error of a place whose log holds neither a commit nor a checkpoint."""
+    return TableNotFoundError(
+        "no Delta table here: the log is empty or missing",
+        where=f"{store.location}/{LOG}",
+        found="no commit and no checkpoint",
+        expected="a commit or a checkpoint",
+    )
 
 
 def _from_listing(listing: Listing, target: int) -> Iterator[Segment]:
@@ -284,11 +294,16 @@ def _cannot_build(store: Store, listing: Listing, target: int, newest: bool) -> 
         return VersionNotFoundError("this version was removed from the log", where=where, found=target, expected=f"{usable[0]} or later")
     if 0 not in listing.commits and not any(each.version <= target for each in listing.checkpoints):
         begins = f"it begins with version {min(listing.commits)}" if listing.commits else "it has no commit"
-        reason = " (a multi-part checkpoint is there, but not all of its parts)" if listing.incomplete else ""
-        return ProtocolError(f"the log is truncated: {begins} and has no complete checkpoint{reason}", where=where)
+        return ProtocolError(
+            f"the log is truncated: {begins} and has no complete checkpoint",
+            where=where,
+            found="a multi-part checkpoint, but not all of its parts" if listing.incomplete else "no checkpoint",
+            expected="version 0, or a complete checkpoint",
+        )
     missing = _missing(listing, target)
     return ProtocolError(
         f"versions are not contiguous: commit {missing} is missing",
         where=f"{store.location}/{commit_path(missing)}",
+        found="no such file",
         expected=f"version {missing}",
     )

@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
@@ -14,7 +15,7 @@ from itertools import chain
 from typing import Any
 
 from deltaic import _core
-from deltaic.errors import ProtocolError
+from deltaic.errors import DeltaError, ProtocolError, placed
 from deltaic.log import checksum as checksums
 from deltaic.log import history
 from deltaic.log.checksum import Checksum
@@ -50,16 +51,18 @@ class Snapshot:
         self._loaded, self._checksum, self._definition, self._lock = core, checksum, definition, threading.Lock()
         if core is not None:
             self._check(core)
-        features.check_readable(self.protocol, self.metadata)
+        with self._placed():
+            features.check_readable(self.protocol, self.metadata)
         if core is not None and checksum is not None:
             checksums.verify_definition(checksum, self)
 
     def _check(self, core: _core.Snapshot) -> None:
         if core.protocol is None:
-            raise ProtocolError("the log has no protocol action", where=self._where, expected="one in the first commit or the checkpoint")
+            raise self._lacks("protocol")
         if core.metadata is None:
-            features.check_readable(self.protocol)
-            raise ProtocolError("the log has no metaData action", where=self._where, expected="one in the first commit or the checkpoint")
+            with self._placed():
+                features.check_readable(self.protocol)
+            raise self._lacks("metaData")
 
     @staticmethod
     def load(
@@ -145,7 +148,8 @@ class Snapshot:
             return self._definition.protocol
         text = self._files.protocol
         assert text is not None  # checked when made
-        return Protocol.from_json(text)
+        with self._placed():
+            return Protocol.from_json(text)
 
     @cached_property
     def metadata(self) -> Metadata:
@@ -153,11 +157,13 @@ class Snapshot:
             return self._definition.metadata
         text = self._files.metadata
         assert text is not None  # checked when made
-        return Metadata.from_json(text)
+        with self._placed():
+            return Metadata.from_json(text)
 
     @cached_property
     def schema(self) -> Schema:
-        return Schema.from_json(self.metadata.schema_string)
+        with self._placed():
+            return Schema.from_json(self.metadata.schema_string)
 
     @cached_property
     def properties(self) -> TableProperties:
@@ -166,7 +172,8 @@ class Snapshot:
     @cached_property
     def table_schema(self) -> _core.TableSchema:
         """The schema as Rust sees it, with partition columns and column mapping."""
-        return table_schema(self.protocol, self.metadata)
+        with self._placed():
+            return table_schema(self.protocol, self.metadata)
 
     @cached_property
     def domains(self) -> Mapping[str, str]:
@@ -179,9 +186,24 @@ class Snapshot:
         """The live files that may hold a matching row, and what was skipped."""
         return self.core.files(self.table_schema, predicate, skipping=skipping)
 
-    @property
-    def _where(self) -> str:
-        return f"{self.store.location} version {self.version}"
+    def _lacks(self, name: str) -> ProtocolError:
+        return ProtocolError(
+            f"the log has no {name} action",
+            where=f"{self.store.location} version {self.version}",
+            found=f"no {name} action",
+            expected="one in the first commit or the checkpoint",
+        )
+
+    def _placed(self) -> AbstractContextManager[None]:
+        """Errors about what defines the table say on which line of the log it stands, once."""
+
+        def place(error: DeltaError) -> str | None:
+            if self._loaded is None:
+                return f"{self.location} version {self.version}"
+            of_protocol = (error.where or "").startswith("protocol")
+            return self._loaded.protocol_place if of_protocol else self._loaded.metadata_place
+
+        return placed(place)
 
     def __repr__(self) -> str:
         return f"Snapshot({self.location!r}, version={self.version})"
@@ -204,11 +226,11 @@ def _define(store: _core.Store, segment: Segment, checksum: Checksum | None) -> 
         return None
     try:
         protocol, metadata = _core.read_definition(store, segment.checkpoint_parts, segment.commits)
+        if protocol is None or metadata is None:
+            return None
+        return Definition(segment.version, Protocol.from_json(protocol), Metadata.from_json(metadata))
     except (ProtocolError, FileNotFoundError):
         return None  # another way may be good, or say what is wrong
-    if protocol is None or metadata is None:
-        return None
-    return Definition(segment.version, Protocol.from_json(protocol), Metadata.from_json(metadata))
 
 
 def _build(store: _core.Store, ways: Iterable[Segment], again: Callable[[], Iterable[Segment]] | None) -> _core.Snapshot:
@@ -224,6 +246,10 @@ def _build(store: _core.Store, ways: Iterable[Segment], again: Callable[[], Iter
     assert first_error is not None  # there is a way, or segments() has raised
     if isinstance(first_error, FileNotFoundError) and again is not None:  # a cleanup took files between listing and reading
         return _build(store, again(), None)
+    if isinstance(first_error, FileNotFoundError):
+        where, _, message = str(first_error).partition(": ")
+        message = message or "a file that the version needs is missing"
+        raise ProtocolError(message, where=where, found="no such file", expected="a file of the log") from first_error
     raise first_error
 
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from deltaic.errors import InvalidArgumentError, ProtocolError
+from deltaic.errors import DeltaError, InvalidArgumentError, ProtocolError
+from deltaic.protocol.bounded_json import parse_json
 
 READER_FEATURES_VERSION = 3
 WRITER_FEATURES_VERSION = 7
@@ -160,14 +161,25 @@ def _bad(action: str, key: str, found: object, expected: str) -> NoReturn:
 
 def _action(text: str, name: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = parse_json(text, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
-        raise ProtocolError(f"the {name} action is not JSON: {error}", where=name, found=repr(text[:80])) from None
+        raise ProtocolError(f"the {name} action is not JSON: {error}", where=name, found=repr(text[:80]), expected="JSON") from None
+    except DeltaError as error:
+        raise error.within(name) from None
     if isinstance(value, dict) and isinstance(value.get(name), dict):
         value = value[name]
     if not isinstance(value, dict):
         raise ProtocolError(f"the {name} action is not a JSON object", where=name, found=repr(text[:80]), expected="an object")
     return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Two readers may take two values of one key for the one that counts."""
+    document = dict(pairs)
+    if len(document) != len(pairs):
+        twice = next(key for key in document if sum(key == other for other, _ in pairs) > 1)
+        raise ProtocolError("a field is there twice", where=twice[:200], found=f"two of {twice[:200]!r}", expected="each once")
+    return document
 
 
 def _version(action: Mapping[str, Any], key: str) -> int:

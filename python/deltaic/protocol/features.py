@@ -278,7 +278,10 @@ def check_readable(protocol: Protocol, metadata: Metadata | None = None) -> None
     refused = [name for name in sorted(reader_features(protocol)) if not _is_readable(name, definition)]
     if refused:
         raise UnsupportedFeatureError(
-            f"the table uses {_plural(refused)} that this release cannot read", where="protocol.readerFeatures", found=", ".join(refused)
+            f"the table uses {_plural(refused)} that this release cannot read",
+            where="protocol.readerFeatures",
+            found=_shown(refused),
+            expected="features that this release reads",
         )
     if definition is not None and _key("delta.typeChanges")(definition):
         _check_type_changes(definition.schema)
@@ -303,10 +306,18 @@ def check_writable(
         )
     listed = supported(protocol)
     if hidden := reader_features(protocol) - listed - ({"columnMapping"} if protocol.min_reader_version == 2 else set()):
-        raise ProtocolError("readerFeatures lists what writerFeatures does not", where="protocol", found=", ".join(sorted(hidden)))
+        raise ProtocolError(
+            "readerFeatures lists what writerFeatures does not",
+            where="protocol",
+            found=_shown(sorted(hidden)),
+            expected="each in writerFeatures too",
+        )
     if unknown := sorted(listed - FEATURES.keys()):
         raise UnsupportedFeatureError(
-            f"the table has {_plural(unknown)} that this release does not know", where="protocol.writerFeatures", found=", ".join(unknown)
+            f"the table has {_plural(unknown)} that this release does not know",
+            where="protocol.writerFeatures",
+            found=_shown(unknown),
+            expected="features that this release writes",
         )
     definition = Definition(metadata)
     refused = [name for name in sorted(listed) if change in FEATURES[name].refused and FEATURES[name].used(definition)]
@@ -314,7 +325,8 @@ def check_writable(
         raise UnsupportedFeatureError(
             f"the table uses {_plural(refused)} that this release cannot keep up in a commit that {change.value}",
             where="protocol.writerFeatures",
-            found=", ".join(refused),
+            found=_shown(refused),
+            expected="features that this release writes",
         )
     if change in FILES and definition.properties.symlink_manifests:
         raise UnsupportedFeatureError(
@@ -348,6 +360,10 @@ def _check_clustering(definition: Definition, configuration: str) -> None:
             where="delta.clustering",
             found=", ".join(missing),
         )
+
+
+def _shown(names: list[Any]) -> str:
+    return ", ".join(name or "''" for name in names)[:200]
 
 
 def _plural(names: list[Any]) -> str:

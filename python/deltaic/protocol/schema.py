@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, Union, overload
 
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, UnsupportedFeatureError, check_instance
 from deltaic.protocol.actions import ReadOnlyDict
+from deltaic.protocol.bounded_json import parse_json
 
 PRIMITIVES = frozenset(
     (
@@ -23,7 +24,7 @@ PRIMITIVES = frozenset(
 )
 # Types that other Delta writers may have put in a log and that have no place here yet.
 _LATER_TYPES = re.compile(r"(geometry|geography|interval|udt|char|varchar|time|timestamp_nanos|string collate)\b", re.IGNORECASE)
-_DECIMAL = re.compile(r"decimal\(\s*(\d{1,4})\s*,\s*(-?\d{1,4})\s*\)")
+_DECIMAL = re.compile(r"decimal\(\s*([0-9]{1,4})\s*,\s*(-?[0-9]{1,4})\s*\)")
 MAX_DEPTH = 100
 """Nesting beyond this is refused: no real schema comes near, and a recursive reader must end somewhere."""
 MAX_FIELDS = 100_000
@@ -145,12 +146,13 @@ class Schema(Sequence[Field]):
         this release does not know is an UnsupportedFeatureError."""
         check_instance(text, (str, bytes), "the schema", "JSON text")
         try:
-            value = json.loads(text)
+            value = parse_json(text)
         except (ValueError, RecursionError) as error:
-            raise ProtocolError(f"the schema is not JSON: {error}", where="schemaString", found=repr(text[:80])) from None
+            raise ProtocolError(f"the schema is not JSON: {error}", where="schemaString", found=repr(text[:80]), expected="JSON") from None
+        if not isinstance(value, dict) or value.get("type") != "struct":
+            raise ProtocolError("the schema is not a struct", where="schemaString", found=text[:80], expected="a struct")
         parsed = _type_from_json(value, "schemaString", 0, [0])
-        if not isinstance(parsed, Struct):
-            raise ProtocolError("the schema is not a struct", where="schemaString", found=repr(value)[:80], expected="a struct")
+        assert isinstance(parsed, Struct)  # as its type is "struct"
         return Schema(parsed.fields)
 
     def to_json(self) -> str:
@@ -368,7 +370,9 @@ def type_from_json(value: Any) -> DataType:
 def _type_from_json(value: Any, where: str, depth: int, count: list[int]) -> DataType:
     """`count`: fields seen so far in the whole schema."""
     if depth > MAX_DEPTH:
-        raise ProtocolError(f"the schema nests deeper than {MAX_DEPTH} types", where=where[:200])
+        raise ProtocolError(
+            "the schema nests deeper than it may", where=where[:200], found=f"{depth} types", expected=f"at most {MAX_DEPTH}"
+        )
     if isinstance(value, dict) and value.get("type") in PRIMITIVES and "fields" not in value:
         value = value["type"]  # PROTOCOL.md's variant section writes {"type": "variant"} for a nested one
     if isinstance(value, str):
@@ -378,12 +382,12 @@ def _type_from_json(value: Any, where: str, depth: int, count: list[int]) -> Dat
         fields = _member(value, "fields", list, where)
         count[0] += len(fields)
         if count[0] > MAX_FIELDS:
-            raise ProtocolError(f"the schema has more than {MAX_FIELDS} fields", where=where)
+            raise ProtocolError("the schema has too many fields", where=where, found=count[0], expected=f"at most {MAX_FIELDS}")
         parsed = [_field_from_json(item, where, depth, count) for item in fields]
         try:
             return Struct(parsed)
         except InvalidArgumentError as error:
-            raise ProtocolError(error.message, where=where, found=error.found) from None
+            raise ProtocolError(error.message, where=where, found=error.found, expected=error.expected) from None
     if kind == "array":
         element = _type_from_json(value.get("elementType"), f"{where}.element", depth + 1, count)
         return Array(element, _member(value, "containsNull", bool, where))
@@ -392,7 +396,9 @@ def _type_from_json(value: Any, where: str, depth: int, count: list[int]) -> Dat
         item = _type_from_json(value.get("valueType"), f"{where}.value", depth + 1, count)
         return Map(key, item, _member(value, "valueContainsNull", bool, where))
     if kind == "udt":
-        raise UnsupportedFeatureError("user-defined types are not supported", where=where)
+        raise UnsupportedFeatureError(
+            "user-defined types are not supported", where=where, found="the type udt", expected="a type of PROTOCOL.md"
+        )
     raise ProtocolError("not a type", where=where, found=repr(value)[:80], expected="a type's name, a struct, an array or a map")
 
 
@@ -402,19 +408,22 @@ def _name_from_json(name: str, where: str) -> DataType:
     try:
         return check_type(name)
     except InvalidArgumentError as error:
+        shown = repr(name[:80])
         if _LATER_TYPES.match(name):
-            raise UnsupportedFeatureError(f"the type {name!r} is not supported", where=where, found=repr(name)) from None
-        raise ProtocolError(error.message, where=where, found=error.found, expected="a type of PROTOCOL.md") from None
+            raise UnsupportedFeatureError(
+                f"the type {shown} is not supported", where=where, found=shown, expected="another type"
+            ) from None
+        raise ProtocolError(error.message, where=where, found=shown, expected="a type of PROTOCOL.md") from None
 
 
 def _field_from_json(value: Any, where: str, depth: int, count: list[int]) -> Field:
     if not isinstance(value, dict):
-        raise ProtocolError("a field is not an object", where=where, found=repr(value)[:80])
+        raise ProtocolError("a field is not an object", where=where, found=repr(value)[:80], expected="an object")
     name = _member(value, "name", str, where)
     where = f"{where}.{quote_name(name)}"
     metadata = value.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):
-        raise ProtocolError("metadata is not an object", where=where, found=repr(metadata)[:80])
+        raise ProtocolError("metadata is not an object", where=where, found=repr(metadata)[:80], expected="an object")
     data_type = _type_from_json(value.get("type"), where, depth + 1, count)
     return Field(name, data_type, _member(value, "nullable", bool, where), metadata or {})
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core, configuration
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, SchemaMismatchError
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, SchemaMismatchError
 from deltaic.protocol.schema import Schema
 from deltaic.relation.plan import Scan
 from deltaic.scan.columns import narrowed, resolve_columns
@@ -37,7 +37,15 @@ class Planned:
 
     @cached_property
     def selection(self) -> _core.FileSelection:
-        return self.snapshot.core.files(self.snapshot.table_schema, self.predicate, skipping=self.skipping)
+        selection = self.snapshot.core.files(self.snapshot.table_schema, self.predicate, skipping=self.skipping)
+        if (path := selection.live_twice) is not None:
+            raise ProtocolError(
+                "a file is live twice: each of its rows would be read twice",
+                where=path[:1000],
+                found="two add actions that stand, with different vectors",
+                expected="one, as a commit that adds a file again removes it with its former vector",
+            )
+        return selection
 
     @property
     def partition_only(self) -> bool:

@@ -83,7 +83,7 @@ impl Files {
                 return Ok(values.is_valid(at).then(|| values.value(at).to_owned()));
             }
         }
-        Err(Error::protocol("a file has no value for a partition column").at(self.path(index)?).expected(physical))
+        Err(Error::protocol("a file has no value for a partition column").at(self.path(index)?).found("no value").expected(physical))
     }
     /// The descriptor of its deletion vector.
     pub fn vector(&self, index: usize) -> Result<Option<Descriptor>> {

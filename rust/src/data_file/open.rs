@@ -185,7 +185,8 @@ impl OpenFile {
         let text = plan.files.path(index)?;
         Self::open_at(plan, index).map_err(|error| match error.kind() {
             Kind::NotFound => {
-                Error::protocol("a file that the log names is not there; VACUUM may have removed it").at(text).caused_by(error)
+                let missing = Error::protocol("a file that the log names is not there; VACUUM may have removed it").at(text);
+                missing.found("no such file").expected("a data file").caused_by(error)
             }
             _ => error.at(text),
         })
@@ -205,7 +206,8 @@ impl OpenFile {
         let predicate = predicate.filter(|predicate| !matches!(predicate, Predicate::Constant(Some(true))));
         let num_records = plan.files.num_records(index);
         let descriptor = plan.files.vector(index)?;
-        let deleted = descriptor.as_ref().map(|vector| vector.read(&*plan.store, num_records)).transpose()?;
+        let deleted = descriptor.as_ref().map(|vector| vector.read(&*plan.store, num_records)).transpose();
+        let deleted = deleted.map_err(|error| error.within(plan.files.path(index).unwrap_or_default()))?;
         let wanted = FileRows::new(deleted, plan.files.selection(index)?);
         let (bytes, metadata) = open_footer(plan, index, store, &path, predicate.is_some() || !matches!(wanted, FileRows::All))?;
         let rows = metadata.metadata().file_metadata().num_rows() as u64;
@@ -347,7 +349,9 @@ fn constants_of(plan: &Plan, index: usize) -> Result<HashMap<usize, ArrayRef>> {
 
 fn partition_scalar(plan: &Plan, index: usize, field: &Field) -> Result<ArrayRef> {
     let text = plan.files.partition_value(index, plan.schema.physical_name(field))?;
-    partition_values::parse_scalar(text.as_deref(), &field.data_type.to_arrow(false))
+    let value = partition_values::parse_scalar(text.as_deref(), &field.data_type.to_arrow(false));
+    let path = plan.files.path(index)?;
+    value.map_err(|error| error.within(format_args!("{path}, partition column {}", field.name)))
 }
 
 /// The predicate with what partition values decide put in.

@@ -48,8 +48,7 @@ impl Splitter {
             return Ok(vec![(0, batch.clone())]);
         };
         // An empty text is null; floats have one zero and one NaN: values that are stored alike share a partition.
-        let keys: Vec<ArrayRef> =
-            self.columns.iter().map(|&index| stored(batch.column(index))).collect::<Result<_>>()?;
+        let keys: Vec<ArrayRef> = self.columns.iter().map(|&index| stored(batch.column(index))).collect::<Result<_>>()?;
         let rows = converter.convert_columns(&keys)?;
         let mut members: Vec<(usize, Vec<u32>)> = Vec::new();
         let mut places: HashMap<usize, usize> = HashMap::new();

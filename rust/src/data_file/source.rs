@@ -136,13 +136,15 @@ fn external(error: Error) -> ParquetError {
 pub fn read_footer(file: &FileBytes, pages: bool) -> Result<ParquetMetaData> {
     let size = file.size;
     if size < 12 {
-        return Err(Error::protocol("the file is too short for Parquet").at(file.path.as_str()).found(format!("{size} bytes")));
+        let error = Error::protocol("the file is too short for Parquet").at(file.path.as_str()).found(format!("{size} bytes"));
+        return Err(error.expected("a Parquet file"));
     }
     let tail = TAIL.min(size);
     file.fetch(vec![size - tail..size])?;
     let trailer = file.piece_or_fetch(size - 8, 8)?;
     if &trailer[4..8] != b"PAR1" {
-        return Err(Error::protocol("the file does not end as Parquet does").at(file.path.as_str()).expected("PAR1, unencrypted"));
+        let error = Error::protocol("the file does not end as Parquet does").at(file.path.as_str());
+        return Err(error.found(format!("\"{}\"", trailer[4..8].escape_ascii())).expected("PAR1, unencrypted"));
     }
     let length = u64::from(u32::from_le_bytes([trailer[0], trailer[1], trailer[2], trailer[3]]));
     if length + 8 > size || length > LARGEST_FOOTER {

@@ -308,7 +308,7 @@ fn check_prefix(prefix: &str) -> Result<()> {
         return Ok(());
     }
     let error = Error::new(Kind::PathOutsideTable, "prefix of a deletion vector is not the name of a folder");
-    Err(error.found(format!("{prefix:?}")))
+    Err(error.found(format!("{prefix:?}")).expected("the name of a folder"))
 }
 
 fn decode_path(encoded: &str) -> Result<String> {

@@ -1,28 +1,25 @@
 //! Checkpoints -> Arrow ("Checkpoints"): classic, multi-part, and V2 with sidecars. Only the columns that the state needs are decoded.
 
+use std::collections::HashSet;
 use std::io::Cursor;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray, StringBuilder, StructArray};
-use arrow::compute::{filter_record_batch, is_not_null};
-use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::commit::{Commit, Transactions};
-use super::json_text::write_value;
-use super::schema::{self, ADD, REMOVE};
+use super::checkpoint_rows::{Rows, take_batch};
+use super::commit::{Commit, twice};
 use super::sidecar::Sidecar;
 use super::skipping::on_threads;
+use super::volume::{self, Decoded};
 use crate::error::{Error, Kind, Result};
 use crate::interrupt::Interrupt;
 use crate::store::Store;
 
-/// Rows of a batch while decoding.
-const BATCH_ROWS: usize = 32 * 1024;
 /// Read at a time where the length of a page is not yet known.
 const LOOK_AHEAD: u64 = 16 * 1024;
 
@@ -83,7 +80,7 @@ pub fn read(store: &Arc<dyn Store>, parts: &[String], interrupt: &Interrupt) -> 
     let mut parquet = Vec::new();
     for part in parts {
         if part.ends_with(".json") {
-            let lines = Commit::parse(&store.get(part)?, part, interrupt)?;
+            let lines = Commit::read_lines(store.as_ref(), part, interrupt)?;
             checkpoint.take(lines, None).map_err(|error| error.within(part))?;
         } else {
             parquet.push((part.clone(), None));
@@ -91,11 +88,15 @@ pub fn read(store: &Arc<dyn Store>, parts: &[String], interrupt: &Interrupt) -> 
     }
     read_files(store, &parquet, &mut checkpoint, interrupt)?;
     let named = std::mem::take(&mut checkpoint.state.sidecars);
-    let sidecars = named.iter().map(|text| Sidecar::parse(store.location(), text)).collect::<Result<Vec<_>>>()?;
-    let sidecars: Vec<_> = sidecars.into_iter().map(|sidecar| (sidecar.place(), Some(sidecar))).collect();
-    read_files(store, &sidecars, &mut checkpoint, interrupt)?;
-    if let Some(nested) = checkpoint.state.sidecars.first() {
-        return Err(Error::protocol("a sidecar names sidecars").found(nested));
+    let top = parts.first().map_or("", String::as_str);
+    let sidecars = sidecars_of(store.location(), &named).map_err(|error| error.within(top))?;
+    if !sidecars.is_empty() {
+        let mut files = Checkpoint::default();
+        read_files(store, &sidecars, &mut files, interrupt)?;
+        only_files(&files.state, &sidecars)?;
+        checkpoint.add_origins.extend(files.add_origins);
+        checkpoint.remove_origins.extend(files.remove_origins);
+        merge(&mut checkpoint.state, files.state)?;
     }
     Ok(checkpoint)
 }
@@ -105,14 +106,14 @@ pub fn read_definition(store: &Arc<dyn Store>, parts: &[String], interrupt: &Int
     let mut state = Commit::default();
     for part in parts {
         if part.ends_with(".json") {
-            let lines = Commit::parse_definition(&store.get(part)?, part, interrupt)?;
-            merge(&mut state, Commit { protocol: lines.protocol, metadata: lines.metadata, ..Commit::default() })
+            let lines = Commit::read_definition(store.as_ref(), part, interrupt)?;
+            merge(&mut state, Commit { protocol: lines.protocol, metadata: lines.metadata, places: lines.places, ..Commit::default() })
                 .map_err(|error| error.within(part))?;
             continue;
         }
         let file = open_columns(store, part, &|path| path.first().is_some_and(|action| action == "protocol" || action == "metaData"))?;
         for group in (0..file.metadata.metadata().num_row_groups()).filter(|group| file.may_define(*group)) {
-            merge(&mut state, read_group(&file, group, interrupt)?).map_err(|error| error.within(part))?;
+            merge(&mut state, file.read_alone(group, interrupt)?).map_err(|error| error.within(part))?;
         }
     }
     Ok(state)
@@ -123,7 +124,7 @@ pub fn sidecar_names(store: &Arc<dyn Store>, parts: &[String], interrupt: &Inter
     let mut named = Vec::new();
     for part in parts {
         if part.ends_with(".json") {
-            named.extend(Commit::parse(&store.get(part)?, part, interrupt)?.sidecars);
+            named.extend(Commit::read_lines(store.as_ref(), part, interrupt)?.sidecars);
             continue;
         }
         let file = open_columns(store, part, &|path| path.first().is_some_and(|action| action == "sidecar"))?;
@@ -131,10 +132,44 @@ pub fn sidecar_names(store: &Arc<dyn Store>, parts: &[String], interrupt: &Inter
             continue;
         }
         for group in 0..file.metadata.metadata().num_row_groups() {
-            named.extend(read_group(&file, group, interrupt)?.sidecars);
+            named.extend(file.read_alone(group, interrupt)?.sidecars);
         }
     }
     named.iter().map(|text| Sidecar::parse(store.location(), text).map(|sidecar| sidecar.name)).collect()
+}
+
+/// The files that these actions name, each once.
+fn sidecars_of(root: &str, named: &[String]) -> Result<Vec<(String, Option<Sidecar>)>> {
+    let mut files = Vec::with_capacity(named.len());
+    let mut known = HashSet::with_capacity(named.len());
+    for text in named {
+        let sidecar = Sidecar::parse(root, text)?;
+        if !known.insert(sidecar.name.clone()) {
+            return Err(twice(format!("two sidecars {}", sidecar.name)));
+        }
+        files.push((sidecar.place(), Some(sidecar)));
+    }
+    Ok(files)
+}
+
+/// "The sidecar files can have only add file and remove file entries."
+fn only_files(files: &Commit, sidecars: &[(String, Option<Sidecar>)]) -> Result<()> {
+    let others = [
+        ("protocol", files.protocol.is_some()),
+        ("metaData", files.metadata.is_some()),
+        ("sidecar", !files.sidecars.is_empty()),
+        ("txn", !files.transactions.is_empty()),
+        ("domainMetadata", !files.domains.is_empty()),
+    ];
+    match others.iter().find(|(_, there)| *there) {
+        Some((name, _)) => {
+            let first = sidecars.first().map(|(path, _)| path);
+            let place = files.places.protocol.as_ref().or(files.places.metadata.as_ref()).or(first);
+            let error = Error::protocol("a sidecar holds what belongs into its checkpoint").at(place.cloned().unwrap_or_default());
+            Err(error.found(name).expected("add and remove alone"))
+        }
+        None => Ok(()),
+    }
 }
 
 fn merge(state: &mut Commit, part: Commit) -> Result<()> {
@@ -142,9 +177,10 @@ fn merge(state: &mut Commit, part: Commit) -> Result<()> {
         if let Some(value) = value
             && slot.replace(value).is_some()
         {
-            return Err(Error::protocol("an action twice in one checkpoint").found(format!("two of {name}")));
+            return Err(twice(format!("two of {name}")));
         }
     }
+    state.places = part.places.or(std::mem::take(&mut state.places));
     state.transactions.extend(part.transactions);
     state.domains.extend(part.domains);
     state.sidecars.extend(part.sidecars);
@@ -160,13 +196,16 @@ fn read_files(
     interrupt: &Interrupt,
 ) -> Result<()> {
     let mut tasks = Vec::new();
+    let mut bytes = 0;
     for (path, sidecar) in files {
         let file = open(store, path)?;
+        bytes += file.bytes.size;
         let actions = usize::try_from(file.metadata.metadata().file_metadata().num_rows()).unwrap_or_default();
         let sidecar = sidecar.clone().map(|sidecar| Arc::new(Sidecar { actions, ..sidecar }));
         tasks.extend((0..file.metadata.metadata().num_row_groups()).map(|group| (file.clone(), group, sidecar.clone())));
     }
-    let read = on_threads(&tasks, interrupt, &|(file, group, _)| read_group(file, *group, interrupt))?;
+    let decoded = Decoded::of(bytes);
+    let read = on_threads(&tasks, interrupt, &|(file, group, _)| read_group(file, *group, &decoded, interrupt))?;
     for (part, (file, _, sidecar)) in read.into_iter().zip(&tasks) {
         checkpoint.take(part, sidecar.as_ref()).map_err(|error| error.within(&file.bytes.path))?;
     }
@@ -188,6 +227,11 @@ impl Open {
 }
 
 impl Open {
+    /// A row group when nothing else of the checkpoint is read.
+    fn read_alone(&self, group: usize, interrupt: &Interrupt) -> Result<Commit> {
+        read_group(self, group, &Decoded::of(self.bytes.size), interrupt)
+    }
+
     /// False for a row group that, by its statistics, has neither a protocol nor metadata.
     fn may_define(&self, group: usize) -> bool {
         let group = self.metadata.metadata().row_group(group);
@@ -204,7 +248,10 @@ impl Open {
 fn open(store: &Arc<dyn Store>, path: &str) -> Result<Open> {
     let mut file = open_columns(store, path, &|_| true)?;
     if !["add", "remove", "metaData", "protocol"].iter().any(|name| file.has_column(name)) {
-        return Err(Error::protocol("the file is no checkpoint").at(path).expected("columns add, remove, metaData, protocol"));
+        let root = file.metadata.metadata().file_metadata().schema_descr().root_schema().clone();
+        let columns: Vec<&str> = root.get_fields().iter().map(|field| field.name()).collect();
+        let error = Error::protocol("the file is no checkpoint").at(path).found(format!("columns {}", columns.join(", ")));
+        return Err(error.expected("columns add, remove, metaData, protocol"));
     }
     // Typed statistics are decoded only where some file may lack them as JSON.
     let typed = lacks_json_statistics(&file.metadata);
@@ -216,6 +263,7 @@ fn open(store: &Arc<dyn Store>, path: &str) -> Result<Open> {
         _ => false,
     };
     file.mask = mask_of(&file.metadata, &wanted);
+    volume::check(file.metadata.metadata(), &file.mask, file.bytes.size).map_err(|error| error.at(path))?;
     Ok(file)
 }
 
@@ -247,117 +295,25 @@ fn lacks_json_statistics(metadata: &ArrowReaderMetadata) -> bool {
     })
 }
 
-fn read_group(file: &Open, group: usize, interrupt: &Interrupt) -> Result<Commit> {
+fn read_group(file: &Open, group: usize, decoded: &Decoded, interrupt: &Interrupt) -> Result<Commit> {
     let place = |error: Error| error.within(format_args!("{} (row group {group})", file.bytes.path));
+    let described = file.metadata.metadata().row_group(group);
+    decoded.expect(&file.bytes, described, &file.mask).map_err(place)?;
     let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file.bytes.clone(), file.metadata.clone())
         .with_projection(file.mask.clone())
         .with_row_groups(vec![group])
-        .with_batch_size(BATCH_ROWS)
+        .with_batch_size(volume::batch_rows(&file.bytes, described, &file.mask).map_err(place)?)
         .build()
         .map_err(|error| place(error.into()))?;
+    let before = file.metadata.metadata().row_groups().iter().take(group).map(RowGroupMetaData::num_rows);
+    let mut first = before.fold(0_usize, |sum, rows| sum.saturating_add(usize::try_from(rows).unwrap_or(0)));
     let mut state = Commit::default();
     for batch in reader {
         interrupt.check()?;
         let batch = batch.map_err(|error| place(error.into()))?;
-        take_batch(&mut state, &batch).map_err(place)?;
+        decoded.add(&batch).map_err(place)?;
+        take_batch(&mut state, &Rows { batch: &batch, first, path: &file.bytes.path })?;
+        first += batch.num_rows();
     }
     Ok(state)
-}
-
-fn take_batch(state: &mut Commit, batch: &RecordBatch) -> Result<()> {
-    if let Some(adds) = rows_of(batch, "add")? {
-        state.adds.push(check_adds(files(&with_statistics(&adds)?, &ADD, "add")?)?);
-    }
-    if let Some(removes) = rows_of(batch, "remove")? {
-        state.removes.push(files(&removes, &REMOVE, "remove")?);
-    }
-    for text in texts(batch, "protocol")? {
-        merge(state, Commit { protocol: Some(text), ..Commit::default() })?;
-    }
-    for text in texts(batch, "metaData")? {
-        merge(state, Commit { metadata: Some(text), ..Commit::default() })?;
-    }
-    state.sidecars.extend(texts(batch, "sidecar")?);
-    for text in texts(batch, "txn")? {
-        let line = format!("{{\"txn\":{text}}}");
-        let parsed: Transactions = Commit::parse(line.as_bytes(), "txn", &Interrupt::default())?.transactions;
-        state.transactions.extend(parsed);
-    }
-    for text in texts(batch, "domainMetadata")? {
-        let line = format!("{{\"domainMetadata\":{text}}}");
-        state.domains.extend(Commit::parse(line.as_bytes(), "domainMetadata", &Interrupt::default())?.domains);
-    }
-    Ok(())
-}
-
-/// Rows where the action is there.
-fn rows_of(batch: &RecordBatch, name: &str) -> Result<Option<StructArray>> {
-    let Some(column) = batch.column_by_name(name) else { return Ok(None) };
-    let Some(rows) = column.as_struct_opt() else {
-        return Err(Error::protocol("an action of the checkpoint is no struct").at(name).found(column.data_type()));
-    };
-    let present = is_not_null(rows)?;
-    if present.true_count() == 0 {
-        return Ok(None);
-    }
-    let kept = filter_record_batch(&RecordBatch::try_from_iter([(name, Arc::clone(column))])?, &present)?;
-    Ok(kept.column(0).as_struct_opt().cloned())
-}
-
-fn texts(batch: &RecordBatch, name: &str) -> Result<Vec<String>> {
-    let Some(rows) = rows_of(batch, name)? else { return Ok(Vec::new()) };
-    let write = |row| {
-        let mut text = String::new();
-        write_value(&mut text, &rows, row).map(|_| text)
-    };
-    (0..rows.len()).map(write).collect()
-}
-
-fn files(rows: &StructArray, schema: &SchemaRef, name: &str) -> Result<RecordBatch> {
-    let path = rows.column_by_name("path").ok_or_else(|| Error::protocol("an action without a path").at(name))?;
-    if path.null_count() > 0 {
-        return Err(Error::protocol("an action without a path").at(name));
-    }
-    let batch = RecordBatch::try_new(Arc::new(arrow::datatypes::Schema::new(rows.fields().clone())), rows.columns().to_vec())?;
-    schema::conform(&batch, schema)
-}
-
-fn check_adds(adds: RecordBatch) -> Result<RecordBatch> {
-    for name in ["partitionValues", "size"] {
-        if adds.column_by_name(name).is_some_and(|column| column.null_count() > 0) {
-            return Err(Error::protocol("an add action without a field it needs").expected(name));
-        }
-    }
-    if let Some(size) = schema::long(&adds, "size")?.iter().flatten().find(|size| *size < 0) {
-        return Err(Error::protocol("an add action with a negative size").found(size));
-    }
-    Ok(adds)
-}
-
-/// Statistics as JSON for those that have them only typed.
-fn with_statistics(adds: &StructArray) -> Result<StructArray> {
-    let Some(typed) = adds.column_by_name("stats_parsed") else { return Ok(adds.clone()) };
-    let json = adds
-        .column_by_name("stats")
-        .map(|column| schema::conform_column(column, &arrow::datatypes::DataType::Utf8, "stats"))
-        .transpose()?;
-    let json: Option<&StringArray> = json.as_ref().map(|column| column.as_string::<i32>());
-    let mut out = StringBuilder::new();
-    let mut text = String::new();
-    for row in 0..adds.len() {
-        match json.filter(|json| json.is_valid(row)) {
-            Some(json) => out.append_value(json.value(row)),
-            None => {
-                text.clear();
-                let known = write_value(&mut text, typed.as_ref(), row)?;
-                out.append_option(known.then_some(text.as_str()));
-            }
-        }
-    }
-    let stats: ArrayRef = Arc::new(out.finish());
-    let rest = adds.fields().iter().zip(adds.columns()).filter(|(field, _)| field.name() != "stats" && field.name() != "stats_parsed");
-    let stats_field = Arc::new(arrow::datatypes::Field::new("stats", arrow::datatypes::DataType::Utf8, true));
-    let (fields, columns): (Vec<_>, Vec<_>) =
-        rest.map(|(field, column)| (Arc::clone(field), Arc::clone(column))).chain([(stats_field, stats)]).unzip();
-    Ok(StructArray::try_new(fields.into(), columns, adds.nulls().cloned())?)
 }

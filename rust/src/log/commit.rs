@@ -10,6 +10,7 @@ use super::compaction::{check_reconciled, is_compacted};
 use super::line::{Action, FileActions, FileKind, TextKind};
 use super::schema::{self, text};
 use crate::error::{Error, Result};
+use crate::guard;
 use crate::interrupt::Interrupt;
 use crate::store::{Store, canonical};
 
@@ -17,9 +18,30 @@ use crate::store::{Store, canonical};
 const MAX_LINE: usize = 64 << 20;
 /// Least bytes that are worth a thread.
 const MIN_CHUNK: usize = 1 << 20;
+/// A longer commit is read in blocks: one of gigabytes that holds few actions takes little memory.
+const AT_ONCE: u64 = 128 << 20;
+/// Bytes of such a block.
+const BLOCK: u64 = 32 << 20;
 
 /// appId -> (version, lastUpdated in ms).
 pub type Transactions = BTreeMap<String, (i64, Option<i64>)>;
+
+/// Where the actions stand that define the table: file and line, or file and row.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    /// Of `protocol`.
+    pub protocol: Option<String>,
+    /// Of `metaData`.
+    pub metadata: Option<String>,
+}
+
+impl Places {
+    /// These, and `before` for what these do not say.
+    #[must_use]
+    pub fn or(self, before: Self) -> Self {
+        Self { protocol: self.protocol.or(before.protocol), metadata: self.metadata.or(before.metadata) }
+    }
+}
 
 /// One parsed commit, or the lines of a JSON checkpoint.
 #[derive(Debug, Default)]
@@ -32,6 +54,8 @@ pub struct Commit {
     pub protocol: Option<String>,
     /// `metaData`
     pub metadata: Option<String>,
+    /// Where these two stand.
+    pub places: Places,
     /// `txn` by application.
     pub transactions: Transactions,
     /// JSON of `domainMetadata` by domain.
@@ -44,6 +68,8 @@ pub struct Commit {
     pub removes: Vec<RecordBatch>,
     /// It has change files.
     pub has_cdc: bool,
+    /// Lines that are not blank.
+    pub actions: usize,
 }
 
 #[derive(Deserialize)]
@@ -57,13 +83,18 @@ struct Transaction {
 #[derive(Deserialize)]
 struct Domain {
     domain: String,
+    #[serde(rename = "removed")]
+    _removed: Option<bool>, // whether it is one: replay asks later
 }
 
 impl Commit {
     /// Reads and parses the commit, or the compacted range, at `path`.
     pub fn read(store: &dyn Store, version: u64, path: &str, interrupt: &Interrupt) -> Result<Self> {
-        let data = store.get(path)?;
-        let commit = Self { version, ..Self::parse(&data, path, interrupt)? };
+        let commit = Self { version, ..Self::read_lines(store, path, interrupt)? };
+        if let Some(sidecar) = commit.sidecars.first() {
+            let error = Error::protocol("a commit names a file of a checkpoint").at(path);
+            return Err(error.found(format!("sidecar {sidecar}")).expected("sidecars in a checkpoint alone"));
+        }
         if is_compacted(path) {
             check_reconciled(store.location(), path, &commit)?;
         } else {
@@ -72,51 +103,91 @@ impl Commit {
         Ok(commit)
     }
 
+    /// Reads and parses a file of JSON lines, in blocks that end where a line does.
+    pub fn read_lines(store: &dyn Store, path: &str, interrupt: &Interrupt) -> Result<Self> {
+        if let Some(data) = store.get_at_most(path, AT_ONCE)? {
+            return Self::parse(&data, path, interrupt);
+        }
+        let size = store.head(path)?.map_or(0, |found| found.size);
+        let mut commit = Self::default();
+        let (mut rest, mut before, mut at) = (Vec::new(), 0, 0);
+        while at < size {
+            let end = size.min(at + BLOCK);
+            for piece in store.get_ranges(path, &[at..end])? {
+                rest.extend_from_slice(&piece);
+            }
+            at = end;
+            let whole = if at == size { rest.len() } else { rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1) };
+            before += commit.take_lines(rest.get(..whole).unwrap_or_default(), path, before, interrupt)?;
+            rest.drain(..whole);
+            if rest.len() > MAX_LINE {
+                return Err(too_long(rest.len()).at(format!("{path}:{}", before + 1)));
+            }
+        }
+        commit.not_empty(path, size)
+    }
+
     /// Parses the lines of a commit; `path` is for messages.
     pub fn parse(data: &[u8], path: &str, interrupt: &Interrupt) -> Result<Self> {
-        if data.starts_with(b"\xef\xbb\xbf") {
-            return Err(Error::protocol("the file begins with a byte order mark").at(format!("{path}:1")).expected("a JSON object"));
+        let mut commit = Self::default();
+        commit.take_lines(data, path, 0, interrupt)?;
+        commit.not_empty(path, data.len() as u64)
+    }
+
+    fn not_empty(self, path: &str, size: u64) -> Result<Self> {
+        if self.actions == 0 {
+            return Err(Error::protocol("the file is empty").at(path).found(format!("{size} bytes")).expected(AN_ACTION));
         }
+        Ok(self)
+    }
+
+    /// Parses lines, of which the first is the one after `before` others. How many they were.
+    fn take_lines(&mut self, data: &[u8], path: &str, before: usize, interrupt: &Interrupt) -> Result<usize> {
+        if before == 0 && data.starts_with(b"\xef\xbb\xbf") {
+            let error = Error::protocol("the file does not begin with a line").at(format!("{path}:1"));
+            return Err(error.found("a byte order mark").expected(AN_ACTION));
+        }
+        let place = |fault: Fault| fault.locate(data, path, before);
         let chunks = cut(data, std::thread::available_parallelism().map_or(1, usize::from).min(8));
         let mut parsed: Vec<Result<Chunk, Fault>> = Vec::new();
         if let [only] = chunks.as_slice() {
             parsed.push(Chunk::parse(&data[only.clone()], only.start, interrupt));
         } else {
             std::thread::scope(|scope| {
-                let workers: Vec<_> =
-                    chunks.iter().map(|chunk| scope.spawn(move || Chunk::parse(&data[chunk.clone()], chunk.start, interrupt))).collect();
-                parsed.extend(workers.into_iter().map(|worker| {
-                    worker.join().unwrap_or_else(|_| Err(Fault { offset: 0, error: Error::protocol("the commit could not be read") }))
-                }));
+                let parse = |chunk: std::ops::Range<usize>| {
+                    guard::caught(|| Chunk::parse(&data[chunk.clone()], chunk.start, interrupt)).unwrap_or_else(|panic| {
+                        Err(Fault { offset: chunk.start, error: Error::protocol("the commit cannot be parsed").found(panic) })
+                    })
+                };
+                let workers: Vec<_> = chunks.iter().map(|chunk| scope.spawn(move || parse(chunk.clone()))).collect();
+                parsed.extend(workers.into_iter().filter_map(|worker| worker.join().ok())); // it cannot end in a panic
             });
         }
-        let mut commit = Self::default();
-        let mut lines = 0;
         for chunk in parsed {
-            let chunk = chunk.map_err(|fault| fault.locate(data, path))?;
-            lines += chunk.lines;
-            commit.take(chunk).map_err(|fault| fault.locate(data, path))?;
+            self.take(chunk.map_err(place)?, &|offset| line_of(data, path, before, offset)).map_err(place)?;
         }
-        if lines == 0 {
-            return Err(Error::protocol("the file is empty").at(path).found(format!("{} bytes", data.len())).expected("JSON lines"));
-        }
-        Ok(commit)
+        Ok(data.iter().filter(|byte| **byte == b'\n').count())
     }
 
-    /// Of the lines of a commit only those that are no actions on files.
-    pub fn parse_definition(data: &[u8], path: &str, interrupt: &Interrupt) -> Result<Self> {
+    /// Of the lines of a file only those that are no actions on files.
+    pub fn read_definition(store: &dyn Store, path: &str, interrupt: &Interrupt) -> Result<Self> {
         const FILES: [&[u8]; 3] = [b"{\"add\":", b"{\"remove\":", b"{\"cdc\":"];
+        let Some(data) = store.get_at_most(path, AT_ONCE)? else {
+            return Err(Error::protocol("the file is too long to be read for a few lines").at(path));
+        };
+        let place = |fault: Fault| fault.locate(&data, path, 0);
         let mut commit = Self::default();
         for line in data.split(|byte| *byte == b'\n').filter(|line| !FILES.iter().any(|name| line.starts_with(name))) {
             let offset = line.as_ptr() as usize - data.as_ptr() as usize;
-            let chunk = Chunk::parse(line, offset, interrupt).map_err(|fault| fault.locate(data, path))?;
-            commit.take(chunk).map_err(|fault| fault.locate(data, path))?;
+            let chunk = Chunk::parse(line, offset, interrupt).map_err(place)?;
+            commit.take(chunk, &|offset| line_of(&data, path, 0, offset)).map_err(place)?;
         }
         Ok(commit)
     }
 
-    fn take(&mut self, chunk: Chunk) -> Result<(), Fault> {
-        let Chunk { adds, removes, texts, has_cdc, .. } = chunk;
+    fn take(&mut self, chunk: Chunk, place: &dyn Fn(usize) -> String) -> Result<(), Fault> {
+        let Chunk { adds, removes, texts, has_cdc, lines } = chunk;
+        self.actions += lines;
         for (into, actions) in [(&mut self.adds, adds), (&mut self.removes, removes)] {
             if !actions.is_empty() {
                 into.push(actions.finish().map_err(|error| Fault { offset: 0, error })?);
@@ -124,12 +195,18 @@ impl Commit {
         }
         self.has_cdc |= has_cdc;
         for (kind, offset, text) in texts {
+            match kind {
+                TextKind::Protocol => self.places.protocol = Some(place(offset)),
+                TextKind::Metadata => self.places.metadata = Some(place(offset)),
+                _ => {}
+            }
             self.take_text(kind, text).map_err(|error| Fault { offset, error })?;
         }
         Ok(())
     }
 
-    fn take_text(&mut self, kind: TextKind, text: String) -> Result<()> {
+    /// Takes in an action that is kept as text.
+    pub fn take_text(&mut self, kind: TextKind, text: String) -> Result<()> {
         match kind {
             TextKind::CommitInfo => {
                 self.commit_info.get_or_insert(text);
@@ -142,24 +219,31 @@ impl Commit {
                 self.transactions.insert(txn.app_id, (txn.version, txn.last_updated));
             }
             TextKind::Domain => {
-                let Domain { domain } = serde_json::from_str(&text).map_err(malformed)?;
+                let Domain { domain, .. } = serde_json::from_str(&text).map_err(malformed)?;
                 if self.domains.insert(domain.clone(), text).is_some() {
-                    return Err(Error::protocol("a domain's metadata twice in one commit").found(domain));
+                    return Err(twice(format!("two of domainMetadata for '{domain}'")));
                 }
             }
         }
         Ok(())
     }
 
-    /// commitInfo's JSON, found without reading the other actions.
-    pub fn find_info(data: &[u8], path: &str) -> Result<Option<String>> {
+    /// commitInfo's JSON, found without parsing the other actions; of a very long commit only where it is near the beginning.
+    pub fn read_info(store: &dyn Store, path: &str) -> Result<Option<String>> {
+        match store.get_at_most(path, AT_ONCE)? {
+            Some(data) => Self::find_info(&data, path),
+            None => store.get_ranges(path, &[0..BLOCK])?.iter().find_map(|data| Self::find_info(data, path).transpose()).transpose(),
+        }
+    }
+
+    fn find_info(data: &[u8], path: &str) -> Result<Option<String>> {
         let name = b"\"commitInfo\"";
         for line in data.split(|byte| *byte == b'\n') {
             if !line.windows(name.len()).take(64).any(|window| window == name) {
                 continue;
             }
             let offset = line.as_ptr() as usize - data.as_ptr() as usize;
-            let action = parse_line(line).map_err(|error| Fault { offset, error }.locate(data, path))?;
+            let action = parse_line(line).map_err(|error| Fault { offset, error }.locate(data, path, 0))?;
             if let Action::Text(TextKind::CommitInfo, value) = action {
                 return Ok(Some(value.get().to_owned()));
             }
@@ -170,14 +254,31 @@ impl Commit {
 
 fn once(slot: &mut Option<String>, text: String, name: &str) -> Result<()> {
     if slot.replace(text).is_some() {
-        return Err(Error::protocol("an action twice in one commit").found(format!("two of {name}")).expected("at most one"));
+        return Err(twice(format!("two of {name}")));
     }
     Ok(())
 }
 
+/// The error of an action that may come once in a commit or checkpoint.
+pub fn twice(found: String) -> Error {
+    Error::protocol("an action that may come once is there twice").found(found).expected("at most one")
+}
+
 fn malformed(error: serde_json::Error) -> Error {
     // The parser saw one line: its own line number would mislead.
-    Error::protocol("the line is no valid action").found(error.to_string().replace(" at line 1 column", ", column"))
+    Error::protocol("the line is no valid action").found(error.to_string().replace(" at line 1 column", ", column")).expected(AN_ACTION)
+}
+
+/// What each line of a commit must be.
+const AN_ACTION: &str = "a JSON object with one action on each line";
+
+fn too_long(bytes: usize) -> Error {
+    Error::protocol("the line is too long").found(format!("{bytes} bytes")).expected(format!("at most {MAX_LINE}"))
+}
+
+fn line_of(data: &[u8], path: &str, before: usize, offset: usize) -> String {
+    let earlier = data.get(..offset).unwrap_or_default().iter().filter(|byte| **byte == b'\n').count();
+    format!("{path}:{}", before + earlier + 1)
 }
 
 /// An error and the byte at which its line begins.
@@ -187,10 +288,8 @@ struct Fault {
 }
 
 impl Fault {
-    fn locate(self, data: &[u8], path: &str) -> Error {
-        let before = data.get(..self.offset).unwrap_or_default();
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        self.error.at(format!("{path}:{line}"))
+    fn locate(self, data: &[u8], path: &str, before: usize) -> Error {
+        self.error.at(line_of(data, path, before, self.offset))
     }
 }
 
@@ -258,9 +357,13 @@ impl Chunk {
 
 fn parse_line(line: &[u8]) -> Result<Action<'_>> {
     if line.len() > MAX_LINE {
-        return Err(Error::protocol("the line is too long").found(format!("{} bytes", line.len())).expected(format!("at most {MAX_LINE}")));
+        return Err(too_long(line.len()));
     }
-    let text = std::str::from_utf8(line).map_err(|error| Error::protocol("the line is not UTF-8").caused_by(error))?;
+    let text = std::str::from_utf8(line).map_err(|error| {
+        let at = error.valid_up_to();
+        let found = line.get(at).map_or_else(String::new, |byte| format!("byte {byte:#04x} at column {}", at + 1));
+        Error::protocol("the line is no valid text").found(found).expected("UTF-8")
+    })?;
     serde_json::from_str(text).map_err(malformed)
 }
 
@@ -289,7 +392,8 @@ pub fn check_once(root: &str, place: &str, adds: &[RecordBatch], removes: &[Reco
                 let hash = hasher.hash_one(path.as_ref());
                 let same = |&(b, r): &(usize, usize)| text(&batches[b], "path").is_ok_and(|known| canonical(root, known.value(r)) == path);
                 if table.find(hash, same).is_some() {
-                    return Err(Error::protocol(format!("a file is {name} twice in one commit")).at(place).found(path));
+                    let error = Error::protocol(format!("a file is {name} twice in one commit")).at(place).found(path);
+                    return Err(error.expected(format!("one {} of it", if name == "added" { "add" } else { "remove" })));
                 }
                 table.insert_unique(hash, (index, row), |&(b, r)| hash_again(&hasher, root, batches, b, r));
             }
@@ -319,7 +423,8 @@ fn check_disjoint(
                     && schema::vectors(&adds[b]).is_ok_and(|known| vector_id(known, r) == vector_id(vectors, row))
             };
             if added.find(hasher.hash_one(path.as_ref()), same).is_some() {
-                return Err(Error::protocol("one commit both adds and removes a file").at(place).found(path));
+                let error = Error::protocol("one commit both adds and removes a file").at(place).found(path);
+                return Err(error.expected("one of the two, for each path and vector"));
             }
         }
     }

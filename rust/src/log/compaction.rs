@@ -41,7 +41,8 @@ pub fn check_reconciled(root: &str, path: &str, range: &Commit) -> Result<()> {
         for row in 0..of.len() {
             let at = Position { segment: number as u32, row: row as u32 };
             if index.replace(of, row, at, |segment| keys.get(segment as usize)).is_some() {
-                return Err(Error::protocol("a file twice in one compacted range").at(path).found(of.path(row)));
+                let error = Error::protocol("a file twice in one compacted range").at(path).found(of.path(row));
+                return Err(error.expected("one action for each path and vector"));
             }
         }
     }

@@ -23,7 +23,7 @@ impl Definition {
         let mut found = Self::default();
         for (_, path) in commits.iter().rev() {
             interrupt.check()?;
-            found.take(Commit::parse_definition(&store.get(path)?, path, interrupt)?);
+            found.take(Commit::read_definition(store.as_ref(), path, interrupt)?);
             if found.is_whole() {
                 return Ok(found);
             }

@@ -198,7 +198,8 @@ fn read_action<'de, A: MapAccess<'de>>(name: &str, map: &mut A) -> Result<Option
         (_, "null") => None,
         (Some(kind), text) if text.starts_with('{') => Some(Action::Text(kind, value)),
         (Some(_), _) => return Err(A::Error::custom(format_args!("'{name}' is no object"))),
-        (None, _) if name == "cdc" => Some(Action::ChangeFile),
+        (None, text) if name == "cdc" && text.starts_with('{') => Some(Action::ChangeFile),
+        (None, _) if name == "cdc" => return Err(A::Error::custom("'cdc' is no object")),
         (None, _) => Some(Action::Other),
     })
 }

@@ -3,7 +3,8 @@
 //! - [`schema`]: the columns of `add` and `remove`, in PROTOCOL.md's own names
 //! - [`line`], [`commit`]: "Delta Log Entries": JSON lines -> Arrow, on several threads; [`body`]: Arrow -> JSON lines
 //!   [`compaction`]: "Log Compaction Files"
-//! - [`checkpoint`]: "Checkpoints" -> Arrow; [`checkpoint_writer`], [`checkpoint_v2`]: the way back, in the two forms, with the
+//! - [`checkpoint`], [`checkpoint_rows`]: "Checkpoints" -> Arrow; [`volume`], [`page_headers`]: what they may come to
+//! - [`checkpoint_writer`], [`checkpoint_v2`]: the way back, in the two forms, with the
 //!   [`checkpoint_columns`] of both; [`sidecar`]: "Sidecar Files"; [`json_text`]: typed columns back as JSON
 //! - [`definition`]: protocol and metadata alone
 //! - [`index`], [`snapshot`]: "Action Reconciliation": segments of actions, what of them lives, the key (path, vector)
@@ -14,6 +15,7 @@ pub mod actions;
 pub mod body;
 pub mod checkpoint;
 mod checkpoint_columns;
+pub mod checkpoint_rows;
 pub mod checkpoint_v2;
 pub mod checkpoint_writer;
 pub mod commit;
@@ -23,8 +25,10 @@ pub mod index;
 pub mod json_text;
 pub mod line;
 pub mod listing;
+pub mod page_headers;
 pub mod schema;
 pub mod sidecar;
 pub mod skipping;
 pub mod snapshot;
 pub mod statistics;
+pub mod volume;

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef, AsArray, MapArray, RecordBatch, StringArray, StructArray, new_null_array};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::compute::cast;
+use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 
 use crate::error::{Error, Kind, Result};
@@ -97,9 +97,26 @@ pub fn conform_column(column: &ArrayRef, wanted: &DataType, name: &str) -> Resul
         (DataType::Null, _) => Ok(new_null_array(wanted, column.len())),
         (DataType::Struct(_), DataType::Struct(fields)) => conform_struct(column.as_struct(), fields, name),
         (DataType::Map(_, _), DataType::Map(entry, sorted)) => conform_map(column.as_map(), entry, *sorted, name),
-        (from, _) => cast(column, wanted).map_err(|error| {
-            Error::protocol("a column of the log has the wrong type").at(name).found(from).expected(wanted).caused_by(error)
-        }),
+        (from, _) => {
+            let wrong = || Error::protocol("a column of the log has the wrong type").at(name).found(from).expected(wanted);
+            if !fits(from, wanted) {
+                return Err(wrong());
+            }
+            let exact = CastOptions { safe: false, ..CastOptions::default() };
+            cast_with_options(column, wanted, &exact).map_err(|error| wrong().caused_by(error))
+        }
+    }
+}
+
+/// Another spelling of the same kind of value; a number that is text is a fault of its writer.
+fn fits(from: &DataType, wanted: &DataType) -> bool {
+    let from = match from {
+        DataType::Dictionary(_, values) => values,
+        other => other,
+    };
+    match wanted {
+        DataType::Utf8 => from.is_string() || from.is_binary(),
+        _ => from.is_integer() && wanted.is_integer(),
     }
 }
 

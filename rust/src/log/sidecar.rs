@@ -52,8 +52,9 @@ impl Sidecar {
             modification_time: Option<i64>,
             tags: Option<BTreeMap<String, Option<String>>>,
         }
-        let named: Named =
-            serde_json::from_str(text).map_err(|error| Error::protocol("a sidecar action is malformed").found(text).caused_by(error))?;
+        let malformed =
+            |error| Error::protocol("a sidecar action is malformed").at("sidecar").found(error).expected("an object with a path");
+        let named: Named = serde_json::from_str(text).map_err(malformed)?;
         let name = name_of(root, &named.path)?;
         Ok(Self {
             name,
@@ -86,7 +87,10 @@ impl Sidecar {
 
 /// The file that an action names: by its name alone, or by its whole path, which must lead into the table's own folder.
 fn name_of(root: &str, text: &str) -> Result<String> {
-    let elsewhere = || Error::new(Kind::PathOutsideTable, "a sidecar lies in the table's folder _sidecars").found(text);
+    let elsewhere = || {
+        let error = Error::new(Kind::PathOutsideTable, "a sidecar lies in the table's folder _sidecars").at("sidecar.path");
+        error.found(format!("{text:?}")).expected("the name of a file in it")
+    };
     let Ok(Place::Inside(path)) = locate_encoded(root, text) else { return Err(elsewhere()) };
     let name = path.strip_prefix(FOLDER).and_then(|rest| rest.strip_prefix('/')).unwrap_or(&path);
     if name.is_empty() || name.contains('/') { Err(elsewhere()) } else { Ok(name.to_owned()) }

@@ -3,13 +3,14 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arrow::array::{Array, BooleanArray, Int64Array, RecordBatch};
+use arrow::array::{Array, AsArray, BooleanArray, Int64Array, RecordBatch};
 use arrow::compute::{concat, filter_record_batch, interleave_record_batch, sort_to_indices};
 use arrow::datatypes::SchemaRef;
 
 use super::schema::{long, map, map_values, text};
 use super::statistics::{Statistics, Wanted, parse};
 use crate::error::{Error, Result};
+use crate::guard;
 use crate::interrupt::Interrupt;
 use crate::predicate::statistics::{Bounds, Containers, may_match};
 use crate::predicate::{Column, Predicate};
@@ -23,6 +24,8 @@ const PIECE: usize = 32 * 1024;
 pub struct Selection {
     /// Batches in the schema of the input.
     pub files: Vec<RecordBatch>,
+    /// The path of one of them that is live twice, with two vectors, as no log should have it.
+    pub live_twice: Option<String>,
     /// Files before.
     pub total_files: usize,
     /// Their bytes.
@@ -99,6 +102,7 @@ pub fn select(
         total_bytes: live.iter().map(|batch| long(batch, "size").map(sum)).sum::<Result<i64>>()?,
         skipped_by_partition: 0,
         skipped_by_statistics: 0,
+        live_twice: None,
     };
     let mut left = Vec::new();
     match predicate {
@@ -113,7 +117,7 @@ pub fn select(
         }
     }
     left.retain(|batch| batch.num_rows() > 0);
-    selection.files = ordered(&left, interrupt)?;
+    (selection.files, selection.live_twice) = ordered(&left, interrupt)?;
     if selection.files.is_empty() {
         selection.files.push(RecordBatch::new_empty(schema.clone()));
     }
@@ -136,7 +140,7 @@ pub fn on_threads<I: Sync, T: Send>(pieces: &[I], interrupt: &Interrupt, work: &
     let done: Mutex<Vec<(usize, Result<T>)>> = Mutex::new(Vec::with_capacity(pieces.len()));
     let run = || {
         while let Some((index, piece)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| pieces.get(at).map(|piece| (at, piece))) {
-            let result = interrupt.check().and_then(|()| work(piece));
+            let result = interrupt.check().and_then(|()| guard::guarded("a part of the log cannot be processed", || work(piece)));
             let failed = result.is_err();
             if let Ok(mut done) = done.lock() {
                 done.push((index, result));
@@ -161,20 +165,25 @@ pub fn on_threads<I: Sync, T: Send>(pieces: &[I], interrupt: &Interrupt, work: &
     if done.len() < pieces.len() { Err(Error::protocol("a worker failed")) } else { Ok(done) }
 }
 
-/// Rows of all batches by path, in batches of [`PIECE`].
-fn ordered(batches: &[RecordBatch], interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
+/// Rows of all batches by path, in batches of [`PIECE`]; and a path that two of them have.
+fn ordered(batches: &[RecordBatch], interrupt: &Interrupt) -> Result<(Vec<RecordBatch>, Option<String>)> {
     let paths = batches.iter().map(|batch| text(batch, "path")).collect::<Result<Vec<_>>>()?;
     let mut last: Option<&str> = None;
-    let mut sorted = true;
+    let (mut sorted, mut twice) = (true, None);
     for path in paths.iter().flat_map(|paths| paths.iter().flatten()) {
+        if last == Some(path) {
+            twice = Some(path.to_owned());
+        }
         sorted = sorted && last.is_none_or(|last| last <= path);
         last = Some(path);
     }
     if sorted {
-        return Ok(batches.to_vec());
+        return Ok((batches.to_vec(), twice));
     }
     let all = concat(&paths.iter().map(|paths| *paths as &dyn Array).collect::<Vec<_>>())?;
     let order = sort_to_indices(&all, None, None)?;
+    let path = |index: &u32| all.as_string::<i32>().value(*index as usize);
+    let twice = order.values().windows(2).find(|pair| path(&pair[0]) == path(&pair[1])).map(|pair| path(&pair[0]).to_owned());
     let mut starts = Vec::with_capacity(batches.len());
     let mut rows = 0;
     for batch in batches {
@@ -187,7 +196,9 @@ fn ordered(batches: &[RecordBatch], interrupt: &Interrupt) -> Result<Vec<RecordB
     };
     let sources: Vec<&RecordBatch> = batches.iter().collect();
     let chunks: Vec<&[u32]> = order.values().chunks(PIECE).collect();
-    on_threads(&chunks, interrupt, &|chunk| Ok(interleave_record_batch(&sources, &chunk.iter().map(place).collect::<Vec<_>>())?))
+    let rows =
+        on_threads(&chunks, interrupt, &|chunk| Ok(interleave_record_batch(&sources, &chunk.iter().map(place).collect::<Vec<_>>())?))?;
+    Ok((rows, twice))
 }
 
 #[cfg(test)]

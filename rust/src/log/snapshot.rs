@@ -12,7 +12,7 @@ use arrow::compute::{concat_batches, filter_record_batch};
 use serde::Deserialize;
 
 use super::checkpoint::Checkpoint;
-use super::commit::{Commit, Transactions};
+use super::commit::{Commit, Places, Transactions};
 use super::compaction::first_version;
 use super::index::{Index, Keys, Position};
 use super::line::FileKind;
@@ -105,6 +105,7 @@ pub struct Snapshot {
     index: OnceLock<Index>,
     protocol: Option<String>,
     metadata: Option<String>,
+    places: Places,
     transactions: Transactions,
     domains: BTreeMap<String, String>,
     file_count: usize,
@@ -142,6 +143,7 @@ impl Snapshot {
             index: OnceLock::new(),
             protocol: None,
             metadata: None,
+            places: Places::default(),
             transactions: Transactions::new(),
             domains: BTreeMap::new(),
             file_count: 0,
@@ -153,6 +155,7 @@ impl Snapshot {
     fn take_checkpoint(&mut self, checkpoint: Checkpoint) -> Result<()> {
         let Checkpoint { state, add_origins, remove_origins } = checkpoint;
         (self.protocol, self.metadata, self.transactions) = (state.protocol, state.metadata, state.transactions);
+        self.places = state.places;
         self.take_domains(state.domains)?;
         for (kind, batches, origins) in [(FileKind::Add, state.adds, add_origins), (FileKind::Remove, state.removes, remove_origins)] {
             for (rows, sidecar) in batches.into_iter().zip(origins) {
@@ -253,6 +256,7 @@ impl Snapshot {
         for commit in commits {
             self.protocol = commit.protocol.or(self.protocol.take());
             self.metadata = commit.metadata.or(self.metadata.take());
+            self.places = commit.places.or(std::mem::take(&mut self.places));
             self.transactions.extend(commit.transactions);
             self.take_domains(commit.domains)?;
             for (which, kind, batches) in [(0, FileKind::Remove, commit.removes), (1, FileKind::Add, commit.adds)] {
@@ -369,6 +373,10 @@ impl Snapshot {
     /// JSON of the newest `metaData`.
     pub fn metadata(&self) -> Option<&str> {
         self.metadata.as_deref()
+    }
+    /// Where these two stand.
+    pub fn places(&self) -> &Places {
+        &self.places
     }
     /// The newest `txn` of each application.
     pub fn transactions(&self) -> &Transactions {

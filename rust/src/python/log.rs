@@ -77,7 +77,7 @@ fn read_commit(py: Python<'_>, store: &PyStore, version: u64, path: String) -> P
 
 #[pyfunction]
 fn read_commit_info(py: Python<'_>, store: &PyStore, path: String) -> PyResult<Option<String>> {
-    interrupt::run(py, |_| Commit::find_info(&store.store.get(&path)?, &path))
+    interrupt::run(py, |_| Commit::read_info(store.store.as_ref(), &path))
 }
 
 #[pyfunction]
@@ -214,6 +214,14 @@ impl PySnapshot {
         self.0.metadata()
     }
     #[getter]
+    fn protocol_place(&self) -> Option<&str> {
+        self.0.places().protocol.as_deref()
+    }
+    #[getter]
+    fn metadata_place(&self) -> Option<&str> {
+        self.0.places().metadata.as_deref()
+    }
+    #[getter]
     fn transactions(&self) -> Transactions {
         self.0.transactions().clone()
     }
@@ -303,6 +311,10 @@ impl PyFileSelection {
     #[getter]
     fn adds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         table_of_batches(py, self.0.files.clone(), SchemaRef::clone(&ADD))
+    }
+    #[getter]
+    fn live_twice(&self) -> Option<&str> {
+        self.0.live_twice.as_deref()
     }
     #[getter]
     fn total_files(&self) -> usize {

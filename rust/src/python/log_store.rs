@@ -78,6 +78,10 @@ impl Store for PythonStore {
         })
     }
 
+    fn get_at_most(&self, path: &str, _most: u64) -> Result<Option<Bytes>> {
+        self.get(path).map(Some) // the object is in Python's memory by now
+    }
+
     fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         check_relative(path)?;
         let read = |range: &Range<u64>| {
@@ -138,7 +142,9 @@ impl Store for PythonStore {
     }
 
     fn outside(&self, location: &str) -> Result<(Arc<dyn Store>, String)> {
-        Err(Error::new(Kind::PathOutsideTable, "the file is outside the table's own store").at(crate::store::path::without_query(location)))
+        let place = crate::store::path::without_query(location);
+        let error = Error::new(Kind::PathOutsideTable, "the file is outside the table's own store").at(place);
+        Err(error.found(place).expected("a path below the table's root"))
     }
 }
 

@@ -65,8 +65,12 @@ impl PyStore {
         Ok(interrupt::run(py, |_| self.store.head(&path))?.map(|meta| (meta.size, meta.modified_ms)))
     }
 
-    fn get<'py>(&self, py: Python<'py>, path: String) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &interrupt::run(py, |_| self.store.get(&path))?))
+    #[pyo3(signature = (path, *, most=None))]
+    fn get<'py>(&self, py: Python<'py>, path: String, most: Option<u64>) -> PyResult<Bound<'py, PyBytes>> {
+        let too_large =
+            |most| Error::protocol("the file is too large").at(path.as_str()).found("more").expected(format!("at most {most} bytes"));
+        let read = |most| self.store.get_at_most(&path, most)?.ok_or_else(|| too_large(most));
+        Ok(PyBytes::new(py, &interrupt::run(py, |_| most.map_or_else(|| self.store.get(&path), read))?))
     }
 
     #[pyo3(signature = (path, data, *, durable=true))]

@@ -7,11 +7,14 @@ use crate::error::{Error, Kind, Result};
 
 /// A struct's JSON -> its fields.
 pub fn parse_struct(text: &str) -> Result<Vec<Field>> {
-    let value: Value =
-        serde_json::from_str(text).map_err(|e| Error::protocol("the schema is no JSON").found(excerpt(text)).caused_by(e))?;
+    let value: Value = serde_json::from_str(text)
+        .map_err(|e| Error::protocol("the schema is no JSON").at("schemaString").found(excerpt(text)).expected("JSON").caused_by(e))?;
     match parse_type(&value, "schema")? {
         Type::Struct(fields) => Ok(fields),
-        _ => Err(Error::protocol("the schema is no struct").found(excerpt(text)).expected("{\"type\":\"struct\",\"fields\":[...]}")),
+        _ => Err(Error::protocol("the schema is no struct")
+            .at("schemaString")
+            .found(excerpt(text))
+            .expected("{\"type\":\"struct\",\"fields\":[...]}")),
     }
 }
 

@@ -1,10 +1,12 @@
 //! A table's schema: logical names, physical names and field ids, partition columns.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Schema, SchemaRef};
+use serde_json::Value;
 
-use super::types::{Field, Type, find};
+use super::types::{FIELD_ID, Field, PHYSICAL_NAME, Type, find};
 use super::{arrow_types, json};
 use crate::error::{Error, Kind, Result};
 
@@ -58,14 +60,17 @@ impl TableSchema {
         };
         let fields = json::parse_struct(schema)?;
         if mapping != ColumnMapping::None {
-            check_mapped(&fields, mapping, "")?;
+            Mapped { mapping, ids: HashSet::new(), place: Vec::new() }.check(&fields)?;
         }
         let position = |name: &String| match find(&fields, name) {
             Some((index, field)) if matches!(field.data_type, Type::Primitive(_)) => Ok(index),
-            Some(_) => Err(Error::protocol("a partition column is nested").found(name)),
-            None => Err(Error::protocol("a partition column is not in the schema").found(name)),
+            Some(_) => Err(not_a_partition("a partition column is nested", name).expected("a column of a primitive type")),
+            None => Err(not_a_partition("a partition column is not in the schema", name).expected("a column of the schema")),
         };
         let partition = partition_columns.iter().map(position).collect::<Result<Vec<_>>>()?;
+        if let Some(twice) = (1..partition.len()).find(|at| partition[..*at].contains(&partition[*at])) {
+            return Err(not_a_partition("a partition column is named twice", &partition_columns[twice]).expected("each once"));
+        }
         let arrow = Arc::new(arrow_types::schema_of(&fields, false));
         Ok(Self { fields, partition, hidden: 0, mapping, json: schema.to_owned(), arrow })
     }
@@ -222,30 +227,63 @@ fn merge(target: &mut Field, more: Field, whole: &Field) {
     have.sort_by_key(|field| all.iter().position(|other| other.name == field.name));
 }
 
-/// Under column mapping every field has a physical name, and in mode id an id.
-fn check_mapped(fields: &[Field], mapping: ColumnMapping, place: &str) -> Result<()> {
-    let mut physical = std::collections::HashSet::new();
-    for field in fields {
-        let place = if place.is_empty() { field.name.clone() } else { format!("{place}.{}", field.name) };
-        if !field.metadata.contains_key(super::types::PHYSICAL_NAME) || (mapping == ColumnMapping::Id && field.id().is_none()) {
-            return Err(Error::protocol("column mapping is on and the field has no physical name or id").at(place));
-        }
-        if !physical.insert(field.physical_name()) {
-            return Err(Error::protocol("two fields have the same physical name").at(place).found(field.physical_name()));
-        }
-        check_nested(&field.data_type, mapping, &place)?;
-    }
-    Ok(())
+fn not_a_partition(message: &str, name: &str) -> Error {
+    Error::protocol(message).at("partitionColumns").found(name)
 }
 
-fn check_nested(data_type: &Type, mapping: ColumnMapping, place: &str) -> Result<()> {
-    match data_type {
-        Type::Primitive(_) => Ok(()),
-        Type::Struct(fields) => check_mapped(fields, mapping, place),
-        Type::Array(element, _) => check_nested(element, mapping, &format!("{place}.element")),
-        Type::Map(key, value, _) => {
-            check_nested(key, mapping, &format!("{place}.key"))?;
-            check_nested(value, mapping, &format!("{place}.value"))
+/// Under column mapping every field has a physical name, no two of a struct the same, and in mode id an id of its own.
+struct Mapped<'a> {
+    mapping: ColumnMapping,
+    ids: HashSet<i32>,
+    place: Vec<&'a str>,
+}
+
+impl<'a> Mapped<'a> {
+    fn check(&mut self, fields: &'a [Field]) -> Result<()> {
+        let mut physical = HashSet::new();
+        for field in fields {
+            self.place.push(&field.name);
+            match field.metadata.get(PHYSICAL_NAME) {
+                Some(Value::String(name)) if physical.insert(name.as_str()) => {}
+                Some(Value::String(name)) => {
+                    return Err(self.wrong(format!("two fields of the physical name '{name}'"), "a name of its own"));
+                }
+                Some(other) => return Err(self.wrong(other.to_string(), "a physical name that is text")),
+                None => return Err(self.wrong("no physical name".to_owned(), PHYSICAL_NAME)),
+            }
+            if self.mapping == ColumnMapping::Id {
+                match field.id() {
+                    Some(id) if self.ids.insert(id) => {}
+                    Some(id) => return Err(self.wrong(format!("two fields of the id {id}"), "an id of its own")),
+                    None => return Err(self.wrong("no id that is a whole number".to_owned(), FIELD_ID)),
+                }
+            }
+            self.check_nested(&field.data_type)?;
+            self.place.pop();
         }
+        Ok(())
+    }
+
+    fn check_nested(&mut self, data_type: &'a Type) -> Result<()> {
+        match data_type {
+            Type::Primitive(_) => Ok(()),
+            Type::Struct(fields) => self.check(fields),
+            Type::Array(element, _) => self.side("element", element),
+            Type::Map(key, value, _) => {
+                self.side("key", key)?;
+                self.side("value", value)
+            }
+        }
+    }
+
+    fn side(&mut self, name: &'static str, data_type: &'a Type) -> Result<()> {
+        self.place.push(name);
+        self.check_nested(data_type)?;
+        self.place.pop();
+        Ok(())
+    }
+
+    fn wrong(&self, found: String, expected: &str) -> Error {
+        Error::protocol("column mapping is on and a field is not mapped").at(self.place.join(".")).found(found).expected(expected)
     }
 }

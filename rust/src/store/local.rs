@@ -56,7 +56,8 @@ impl LocalStore {
         if real.starts_with(root) || self.options.allowed_roots.iter().any(allowed) {
             return Ok(full);
         }
-        Err(Error::new(Kind::PathOutsideTable, "a link leads out of the table and the allowed roots").at(path))
+        let error = Error::new(Kind::PathOutsideTable, "a link leads out of the table and the allowed roots").at(path);
+        Err(error.found(real.display()).expected("a file below the table's root or an allowed one"))
     }
 
     fn folder(&self, prefix: &str) -> Result<PathBuf> {
@@ -431,7 +432,8 @@ fn normalized(path: &Path) -> PathBuf {
 }
 
 fn absent(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+    // No file has a name that is too long.
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename)
 }
 
 pub(super) fn io_error(path: &str, error: io::Error) -> Error {

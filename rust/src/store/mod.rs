@@ -56,6 +56,10 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     fn head(&self, path: &str) -> Result<Option<ObjectMeta>>;
     /// The whole object.
     fn get(&self, path: &str) -> Result<Bytes>;
+    /// The whole object; `None` where it has more than `most` bytes.
+    fn get_at_most(&self, path: &str, most: u64) -> Result<Option<Bytes>> {
+        if self.head(path)?.is_some_and(|found| found.size > most) { Ok(None) } else { self.get(path).map(Some) }
+    }
     /// Byte ranges of one object, in their order. A range past the end is an error.
     fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
     /// Creates the object unless there is one. Durable when `Created`.
@@ -112,5 +116,7 @@ fn open_outside(location: &str, options: &OpenOptions) -> Result<(Arc<dyn Store>
             return Ok((store, path));
         }
     }
-    Err(Error::new(Kind::PathOutsideTable, "the file is outside the table and the allowed roots").at(path::without_query(location)))
+    let place = path::without_query(location);
+    let error = Error::new(Kind::PathOutsideTable, "the file is outside the table and the allowed roots").at(place);
+    Err(error.found(place).expected("a path below the table's root or an allowed one"))
 }

@@ -128,6 +128,15 @@ impl Store for ObjectStoreAdapter {
             .map_err(|error| backend_error(path, error))
     }
 
+    fn get_at_most(&self, path: &str, most: u64) -> Result<Option<Bytes>> {
+        let full = self.full(path)?;
+        let read = async {
+            let found = self.backend.get_opts(&full, GetOptions::default()).await?;
+            if found.meta.size > most { Ok(None) } else { found.bytes().await.map(Some) }
+        };
+        runtime()?.block_on(read).map_err(|error| backend_error(path, error))
+    }
+
     fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let full = self.full(path)?;
         let size = self.head(path)?.ok_or_else(|| Error::new(Kind::NotFound, "no such file").at(path))?.size;

@@ -52,11 +52,10 @@ fn is_plain(text: &str) -> bool {
 
 /// A path as the log spells it (percent-encoded).
 pub fn locate_encoded(root: &str, text: &str) -> Result<Place> {
-    let decoded =
-        percent_decode_str(text).decode_utf8().map_err(|error| outside("the path is not UTF-8 once decoded", text).caused_by(error))?;
+    let decoded = percent_decode_str(text).decode_utf8().map_err(|error| outside("the path is not UTF-8 once decoded", error, text))?;
     let absolute = text.starts_with('/') || scheme(text).is_some();
     if !absolute && decoded.starts_with('/') {
-        return Err(outside("the path has an encoded slash at its start", text));
+        return Err(outside("the path has an encoded slash at its start", "%2F", text));
     }
     locate(root, if absolute { &decoded } else { checked(&decoded, text)? })
 }
@@ -81,7 +80,7 @@ pub fn locate(root: &str, decoded: &str) -> Result<Place> {
 fn checked<'a>(decoded: &'a str, text: &str) -> Result<&'a str> {
     // What decodes to a URL or begins with a slash only after decoding is hostile: encoded once more, it would be a file's name.
     if scheme(decoded).is_some() && scheme(text).is_none() {
-        return Err(outside("the path hides a URL behind percent signs", text));
+        return Err(outside("the path hides a URL behind percent signs", decoded, text));
     }
     Ok(decoded)
 }
@@ -89,21 +88,21 @@ fn checked<'a>(decoded: &'a str, text: &str) -> Result<&'a str> {
 /// Segments of a relative path: `.` is dropped; `..`, empty ones and NUL are refused.
 fn relative(path: &str, shown: &str) -> Result<String> {
     if path.contains('\0') {
-        return Err(outside("the path holds a NUL", shown));
+        return Err(outside("the path holds a NUL", "\\0", shown));
     }
     if path.split(['/', '\\']).any(|segment| segment == "..") {
-        return Err(outside("the path climbs with '..'", shown));
+        return Err(outside("the path climbs with '..'", "a segment '..'", shown));
     }
     let mut kept = Vec::new();
     for segment in path.split('/') {
         match segment {
-            "" => return Err(outside("the path has an empty segment", shown)),
+            "" => return Err(outside("the path has an empty segment", "two slashes, or one at an end", shown)),
             "." => {}
             other => kept.push(other),
         }
     }
     if kept.is_empty() {
-        return Err(outside("the path names no file", shown));
+        return Err(outside("the path names no file", "no segment that is a name", shown));
     }
     Ok(kept.join("/"))
 }
@@ -111,13 +110,14 @@ fn relative(path: &str, shown: &str) -> Result<String> {
 /// Refuses a path that is not plain and relative, whoever asks: the last line of defence of every store.
 pub fn check_relative(path: &str) -> Result<()> {
     if path.starts_with('/') || relative(path, path)? != path {
-        return Err(outside("not a plain relative path", path));
+        return Err(outside("not a plain relative path", path, path));
     }
     Ok(())
 }
 
-fn outside(message: &str, path: &str) -> Error {
-    Error::new(Kind::PathOutsideTable, message).at(without_query(path).replace('\0', "\\0")).expected("a path below the table's root")
+fn outside(message: &str, found: impl std::fmt::Display, path: &str) -> Error {
+    let place = without_query(path).replace('\0', "\\0");
+    Error::new(Kind::PathOutsideTable, message).at(place).found(found).expected("a path below the table's root")
 }
 
 /// A URL without its query, which may hold a signature: for messages.
@@ -138,5 +138,5 @@ pub fn local_part(url: &str) -> Result<&str> {
     let rest = url.strip_prefix("file:").unwrap_or(url);
     let Some(after) = rest.strip_prefix("//") else { return Ok(rest) };
     let path = after.strip_prefix("localhost").unwrap_or(after);
-    if path.starts_with('/') { Ok(path) } else { Err(outside("a file URL with a host", url)) }
+    if path.starts_with('/') { Ok(path) } else { Err(outside("a file URL with a host", "a host other than localhost", url)) }
 }

@@ -1,0 +1,174 @@
+//! Rows of a checkpoint -> actions. Every fault names file and row.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray, StringBuilder, StructArray};
+use arrow::buffer::NullBuffer;
+use arrow::compute::{cast, filter_record_batch, is_not_null};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
+
+use super::commit::Commit;
+use super::json_text::write_value;
+use super::line::TextKind;
+use super::schema::{self, ADD, REMOVE};
+use crate::error::{Error, Result};
+
+/// A batch of a checkpoint, and where it stands in its file.
+#[derive(Debug, Clone, Copy)]
+pub struct Rows<'a> {
+    /// The columns of it that are read.
+    pub batch: &'a RecordBatch,
+    /// Rows of the file before it.
+    pub first: usize,
+    /// Name of the file.
+    pub path: &'a str,
+}
+
+impl Rows<'_> {
+    /// Name of the file, and the number in it of the row that holds the `nth` action of this kind.
+    fn place(&self, name: &str, nth: usize) -> String {
+        let rows = self.batch.column_by_name(name);
+        let row = rows.and_then(|rows| (0..rows.len()).filter(|row| rows.is_valid(*row)).nth(nth)).unwrap_or(nth);
+        format!("{} row {}", self.path, self.first + row)
+    }
+}
+
+/// Adds what these rows say to the state; an error names file and row.
+pub fn take_batch(state: &mut Commit, rows: &Rows<'_>) -> Result<()> {
+    let file = |error: Error| error.within(rows.path);
+    if let Some(adds) = rows_of(rows.batch, "add").map_err(file)? {
+        let adds = files(&with_statistics(&adds).map_err(file)?, &ADD, "add").map_err(file)?;
+        state.adds.push(checked(rows, &adds, &ADD, "add")?);
+    }
+    if let Some(removes) = rows_of(rows.batch, "remove").map_err(file)? {
+        let removes = files(&removes, &REMOVE, "remove").map_err(file)?;
+        state.removes.push(checked(rows, &removes, &REMOVE, "remove")?);
+    }
+    for (name, kind) in [
+        ("protocol", TextKind::Protocol),
+        ("metaData", TextKind::Metadata),
+        ("sidecar", TextKind::Sidecar),
+        ("txn", TextKind::Transaction),
+        ("domainMetadata", TextKind::Domain),
+    ] {
+        for (nth, text) in texts(rows.batch, name).map_err(file)?.into_iter().enumerate() {
+            match kind {
+                TextKind::Protocol => state.places.protocol = Some(rows.place(name, nth)),
+                TextKind::Metadata => state.places.metadata = Some(rows.place(name, nth)),
+                _ => {}
+            }
+            state.take_text(kind, text).map_err(|error| error.at(rows.place(name, nth)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Rows where the action is there.
+fn rows_of(batch: &RecordBatch, name: &str) -> Result<Option<StructArray>> {
+    let Some(column) = batch.column_by_name(name) else { return Ok(None) };
+    let Some(rows) = column.as_struct_opt() else {
+        let error = Error::protocol("an action of the checkpoint is no struct").at(name);
+        return Err(error.found(column.data_type()).expected("a struct"));
+    };
+    let present = is_not_null(rows)?;
+    if present.true_count() == 0 {
+        return Ok(None);
+    }
+    let kept = filter_record_batch(&RecordBatch::try_from_iter([(name, Arc::clone(column))])?, &present)?;
+    Ok(kept.column(0).as_struct_opt().cloned())
+}
+
+fn texts(batch: &RecordBatch, name: &str) -> Result<Vec<String>> {
+    let Some(rows) = rows_of(batch, name)? else { return Ok(Vec::new()) };
+    let write = |row| {
+        let mut text = String::new();
+        write_value(&mut text, &rows, row).map(|_| text)
+    };
+    (0..rows.len()).map(write).collect()
+}
+
+/// These actions in the columns of `schema`, any of which may be null yet.
+fn files(rows: &StructArray, schema: &SchemaRef, name: &str) -> Result<RecordBatch> {
+    if rows.column_by_name("path").is_none() {
+        let columns: Vec<&str> = rows.fields().iter().map(|field| field.name().as_str()).collect();
+        return Err(Error::protocol("an action without a path").at(name).found(columns.join(", ")).expected("path"));
+    }
+    let nullable = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+    let nullable = Arc::new(Schema::new(nullable.collect::<Vec<_>>()));
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(rows.fields().clone())), rows.columns().to_vec())?;
+    schema::conform(&batch, &nullable).map_err(|error| error.within(name))
+}
+
+/// The actions in `schema`, unless one is what a line of a commit would be refused for.
+fn checked(rows: &Rows<'_>, files: &RecordBatch, schema: &SchemaRef, name: &str) -> Result<RecordBatch> {
+    let wrong = |row: usize, found: String, expected: &str| {
+        Error::protocol("the action on a file is malformed").at(rows.place(name, row)).found(found).expected(expected)
+    };
+    let first_null = |column: &ArrayRef| (column.null_count() > 0).then(|| (0..column.len()).find(|row| column.is_null(*row))).flatten();
+    let needed: &[&str] = if name == "add" { &["path", "partitionValues", "size"] } else { &["path"] };
+    for field in needed {
+        if let Some(row) = files.column_by_name(field).and_then(first_null) {
+            return Err(wrong(row, "no such field".to_owned(), field));
+        }
+    }
+    if let Some(row) = schema::text(files, "path")?.iter().position(|path| path == Some("")) {
+        return Err(wrong(row, "an empty path".to_owned(), "a path"));
+    }
+    if let Some((row, size)) =
+        schema::long(files, "size")?.iter().enumerate().find_map(|(row, size)| size.filter(|s| *s < 0).map(|s| (row, s)))
+    {
+        return Err(wrong(row, format!("size {size}"), "a size of 0 or more"));
+    }
+    let mut columns = files.columns().to_vec();
+    let vectors = schema::vectors(files)?;
+    if vectors.null_count() < vectors.len() {
+        columns[schema.index_of("deletionVector")?] = Arc::new(checked_vectors(vectors, &wrong)?);
+    }
+    Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
+}
+
+/// Descriptors that are whole; one all of nulls is none, as some writers have it.
+fn checked_vectors(vectors: &StructArray, wrong: &dyn Fn(usize, String, &str) -> Error) -> Result<StructArray> {
+    let there = |row: usize| vectors.is_valid(row) && vectors.columns().iter().any(|column| column.is_valid(row));
+    let numbers = [vectors.column(2), vectors.column(3), vectors.column(4)].map(|column| cast(column, &DataType::Int64));
+    for row in (0..vectors.len()).filter(|row| there(*row)) {
+        for (at, field) in [(0, "storageType"), (1, "pathOrInlineDv"), (3, "sizeInBytes"), (4, "cardinality")] {
+            if vectors.column(at).is_null(row) {
+                return Err(wrong(row, "no such field".to_owned(), &format!("deletionVector.{field}")));
+            }
+        }
+        for number in &numbers {
+            let number = number.as_ref().map_err(|error| wrong(row, error.to_string(), "numbers"))?.as_primitive::<Int64Type>();
+            if number.is_valid(row) && number.value(row) < 0 {
+                return Err(wrong(row, "a negative number in deletionVector".to_owned(), "sizes of 0 or more"));
+            }
+        }
+    }
+    let nulls = NullBuffer::from_iter((0..vectors.len()).map(there));
+    Ok(StructArray::try_new(vectors.fields().clone(), vectors.columns().to_vec(), Some(nulls))?)
+}
+
+/// Statistics as JSON for those that have them only typed.
+fn with_statistics(adds: &StructArray) -> Result<StructArray> {
+    let Some(typed) = adds.column_by_name("stats_parsed") else { return Ok(adds.clone()) };
+    let json = adds.column_by_name("stats").map(|column| schema::conform_column(column, &DataType::Utf8, "stats")).transpose()?;
+    let json: Option<&StringArray> = json.as_ref().map(|column| column.as_string::<i32>());
+    let mut out = StringBuilder::new();
+    let mut text = String::new();
+    for row in 0..adds.len() {
+        match json.filter(|json| json.is_valid(row)) {
+            Some(json) => out.append_value(json.value(row)),
+            None => {
+                text.clear();
+                let known = write_value(&mut text, typed.as_ref(), row)?;
+                out.append_option(known.then_some(text.as_str()));
+            }
+        }
+    }
+    let stats: ArrayRef = Arc::new(out.finish());
+    let rest = adds.fields().iter().zip(adds.columns()).filter(|(field, _)| field.name() != "stats" && field.name() != "stats_parsed");
+    let stats_field = Arc::new(Field::new("stats", DataType::Utf8, true));
+    let (fields, columns): (Vec<_>, Vec<_>) =
+        rest.map(|(field, column)| (Arc::clone(field), Arc::clone(column))).chain([(stats_field, stats)]).unzip();
+    Ok(StructArray::try_new(fields.into(), columns, adds.nulls().cloned())?)
+}

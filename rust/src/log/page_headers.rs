@@ -1,0 +1,177 @@
+//! What the headers of Parquet pages claim, read before a decoder believes them: some codecs make room for all of it at once.
+//!
+//! Parquet's `PageHeader` in Thrift's compact protocol; of its fields only the two sizes count here.
+
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::reader::ChunkReader;
+
+use crate::error::{Error, Result};
+
+/// Bytes that hold most headers; statistics make them longer.
+const USUAL: u64 = 4 << 10;
+/// Longer ones are refused.
+const LONGEST: u64 = 1 << 20;
+/// Structs within structs of a header.
+const MAX_DEPTH: usize = 16;
+
+/// Sum of the decompressed sizes that the pages of a column chunk claim.
+pub fn claimed<R: ChunkReader>(file: &R, column: &ColumnChunkMetaData) -> Result<u64> {
+    let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+    let wrong = |found: String| Error::protocol("the pages of a column cannot be found").found(found).expected("pages within the file");
+    let (Ok(mut at), Ok(length)) = (u64::try_from(start), u64::try_from(column.compressed_size())) else {
+        return Err(wrong(format!("{} bytes at {start}", column.compressed_size())));
+    };
+    let end = at.saturating_add(length);
+    if end > file.len() {
+        return Err(wrong(format!("a column to byte {end} of {}", file.len())));
+    }
+    let mut sum = 0_u64;
+    while at < end {
+        let header = header_at(file, at, end)?.ok_or_else(|| wrong(format!("no page header at byte {at}")))?;
+        let (Ok(bytes), Ok(stored)) = (u64::try_from(header.uncompressed), u64::try_from(header.compressed)) else {
+            return Err(wrong(format!("a page of {} bytes, {} decompressed", header.compressed, header.uncompressed)));
+        };
+        sum = sum.saturating_add(bytes);
+        at = at.saturating_add(header.length as u64).saturating_add(stored);
+    }
+    Ok(sum)
+}
+
+fn header_at<R: ChunkReader>(file: &R, at: u64, end: u64) -> Result<Option<Header>> {
+    for most in [USUAL, LONGEST] {
+        let length = most.min(end - at);
+        let bytes = file.get_bytes(at, usize::try_from(length).unwrap_or(0))?;
+        if let Some(header) = parse(&bytes) {
+            return Ok(Some(header));
+        }
+        if length < most {
+            break;
+        }
+    }
+    Ok(None)
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Header {
+    uncompressed: i64,
+    compressed: i64,
+    length: usize,
+}
+
+fn parse(bytes: &[u8]) -> Option<Header> {
+    let mut input = Input { rest: bytes };
+    let (mut uncompressed, mut compressed, mut field) = (None, None, 0);
+    while let Some(kind) = input.field(&mut field)? {
+        match (field, kind) {
+            (2, 5) => uncompressed = Some(input.zigzag()?),
+            (3, 5) => compressed = Some(input.zigzag()?),
+            _ => input.skip(kind, MAX_DEPTH)?,
+        }
+    }
+    Some(Header { uncompressed: uncompressed?, compressed: compressed?, length: bytes.len() - input.rest.len() })
+}
+
+/// Bytes in the compact protocol; `None` where they end too soon or make no sense.
+struct Input<'a> {
+    rest: &'a [u8],
+}
+
+impl Input<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(*first)
+    }
+
+    fn pass(&mut self, count: u64) -> Option<()> {
+        self.rest = self.rest.get(usize::try_from(count).ok()?..)?;
+        Some(())
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut value = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    fn zigzag(&mut self) -> Option<i64> {
+        let value = self.varint()?;
+        Some(((value >> 1) as i64) ^ -((value & 1) as i64))
+    }
+
+    /// The type of the next field, whose number replaces the one of the field before; `Some(None)` at the struct's end.
+    fn field(&mut self, number: &mut i64) -> Option<Option<u8>> {
+        let head = self.byte()?;
+        if head == 0 {
+            return Some(None);
+        }
+        *number = if head >> 4 == 0 { self.zigzag()? } else { number.checked_add(i64::from(head >> 4))? };
+        Some(Some(head & 0x0f))
+    }
+
+    fn skip(&mut self, kind: u8, depth: usize) -> Option<()> {
+        let depth = depth.checked_sub(1)?;
+        match kind {
+            1 | 2 => Some(()), // a boolean is its type
+            3 => self.pass(1),
+            4..=6 => self.varint().map(drop),
+            7 => self.pass(8),
+            8 => self.varint().and_then(|length| self.pass(length)),
+            9 | 10 => {
+                let head = self.byte()?;
+                let count = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
+                (0..count).try_for_each(|_| self.skip_item(head & 0x0f, depth))
+            }
+            12 => {
+                let mut number = 0;
+                while let Some(kind) = self.field(&mut number)? {
+                    self.skip(kind, depth)?;
+                }
+                Some(())
+            }
+            _ => None, // page headers have no maps
+        }
+    }
+
+    fn skip_item(&mut self, kind: u8, depth: usize) -> Option<()> {
+        if matches!(kind, 1 | 2) { self.pass(1) } else { self.skip(kind, depth) }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// type 0, uncompressed 300, compressed 100, data_page_header { num_values 5, encoding 0, 3, 3, statistics { max "ab" } }, data.
+    const HEADER: [u8; 23] =
+        [0x15, 0, 0x15, 0xd8, 0x04, 0x15, 0xc8, 0x01, 0x2c, 0x15, 10, 0x15, 0, 0x15, 6, 0x15, 6, 0x1c, 0x18, 2, b'a', b'b', 0];
+
+    #[test]
+    fn a_header_with_statistics() {
+        let bytes = [&HEADER[..], &[0, 0, 99, 99]].concat();
+        assert_eq!(parse(&bytes), Some(Header { uncompressed: 300, compressed: 100, length: 25 }));
+    }
+
+    #[test]
+    fn headers_that_are_none() {
+        for cut in 0..HEADER.len() {
+            assert_eq!(parse(&HEADER[..cut]), None);
+        }
+        assert_eq!(parse(&[0x15, 0, 0]), None);
+        assert_eq!(parse(&[0x1c; 64]), None);
+        assert_eq!(parse(&[0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]), None);
+        assert_eq!(parse(&[0x18, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]), None);
+    }
+
+    #[test]
+    fn negative_sizes() {
+        assert_eq!(parse(&[0x15, 0, 0x15, 1, 0x15, 3, 0]), Some(Header { uncompressed: -1, compressed: -2, length: 7 }));
+    }
+}
