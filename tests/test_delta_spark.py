@@ -70,7 +70,7 @@ def peer() -> Iterator[Peer]:
     there = Peer()
     yield there
     there.process.kill()
-    there.process.wait()
+    there.process.communicate()  # and closes the pipes
 
 
 def numbers(*keys: int) -> pa.Table:
@@ -240,3 +240,32 @@ def test_commits_in_turns(tmp_path: Path, peer: Peer) -> None:
     assert dict(peer.rows(table, "id", "v")) == model
     found = deltalake.DeltaTable(table.location).to_pyarrow_table()
     assert dict(zip(found["id"].to_pylist(), found["v"].to_pylist(), strict=True)) == model
+
+
+@pytest.mark.parametrize(
+    ("properties", "compacted"),
+    [({}, 0), ({"delta.checkpoint.writeStatsAsJson": False}, 0), ({"delta.checkpointPolicy": "v2"}, 0), ({}, 3)],
+    ids=["classic", "typed statistics", "sidecars", "compacted ranges"],
+)
+def test_a_log_that_begins_with_a_checkpoint(tmp_path: Path, peer: Peer, properties: dict[str, Any], compacted: int) -> None:
+    """It reads our checkpoints, ranges and hint; its checksums go on from ours, and are held against the log when we read on."""
+    with deltaic.configure(log_compaction_interval=compacted):
+        table = deltaic.write(tmp_path / "t", numbers(0), properties={"delta.checkpointInterval": 4, **properties})
+        for key in range(1, 10):
+            deltaic.write(table, numbers(key, key + 100), mode="append", commit=deltaic.CommitOptions(transactions={"app": key}))
+        table.refresh()
+        table.delete("id in (3, 4, 104)")
+    folder = Path(table.location) / "_delta_log"
+    for version in range(8):
+        for ending in ("json", "crc"):
+            (folder / f"{version:020}.{ending}").unlink()
+    assert peer.rows(table, "id") == ours(table, "id")
+    for statement in ("INSERT INTO {} VALUES (1000L, 1)", "DELETE FROM {} WHERE id = 0", "UPDATE {} SET v = 7 WHERE id = 9"):
+        peer.sql(statement.format(f"delta.`{table.location}`"))
+    assert (folder / f"{13:020}.crc").exists()
+    assert list(folder.glob(f"{12:020}.checkpoint*"))
+    found = ours(table, "id", "v")
+    assert peer.rows(table, "id", "v") == found
+    assert {(1000, 1), (9, 7)} <= set(found)
+    assert len(found) == 16
+    assert DeltaTable(table.location).transaction_version("app") == 9
