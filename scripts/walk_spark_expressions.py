@@ -21,7 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "relation"))
 
 import pyarrow as pa
-from engine_answers import Answers, conditional, differences, exact
+from engine_answers import Answers, conditional, differences
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.classic.column import Column
@@ -121,7 +121,7 @@ def walk(forms: Sequence[str], answers: Answers, spark: Spark) -> tuple[list[dic
     typed = [form for form in answered if "type" in kinds[form]]
     theirs = dict(zip(typed, spark.values(typed), strict=True))
     print(f"Spark's values; {time.monotonic() - start:.0f} s", flush=True)
-    ours = dict(zip(answered, answers.values([outcomes[form] for form in answered]), strict=True))  # type: ignore[misc]
+    ours = {form: answers.failing(outcomes[form], theirs.get(form, ())) for form in answered}  # type: ignore[arg-type]
     print(f"our values; {time.monotonic() - start:.0f} s", flush=True)
     same: list[dict[str, Any]] = []
     conditions = 0
@@ -134,8 +134,6 @@ def walk(forms: Sequence[str], answers: Answers, spark: Spark) -> tuple[list[dic
                 recorded["values"][row] = {"error": spark.condition(form, row)}
                 break
         why = differences(form, outcomes[form], ours[form], recorded)  # type: ignore[arg-type]
-        if why and form in theirs:
-            why = differences(form, outcomes[form], exact(answers, outcomes[form]), recorded)  # type: ignore[arg-type]
         if outcomes[form].type == "boolean":  # type: ignore[union-attr]
             why += conditional(answers, outcomes[form], ours[form])  # type: ignore[arg-type]
         (different if why else same).append({**recorded, "why": why} if why else recorded)

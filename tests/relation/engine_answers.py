@@ -44,40 +44,30 @@ class Answers:
             return error
 
     def values(self, found: Sequence[Translated]) -> list[list[Any]]:
-        """For each the value on every row; a refusal on a row is {"refused": text}, the first error {"error": condition}, the others behind
-        it {"error": ""}."""
+        """For each the value on every row; an error is {"error": condition}, a refusal on a row {"refused": text}."""
         result: dict[int, list[Any]] = {}
-        together: list[int] = []
-        for index, one in enumerate(found):
-            if not one.columns and one.deterministic:
-                result[index] = [self.single(one, None)] * self.rows
-            elif one.raises:
-                result[index] = self._failing(one)
-            else:
-                together.append(index)
+        together = [index for index, one in enumerate(found) if not one.raises]
         for start in range(0, len(together), 30):
             chunk = together[start : start + 30]
             columns = ", ".join(f"{found[index].sql} AS v{index}" for index in chunk)
             table = self._connection.sql(f"SELECT {columns} FROM rows_given ORDER BY position").to_arrow_table()
             result |= {index: encode(table.column(place)) for place, index in enumerate(chunk)}
-        return [result[index] for index in range(len(found))]
+        return [result[index] if index in result else self.failing(one) for index, one in enumerate(found)]
 
-    def _failing(self, one: Translated) -> list[Any]:
-        """All rows at once; where that fails, the rows that fail one by one."""
+    def failing(self, one: Translated, expected: Sequence[Any] = (), most: int = 1000) -> list[Any]:
+        """The values of a form that may fail, row by row where it does. With `expected`, values of which some are errors, the rows that
+        should not fail are asked at once, and of the others the first `most`: the rest is taken to be as expected."""
+        if not one.columns and one.deterministic:
+            return [self.single(one, None)] * self.rows
+        bad = [row for row, value in enumerate(expected, 1) if _is(value, "error")]
+        rest = f"WHERE position NOT IN ({', '.join(map(str, bad))})" if bad else ""
         try:
-            return encode(self._connection.sql(f"SELECT {one.sql} AS value FROM rows_given ORDER BY position").to_arrow_table().column(0))
+            query = f"SELECT {one.sql} AS value FROM rows_given {rest} ORDER BY position"
+            good = iter(encode(self._connection.sql(query).to_arrow_table().column(0)))
         except duckdb.Error:
-            pass
-        try:
-            boxed = f"SELECT try(struct_pack(v := {one.sql})) AS value FROM rows_given ORDER BY position"
-            found = encode(self._connection.sql(boxed).to_arrow_table().column(0))
-        except duckdb.Error:
-            found = [None] * self.rows
-        result: list[Any] = []
-        for row, box in enumerate(found, 1):
-            again = {"error": ""} if any(_is(value, "error") for value in result) else None
-            result.append((again or self.single(one, row)) if box is None else box["v"])
-        return result
+            return [self.single(one, row) for row in range(1, self.rows + 1)]
+        asked = {row: self.single(one, row) for row in bad[:most]}
+        return [(asked[row] if row in asked else expected[row - 1]) if row in bad else next(good) for row in range(1, self.rows + 1)]
 
     def kept(self, one: Translated) -> list[int] | None:
         """The rows, counted from 1, that a boolean form keeps as a condition; None where it fails."""
@@ -100,11 +90,6 @@ class Answers:
             if isinstance(failure, UnsupportedFeatureError):
                 return {"refused": str(failure)}
             return {"crash": f"{type(error).__name__}: {str(error)[:300]}"}
-
-
-def exact(answers: Answers, found: Translated) -> list[Any]:
-    """The values row by row."""
-    return [answers.single(found, row) for row in range(1, answers.rows + 1)]
 
 
 def differences(form: str, found: Translated, ours: Sequence[Any], recorded: dict[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ whose message `failures` reads as Spark's CAST_OVERFLOW or NUMERIC_VALUE_OUT_OF_
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -43,6 +43,7 @@ def cast(value: Value, target: DataType, zone: Zone, *, safe: bool = False) -> V
     if value.type == "void":
         return Value(f"CAST(NULL AS {v.duckdb_type(target)})", target, True, constant=None, deterministic=value.deterministic)
     if value.is_constant and value.constant is None:
+        cast(replace(value, constant=v.MISSING), target, zone, safe=safe)  # refused where that pair is
         return literal(None, target)
     if value.is_constant and (folded := fold(value.constant, value.type, target, zone.name)) is not None:
         return folded

@@ -17,14 +17,12 @@ def _mapped(function: Callable[[str], str]) -> Callable[[Any], pa.Array]:
 
 
 def _title(value: str) -> str:
-    """Each word, words being divided by a space, with its first character in title case where that is one character, the rest in lower
-    case."""
+    """Each word, words being divided by a space, with its first character in title case, the rest in lower case."""
     return " ".join(map(_title_word, value.split(" ")))
 
 
 def _title_word(word: str) -> str:
-    first, lower = word[:1].title(), word.lower()
-    return first + lower[len(word[:1].lower()) :] if len(first) == 1 else lower
+    return word[:1].title() + word.lower()[len(word[:1].lower()) :]
 
 
 def _levenshtein(left: Any, right: Any) -> pa.Array:
