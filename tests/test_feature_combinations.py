@@ -26,11 +26,12 @@ PROPERTIES: dict[str, dict[str, Any]] = {
     "typeWidening": {"delta.enableTypeWidening": True},
     "vacuumProtocolCheck": {"delta.feature.vacuumProtocolCheck": "supported"},
     "materializePartitionColumns": {"delta.enableMaterializePartitionColumnsFeature": True},
+    "v2Checkpoint": {"delta.checkpointPolicy": "v2"},
     "clustering": {},
     "allowColumnDefaults": {"delta.feature.allowColumnDefaults": "supported"},
 }
 # What deltalake's reader knows; a feature of writers never hinders it.
-READ_BY_DELTALAKE = {"deletionVectors", "columnMapping"}
+READ_BY_DELTALAKE = {"deletionVectors", "columnMapping", "v2Checkpoint"}
 PAIRS = [pair for pair in itertools.combinations(PROPERTIES, 2) if set(pair) != {"materializePartitionColumns", "clustering"}]
 
 Model = list[dict[str, Any]]

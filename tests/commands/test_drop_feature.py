@@ -130,6 +130,25 @@ def test_type_widening(tmp_path: Path) -> None:
         assert pq.read_schema(Path(table.location) / path).field("b").type == pa.int64()
 
 
+def test_checkpoints_of_the_second_form(tmp_path: Path) -> None:
+    table = make(tmp_path, checkpointPolicy="v2")
+    table.checkpoint()
+    log = Path(table.location) / "_delta_log"
+    assert [path.name for path in log.glob("*.checkpoint.*.json")]
+    table.alter.drop_feature("v2Checkpoint")
+    check_protected(table, "v2Checkpoint")
+    assert "delta.checkpointPolicy" not in table.metadata.configuration
+    assert rows(DeltaTable(table.location)) == [1, 2, 3, 4, 5]
+    assert rows(table.at(1)) == [1, 2, 3, 4, 5]
+    cut = deltaic.write(tmp_path / "cut", numbers(1), properties={"delta.checkpointPolicy": "v2", **NOW})
+    cut.checkpoint()
+    deltaic.write(cut, numbers(2), mode="append")
+    cut.alter.drop_feature("v2Checkpoint", truncate_history=True)
+    assert "v2Checkpoint" not in features(cut)
+    assert not list((tmp_path / "cut" / "_delta_log").glob("*.checkpoint.*.json"))
+    assert rows(DeltaTable(cut.location)) == [1, 2]
+
+
 def test_what_was_never_used_goes_at_once(tmp_path: Path) -> None:
     table = make(tmp_path)
     table.alter.add_features("vacuumProtocolCheck", "typeWidening", "columnMapping", "deletionVectors")
