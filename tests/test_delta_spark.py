@@ -189,6 +189,18 @@ def test_dropped_features(tmp_path: Path, peer: Peer) -> None:
     assert len(ours(theirs, "id")) == 10
 
 
+def test_variants(tmp_path: Path, peer: Peer) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id bigint, v variant", properties={"delta.enableDeletionVectors": False})
+    number = {"metadata": b"\x01\x00\x00", "value": b"\x0c\x05"}
+    deltaic.write(table, pa.table({"id": [1, 2], "v": [number, None]}), mode="append")
+    assert peer.rows(table, "id", "to_json(v)") == [(1, "5"), (2, None)]
+    peer.sql(f"""INSERT INTO delta.`{table.location}` SELECT 3L, parse_json('{{"a":[1,"x"],"b":null}}')""")
+    table.refresh()
+    table.update({"id": "id + 10"}, "id = 3")
+    table.optimize.compact()
+    assert peer.rows(table, "id", "to_json(v)") == [(1, "5"), (2, None), (13, '{"a":[1,"x"],"b":null}')]
+
+
 def test_defaults_and_partition_columns_in_files(tmp_path: Path, peer: Peer) -> None:
     table = DeltaTable.create(tmp_path / "t", "id bigint, v int default 5")
     deltaic.write(table, pa.table({"id": [1]}), mode="append")
@@ -200,6 +212,7 @@ def test_defaults_and_partition_columns_in_files(tmp_path: Path, peer: Peer) -> 
     assert ours(parted, "id", "p") == peer.rows(parted, "id", "p") == [(1, "a"), (2, "b"), (3, "c")]
 
 
+@pytest.mark.timeout(3600)
 def test_commits_in_turns(tmp_path: Path, peer: Peer) -> None:
     """deltaic, deltalake and delta-spark change one table in turns; each step all see the model's rows."""
     deltalake = pytest.importorskip("deltalake")

@@ -20,7 +20,8 @@ from deltaic.commands.merge_planning import plan_target
 from deltaic.errors import InvalidArgumentError
 from deltaic.log.snapshot import table_schema
 from deltaic.protocol.definition import evolve
-from deltaic.protocol.schema import Schema
+from deltaic.protocol.evolution import can_store
+from deltaic.protocol.schema import Field, Schema
 from deltaic.relation.literal import col
 from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Aggregate, Data, Filter, Join, JoinKind, Plan, Project, Scan
 from deltaic.scan.scan import Planned, column_names
@@ -41,7 +42,7 @@ class Run:
     def __init__(self, snapshot: Snapshot, engine: Engine, spec: MergeSpec, held: ExitStack) -> None:
         self.snapshot, self.engine, self.spec, self.held = snapshot, engine, spec, held
         self.t, self.s = spec.target_alias, spec.source_alias
-        source = engine.source(spec.source, self.s)
+        source = _with_variants(engine.source(spec.source, self.s), snapshot.schema, engine)
         self.source_schema = source.schema
         widen = snapshot.properties.type_widening
         self.schema = evolved_schema(snapshot.schema, source.schema, spec.clauses, spec.schema_mode, self.t, widen=widen)
@@ -279,6 +280,17 @@ class Run:
     def _source_rows(self) -> int:
         counted = Aggregate(self.source, (), (("rows", "count(*)"),))
         return int(pc.sum(self.engine.to_arrow(self.engine.run(counted)).read_all()["rows"]).as_py())
+
+
+def _with_variants(source: Data, target: Schema, engine: Engine) -> Data:
+    """The source with its columns as variants that the target has as such: Arrow has them as structs of two parts."""
+
+    def is_variant(item: Field) -> bool:
+        column = target.get(item.name)
+        return column is not None and column.type == "variant" and item.type != "variant" and can_store(item.type, "variant")
+
+    typed = Schema([item.with_(type="variant") if is_variant(item) else item for item in source.schema])
+    return source if typed == source.schema else engine.conform(source, typed)
 
 
 def _among(clauses: list[Bound]) -> str:

@@ -14,6 +14,7 @@ from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct,
 from deltaic.protocol.widening import widens_by_itself
 
 _DEFAULT = "CURRENT_DEFAULT"
+_VARIANT = {"metadata": "binary", "value": "binary"}
 _NUMBERS = frozenset({"byte", "short", "integer", "long", "float", "double"})
 _TIMES = frozenset({"date", "timestamp", "timestamp_ntz"})
 _AS_TEXT = _NUMBERS | _TIMES | {"boolean", "binary"}
@@ -35,6 +36,8 @@ def can_store(source: DataType, target: DataType) -> bool:
         if target == "string":
             return source in _AS_TEXT or decimal_parts(source) is not None
         return source in _TIMES and target in _TIMES
+    if target == "variant":  # as Arrow has it: a struct of its two parts
+        return isinstance(source, Struct) and {item.name.lower(): item.type for item in source.fields} == _VARIANT
     if isinstance(source, Array) and isinstance(target, Array):
         return can_store(source.element, target.element) and (target.contains_null or not source.contains_null)
     if isinstance(source, Map) and isinstance(target, Map):

@@ -158,7 +158,7 @@ class Feature:
 _LATER = frozenset(
     (
         *("checkConstraints", "changeDataFeed", "generatedColumns", "identityColumns"),
-        *("variantType", "variantType-preview", "variantShredding", "variantShredding-preview"),
+        *("variantShredding", "variantShredding-preview"),
     )
 )
 _PREVIEW = "-preview"
@@ -179,7 +179,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature("v2Checkpoint", True, lambda item: item.properties.checkpoint_policy == "v2"),
         Feature("vacuumProtocolCheck", True, _always),
         *(Feature(f"typeWidening{end}", True, _key("delta.typeChanges"), asked=_widens) for end in ("", _PREVIEW)),
-        *(Feature(f"variantType{end}", True, _type("variant"), read=Read.UNUSED, refused=ALL) for end in ("", _PREVIEW)),
+        *(Feature(f"variantType{end}", True, _type("variant")) for end in ("", _PREVIEW)),
         *(
             Feature(
                 f"variantShredding{end}", True, _type("variant"), read=Read.UNUSED, refused=ALL, asked=_flag("delta.enableVariantShredding")

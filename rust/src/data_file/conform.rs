@@ -124,6 +124,9 @@ fn step_of(wanted: &Type, found: &DataType, place: &str) -> Result<Step> {
     }
     match (wanted, found) {
         (Type::Struct(fields), DataType::Struct(children)) => Ok(Step::Struct(steps_of(fields, children, place)?)),
+        (Type::Variant, DataType::Struct(children)) if children.len() == 2 => {
+            Ok(Step::Struct(steps_of(&Type::variant_fields(), children, place)?))
+        }
         (Type::Array(element, _), DataType::List(item)) => {
             Ok(Step::List(Box::new(step_of(element, item.data_type(), &join(place, "element"))?)))
         }

@@ -9,7 +9,7 @@ use parquet::basic::Type as PhysicalType;
 use parquet::schema::types::SchemaDescriptor;
 
 use super::cast::{Cast, cast_for};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::schema::{ColumnMapping, Field, Type};
 
 /// Key under which arrow-rs keeps a Parquet field id.
@@ -112,6 +112,17 @@ impl Finder {
                 };
                 let parts = fields.iter().zip(targets).map(child).collect::<Result<Vec<_>>>()?;
                 Ok(Adapt::Struct(targets.clone(), parts))
+            }
+            (Type::Variant, DataType::Struct(_), DataType::Struct(children)) => {
+                if children.iter().any(|child| child.name() == "typed_value") {
+                    return Err(Error::new(Kind::UnsupportedFeature, "a shredded variant (feature variantShredding) cannot be read")
+                        .at(format!("column {place}")));
+                }
+                let parts = Type::variant_fields();
+                if let Some(part) = parts.iter().find(|part| self.find(part, children).is_none()) {
+                    return Err(mismatch(place, target, found).expected(&part.name));
+                }
+                self.adapt(&Type::Struct(parts), target, found, place)
             }
             (Type::Array(element, _), DataType::List(target), DataType::List(child)) => {
                 let inner = self.adapt(element, target.data_type(), child.data_type(), &format!("{place}.element"))?;

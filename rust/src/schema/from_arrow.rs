@@ -16,6 +16,9 @@ const JSON_KEYS: [&str; 6] = [
     "delta.identity.highWaterMark",
 ];
 
+/// Arrow's extension type of a variant.
+const VARIANTS: [&str; 2] = ["arrow.parquet.variant", "parquet.variant"];
+
 /// Columns of an Arrow schema -> Delta fields.
 pub fn fields_from_arrow(schema: &Schema) -> Result<Vec<Field>> {
     let fields = schema.fields().iter().map(|field| field_from_arrow(field, field.name())).collect::<Result<Vec<_>>>()?;
@@ -36,7 +39,9 @@ fn field_from_arrow(field: &ArrowField, place: &str) -> Result<Field> {
         let value = if json { serde_json::from_str(text).ok() } else { None };
         metadata.insert(key.clone(), value.unwrap_or_else(|| Value::String(text.clone())));
     }
-    Ok(Field { name: field.name().clone(), data_type: type_from_arrow(field.data_type(), place)?, nullable: field.is_nullable(), metadata })
+    let variant = field.extension_type_name().is_some_and(|name| VARIANTS.contains(&name));
+    let data_type = if variant { Type::Variant } else { type_from_arrow(field.data_type(), place)? };
+    Ok(Field { name: field.name().clone(), data_type, nullable: field.is_nullable(), metadata })
 }
 
 /// An Arrow type -> the Delta type; `place` names the column, for errors.

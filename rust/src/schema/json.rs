@@ -21,6 +21,7 @@ pub fn parse_struct(text: &str) -> Result<Vec<Field>> {
 /// A type's JSON -> the type; `place` says where it stands, for errors.
 pub fn parse_type(value: &Value, place: &str) -> Result<Type> {
     match value {
+        Value::String(name) if name == "variant" => Ok(Type::Variant),
         Value::String(name) => Ok(Type::Primitive(parse_primitive(name, place)?)),
         Value::Object(object) => parse_nested(object, place),
         other => Err(Error::protocol("a type is neither a name nor an object").at(place).found(excerpt(&other.to_string()))),
@@ -43,6 +44,7 @@ fn parse_nested(object: &Map<String, Value>, place: &str) -> Result<Type> {
         }
         Some("array") => Ok(Type::Array(Box::new(inner("elementType")?), flag("containsNull"))),
         Some("map") => Ok(Type::Map(Box::new(inner("keyType")?), Box::new(inner("valueType")?), flag("valueContainsNull"))),
+        Some("variant") => Ok(Type::Variant), // as PROTOCOL.md's section on variants writes it
         Some("udt") => inner("sqlType"), // user-defined types of Spark are stored as the type below them
         Some(name) => Err(unknown(name, place)),
         None => Err(Error::protocol("a type has no \"type\"").at(place)),
@@ -145,6 +147,7 @@ impl Type {
     pub fn to_json(&self) -> Value {
         match self {
             Self::Primitive(primitive) => Value::String(primitive.name()),
+            Self::Variant => Value::String("variant".to_owned()),
             Self::Struct(fields) => struct_json(fields),
             Self::Array(element, contains_null) => {
                 json!({"type": "array", "elementType": element.to_json(), "containsNull": contains_null})

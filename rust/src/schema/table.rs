@@ -266,7 +266,7 @@ impl<'a> Mapped<'a> {
 
     fn check_nested(&mut self, data_type: &'a Type) -> Result<()> {
         match data_type {
-            Type::Primitive(_) => Ok(()),
+            Type::Primitive(_) | Type::Variant => Ok(()),
             Type::Struct(fields) => self.check(fields),
             Type::Array(element, _) => self.side("element", element),
             Type::Map(key, value, _) => {

@@ -51,6 +51,21 @@ pub enum Type {
     Array(Box<Type>, bool),
     /// Keys, values, and whether values may be null
     Map(Box<Type>, Box<Type>, bool),
+    /// A value of any type, in the encoding of Parquet's variant: a group of `metadata` and `value`
+    Variant,
+}
+
+impl Type {
+    /// What a variant is in files and in Arrow.
+    pub fn variant_fields() -> Vec<Field> {
+        let part = |name: &str| Field {
+            name: name.to_owned(),
+            data_type: Self::Primitive(Primitive::Binary),
+            nullable: false,
+            metadata: Map::new(),
+        };
+        vec![part("metadata"), part("value")]
+    }
 }
 
 /// A field of a struct, or a column.

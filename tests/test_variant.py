@@ -1,0 +1,143 @@
+"""Variants: read and written in their encoding, carried through every change, refused by name where they are shredded.
+
+Source: PROTOCOL.md, "Variant Data Type"; the encoding is Parquet's ("Variant Binary Encoding").
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import deltaic
+from deltaic import DeltaTable, Schema
+from deltaic.errors import InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
+
+METADATA = b"\x01\x00\x00"
+"""Version 1, a dictionary without keys."""
+PARTS = pa.struct([pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)])
+
+
+def small(number: int) -> dict[str, bytes]:
+    """A whole number of one byte."""
+    return {"metadata": METADATA, "value": bytes([0x0C, number % 256])}
+
+
+def rows_of(*numbers: int | None, start: int = 0) -> pa.Table:
+    values = [None if number is None else small(number) for number in numbers]
+    return pa.table({"id": pa.array(range(start, start + len(numbers)), pa.int64()), "v": pa.array(values, PARTS)})
+
+
+def make(tmp_path: Path, *, vectors: bool = True, **properties: Any) -> DeltaTable:
+    wanted = {"delta.enableDeletionVectors": vectors, **{f"delta.{name}": value for name, value in properties.items()}}
+    return DeltaTable.create(tmp_path / "t", "id bigint, v variant", properties=wanted)
+
+
+def found(table: DeltaTable) -> dict[int, Any]:
+    data = DeltaTable(table.location).scan().to_arrow()
+    assert data.schema.field("v").type == PARTS
+    return dict(zip(data["id"].to_pylist(), data["v"].to_pylist(), strict=True))
+
+
+def test_a_table_with_variants(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    assert "variantType" in (table.protocol.reader_features or ())
+    assert table.schema.field("v").type == "variant"
+    deltaic.write(table, rows_of(1, None, 3), mode="append")
+    assert found(table) == {0: small(1), 1: None, 2: small(3)}
+    (stats,) = table._snapshot.files().adds["stats"].to_pylist()
+    assert json.loads(stats)["nullCount"] == {"id": 0, "v": 1}
+    assert "v" not in json.loads(stats)["minValues"]
+    assert table.scan(where="v is null").to_arrow()["id"].to_pylist() == [1]
+    assert table.scan(["v"], where="id = 2").to_arrow()["v"].to_pylist() == [small(3)]
+    (path,) = Path(table.location).glob("*.parquet")
+    group = pq.ParquetFile(path).schema_arrow.field("v").type
+    assert sorted((part.name, str(part.type), part.nullable) for part in group) == [
+        ("metadata", "binary", False),
+        ("value", "binary", False),
+    ]
+
+
+@pytest.mark.parametrize("mapping", ["none", "name", "id"])
+@pytest.mark.parametrize("vectors", [True, False])
+def test_every_change_carries_them(tmp_path: Path, vectors: bool, mapping: str) -> None:
+    table = make(tmp_path, vectors=vectors, **{"columnMapping.mode": mapping, "enableRowTracking": True})
+    deltaic.write(table, rows_of(*range(10)), mode="append")
+    deltaic.write(table, rows_of(*range(10, 20), start=10), mode="append")
+    table.update({"id": "id + 100"}, "id = 3")
+    table.delete("id = 5")
+    table.merge(rows_of(77, 99, start=19), "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+    expected = {**{key: small(key) for key in range(20) if key not in (3, 5)}, 103: small(3), 19: small(77), 20: small(99)}
+    assert found(table) == expected
+    table.optimize.compact()
+    table.optimize.z_order(["id"])
+    table.optimize.purge()
+    table.optimize.statistics()
+    table.checkpoint()
+    assert found(table) == expected
+    assert table.files().to_arrow().num_rows == 1
+    table.restore(1)
+    assert found(table) == {key: small(key) for key in range(10)}
+
+
+def test_nested_variants_and_new_columns(tmp_path: Path) -> None:
+    schema = Schema.from_ddl("id bigint, s struct<a: variant, b: array<variant>>, m map<string, variant>")
+    table = DeltaTable.create(tmp_path / "t", schema)
+    row = {"id": 1, "s": {"a": small(1), "b": [small(2), None]}, "m": [("k", small(3))]}
+    deltaic.write(table, pa.Table.from_pylist([row], pa.schema(table.schema)), mode="append")
+    assert table.scan().to_arrow().to_pylist() == [row]
+    table.alter.add_columns("w variant")
+    deltaic.write(table, pa.Table.from_pylist([{**row, "id": 2, "w": small(9)}], pa.schema(table.schema)), mode="append")
+    assert sorted(table.scan().to_arrow().to_pylist(), key=lambda each: each["id"]) == [{**row, "w": None}, {**row, "id": 2, "w": small(9)}]
+    table.optimize.compact()
+    assert table.scan(["s.a"]).to_arrow().to_pylist() == [{"s": {"a": small(1)}}] * 2
+
+
+def test_the_extension_type_makes_a_variant(tmp_path: Path) -> None:
+    field = pa.field("v", PARTS, metadata={"ARROW:extension:name": "arrow.parquet.variant", "ARROW:extension:metadata": ""})
+    data = pa.table([[1], [small(4)]], schema=pa.schema([pa.field("id", pa.int64()), field]))
+    table = deltaic.write(tmp_path / "t", data)
+    assert table.schema.field("v").type == "variant"
+    assert found(table) == {1: small(4)}
+    plain = deltaic.write(tmp_path / "plain", rows_of(1))
+    assert not isinstance(plain.schema.field("v").type, str), "a struct is a struct"
+
+
+def test_other_data_is_refused(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    for values in (pa.array([1]), pa.array(["x"]), pa.array([{"a": 1}]), pa.array([{"metadata": b"", "value": b"", "more": 1}])):
+        with pytest.raises(SchemaMismatchError, match="v"):
+            deltaic.write(table, pa.table({"id": [1], "v": values}), mode="append")
+    for options in ({"partition_by": "v"}, {"cluster_by": "v"}):
+        with pytest.raises(InvalidArgumentError, match="v"):
+            DeltaTable.create(tmp_path / "u", "id bigint, v variant", **options)
+    with pytest.raises(InvalidArgumentError, match="v"):
+        table.optimize.z_order(["v"])
+
+
+def test_a_shredded_variant_is_refused_by_name(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    deltaic.write(table, rows_of(1), mode="append")
+    (path,) = Path(table.location).glob("*.parquet")
+    shredded = {**small(1), "typed_value": 1}
+    pq.write_table(pa.table({"id": [0], "v": [shredded]}), path)
+    with pytest.raises(UnsupportedFeatureError, match="variantShredding"):
+        DeltaTable(table.location).scan().to_arrow()
+    pq.write_table(pa.table({"id": [0], "v": [{"metadata": METADATA}]}), path)
+    with pytest.raises(deltaic.errors.ProtocolError, match="column v"):
+        DeltaTable(table.location).scan().to_arrow()
+
+
+@given(st.lists(st.one_of(st.none(), st.tuples(st.binary(max_size=20), st.binary(max_size=20))), max_size=30))
+def test_bytes_come_back_as_they_are(tmp_path_factory: pytest.TempPathFactory, parts: list[tuple[bytes, bytes] | None]) -> None:
+    values = [None if part is None else {"metadata": part[0], "value": part[1]} for part in parts]
+    table = make(tmp_path_factory.mktemp("variant"))
+    deltaic.write(table, pa.table({"id": pa.array(range(len(values)), pa.int64()), "v": pa.array(values, PARTS)}), mode="append")
+    table.delete("id = 0")
+    assert found(table) == {key: value for key, value in enumerate(values) if key}
