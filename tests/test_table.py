@@ -224,7 +224,6 @@ LATER = [
     lambda table: table.tail(),
     lambda table: table.clone("elsewhere"),
     lambda table: table.generate(),
-    lambda table: table.compact_log(0, 1),
     lambda table: DeltaTable.convert("somewhere"),
 ]
 
