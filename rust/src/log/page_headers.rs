@@ -2,13 +2,14 @@
 //!
 //! Parquet's `PageHeader` in Thrift's compact protocol; of its fields only the two sizes count here.
 
+use bytes::Bytes;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::ChunkReader;
 
 use crate::error::{Error, Result};
 
-/// Bytes that hold most headers; statistics make them longer.
-const USUAL: u64 = 4 << 10;
+/// Bytes that hold most headers, and all pages of a column with little in it: such a column is one read.
+const USUAL: u64 = 64 << 10;
 /// Longer ones are refused.
 const LONGEST: u64 = 1 << 20;
 /// Structs within structs of a header.
@@ -25,9 +26,9 @@ pub fn claimed<R: ChunkReader>(file: &R, column: &ColumnChunkMetaData) -> Result
     if end > file.len() {
         return Err(wrong(format!("a column to byte {end} of {}", file.len())));
     }
-    let mut sum = 0_u64;
+    let (mut sum, mut window) = (0_u64, Window::default());
     while at < end {
-        let header = header_at(file, at, end)?.ok_or_else(|| wrong(format!("no page header at byte {at}")))?;
+        let header = window.header_at(file, at, end)?.ok_or_else(|| wrong(format!("no page header at byte {at}")))?;
         let (Ok(bytes), Ok(stored)) = (u64::try_from(header.uncompressed), u64::try_from(header.compressed)) else {
             return Err(wrong(format!("a page of {} bytes, {} decompressed", header.compressed, header.uncompressed)));
         };
@@ -37,18 +38,31 @@ pub fn claimed<R: ChunkReader>(file: &R, column: &ColumnChunkMetaData) -> Result
     Ok(sum)
 }
 
-fn header_at<R: ChunkReader>(file: &R, at: u64, end: u64) -> Result<Option<Header>> {
-    for most in [USUAL, LONGEST] {
-        let length = most.min(end - at);
-        let bytes = file.get_bytes(at, usize::try_from(length).unwrap_or(0))?;
-        if let Some(header) = parse(&bytes) {
+/// The bytes that were read last.
+#[derive(Default)]
+struct Window {
+    start: u64,
+    bytes: Bytes,
+}
+
+impl Window {
+    fn header_at<R: ChunkReader>(&mut self, file: &R, at: u64, end: u64) -> Result<Option<Header>> {
+        let held = usize::try_from(at.saturating_sub(self.start)).ok().and_then(|from| self.bytes.get(from..));
+        if let Some(header) = held.and_then(parse) {
             return Ok(Some(header));
         }
-        if length < most {
-            break;
+        for most in [USUAL, LONGEST] {
+            let length = most.min(end - at);
+            (self.start, self.bytes) = (at, file.get_bytes(at, usize::try_from(length).unwrap_or(0))?);
+            if let Some(header) = parse(&self.bytes) {
+                return Ok(Some(header));
+            }
+            if length < most {
+                break;
+            }
         }
+        Ok(None)
     }
-    Ok(None)
 }
 
 #[derive(Debug, PartialEq, Eq)]
