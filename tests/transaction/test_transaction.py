@@ -575,7 +575,7 @@ def test_a_checkpoint_is_written_when_it_is_due() -> None:
     hint = json.loads(snapshot.store.get(LAST_CHECKPOINT))
     size = snapshot.store.head(checkpoint_path(6))
     assert size is not None
-    assert hint == {"version": 6, "size": 8, "sizeInBytes": size[0], "numOfAddFiles": 6}
+    assert {"version": 6, "size": 8, "sizeInBytes": size[0], "numOfAddFiles": 6}.items() <= hint.items()
     assert paths(Snapshot.load(snapshot.store)) == paths(snapshot)
 
 
