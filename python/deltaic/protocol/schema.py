@@ -410,9 +410,7 @@ def _name_from_json(name: str, where: str) -> DataType:
     except InvalidArgumentError as error:
         shown = repr(name[:80])
         if _LATER_TYPES.match(name):
-            raise UnsupportedFeatureError(
-                f"the type {shown} is not supported", where=where, found=shown, expected="another type"
-            ) from None
+            raise UnsupportedFeatureError(f"the type {shown} is not supported", where=where, found=shown, expected="another type") from None
         raise ProtocolError(error.message, where=where, found=shown, expected="a type of PROTOCOL.md") from None
 
 

@@ -144,6 +144,8 @@ def _sha2(arguments: list[Value], zone: Zone) -> Value:
 
 def _elt(arguments: list[Value], zone: Zone) -> Value:
     index = constant_int(arguments[0], "the index of elt")
+    if any(argument.type == "binary" for argument in arguments[1:]):
+        raise v.unsupported("function elt", *(argument.type for argument in arguments))
     parts = [cast(argument, "string", zone) for argument in arguments[1:]]
     if not 1 <= index <= len(parts):
         raise v.unsupported(f"elt with the index {index}")

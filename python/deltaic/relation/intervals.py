@@ -188,6 +188,8 @@ UNIT_FIRST: dict[str, Callable[[Sequence[exp.Expression]], str | None]] = dict.f
 
 def with_unit(name: str, unit: str, arguments: Sequence[Value], zone: Zone) -> Value:
     """timestampadd(unit, amount, moment) and timestampdiff(unit, from, to), under any of their names."""
+    if unit == "dayofyear" and name.endswith("diff"):
+        raise v.unsupported(f"function {name} of dayofyear")
     if unit == "dayofyear":
         unit = "day"
     if unit not in _MICROS and unit not in _MONTHS:
