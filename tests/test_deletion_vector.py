@@ -326,3 +326,14 @@ def test_filter_of_a_slice_that_arrow_rs_cannot_take_in() -> None:
         rows.filter(batch.slice(3, 5))
     whole = batch.slice(3, 5).take(pa.array(range(5)))
     assert [row["s"]["a"]["b"] for row in rows.filter(whole).to_pylist()] == [3, 5, 6, 7]
+
+
+@pytest.mark.parametrize("rows", [range(65_536), range(10, 200_000), range(65_536, 131_073)])
+def test_runs_that_fill_whole_chunks(rows: range) -> None:
+    vector = DeletionVector.from_rows(pa.array(rows, pa.uint64()))
+    for again in (vector, DeletionVector.from_bytes(vector.to_bytes())):
+        mask = again.mask(0, 210_000)
+        assert mask.false_count == len(rows)
+        assert not mask[rows[0]].as_py()
+        assert not mask[rows[-1]].as_py()
+        assert mask[rows[-1] + 1].as_py()

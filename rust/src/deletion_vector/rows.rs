@@ -167,18 +167,26 @@ impl DeletionVector {
         let end = first_row.saturating_add(count as u64);
         for (key, low, high, bitmap) in self.parts(first_row..end) {
             let mut rows = bitmap.range(low..=high);
+            let mut clear = |row: u32| {
+                let at = (join(key, row) - first_row) as usize;
+                if let Some(word) = words.get_mut(at / 64) {
+                    *word &= !(1 << (at % 64));
+                }
+            };
+            if bitmap.statistics().n_run_containers > 0 {
+                // roaring 0.12 counts a run of 65536 rows in 16 bits when it is asked for many at once.
+                while let Some(run) = rows.next_range() {
+                    run.for_each(&mut clear);
+                }
+                continue;
+            }
             let mut block = [0; 512];
             loop {
                 let some = rows.next_many(&mut block);
                 if some.is_empty() {
                     break;
                 }
-                for &mut row in some {
-                    let at = (join(key, row) - first_row) as usize;
-                    if let Some(word) = words.get_mut(at / 64) {
-                        *word &= !(1 << (at % 64));
-                    }
-                }
+                some.iter().for_each(|row| clear(*row));
             }
         }
     }
