@@ -45,7 +45,7 @@ fn parse_nested(object: &Map<String, Value>, place: &str) -> Result<Type> {
         Some("array") => Ok(Type::Array(Box::new(inner("elementType")?), flag("containsNull"))),
         Some("map") => Ok(Type::Map(Box::new(inner("keyType")?), Box::new(inner("valueType")?), flag("valueContainsNull"))),
         Some("variant") => Ok(Type::Variant), // as PROTOCOL.md's section on variants writes it
-        Some("udt") => inner("sqlType"), // user-defined types of Spark are stored as the type below them
+        Some("udt") => inner("sqlType"),      // user-defined types of Spark are stored as the type below them
         Some(name) => Err(unknown(name, place)),
         None => Err(Error::protocol("a type has no \"type\"").at(place)),
     }
