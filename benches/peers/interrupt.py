@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from typing import Any
 from _pairs import data, versions
 
 LIMIT = 1.0
+PATIENCE = 30.0
 MOMENTS = (0.15, 0.4, 0.8, 1.3)
 OPERATIONS = {
     "scan": "table.scan().to_arrow()",
@@ -62,14 +64,20 @@ def seconds(operation: str, folder: Path, rows: int, moment: float) -> float:
     began = time.perf_counter()
     process.send_signal(signal.SIGINT)
     said = ""
+    last_resort = threading.Timer(PATIENCE, process.kill)
+    last_resort.start()
     for line in process.stdout:
         taken = time.perf_counter() - began
         if line == "interrupted\n":
             break
         said = line
     else:
+        if not last_resort.is_alive():
+            process.wait()
+            return PATIENCE
         raise SystemExit(f"{operation} was not interrupted but failed")
     process.wait()
+    last_resort.cancel()
     import deltaic
 
     table = deltaic.DeltaTable(folder)
