@@ -139,6 +139,9 @@ def empty_removes() -> pa.Table: ...
 def removes_of(adds: Any, deletion_timestamp: int, data_change: bool = True) -> pa.Table:
     """The remove actions of these files: partitionValues, size, deletionVector, extendedFileMetadata carried over."""
 
+def physical_rows(adds: Any) -> pa.Array:
+    """numRecords of each file, as int64: rows in it, also those that its vector deletes; null where its statistics do not say."""
+
 def adds_again(adds: Any, *, data_change: bool | None = None) -> pa.Table:
     """The same files as add actions to be written again (stats as JSON, tags, row ids kept)."""
 

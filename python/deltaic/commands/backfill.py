@@ -29,7 +29,7 @@ def stage_row_ids(transaction: Transaction, snapshot: Snapshot) -> None:
     missing = files.filter(pc.or_(pc.is_null(files["baseRowId"]), pc.is_null(files["defaultRowCommitVersion"])))
     if not missing.num_rows:
         return
-    counted = pc.fill_null(pc.match_substring_regex(missing["stats"], r'"numRecords"\s*:\s*\d'), False)
+    counted = pc.is_valid(_core.physical_rows(missing))
     if not pc.all(counted).as_py():
         silent = missing.filter(pc.invert(counted))
         measured = _core.file_statistics(snapshot.store, snapshot.table_schema, silent)

@@ -10,6 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaic import _core
+
 DELETED_SHARE = 0.05
 """Files with more of their rows deleted are rewritten, also alone and also large ones."""
 
@@ -34,8 +36,7 @@ class Measured:
 def measure(files: pa.Table, partition_keys: Sequence[str]) -> Measured:
     """`files`: add actions. `partition_keys`: physical names of the partition columns. A file without numRecords counts as wholly live."""
     size = _numbers(files["size"])
-    rows = pc.struct_field(pc.extract_regex(files["stats"], r'"numRecords"\s*:\s*(?P<rows>\d+)'), "rows")
-    records = _numbers(pc.cast(rows, pa.int64()))
+    records = _numbers(pa.chunked_array([_core.physical_rows(files)]))
     deleted = _numbers(pc.struct_field(files["deletionVector"], "cardinality"))
     share = np.where(records > 0, deleted / np.maximum(records, 1), 0.0)
     live = (size * (1.0 - share)).astype(np.int64)

@@ -123,17 +123,16 @@ def total_size(actions: pa.Table) -> int:
 
 def live_rows(adds: pa.Table) -> int | None:
     """Rows of these files less the deleted ones, from their statistics as JSON; None where one has none."""
-    counts = pc.struct_field(pc.extract_regex(adds["stats"], r'"numRecords"\s*:\s*(?P<rows>\d+)'), "rows")
+    counts = _core.physical_rows(adds)
     if counts.null_count:
         return None
     deleted = pc.sum(pc.struct_field(adds["deletionVector"], "cardinality")).as_py() or 0
-    return int(pc.sum(pc.cast(counts, pa.int64())).as_py() or 0) - int(deleted)
+    return int(pc.sum(counts).as_py() or 0) - int(deleted)
 
 
 def rows_of(adds: pa.Table) -> int:
     """Rows of files that were just written: the writer always says how many."""
-    counts = pc.struct_field(pc.extract_regex(adds["stats"], r'"numRecords"\s*:\s*(?P<rows>\d+)'), "rows")
-    return int(pc.sum(pc.cast(counts, pa.int64())).as_py() or 0)
+    return int(pc.sum(_core.physical_rows(adds)).as_py() or 0)
 
 
 def vector_metrics(changed: Changed, prefix: str = "num") -> dict[str, int]:

@@ -19,8 +19,7 @@ def assigned(adds: pa.Table, version: int, mark: int) -> tuple[pa.Table, int]:
     if not adds.num_rows:
         return adds, mark
     adds = _core.adds_again(adds)
-    texts = pc.struct_field(pc.extract_regex(adds["stats"], r'"numRecords"\s*:\s*(?P<rows>\d+)'), "rows")
-    counts = pc.cast(texts, pa.int64()).combine_chunks()
+    counts = _core.physical_rows(adds)
     base = adds["baseRowId"].combine_chunks()
     new = pc.is_null(base)
     unknown = pc.and_(new, pc.is_null(counts))

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use super::arrow::{batch_of, table_of, table_of_batches};
+use super::arrow::{array_of, batch_of, table_of, table_of_batches};
 use super::interrupt;
 use super::predicate::PyPredicate;
 use super::schema::PyTableSchema;
@@ -19,9 +19,10 @@ use crate::log::checkpoint_writer::{self, Choices, Written};
 use crate::log::commit::{Commit, Transactions};
 use crate::log::definition::Definition;
 use crate::log::listing::Listing;
-use crate::log::schema::{ADD, REMOVE, conform};
+use crate::log::schema::{ADD, REMOVE, conform, text};
 use crate::log::skipping::{Selection, select};
 use crate::log::snapshot::Snapshot;
+use crate::log::statistics::num_records;
 use crate::log::{actions, body, checkpoint, checkpoint_v2, compaction};
 use crate::schema::from_arrow::fields_from_arrow;
 use crate::schema::json;
@@ -110,6 +111,12 @@ fn empty_removes(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 fn removes_of<'py>(py: Python<'py>, adds: &Bound<'py, PyAny>, deletion_timestamp: i64, data_change: bool) -> PyResult<Bound<'py, PyAny>> {
     let adds = batch_of(adds)?;
     table_of(py, interrupt::brief(py, || actions::removes_of(&adds, deletion_timestamp, data_change))?)
+}
+
+#[pyfunction]
+fn physical_rows<'py>(py: Python<'py>, adds: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let adds = batch_of(adds)?;
+    array_of(py, interrupt::brief(py, || Ok(Arc::new(num_records(text(&adds, "stats")?)) as ArrayRef))?)
 }
 
 #[pyfunction]
@@ -344,6 +351,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(empty_adds, m)?)?;
     m.add_function(wrap_pyfunction!(empty_removes, m)?)?;
     m.add_function(wrap_pyfunction!(removes_of, m)?)?;
+    m.add_function(wrap_pyfunction!(physical_rows, m)?)?;
     m.add_function(wrap_pyfunction!(adds_again, m)?)?;
     m.add_function(wrap_pyfunction!(overlapping_paths, m)?)?;
     m.add_function(wrap_pyfunction!(compact_commits, m)?)?;
