@@ -4,11 +4,13 @@ export CARGO_TARGET_DIR ?= $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cac
 BIN := .venv/bin
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 TESTS ?=
+VERSION ?=
+SPARK_VENV = .venv-spark-$(VERSION)
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint wheel build deny clean
+.PHONY: help demo test test-spark bench lint wheel build deny clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
 
 demo: .venv/built ## the main job on 336,776 flights, every number checked against DuckDB alone
 	$(BIN)/python examples/demo.py
@@ -16,6 +18,16 @@ demo: .venv/built ## the main job on 336,776 flights, every number checked again
 test: .venv/built ## all tests, Rust and Python; TESTS="tests/test_x.py -k name" for some of the Python ones
 	$(if $(TESTS),,cargo test --locked --release --no-default-features)
 	$(BIN)/python -m pytest -q $(TESTS)
+
+test-spark: .venv/built ## tests/spark on another PySpark, in an environment of its own: VERSION=4.1 (or 4.2, ...)
+	@[ -n "$(VERSION)" ] || { echo 'which PySpark? make test-spark VERSION=4.1'; exit 2; }
+	[ -x $(SPARK_VENV)/bin/python ] || $(PYTHON) -m venv $(SPARK_VENV)
+	rm -rf $(SPARK_VENV)/wheels
+	$(BIN)/maturin build --locked --release --out $(SPARK_VENV)/wheels
+	$(SPARK_VENV)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(SPARK_VENV)/bin/python -m pip install --quiet --group spark 'pyspark==$(VERSION).*' $(SPARK_VENV)/wheels/*.whl
+	$(SPARK_VENV)/bin/python -m pip install --quiet --force-reinstall --no-deps $(SPARK_VENV)/wheels/*.whl
+	$(SPARK_VENV)/bin/python -m pytest -q $(or $(TESTS),tests/spark)
 
 bench: .venv/built ## side by side with the peers; records go to benches/records
 	cargo bench --locked --no-default-features
@@ -39,7 +51,7 @@ deny: ## licences, advisories and sources of the crates (needs cargo-deny)
 	cargo deny --locked check
 
 clean: ## forget the environment; compiled code stays in CARGO_TARGET_DIR
-	rm -rf .venv dist python/deltaic/*.so
+	rm -rf .venv .venv-spark-* dist python/deltaic/*.so
 
 .venv/ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python >= 3.10 is needed: make PYTHON=python3.12")'

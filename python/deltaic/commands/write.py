@@ -9,6 +9,7 @@ import json
 import logging
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
+from typing import Protocol as Interface
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,7 +31,7 @@ from deltaic.transaction.transaction import Transaction, already_committed
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
-    from deltaic.relation.plan import Data
+    from deltaic.relation.plan import Data, Plan
 
 log = logging.getLogger("deltaic.commands")
 
@@ -99,22 +100,106 @@ class Write:
         return shown
 
 
+class NewRows(Interface):
+    """The new rows of a write: for which definition, and as which files."""
+
+    def definition(self, snapshot: Snapshot | None, job: Write) -> tuple[Protocol, Metadata]:
+        """The protocol and metadata that the rows need."""
+
+    def files(self, transaction: Transaction, protocol: Protocol, metadata: Metadata, job: Write) -> pa.Table:
+        """Their `add` actions; the files are the transaction's from then on."""
+
+
+class _Source:
+    """Rows that this process writes."""
+
+    def __init__(self, engine: Engine, data: Any) -> None:
+        self._engine, self._source = engine, engine.source(data, "s")
+
+    def definition(self, snapshot: Snapshot | None, job: Write) -> tuple[Protocol, Metadata]:
+        return needed_definition(snapshot, self._source.schema, job)
+
+    def files(self, transaction: Transaction, protocol: Protocol, metadata: Metadata, job: Write) -> pa.Table:
+        target = write_target(transaction.store, metadata, protocol, job.parquet, target_file_size=job.target_file_size)
+        rows = checked_rows(self._engine, self._source, metadata, job)
+        adds = self._engine.write(self._engine.run(rows), target)
+        transaction.written(adds["path"].to_pylist())
+        return adds
+
+
+@dataclass(frozen=True, eq=False)
+class Delivered:
+    """Files that tasks elsewhere have written, of rows made by `checked_rows`, for the definition that `prepared` gave."""
+
+    protocol: Protocol
+    metadata: Metadata
+    adds: pa.Table
+
+    def definition(self, snapshot: Snapshot | None, job: Write) -> tuple[Protocol, Metadata]:
+        return self.protocol, self.metadata
+
+    def files(self, transaction: Transaction, protocol: Protocol, metadata: Metadata, job: Write) -> pa.Table:
+        transaction.written(self.adds["path"].to_pylist())
+        return self.adds
+
+
 def write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: Any, job: Write) -> tuple[Snapshot, dict[str, int]]:
-    """-> the version with the commit, and the metrics. `snapshot` None: there is no table yet.
+    """-> the version with the commit, and the metrics. `snapshot` None: there is no table yet. `data`: what `engine.source` takes, or
+    Delivered.
 
     Raises SchemaMismatchError, ConstraintViolationError, TableAlreadyExistsError, the conflicts, InvalidArgumentError for what disagrees
     with the table.
     """
     if snapshot is None:
-        return _write_first(store, engine, data, job)
+        return _write_first(store, engine, _rows(engine, data), job)
+    if _is_done(snapshot, job):
+        return snapshot, {}
+    rows = _rows(engine, data)
+    protocol, metadata = rows.definition(snapshot, job)
+    transaction = _changing(snapshot, protocol, metadata, job)
+    with staging(transaction):
+        adds = rows.files(transaction, protocol, metadata, job)
+        metrics = {**_written(adds), **_make_room(transaction, snapshot, engine, adds, job)}
+        transaction.add(adds)
+    return _compacted(transaction.commit(metrics), engine, adds), metrics
+
+
+def prepared(snapshot: Snapshot | None, schema: Schema, job: Write) -> tuple[Protocol, Metadata] | None:
+    """The definition for which tasks are to write rows of this schema; None where there is nothing to do. Everything about the write that
+    can be refused before its rows are seen is refused here."""
+    if snapshot is None:
+        return needed_definition(None, schema, job)
+    if _is_done(snapshot, job):
+        return None
+    protocol, metadata = needed_definition(snapshot, schema, job)
+    _changing(snapshot, protocol, metadata, job)
+    return protocol, metadata
+
+
+def checked_rows(engine: Engine, source: Data, metadata: Metadata, job: Write) -> Plan:
+    """The source's rows as columns of the table: defaults filled in, cast, and checked against what every row must satisfy."""
+    schema = Schema.from_json(metadata.schema_string)
+    also = () if job.where is None else (("a new row does not match the where of the overwrite", job.where),)
+    return invariants.checked(engine.conform(defaults.filled(source, schema, engine), schema), schema, engine, also=also)
+
+
+def _is_done(snapshot: Snapshot, job: Write) -> bool:
+    """Whether nothing is left to do on a table that is there; raises where the job disagrees with it."""
     if job.mode == "error":
         raise TableAlreadyExistsError("a table is there already", where=snapshot.location, expected="mode='append' or another")
     if job.mode == "ignore" or already_committed(snapshot, job.commit):
-        return snapshot, {}
+        return True
     if not job.replaces_definition:
         job.wanted.check_agrees(snapshot)
-    source = engine.source(data, "s")
-    protocol, metadata = _definition(snapshot, source.schema, job)
+    return False
+
+
+def _rows(engine: Engine, data: Any) -> NewRows:
+    return data if isinstance(data, Delivered) else _Source(engine, data)
+
+
+def _changing(snapshot: Snapshot, protocol: Protocol, metadata: Metadata, job: Write) -> Transaction:
+    """The transaction of a write to a table that is there, with its definition."""
     transaction = Transaction(snapshot, job.operation, job.parameters(metadata), job.commit)
     if protocol != snapshot.protocol:
         transaction.set_protocol(protocol)
@@ -122,15 +207,13 @@ def write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: A
         transaction.set_metadata(metadata)
     _stage_clustering(transaction, snapshot, metadata, job)
     transaction.expect(Change.ADD)
-    with staging(transaction):
-        adds = _write_rows(transaction, engine, source, protocol, metadata, job)
-        metrics = {**_written(adds), **_make_room(transaction, snapshot, engine, adds, job)}
-        transaction.add(adds)
-    return _compacted(transaction.commit(metrics), engine, adds), metrics
+    return transaction
 
 
-def _definition(snapshot: Snapshot, data: Schema, job: Write) -> tuple[Protocol, Metadata]:
-    """The protocol and metadata that the data needs."""
+def needed_definition(snapshot: Snapshot | None, data: Schema, job: Write) -> tuple[Protocol, Metadata]:
+    """The protocol and metadata that rows of this schema need: a new table's where there is none."""
+    if snapshot is None:
+        return job.wanted.new(data)
     if job.defines:
         return job.wanted.replacing(snapshot, evolution.replaced_schema(data))
     if job.replaces_definition:
@@ -163,16 +246,6 @@ def _stage_clustering(transaction: Transaction, snapshot: Snapshot, metadata: Me
         before = [path_text(path) for path in clustering.logical_columns(snapshot.schema, snapshot.domains.get(clustering.DOMAIN))]
         wanted = job.wanted if job.wanted.cluster_by is not None else replace(job.wanted, cluster_by=tuple(before))
         set_clustering(transaction, wanted.clustering(metadata))
-
-
-def _write_rows(transaction: Transaction, engine: Engine, source: Data, protocol: Protocol, metadata: Metadata, job: Write) -> pa.Table:
-    schema = Schema.from_json(metadata.schema_string)
-    target = write_target(transaction.store, metadata, protocol, job.parquet, target_file_size=job.target_file_size)
-    also = () if job.where is None else (("a new row does not match the where of the overwrite", job.where),)
-    rows = invariants.checked(engine.conform(defaults.filled(source, schema, engine), schema), schema, engine, also=also)
-    adds = engine.write(engine.run(rows), target)
-    transaction.written(adds["path"].to_pylist())
-    return adds
 
 
 def _make_room(transaction: Transaction, snapshot: Snapshot, engine: Engine, adds: pa.Table, job: Write) -> dict[str, int]:
@@ -212,16 +285,15 @@ def _equals(column: str, value: str | None) -> dict[str, Any]:
     return {"op": "=", "column": [column], "literal": value}
 
 
-def _write_first(store: _core.Store, engine: Engine, data: Any, job: Write) -> tuple[Snapshot, dict[str, int]]:
+def _write_first(store: _core.Store, engine: Engine, rows: NewRows, job: Write) -> tuple[Snapshot, dict[str, int]]:
     """The first version of a table, unless another writer makes it meanwhile."""
-    source = engine.source(data, "s")
-    protocol, metadata = job.wanted.new(source.schema)
+    protocol, metadata = rows.definition(None, job)
     transaction = Transaction(None, job.operation, job.parameters(metadata), job.commit, store=store)
     transaction.set_protocol(protocol)
     transaction.set_metadata(metadata)
     set_clustering(transaction, job.wanted.clustering(metadata))
     with staging(transaction):
-        adds = _write_rows(transaction, engine, source, protocol, metadata, job)
+        adds = rows.files(transaction, protocol, metadata, job)
     transaction.add(adds)
     metrics = _written(adds)
     try:

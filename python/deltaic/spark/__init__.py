@@ -1,0 +1,1 @@
+"""Delta tables on a Spark cluster, by plain PySpark and without a jar."""

@@ -1,0 +1,1 @@
+"""What needs nothing but PySpark's public interfaces, Spark Connect's included."""

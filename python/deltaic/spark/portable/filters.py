@@ -1,0 +1,91 @@
+"""Spark's pushed filters as `_core`'s predicate tree, where it says exactly the same."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from typing import Any
+
+from pyspark.sql import datasource as spark
+
+from deltaic import _core
+from deltaic.errors import DeltaError
+
+_COMPARED = {
+    spark.EqualTo: "=",
+    spark.GreaterThan: ">",
+    spark.GreaterThanOrEqual: ">=",
+    spark.LessThan: "<",
+    spark.LessThanOrEqual: "<=",
+}
+
+
+class _NotSaid(Exception):
+    """The tree has no word for it."""
+
+
+def predicate_of(filters: Iterable[spark.Filter], schema: _core.TableSchema) -> _core.Predicate | None:
+    """The conjunction of those that can be said; None where that is none of them."""
+    found: _core.Predicate | None = None
+    for each in filters:
+        try:
+            said = _core.Predicate.from_json(json.dumps(_node(each)), schema)
+        except (_NotSaid, DeltaError):
+            continue
+        found = said if found is None else found & said
+    return found
+
+
+def _node(item: spark.Filter) -> dict[str, Any]:
+    if isinstance(item, spark.Not):
+        return _negated(item.child)
+    if type(item) in _COMPARED:
+        return _compared(_COMPARED[type(item)], item)
+    if isinstance(item, spark.IsNull):
+        return {"op": "is_null", "column": list(item.attribute)}
+    if isinstance(item, spark.IsNotNull):
+        return _not({"op": "is_null", "column": list(item.attribute)})
+    if isinstance(item, spark.EqualNullSafe):
+        # Never null where it is true, and a row for which a filter is null is left out like one for which it is false.
+        return {"op": "is_null", "column": list(item.attribute)} if item.value is None else _compared("=", item)
+    if isinstance(item, spark.In):
+        return {"op": "in", "column": list(item.attribute), "literals": [None if value is None else _text(value) for value in item.value]}
+    if isinstance(item, spark.StringStartsWith):
+        return {"op": "starts_with", "column": list(item.attribute), "literal": item.value}
+    raise _NotSaid
+
+
+def _negated(item: spark.Filter) -> dict[str, Any]:
+    if isinstance(item, spark.EqualNullSafe):
+        missing = {"op": "is_null", "column": list(item.attribute)}
+        return _not(missing) if item.value is None else {"op": "or", "args": [missing, _not(_compared("=", item))]}
+    return _not(_node(item))
+
+
+def _not(node: dict[str, Any]) -> dict[str, Any]:
+    return {"op": "not", "arg": node}
+
+
+def _compared(op: str, item: Any) -> dict[str, Any]:
+    if item.value is None:
+        return {"op": "null"}
+    return {"op": op, "column": list(item.attribute), "literal": _text(item.value)}
+
+
+def _text(value: Any) -> str:
+    """PROTOCOL.md's "Partition Value Serialization"."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        moment = value if value.tzinfo is None else value.astimezone(timezone.utc).replace(tzinfo=None)
+        return moment.isoformat(timespec="microseconds") + ("" if value.tzinfo is None else "Z")
+    if isinstance(value, (int, str, date)):
+        return str(value)
+    if isinstance(value, Decimal) and value.is_finite():
+        return format(value, "f")
+    if isinstance(value, float) and math.isfinite(value):
+        return repr(value)
+    raise _NotSaid

@@ -1,0 +1,120 @@
+"""Writing through the Python data source: tasks write data files with `_core`, the driver commits them as one version.
+
+The job is the same `commands.write` as everywhere: it decides the definition before the tasks run and stages their files after. A task that
+fails, or is run twice, leaves files that no version names, for vacuum to find; so does a commit that fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from deltaic import _core
+from deltaic.commands.create import existing
+from deltaic.commands.data_files import write_target
+from deltaic.commands.write import Delivered, Write, checked_rows, prepared, write
+from deltaic.engine.local import LocalEngine, LocalRelation, arrow_schema
+from deltaic.log.snapshot import Snapshot
+from deltaic.log.store import locate, open_store
+from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.schema import Schema
+from deltaic.relation.plan import Data
+from deltaic.spark.options import WriteOptions
+from deltaic.spark.portable.arrow_values import delta_schema, relabelled
+from deltaic.spark.portable.shipping import Shipped
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+
+class Files(Shipped, WriterCommitMessage):  # type: ignore[misc]  # PySpark's classes are unknown to the type checker
+    """What one task wrote: an Arrow stream of add actions, None where it wrote nothing."""
+
+    def __init__(self, adds: bytes | None) -> None:
+        self.adds = adds
+
+
+class DeltaWriter(Shipped, DataSourceArrowWriter):  # type: ignore[misc]
+    """One write. `version`: of the table when it was planned, None where there was none: the commit goes on top of it."""
+
+    version: int | None
+    definition: tuple[Protocol, Metadata] | None
+
+    @staticmethod
+    def of(options: Mapping[str, str], schema: StructType, overwrite: bool) -> DeltaWriter:
+        """Refuses now what can be refused before a row is written. With nothing to do, its tasks write nothing."""
+        made = DeltaWriter()
+        made.wanted = WriteOptions.of(options, "overwrite" if overwrite else "append")
+        made.schema = delta_schema(schema)
+        made.location = locate(made.wanted.path)
+        snapshot = existing(made._store())
+        made.version = None if snapshot is None else snapshot.version
+        made.definition = prepared(snapshot, made.schema, made.wanted.job)
+        return made
+
+    wanted: WriteOptions
+    schema: Schema
+    location: str
+
+    def _store(self) -> _core.Store:
+        return open_store(self.location, self.wanted.storage_options)
+
+    @property
+    def _job(self) -> Write:
+        return self.wanted.job
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Files:
+        """A task's rows as data files. On an error `_core` takes them away again."""
+        if self.definition is None:
+            return Files(None)
+        protocol, metadata = self.definition
+        engine = LocalEngine()
+        rows = checked_rows(engine, self._source(iterator), metadata, self._job)
+        target = write_target(
+            self._store(),
+            metadata,
+            protocol,
+            self._job.parquet,
+            target_file_size=self._job.target_file_size,
+            threads=1,
+            **self.wanted.more,
+        )
+        adds = engine.write(engine.run(rows), target)
+        return Files(_ipc(adds) if adds.num_rows else None)
+
+    def _source(self, batches: Iterator[pa.RecordBatch]) -> Data:
+        """Spark's batches as a leaf: what is a variant only the schema knows."""
+        table_schema = _core.TableSchema(self.schema.to_json())
+        declared = arrow_schema(self.schema)
+        reader = pa.RecordBatchReader.from_batches(declared, relabelled(batches, declared))
+
+        def opened(work: Any) -> _core.ReadStream:
+            stream = _core.conform(reader, table_schema)
+            work.streams.append(stream)
+            return stream
+
+        return Data(handle=LocalRelation(self.schema, opened), schema=self.schema, alias="s")
+
+    def commit(self, messages: list[Any]) -> None:
+        """One version with the files of all tasks."""
+        if self.definition is None:
+            return
+        store = self._store()
+        protocol, metadata = self.definition
+        parts = [pa.ipc.open_stream(message.adds).read_all() for message in messages if message is not None and message.adds is not None]
+        adds = pa.concat_tables(parts) if parts else _core.empty_adds()
+        snapshot = None if self.version is None else Snapshot.load(store, version=self.version)
+        write(store, snapshot, LocalEngine(), Delivered(protocol, metadata, adds), self._job)
+
+    def abort(self, messages: list[Any]) -> None:
+        """The files stay for vacuum: Spark aborts also after a commit whose outcome nobody knows."""
+
+
+def _ipc(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())

