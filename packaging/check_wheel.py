@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import venv
+import zipfile
 from pathlib import Path
 
 LIMIT = 25 * 10**6  # bytes; a download that a notebook can afford
@@ -20,6 +21,10 @@ def main(folder: Path) -> None:
     size = wheels[0].stat().st_size
     if size >= LIMIT:
         sys.exit(f"{wheels[0].name}: {size:,} bytes; the limit is {LIMIT:,}")
+    with zipfile.ZipFile(wheels[0]) as wheel:
+        packages = {name.partition("/")[0] for name in wheel.namelist()}
+    if missing := {"deltaic", "pyspark_deltaic", "pyspark_delta"} - packages:
+        sys.exit(f"{wheels[0].name}: without {sorted(missing)}")
     with tempfile.TemporaryDirectory() as scratch:
         environment = Path(scratch) / "venv"
         venv.create(environment, with_pip=True)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltaic.errors import SchemaMismatchError
-from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct
+from deltaic.protocol.column_mapping import map_fields
+from deltaic.protocol.schema import Field, Schema
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -36,17 +37,7 @@ def delta_schema(schema: StructType) -> Schema:
 
 def _shown(item: Field) -> Field:
     kept = {name: value for name, value in item.metadata.items() if name in _KEPT}
-    return item.with_(type=_shown_type(item.type), metadata=kept)
-
-
-def _shown_type(data_type: DataType) -> DataType:
-    if isinstance(data_type, Struct):
-        return Struct([_shown(item) for item in data_type.fields])
-    if isinstance(data_type, Array):
-        return Array(_shown_type(data_type.element), contains_null=data_type.contains_null)
-    if isinstance(data_type, Map):
-        return Map(_shown_type(data_type.key), _shown_type(data_type.value), value_contains_null=data_type.value_contains_null)
-    return data_type
+    return item.with_(type=map_fields(item.type, _shown), metadata=kept)
 
 
 def spark_arrow_schema(schema: StructType) -> pa.Schema:

@@ -53,6 +53,6 @@ class _Frozen:
 
 
 def _thawed(kind: type, state: dict[str, Any]) -> Any:
-    made = kind.__new__(kind)
+    made: Any = object.__new__(kind)
     made.__dict__.update(state)
     return made
