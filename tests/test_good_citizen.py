@@ -169,6 +169,24 @@ def test_interrupt_stops_the_work_and_leaves_no_commit(table: deltaic.DeltaTable
     assert table.version == 0
 
 
+def test_duckdb_is_loaded_where_no_signal_arrives() -> None:
+    # Met by a Ctrl-C, the start of its compiled module swallows it or aborts the process.
+    script = """
+        import sys, threading
+        class Seen:
+            threads = set()
+            def find_spec(self, name, path=None, target=None):
+                if name.split(".")[0] in ("duckdb", "_duckdb"):
+                    self.threads.add(threading.current_thread() is threading.main_thread())
+        sys.meta_path.insert(0, Seen())
+        import pyarrow as pa, deltaic
+        rows = deltaic.sql("SELECT count(*) AS n FROM t", tables={"t": pa.table({"a": [1, 2]})})
+        assert rows.to_arrow()["n"].to_pylist() == [2]
+        assert Seen.threads == {False}, Seen.threads
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
+
+
 def test_commits_are_logged(table: deltaic.DeltaTable, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, logger="deltaic"):
         table.delete("id = 1")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import importlib
 import os
 import tempfile
 import threading
@@ -17,9 +18,24 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-import duckdb
-
 from deltaic import _core, configuration
+
+
+def _load(module: str) -> None:
+    """Imports it on a thread, which no signal meets: a Ctrl-C during the start of DuckDB's compiled part is lost or ends the process."""
+    done = threading.Event()
+
+    def load() -> None:
+        with suppress(Exception):  # said by the import statement that follows
+            importlib.import_module(module)
+        done.set()
+
+    threading.Thread(target=load, name="deltaic-import", daemon=True).start()
+    done.wait()
+
+
+_load("duckdb")
+import duckdb  # noqa: E402
 
 T = TypeVar("T")
 
