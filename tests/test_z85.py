@@ -5,12 +5,13 @@ from __future__ import annotations
 import uuid
 import zlib
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaic._core import crc32, z85_decode, z85_encode
-from deltaic.errors import ProtocolError
+from deltaic._core import crc32, z85_decode, z85_decode_values, z85_encode, z85_encode_values
+from deltaic.errors import InvalidArgumentError, ProtocolError
 
 ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 
@@ -68,3 +69,11 @@ def test_refused(text: str, message: str) -> None:
 @given(st.binary(max_size=1000))
 def test_crc32(data: bytes) -> None:
     assert crc32(data) == zlib.crc32(data)
+
+
+def test_columns() -> None:
+    values = pa.array([b"\x86\x4f\xd2\x6f\xb5\x59\xf7\x5b", None, b""], pa.large_binary())
+    assert z85_encode_values(values).to_pylist() == ["HelloWorld", None, ""]
+    assert z85_decode_values(z85_encode_values(values)).to_pylist() == values.to_pylist()
+    with pytest.raises(InvalidArgumentError):
+        z85_encode_values(pa.array(["text"]))

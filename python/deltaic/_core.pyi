@@ -337,6 +337,10 @@ class DeletionVector:
 
 def z85_encode(data: bytes) -> str: ...        # padded with zeros to a multiple of 4 bytes
 def z85_decode(text: str) -> bytes: ...
+def z85_encode_values(values: Any) -> pa.Array: ...      # Arrow binary -> string, null stays null
+def z85_decode_values(values: Any) -> pa.Array: ...      # Arrow string -> binary
+def rows_deleted(vectors: Any, rows: Any) -> pa.Array:
+    """Whether each row index (Arrow integers) is in the vector beside it (Arrow binary, portable format) -> bool. No vector: false; no index: null."""
 def crc32(data: bytes) -> int: ...
 def set_vector_limit(size: int) -> int: ...    # bytes that one vector may have (67108864), for the process; returns the limit before
 def read_deletion_vector(store: Store, storage_type: str, path_or_inline: str, offset: int | None, size_in_bytes: int,

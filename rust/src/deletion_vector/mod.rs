@@ -9,6 +9,7 @@
 //! - [`update`]: rows to delete -> merged vectors, and the actions that put them in place; with [`pack`] (writing many to one file),
 //!   [`wide_statistics`] and [`footer`] (what the statistics of a file with a vector say)
 //! - [`row_ids`]: rows of many files, gathered from pairs
+//! - [`values`]: Z85 and vectors as values of columns
 //! - [`limit`]: how large a vector may be
 
 pub mod arrays;
@@ -22,6 +23,7 @@ pub mod pack;
 pub mod row_ids;
 pub mod rows;
 pub mod update;
+pub mod values;
 pub mod wide_statistics;
 
 pub use descriptor::{Descriptor, Wanted, read_all};

@@ -16,6 +16,7 @@ use super::arrow::any_batch;
 use super::error::wrong_type;
 use super::{interrupt, store};
 use crate::deletion_vector::descriptor::StorageType;
+use crate::deletion_vector::values as vector_values;
 use crate::deletion_vector::{DeletionVector, Descriptor, MAX_ROW, RowIndex, arrays, limit};
 use crate::error::{Error, Kind, Result};
 use crate::interrupt::Interrupt;
@@ -28,6 +29,9 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyDeletionVector>()?;
     m.add_function(wrap_pyfunction!(z85_encode, m)?)?;
     m.add_function(wrap_pyfunction!(z85_decode, m)?)?;
+    m.add_function(wrap_pyfunction!(z85_encode_values, m)?)?;
+    m.add_function(wrap_pyfunction!(z85_decode_values, m)?)?;
+    m.add_function(wrap_pyfunction!(rows_deleted, m)?)?;
     m.add_function(wrap_pyfunction!(crc32, m)?)?;
     m.add_function(wrap_pyfunction!(set_vector_limit, m)?)?;
     m.add_function(wrap_pyfunction!(read_deletion_vector, m)?)?;
@@ -42,6 +46,24 @@ fn z85_encode(py: Python<'_>, data: PyBackedBytes) -> String {
 #[pyfunction]
 fn z85_decode<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyBytes>> {
     Ok(PyBytes::new(py, &interrupt::brief(py, || z85::decode(text))?))
+}
+
+#[pyfunction]
+fn z85_encode_values(py: Python<'_>, values: PyArray) -> PyResult<Bound<'_, PyAny>> {
+    let found = interrupt::brief(py, || vector_values::z85_encode(values.array()))?;
+    to_pyarrow(py, Arc::new(found))
+}
+
+#[pyfunction]
+fn z85_decode_values(py: Python<'_>, values: PyArray) -> PyResult<Bound<'_, PyAny>> {
+    let found = interrupt::brief(py, || vector_values::z85_decode(values.array()))?;
+    to_pyarrow(py, Arc::new(found))
+}
+
+#[pyfunction]
+fn rows_deleted(py: Python<'_>, vectors: PyArray, rows: PyArray) -> PyResult<Bound<'_, PyAny>> {
+    let found = interrupt::brief(py, || vector_values::rows_deleted(vectors.array(), rows.array()))?;
+    to_pyarrow(py, Arc::new(found))
 }
 
 #[pyfunction]

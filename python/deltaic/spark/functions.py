@@ -1,0 +1,173 @@
+"""What Delta computes, as functions over Spark's columns: keys of space-filling curves, Z85, and whether a row is deleted.
+
+Each is made by `_core` a batch at a time, as an Arrow UDF, or with `form="pandas"` as a vectorised pandas_udf. `register` gives them to SQL
+under the same names. Executors need the deltaic wheel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from deltaic import _core
+from deltaic.errors import InvalidArgumentError
+
+Form = Literal["arrow", "pandas"]
+ColumnOrName = Any
+"""A Column, or a column's name."""
+
+__all__ = [
+    "hilbert_index",
+    "interleave_bits",
+    "range_partition_id",
+    "register",
+    "row_is_deleted",
+    "z85_decode",
+    "z85_encode",
+]
+
+
+def range_partition_id(column: ColumnOrName, bounds: Sequence[Any], *, form: Form = "arrow") -> Any:
+    """int: how many of the ascending `bounds` are less than the value; null is in range 0. In SQL the bounds are an array, the same one in
+    every row: `range_partition_id(x, array(10, 20))`."""
+    limits = list(bounds)
+
+    def ids(values: pa.Array) -> pa.Array:
+        return _range_ids(values, limits)
+
+    return _udf(ids, "int", form)(column)
+
+
+def interleave_bits(*columns: ColumnOrName, form: Form = "arrow") -> Any:
+    """binary: the bits of int columns in turn, most significant first, 4 bytes a column; null counts as 0."""
+    return _udf(_interleaved, "binary", form)(*_some(columns))
+
+
+def hilbert_index(bits: int, *columns: ColumnOrName, form: Form = "arrow") -> Any:
+    """binary that sorts along Hilbert's curve: the place of a point whose coordinates are int columns of `bits` bits (1 to 32) each."""
+
+    def index(*values: pa.Array) -> pa.Array:
+        return _core.hilbert_index([value.cast(pa.int32()) for value in values], bits)
+
+    return _udf(index, "binary", form)(*_some(columns))
+
+
+def z85_encode(column: ColumnOrName, *, form: Form = "arrow") -> Any:
+    """string: binary as Z85, padded with zeros to a multiple of 4 bytes."""
+    return _udf(_core_function("z85_encode_values"), "string", form)(column)
+
+
+def z85_decode(column: ColumnOrName, *, form: Form = "arrow") -> Any:
+    """binary: what Z85 text says."""
+    return _udf(_core_function("z85_decode_values"), "binary", form)(column)
+
+
+def row_is_deleted(vector: ColumnOrName, row_index: ColumnOrName, *, form: Form = "arrow") -> Any:
+    """boolean: whether the row at an absolute index (integer) is in a deletion vector (binary, PROTOCOL.md's portable format). A null
+    vector deletes nothing; a null index is null."""
+    return _udf(_deleted, "boolean", form)(vector, row_index)
+
+
+def register(spark: Any, *, form: Form = "arrow") -> None:
+    """Makes all of them known to SQL of the session."""
+    for name, (function, kind) in _in_sql().items():
+        spark.udf.register(name, _udf(function, kind, form))
+
+
+def _in_sql() -> dict[str, tuple[Callable[..., pa.Array], str]]:
+    return {
+        "range_partition_id": (_ids_in_rows, "int"),
+        "interleave_bits": (_interleaved, "binary"),
+        "hilbert_index": (_index_in_rows, "binary"),
+        "z85_encode": (_core_function("z85_encode_values"), "string"),
+        "z85_decode": (_core_function("z85_decode_values"), "binary"),
+        "row_is_deleted": (_deleted, "boolean"),
+    }
+
+
+def _some(columns: tuple[ColumnOrName, ...]) -> tuple[ColumnOrName, ...]:
+    if not columns:
+        raise InvalidArgumentError("a curve needs columns", found="none", expected="at least one column")
+    return columns
+
+
+def _core_function(name: str) -> Callable[..., pa.Array]:
+    """By name, as a function of the compiled module cannot be pickled."""
+
+    def call(*values: pa.Array) -> pa.Array:
+        return getattr(_core, name)(*values)
+
+    return call
+
+
+def _interleaved(*values: pa.Array) -> pa.Array:
+    return _core.interleave_bits([value.cast(pa.int32()) for value in values])
+
+
+def _deleted(vectors: pa.Array, rows: pa.Array) -> pa.Array:
+    return _core.rows_deleted(vectors, rows.cast(pa.int64()))  # pandas has whole numbers with nulls as floats
+
+
+def _ids_in_rows(values: pa.Array, bounds: pa.Array) -> pa.Array:
+    return _range_ids(values, _constant(bounds, "range_partition_id: the bounds") or [])
+
+
+def _range_ids(values: pa.Array, limits: Sequence[Any]) -> pa.Array:
+    if pa.types.is_null(values.type):  # pandas without a single value has no type
+        return pa.repeat(pa.scalar(0, pa.int32()), len(values))
+    return _core.range_ids(values, pa.array(limits, values.type))
+
+
+def _index_in_rows(bits: pa.Array, *values: pa.Array) -> pa.Array:
+    return _core.hilbert_index([value.cast(pa.int32()) for value in values], _constant(bits, "hilbert_index: the bits") or 0)
+
+
+def _constant(values: pa.Array, what: str) -> Any:
+    """The one value of a column; InvalidArgumentError where it has several."""
+    if not len(values):
+        return None
+    first = values[0]
+    # Whole columns are compared, not rows: a constant of Spark's comes as itself, repeated.
+    repeated = pa.repeat(first, len(values))
+    if not repeated.equals(values.cast(repeated.type)):
+        raise InvalidArgumentError(f"{what} differ from row to row", expected="one constant")
+    return first.as_py()
+
+
+def _udf(function: Callable[..., pa.Array], kind: str, form: Form) -> Any:
+    """A deterministic UDF of Arrow arrays. `kind`: Spark's name of its result's type."""
+    if form == "arrow":
+        from pyspark.sql.functions import arrow_udf
+
+        return arrow_udf(_arrow(function), kind)
+    if form == "pandas":
+        from pyspark.sql.functions import pandas_udf
+
+        return pandas_udf(_pandas(function), kind)
+    raise InvalidArgumentError("the form of a function", found=repr(form), expected="'arrow' or 'pandas'")
+
+
+def _arrow(function: Callable[..., pa.Array]) -> Callable[..., pa.Array]:
+    def call(*columns: pa.Array) -> pa.Array:
+        return function(*columns)
+
+    return _annotated(call, pa.Array)
+
+
+def _pandas(function: Callable[..., pa.Array]) -> Callable[..., Any]:
+    import pandas
+
+    def call(*columns: Any) -> Any:
+        answer = function(*(pa.Array.from_pandas(column) for column in columns))
+        # Objects, with None for null: what every type of the functions survives.
+        return answer.to_pandas(integer_object_nulls=True).astype(object)
+
+    return _annotated(call, pandas.Series)
+
+
+def _annotated(call: Callable[..., Any], kind: type) -> Callable[..., Any]:
+    """PySpark tells a function's form by its annotations."""
+    call.__annotations__ = {"columns": kind, "return": kind}
+    return call
