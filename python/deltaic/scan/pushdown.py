@@ -13,8 +13,9 @@ import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any, TypeAlias
 
 from sqlglot import exp
@@ -22,6 +23,8 @@ from sqlglot import exp
 from deltaic import _core
 from deltaic.protocol.schema import DataType, Schema, Struct, decimal_parts
 from deltaic.relation.parsing import parse
+from deltaic.scan.bounds import bounds, function_of, instant
+from deltaic.scan.generated import Generated
 
 Json: TypeAlias = dict[str, Any]
 
@@ -33,6 +36,12 @@ _COMPARISONS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.LTE: ("<=", ">="),
     exp.GT: (">", "<"),
     exp.GTE: (">=", "<="),
+}
+# Casts to these types keep values of those, and their order.
+_WIDER: dict[Any, tuple[str, ...]] = {
+    exp.DType.SMALLINT: ("byte", "short"),
+    exp.DType.INT: ("byte", "short", "integer"),
+    exp.DType.BIGINT: ("byte", "short", "integer", "long"),
 }
 _FLOAT_MAX = 3.4028234663852886e38
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -68,6 +77,8 @@ def push(
             said.append(node)
         if not exact:
             residual.append(text)
+    if (derived := Generated.of(schema, table_schema.partition_columns).derive(said)) is not None:
+        said.append(derived)
     predicate = None
     if said:
         predicate = _core.Predicate.from_json(json.dumps(said[0] if len(said) == 1 else {"op": "and", "args": said}), table_schema)
@@ -106,7 +117,7 @@ class _Reader:
         try:
             return self.node(node)
         except _NotSayable:
-            return self.prefixed(node) if isinstance(node, exp.Like) and not _extra(node) else None
+            return self.prefixed(node) if isinstance(node, exp.Like) and not _extra(node) else self.bounded(node)
 
     def prefixed(self, node: exp.Like) -> Json | None:
         """What a LIKE says by the text before its first wildcard."""
@@ -118,6 +129,27 @@ class _Reader:
             return None
         prefix = re.split("[%_]", str(node.expression.this))[0]
         return {"op": "starts_with", "column": list(path), "literal": prefix} if prefix and data_type == "string" else None
+
+    def bounded(self, node: exp.Expr) -> Json | None:
+        """What a comparison of a function that keeps its argument's order says of the argument."""
+        if isinstance(node, exp.Between) and not node.args.get("symmetric"):
+            sides = [exp.GTE(this=node.this, expression=node.args["low"]), exp.LTE(this=node.this, expression=node.args["high"])]
+            parts = [part for side in sides if (part := self.bounded(side)) is not None]
+            return {"op": "and", "args": parts} if parts else None
+        if type(node) not in _COMPARISONS:
+            return None
+        for op, call, literal in zip(_COMPARISONS[type(node)], (node.this, node.expression), (node.expression, node.this), strict=True):
+            try:
+                if type(call) is exp.Cast and call.to.this in _WIDER and isinstance(call.this, exp.Column):
+                    path, data_type = self.column(call.this)
+                    if data_type in _WIDER[call.to.this]:
+                        return self.compared(op, path, data_type, literal)
+                elif (found := function_of(call)) is not None:
+                    path, data_type = self.column(found[1])
+                    return bounds(op, found[0], path, data_type, partial(_year, literal), partial(_day, literal), utc=self.utc)
+            except _NotSayable:
+                continue
+        return None
 
     def node(self, node: exp.Expr) -> Json:
         if isinstance(node, exp.Paren):
@@ -258,7 +290,7 @@ class _Reader:
         if zone not in (None, "Z"):
             sign = -1 if zone[0] == "-" else 1
             moment -= sign * timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6]))
-        return moment.replace(tzinfo=timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        return instant(moment)
 
 
 def _compare(op: str, path: Sequence[str], literal: str) -> Json:
@@ -339,6 +371,14 @@ def _date(text: str) -> str:
         return date.fromisoformat(text).isoformat()
     except ValueError:
         raise _NotSayable from None
+
+
+def _day(node: exp.Expr) -> date:
+    return date.fromisoformat(_date(_dated(node, {exp.DType.DATE, exp.DType.DATE32})))
+
+
+def _year(node: exp.Expr) -> int:
+    return _integer(_number(node), 32)
 
 
 def _timestamp_ntz(text: str) -> str:

@@ -70,6 +70,7 @@ def plan(snapshot: Snapshot, engine: Engine, where: str | None, *, alias: str = 
     """Resolves `where` against the table and divides it. InvalidArgumentError for text that is no condition over the table's columns."""
     if where is None:
         return Planned(snapshot, skipping=skipping)
+    from deltaic.scan.partition_functions import decided
     from deltaic.scan.pushdown import push
 
     resolved = resolve_condition(engine, where, snapshot.schema, alias)
@@ -80,8 +81,16 @@ def plan(snapshot: Snapshot, engine: Engine, where: str | None, *, alias: str = 
         alias,
         time_zone=configuration.current().time_zone,
     )
-    left = column_names([engine.resolve(text, {alias: snapshot.schema}) for text in pushed.residual], snapshot.schema, alias)
-    return Planned(snapshot, pushed.predicate, pushed.residual, left, skipping)
+    predicate, left, read = pushed.predicate, [], []
+    for text in pushed.residual:
+        reads = engine.resolve(text, {alias: snapshot.schema})
+        exact = decided(snapshot, engine, reads, text, pushed.predicate, alias) if skipping else None
+        if exact is not None:
+            predicate = exact if predicate is None else predicate & exact
+        else:
+            left.append(text)
+            read.append(reads)
+    return Planned(snapshot, predicate, tuple(left), column_names(read, snapshot.schema, alias), skipping)
 
 
 def resolve_condition(engine: Engine, text: str, schema: Schema, alias: str = "t") -> Resolved:
