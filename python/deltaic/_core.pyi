@@ -90,6 +90,8 @@ class Store:
     def list_from(self, prefix: str, start_after: str | None = None, *, recursive: bool = False) -> pa.Table:
         """Objects whose path begins with the folder `prefix` and (as text) lies after it + `start_after`, sorted by path:
         path (string), size (int64), modification_time (int64, ms), symlink (bool). A missing folder is empty."""
+    def entries(self, prefix: str, start_after: str | None = None) -> list[tuple[str, int, int]]:
+        """(path, size, modification time in ms) of the objects in one folder, as `list_from`: for folders of few, as nothing is imported."""
     def head(self, path: str) -> tuple[int, int] | None:
         """(size, modification time in ms), None where there is no such object."""
     def get(self, path: str, *, most: int | None = None) -> bytes:
@@ -150,9 +152,11 @@ class Snapshot:
     """The live files of one version. Immutable; segments of actions are shared by `refresh`."""
 
     @staticmethod
-    def load(store: Store, version: int, checkpoint: Sequence[str], commits: Sequence[tuple[int, str]]) -> Snapshot:
+    def load(store: Store, version: int, checkpoint: Sequence[str], commits: Sequence[tuple[int, str]], *, hold: int | None = None,
+             again: Callable[[int], Snapshot] | None = None) -> Snapshot:
         """`checkpoint`: its parts (empty: none); `commits`: (version, path) after it, ascending, no gap; a compacted range stands as its
-        last version."""
+        last version. `hold`: of a checkpoint of more bytes, the files stay there until they are asked for (None: of none). `again`: builds
+        a version anew, for when such a file of the log is gone by then; without it, or where that fails, FileNotFoundError."""
     def refresh(self, store: Store, commits: Sequence[tuple[int, str]]) -> Snapshot: ...
     @property
     def version(self) -> int: ...

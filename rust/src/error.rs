@@ -24,6 +24,8 @@ pub enum Kind {
     MergeCardinality,
     /// No such object (`FileNotFoundError`).
     NotFound,
+    /// A file of the log that was there when the version was opened (`FileNotFoundError`).
+    Gone,
     /// The store failed (`OSError`).
     Io,
     /// The user asked to stop (`KeyboardInterrupt`).

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import json
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from replay import State, replay
@@ -22,6 +23,17 @@ from deltaic.log.snapshot import Snapshot
 from log_actions import memory_store
 
 FEATURES = ["deletionVectors", "v2Checkpoint"]
+
+
+@pytest.fixture(scope="module", autouse=True, params=["held", "left where they are"])
+def large(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each test with small logs read whole, and with all of them taken for large ones, whose actions stay in their files."""
+    with pytest.MonkeyPatch.context() as patched:
+        if request.param != "held":
+            patched.setattr("deltaic.log.snapshot.READ_AT_ONCE", 0)
+        yield
+
+
 PROTOCOL = {
     "protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": FEATURES, "writerFeatures": [*FEATURES, "domainMetadata"]}
 }

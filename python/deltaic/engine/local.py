@@ -91,7 +91,7 @@ class LocalEngine:
     def _pushed(self, scan: Scan) -> LocalRelation | None:
         """A scan that `_core` can do alone; None where something is left for DuckDB to filter."""
         from deltaic.engine.lowering import scan_schema
-        from deltaic.scan.dataset import open_scan, push_where
+        from deltaic.scan.opening import open_scan, push_where
 
         pushed, residual = push_where(scan)
         if residual:
@@ -106,7 +106,8 @@ class LocalEngine:
 
     def _leaf(self, leaf: Scan | Data) -> Leaf:
         from deltaic.engine.lowering import Leaf, scan_schema
-        from deltaic.scan.dataset import ScanDataset, push_where
+        from deltaic.scan.dataset import ScanDataset
+        from deltaic.scan.opening import push_where
         from deltaic.scan.scan import column_names
 
         if isinstance(leaf, Data):

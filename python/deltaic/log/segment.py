@@ -107,16 +107,7 @@ class Segment:
 
 def list_log(store: Store, start: int = 0) -> Listing:
     """The log's commits and checkpoints of `start` and later versions. A missing log is an empty listing."""
-    entries = store.list_from(LOG, f"{start:020}" if start else None)
-    return parse_listing(
-        zip(
-            entries.column("path").to_pylist(),
-            entries.column("size").to_pylist(),
-            entries.column("modification_time").to_pylist(),
-            strict=True,
-        ),
-        start,
-    )
+    return parse_listing(store.entries(LOG, f"{start:020}" if start else None), start)
 
 
 def parse_listing(entries: Iterator[tuple[str, int, int]] | Sequence[tuple[str, int, int]], start: int = 0) -> Listing:

@@ -25,7 +25,8 @@ from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.properties import TableProperties
 from deltaic.protocol.schema import Schema
 
-# A log of so many bytes is read when a version is opened, so that what is broken is told then; a larger one when its files are asked for.
+# A log of so many bytes is read when a version is opened, so that what is broken is told then; a larger one when its files are asked for,
+# and of a larger checkpoint no more than the question needs.
 READ_AT_ONCE = 4 * 1024**2
 
 
@@ -238,7 +239,8 @@ def _build(store: _core.Store, ways: Iterable[Segment], again: Callable[[], Iter
     first_error: Exception | None = None
     for segment in ways:
         try:
-            return _core.Snapshot.load(store, segment.version, segment.checkpoint_parts, segment.commits)
+            parts, commits = segment.checkpoint_parts, segment.commits
+            return _core.Snapshot.load(store, segment.version, parts, commits, hold=READ_AT_ONCE, again=partial(_build_again, store))
         except (ProtocolError, FileNotFoundError) as error:
             first_error = first_error or error
             if isinstance(error, ProtocolError) and _needed_by_all(segment, error):
@@ -251,6 +253,11 @@ def _build(store: _core.Store, ways: Iterable[Segment], again: Callable[[], Iter
         message = message or "a file that the version needs is missing"
         raise ProtocolError(message, where=where, found="no such file", expected="a file of the log") from first_error
     raise first_error
+
+
+def _build_again(store: _core.Store, version: int) -> _core.Snapshot:
+    """The same version from what the log has now: a file that was left for later has gone, as another process cleaned the log."""
+    return _build(store, segments(store, version), None)
 
 
 def _needed_by_all(segment: Segment, error: ProtocolError) -> bool:

@@ -10,83 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from deltaic import _core, configuration
+from deltaic import _core
 from deltaic.errors import UnsupportedFeatureError
 from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Scan
-
-_HIDDEN = (pa.field(FILE_COLUMN, pa.int32(), nullable=False), pa.field(ROW_COLUMN, pa.int64(), nullable=False))
-
-
-def push_where(scan: Scan) -> tuple[Scan, tuple[str, ...]]:
-    """The scan with what can be pushed of its `where` as predicate and files chosen by it, and the conjuncts that are left."""
-    if not scan.where:
-        return scan, ()
-    from deltaic.scan.pushdown import push
-
-    pushed = push(
-        scan.where,
-        scan.schema,
-        scan.table_schema,
-        scan.alias,
-        time_zone=configuration.current().time_zone,
-    )
-    return replace(with_predicate(scan, pushed.predicate), where=()), pushed.residual
-
-
-def with_predicate(scan: Scan, predicate: _core.Predicate | None) -> Scan:
-    """The scan of only the rows for which `predicate` holds too, without the files that cannot have any."""
-    if predicate is None:
-        return scan
-    left = _core.filter_adds(scan.files, scan.table_schema, predicate)
-    return replace(scan, files=_narrowed(scan, left), predicate=predicate if scan.predicate is None else scan.predicate & predicate)
-
-
-def _narrowed(scan: Scan, left: pa.Table) -> pa.Table:
-    """The scan's files that are left, with all that the scan says of them: ordinals, chosen rows, constants."""
-    if left.num_rows == scan.files.num_rows:
-        return scan.files
-    whole = numbered(scan.files) if scan.row_ids else scan.files
-    # A path is listed once among the live files of a version.
-    return whole.filter(pc.is_in(whole["path"], value_set=left["path"].combine_chunks()))
-
-
-def numbered(files: pa.Table) -> pa.Table:
-    """The files with their position as a column, so that a row's name stays the same when some of them are left out."""
-    if FILE_COLUMN in files.column_names:
-        return files
-    import numpy as np
-
-    return files.append_column(_HIDDEN[0], pa.array(np.arange(files.num_rows, dtype=np.int32)))
-
-
-def open_scan(scan: Scan) -> _core.ReadStream:
-    """Starts reading. `where` must have been pushed or is applied by whoever reads."""
-    return _core.read(
-        scan.store,
-        scan.table_schema,
-        scan.files,
-        scan.columns,
-        scan.predicate,
-        row_ids=scan.row_ids,
-        constants=[item.name for item in scan.constants],
-        row_tracking=scan.row_tracking,
-        threads=configuration.current().threads,
-    )
-
-
-def scan_arrow_schema(scan: Scan) -> pa.Schema:
-    """The Arrow columns of a scan, hidden ones last."""
-    schema = scan.table_schema.to_arrow(list(scan.columns))
-    for name in scan.row_tracking or ():
-        schema = schema.append(pa.field(name, pa.int64()))
-    for item in scan.constants:
-        schema = schema.append(scan.files.schema.field(item.name))
-    for item in _HIDDEN if scan.row_ids else ():
-        schema = schema.append(item)
-    return schema
+from deltaic.scan.opening import open_scan, scan_arrow_schema, with_predicate
 
 
 class ScanDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types

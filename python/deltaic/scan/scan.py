@@ -15,7 +15,7 @@ from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError
 from deltaic.protocol.schema import Schema
 from deltaic.relation.plan import Scan
 from deltaic.scan.columns import narrowed, resolve_columns
-from deltaic.scan.dataset import ScanDataset, numbered
+from deltaic.scan.opening import numbered, open_scan
 from deltaic.scan.rows import Rows, ScanReport
 
 if TYPE_CHECKING:
@@ -157,6 +157,8 @@ class _ScanRows(Rows):
     def to_dataset(self) -> pa.dataset.Dataset:
         if self._limit is not None:
             return super().to_dataset()
+        from deltaic.scan.dataset import ScanDataset
+
         return ScanDataset(self._scan, read=self._read)
 
     def count(self) -> int:
@@ -170,8 +172,6 @@ class _ScanRows(Rows):
 
     def explain(self) -> ScanReport:
         selection = self._planned.selection
-        from deltaic.scan.dataset import open_scan
-
         stream = open_scan(self._scan)
         rows = sum(batch.num_rows for batch in pa.RecordBatchReader.from_stream(stream))
         metrics = stream.metrics

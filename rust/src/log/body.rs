@@ -3,8 +3,8 @@
 use arrow::array::{Array, RecordBatch, StructArray};
 use bytes::Bytes;
 
-use super::commit::check_once;
 use super::json_text::write_value;
+use super::once::check;
 use super::schema;
 use crate::error::{Error, Kind, Result};
 
@@ -26,7 +26,7 @@ pub fn commit_body(
     let adds = adds.map(|batch| complete(schema::conform(batch, &schema::ADD)?)).transpose()?;
     let removes = removes.map(|batch| schema::conform(batch, &schema::REMOVE)).transpose()?;
     let cdc = cdc.map(|batch| schema::conform(batch, &schema::CDC)).transpose()?;
-    check_once("", "commit", adds.as_slice(), removes.as_slice())?;
+    check("", "commit", adds.as_slice(), removes.as_slice(), false)?;
     for (name, batch) in [("remove", &removes), ("add", &adds), ("cdc", &cdc)] {
         if let Some(batch) = batch {
             write_actions(&mut out, name, batch)?;

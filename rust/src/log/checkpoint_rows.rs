@@ -36,14 +36,8 @@ impl Rows<'_> {
 /// Adds what these rows say to the state; an error names file and row.
 pub fn take_batch(state: &mut Commit, rows: &Rows<'_>) -> Result<()> {
     let file = |error: Error| error.within(rows.path);
-    if let Some(adds) = rows_of(rows.batch, "add").map_err(file)? {
-        let adds = files(&with_statistics(&adds).map_err(file)?, &ADD, "add").map_err(file)?;
-        state.adds.push(checked(rows, &adds, &ADD, "add")?);
-    }
-    if let Some(removes) = rows_of(rows.batch, "remove").map_err(file)? {
-        let removes = files(&removes, &REMOVE, "remove").map_err(file)?;
-        state.removes.push(checked(rows, &removes, &REMOVE, "remove")?);
-    }
+    state.adds.extend(actions_of(rows, "add", &ADD)?);
+    state.removes.extend(actions_of(rows, "remove", &REMOVE)?);
     for (name, kind) in [
         ("protocol", TextKind::Protocol),
         ("metaData", TextKind::Metadata),
@@ -63,6 +57,14 @@ pub fn take_batch(state: &mut Commit, rows: &Rows<'_>) -> Result<()> {
     Ok(())
 }
 
+/// The actions on files of one kind in these rows, in the columns of `schema`; `None` where there is none.
+pub fn actions_of(rows: &Rows<'_>, name: &str, schema: &SchemaRef) -> Result<Option<RecordBatch>> {
+    let file = |error: Error| error.within(rows.path);
+    let Some(found) = rows_of(rows.batch, name).map_err(file)? else { return Ok(None) };
+    let found = if schema.index_of("stats").is_ok() { with_statistics(&found).map_err(file)? } else { found };
+    checked(rows, &files(&found, schema, name).map_err(file)?, schema, name).map(Some)
+}
+
 /// Rows where the action is there.
 fn rows_of(batch: &RecordBatch, name: &str) -> Result<Option<StructArray>> {
     let Some(column) = batch.column_by_name(name) else { return Ok(None) };
@@ -70,10 +72,13 @@ fn rows_of(batch: &RecordBatch, name: &str) -> Result<Option<StructArray>> {
         let error = Error::protocol("an action of the checkpoint is no struct").at(name);
         return Err(error.found(column.data_type()).expected("a struct"));
     };
-    let present = is_not_null(rows)?;
-    if present.true_count() == 0 {
+    if rows.null_count() == rows.len() {
         return Ok(None);
     }
+    if rows.null_count() == 0 {
+        return Ok(Some(rows.clone()));
+    }
+    let present = is_not_null(rows)?;
     let kept = filter_record_batch(&RecordBatch::try_from_iter([(name, Arc::clone(column))])?, &present)?;
     Ok(kept.column(0).as_struct_opt().cloned())
 }
@@ -89,7 +94,7 @@ fn texts(batch: &RecordBatch, name: &str) -> Result<Vec<String>> {
 
 /// These actions in the columns of `schema`, any of which may be null yet.
 fn files(rows: &StructArray, schema: &SchemaRef, name: &str) -> Result<RecordBatch> {
-    if rows.column_by_name("path").is_none() {
+    if schema.index_of("path").is_ok() && rows.column_by_name("path").is_none() {
         let columns: Vec<&str> = rows.fields().iter().map(|field| field.name().as_str()).collect();
         return Err(Error::protocol("an action without a path").at(name).found(columns.join(", ")).expected("path"));
     }
@@ -111,17 +116,20 @@ fn checked(rows: &Rows<'_>, files: &RecordBatch, schema: &SchemaRef, name: &str)
             return Err(wrong(row, "no such field".to_owned(), field));
         }
     }
-    if let Some(row) = schema::text(files, "path")?.iter().position(|path| path == Some("")) {
+    if let Ok(paths) = schema::text(files, "path")
+        && let Some(row) = paths.iter().position(|path| path == Some(""))
+    {
         return Err(wrong(row, "an empty path".to_owned(), "a path"));
     }
-    if let Some((row, size)) =
-        schema::long(files, "size")?.iter().enumerate().find_map(|(row, size)| size.filter(|s| *s < 0).map(|s| (row, s)))
+    if let Ok(sizes) = schema::long(files, "size")
+        && let Some((row, size)) = sizes.iter().enumerate().find_map(|(row, size)| size.filter(|s| *s < 0).map(|s| (row, s)))
     {
         return Err(wrong(row, format!("size {size}"), "a size of 0 or more"));
     }
     let mut columns = files.columns().to_vec();
-    let vectors = schema::vectors(files)?;
-    if vectors.null_count() < vectors.len() {
+    if let Ok(vectors) = schema::vectors(files)
+        && vectors.null_count() < vectors.len()
+    {
         columns[schema.index_of("deletionVector")?] = Arc::new(checked_vectors(vectors, &wrong)?);
     }
     Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
@@ -150,6 +158,7 @@ fn checked_vectors(vectors: &StructArray, wrong: &dyn Fn(usize, String, &str) ->
 
 /// Statistics as JSON for those that have them only typed.
 fn with_statistics(adds: &StructArray) -> Result<StructArray> {
+    // In tombstones they are not asked for, so that they are not there.
     let Some(typed) = adds.column_by_name("stats_parsed") else { return Ok(adds.clone()) };
     let json = adds.column_by_name("stats").map(|column| schema::conform_column(column, &DataType::Utf8, "stats")).transpose()?;
     let json: Option<&StringArray> = json.as_ref().map(|column| column.as_string::<i32>());

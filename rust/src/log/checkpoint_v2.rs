@@ -9,9 +9,10 @@ use bytes::Bytes;
 use super::checkpoint_columns::{Plan, from_json, kept_transactions, single_actions};
 use super::checkpoint_writer::{Choices, Sink, Written};
 use super::json_text::write_text;
+use super::segment::Segment;
 use super::sidecar::{FOLDER, Origin, Sidecar, divide, gather, unexpired};
-use super::skipping::{cut, on_threads};
-use super::snapshot::{Segment, Snapshot};
+use super::skipping::on_threads;
+use super::snapshot::Snapshot;
 use crate::error::{Error, Kind, Result};
 use crate::interrupt::Interrupt;
 use crate::store::Store;
@@ -37,7 +38,7 @@ pub fn write(
 ) -> Result<Written> {
     let plan = Plan::new(choices, true)?;
     let format = plan.fingerprint()?;
-    let division = divide(snapshot.segments(), &format, choices.min_deletion_timestamp, &names(store)?)?;
+    let division = divide(snapshot.segments(), &format, choices.min_deletion_timestamp, &names(store)?, interrupt)?;
     let groups: Vec<(String, Vec<&Segment>)> = gather(&division.fresh)
         .into_iter()
         .enumerate()
@@ -107,12 +108,15 @@ fn write_sidecar<'a>(
     let mut file = Sink::create(store, &format!("{FOLDER}/{name}"), &plan.schema)?;
     let mut counted = Vec::with_capacity(group.len());
     for segment in group {
-        let rows = unexpired(segment, choices.min_deletion_timestamp)?;
-        for batch in cut(&rows) {
-            interrupt.check()?;
-            file.push(&plan.actions(segment.kind(), &batch)?)?;
+        let mut written = 0;
+        for piece in segment.pieces() {
+            for batch in unexpired(&piece, choices.min_deletion_timestamp, interrupt)? {
+                interrupt.check()?;
+                file.push(&plan.actions(segment.kind(), &batch)?)?;
+                written += batch.num_rows();
+            }
         }
-        counted.push((*segment, segment.live_count(), rows.num_rows()));
+        counted.push((*segment, segment.live_count(), written));
     }
     let actions = counted.iter().map(|(_, _, written)| written).sum();
     Ok((counted, file.finish()? as i64, actions))

@@ -12,8 +12,9 @@ use parquet::schema::types::ColumnPath;
 
 use super::checkpoint_columns::{Plan, single_actions};
 use super::line::FileKind;
+use super::segment::Piece;
 use super::sidecar::{Sidecar, unexpired};
-use super::skipping::{cut, on_threads};
+use super::skipping::on_threads;
 use super::snapshot::Snapshot;
 use crate::error::{Error, Kind, Result};
 use crate::interrupt::Interrupt;
@@ -23,8 +24,8 @@ use crate::store::{ObjectWriter, Store};
 /// Rows of a row group: several in a large checkpoint, so that readers decode them side by side.
 const GROUP_ROWS: usize = 128 * 1024;
 
-/// Batches that are made ready at once, on several threads.
-const AT_ONCE: usize = 4;
+/// Pieces that are made ready at once, on several threads.
+const AT_ONCE: usize = 2;
 
 /// What goes into a checkpoint.
 #[derive(Debug, Clone, Default)]
@@ -68,15 +69,16 @@ pub fn write(snapshot: &Snapshot, store: &dyn Store, path: &str, choices: &Choic
         file.push(&batch)?;
     }
     for kind in [FileKind::Add, FileKind::Remove] {
-        // Segment by segment: what lives of one is gone again before the next.
-        for segment in snapshot.segments().iter().filter(|segment| segment.kind() == kind && segment.live_count() > 0) {
-            let rows = unexpired(segment, choices.min_deletion_timestamp)?;
-            actions += rows.num_rows();
-            adds += if kind == FileKind::Add { rows.num_rows() } else { 0 };
-            for some in cut(&rows).chunks(AT_ONCE) {
-                for batch in on_threads(some, interrupt, &|batch| plan.actions(kind, batch))? {
-                    file.push(&batch)?;
-                }
+        // A few pieces at a time: what lives of them is gone again before the next.
+        for pieces in snapshot.pieces(kind).chunks(AT_ONCE) {
+            let ready = |piece: &Piece<'_>| {
+                let rows = unexpired(piece, choices.min_deletion_timestamp, interrupt)?;
+                rows.iter().map(|batch| plan.actions(kind, batch)).collect::<Result<Vec<_>>>()
+            };
+            for batch in on_threads(pieces, interrupt, &ready)?.iter().flatten() {
+                actions += batch.num_rows();
+                adds += if kind == FileKind::Add { batch.num_rows() } else { 0 };
+                file.push(batch)?;
             }
         }
     }

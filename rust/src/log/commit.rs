@@ -1,21 +1,23 @@
 //! A commit file: JSON lines -> Arrow, cut at line ends and read on several threads. Every fault names file and line.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch};
-use hashbrown::HashTable;
 use serde::Deserialize;
 
-use super::compaction::{check_reconciled, is_compacted};
-use super::line::{Action, FileActions, FileKind, TextKind};
-use super::schema::{self, text};
+use super::compaction::is_compacted;
+use super::line::{Action, FileActions, FileKind, Skipped, Text, TextKind};
+use super::lines;
+use super::once::check;
+use super::segment::Segment;
 use crate::error::{Error, Result};
 use crate::guard;
 use crate::interrupt::Interrupt;
-use crate::store::{Store, canonical};
+use crate::store::Store;
 
 /// Longest line.
-const MAX_LINE: usize = 64 << 20;
+pub(super) const MAX_LINE: usize = 64 << 20;
 /// Least bytes that are worth a thread.
 const MIN_CHUNK: usize = 1 << 20;
 /// A longer commit is read in blocks: one of gigabytes that holds few actions takes little memory.
@@ -66,6 +68,8 @@ pub struct Commit {
     pub adds: Vec<RecordBatch>,
     /// Batches in [`schema::REMOVE`].
     pub removes: Vec<RecordBatch>,
+    /// Of a large commit the actions on files, which stay there.
+    pub files: Vec<Segment>,
     /// It has change files.
     pub has_cdc: bool,
     /// Lines that are not blank.
@@ -90,16 +94,31 @@ struct Domain {
 impl Commit {
     /// Reads and parses the commit, or the compacted range, at `path`.
     pub fn read(store: &dyn Store, version: u64, path: &str, interrupt: &Interrupt) -> Result<Self> {
-        let commit = Self { version, ..Self::read_lines(store, path, interrupt)? };
+        Self::read_lines(store, path, interrupt)?.checked(store.location(), version, path)
+    }
+
+    /// The same; but of more than `hold` bytes the actions on files stay where they are, and only what replay needs of them is read.
+    pub fn read_or_leave(store: &Arc<dyn Store>, version: u64, path: &str, hold: u64, interrupt: &Interrupt) -> Result<Self> {
+        if hold >= AT_ONCE {
+            return Self::read(store.as_ref(), version, path, interrupt);
+        }
+        if let Some(data) = store.get_at_most(path, hold)? {
+            return Self::parse(&data, path, interrupt)?.checked(store.location(), version, path);
+        }
+        match store.head(path)?.map(|found| lines::read_keys(store, path, found, interrupt)) {
+            Some(Ok(commit)) if commit.sidecars.is_empty() => Ok(Self { version, ..commit }),
+            // What is wrong with it is told by the reader of all of it.
+            _ => interrupt.check().and_then(|()| Self::read(store.as_ref(), version, path, interrupt)),
+        }
+    }
+
+    fn checked(self, root: &str, version: u64, path: &str) -> Result<Self> {
+        let commit = Self { version, ..self };
         if let Some(sidecar) = commit.sidecars.first() {
             let error = Error::protocol("a commit names a file of a checkpoint").at(path);
             return Err(error.found(format!("sidecar {sidecar}")).expected("sidecars in a checkpoint alone"));
         }
-        if is_compacted(path) {
-            check_reconciled(store.location(), path, &commit)?;
-        } else {
-            check_once(store.location(), path, &commit.adds, &commit.removes)?;
-        }
+        check(root, path, &commit.adds, &commit.removes, is_compacted(path))?;
         Ok(commit)
     }
 
@@ -134,7 +153,7 @@ impl Commit {
         commit.not_empty(path, data.len() as u64)
     }
 
-    fn not_empty(self, path: &str, size: u64) -> Result<Self> {
+    pub(super) fn not_empty(self, path: &str, size: u64) -> Result<Self> {
         if self.actions == 0 {
             return Err(Error::protocol("the file is empty").at(path).found(format!("{size} bytes")).expected(AN_ACTION));
         }
@@ -243,7 +262,7 @@ impl Commit {
                 continue;
             }
             let offset = line.as_ptr() as usize - data.as_ptr() as usize;
-            let action = parse_line(line).map_err(|error| Fault { offset, error }.locate(data, path, 0))?;
+            let action = parse_line::<Skipped>(line).map_err(|error| Fault { offset, error }.locate(data, path, 0))?;
             if let Action::Text(TextKind::CommitInfo, value) = action {
                 return Ok(Some(value.get().to_owned()));
             }
@@ -272,7 +291,7 @@ fn malformed(error: serde_json::Error) -> Error {
 /// What each line of a commit must be.
 const AN_ACTION: &str = "a JSON object with one action on each line";
 
-fn too_long(bytes: usize) -> Error {
+pub(super) fn too_long(bytes: usize) -> Error {
     Error::protocol("the line is too long").found(format!("{bytes} bytes")).expected(format!("at most {MAX_LINE}"))
 }
 
@@ -282,9 +301,9 @@ fn line_of(data: &[u8], path: &str, before: usize, offset: usize) -> String {
 }
 
 /// An error and the byte at which its line begins.
-struct Fault {
-    offset: usize,
-    error: Error,
+pub(super) struct Fault {
+    pub offset: usize,
+    pub error: Error,
 }
 
 impl Fault {
@@ -311,16 +330,16 @@ fn cut(data: &[u8], most: usize) -> Vec<std::ops::Range<usize>> {
     chunks
 }
 
-struct Chunk {
-    adds: FileActions,
-    removes: FileActions,
+pub(super) struct Chunk {
+    pub adds: FileActions,
+    pub removes: FileActions,
     texts: Vec<(TextKind, usize, String)>,
     has_cdc: bool,
     lines: usize,
 }
 
 impl Chunk {
-    fn parse(data: &[u8], start: usize, interrupt: &Interrupt) -> Result<Self, Fault> {
+    pub fn parse(data: &[u8], start: usize, interrupt: &Interrupt) -> Result<Self, Fault> {
         let mut chunk = Self {
             adds: FileActions::new(FileKind::Add),
             removes: FileActions::new(FileKind::Remove),
@@ -344,7 +363,7 @@ impl Chunk {
             return Ok(());
         }
         self.lines += 1;
-        match parse_line(line)? {
+        match parse_line::<Text<'_>>(line)? {
             Action::File(FileKind::Add, action) => self.adds.append(&action)?,
             Action::File(FileKind::Remove, action) => self.removes.append(&action)?,
             Action::ChangeFile => self.has_cdc = true,
@@ -355,7 +374,7 @@ impl Chunk {
     }
 }
 
-fn parse_line(line: &[u8]) -> Result<Action<'_>> {
+pub(super) fn parse_line<'a, S: Deserialize<'a>>(line: &'a [u8]) -> Result<Action<'a, S>> {
     if line.len() > MAX_LINE {
         return Err(too_long(line.len()));
     }
@@ -367,8 +386,11 @@ fn parse_line(line: &[u8]) -> Result<Action<'_>> {
     serde_json::from_str(text).map_err(malformed)
 }
 
-/// Identity of a vector in a key: its storage type, place and offset; nothing for a file without one.
-pub fn vector_id(vectors: &arrow::array::StructArray, row: usize) -> Option<(&str, &str, Option<i32>)> {
+/// Identity of a vector in a key: its storage type, place and offset.
+pub type VectorId<'a> = (&'a str, &'a str, Option<i32>);
+
+/// That of a row; nothing for a file without one.
+pub fn vector_id(vectors: &arrow::array::StructArray, row: usize) -> Option<VectorId<'_>> {
     use arrow::array::AsArray;
     use arrow::datatypes::Int32Type;
     if vectors.is_null(row) {
@@ -378,55 +400,4 @@ pub fn vector_id(vectors: &arrow::array::StructArray, row: usize) -> Option<(&st
     let offset = vectors.column(2).as_primitive::<Int32Type>();
     (kind.is_valid(row) && place.is_valid(row))
         .then(|| (kind.value(row), place.value(row), offset.is_valid(row).then(|| offset.value(row))))
-}
-
-/// No path is added twice or removed twice in one commit, and no file (path and vector) both added and removed.
-pub fn check_once(root: &str, place: &str, adds: &[RecordBatch], removes: &[RecordBatch]) -> Result<()> {
-    let hasher = ahash::RandomState::with_seeds(1, 2, 3, 4);
-    let mut added: HashTable<(usize, usize)> = HashTable::new();
-    for (batches, name, table) in [(adds, "added", &mut added), (removes, "removed", &mut HashTable::new())] {
-        for (index, batch) in batches.iter().enumerate() {
-            let paths = text(batch, "path")?;
-            for row in 0..paths.len() {
-                let path = canonical(root, paths.value(row));
-                let hash = hasher.hash_one(path.as_ref());
-                let same = |&(b, r): &(usize, usize)| text(&batches[b], "path").is_ok_and(|known| canonical(root, known.value(r)) == path);
-                if table.find(hash, same).is_some() {
-                    let error = Error::protocol(format!("a file is {name} twice in one commit")).at(place).found(path);
-                    return Err(error.expected(format!("one {} of it", if name == "added" { "add" } else { "remove" })));
-                }
-                table.insert_unique(hash, (index, row), |&(b, r)| hash_again(&hasher, root, batches, b, r));
-            }
-        }
-    }
-    check_disjoint(root, place, adds, removes, &added, &hasher)
-}
-
-fn hash_again(hasher: &ahash::RandomState, root: &str, batches: &[RecordBatch], index: usize, row: usize) -> u64 {
-    text(&batches[index], "path").map_or(0, |paths| hasher.hash_one(canonical(root, paths.value(row)).as_ref()))
-}
-
-fn check_disjoint(
-    root: &str,
-    place: &str,
-    adds: &[RecordBatch],
-    removes: &[RecordBatch],
-    added: &HashTable<(usize, usize)>,
-    hasher: &ahash::RandomState,
-) -> Result<()> {
-    for batch in removes {
-        let (paths, vectors) = (text(batch, "path")?, schema::vectors(batch)?);
-        for row in 0..paths.len() {
-            let path = canonical(root, paths.value(row));
-            let same = |&(b, r): &(usize, usize)| {
-                text(&adds[b], "path").is_ok_and(|known| canonical(root, known.value(r)) == path)
-                    && schema::vectors(&adds[b]).is_ok_and(|known| vector_id(known, r) == vector_id(vectors, row))
-            };
-            if added.find(hasher.hash_one(path.as_ref()), same).is_some() {
-                let error = Error::protocol("one commit both adds and removes a file").at(place).found(path);
-                return Err(error.expected("one of the two, for each path and vector"));
-            }
-        }
-    }
-    Ok(())
 }

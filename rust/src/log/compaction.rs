@@ -8,11 +8,10 @@ use bytes::Bytes;
 use super::body::write_actions;
 use super::checkpoint_v2::transaction;
 use super::commit::Commit;
-use super::index::{Index, Keys, Position};
 use super::line::FileKind;
 use super::skipping::on_threads;
 use super::snapshot::Snapshot;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::interrupt::Interrupt;
 use crate::store::Store;
 
@@ -32,23 +31,6 @@ pub fn first_version((last, path): &(u64, String)) -> u64 {
     digits.unwrap_or(*last)
 }
 
-/// A range is made of what is left of its commits: no file is in it twice, whether added or removed.
-pub fn check_reconciled(root: &str, path: &str, range: &Commit) -> Result<()> {
-    let batches = range.removes.iter().chain(&range.adds);
-    let keys = batches.map(|batch| Keys::of(root, batch)).collect::<Result<Vec<_>>>()?;
-    let mut index = Index::default();
-    for (number, of) in keys.iter().enumerate() {
-        for row in 0..of.len() {
-            let at = Position { segment: number as u32, row: row as u32 };
-            if index.replace(of, row, at, |segment| keys.get(segment as usize)).is_some() {
-                let error = Error::protocol("a file twice in one compacted range").at(path).found(of.path(row));
-                return Err(error.expected("one action for each path and vector"));
-            }
-        }
-    }
-    Ok(())
-}
-
 /// The lines of the range that these commits make: (version, path), ascending, without a gap.
 pub fn compact(store: &Arc<dyn Store>, commits: &[(u64, String)], interrupt: &Interrupt) -> Result<Bytes> {
     let read = on_threads(commits, interrupt, &|(version, path)| Commit::read(store.as_ref(), *version, path, interrupt))?;
@@ -64,7 +46,7 @@ pub fn compact(store: &Arc<dyn Store>, commits: &[(u64, String)], interrupt: &In
     lines.extend(domains.values().map(|action| format!("{{\"domainMetadata\":{action}}}")));
     let mut out = lines.iter().map(|line| format!("{line}\n")).collect::<String>();
     for (name, kind) in [("remove", FileKind::Remove), ("add", FileKind::Add)] {
-        for batch in range.living(kind)? {
+        for batch in range.living(kind, interrupt)? {
             interrupt.check()?;
             write_actions(&mut out, name, &batch)?;
         }

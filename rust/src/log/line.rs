@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use arrow::array::{ArrayBuilder, BooleanArray};
@@ -13,6 +14,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::commit::VectorId;
 use super::schema;
 use crate::error::{Error, Result};
 
@@ -64,10 +66,21 @@ pub struct Vector<'a> {
     cardinality: i64,
 }
 
-/// `add` or `remove`: what both may carry.
+/// Text that is there, and is not looked into.
+#[derive(Debug)]
+pub struct Skipped;
+
+impl<'de> Deserialize<'de> for Skipped {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value: &'de RawValue = Deserialize::deserialize(deserializer)?;
+        if value.get().starts_with('"') { Ok(Self) } else { Err(D::Error::custom("no text")) }
+    }
+}
+
+/// `add` or `remove`: what both may carry. `S`: how its statistics are taken, as [`Text`] or [`Skipped`].
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct FileAction<'a> {
+#[serde(rename_all = "camelCase", bound(deserialize = "S: Deserialize<'de>"))]
+pub struct FileAction<'a, S> {
     #[serde(borrow)]
     path: Text<'a>,
     #[serde(borrow)]
@@ -77,8 +90,7 @@ pub struct FileAction<'a> {
     deletion_timestamp: Option<i64>,
     data_change: Option<bool>,
     extended_file_metadata: Option<bool>,
-    #[serde(borrow)]
-    stats: Option<Text<'a>>,
+    stats: Option<S>,
     #[serde(borrow)]
     tags: Option<Pairs<'a>>,
     #[serde(borrow)]
@@ -89,7 +101,30 @@ pub struct FileAction<'a> {
     clustering_provider: Option<Text<'a>>,
 }
 
-impl FileAction<'_> {
+impl<S> FileAction<'_, S> {
+    /// The path as the log spells it.
+    pub fn path(&self) -> &str {
+        &self.path.0
+    }
+
+    /// Identity of its vector in a key.
+    pub fn vector_id(&self) -> Option<VectorId<'_>> {
+        self.deletion_vector.as_ref().map(|vector| (vector.storage_type.0.as_ref(), vector.path_or_inline_dv.0.as_ref(), vector.offset))
+    }
+
+    /// Bytes of the file; 0 where a remove does not say it.
+    pub fn size(&self) -> i64 {
+        self.size.unwrap_or(0)
+    }
+
+    /// The error of one with which something is wrong.
+    pub fn check(&self, kind: FileKind) -> Result<()> {
+        match self.fault(kind) {
+            Some((found, expected)) => Err(Error::protocol("the action on a file is malformed").found(found).expected(expected)),
+            None => Ok(()),
+        }
+    }
+
     /// What is wrong with it, if anything: (found, expected).
     fn fault(&self, kind: FileKind) -> Option<(String, &'static str)> {
         if self.path.0.is_empty() {
@@ -142,9 +177,9 @@ pub enum TextKind {
 
 /// What a line holds.
 #[derive(Debug)]
-pub enum Action<'a> {
+pub enum Action<'a, S> {
     /// `add` or `remove`
-    File(FileKind, Box<FileAction<'a>>),
+    File(FileKind, Box<FileAction<'a, S>>),
     /// `cdc`
     ChangeFile,
     /// An action kept as text.
@@ -153,11 +188,11 @@ pub enum Action<'a> {
     Other,
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Action<'a> {
+impl<'de: 'a, 'a, S: Deserialize<'de>> Deserialize<'de> for Action<'a, S> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Top;
-        impl<'de> Visitor<'de> for Top {
-            type Value = Action<'de>;
+        struct Top<S>(PhantomData<S>);
+        impl<'de, S: Deserialize<'de>> Visitor<'de> for Top<S> {
+            type Value = Action<'de, S>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an action: an object with one field")
             }
@@ -174,14 +209,15 @@ impl<'de: 'a, 'a> Deserialize<'de> for Action<'a> {
                 Ok(found.unwrap_or(Action::Other))
             }
         }
-        deserializer.deserialize_map(Top)
+        deserializer.deserialize_map(Top(PhantomData))
     }
 }
 
-fn read_action<'de, A: MapAccess<'de>>(name: &str, map: &mut A) -> Result<Option<Action<'de>>, A::Error> {
+fn read_action<'de, A: MapAccess<'de>, S: Deserialize<'de>>(name: &str, map: &mut A) -> Result<Option<Action<'de, S>>, A::Error> {
+    let mut file = |kind| Ok(map.next_value::<Option<Box<FileAction<'de, S>>>>()?.map(|action| Action::File(kind, action)));
     let kind = match name {
-        "add" => return Ok(map.next_value::<Option<Box<FileAction<'de>>>>()?.map(|action| Action::File(FileKind::Add, action))),
-        "remove" => return Ok(map.next_value::<Option<Box<FileAction<'de>>>>()?.map(|action| Action::File(FileKind::Remove, action))),
+        "add" => return file(FileKind::Add),
+        "remove" => return file(FileKind::Remove),
         "commitInfo" => Some(TextKind::CommitInfo),
         "protocol" => Some(TextKind::Protocol),
         "metaData" => Some(TextKind::Metadata),
@@ -285,10 +321,8 @@ impl FileActions {
     }
 
     /// One more, unless something is wrong with it.
-    pub fn append(&mut self, action: &FileAction<'_>) -> Result<()> {
-        if let Some((found, expected)) = action.fault(self.kind) {
-            return Err(Error::protocol("the action on a file is malformed").found(found).expected(expected));
-        }
+    pub fn append(&mut self, action: &FileAction<'_, Text<'_>>) -> Result<()> {
+        action.check(self.kind)?;
         self.path.append_value(&action.path.0);
         append_map(&mut self.partition_values, action.partition_values.as_ref())?;
         self.size.append_option(action.size);

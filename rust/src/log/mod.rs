@@ -2,33 +2,41 @@
 //!
 //! - [`schema`]: the columns of `add` and `remove`, in PROTOCOL.md's own names
 //! - [`line`], [`commit`]: "Delta Log Entries": JSON lines -> Arrow, on several threads; [`body`]: Arrow -> JSON lines
-//!   [`compaction`]: "Log Compaction Files"
-//! - [`checkpoint`], [`checkpoint_rows`]: "Checkpoints" -> Arrow; [`volume`], [`page_headers`]: what they may come to
+//!   [`compaction`]: "Log Compaction Files"; [`once`]: what a commit may say of a file
+//! - [`checkpoint`], [`checkpoint_file`], [`checkpoint_rows`]: "Checkpoints" -> Arrow; [`volume`], [`page_headers`]: what they may come to
 //! - [`checkpoint_writer`], [`checkpoint_v2`]: the way back, in the two forms, with the
 //!   [`checkpoint_columns`] of both; [`sidecar`]: "Sidecar Files"; [`json_text`]: typed columns back as JSON
 //! - [`definition`]: protocol and metadata alone
-//! - [`index`], [`snapshot`]: "Action Reconciliation": segments of actions, what of them lives, the key (path, vector)
-//! - [`statistics`], [`skipping`]: "Per-file Statistics" as typed columns, for those that a predicate names
+//! - [`snapshot`], [`replay`]: "Action Reconciliation": [`segment`]s of actions, what of them lives, the [`keys`] (path, vector);
+//!   [`slice`], [`lines`]: those that stay in their checkpoint or commit until they are asked for
+//! - [`statistics`], [`skipping`]: "Per-file Statistics" as typed columns, for those that a predicate names; [`typed_statistics`]: as checkpoints have them
 //! - [`actions`]: tables of actions made from others; [`listing`]: files as users see them
 
 pub mod actions;
 pub mod body;
 pub mod checkpoint;
 mod checkpoint_columns;
+pub mod checkpoint_file;
 pub mod checkpoint_rows;
 pub mod checkpoint_v2;
 pub mod checkpoint_writer;
 pub mod commit;
 pub mod compaction;
 pub mod definition;
-pub mod index;
 pub mod json_text;
+pub mod keys;
 pub mod line;
+pub mod lines;
 pub mod listing;
+pub mod once;
 pub mod page_headers;
+pub mod replay;
 pub mod schema;
+pub mod segment;
 pub mod sidecar;
 pub mod skipping;
+pub mod slice;
 pub mod snapshot;
 pub mod statistics;
+pub mod typed_statistics;
 pub mod volume;

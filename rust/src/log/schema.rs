@@ -26,6 +26,15 @@ pub static ADD: LazyLock<SchemaRef> = LazyLock::new(|| {
     ])
 });
 
+/// What replay needs of either.
+pub static KEYED: LazyLock<SchemaRef> = LazyLock::new(|| {
+    schema([
+        Field::new("path", DataType::Utf8, false),
+        Field::new("size", DataType::Int64, true),
+        Field::new("deletionVector", DataType::Struct(vector_fields()), true),
+    ])
+});
+
 /// `remove`: one row per tombstone.
 pub static REMOVE: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema([

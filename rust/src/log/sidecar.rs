@@ -11,8 +11,9 @@ use serde::Deserialize;
 use super::json_text::write_text;
 use super::line::FileKind;
 use super::schema::long;
-use super::snapshot::Segment;
+use super::segment::{Columns, Piece, Segment};
 use crate::error::{Error, Kind, Result};
+use crate::interrupt::Interrupt;
 use crate::store::path::{Place, locate_encoded};
 
 /// Where they lie.
@@ -116,7 +117,7 @@ pub struct Gathered(BTreeMap<Option<String>, (Option<Origin>, Vec<RecordBatch>)>
 
 impl Gathered {
     /// The living rows of one more.
-    pub fn push(&mut self, segment: &Segment) -> Result<()> {
+    pub fn push(&mut self, segment: &Segment, interrupt: &Interrupt) -> Result<()> {
         let origin = segment.origin().filter(|origin| origin.live == segment.live_count());
         let name = origin.as_ref().map(|origin| origin.sidecar.name.clone());
         let (known, batches) = self.0.entry(name).or_default();
@@ -125,7 +126,7 @@ impl Gathered {
             (None, more) => more,
             (known, None) => known,
         };
-        batches.push(segment.living()?);
+        batches.extend(segment.living(interrupt)?);
         Ok(())
     }
 }
@@ -147,14 +148,22 @@ pub struct Division<'a> {
 }
 
 /// `format`: of the checkpoint. `after`: tombstones deleted up to then (ms) have expired. `there`: names of the sidecars that the store has.
-pub fn divide<'a>(segments: &'a [Segment], format: &str, after: i64, there: &HashSet<String>) -> Result<Division<'a>> {
+pub fn divide<'a>(
+    segments: &'a [Segment],
+    format: &str,
+    after: i64,
+    there: &HashSet<String>,
+    interrupt: &Interrupt,
+) -> Result<Division<'a>> {
     let mut covered: BTreeMap<String, (Arc<Sidecar>, usize)> = BTreeMap::new();
     let mut living: Vec<(&Segment, Option<Origin>)> = Vec::new();
     for segment in segments.iter().filter(|segment| segment.live_count() > 0) {
-        if segment.kind() == FileKind::Remove && unexpired(segment, after)?.num_rows() == 0 {
+        let unexpired = unexpired_count(segment, after, interrupt)?;
+        if unexpired == 0 {
             continue;
         }
-        let origin = intact(segment, after)?;
+        let same = |origin: &Origin| segment.live_count() == origin.live && unexpired == origin.written;
+        let origin = segment.origin().filter(same);
         if let Some(origin) = &origin {
             covered.entry(origin.sidecar.name.clone()).or_insert_with(|| (Arc::clone(&origin.sidecar), 0)).1 += origin.written;
         }
@@ -176,24 +185,25 @@ pub fn divide<'a>(segments: &'a [Segment], format: &str, after: i64, there: &Has
     Ok(Division { kept, fresh })
 }
 
-/// The origin of a segment of which nothing changed since it was written.
-fn intact(segment: &Segment, after: i64) -> Result<Option<Origin>> {
-    let Some(origin) = segment.origin() else { return Ok(None) };
-    if segment.live_count() != origin.live {
-        return Ok(None);
+fn unexpired_count(segment: &Segment, after: i64, interrupt: &Interrupt) -> Result<usize> {
+    if segment.kind() == FileKind::Add {
+        return Ok(segment.live_count());
     }
-    let same = segment.kind() == FileKind::Add || unexpired(segment, after)?.num_rows() == origin.written;
-    Ok(same.then_some(origin))
+    let times = segment.read(Columns::Of(&["deletionTimestamp"]), &segment.live(), interrupt)?;
+    times.iter().map(|batch| Ok(newer(batch, after)?.true_count())).sum()
 }
 
-/// The rows of a segment that go into a checkpoint.
-pub fn unexpired(segment: &Segment, after: i64) -> Result<RecordBatch> {
-    let rows = segment.living()?;
-    if segment.kind() == FileKind::Add {
+fn newer(tombstones: &RecordBatch, after: i64) -> Result<BooleanArray> {
+    Ok(long(tombstones, "deletionTimestamp")?.iter().map(|time| Some(time.unwrap_or(0) > after)).collect())
+}
+
+/// Of the rows of a piece of a segment those that go into a checkpoint.
+pub fn unexpired(piece: &Piece<'_>, after: i64, interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
+    let rows = piece.read(Columns::All, &piece.live(), interrupt)?;
+    if piece.segment().kind() == FileKind::Add {
         return Ok(rows);
     }
-    let mask: BooleanArray = long(&rows, "deletionTimestamp")?.iter().map(|time| Some(time.unwrap_or(0) > after)).collect();
-    if mask.true_count() == mask.len() { Ok(rows) } else { Ok(filter_record_batch(&rows, &mask)?) }
+    rows.iter().map(|batch| Ok(filter_record_batch(batch, &newer(batch, after)?)?)).collect()
 }
 
 /// Whole segments, gathered until there are [`ROWS`]; adds and tombstones apart, as these expire.

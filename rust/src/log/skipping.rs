@@ -1,14 +1,16 @@
 //! Which files may hold a match: partition values decide exactly, then statistics, for the files that are left.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use arrow::array::{Array, AsArray, BooleanArray, Int64Array, RecordBatch};
+use arrow::buffer::BooleanBuffer;
 use arrow::compute::{concat, filter_record_batch, interleave_record_batch, sort_to_indices};
-use arrow::datatypes::SchemaRef;
 
-use super::schema::{long, map, map_values, text};
+use super::schema::{ADD, long, map, map_values, text};
+use super::segment::{Columns, Piece};
 use super::statistics::{Statistics, Wanted, parse};
+use super::typed_statistics::narrow;
 use crate::error::{Error, Result};
 use crate::guard;
 use crate::interrupt::Interrupt;
@@ -18,9 +20,11 @@ use crate::schema::partition_values::parse_array;
 
 /// Files are judged, and returned, in batches of so many.
 const PIECE: usize = 32 * 1024;
+/// So many files of a piece are decoded whole at once; of more, first what decides.
+const FEW: usize = 1024;
 
 /// The files that are left, ordered by path, and how many went for which reason.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Selection {
     /// Batches in the schema of the input.
     pub files: Vec<RecordBatch>,
@@ -64,23 +68,44 @@ impl Containers for Files<'_> {
     }
 }
 
-/// Those of `batch` that may hold a match; and how many each step left out.
-fn judge(batch: RecordBatch, predicate: &Predicate, skipping: bool) -> Result<(RecordBatch, usize, usize)> {
+/// Files that may hold a match; and how many each step left out.
+#[derive(Debug, Default)]
+struct Judged {
+    files: Vec<RecordBatch>,
+    by_partition: usize,
+    by_statistics: usize,
+}
+
+/// Columns of a predicate that statistics can speak of.
+fn of_statistics(predicate: &Predicate, skipping: bool) -> Vec<Arc<Column>> {
+    if skipping { predicate.columns().into_iter().filter(|column| !column.partition).collect() } else { Vec::new() }
+}
+
+fn by_partition(batch: &RecordBatch, predicate: &Predicate) -> Result<BooleanArray> {
+    may_match(predicate, &Files { batch, statistics: None })
+}
+
+fn by_statistics(batch: &RecordBatch, predicate: &Predicate, columns: &[Arc<Column>]) -> Result<BooleanArray> {
+    let wanted: Vec<Wanted<'_>> = columns.iter().map(|column| (column.physical.as_slice(), &column.data_type)).collect();
+    let statistics = parse(text(batch, "stats")?, &wanted)?;
+    may_match(predicate, &Files { batch, statistics: Some((columns.to_vec(), statistics)) })
+}
+
+/// Those of `batch`.
+fn judge(batch: RecordBatch, predicate: &Predicate, skipping: bool) -> Result<Judged> {
     let all = batch.num_rows();
-    let batch = keep(batch, &|batch| may_match(predicate, &Files { batch, statistics: None }))?;
-    let by_partition = all - batch.num_rows();
-    let columns: Vec<_> = predicate.columns().into_iter().filter(|column| !column.partition).collect();
-    if !skipping || columns.is_empty() || batch.num_rows() == 0 {
-        return Ok((batch, by_partition, 0));
+    let batch = keep(batch, &|batch| by_partition(batch, predicate))?;
+    let mut judged = Judged { by_partition: all - batch.num_rows(), ..Judged::default() };
+    let columns = of_statistics(predicate, skipping);
+    if columns.is_empty() || batch.num_rows() == 0 {
+        judged.files.push(batch);
+        return Ok(judged);
     }
     let left = batch.num_rows();
-    let batch = keep(batch, &|batch| {
-        let wanted: Vec<Wanted<'_>> = columns.iter().map(|column| (column.physical.as_slice(), &column.data_type)).collect();
-        let statistics = parse(text(batch, "stats")?, &wanted)?;
-        may_match(predicate, &Files { batch, statistics: Some((columns.clone(), statistics)) })
-    })?;
-    let by_statistics = left - batch.num_rows();
-    Ok((batch, by_partition, by_statistics))
+    let batch = keep(batch, &|batch| by_statistics(batch, predicate, &columns))?;
+    judged.by_statistics = left - batch.num_rows();
+    judged.files.push(batch);
+    Ok(judged)
 }
 
 fn keep(batch: RecordBatch, mask: &dyn Fn(&RecordBatch) -> Result<BooleanArray>) -> Result<RecordBatch> {
@@ -88,40 +113,106 @@ fn keep(batch: RecordBatch, mask: &dyn Fn(&RecordBatch) -> Result<BooleanArray>)
     if mask.true_count() == mask.len() { Ok(batch) } else { Ok(filter_record_batch(&batch, &mask)?) }
 }
 
-/// The selection of a predicate, on several threads where there are many files. `None`: all files.
-pub fn select(
-    live: &[RecordBatch],
-    predicate: Option<&Predicate>,
-    skipping: bool,
-    schema: &SchemaRef,
-    interrupt: &Interrupt,
-) -> Result<Selection> {
-    let mut selection = Selection {
-        files: Vec::new(),
-        total_files: live.iter().map(RecordBatch::num_rows).sum(),
-        total_bytes: live.iter().map(|batch| long(batch, "size").map(sum)).sum::<Result<i64>>()?,
-        skipped_by_partition: 0,
-        skipped_by_statistics: 0,
-        live_twice: None,
-    };
-    let mut left = Vec::new();
-    match predicate {
-        None => left.extend_from_slice(live),
-        Some(predicate) => {
-            let pieces: Vec<RecordBatch> = live.iter().flat_map(cut).collect();
-            for judged in on_threads(&pieces, interrupt, &|piece| judge(piece.clone(), predicate, skipping))? {
-                selection.skipped_by_partition += judged.1;
-                selection.skipped_by_statistics += judged.2;
-                left.push(judged.0);
-            }
+/// Of the set bits those for which an answer, in their order, is true.
+pub fn kept(bits: &BooleanBuffer, answers: impl Iterator<Item = bool>) -> BooleanBuffer {
+    let mut left = vec![false; bits.len()];
+    for (at, answer) in bits.set_indices().zip(answers) {
+        left[at] = answer;
+    }
+    BooleanBuffer::from(left)
+}
+
+/// Those of a piece: of what is stored, no column is decoded for a file that is ruled out by another one before.
+fn judge_piece(piece: &Piece<'_>, predicate: &Predicate, skipping: bool, interrupt: &Interrupt) -> Result<Judged> {
+    let mut judged = Judged::default();
+    let mut left = piece.live();
+    if let Some(slice) = piece.segment().slice() {
+        let narrowed = narrow(slice, predicate, skipping, left, interrupt)?;
+        (judged.by_partition, judged.by_statistics) = (narrowed.by_partition, narrowed.by_statistics);
+        left = narrowed.keep;
+        if left.count_set_bits() > FEW {
+            judge_narrow(piece, predicate, skipping, &mut left, &mut judged, interrupt)?;
         }
     }
-    left.retain(|batch| batch.num_rows() > 0);
-    (selection.files, selection.live_twice) = ordered(&left, interrupt)?;
-    if selection.files.is_empty() {
-        selection.files.push(RecordBatch::new_empty(schema.clone()));
+    for batch in piece.read(Columns::All, &left, interrupt)? {
+        let more = judge(batch, predicate, skipping)?;
+        judged.by_partition += more.by_partition;
+        judged.by_statistics += more.by_statistics;
+        judged.files.extend(more.files);
     }
-    Ok(selection)
+    Ok(judged)
+}
+
+/// The same by the columns alone that decide.
+fn judge_narrow(
+    piece: &Piece<'_>,
+    predicate: &Predicate,
+    skipping: bool,
+    left: &mut BooleanBuffer,
+    judged: &mut Judged,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    let with_partitions = predicate.columns().iter().any(|column| column.partition);
+    let answers = |columns, mask: &dyn Fn(&RecordBatch) -> Result<BooleanArray>, left: &mut BooleanBuffer| -> Result<usize> {
+        let before = left.count_set_bits();
+        let mut answers = Vec::with_capacity(before);
+        for batch in piece.read(columns, left, interrupt)? {
+            answers.extend(mask(&batch)?.iter().map(|may| may != Some(false)));
+        }
+        *left = kept(left, answers.into_iter());
+        Ok(before - left.count_set_bits())
+    };
+    if with_partitions {
+        judged.by_partition += answers(Columns::Of(&["partitionValues"]), &|batch| by_partition(batch, predicate), left)?;
+    }
+    let columns = of_statistics(predicate, skipping);
+    if !columns.is_empty() {
+        let wanted = Columns::Of(if with_partitions { &["partitionValues", "stats"] } else { &["stats"] });
+        judged.by_statistics += answers(wanted, &|batch| by_statistics(batch, predicate, &columns), left)?;
+    }
+    Ok(())
+}
+
+/// The selection of a predicate among the files of a table of adds. `None`: all files.
+pub fn select(live: &RecordBatch, predicate: Option<&Predicate>, skipping: bool, interrupt: &Interrupt) -> Result<Selection> {
+    let totals = Selection { total_files: live.num_rows(), total_bytes: sum(long(live, "size")?), ..Selection::default() };
+    let all = || Judged { files: vec![live.clone()], ..Judged::default() };
+    let judged = match predicate {
+        None => vec![all()],
+        Some(predicate) => on_threads(&cut(live), interrupt, &|piece| judge(piece.clone(), predicate, skipping))?,
+    };
+    totals.of(judged, interrupt)
+}
+
+/// The same among the files of a version, on several threads where there are many. `totals`: what there is before.
+pub fn select_live(
+    live: &[Piece<'_>],
+    totals: Selection,
+    predicate: Option<&Predicate>,
+    skipping: bool,
+    interrupt: &Interrupt,
+) -> Result<Selection> {
+    let judged = on_threads(live, interrupt, &|piece| match predicate {
+        None => Ok(Judged { files: piece.read(Columns::All, &piece.live(), interrupt)?, ..Judged::default() }),
+        Some(predicate) => judge_piece(piece, predicate, skipping, interrupt),
+    })?;
+    totals.of(judged, interrupt)
+}
+
+impl Selection {
+    fn of(mut self, judged: Vec<Judged>, interrupt: &Interrupt) -> Result<Self> {
+        let mut left = Vec::new();
+        for judged in judged {
+            self.skipped_by_partition += judged.by_partition;
+            self.skipped_by_statistics += judged.by_statistics;
+            left.extend(judged.files.into_iter().filter(|batch| batch.num_rows() > 0));
+        }
+        (self.files, self.live_twice) = ordered(&left, interrupt)?;
+        if self.files.is_empty() {
+            self.files.push(RecordBatch::new_empty(Arc::clone(&ADD)));
+        }
+        Ok(self)
+    }
 }
 
 fn sum(sizes: &Int64Array) -> i64 {
@@ -238,9 +329,9 @@ mod tests {
     fn kept(rows: &[(Option<&str>, Option<&str>)], predicate: &str) -> (Vec<bool>, usize, usize) {
         let schema = TableSchema::parse(SCHEMA, &["p".to_owned()], "none").unwrap();
         let predicate = from_json(predicate, &|path| Column::resolve(&schema, path)).unwrap();
-        let (left, by_partition, by_statistics) = judge(adds(rows), &predicate, true).unwrap();
-        let left: Vec<i64> = long(&left, "row").unwrap().values().to_vec();
-        ((0..rows.len() as i64).map(|row| left.contains(&row)).collect(), by_partition, by_statistics)
+        let judged = judge(adds(rows), &predicate, true).unwrap();
+        let left: Vec<i64> = judged.files.iter().flat_map(|left| long(left, "row").unwrap().values().to_vec()).collect();
+        ((0..rows.len() as i64).map(|row| left.contains(&row)).collect(), judged.by_partition, judged.by_statistics)
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::schema::partition_values::{parse_array, parse_scalar, parse_timestamp};
 
 /// Writers cut timestamps to milliseconds: so much may be missing, in microseconds.
-const CUT_MICROS: i64 = 999;
+pub(super) const CUT_MICROS: i64 = 999;
 
 /// 1920-01-01 in microseconds: from about then on, zones are whole minutes from UTC.
 const FIRST_WHOLE_OFFSETS: i64 = -1_577_923_200_000_000;
@@ -110,8 +110,9 @@ impl Texts {
     }
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Side {
+/// Which side of a column's values a bound is on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Side {
     Low,
     High,
 }
@@ -139,7 +140,7 @@ fn typed(texts: &StringArray, data_type: &DataType, widen: Option<Side>) -> Resu
 }
 
 /// A decimal of more digits than a double holds may have been rounded to one on its way into JSON.
-fn widen_decimals(values: &ArrayRef, side: Side) -> Result<ArrayRef> {
+pub(super) fn widen_decimals(values: &ArrayRef, side: Side) -> Result<ArrayRef> {
     let widened: Decimal128Array = values.as_primitive::<Decimal128Type>().unary(|value: i128| {
         let slack = (value.unsigned_abs() >> 52) as i128 + 1;
         if side == Side::High { value.saturating_add(slack) } else { value.saturating_sub(slack) }
@@ -158,7 +159,7 @@ fn leniently(texts: &StringArray, data_type: &DataType) -> Result<ArrayRef> {
 }
 
 /// A bound that is NaN proves nothing: writers disagree about where it sorts.
-fn without_nan(values: ArrayRef) -> ArrayRef {
+pub(super) fn without_nan(values: ArrayRef) -> ArrayRef {
     match values.data_type() {
         DataType::Float32 => {
             let known = values.as_primitive::<Float32Type>().iter().map(|value| value.filter(|v| !v.is_nan()));

@@ -14,12 +14,14 @@ use crate::guard;
 /// One batch as a `pyarrow.Table`.
 pub fn table_of(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyAny>> {
     let schema = batch.schema();
-    PyTable::try_new(vec![batch], schema)?.into_pyarrow(py)
+    table_of_batches(py, vec![batch], schema)
 }
 
 /// Batches of one schema as a `pyarrow.Table`.
 pub fn table_of_batches(py: Python<'_>, batches: Vec<RecordBatch>, schema: SchemaRef) -> PyResult<Bound<'_, PyAny>> {
-    PyTable::try_new(batches, schema)?.into_pyarrow(py)
+    // Not `pyarrow.table()`: that one looks whether it got a data frame, and imports pandas for it.
+    let reader = py.import("pyarrow")?.getattr("RecordBatchReader")?;
+    reader.call_method1("from_stream", (PyTable::try_new(batches, schema)?,))?.call_method0("read_all")
 }
 
 /// An array as a `pyarrow.Array`.

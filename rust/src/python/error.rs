@@ -16,7 +16,7 @@ impl From<Error> for PyErr {
                     _ => PyOSError::new_err(text),
                 }
             }
-            Kind::NotFound => PyFileNotFoundError::new_err(error.to_string()),
+            Kind::NotFound | Kind::Gone => PyFileNotFoundError::new_err(error.to_string()),
             Kind::Io => PyOSError::new_err(error.to_string()),
             Kind::Interrupted => PyKeyboardInterrupt::new_err(error.to_string()),
             kind => Python::attach(|py| raise(py, class_of(kind), &error).unwrap_or_else(|failure| failure)),

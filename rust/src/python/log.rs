@@ -1,7 +1,7 @@
 //! `deltaic._core`, section log.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef};
@@ -144,7 +144,7 @@ fn filter_adds<'py>(
     let _ = schema; // the predicate is resolved against it already
     let adds = batch_of(adds)?;
     let predicate = predicate.map(|predicate| Arc::clone(&predicate.0));
-    let kept = interrupt::run(py, |interrupt| select(&[conform(&adds, &ADD)?], predicate.as_deref(), !partitions_only, &ADD, interrupt))?;
+    let kept = interrupt::run(py, |interrupt| select(&conform(&adds, &ADD)?, predicate.as_deref(), !partitions_only, interrupt))?;
     table_of_batches(py, kept.files, SchemaRef::clone(&ADD))
 }
 
@@ -197,62 +197,96 @@ fn checkpoint_sidecars(py: Python<'_>, store: &PyStore, parts: Vec<String>) -> P
 
 /// The live files of one version.
 #[pyclass(name = "Snapshot", module = "deltaic._core", frozen)]
-struct PySnapshot(Snapshot);
+struct PySnapshot {
+    files: RwLock<Arc<Snapshot>>,
+    /// Builds a version anew, for when files of the log that this one still needs have gone.
+    again: Option<Py<PyAny>>,
+}
+
+impl PySnapshot {
+    fn now(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.files.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Does what may read files of the log; where one of them has gone meanwhile, the version is built from what is there now.
+    fn with<T: Send>(&self, py: Python<'_>, work: impl Fn(&Snapshot, &Interrupt) -> Result<T> + Sync) -> PyResult<T> {
+        let files = self.now();
+        let mut gone = false;
+        let done = interrupt::run(py, |interrupt| work(&files, interrupt).inspect_err(|error| gone = error.kind() == Kind::Gone));
+        let Some(again) = self.again.as_ref().filter(|_| gone) else { return done };
+        let built = again.call1(py, (files.version(),))?;
+        let files = built.bind(py).cast::<PySnapshot>()?.get().now();
+        *self.files.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&files);
+        interrupt::run(py, |interrupt| work(&files, interrupt))
+    }
+}
 
 #[pymethods]
 impl PySnapshot {
     #[staticmethod]
-    fn load(py: Python<'_>, store: &PyStore, version: u64, checkpoint: Vec<String>, commits: Vec<(u64, String)>) -> PyResult<Self> {
-        interrupt::run(py, |interrupt| Snapshot::load(&store.store, version, &checkpoint, &commits, interrupt)).map(Self)
+    #[pyo3(signature = (store, version, checkpoint, commits, *, hold=None, again=None))]
+    fn load(
+        py: Python<'_>,
+        store: &PyStore,
+        version: u64,
+        checkpoint: Vec<String>,
+        commits: Vec<(u64, String)>,
+        hold: Option<u64>,
+        again: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let hold = hold.unwrap_or(u64::MAX);
+        let files = interrupt::run(py, |interrupt| Snapshot::load(&store.store, version, &checkpoint, &commits, hold, interrupt))?;
+        Ok(Self { files: RwLock::new(Arc::new(files)), again })
     }
     fn refresh(&self, py: Python<'_>, store: &PyStore, commits: Vec<(u64, String)>) -> PyResult<Self> {
-        interrupt::run(py, |interrupt| self.0.refresh(&store.store, &commits, interrupt)).map(Self)
+        let files = self.with(py, |files, interrupt| files.refresh(&store.store, &commits, interrupt))?;
+        Ok(Self { files: RwLock::new(Arc::new(files)), again: self.again.as_ref().map(|again| again.clone_ref(py)) })
     }
     #[getter]
     fn version(&self) -> u64 {
-        self.0.version()
+        self.now().version()
     }
     #[getter]
-    fn protocol(&self) -> Option<&str> {
-        self.0.protocol()
+    fn protocol(&self) -> Option<String> {
+        self.now().protocol().map(str::to_owned)
     }
     #[getter]
-    fn metadata(&self) -> Option<&str> {
-        self.0.metadata()
+    fn metadata(&self) -> Option<String> {
+        self.now().metadata().map(str::to_owned)
     }
     #[getter]
-    fn protocol_place(&self) -> Option<&str> {
-        self.0.places().protocol.as_deref()
+    fn protocol_place(&self) -> Option<String> {
+        self.now().places().protocol.clone()
     }
     #[getter]
-    fn metadata_place(&self) -> Option<&str> {
-        self.0.places().metadata.as_deref()
+    fn metadata_place(&self) -> Option<String> {
+        self.now().places().metadata.clone()
     }
     #[getter]
     fn transactions(&self) -> Transactions {
-        self.0.transactions().clone()
+        self.now().transactions().clone()
     }
     #[getter]
     fn domains(&self) -> BTreeMap<String, String> {
-        self.0.domains().clone()
+        self.now().domains().clone()
     }
     #[getter]
     fn file_count(&self) -> usize {
-        self.0.file_count()
+        self.now().file_count()
     }
     #[getter]
     fn size_in_bytes(&self) -> i64 {
-        self.0.size_in_bytes()
+        self.now().size_in_bytes()
     }
     #[getter]
     fn num_records(&self, py: Python<'_>) -> PyResult<Option<i64>> {
-        interrupt::run(py, |interrupt| self.0.num_records(interrupt))
+        self.with(py, |files, interrupt| files.num_records(interrupt))
     }
     #[pyo3(signature = (schema, predicate=None, *, skipping=true))]
     fn files(&self, py: Python<'_>, schema: &PyTableSchema, predicate: Option<&PyPredicate>, skipping: bool) -> PyResult<PyFileSelection> {
         let _ = schema; // the predicate is resolved against it already
         let predicate = predicate.map(|predicate| Arc::clone(&predicate.0));
-        interrupt::run(py, |interrupt: &Interrupt| self.0.files(predicate.as_deref(), skipping, interrupt)).map(PyFileSelection)
+        self.with(py, |files, interrupt| files.files(predicate.as_deref(), skipping, interrupt)).map(PyFileSelection)
     }
     #[pyo3(signature = (schema, predicate=None, *, statistics_columns=None, store=None, deleted_rows=false))]
     fn listing<'py>(
@@ -264,11 +298,11 @@ impl PySnapshot {
         store: Option<&PyStore>,
         deleted_rows: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let listing = Listing::new(Arc::clone(&schema.0), statistics_columns.as_deref(), self.0.root())?;
+        let listing = Listing::new(Arc::clone(&schema.0), statistics_columns.as_deref(), self.now().root())?;
         let predicate = predicate.map(|predicate| Arc::clone(&predicate.0));
         let vectors_in = store.filter(|_| deleted_rows).map(|store| Arc::clone(&store.store));
-        let rows = interrupt::run(py, |interrupt| {
-            let selected = self.0.files(predicate.as_deref(), true, interrupt)?;
+        let rows = self.with(py, |files, interrupt| {
+            let selected = files.files(predicate.as_deref(), true, interrupt)?;
             listing.of(&selected.files, vectors_in.as_deref(), interrupt)
         })?;
         let schema = rows.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
@@ -276,7 +310,7 @@ impl PySnapshot {
     }
     #[pyo3(signature = (min_deletion_timestamp=None))]
     fn tombstones<'py>(&self, py: Python<'py>, min_deletion_timestamp: Option<i64>) -> PyResult<Bound<'py, PyAny>> {
-        let batches = interrupt::brief(py, || self.0.tombstones(min_deletion_timestamp))?;
+        let batches = self.with(py, |files, interrupt| files.tombstones(min_deletion_timestamp, interrupt))?;
         table_of_batches(py, batches, SchemaRef::clone(&REMOVE))
     }
     #[pyo3(signature = (store, path, *, min_deletion_timestamp, min_transaction_timestamp=None, stats_as_json=true, stats_as_struct=true, schema=None, overwrite=true, second_form=None))]
@@ -296,16 +330,21 @@ impl PySnapshot {
     ) -> PyResult<Bound<'py, PyDict>> {
         let stats_as_struct = schema.filter(|_| stats_as_struct).map(|schema| Arc::clone(&schema.0));
         let choices = Choices { min_deletion_timestamp, min_transaction_timestamp, stats_as_json, stats_as_struct };
-        let written = interrupt::run(py, |interrupt| {
+        let written = self.with(py, |files, interrupt| {
             if !overwrite && store.store.head(&path)?.is_some() {
                 return Err(Error::new(Kind::InvalidArgument, "there is a checkpoint already").at(path.clone()));
             }
-            write_checkpoint(&self.0, store, &path, second_form.as_ref(), &choices, interrupt)
+            write_checkpoint(files, store, &path, second_form.as_ref(), &choices, interrupt)
         })?;
         described(py, &written)
     }
     fn __repr__(&self) -> String {
-        format!("Snapshot(version={}, file_count={}, size_in_bytes={})", self.0.version(), self.0.file_count(), self.0.size_in_bytes())
+        format!(
+            "Snapshot(version={}, file_count={}, size_in_bytes={})",
+            self.now().version(),
+            self.now().file_count(),
+            self.now().size_in_bytes()
+        )
     }
 }
 

@@ -51,7 +51,7 @@ impl Store for PythonStore {
             answer.try_iter()?.map(|row| row?.extract::<(String, u64, i64)>()).collect::<PyResult<Vec<_>>>()
         })?;
         let mut found: Vec<_> =
-            rows.into_iter().map(|(path, size, modified_ms)| ObjectMeta { path, size, modified_ms, symlink: false }).collect();
+            rows.into_iter().map(|(path, size, modified_ms)| ObjectMeta { path, size, modified_ms, symlink: false, identity: 0 }).collect();
         let base = prefix.trim_end_matches('/');
         let start = if base.is_empty() { String::new() } else { format!("{base}/") };
         let after = start_after.map(|after| format!("{start}{after}"));
@@ -67,7 +67,7 @@ impl Store for PythonStore {
     fn head(&self, path: &str) -> Result<Option<ObjectMeta>> {
         check_relative(path)?;
         let found: Option<(u64, i64)> = self.call(path, |object| object.call_method1("head", (path,))?.extract())?;
-        Ok(found.map(|(size, modified_ms)| ObjectMeta { path: path.to_owned(), size, modified_ms, symlink: false }))
+        Ok(found.map(|(size, modified_ms)| ObjectMeta { path: path.to_owned(), size, modified_ms, symlink: false, identity: 0 }))
     }
 
     fn get(&self, path: &str) -> Result<Bytes> {

@@ -61,6 +61,12 @@ impl PyStore {
         super::arrow::table_of(py, RecordBatch::try_from_iter(columns).map_err(Error::from)?)
     }
 
+    #[pyo3(signature = (prefix, start_after=None))]
+    fn entries(&self, py: Python<'_>, prefix: String, start_after: Option<String>) -> PyResult<Vec<(String, u64, i64)>> {
+        let found = interrupt::run(py, |_| self.store.list_from(&prefix, start_after.as_deref(), false))?;
+        Ok(found.into_iter().map(|meta| (meta.path, meta.size, meta.modified_ms)).collect())
+    }
+
     fn head(&self, py: Python<'_>, path: String) -> PyResult<Option<(u64, i64)>> {
         Ok(interrupt::run(py, |_| self.store.head(&path))?.map(|meta| (meta.size, meta.modified_ms)))
     }

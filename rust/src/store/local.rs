@@ -355,7 +355,8 @@ fn remove_empty(folder: &Path, removed: &mut u64) -> io::Result<bool> {
 
 fn describe(path: String, meta: &fs::Metadata, symlink: bool) -> ObjectMeta {
     let modified_ms = meta.mtime().saturating_mul(1000).saturating_add(meta.mtime_nsec() / 1_000_000);
-    ObjectMeta { path, size: meta.len(), modified_ms, symlink }
+    let identity = meta.ino().rotate_left(32) ^ meta.mtime_nsec().unsigned_abs();
+    ObjectMeta { path, size: meta.len(), modified_ms, symlink, identity }
 }
 
 fn read_range(file: &File, path: &str, size: u64, range: &Range<u64>) -> Result<Bytes> {

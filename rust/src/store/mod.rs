@@ -25,6 +25,8 @@ pub struct ObjectMeta {
     pub modified_ms: i64,
     /// A symbolic link (local stores): never followed by deletes.
     pub symlink: bool,
+    /// Differs where the object was replaced by another of the same size in the same millisecond, as far as the store can tell.
+    pub identity: u64,
 }
 
 /// What became of a put-if-absent.

@@ -88,7 +88,8 @@ impl ObjectStoreAdapter {
 
     fn meta(&self, meta: object_store::ObjectMeta) -> ObjectMeta {
         let path = self.below(&meta.location);
-        ObjectMeta { path, size: meta.size, modified_ms: meta.last_modified.timestamp_millis(), symlink: false }
+        let identity = meta.e_tag.map_or(0, |tag| ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(tag));
+        ObjectMeta { path, size: meta.size, modified_ms: meta.last_modified.timestamp_millis(), symlink: false, identity }
     }
 }
 

@@ -1,0 +1,210 @@
+//! A Parquet file of a checkpoint: where it is, what its footer says, which of its leaves a question needs.
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::reader::{ChunkReader, Length};
+
+use super::line::FileKind;
+use super::segment::Columns;
+use super::volume;
+use crate::error::{Error, Kind, Result};
+use crate::store::{ObjectMeta, Store};
+
+/// Read at a time where the length of a page is not yet known.
+const LOOK_AHEAD: u64 = 16 * 1024;
+
+/// A Parquet file in a store.
+#[derive(Debug, Clone)]
+pub struct StoredFile {
+    store: Arc<dyn Store>,
+    path: String,
+    found: Arc<ObjectMeta>,
+}
+
+impl Length for StoredFile {
+    fn len(&self) -> u64 {
+        self.size()
+    }
+}
+
+impl ChunkReader for StoredFile {
+    type T = Cursor<Bytes>;
+    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
+        Ok(Cursor::new(self.range(start, LOOK_AHEAD.min(self.size().saturating_sub(start)))?))
+    }
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        self.range(start, length as u64)
+    }
+}
+
+impl StoredFile {
+    /// Bytes.
+    pub fn size(&self) -> u64 {
+        self.found.size
+    }
+
+    fn range(&self, start: u64, length: u64) -> Result<Bytes, ParquetError> {
+        let end = start.saturating_add(length);
+        let mut read = self.store.get_ranges(&self.path, &[start..end]).map_err(|error| ParquetError::External(Box::new(error)))?;
+        read.pop().ok_or_else(|| ParquetError::EOF("no bytes".to_owned()))
+    }
+}
+
+/// A Parquet file of a checkpoint, and what its footer says.
+#[derive(Debug, Clone)]
+pub struct Open {
+    bytes: StoredFile,
+    metadata: ArrowReaderMetadata,
+    /// The leaves that are read.
+    pub mask: ProjectionMask,
+    /// Some file may have its statistics only typed.
+    typed_alone: bool,
+}
+
+impl Open {
+    /// Its path below the table's root.
+    pub fn path(&self) -> &str {
+        &self.bytes.path
+    }
+
+    /// Its bytes.
+    pub fn stored(&self) -> &StoredFile {
+        &self.bytes
+    }
+
+    /// Its footer, for readers.
+    pub fn footer(&self) -> &ArrowReaderMetadata {
+        &self.metadata
+    }
+
+    /// Its footer.
+    pub fn parquet(&self) -> &ParquetMetaData {
+        self.metadata.metadata()
+    }
+
+    /// Rows before a row group.
+    pub fn first_row(&self, group: usize) -> usize {
+        let before = self.parquet().row_groups().iter().take(group).map(RowGroupMetaData::num_rows);
+        before.fold(0_usize, |sum, rows| sum.saturating_add(usize::try_from(rows).unwrap_or(0)))
+    }
+
+    /// An error where there is another file by its name now, or none: what was read since then may be of neither.
+    pub fn unchanged(&self) -> Result<()> {
+        match self.bytes.store.head(self.path())? {
+            Some(now) if now == *self.bytes.found => Ok(()),
+            found => {
+                let error =
+                    Error::new(Kind::Gone, "a file of the log was deleted or replaced after the version was opened").at(self.path());
+                Err(error.found(if found.is_some() { "another file" } else { "no such file" }).expected("the file that was opened"))
+            }
+        }
+    }
+
+    /// The leaf with this path.
+    pub fn leaf(&self, path: &[&str]) -> Option<usize> {
+        let descriptor = self.parquet().file_metadata().schema_descr();
+        descriptor.columns().iter().position(|column| column.path().parts() == path)
+    }
+
+    /// False for a row group that, by its statistics, has no value in a leaf that each action of the kind has, or no such actions at all.
+    pub fn may_have(&self, group: usize, path: &[&str]) -> bool {
+        match self.leaf(path) {
+            Some(leaf) => self.nulls(group, leaf) != Some(self.parquet().row_group(group).num_rows().unsigned_abs()),
+            None => path.first().is_some_and(|action| self.has_column(action)), // malformed: whoever reads it says how
+        }
+    }
+
+    /// Nulls of a leaf in a row group, where that is known.
+    pub fn nulls(&self, group: usize, leaf: usize) -> Option<u64> {
+        self.parquet().row_group(group).column(leaf).statistics()?.null_count_opt()
+    }
+
+    /// The leaves whose paths are wanted.
+    pub fn mask_of(&self, wanted: &dyn Fn(&[String]) -> bool) -> ProjectionMask {
+        mask_of(&self.metadata, wanted)
+    }
+
+    /// These leaves.
+    pub fn leaves(&self, leaves: &[usize]) -> ProjectionMask {
+        ProjectionMask::leaves(self.parquet().file_metadata().schema_descr(), leaves.iter().copied())
+    }
+
+    /// The leaves that columns of actions on files are made of.
+    pub fn columns(&self, kind: FileKind, columns: Columns) -> ProjectionMask {
+        let action = if kind == FileKind::Add { "add" } else { "remove" };
+        self.mask_of(&|path| {
+            let typed = path.get(1).is_some_and(|name| name == "stats_parsed") && columns.has("stats");
+            path.first().is_some_and(|name| name == action)
+                && is_wanted(path, self.typed_alone)
+                && (typed || path.get(1).is_none_or(|name| columns.has(name)))
+        })
+    }
+
+    /// Whether it has a top-level column.
+    pub fn has_column(&self, name: &str) -> bool {
+        let descriptor = self.parquet().file_metadata().schema_descr();
+        descriptor.columns().iter().any(|column| column.path().parts().first().is_some_and(|part| part == name))
+    }
+}
+
+/// Whether the state needs a leaf. `typed_alone`: statistics as JSON are not enough.
+fn is_wanted(parts: &[String], typed_alone: bool) -> bool {
+    match (parts.first().map(String::as_str), parts.get(1).map(String::as_str)) {
+        (Some("add"), Some("partitionValues_parsed")) => false,
+        (Some("add"), Some("stats_parsed")) => typed_alone,
+        (Some("remove"), Some("stats" | "stats_parsed" | "partitionValues_parsed")) => false,
+        (Some("add" | "remove" | "metaData" | "protocol" | "txn" | "domainMetadata" | "sidecar"), _) => true,
+        _ => false,
+    }
+}
+
+/// With the columns that the state needs.
+pub fn open(store: &Arc<dyn Store>, path: &str) -> Result<Open> {
+    let mut file = open_columns(store, path, &|_| true)?;
+    if !["add", "remove", "metaData", "protocol"].iter().any(|name| file.has_column(name)) {
+        let root = file.parquet().file_metadata().schema_descr().root_schema().clone();
+        let columns: Vec<&str> = root.get_fields().iter().map(|field| field.name()).collect();
+        let error = Error::protocol("the file is no checkpoint").at(path).found(format!("columns {}", columns.join(", ")));
+        return Err(error.expected("columns add, remove, metaData, protocol"));
+    }
+    // Typed statistics are decoded only where some file may lack them as JSON.
+    file.typed_alone = lacks_json_statistics(&file.metadata);
+    file.mask = mask_of(&file.metadata, &|path| is_wanted(path, file.typed_alone));
+    volume::check(file.parquet(), &file.mask, file.bytes.size()).map_err(|error| error.at(path))?;
+    Ok(file)
+}
+
+/// With those leaves that are wanted.
+pub fn open_columns(store: &Arc<dyn Store>, path: &str, wanted: &dyn Fn(&[String]) -> bool) -> Result<Open> {
+    let head = store.head(path)?.ok_or_else(|| Error::new(Kind::NotFound, "a file of the checkpoint is missing").at(path))?;
+    let bytes = StoredFile { store: Arc::clone(store), path: path.to_owned(), found: Arc::new(head) };
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let metadata = ArrowReaderMetadata::load(&bytes, options).map_err(|error| Error::from(error).at(path))?;
+    let mask = mask_of(&metadata, wanted);
+    Ok(Open { bytes, metadata, mask, typed_alone: true })
+}
+
+fn mask_of(metadata: &ArrowReaderMetadata, wanted: &dyn Fn(&[String]) -> bool) -> ProjectionMask {
+    let descriptor = metadata.metadata().file_metadata().schema_descr_ptr();
+    let leaves = (0..descriptor.num_columns()).filter(|leaf| wanted(descriptor.column(*leaf).path().parts()));
+    ProjectionMask::leaves(&descriptor, leaves)
+}
+
+fn lacks_json_statistics(metadata: &ArrowReaderMetadata) -> bool {
+    metadata.metadata().row_groups().iter().any(|group| {
+        let nulls = |name: &str| {
+            let column = group.columns().iter().find(|column| column.column_path().parts() == ["add", name])?;
+            column.statistics()?.null_count_opt()
+        };
+        match (nulls("path"), nulls("stats")) {
+            (Some(absent), Some(without)) => without > absent,
+            _ => true,
+        }
+    })
+}

@@ -1,0 +1,132 @@
+//! What replay knows a file by: 128 bits of its key (path made canonical, vector), as "Action Reconciliation" has it.
+//!
+//! The bits are keyed anew in each process, so that no log can be prepared whose files take each other's place; by chance, two of a
+//! thousand million files have the same once in 10^20 tables. Texts can then stay where they are stored.
+
+use std::hash::Hash;
+use std::sync::LazyLock;
+
+use ahash::RandomState;
+use arrow::array::{Array, RecordBatch, StringArray, StructArray};
+use hashbrown::HashTable;
+
+use super::commit::{VectorId, vector_id};
+use super::schema::{text, vectors};
+use crate::error::Result;
+use crate::store::canonical;
+
+/// Bits that stand for a path and a vector.
+pub type Key = u128;
+
+static HASHERS: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
+
+/// The key of a file without a vector.
+pub fn of_path(root: &str, path: &str) -> Key {
+    let path = canonical(root, path);
+    bits(&path.as_ref())
+}
+
+/// The key of the file at a place (see [`of_path`]) with a vector, as [`vector_id`] tells it.
+pub fn with_vector(path: Key, vector: Option<VectorId<'_>>) -> Key {
+    vector.map_or(path, |vector| bits(&(path, vector)))
+}
+
+fn bits(of: &impl Hash) -> Key {
+    let [high, low] = [&HASHERS[0], &HASHERS[1]].map(|hasher| Key::from(hasher.hash_one(of)));
+    high << 64 | low
+}
+
+/// Keys of all rows, appended to `keys`. `vectors`: none where no file has one.
+pub fn append(keys: &mut Vec<Key>, root: &str, paths: &StringArray, vectors: Option<&StructArray>) {
+    let key = |row| with_vector(of_path(root, paths.value(row)), vectors.and_then(|vectors| vector_id(vectors, row)));
+    keys.extend((0..paths.len()).map(key));
+}
+
+/// Keys of a batch with the columns `path` and `deletionVector`.
+pub fn of_batch(root: &str, batch: &RecordBatch) -> Result<Vec<Key>> {
+    let mut keys = Vec::new();
+    append(&mut keys, root, text(batch, "path")?, Some(vectors(batch)?));
+    Ok(keys)
+}
+
+/// The half by which tables place it.
+pub fn slot(key: Key) -> u64 {
+    key as u64
+}
+
+/// Keys of rows, and which row has a key.
+#[derive(Debug, Default)]
+pub struct Keys {
+    keys: Vec<Key>,
+    rows: HashTable<u32>,
+}
+
+impl Keys {
+    /// Of rows in order.
+    pub fn new(keys: Vec<Key>) -> Self {
+        let mut rows = HashTable::with_capacity(keys.len());
+        for (row, key) in keys.iter().enumerate() {
+            rows.insert_unique(slot(*key), row as u32, |row| slot(keys[*row as usize]));
+        }
+        Self { keys, rows }
+    }
+
+    /// In order of rows.
+    pub fn all(&self) -> &[Key] {
+        &self.keys
+    }
+
+    /// The rows with this key: at most one, unless the log is at fault.
+    pub fn rows_of(&self, key: Key) -> impl Iterator<Item = u32> + '_ {
+        self.rows.iter_hash(slot(key)).copied().filter(move |row| self.keys[*row as usize] == key)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::log::schema::vector_fields;
+    use arrow::array::{ArrayRef, Int32Array, Int64Array, new_null_array};
+    use arrow::buffer::NullBuffer;
+    use std::sync::Arc;
+
+    fn keyed(rows: &[(&str, Option<i32>)]) -> Vec<Key> {
+        let count = rows.len();
+        let text = |value: &str| Arc::new(StringArray::from(vec![value; count])) as ArrayRef;
+        let offsets: Int32Array = rows.iter().map(|(_, offset)| *offset).collect();
+        let nulls = NullBuffer::from_iter(rows.iter().map(|(_, offset)| offset.is_some()));
+        let columns: Vec<ArrayRef> = vec![
+            text("u"),
+            text("ab"),
+            Arc::new(offsets),
+            new_null_array(&arrow::datatypes::DataType::Int32, count),
+            Arc::new(Int64Array::from(vec![1; count])),
+        ];
+        let vectors = StructArray::try_new(vector_fields(), columns, Some(nulls)).unwrap();
+        let mut keys = Vec::new();
+        append(&mut keys, "/t", &rows.iter().map(|(path, _)| Some(*path)).collect(), Some(&vectors));
+        keys
+    }
+
+    #[test]
+    fn one_place_has_one_key_and_each_vector_its_own() {
+        let keys = keyed(&[("a b", None), ("a%20b", None), ("/t/a b", None), ("a b", Some(1)), ("a b", Some(2)), ("c", None)]);
+        assert_eq!((keys[0], keys[0]), (keys[1], keys[2]));
+        let mut distinct = keys.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), 4);
+    }
+
+    #[test]
+    fn rows_are_found() {
+        let keys = keyed(&[("a", None), ("b", None), ("a", None)]);
+        let known = Keys::new(keys.clone());
+        let mut rows: Vec<u32> = known.rows_of(keys[0]).collect();
+        rows.sort_unstable();
+        assert_eq!(rows, [0, 2]);
+        assert_eq!(known.rows_of(keys[1]).collect::<Vec<_>>(), [1]);
+        assert_eq!(known.rows_of(7).count(), 0);
+    }
+}

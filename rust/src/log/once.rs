@@ -1,0 +1,89 @@
+//! Each file once in a commit ("Action Reconciliation").
+
+use std::collections::HashSet;
+
+use arrow::array::RecordBatch;
+use hashbrown::HashTable;
+
+use super::commit::vector_id;
+use super::keys::{self, Key};
+use super::line::FileKind;
+use super::schema::{text, vectors};
+use crate::error::{Error, Result};
+use crate::store::canonical;
+
+/// What the files of one commit are known by: of each action the key, and the key of its path alone.
+#[derive(Debug, Default)]
+pub struct FileKeys {
+    /// Of `add` actions, in order.
+    pub adds: Vec<(Key, Key)>,
+    /// Of `remove` actions.
+    pub removes: Vec<(Key, Key)>,
+}
+
+/// The path of the nth action of a kind, for messages.
+type PathOf<'a> = &'a dyn Fn(FileKind, usize) -> String;
+
+impl FileKeys {
+    /// No path is added twice or removed twice in one commit, and no file (path and vector) both added and removed.
+    pub fn check_once(&self, place: &str, path: PathOf<'_>) -> Result<()> {
+        for (of, kind, done, name) in [(&self.adds, FileKind::Add, "added", "add"), (&self.removes, FileKind::Remove, "removed", "remove")]
+        {
+            if let Some(row) = repeated(of.iter().map(|(_, path)| *path)) {
+                let error = Error::protocol(format!("a file is {done} twice in one commit")).at(place).found(path(kind, row));
+                return Err(error.expected(format!("one {name} of it")));
+            }
+        }
+        if self.removes.is_empty() || self.adds.is_empty() {
+            return Ok(());
+        }
+        let added: HashSet<Key> = self.adds.iter().map(|(key, _)| *key).collect();
+        match self.removes.iter().position(|(key, _)| added.contains(key)) {
+            Some(row) => {
+                let error = Error::protocol("one commit both adds and removes a file").at(place).found(path(FileKind::Remove, row));
+                Err(error.expected("one of the two, for each path and vector"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A range is made of what is left of its commits: no file is in it twice, whether added or removed.
+    pub fn check_reconciled(&self, place: &str, path: PathOf<'_>) -> Result<()> {
+        let Some(row) = repeated(self.removes.iter().chain(&self.adds).map(|(key, _)| *key)) else { return Ok(()) };
+        let removes = self.removes.len();
+        let found = if row < removes { path(FileKind::Remove, row) } else { path(FileKind::Add, row - removes) };
+        Err(Error::protocol("a file twice in one compacted range").at(place).found(found).expected("one action for each path and vector"))
+    }
+}
+
+/// Where a key comes for the second time.
+fn repeated(keys: impl Iterator<Item = Key>) -> Option<usize> {
+    let mut known = HashTable::with_capacity(keys.size_hint().0);
+    for (row, key) in keys.enumerate() {
+        if known.find(keys::slot(key), |other| *other == key).is_some() {
+            return Some(row);
+        }
+        known.insert_unique(keys::slot(key), key, |key| keys::slot(*key));
+    }
+    None
+}
+
+/// The same of actions in memory; `reconciled`: they are a compacted range.
+pub fn check(root: &str, place: &str, adds: &[RecordBatch], removes: &[RecordBatch], reconciled: bool) -> Result<()> {
+    let mut files = FileKeys::default();
+    for (batches, into) in [(adds, &mut files.adds), (removes, &mut files.removes)] {
+        for batch in batches {
+            let (paths, vectors) = (text(batch, "path")?, vectors(batch)?);
+            into.extend((0..batch.num_rows()).map(|row| {
+                let path = keys::of_path(root, paths.value(row));
+                (keys::with_vector(path, vector_id(vectors, row)), path)
+            }));
+        }
+    }
+    let path = |kind: FileKind, nth: usize| {
+        let batches = if kind == FileKind::Add { adds } else { removes };
+        let paths = batches.iter().filter_map(|batch| text(batch, "path").ok());
+        paths.flat_map(|paths| paths.iter()).nth(nth).flatten().map(|path| canonical(root, path).into_owned()).unwrap_or_default()
+    };
+    if reconciled { files.check_reconciled(place, &path) } else { files.check_once(place, &path) }
+}

@@ -1,0 +1,224 @@
+//! Actions on files that stay in their checkpoint until somebody asks for columns of them.
+//!
+//! Of each the key, and of an add the size, are read once; the rest is decoded again for each question, of the rows that it is about.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, BooleanArray, RecordBatch, StructArray};
+use arrow::buffer::{BooleanBuffer, MutableBuffer};
+use arrow::compute::filter_record_batch;
+use arrow::util::bit_iterator::BitSliceIterator;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReaderBuilder, RowSelection};
+
+use super::checkpoint_file::Open;
+use super::checkpoint_rows::{Rows, actions_of};
+use super::keys;
+use super::line::FileKind;
+use super::schema::{KEYED, long, text, vectors};
+use super::segment::{Columns, Known, Source};
+use super::volume::{self, Decoded};
+use crate::error::{Error, Result};
+use crate::interrupt::Interrupt;
+
+/// Rows of a row group that make one: what a thread decodes at once.
+pub const ROWS: usize = 64 * 1024;
+/// Rows are chosen while decoding where fewer than one in so many are wanted, else after it.
+const FEW: usize = 4;
+
+/// Some rows of a row group: its adds or its removes.
+#[derive(Debug, Clone)]
+pub struct Slice {
+    file: Arc<Open>,
+    group: usize,
+    range: Range<usize>,
+    kind: FileKind,
+    /// Which of the rows are of this kind; `None`: all.
+    present: Option<BooleanBuffer>,
+}
+
+fn name_of(kind: FileKind) -> &'static str {
+    match kind {
+        FileKind::Add => "add",
+        FileKind::Remove => "remove",
+    }
+}
+
+impl Slice {
+    /// Reads what replay needs of the actions of a kind in these rows of a row group; `None` where there is none.
+    pub fn read_keys(
+        file: &Arc<Open>,
+        (group, range): (usize, Range<usize>),
+        kind: FileKind,
+        root: &str,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Known>> {
+        let name = name_of(kind);
+        if !file.may_have(group, &[name, "path"]) {
+            return Ok(None);
+        }
+        let mut slice = Self { file: Arc::clone(file), group, range, kind, present: None };
+        let with_vectors = file.may_have(group, &[name, "deletionVector", "storageType"]);
+        let mask = file.mask_of(&|path: &[String]| {
+            path.first().is_some_and(|action| action == name)
+                && match path.get(1).map(String::as_str) {
+                    Some("path") => true,
+                    Some("size") => kind == FileKind::Add,
+                    Some("deletionVector") => with_vectors,
+                    _ => false,
+                }
+        });
+        let (mut keys, mut sizes, mut present) = (Vec::new(), Vec::new(), MutableBuffer::new(0));
+        let mut seen = 0;
+        slice.decode(&mask, None, interrupt, &mut |rows| {
+            let valid = rows.batch.column_by_name(name).and_then(|column| column.nulls().cloned());
+            let bits = valid.map_or_else(|| BooleanBuffer::new_set(rows.batch.num_rows()), |nulls| nulls.into_inner());
+            append_bits(&mut present, seen, &bits);
+            seen += bits.len();
+            let Some(actions) = actions_of(rows, name, &KEYED)? else { return Ok(()) };
+            let vectors = vectors(&actions)?;
+            keys::append(&mut keys, root, text(&actions, "path")?, (vectors.null_count() < vectors.len()).then_some(vectors));
+            if kind == FileKind::Add {
+                sizes.extend_from_slice(long(&actions, "size")?.values());
+            }
+            Ok(())
+        })?;
+        if keys.is_empty() {
+            return Ok(None);
+        }
+        if keys.len() < seen {
+            slice.present = Some(BooleanBuffer::new(present.into(), 0, seen));
+        }
+        Ok(Some(Known { source: Source::Slice(slice), keys, sizes }))
+    }
+
+    /// The columns of these of its rows, in their schema.
+    pub fn read(&self, columns: Columns, keep: &BooleanBuffer, interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
+        let mut batches = Vec::new();
+        let schema = columns.schema(self.kind)?;
+        let mask = self.file.columns(self.kind, columns);
+        self.select(&mask, keep, interrupt, &mut |rows| {
+            batches.extend(actions_of(rows, name_of(self.kind), &schema)?);
+            Ok(())
+        })?;
+        Ok(batches)
+    }
+
+    /// The actions' own columns of these leaves, of these of its rows; each batch as the struct that the file has.
+    pub fn read_leaves(&self, leaves: &[usize], keep: &BooleanBuffer, interrupt: &Interrupt) -> Result<Vec<StructArray>> {
+        let mask = self.file.leaves(leaves);
+        let mut structs = Vec::new();
+        self.select(&mask, keep, interrupt, &mut |rows| {
+            structs.extend(rows.batch.column_by_name(name_of(self.kind)).and_then(|column| column.as_struct_opt().cloned()));
+            Ok(())
+        })?;
+        Ok(structs)
+    }
+
+    /// The file and the row group.
+    pub fn place(&self) -> (&Open, usize) {
+        (&self.file, self.group)
+    }
+
+    fn select(
+        &self,
+        mask: &ProjectionMask,
+        keep: &BooleanBuffer,
+        interrupt: &Interrupt,
+        take: &mut dyn FnMut(&Rows<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let wanted = keep.count_set_bits();
+        if wanted == 0 {
+            return Ok(());
+        }
+        let bits = self.of_all_rows(keep);
+        if wanted * FEW < bits.len() {
+            return match self.decode(mask, Some(&bits), interrupt, take) {
+                // Which row it is shows where all of them are read.
+                Err(error) => self.decode(mask, None, interrupt, take).and(Err(error)),
+                done => done,
+            };
+        }
+        let mut from = 0;
+        self.decode(mask, None, interrupt, &mut |rows| {
+            let count = rows.batch.num_rows();
+            let some = bits.slice(from, count);
+            from += count;
+            if some.count_set_bits() == count {
+                return take(rows);
+            }
+            let batch = filter_record_batch(rows.batch, &BooleanArray::new(some, None))?;
+            take(&Rows { batch: &batch, ..*rows }).or_else(|error| take(rows).and(Err(error))) // as above
+        })
+    }
+
+    /// Bits over its actions -> over its rows.
+    fn of_all_rows(&self, keep: &BooleanBuffer) -> BooleanBuffer {
+        let Some(present) = &self.present else { return keep.clone() };
+        let mut bits = MutableBuffer::from_len_zeroed(present.len().div_ceil(8));
+        for (row, _) in present.set_indices().zip(keep.iter()).filter(|(_, keep)| *keep) {
+            arrow::util::bit_util::set_bit(bits.as_slice_mut(), row);
+        }
+        BooleanBuffer::new(bits.into(), 0, present.len())
+    }
+
+    /// Decodes its rows, or those that `chosen` has of them, a batch at a time.
+    fn decode(
+        &self,
+        mask: &ProjectionMask,
+        chosen: Option<&BooleanBuffer>,
+        interrupt: &Interrupt,
+        take: &mut dyn FnMut(&Rows<'_>) -> Result<()>,
+    ) -> Result<()> {
+        match self.decode_there(mask, chosen, interrupt, take) {
+            Ok(()) => self.file.unchanged(),
+            // Of another file under its name nothing is to be said.
+            Err(error) => Err(self.file.unchanged().err().unwrap_or(error)),
+        }
+    }
+
+    fn decode_there(
+        &self,
+        mask: &ProjectionMask,
+        chosen: Option<&BooleanBuffer>,
+        interrupt: &Interrupt,
+        take: &mut dyn FnMut(&Rows<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let (file, group) = (&self.file, self.group);
+        let place = |error: Error| error.within(format_args!("{} (row group {group})", file.path()));
+        let described = file.parquet().row_group(group);
+        let decoded = Decoded::of(file.stored().size());
+        decoded.expect(file.stored(), described, mask).map_err(place)?;
+        let all = usize::try_from(described.num_rows()).unwrap_or(0);
+        let ranges: Vec<Range<usize>> = match chosen {
+            None => vec![self.range.clone()],
+            Some(bits) => BitSliceIterator::new(bits.values(), bits.offset(), bits.len())
+                .map(|(from, to)| self.range.start + from..self.range.start + to)
+                .collect(),
+        };
+        let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file.stored().clone(), file.footer().clone())
+            .with_projection(mask.clone())
+            .with_row_groups(vec![group])
+            .with_batch_size(volume::batch_rows(file.stored(), described, mask).map_err(place)?);
+        if ranges != [0..all] {
+            reader = reader.with_row_selection(RowSelection::from_consecutive_ranges(ranges.into_iter(), all));
+        }
+        let mut first = file.first_row(group).saturating_add(self.range.start);
+        for batch in reader.build().map_err(|error| place(error.into()))? {
+            interrupt.check()?;
+            let batch = batch.map_err(|error| place(error.into()))?;
+            decoded.add(&batch).map_err(place)?;
+            take(&Rows { batch: &batch, first, path: file.path() })?;
+            first += batch.num_rows();
+        }
+        Ok(())
+    }
+}
+
+fn append_bits(buffer: &mut MutableBuffer, len: usize, bits: &BooleanBuffer) {
+    buffer.resize((len + bits.len()).div_ceil(8), 0);
+    for at in bits.set_indices() {
+        arrow::util::bit_util::set_bit(buffer.as_slice_mut(), len + at);
+    }
+}

@@ -1,0 +1,273 @@
+//! `stats_parsed` and `partitionValues_parsed` of a checkpoint ("Checkpoint Schema"): what they rule out is never decoded further.
+//!
+//! They are only ever used to leave files out, and only where they are certain: what they do not say, or say in another type than the
+//! column's, is unknown here, and decided by the texts that the protocol has for it.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, Date32Array, Int64Array, StringArray, StructArray, TimestampMicrosecondArray, new_null_array,
+};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Date32Type, Field, TimeUnit, TimestampMicrosecondType};
+use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
+use parquet::basic::Type as PhysicalType;
+
+use super::checkpoint_file::Open;
+use super::skipping::kept;
+use super::slice::Slice;
+use super::statistics::{CUT_MICROS, Side, widen_decimals, without_nan};
+use crate::error::Result;
+use crate::interrupt::Interrupt;
+use crate::predicate::statistics::{Bounds, Containers, may_match};
+use crate::predicate::{Column, Predicate};
+
+/// 1582-10-15 in days, 1900-01-01 in microseconds: before, writers of old calendars meant other days by the same number.
+const FIRST_DAY: i32 = -141_427;
+const FIRST_MICROS: i64 = -2_208_988_800_000_000;
+/// Decimal digits that a double keeps.
+const DOUBLE_DIGITS: u8 = 15;
+
+/// The rows that are left of a slice, and how many each step left out.
+#[derive(Debug)]
+pub struct Narrowed {
+    /// As bits over its rows.
+    pub keep: BooleanBuffer,
+    /// Ruled out by partition values.
+    pub by_partition: usize,
+    /// Ruled out by statistics.
+    pub by_statistics: usize,
+}
+
+/// A column of the predicate, and where a checkpoint has something about it.
+struct Known {
+    column: Arc<Column>,
+    min: Option<usize>,
+    max: Option<usize>,
+    null_count: Option<usize>,
+}
+
+impl Known {
+    fn of(file: &Open, column: &Arc<Column>) -> Self {
+        let physical: Vec<&str> = column.physical.iter().map(String::as_str).collect();
+        let at = |above: &[&str]| file.leaf(&[&["add"], above, &physical].concat());
+        let column = Arc::clone(column);
+        if column.partition {
+            let value = at(&["partitionValues_parsed"]).filter(|_| is_certain(&column.data_type));
+            return Self { column, min: value, max: value, null_count: None };
+        }
+        let of = |name| at(&["stats_parsed", name]);
+        Self { column, min: of("minValues"), max: of("maxValues"), null_count: of("nullCount") }
+    }
+
+    fn leaves(&self) -> impl Iterator<Item = usize> {
+        [self.min, self.max, self.null_count].into_iter().flatten()
+    }
+}
+
+/// Partition values of these types are the same however they are spelled; the others are left to their texts.
+fn is_certain(data_type: &DataType) -> bool {
+    data_type.is_integer() || matches!(data_type, DataType::Utf8 | DataType::Boolean | DataType::Date32 | DataType::Decimal128(_, _))
+}
+
+/// Leaves out of `keep` what the typed columns rule out. `skipping`: statistics decide, too.
+pub fn narrow(slice: &Slice, predicate: &Predicate, skipping: bool, keep: BooleanBuffer, interrupt: &Interrupt) -> Result<Narrowed> {
+    let (file, group) = slice.place();
+    let mut narrowed = Narrowed { keep, by_partition: 0, by_statistics: 0 };
+    let mut known: Vec<Known> = predicate.columns().iter().map(|column| Known::of(file, column)).collect();
+    known.retain(|known| (skipping || known.column.partition) && known.leaves().next().is_some());
+    if known.is_empty() {
+        return Ok(narrowed);
+    }
+    let with_statistics = known.iter().any(|known| !known.column.partition);
+    for partitions_only in [true, false] {
+        if !may_match(predicate, &RowGroup { file, group, known: &known, partitions_only })?.value(0) {
+            let gone = narrowed.keep.count_set_bits();
+            *if partitions_only { &mut narrowed.by_partition } else { &mut narrowed.by_statistics } += gone;
+            narrowed.keep = BooleanBuffer::new_unset(narrowed.keep.len());
+            return Ok(narrowed);
+        }
+    }
+    let counts = file.leaf(&["add", "stats_parsed", "numRecords"]).filter(|_| with_statistics);
+    let leaves: Vec<usize> = known.iter().flat_map(Known::leaves).chain(counts).collect();
+    let (mut by_partition, mut by_both) = (Vec::new(), Vec::new());
+    for rows in slice.read_leaves(&leaves, &narrowed.keep, interrupt)? {
+        let files = |partitions_only| Typed { rows: &rows, known: &known, partitions_only };
+        by_partition.extend(may_match(predicate, &files(true))?.iter().map(|may| may != Some(false)));
+        by_both.extend(may_match(predicate, &files(false))?.iter().map(|may| may != Some(false)));
+    }
+    narrowed.by_partition = by_partition.iter().filter(|may| !**may).count();
+    let left = by_partition.iter().zip(&by_both).map(|(a, b)| *a && *b);
+    let before = narrowed.keep.count_set_bits();
+    narrowed.keep = kept(&narrowed.keep, left);
+    narrowed.by_statistics = before - narrowed.keep.count_set_bits() - narrowed.by_partition;
+    Ok(narrowed)
+}
+
+/// The row group as one container, by its own statistics on the typed columns.
+struct RowGroup<'a> {
+    file: &'a Open,
+    group: usize,
+    known: &'a [Known],
+    partitions_only: bool,
+}
+
+impl RowGroup<'_> {
+    /// The least or greatest value of a leaf; unknown where a file of the row group has none.
+    fn bound(&self, leaf: Option<usize>, column: &Column, side: Side) -> Result<ArrayRef> {
+        let unknown = || Ok(new_null_array(&column.data_type, 1));
+        let (Some(leaf), Some(path)) = (leaf, self.file.leaf(&["add", "path"])) else { return unknown() };
+        let metadata = self.file.parquet();
+        let group = metadata.row_group(self.group);
+        let chunk = group.column(leaf);
+        let ordered = matches!(chunk.column_type(), PhysicalType::INT32 | PhysicalType::INT64);
+        let old = chunk.statistics().is_none_or(|statistics| statistics.is_min_max_deprecated() && !ordered);
+        let complete = self.file.nulls(self.group, leaf).is_some_and(|nulls| Some(nulls) == self.file.nulls(self.group, path));
+        // The greatest of floats says nothing of NaN.
+        let Some(field) = field_of(self.file, leaf).filter(|_| !old && complete && !column.data_type.is_floating()) else {
+            return unknown();
+        };
+        let converter = StatisticsConverter::from_column_index(leaf, &field, metadata.file_metadata().schema_descr())?;
+        let found = if side == Side::Low { converter.row_group_mins([group])? } else { converter.row_group_maxes([group])? };
+        Ok(typed(&found, column, side))
+    }
+}
+
+/// The Arrow field of a leaf that lies in structs alone.
+fn field_of(file: &Open, leaf: usize) -> Option<Arc<Field>> {
+    let descriptor = file.parquet().file_metadata().schema_descr();
+    let column = descriptor.column(leaf);
+    let mut fields = file.footer().schema().fields();
+    let (last, above) = column.path().parts().split_last()?;
+    for name in above {
+        let DataType::Struct(inner) = fields.find(name)?.1.data_type() else { return None };
+        fields = inner;
+    }
+    fields.find(last).map(|(_, field)| Arc::clone(field))
+}
+
+impl Containers for RowGroup<'_> {
+    fn len(&self) -> usize {
+        1
+    }
+
+    fn bounds(&self, column: &Column) -> Result<Option<Bounds>> {
+        let Some(known) = self.known.iter().find(|known| known.column.as_ref() == column) else { return Ok(None) };
+        if self.partitions_only && !column.partition {
+            return Ok(None);
+        }
+        let (min, max) = (self.bound(known.min, column, Side::Low)?, self.bound(known.max, column, Side::High)?);
+        let counts = Int64Array::new_null(1);
+        Ok(Some(Bounds { min, max, null_count: counts.clone(), row_count: counts, exact: column.partition }))
+    }
+}
+
+/// Files, by the typed columns.
+struct Typed<'a> {
+    rows: &'a StructArray,
+    known: &'a [Known],
+    partitions_only: bool,
+}
+
+impl Typed<'_> {
+    fn at(&self, above: &[&str], column: &Column) -> Option<ArrayRef> {
+        let mut rows: ArrayRef = Arc::new(self.rows.clone());
+        for name in above.iter().copied().chain(column.physical.iter().map(String::as_str)) {
+            let outer = rows.as_struct_opt()?.clone();
+            let child = outer.column_by_name(name)?;
+            // A child may have values where the struct around it has none.
+            rows = if outer.null_count() == 0 { Arc::clone(child) } else { with_nulls(child, &outer)? };
+        }
+        Some(rows)
+    }
+
+    fn count(&self, found: Option<ArrayRef>) -> Int64Array {
+        let counts = found.and_then(|found| cast(&found, &DataType::Int64).ok()).and_then(|found| found.as_primitive_opt().cloned());
+        let counts = counts.unwrap_or_else(|| Int64Array::new_null(self.rows.len()));
+        counts.iter().map(|count| count.filter(|count| *count >= 0)).collect()
+    }
+}
+
+fn with_nulls(child: &ArrayRef, outer: &StructArray) -> Option<ArrayRef> {
+    let nulls = arrow::buffer::NullBuffer::union(child.nulls(), outer.nulls());
+    child.to_data().into_builder().nulls(nulls).build().ok().map(arrow::array::make_array)
+}
+
+impl Containers for Typed<'_> {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn bounds(&self, column: &Column) -> Result<Option<Bounds>> {
+        if !self.known.iter().any(|known| known.column.as_ref() == column) {
+            return Ok(None);
+        }
+        let rows = self.rows.len();
+        let bound = |above: &[&str], side| match self.at(above, column) {
+            Some(found) => typed(&found, column, side),
+            None => new_null_array(&column.data_type, rows),
+        };
+        if column.partition {
+            let values = bound(&["partitionValues_parsed"], Side::Low);
+            // No value may be null, or a text that is none of the type.
+            let null_count = (0..rows).map(|row| values.is_valid(row).then_some(0)).collect();
+            let row_count = std::iter::repeat_n(1, rows).collect();
+            return Ok(Some(Bounds { min: Arc::clone(&values), max: values, null_count, row_count, exact: true }));
+        }
+        if self.partitions_only {
+            return Ok(None);
+        }
+        let (min, max) = (bound(&["stats_parsed", "minValues"], Side::Low), bound(&["stats_parsed", "maxValues"], Side::High));
+        let null_count = self.count(self.at(&["stats_parsed", "nullCount"], column));
+        let records =
+            self.rows.column_by_name("stats_parsed").and_then(|stats| stats.as_struct_opt()?.column_by_name("numRecords").cloned());
+        Ok(Some(Bounds { min, max, null_count, row_count: self.count(records), exact: false }))
+    }
+}
+
+/// Values as bounds of a column on a side, in its type; what is not certain is null.
+fn typed(found: &ArrayRef, column: &Column, side: Side) -> ArrayRef {
+    let target = &column.data_type;
+    let unknown = || new_null_array(target, found.len());
+    match (found.data_type(), target) {
+        (from, to) if from.is_integer() && to.is_integer() => {
+            if from.primitive_width() <= to.primitive_width() {
+                cast(found, to).unwrap_or_else(|_| unknown())
+            } else {
+                unknown()
+            }
+        }
+        (DataType::Utf8, DataType::Utf8) if column.partition => {
+            // An empty text stands for null.
+            Arc::new(found.as_string::<i32>().iter().map(|text| text.filter(|text| !text.is_empty())).collect::<StringArray>())
+        }
+        (DataType::Utf8, DataType::Utf8) | (DataType::Boolean, DataType::Boolean) => Arc::clone(found),
+        (DataType::Float32, DataType::Float32) | (DataType::Float64, DataType::Float64) => without_nan(Arc::clone(found)),
+        (DataType::Date32, DataType::Date32) => {
+            let days = found.as_primitive::<Date32Type>().iter().map(|day| day.filter(|day| *day >= FIRST_DAY));
+            Arc::new(days.collect::<Date32Array>())
+        }
+        (DataType::Timestamp(TimeUnit::Microsecond, zone), DataType::Timestamp(TimeUnit::Microsecond, wanted))
+            if zone.is_some() == wanted.is_some() =>
+        {
+            let micros = found.as_primitive::<TimestampMicrosecondType>().iter().map(|micros| wide(micros?, side));
+            Arc::new(micros.collect::<TimestampMicrosecondArray>().with_timezone_opt(wanted.clone()))
+        }
+        (from @ DataType::Decimal128(precision, _), to) if from == to => {
+            let exact = column.partition || *precision <= DOUBLE_DIGITS;
+            if exact { Arc::clone(found) } else { widen_decimals(found, side).unwrap_or_else(|_| unknown()) }
+        }
+        _ => unknown(),
+    }
+}
+
+/// A moment whose writer may have cut it to milliseconds.
+fn wide(micros: i64, side: Side) -> Option<i64> {
+    match side {
+        _ if micros < FIRST_MICROS => None,
+        Side::High if micros % 1000 == 0 => micros.checked_add(CUT_MICROS),
+        Side::Low if micros % 1000 == 0 && micros < 0 => micros.checked_sub(CUT_MICROS),
+        _ => Some(micros),
+    }
+}
