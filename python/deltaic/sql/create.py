@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from deltaic.commands.create import Wanted, existing
-from deltaic.commands.write import Write, write
-from deltaic.engine.local import LocalEngine
+from deltaic.commands.create import Wanted
+from deltaic.commands.write import Write
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
-from deltaic.log.store import locate, open_store
 from deltaic.protocol.schema import path_text
 from deltaic.scan.rows import Rows
 from deltaic.sql.names import Name, Tables, read_name
 from deltaic.sql.results import nothing
-from deltaic.sql.select import query
 from deltaic.sql.tokens import Reader
 from deltaic.table import DeltaTable
 
@@ -84,8 +81,7 @@ def _create_as(path: str, clauses: _Clauses, columns: str | None, text: str, rep
         wanted=Wanted.of(clauses.partition_by, clauses.cluster_by, None, clauses.comment, clauses.properties),
         defines=True,
     )
-    store = open_store(locate(path), tables.storage_options)
-    write(store, existing(store), LocalEngine(), query(text, tables), job)
+    tables.create(path, tables.query(text), job)
 
 
 def _clauses(reader: Reader) -> _Clauses:

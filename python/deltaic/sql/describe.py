@@ -9,9 +9,10 @@ import pyarrow as pa
 
 from deltaic.relation.values import type_text
 from deltaic.scan.rows import Rows
-from deltaic.sql.names import Name, Tables, read_name
+from deltaic.sql.names import Tables, read_name
 from deltaic.sql.results import rows_of
 from deltaic.sql.tokens import Reader
+from deltaic.table import DeltaTable
 
 _TIMESTAMP = pa.timestamp("us", tz="UTC")
 _TEXTS = pa.map_(pa.string(), pa.string())
@@ -70,11 +71,11 @@ def describe(reader: Reader, tables: Tables) -> Rows:
         name = read_name(reader)
         limit = reader.integer() if reader.accept("LIMIT") else None
         reader.end()
-        return rows_of(pa.Table.from_pylist([_history_row(entry) for entry in tables.table(name).history(limit)], HISTORY))
+        return history_rows(tables.table(name), limit)
     if _names_a_table(reader, "DETAIL"):
         name = read_name(reader)
         reader.end()
-        return rows_of(pa.Table.from_pylist([_detail_row(tables, name)], DETAIL))
+        return detail_rows(tables.table(name))
     reader.accept("TABLE")
     name = read_name(reader)
     reader.end()
@@ -83,6 +84,16 @@ def describe(reader: Reader, tables: Tables) -> Rows:
         for column in tables.table(name).schema
     ]
     return rows_of(pa.Table.from_pylist(columns, COLUMNS))
+
+
+def history_rows(table: DeltaTable, limit: int | None = None) -> Rows:
+    """DESCRIBE HISTORY."""
+    return rows_of(pa.Table.from_pylist([_history_row(entry) for entry in table.history(limit)], HISTORY))
+
+
+def detail_rows(table: DeltaTable) -> Rows:
+    """DESCRIBE DETAIL."""
+    return rows_of(pa.Table.from_pylist([_detail_row(table)], DETAIL))
 
 
 def _names_a_table(reader: Reader, word: str) -> bool:
@@ -101,8 +112,8 @@ def _history_row(entry: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _detail_row(tables: Tables, name: Name) -> dict[str, Any]:
-    detail = tables.table(name).detail()
+def _detail_row(table: DeltaTable) -> dict[str, Any]:
+    detail = table.detail()
     row = {column: getattr(detail, _snake(column), None) for column in DETAIL.names}
     row["properties"] = list(dict(row["properties"] or {}).items())
     for column in ("partitionColumns", "clusteringColumns", "tableFeatures"):

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from deltaic.commands.write import Mode
 from deltaic.errors import SchemaMismatchError, UnsupportedFeatureError
 from deltaic.protocol.schema import Schema
 from deltaic.scan.rows import Rows
 from deltaic.sql.names import Tables, read_name
 from deltaic.sql.results import nothing
-from deltaic.sql.select import query, renamed
 from deltaic.sql.tokens import Reader, without_qualifiers
-from deltaic.table import write
 
 _QUERY_STARTS = ("SELECT", "VALUES", "WITH", "TABLE", "FROM")
 
@@ -45,9 +44,9 @@ def insert(reader: Reader, tables: Tables) -> Rows:
         where = without_qualifiers(reader.slice(*_QUERY_STARTS, expected="a condition"), name.qualifiers)
     table = tables.table(name)
     target = _Target(_filled(table.schema, listed), by_name)
-    rows = _placed(query(reader.rest("a query"), tables), target, str(name))
-    mode: Literal["overwrite", "append"] = "overwrite" if overwrite or where is not None else "append"
-    write(table, rows, mode=mode, where=where)
+    rows = _placed(reader.rest("a query"), target, str(name), tables)
+    mode: Mode = "overwrite" if overwrite or where is not None else "append"
+    tables.insert(table, rows, mode, where)
     return nothing()
 
 
@@ -67,15 +66,17 @@ def _filled(schema: Schema, listed: tuple[str, ...] | None) -> tuple[str, ...]:
     return names
 
 
-def _placed(rows: Rows, target: _Target, where: str) -> Any:
+def _placed(text: str, target: _Target, where: str, tables: Tables) -> Any:
     """The query's columns under the names of the table's: by position, as SQL has it, unless BY NAME."""
+    rows = tables.query(text)
     if target.by_name:
         return rows
-    if len(rows.schema) != len(target.columns):
+    names = tables.column_names(rows)
+    if len(names) != len(target.columns):
         raise SchemaMismatchError(
             "INSERT needs one value for each column",
             where=where,
-            found=f"{len(rows.schema)} ({', '.join(rows.schema.names)})",
+            found=f"{len(names)} ({', '.join(names)})",
             expected=f"{len(target.columns)} ({', '.join(target.columns)})",
         )
-    return renamed(rows, target.columns)
+    return tables.renamed(rows, target.columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError
@@ -11,9 +11,7 @@ from deltaic.scan.rows import Rows
 from deltaic.sql.change import defaulted, read_assignment
 from deltaic.sql.names import Name, Tables, read_name
 from deltaic.sql.results import counts
-from deltaic.sql.select import query
 from deltaic.sql.tokens import Reader
-from deltaic.table import DeltaTable
 
 _CLAUSE_ENDS = ("WHEN",)
 
@@ -41,7 +39,11 @@ def merge(reader: Reader, tables: Tables) -> Rows:
         reader.fail("WHEN MATCHED or WHEN NOT MATCHED")
     while not reader.done:
         building = _clause(reader, building, table.schema, alias)
-    metrics = building.execute()
+    return merge_rows(building.execute())
+
+
+def merge_rows(metrics: Mapping[str, int]) -> Rows:
+    """What MERGE returns, from the command's metrics."""
     rows = {kind: metrics.get(f"num_target_rows_{kind}", 0) for kind in ("updated", "deleted", "inserted")}
     return counts(num_affected_rows=sum(rows.values()), **{f"num_{kind}_rows": number for kind, number in rows.items()})
 
@@ -51,10 +53,9 @@ def _source(reader: Reader, tables: Tables) -> tuple[Any, str]:
     if reader.at("("):
         text = reader.inside("a query")
         reader.accept("AS")
-        return query(text, tables), (reader.name() if not reader.at("ON") else "s")
+        return tables.query(text), (reader.name() if not reader.at("ON") else "s")
     name: Name = read_name(reader, alias=True, travel=True)
-    value = tables.data(name)
-    return (value.scan() if isinstance(value, DeltaTable) else value), name.alias or name.parts[-1]
+    return tables.rows(name), name.alias or name.parts[-1]
 
 
 def _assigned(assignments: Iterable[tuple[tuple[str, ...], str]], schema: Schema, alias: str) -> list[tuple[str, str]]:

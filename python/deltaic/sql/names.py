@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from deltaic.commands.create import existing
+from deltaic.commands.write import Mode, Write, write
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.log.store import locate, open_store
 from deltaic.sql.tokens import Reader
 from deltaic.table import DeltaTable
+from deltaic.table import write as write_table
+
+if TYPE_CHECKING:
+    from deltaic.engine.engine import Engine
 
 _NOT_AN_ALIAS = frozenset({"WHERE", "SET", "USING", "ON", "WHEN", "VERSION", "TIMESTAMP", "FOR"})
 """Words that may follow a table where an alias may stand."""
@@ -26,7 +33,7 @@ class Name:
     @property
     def path(self) -> str | None:
         """The path in delta.`path`, None for a plain name."""
-        return self.parts[1] if len(self.parts) == 2 and self.parts[0].lower() == "delta" else None
+        return self.parts[1] if len(self.parts) == 2 and self.parts[0].lower() in ("delta", "deltaic") else None
 
     @property
     def qualifiers(self) -> tuple[tuple[str, ...], ...]:
@@ -76,7 +83,8 @@ def _alias_follows(reader: Reader) -> bool:
 
 
 class Tables:
-    """The tables a statement can see. A path is opened when it is named, the newest version unless the statement travels."""
+    """The tables a statement can see, and what is done with their rows, here by the embedded engine. A path is opened when it is named, the
+    newest version unless the statement travels."""
 
     def __init__(self, tables: Mapping[str, Any] | None, storage_options: Mapping[str, str] | None) -> None:
         self.storage_options = storage_options
@@ -90,7 +98,7 @@ class Tables:
     def data(self, name: Name) -> Any:
         """A DeltaTable, or the data that goes by this name."""
         if (path := name.path) is not None:
-            return DeltaTable(path, version=name.version, timestamp=name.timestamp, storage_options=self.storage_options)
+            return self.opened(path, name.version, name.timestamp)
         value = self._lookup(name)
         if name.version is None and name.timestamp is None:
             return value
@@ -113,6 +121,47 @@ class Tables:
         if not isinstance(value, DeltaTable):
             raise InvalidArgumentError("this statement needs a Delta table", where=str(name), found=type(value).__name__)
         return value.location
+
+    def opened(self, path: str, version: int | None = None, timestamp: str | None = None) -> DeltaTable:
+        """The table at a path."""
+        return DeltaTable(path, version=version, timestamp=timestamp, storage_options=self.storage_options)
+
+    def rows(self, name: Name) -> Any:
+        """What a statement reads under this name, as data that commands take."""
+        value = self.data(name)
+        return value.scan() if isinstance(value, DeltaTable) else value
+
+    def query(self, text: str) -> Any:
+        """The rows of a query, as data that commands take."""
+        from deltaic.sql.select import query
+
+        return query(text, self)
+
+    def column_names(self, rows: Any) -> Sequence[str]:
+        """Of what `query` gave."""
+        names: Sequence[str] = rows.schema.names
+        return names
+
+    def renamed(self, rows: Any, names: Sequence[str]) -> Any:
+        """What `query` gave, under other names by position."""
+        from deltaic.sql.select import renamed
+
+        return renamed(rows, names)
+
+    def insert(self, table: DeltaTable, rows: Any, mode: Mode, where: str | None) -> None:
+        """Writes what `query` gave into a table that is there, and moves the table to it."""
+        write_table(table, rows, mode=mode, where=where)
+
+    def create(self, path: str, rows: Any, job: Write) -> None:
+        """Makes a table of what `query` gave, or replaces it."""
+        store = open_store(locate(path), self.storage_options)
+        write(store, existing(store), self.engine(), rows, job)
+
+    def engine(self) -> Engine:
+        """Who does the relational work."""
+        from deltaic.engine.local import LocalEngine
+
+        return LocalEngine()
 
     def _lookup(self, name: Name) -> Any:
         if len(name.parts) == 1 and (found := self._named.get(name.parts[0].lower())):

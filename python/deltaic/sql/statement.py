@@ -56,6 +56,19 @@ _LATER = {
 }
 
 
+def run(statement: str, tables: Tables) -> Rows:
+    """One statement on these tables, by whatever engine they have."""
+    if not isinstance(statement, str):
+        raise InvalidTypeError("a statement is text", found=type(statement).__name__, expected="str")
+    reader = Reader(statement)
+    word = reader.tokens[0].keyword
+    if (family := _STATEMENTS.get(word)) is not None:
+        return family(reader, tables)
+    if word in _LATER:
+        raise UnsupportedFeatureError(_LATER[word], found=word)
+    raise InvalidArgumentError("SQL does not parse", where="line 1, column 1", found=reader.tokens[0].text, expected="a statement")
+
+
 def sql(statement: str, *, tables: Mapping[str, Any] | None = None, storage_options: Mapping[str, str] | None = None) -> Rows:
     """Run one statement of Spark SQL on Delta tables.
 
@@ -76,12 +89,4 @@ def sql(statement: str, *, tables: Mapping[str, Any] | None = None, storage_opti
     Errors: InvalidArgumentError with line and column where the text does not parse; UnsupportedFeatureError naming a statement or an
     expression that this release does not know; else those of the command.
     """
-    if not isinstance(statement, str):
-        raise InvalidTypeError("a statement is text", found=type(statement).__name__, expected="str")
-    reader = Reader(statement)
-    word = reader.tokens[0].keyword
-    if (family := _STATEMENTS.get(word)) is not None:
-        return family(reader, Tables(tables, storage_options))
-    if word in _LATER:
-        raise UnsupportedFeatureError(_LATER[word], found=word)
-    raise InvalidArgumentError("SQL does not parse", where="line 1, column 1", found=reader.tokens[0].text, expected="a statement")
+    return run(statement, Tables(tables, storage_options))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Literal
 
@@ -33,7 +34,7 @@ def optimize(reader: Reader, tables: Tables) -> Rows:
         metrics = table.optimize.z_order(columns, where)
     else:
         metrics = table.optimize.compact(where)
-    return _optimized(table.location, metrics)
+    return optimized_rows(table.location, metrics)
 
 
 def reorg(reader: Reader, tables: Tables) -> Rows:
@@ -46,10 +47,10 @@ def reorg(reader: Reader, tables: Tables) -> Rows:
     reader.expect("APPLY", "(", "PURGE", ")")
     reader.end()
     table = tables.table(name)
-    return _optimized(table.location, table.optimize.purge(where))
+    return optimized_rows(table.location, table.optimize.purge(where))
 
 
-def _optimized(location: str, metrics: dict[str, int]) -> Rows:
+def optimized_rows(location: str, metrics: dict[str, int]) -> Rows:
     """As delta-spark: the path, and its metrics under its own names in a struct."""
     named = {_camel(key): pa.array([value], pa.int64()) for key, value in metrics.items()}
     struct = pa.StructArray.from_arrays(list(named.values()), names=list(named))
@@ -103,7 +104,11 @@ def restore(reader: Reader, tables: Tables) -> Rows:
         reader.expect("TIMESTAMP", "AS", "OF")
         moment = read_moment(reader, name, False)
     reader.end()
-    metrics = tables.table(name).restore(moment.version, timestamp=moment.timestamp)
+    return restored_rows(tables.table(name).restore(moment.version, timestamp=moment.timestamp))
+
+
+def restored_rows(metrics: Mapping[str, int]) -> Rows:
+    """What RESTORE returns, from the command's metrics."""
     return counts(**{key: metrics.get(key, 0) for key in _RESTORED})
 
 

@@ -57,7 +57,9 @@ fn taken_as(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
     let fits = match wanted {
         DataType::Int64 => found.is_integer() || found.is_null(),
         DataType::Utf8 => matches!(found, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null),
-        _ => matches!(found, DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) | DataType::Null),
+        _ => {
+            matches!(found, DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) | DataType::Null)
+        }
     };
     let refused = || Error::new(Kind::InvalidArgument, "a column of the wrong type").found(found).expected(wanted);
     if !fits {
@@ -79,7 +81,10 @@ mod tests {
         let bytes: ArrayRef = Arc::new(LargeBinaryArray::from(vec![Some(&b"\x86\x4f\xd2\x6f\xb5\x59\xf7\x5b"[..]), None, Some(b"")]));
         let text: ArrayRef = Arc::new(z85_encode(&bytes).unwrap());
         assert_eq!(text.as_string::<i32>().iter().collect::<Vec<_>>(), [Some("HelloWorld"), None, Some("")]);
-        assert_eq!(z85_decode(&text).unwrap().iter().collect::<Vec<_>>(), [Some(&b"\x86\x4f\xd2\x6f\xb5\x59\xf7\x5b"[..]), None, Some(b"")]);
+        assert_eq!(
+            z85_decode(&text).unwrap().iter().collect::<Vec<_>>(),
+            [Some(&b"\x86\x4f\xd2\x6f\xb5\x59\xf7\x5b"[..]), None, Some(b"")]
+        );
         let wrong: ArrayRef = Arc::new(StringArray::from(vec!["abc\"e"]));
         assert!(z85_decode(&wrong).is_err());
         assert_eq!(z85_encode(&wrong).unwrap_err().kind(), Kind::InvalidArgument);

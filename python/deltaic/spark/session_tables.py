@@ -1,0 +1,89 @@
+"""What the statements of `deltaic.sql` need of a Spark session: its tables, queries, writes and times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+
+from deltaic.commands.create import existing
+from deltaic.commands.write import Write, write
+from deltaic.errors import InvalidArgumentError
+from deltaic.log.store import locate, open_store
+from deltaic.relation.literal import lit
+from deltaic.spark.views import path_of
+from deltaic.sql.names import Name, Tables
+from deltaic.table import DeltaTable
+
+if TYPE_CHECKING:
+    from deltaic.engine.engine import Engine
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def spark_sql(spark: Any, statement: str, args: Any = None, **parameters: Any) -> Any:
+    """Spark's own `sql`, whatever stands in its place on this session."""
+    return type(spark).sql(spark, statement, args, **parameters)
+
+
+def moment_of(spark: Any, text: str) -> datetime:
+    """SQL of a time, or of text that says one, as Spark understands it in the zone of the session -> UTC."""
+    micros = spark_sql(spark, f"SELECT unix_micros(CAST(({text}) AS TIMESTAMP))").collect()[0][0]
+    if micros is None:
+        raise InvalidArgumentError("no time", found=text, expected="a timestamp")
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+class SparkTables(Tables):
+    """delta.`path` and temporary views; rows of statements are DataFrames."""
+
+    def __init__(self, spark: Any) -> None:
+        super().__init__(None, None)
+        self._spark = spark
+
+    def opened(self, path: str, version: int | None = None, timestamp: Any = None) -> DeltaTable:
+        moment = moment_of(self._spark, lit(timestamp)) if isinstance(timestamp, str) else timestamp
+        return DeltaTable(path, version=version, timestamp=moment, spark=self._spark)
+
+    def moment(self, text: str) -> Any:
+        return moment_of(self._spark, lit(text))
+
+    def rows(self, name: Name) -> Any:
+        """A Delta table by its path or view, or whatever the session knows under the name."""
+        path = path_of(self._spark, name)
+        travels = name.version is not None or name.timestamp is not None
+        if path is not None and (name.path is not None or travels):
+            from deltaic.spark import read
+
+            moment = None if name.timestamp is None else self.moment(name.timestamp)
+            return read(self._spark, path, version=name.version, timestamp=moment)
+        if travels:
+            raise InvalidArgumentError("only a Delta table has versions", where=str(name))
+        return self._spark.table(str(name))
+
+    def query(self, text: str) -> Any:
+        from deltaic.spark.statements import sql
+
+        return sql(self._spark, text)
+
+    def column_names(self, rows: Any) -> Sequence[str]:
+        names: Sequence[str] = rows.columns
+        return names
+
+    def renamed(self, rows: Any, names: Sequence[str]) -> Any:
+        return rows.toDF(*names)
+
+    def create(self, path: str, rows: Any, job: Write) -> None:
+        store = open_store(locate(path), self.storage_options)
+        write(store, existing(store), self.engine(), rows, job)
+
+    def engine(self) -> Engine:
+        from deltaic.engine.spark.engine import SparkEngine
+
+        return SparkEngine(self._spark)
+
+    def _lookup(self, name: Name) -> Any:
+        path = path_of(self._spark, name)
+        if path is None:
+            raise InvalidArgumentError("no Delta table", found=str(name), expected="delta.`path`, or a temporary view of a Delta table")
+        return self.opened(path)

@@ -1,0 +1,173 @@
+"""`DeltaTableBuilder` and `IdentityGenerator` of delta-spark's Python API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import deltaic
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, TableNotFoundError
+from deltaic.protocol.schema import Field, Schema
+from deltaic.spark.portable.arrow_values import delta_schema
+
+if TYPE_CHECKING:
+    from deltaic.spark.tables import DeltaTable
+
+Way = Literal["create", "createIfNotExists", "replace", "createOrReplace"]
+
+
+@dataclass
+class IdentityGenerator:
+    """The numbers of an identity column: `start`, `start` + `step`, ..."""
+
+    start: int = 1
+    step: int = 1
+
+
+class DeltaTableBuilder:
+    """A table in the making: each method changes it and returns it, `execute` makes it."""
+
+    def __init__(self, spark: Any, way: Way, path_of: Callable[[str], str], opened: Callable[[str], DeltaTable]) -> None:
+        self._spark, self._way, self._path_of, self._opened = spark, way, path_of, opened
+        self._path: str | None = None
+        self._comment: str | None = None
+        self._fields: list[Field] = []
+        self._partitions: tuple[str, ...] | None = None
+        self._clusters: tuple[str, ...] | None = None
+        self._properties: dict[str, str] = {}
+
+    def tableName(self, identifier: str) -> DeltaTableBuilder:
+        """delta.`path`, or a temporary view of a table."""
+        _check(identifier, str, "Identifier must be str.")
+        return self._at(self._path_of(identifier))
+
+    def location(self, location: str) -> DeltaTableBuilder:
+        """The table's path."""
+        _check(location, str, "Location must be str.")
+        return self._at(location)
+
+    def comment(self, comment: str) -> DeltaTableBuilder:
+        """The table's description."""
+        _check(comment, str, "Table comment must be str.")
+        self._comment = comment
+        return self
+
+    def addColumn(
+        self,
+        colName: str,
+        dataType: Any,
+        nullable: bool = True,
+        generatedAlwaysAs: str | IdentityGenerator | None = None,
+        generatedByDefaultAs: IdentityGenerator | None = None,
+        comment: str | None = None,
+    ) -> DeltaTableBuilder:
+        """A column. `dataType`: Spark's DDL or a DataType."""
+        _check(colName, str, "Column name must be str.")
+        if not isinstance(dataType, str) and not hasattr(dataType, "jsonValue"):
+            raise InvalidTypeError("Column data type must be str or DataType.", found=f"{dataType!r} with type {type(dataType)}")
+        _check(nullable, bool, "Column nullable must be bool.")
+        metadata = _generated(generatedAlwaysAs, generatedByDefaultAs)
+        if comment is not None:
+            _check(comment, str, "Column comment must be str.")
+            metadata["comment"] = comment
+        self._fields.append(Field(colName, _type_of(dataType), nullable, metadata))
+        return self
+
+    def addColumns(self, cols: Any) -> DeltaTableBuilder:
+        """The columns of a StructType, or a list of StructField."""
+        from pyspark.sql.types import StructField, StructType
+
+        for item in cols if isinstance(cols, list) else ():
+            _check(item, StructField, "Column in existing schema must be StructField.")
+        schema = StructType(cols) if isinstance(cols, list) else cols
+        _check(schema, StructType, "Schema must be StructType or a list of StructField.")
+        self._fields.extend(delta_schema(schema))
+        return self
+
+    def partitionedBy(self, *cols: Any) -> DeltaTableBuilder:
+        """The partition columns."""
+        self._partitions = _names(cols, "Partitioning column must be str.")
+        return self
+
+    def clusterBy(self, *cols: Any) -> DeltaTableBuilder:
+        """The clustering columns."""
+        self._clusters = _names(cols, "Clustering column must be str.")
+        return self
+
+    def property(self, key: str, value: str) -> DeltaTableBuilder:
+        """A table property."""
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise InvalidTypeError("Key and value of property must be string.", found=f"{key!r} and {value!r}")
+        self._properties[key] = value
+        return self
+
+    def execute(self) -> DeltaTable:
+        """Makes the table. TableAlreadyExistsError from `create`, TableNotFoundError from `replace`."""
+        if self._path is None:
+            raise InvalidArgumentError("a table needs a place", expected="location(path), or tableName('delta.`path`')")
+        exists = deltaic.DeltaTable.exists(self._path)
+        if self._way == "replace" and not exists:
+            raise TableNotFoundError("there is no table to replace", where=self._path, expected="createOrReplace()")
+        mode: Literal["error", "ignore", "overwrite"] = "error"
+        if self._way != "create":
+            mode = "ignore" if self._way == "createIfNotExists" else "overwrite"
+        deltaic.DeltaTable.create(
+            self._path,
+            Schema(self._fields),
+            mode=mode,
+            partition_by=self._partitions or (),
+            cluster_by=self._clusters or (),
+            description=self._comment,
+            properties=self._properties,
+        )
+        return self._opened(self._path)
+
+    def _at(self, path: str) -> DeltaTableBuilder:
+        if self._path is not None and self._path != path:
+            raise InvalidArgumentError("two places for one table", found=f"{self._path} and {path}", expected="location() or tableName()")
+        self._path = path
+        return self
+
+
+def _check(value: Any, kind: type, message: str) -> None:
+    if not isinstance(value, kind):
+        raise InvalidTypeError(message, found=f"{value!r} with type {type(value)}")
+
+
+def _names(cols: tuple[Any, ...], message: str) -> tuple[str, ...]:
+    """Names one by one, or all in one list."""
+    names = tuple(cols[0]) if len(cols) == 1 and isinstance(cols[0], (list, tuple)) else cols
+    for name in names:
+        _check(name, str, message)
+    return names
+
+
+def _type_of(data_type: Any) -> Any:
+    if isinstance(data_type, str):
+        return Schema.from_ddl(f"c {data_type}").field("c").type
+    text = json.dumps({"type": "struct", "fields": [{"name": "c", "type": data_type.jsonValue(), "nullable": True, "metadata": {}}]})
+    return Schema.from_json(text).field("c").type
+
+
+def _generated(always: Any, by_default: Any) -> dict[str, Any]:
+    """PROTOCOL.md's metadata of a generated or an identity column."""
+    if always is not None and by_default is not None:
+        raise InvalidArgumentError("generatedByDefaultAs and generatedAlwaysAs cannot both be set.", found=[by_default, always])
+    if always is None and by_default is None:
+        return {}
+    if isinstance(always, str):
+        return {"delta.generationExpression": always}
+    identity = always if always is not None else by_default
+    if not isinstance(identity, IdentityGenerator):
+        allowed = "Generated always as expression must be str or IdentityGenerator."
+        message = allowed if always is not None else "Generated by default expression must be IdentityGenerator."
+        raise InvalidTypeError(message, found=f"{identity!r} with type {type(identity)}")
+    if identity.step == 0:
+        raise InvalidArgumentError("Column identity generation requires step to be non-zero.")
+    return {
+        "delta.identity.start": identity.start,
+        "delta.identity.step": identity.step,
+        "delta.identity.allowExplicitInsert": by_default is not None,
+    }

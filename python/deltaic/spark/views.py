@@ -1,0 +1,78 @@
+"""Which Delta table a name of a Spark session stands for: delta.`path`, or a temporary view of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deltaic.errors import UnsupportedFeatureError
+from deltaic.sql.names import Name, read_name
+from deltaic.sql.tokens import Reader
+
+_VIEWS = "_deltaic_views"
+_MAKERS = ("createTempView", "createOrReplaceTempView")
+
+
+def named_path(spark: Any, identifier: str) -> str:
+    """The path of the table that goes by a name. UnsupportedFeatureError for other names: tables of the catalog come later."""
+    reader = Reader(identifier)
+    name = read_name(reader)
+    reader.end()
+    path = path_of(spark, name)
+    if path is None:
+        raise UnsupportedFeatureError("tables by name", found=identifier, expected="delta.`path`, or a temporary view of a Delta table")
+    return path
+
+
+def path_of(spark: Any, name: Name) -> str | None:
+    """The path in delta.`path`, or that of the table that a temporary view shows as it is; None for anything else."""
+    if name.path is not None:
+        return name.path
+    return _path_of_view(spark, name.parts[0]) if len(name.parts) == 1 else None
+
+
+def watched(spark: Any, frame: Any, path: str) -> Any:
+    """The DataFrame of a whole table, whose temporary views from now on stand for the table: statements may change it by their name."""
+    for maker in _MAKERS:
+        setattr(frame, maker, _Maker(spark, frame, path, getattr(frame, maker)))
+    return frame
+
+
+class _Maker:
+    """`createTempView` of one DataFrame, which also notes whose rows the view shows."""
+
+    def __init__(self, spark: Any, frame: Any, path: str, make: Any) -> None:
+        self._spark, self._frame, self._path, self._make = spark, frame, path, make
+
+    def __call__(self, name: str) -> None:
+        self._make(name)
+        self._spark.__dict__.setdefault(_VIEWS, {})[name.lower()] = (self._path, self._frame)
+
+
+def _path_of_view(spark: Any, view: str) -> str | None:
+    """Another DataFrame may have got the name since: the view must still show the same plan."""
+    noted = spark.__dict__.get(_VIEWS, {}).get(view.lower())
+    if noted is not None and spark.catalog.tableExists(view):
+        path, frame = noted
+        return path if _table(spark, view).sameSemantics(frame) else None
+    return _path_in_source(spark, view)
+
+
+def _table(spark: Any, view: str) -> Any:
+    return spark.table(f"`{view.replace('`', '``')}`")
+
+
+def _path_in_source(spark: Any, view: str) -> str | None:
+    """CREATE TEMPORARY VIEW ... USING delta OPTIONS (path ...), by the Python data source: the whole table at its newest version."""
+    if not hasattr(spark, "_jsparkSession") or spark._jsparkSession.sessionState().catalog().getRawTempView(view).isEmpty():
+        return None
+    plan = _table(spark, view)._jdf.queryExecution().analyzed()
+    while plan.nodeName() in ("SubqueryAlias", "View") and plan.children().length() == 1:
+        plan = plan.children().head()
+    if plan.nodeName() != "DataSourceV2Relation" or "python" not in plan.table().getClass().getName().lower():
+        return None
+    options = plan.options()
+    names = {str(name).lower() for name in options.keySet().toArray()} - {"path"}
+    if names & {"versionasof", "timestampasof", "columns"} or str(plan.table().name()).lower() not in ("delta", "deltaic"):
+        return None
+    path = options.get("path")
+    return None if path is None else str(path)

@@ -1,0 +1,123 @@
+"""Where Spark's statements name Delta tables, which statements are ours, and their parameters: no session is needed to tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from deltaic.errors import InvalidArgumentError
+
+pytest.importorskip("pyspark")
+
+from deltaic.spark.expressions import infix
+from deltaic.spark.parameters import with_arguments
+from deltaic.spark.references import references, spliced
+from deltaic.spark.statements import _by_name, _target
+from deltaic.sql.tokens import Reader
+
+NO_VIEWS: Any = type("Session", (), {})()
+
+
+def replaced(text: str) -> str:
+    found = references(Reader(text), NO_VIEWS)
+    shown = {}
+    for reference in found:
+        moment = reference.version if reference.moment is None else reference.moment
+        shown[reference] = f"<{reference.path}{'' if moment is None else f'@{moment}'}>"
+    return spliced(text, shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("select * from delta.`/a b`", "select * from </a b>"),
+        ("SELECT x FROM deltaic . `p` t WHERE t.x > 1", "SELECT x FROM <p> t WHERE t.x > 1"),
+        ("select * from delta.`p` version as of 3 t", "select * from <p@3> t"),
+        ("select * from delta.`p` FOR VERSION AS OF '3'", "select * from <p@3>"),
+        ("select * from delta.`p` timestamp as of '2024-01-01' as t", "select * from <p@'2024-01-01'> as t"),
+        ("select * from delta.`p` timestamp as of TIMESTAMP '2024-01-01'", "select * from <p@TIMESTAMP '2024-01-01'>"),
+        ("select * from delta.`p` timestamp as of date_sub(current_date(), 1) t", "select * from <p@date_sub(current_date(), 1)> t"),
+        ("select * from delta.`p` timestamp as of current_timestamp()", "select * from <p@current_timestamp()>"),
+        ("select * from delta.`a` join delta.`b` on a.x = b.x, delta.`c`", "select * from <a> join <b> on a.x = b.x, <c>"),
+        ("with q as (from delta.`a`) select * from q, (from delta.`b`)", "with q as (from <a>) select * from q, (from <b>)"),
+        ("select * from (delta.`a` cross join t)", "select * from (<a> cross join t)"),
+        ("select * from t where x in (select y from delta.`a`)", "select * from t where x in (select y from <a>)"),
+        ("select 1 union from delta.`a` where 'from delta.`b`' = x", "select 1 union from <a> where 'from delta.`b`' = x"),
+        ("select x from t -- from delta.`c`", "select x from t -- from delta.`c`"),
+        ("insert into other select * from delta.`a`", "insert into other select * from <a>"),
+        ("insert into other table delta.`a`", "insert into other table <a>"),
+        # A struct called delta is no table.
+        ("select delta.`x`, delta.`y` from t delta", "select delta.`x`, delta.`y` from t delta"),
+        ("select a from t order by delta.`x`, delta.`y`", "select a from t order by delta.`x`, delta.`y`"),
+        ("select extract(year from delta.`x`) from delta.`p`", "select extract(year from delta.`x`) from <p>"),
+        ("select * from t join u on (delta.`x` = u.x)", "select * from t join u on (delta.`x` = u.x)"),
+        ("select * from t version as of 3", "select * from t version as of 3"),
+    ],
+)  # fmt: skip
+def test_references(text: str, expected: str) -> None:
+    assert replaced(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("DELETE FROM delta.`p` WHERE x", ("delta", "p")),
+        ("delete from t", ("t",)),
+        ("UPDATE t SET x = 1", ("t",)),
+        ("MERGE WITH SCHEMA EVOLUTION INTO t USING s ON x", ("t",)),
+        ("INSERT INTO TABLE delta.`p` VALUES (1)", ("delta", "p")),
+        ("INSERT OVERWRITE t SELECT 1", ("t",)),
+        ("CREATE TABLE IF NOT EXISTS delta.`p` (x int)", ("delta", "p")),
+        ("CREATE OR REPLACE TABLE delta.`p` AS SELECT 1", ("delta", "p")),
+        ("VACUUM '/a/b' DRY RUN", ("delta", "/a/b")),
+        ("DESCRIBE HISTORY t LIMIT 3", ("t",)),
+        ("DESC DETAIL delta.`p`", ("delta", "p")),
+        ("RESTORE TABLE t TO VERSION AS OF 1", ("t",)),
+        ("OPTIMIZE t ZORDER BY (x)", ("t",)),
+        ("ALTER TABLE a.b.c ADD COLUMN x int", ("a", "b", "c")),
+        ("SELECT * FROM t", None),
+        ("CREATE VIEW v AS SELECT 1", None),
+        ("INSERT INTO (SELECT 1)", None),
+        ("SHOW TABLES", None),
+    ],
+)
+def test_the_table_of_a_statement(text: str, parts: tuple[str, ...] | None) -> None:
+    reader = Reader(text)
+    target = _target(reader)
+    assert (None if target is None else target.parts) == parts
+    assert reader.position == 0
+
+
+def test_a_path_in_quotes() -> None:
+    assert _by_name("VACUUM '/a`b' RETAIN 0 HOURS") == "VACUUM delta.`/a``b` RETAIN 0 HOURS"
+    assert _by_name("DELETE FROM t WHERE x = '/a'") == "DELETE FROM t WHERE x = '/a'"
+    assert _by_name('DESCRIBE DETAIL "/a"') == "DESCRIBE DETAIL delta.`/a`"
+
+
+def test_arguments() -> None:
+    assert with_arguments("x = :a AND y = ':a' AND z::int = :b", {"a": "O'Neil", "b": 2}) == "x = 'O''Neil' AND y = ':a' AND z::int = 2"
+    assert with_arguments("x IN (?, ?)", [1, None]) == "x IN (1, NULL)"
+    assert with_arguments("x = 1", None) == "x = 1"
+    for text, args in [("x = :c", {"a": 1}), ("x = ?", []), ("x = ? OR ?", [1]), ("x", [1])]:
+        if args:
+            with pytest.raises(InvalidArgumentError):
+                with_arguments(text, args)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("`=`(a, 'x\\'y`')", "(a = 'x\\'y`')"),
+        ("and(`>=`(a, 1), `<=`(`b c`, 2))", "((a >= 1) AND (`b c` <= 2))"),
+        ("and(`!`(`=`(a, 1)), in(b, 1, 2))", "((NOT (a = 1)) AND (b IN (1, 2)))"),
+        ("CASE WHEN `>`(a, 1) THEN upper(`+`(a, b)) ELSE NULL END", "CASE WHEN (a > 1) THEN upper((a + b)) ELSE NULL END"),
+        ("isNull(m['k'])", "(m['k'] IS NULL)"),
+        ("`=`(t.`in`, arr[`-`(n, 1)])", "(t.`in` = arr[(n - 1)])"),
+        ("`my func`(`*`(a, 2))", "`my func`((a * 2))"),
+        ("(a AND (b OR c))", "(a AND (b OR c))"),
+        ("a", "a"),
+    ],
+)
+def test_operators_between_their_operands(written: str, expected: str) -> None:
+    assert infix(written) == expected
