@@ -1,4 +1,4 @@
-"""Variants: read and written in their encoding, carried through every change, refused by name where they are shredded.
+"""Variants: read and written in their encoding, carried through every change, put together again where they are shredded.
 
 Source: PROTOCOL.md, "Variant Data Type"; the encoding is Parquet's ("Variant Binary Encoding").
 """
@@ -121,14 +121,62 @@ def test_other_data_is_refused(tmp_path: Path) -> None:
         table.optimize.z_order(["v"])
 
 
-def test_a_shredded_variant_is_refused_by_name(tmp_path: Path) -> None:
+KEYED = b"\x01\x01\x00\x01a"
+"""A dictionary of the one key `a`."""
+WHOLE = pa.field("metadata", pa.binary(), nullable=False)
+REST = pa.field("value", pa.binary())
+
+
+def shredded(tmp_path: Path, values: list[dict[str, Any] | None], typed: pa.DataType) -> DeltaTable:
+    """A table whose one file holds these shredded variants (parquet-format, VariantShredding.md)."""
+    table = make(tmp_path, enableVariantShredding=True)
+    deltaic.write(table, rows_of(*[0] * len(values)), mode="append")
+    (path,) = Path(table.location).glob("*.parquet")
+    column = pa.array(values, pa.struct([WHOLE, REST, pa.field("typed_value", typed)]))
+    pq.write_table(pa.table({"id": pa.array(range(len(values)), pa.int64()), "v": column}), path)
+    return DeltaTable(table.location)
+
+
+def test_a_shredded_variant_is_put_together(tmp_path: Path) -> None:
+    values = [{"metadata": METADATA, "value": small(7)["value"]}, {"metadata": METADATA, "typed_value": 5}, None]
+    table = shredded(tmp_path, values, pa.int32())
+    assert {"variantType", "variantShredding"} <= set(table.protocol.reader_features or ())
+    assert found(table) == {0: small(7), 1: {"metadata": METADATA, "value": b"\x14\x05\0\0\0"}, 2: None}
+    table.update({"id": "9"}, "id = 1")
+    table.optimize.compact()
+    assert found(table) == {0: small(7), 9: {"metadata": METADATA, "value": b"\x14\x05\0\0\0"}, 2: None}
+    newest = max(Path(table.location).glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns)
+    assert sorted(pq.ParquetFile(newest).schema_arrow.field("v").type.names) == ["metadata", "value"]
+
+
+def test_a_shredded_object_is_put_together(tmp_path: Path) -> None:
+    member = pa.struct([REST, pa.field("typed_value", pa.int32())])
+    values = [
+        {"metadata": KEYED, "typed_value": {"a": {"typed_value": 5}}},
+        {"metadata": KEYED, "typed_value": {"a": {"value": small(1)["value"]}}},
+        {"metadata": KEYED, "typed_value": {"a": {}}},
+        {"metadata": METADATA, "value": small(3)["value"]},
+    ]
+    table = shredded(tmp_path, values, pa.struct([pa.field("a", member, nullable=False)]))
+    assert found(table) == {
+        0: {"metadata": KEYED, "value": b"\x02\x01\x00\x00\x05\x14\x05\0\0\0"},
+        1: {"metadata": KEYED, "value": b"\x02\x01\x00\x00\x02\x0c\x01"},
+        2: {"metadata": KEYED, "value": b"\x02\x00\x00"},
+        3: small(3),
+    }
+
+
+@pytest.mark.parametrize("metadata", [b"", b"\x01\x09", b"\xff\xff\xff"])
+def test_a_shredded_variant_of_other_bytes_is_refused(tmp_path: Path, metadata: bytes) -> None:
+    table = shredded(tmp_path, [{"metadata": metadata, "typed_value": 5}], pa.int32())
+    with pytest.raises(deltaic.errors.ProtocolError, match="shredded variant"):
+        table.scan().to_arrow()
+
+
+def test_a_variant_without_its_parts_is_refused(tmp_path: Path) -> None:
     table = make(tmp_path)
     deltaic.write(table, rows_of(1), mode="append")
     (path,) = Path(table.location).glob("*.parquet")
-    shredded = {**small(1), "typed_value": 1}
-    pq.write_table(pa.table({"id": [0], "v": [shredded]}), path)
-    with pytest.raises(UnsupportedFeatureError, match="variantShredding"):
-        DeltaTable(table.location).scan().to_arrow()
     pq.write_table(pa.table({"id": [0], "v": [{"metadata": METADATA}]}), path)
     with pytest.raises(deltaic.errors.ProtocolError, match="column v"):
         DeltaTable(table.location).scan().to_arrow()

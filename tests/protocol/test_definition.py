@@ -95,7 +95,6 @@ def test_ids_of_another_table_are_taken_off():
         ({"schema": "a int", "partition_columns": "x"}, InvalidArgumentError, "no such column"),
         ({"schema": "a int generated always as (1), b int"}, UnsupportedFeatureError, "generatedColumns"),
         ({"schema": "a bigint generated always as identity"}, UnsupportedFeatureError, "identityColumns"),
-        ({"properties": {"delta.enableVariantShredding": True}}, UnsupportedFeatureError, "enableVariantShredding"),
         ({"properties": {"delta.enableChangeDataFeed": True}}, UnsupportedFeatureError, "enableChangeDataFeed"),
         ({"properties": {"delta.feature.icebergCompatV2": "supported"}}, UnsupportedFeatureError, "icebergCompatV2"),
         ({"properties": {"delta.feature.shiny": "supported"}}, UnsupportedFeatureError, "shiny"),

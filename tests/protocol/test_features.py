@@ -143,13 +143,6 @@ def test_writer_only_unknowns_do_not_hinder_readers():
     check_readable(Protocol(1, 9, None, ("shiny",)), metadata())
 
 
-def test_shredding_is_read_only_where_there_is_no_variant():
-    check_readable(listed("variantShredding"), metadata())
-    for given in (IN_USE["variantType"], None):
-        with pytest.raises(UnsupportedFeatureError, match="variantShredding"):
-            check_readable(listed("variantShredding"), given)
-
-
 def test_type_changes_are_checked_by_readers():
     check_readable(listed("typeWidening"), IN_USE["typeWidening"])
     for changes in (

@@ -156,10 +156,7 @@ class Feature:
 
 # Not turned on by this release, though some are kept up on the tables of others: what they let other writers do cannot all be done here.
 _LATER = frozenset(
-    (
-        *("checkConstraints", "changeDataFeed", "generatedColumns", "identityColumns"),
-        *("variantShredding", "variantShredding-preview"),
-    )
+    ("checkConstraints", "changeDataFeed", "generatedColumns", "identityColumns")
 )
 _PREVIEW = "-preview"
 
@@ -180,12 +177,8 @@ FEATURES: Mapping[str, Feature] = {
         Feature("vacuumProtocolCheck", True, _always),
         *(Feature(f"typeWidening{end}", True, _key("delta.typeChanges"), asked=_widens) for end in ("", _PREVIEW)),
         *(Feature(f"variantType{end}", True, _type("variant")) for end in ("", _PREVIEW)),
-        *(
-            Feature(
-                f"variantShredding{end}", True, _type("variant"), read=Read.UNUSED, refused=ALL, asked=_flag("delta.enableVariantShredding")
-            )
-            for end in ("", _PREVIEW)
-        ),
+        # Ours are written whole, as a writer may.
+        *(Feature(f"variantShredding{end}", True, _type("variant"), asked=_flag("delta.enableVariantShredding")) for end in ("", _PREVIEW)),
         *(Feature(name, True, _type("geometry", "geography"), read=Read.UNUSED, refused=ALL) for name in ("geospatial", "geospatial-dev")),
         *(Feature(name, True, _always, read=Read.NEVER, refused=ALL) for name in ("catalogManaged", "catalogOwned-preview")),
         Feature("adaptiveMetadata-preview", True, _always, read=Read.NEVER, refused=ALL),

@@ -120,7 +120,7 @@ REGISTRY: Mapping[str, Property] = {
         Property("delta.universalFormat.iceberg.atomicConversion.supported", parse_boolean, False, _R),
         Property("delta.castIcebergTimeType", parse_boolean, False, _R),
         Property("delta.ignoreIcebergBucketPartition", parse_boolean, False, _R),
-        Property("delta.enableVariantShredding", parse_boolean, False, _L, "variantShredding"),
+        Property("delta.enableVariantShredding", parse_boolean, False, feature="variantShredding"),
         Property("delta.enableMaterializePartitionColumnsFeature", parse_boolean, False, feature="materializePartitionColumns"),
         Property("delta.writePartitionColumnsToParquet", parse_boolean, False),
         Property("delta.requireCheckpointProtectionBeforeVersion", _integer(0, INT64_MAX), 0, _I, "checkpointProtection"),

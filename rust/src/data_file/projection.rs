@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray, new_null_array};
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field as ArrowField, Fields, Schema, TimeUnit};
 use parquet::basic::Type as PhysicalType;
 use parquet::schema::types::SchemaDescriptor;
+use parquet_variant_compute::{VariantArray, unshred_variant};
 
 use super::cast::{Cast, cast_for};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::schema::{ColumnMapping, Field, Type};
 
 /// Key under which arrow-rs keeps a Parquet field id.
@@ -35,6 +37,8 @@ pub enum Adapt {
     List(Arc<ArrowField>, Box<Adapt>),
     /// Keys and values, and the entries' field.
     Map(Arc<ArrowField>, Box<Adapt>, Box<Adapt>),
+    /// A variant whose values lie in typed columns: back to its one encoding (parquet-format, VariantShredding.md).
+    Unshred,
 }
 
 impl Finder {
@@ -115,8 +119,7 @@ impl Finder {
             }
             (Type::Variant, DataType::Struct(_), DataType::Struct(children)) => {
                 if children.iter().any(|child| child.name() == "typed_value") {
-                    return Err(Error::new(Kind::UnsupportedFeature, "a shredded variant (feature variantShredding) cannot be read")
-                        .at(format!("column {place}")));
+                    return Ok(Adapt::Unshred);
                 }
                 let parts = Type::variant_fields();
                 if let Some(part) = parts.iter().find(|part| self.find(part, children).is_none()) {
@@ -188,8 +191,24 @@ impl Adapt {
                 let entries = StructArray::try_new(targets.clone(), vec![keys, values], None)?;
                 Ok(Arc::new(MapArray::try_new(Arc::clone(field), found.offsets().clone(), entries, found.nulls().cloned(), false)?))
             }
+            Self::Unshred => unshredded(array, target),
         }
     }
+}
+
+fn unshredded(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+    let malformed = |error| Error::protocol("a shredded variant that cannot be put together").caused_by(error);
+    let variant = VariantArray::try_new(array).and_then(|variant| unshred_variant(&variant)).map_err(malformed)?;
+    let DataType::Struct(fields) = target else {
+        return Err(Error::protocol("a variant is a struct of metadata and value").found(target));
+    };
+    let found = variant.inner();
+    let part = |field: &Arc<ArrowField>| match found.column_by_name(field.name()) {
+        Some(column) => Ok(cast(column, field.data_type())?),
+        None => Err(Error::protocol("a variant without a part").expected(field.name())),
+    };
+    let parts = fields.iter().map(part).collect::<Result<Vec<_>>>()?;
+    Ok(Arc::new(StructArray::try_new(fields.clone(), parts, found.nulls().cloned())?))
 }
 
 /// The schema with INT96 columns as microseconds (arrow-rs takes nanoseconds, which end in 2262); `None` where the file has none.
