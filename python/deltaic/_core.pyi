@@ -311,6 +311,18 @@ def file_statistics(store: Store, schema: TableSchema, files: Any, options: str 
 def has_dropped_columns(store: Store, schema: TableSchema, files: Any) -> pa.Array:
     """Which `add` rows name a file with columns, or fields in structs, that the table has not (bool). Reads footers."""
 
+def hand_over(store: Store, schema: TableSchema, files: Any, *, bits: bool = False) -> pa.Table:
+    """What another engine's Parquet reader must know of each of `files` (as for `read`), in order. Columns:
+    __deltaic_place (string: a URI without escapes), __deltaic_shown (string: as Hadoop escapes it), __deltaic_size (int64), __deltaic_status
+    (binary: Hadoop's FileStatus, its length in 4 bytes before it), __deltaic_rows (int8: 0 all rows count, 1 all but a set, 2 only the set),
+    the set as __deltaic_bits (binary: 64-bit words, little-endian) or, unless `bits`, as __deltaic_roaring (binary: one 32-bit bitmap) where
+    that is much smaller, and the partition columns, typed, under their physical names."""
+
+def adopt(store: Store, schema: TableSchema, folder: str, options: str = "{}") -> pa.Table:
+    """What Spark has just written below `folder` -> `add` actions, with statistics from the footers. A level of folders for each
+    partition column, `name=value` as Hive escapes it (a timestamp with a zone as microseconds since 1970). Names that begin with `_` or `.`
+    are left out. `options`: those of `write`."""
+
 # --- deletion_vector.rs ------------------------------------------------------------------------------------------------
 
 @final
@@ -358,6 +370,10 @@ class RowIds:
     @staticmethod
     def collect(row_ids: Any, *, unique: bool = False) -> RowIds:
         """A stream with `__deltaic_file` and `__deltaic_row`. `unique`: MergeCardinalityError where a pair comes twice."""
+    @staticmethod
+    def of_words(words: Any, *, unique: bool = False) -> RowIds:
+        """The same from `__deltaic_file`, `__deltaic_word` (int64: 64 rows each), `__deltaic_bits` (int64: which of them) and `__deltaic_count`
+        (int64: how many rows that was made of)."""
     @property
     def file_count(self) -> int: ...
     def __len__(self) -> int: ...
@@ -389,6 +405,11 @@ class RangeBounds:
 
     @staticmethod
     def sample(data: Any, columns: Sequence[str], *, ranges: int = 1000, sample_size: int = 100000, seed: int = 0) -> RangeBounds: ...
+    @staticmethod
+    def of(columns: Sequence[str], boundaries: Sequence[Any]) -> RangeBounds:
+        """Made elsewhere: the arrays of `boundaries`, one for each column."""
+    @property
+    def boundaries(self) -> list[pa.Array]: ...
 
 def curve_keys(data: Any, bounds: RangeBounds, curve: Literal["zorder", "hilbert"]) -> pa.RecordBatchReader:
     """`data` with a column `__deltaic_key` appended: int64 where columns x bits fit in 63, else binary that sorts as bytes."""

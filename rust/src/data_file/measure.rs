@@ -23,13 +23,24 @@ use crate::predicate::Column;
 use crate::schema::{Field, TableSchema, Type};
 use crate::store::{Store, resolve};
 
-/// The same `add` rows with `stats` (and `size` where it is missing). `tight`: bounds and null counts of the rows that are not deleted.
+/// Where statistics come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measuring {
+    /// From the footers of any writer.
+    Footers,
+    /// From those of parquet-mr, in whose bounds of floats NaN is the greatest.
+    JavasFooters,
+    /// From the rows that are not deleted: tight.
+    LiveRows,
+}
+
+/// The same `add` rows with `stats` (and `size` where it is missing).
 pub fn measure(
     store: &Arc<dyn Store>,
     schema: &Arc<TableSchema>,
     batch: RecordBatch,
     options: &WriteOptions,
-    tight: bool,
+    how: Measuring,
     interrupt: &Interrupt,
 ) -> Result<RecordBatch> {
     let files = Files::new(batch)?;
@@ -37,7 +48,7 @@ pub fn measure(
     let fields: Vec<&Field> = columns.iter().map(|&index| &schema.fields()[index]).collect();
     let wanted = Wanted::of(schema, &fields, &indexed(options))?;
     let measurer = Measurer { store, schema, files, fields, wanted, options };
-    let measured = measurer.all(tight, interrupt)?;
+    let measured = measurer.all(how, interrupt)?;
     with_columns(&measurer.files.batch, measured)
 }
 
@@ -109,12 +120,12 @@ struct Measurer<'a> {
 }
 
 impl Measurer<'_> {
-    fn all(&self, tight: bool, interrupt: &Interrupt) -> Result<Vec<Measured>> {
-        if tight {
+    fn all(&self, how: Measuring, interrupt: &Interrupt) -> Result<Vec<Measured>> {
+        if how == Measuring::LiveRows {
             // Threads of the reader share each file's row groups.
             return (0..self.files.len()).map(|index| self.live_rows(index, interrupt)).collect();
         }
-        each_file(self.files.len(), self.options.threads, interrupt, |index| self.footer(index))
+        each_file(self.files.len(), self.options.threads, interrupt, |index| self.footer(index, how))
     }
 
     fn plan(&self, index: usize) -> Result<Plan> {
@@ -136,7 +147,7 @@ impl Measurer<'_> {
     }
 
     /// From the footer: bounds may be wide where rows are deleted.
-    fn footer(&self, index: usize) -> Result<Measured> {
+    fn footer(&self, index: usize, how: Measuring) -> Result<Measured> {
         let plan = self.plan(index)?;
         let file = OpenFile::open(&plan, 0)?;
         let found = file.metadata.schema().fields();
@@ -156,7 +167,7 @@ impl Measurer<'_> {
             u64::try_from(rows).map_err(|_| Error::protocol("a file has a negative number of rows").at(file.path.as_str()).found(rows))?;
         let gathered = self.fields.iter().zip(&self.wanted);
         let gathered = gathered
-            .map(|(field, wanted)| bounds_of(&pruner, wanted, &field.data_type, &mut vec![field.name.clone()]))
+            .map(|(field, wanted)| bounds_of(&pruner, wanted, &field.data_type, &mut vec![field.name.clone()], how))
             .collect::<Result<Vec<_>>>()
             .map_err(|error| error.at(file.path.as_str()))?;
         let mut form = form(self.options);
@@ -194,12 +205,12 @@ impl Measurer<'_> {
 }
 
 /// What the row groups' own statistics say of a column; nothing where one of them is silent.
-fn bounds_of(pruner: &Pruner<'_>, wanted: &Wanted, data_type: &Type, path: &mut Vec<String>) -> Result<Gathered> {
+fn bounds_of(pruner: &Pruner<'_>, wanted: &Wanted, data_type: &Type, path: &mut Vec<String>, how: Measuring) -> Result<Gathered> {
     match (wanted, data_type) {
         (Wanted::Struct(inner), Type::Struct(fields)) => {
             let child = |(wanted, field): (&Wanted, &Field)| {
                 path.push(field.name.clone());
-                let found = bounds_of(pruner, wanted, &field.data_type, path);
+                let found = bounds_of(pruner, wanted, &field.data_type, path, how);
                 path.pop();
                 found
             };
@@ -218,7 +229,7 @@ fn bounds_of(pruner: &Pruner<'_>, wanted: &Wanted, data_type: &Type, path: &mut 
             let known = !(0..nulls.len()).any(silent);
             let mut leaf = Leaf::all_null(*primitive, nulls.iter().sum::<i64>().unsigned_abs());
             if known {
-                leaf.widen_by(&bounds.min, &bounds.max);
+                leaf.widen_by(&bounds.min, &bounds.max, how == Measuring::JavasFooters);
             }
             Ok(Gathered::Leaf(leaf))
         }

@@ -6,13 +6,17 @@
 //! Writing: [`conform`] (any data -> the table's columns) -> [`writer`] ([`partition`]: which file; [`layout`]: where it lies;
 //! [`options`]) -> [`output`] (a file) and [`encode`] (its row groups, on threads; [`physical`]: names in files) ->
 //! [`statistics`] -> [`adds`] (rows of `add`). [`measure`]: statistics of files that are there already.
+//!
+//! Together with another engine: [`hand_over`] (what its reader must know of each file), [`adopt`] (what it wrote -> `add`).
 
 pub mod adds;
+pub mod adopt;
 pub mod cast;
 pub mod conform;
 pub mod decode;
 pub mod encode;
 pub mod files;
+pub mod hand_over;
 pub mod keep;
 pub mod layout;
 pub mod measure;

@@ -166,13 +166,14 @@ impl Leaf {
     pub fn all_null(primitive: Primitive, nulls: u64) -> Self {
         Self { primitive: Some(primitive), nulls, nan: false, bounds: None }
     }
-    /// Takes in bounds of rows that were counted before. Parquet's bounds of floats are silent on NaN, so these prove no maximum.
-    pub fn widen_by(&mut self, low: &ArrayRef, high: &ArrayRef) {
+    /// Takes in bounds of rows that were counted before. Parquet's bounds of floats are silent on NaN, so these prove no maximum unless
+    /// their writer is known to order NaN after everything.
+    pub fn widen_by(&mut self, low: &ArrayRef, high: &ArrayRef, nan_is_greatest: bool) {
         let nulls = self.nulls;
         self.add(low, None);
         self.add(high, None);
         self.nulls = nulls;
-        self.nan |= low.data_type().is_floating();
+        self.nan |= low.data_type().is_floating() && !nan_is_greatest;
     }
 
     fn merge(&mut self, other: Self) {

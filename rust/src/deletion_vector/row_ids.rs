@@ -6,13 +6,21 @@ use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{DeletionVector, RowIndex};
+use super::{DeletionVector, MAX_ROW, RowIndex};
 use crate::error::{Error, Kind, Result};
 
 /// Name of the column of file ordinals, int32.
 pub const FILE_COLUMN: &str = "__deltaic_file";
 /// Name of the column of absolute row indexes, int64.
 pub const ROW_COLUMN: &str = "__deltaic_row";
+
+/// Name of the column of words: 64 rows each, int64.
+pub const WORD_COLUMN: &str = "__deltaic_word";
+/// Name of the column of a word's bits, int64.
+pub const BITS_COLUMN: &str = "__deltaic_bits";
+/// Name of the column of how many rows a word was made of, int64.
+pub const COUNT_COLUMN: &str = "__deltaic_count";
+const MAX_WORD: i64 = (MAX_ROW / 64) as i64;
 
 /// Rows per file, keyed by the file's ordinal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,6 +56,43 @@ impl RowIds {
             sorted.clear();
             sorted.extend(of_file.iter().map(|(_, row)| *row));
             self.extend_file(*file, &mut sorted)?;
+        }
+        Ok(())
+    }
+
+    /// Adds rows that were gathered elsewhere: each line names 64 rows of a file by the bits of a word, and how many rows it was made of.
+    ///
+    /// # Errors
+    /// Those of [`Self::extend`]; with `unique`, a line made of more rows than its word has bits.
+    pub fn extend_words(&mut self, batch: &RecordBatch) -> Result<()> {
+        let files = column(batch, FILE_COLUMN, &DataType::Int32)?;
+        let [words, bits, counts] = [WORD_COLUMN, BITS_COLUMN, COUNT_COLUMN].map(|name| column(batch, name, &DataType::Int64));
+        let (words, bits, counts) = (words?, bits?, counts?);
+        let longs = |array: &ArrayRef| array.as_primitive::<Int64Type>().values().clone();
+        let (files, words, bits, counts) = (files.as_primitive::<Int32Type>().values(), longs(&words), longs(&bits), longs(&counts));
+        check_not_negative(files.iter().copied().min().map(i64::from), FILE_COLUMN)?;
+        check_not_negative(words.iter().copied().min(), WORD_COLUMN)?;
+        if let Some(word) = words.iter().max().filter(|word| **word > MAX_WORD) {
+            return Err(Error::new(Kind::InvalidArgument, "row id is too large").at(WORD_COLUMN).found(word).expected(MAX_WORD));
+        }
+        let twice = bits.iter().zip(&counts).position(|(bits, count)| i64::from(bits.count_ones()) != *count);
+        if let Some(at) = twice.filter(|_| self.unique) {
+            return Err(Error::new(Kind::MergeCardinality, "more than one source row matches the same target row")
+                .found(format!("one of the rows from {} on of file {} at least twice", words[at] * 64, files[at]))
+                .expected("at most one source row for each target row"));
+        }
+        let mut lines: Vec<(i32, i64, u64)> = files.iter().zip(&words).zip(&bits).map(|((f, w), b)| (*f, *w, *b as u64)).collect();
+        lines.sort_unstable();
+        let mut rows = Vec::new();
+        for of_file in lines.chunk_by(|a, b| a.0 == b.0) {
+            let Some((file, ..)) = of_file.first() else { continue };
+            rows.clear();
+            let of_word = |&(_, word, bits): &(i32, i64, u64)| {
+                (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word as RowIndex * 64 + bit)
+            };
+            rows.extend(of_file.iter().flat_map(of_word));
+            rows.sort_unstable();
+            self.extend_file(*file, &mut rows)?;
         }
         Ok(())
     }

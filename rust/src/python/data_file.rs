@@ -11,9 +11,11 @@ use super::predicate::PyPredicate;
 use super::schema::PyTableSchema;
 use super::store::store_of;
 use super::stream::{Batches, PyReadStream};
+use crate::data_file::adopt;
 use crate::data_file::conform::{Casting, Conform};
 use crate::data_file::files::Files;
-use crate::data_file::measure;
+use crate::data_file::hand_over;
+use crate::data_file::measure::{self, Measuring};
 use crate::data_file::open::{Plan, Request};
 use crate::data_file::options::WriteOptions;
 use crate::data_file::reader::Reader;
@@ -92,7 +94,8 @@ fn file_statistics<'py>(
     tight: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (store, schema, files, options) = (store_of(store)?, Arc::clone(&schema.0), batch_of(files)?, WriteOptions::parse(options)?);
-    let measured = interrupt::run(py, move |interrupt| measure::measure(&store, &schema, files, &options, tight, interrupt))?;
+    let how = if tight { Measuring::LiveRows } else { Measuring::Footers };
+    let measured = interrupt::run(py, move |interrupt| measure::measure(&store, &schema, files, &options, how, interrupt))?;
     table_of(py, measured)
 }
 
@@ -109,10 +112,42 @@ fn has_dropped_columns<'py>(
     array_of(py, Arc::new(dropped))
 }
 
+/// What another engine's reader must know of each file (stub: `hand_over`).
+#[pyfunction(name = "hand_over")]
+#[pyo3(signature = (store, schema, files, *, bits=false))]
+fn hand_over_files<'py>(
+    py: Python<'py>,
+    store: &Bound<'py, PyAny>,
+    schema: &PyTableSchema,
+    files: &Bound<'py, PyAny>,
+    bits: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (store, schema, files) = (store_of(store)?, Arc::clone(&schema.0), batch_of(files)?);
+    let known = interrupt::run(py, move |_| hand_over::hand_over(&store, &schema, files, bits))?;
+    table_of(py, known)
+}
+
+/// What Spark has written below a folder (stub: `adopt`).
+#[pyfunction(name = "adopt")]
+#[pyo3(signature = (store, schema, folder, options="{}"))]
+fn adopt_files<'py>(
+    py: Python<'py>,
+    store: &Bound<'py, PyAny>,
+    schema: &PyTableSchema,
+    folder: String,
+    options: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (store, schema, options) = (store_of(store)?, Arc::clone(&schema.0), WriteOptions::parse(options)?);
+    let adds = interrupt::run(py, move |interrupt| adopt::adopt(&store, &schema, &folder, &options, interrupt))?;
+    table_of(py, adds)
+}
+
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(conform_data, m)?)?;
     m.add_function(wrap_pyfunction!(write, m)?)?;
     m.add_function(wrap_pyfunction!(file_statistics, m)?)?;
     m.add_function(wrap_pyfunction!(has_dropped_columns, m)?)?;
+    m.add_function(wrap_pyfunction!(hand_over_files, m)?)?;
+    m.add_function(wrap_pyfunction!(adopt_files, m)?)?;
     m.add_function(wrap_pyfunction!(read, m)?)
 }

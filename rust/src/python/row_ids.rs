@@ -1,5 +1,6 @@
 //! `RowIds` and `mark_deleted`: from the rows that a command found to vectors and actions.
 
+use arrow::array::RecordBatch;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -8,7 +9,7 @@ use super::{interrupt, store};
 use crate::deletion_vector::pack::Packing;
 use crate::deletion_vector::update::Marked;
 use crate::deletion_vector::{RowIds, mark_deleted};
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// Adds this section to the module.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -27,16 +28,13 @@ impl PyRowIds {
     #[staticmethod]
     #[pyo3(signature = (row_ids, *, unique = false))]
     fn collect(py: Python<'_>, row_ids: &Bound<'_, PyAny>, unique: bool) -> PyResult<Self> {
-        let reader = any_batch(row_ids)?.into_reader()?;
-        let rows = interrupt::run(py, |interrupt| {
-            let mut rows = RowIds::new(unique);
-            for batch in reader {
-                interrupt.check()?;
-                rows.extend(&batch.map_err(Error::from)?)?;
-            }
-            Ok(rows)
-        })?;
-        Ok(Self(rows))
+        gathered(py, row_ids, unique, RowIds::extend)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (words, *, unique = false))]
+    fn of_words(py: Python<'_>, words: &Bound<'_, PyAny>, unique: bool) -> PyResult<Self> {
+        gathered(py, words, unique, RowIds::extend_words)
     }
 
     #[getter]
@@ -53,6 +51,19 @@ impl PyRowIds {
         let files = batch_of(files)?;
         table_of(py, interrupt::brief(py, || self.0.select(&files, keep_selected))?)
     }
+}
+
+fn gathered(py: Python<'_>, data: &Bound<'_, PyAny>, unique: bool, add: fn(&mut RowIds, &RecordBatch) -> Result<()>) -> PyResult<PyRowIds> {
+    let reader = any_batch(data)?.into_reader()?;
+    let rows = interrupt::run(py, |interrupt| {
+        let mut rows = RowIds::new(unique);
+        for batch in reader {
+            interrupt.check()?;
+            add(&mut rows, &batch.map_err(Error::from)?)?;
+        }
+        Ok(rows)
+    })?;
+    Ok(PyRowIds(rows))
 }
 
 #[pyfunction]

@@ -42,6 +42,21 @@ impl PyRangeBounds {
         })?;
         Ok(Self(columns.into_iter().zip(bounds).collect()))
     }
+
+    #[staticmethod]
+    fn of(columns: Vec<String>, boundaries: Vec<PyArray>) -> PyResult<Self> {
+        if columns.len() != boundaries.len() {
+            let error = Error::new(Kind::InvalidArgument, "columns and boundaries are not of one number").found(boundaries.len());
+            return Err(error.expected(columns.len()).into());
+        }
+        let bounds = boundaries.iter().map(|values| Bounds::of(values.array())).collect::<Result<Vec<_>>>()?;
+        Ok(Self(columns.into_iter().zip(bounds).collect()))
+    }
+
+    #[getter]
+    fn boundaries<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        self.0.iter().map(|(_, bounds)| array_of(py, Arc::clone(bounds.values()))).collect()
+    }
 }
 
 fn places(reader: &dyn RecordBatchReader, columns: &[String]) -> Result<Vec<usize>> {

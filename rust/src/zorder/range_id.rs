@@ -45,6 +45,11 @@ impl Bounds {
         Ok(Self(take(&sorted, &UInt32Array::from(chosen), None).map_err(without_order)?))
     }
 
+    /// The boundaries.
+    pub fn values(&self) -> &ArrayRef {
+        &self.0
+    }
+
     /// How many boundaries: ids run from 0 to this.
     pub fn len(&self) -> usize {
         self.0.len()

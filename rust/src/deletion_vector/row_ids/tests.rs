@@ -54,6 +54,24 @@ fn rejects_what_is_no_row_id() {
 }
 
 #[test]
+fn words_of_bits_are_rows() {
+    let longs = |values: Vec<i64>| -> ArrayRef { Arc::new(Int64Array::from(values)) };
+    let lines = |word: Vec<i64>, bits: Vec<i64>, count: Vec<i64>| {
+        let files: ArrayRef = Arc::new(Int32Array::from_iter_values(0..word.len() as i32));
+        let columns = [(FILE_COLUMN, files), (WORD_COLUMN, longs(word)), (BITS_COLUMN, longs(bits)), (COUNT_COLUMN, longs(count))];
+        RecordBatch::try_from_iter(columns).unwrap()
+    };
+    let mut rows = RowIds::new(true);
+    rows.extend_words(&lines(vec![0, 2], vec![0b101, i64::MIN], vec![2, 1])).unwrap();
+    assert_eq!(rows.of_file(0).unwrap().to_rows().unwrap(), [0, 2]);
+    assert_eq!(rows.of_file(1).unwrap().to_rows().unwrap(), [191]);
+    let twice = message(rows.extend_words(&lines(vec![3], vec![0b11], vec![3])), Kind::MergeCardinality);
+    assert!(twice.contains("one of the rows from 192 on of file 0"), "{twice}");
+    let beyond = message(rows.extend_words(&lines(vec![i64::MAX], vec![1], vec![1])), Kind::InvalidArgument);
+    assert!(beyond.contains("row id is too large"), "{beyond}");
+}
+
+#[test]
 fn selects_files_by_position_or_ordinal() {
     let mut rows = RowIds::new(false);
     rows.extend(&batch(&[(2, 5), (0, 7), (2, 6)])).unwrap();

@@ -1,0 +1,223 @@
+//! What another engine's Parquet reader must know of each file: where it is, the values of its partition, and which rows count.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BinaryArray, Int8Array, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{Field as ArrowField, Schema};
+use roaring::RoaringBitmap;
+
+use super::files::Files;
+use super::row_selection::FileRows;
+use crate::deletion_vector::DeletionVector;
+use crate::deletion_vector::descriptor::{Wanted, read_all};
+use crate::error::{Error, Kind, Result};
+use crate::schema::{TableSchema, partition_values};
+use crate::store::path::{local_part, scheme};
+use crate::store::{Store, resolve};
+
+/// Bits are taken where they have at most so many times the bytes of the roaring form: looking one up costs a third of the time.
+const BITS_PER_ROARING: usize = 8;
+/// Bits of so few bytes are always taken.
+const FEW_BYTES: usize = 1024;
+
+/// Which rows of a file count: all, all but those of its vector, or those alone.
+const ALL: i8 = 0;
+const EXCEPT: i8 = 1;
+const ONLY: i8 = 2;
+
+/// A row for each file, in order; the stub names the columns. `bits`: sets of rows in no other form.
+pub fn hand_over(store: &Arc<dyn Store>, schema: &TableSchema, batch: RecordBatch, bits: bool) -> Result<RecordBatch> {
+    let files = Files::new(batch)?;
+    let (mut places, mut sizes, mut statuses) = (Vec::new(), Vec::new(), Vec::new());
+    for index in 0..files.len() {
+        let (place, size) = place(store, &files, index)?;
+        statuses.push(status(&place, size));
+        sizes.push(i64::try_from(size).map_err(|_| Error::protocol("a file is too large").at(place.as_str()).found(size))?);
+        places.push(place);
+    }
+    let rows = Rows::of(store, &files, bits)?;
+    let shown = StringArray::from_iter_values(places.iter().map(|place| shown(place)));
+    let mut columns: Vec<(String, ArrayRef)> = vec![
+        ("__deltaic_place".into(), Arc::new(StringArray::from(places))),
+        ("__deltaic_shown".into(), Arc::new(shown)),
+        ("__deltaic_size".into(), Arc::new(Int64Array::from(sizes))),
+        ("__deltaic_status".into(), Arc::new(BinaryArray::from_iter_values(&statuses))),
+        ("__deltaic_rows".into(), Arc::new(Int8Array::from(rows.kinds))),
+        ("__deltaic_bits".into(), Arc::new(BinaryArray::from_iter(rows.bits))),
+        ("__deltaic_roaring".into(), Arc::new(BinaryArray::from_iter(rows.roaring))),
+    ];
+    for field in schema.partition_fields() {
+        let physical = schema.physical_name(field);
+        let texts = (0..files.len()).map(|index| files.partition_value(index, physical)).collect::<Result<StringArray>>()?;
+        let values = partition_values::parse_array(&texts, &field.data_type.to_arrow(false));
+        columns.push((physical.to_owned(), values.map_err(|error| error.at(format!("partition column {}", field.name)))?));
+    }
+    let fields: Vec<_> = columns.iter().map(|(name, array)| ArrowField::new(name, array.data_type().clone(), true)).collect();
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns.into_iter().map(|(_, array)| array).collect())?)
+}
+
+/// Where the file is, as Hadoop's `Path` takes it (a URI without any escapes), and its size.
+fn place(store: &Arc<dyn Store>, files: &Files, index: usize) -> Result<(String, u64)> {
+    let (holder, path) = resolve(store, files.path(index)?)?;
+    let size = match files.size(index)? {
+        Some(size) => size,
+        None => holder.head(&path)?.ok_or_else(|| Error::protocol("a file that the log names is not there").at(path.as_str()))?.size,
+    };
+    let root = holder.location();
+    let root = match scheme(root) {
+        None | Some("file") => format!("file://{}", local_part(root)?.trim_end_matches('/')),
+        Some(_) => root.trim_end_matches('/').to_owned(),
+    };
+    Ok((format!("{root}/{path}"), size))
+}
+
+/// The same as Hadoop's `Path` shows it as a URI: `file:/` with one slash, the path escaped as `java.net.URI` does it.
+fn shown(place: &str) -> String {
+    let place = place.strip_prefix("file://").map_or_else(|| place.to_owned(), |path| format!("file:{path}"));
+    let mut escaped = String::with_capacity(place.len());
+    for letter in place.chars() {
+        if !letter.is_ascii() || letter.is_ascii_alphanumeric() || "_-!.~'()*,;:$&+=/@".contains(letter) {
+            escaped.push(letter);
+        } else {
+            escaped.push_str(&format!("%{:02X}", u32::from(letter)));
+        }
+    }
+    escaped
+}
+
+/// Hadoop's `FileStatus` as it goes over the wire: a length in 4 bytes, big-endian, and `FileStatusProto` (type, path, length).
+fn status(place: &str, size: u64) -> Vec<u8> {
+    let mut message = vec![0x08, 0x02, 0x12];
+    varint(&mut message, place.len() as u64);
+    message.extend(place.as_bytes());
+    message.push(0x18);
+    varint(&mut message, size);
+    let mut framed = (message.len() as u32).to_be_bytes().to_vec();
+    framed.extend(message);
+    framed
+}
+
+fn varint(out: &mut Vec<u8>, mut value: u64) {
+    while value > 0x7f {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// For each file which rows count, and the set that says it in one of two forms.
+#[derive(Default)]
+struct Rows {
+    kinds: Vec<i8>,
+    bits: Vec<Option<Vec<u8>>>,
+    roaring: Vec<Option<Vec<u8>>>,
+}
+
+impl Rows {
+    fn of(store: &Arc<dyn Store>, files: &Files, bits: bool) -> Result<Self> {
+        let wanted = |index| {
+            let descriptor = files.vector(index)?;
+            Ok(descriptor.map(|descriptor| Wanted { descriptor, num_records: files.num_records(index) }))
+        };
+        let wanted = (0..files.len()).map(wanted).collect::<Result<Vec<_>>>()?;
+        let mut rows = Self::default();
+        for (index, deleted) in read_all(store.as_ref(), &wanted)?.into_iter().enumerate() {
+            let (kind, set) = match FileRows::new(deleted, files.selection(index)?) {
+                FileRows::All => (ALL, None),
+                FileRows::Except(set) if set.is_empty() => (ALL, None),
+                FileRows::Except(set) => (EXCEPT, Some(set)),
+                FileRows::Only(set) => (ONLY, Some(set)),
+            };
+            rows.kinds.push(kind);
+            let form = set.map(|set| form(&set, bits)).transpose().map_err(|error| error.at(files.path(index).unwrap_or_default()))?;
+            let (bits, roaring) = match form {
+                None => (None, None),
+                Some(Form::Bits(bytes)) => (Some(bytes), None),
+                Some(Form::Roaring(bytes)) => (None, Some(bytes)),
+            };
+            rows.bits.push(bits);
+            rows.roaring.push(roaring);
+        }
+        Ok(rows)
+    }
+}
+
+/// A set of rows as the JVM's own classes read it.
+#[derive(Debug, PartialEq)]
+enum Form {
+    /// 64-bit words, little-endian, up to the last row.
+    Bits(Vec<u8>),
+    /// One 32-bit roaring bitmap.
+    Roaring(Vec<u8>),
+}
+
+fn form(rows: &DeletionVector, only_bits: bool) -> Result<Form> {
+    let last = rows.max().unwrap_or(0);
+    if last > i32::MAX as u64 {
+        let error = Error::new(Kind::UnsupportedFeature, "a deleted row lies too far behind for this engine").found(last);
+        return Err(error.expected(format!("at most {}", i32::MAX)));
+    }
+    // All rows are below 2³², so there is one bitmap at most.
+    let mut bitmap = rows.bitmaps().next().map(|(_, bitmap)| bitmap.clone()).unwrap_or_default();
+    bitmap.optimize();
+    let words = last as usize / 64 + 1;
+    if !only_bits && words * 8 > FEW_BYTES && words * 8 > BITS_PER_ROARING * bitmap.serialized_size() {
+        let mut bytes = Vec::with_capacity(bitmap.serialized_size());
+        // Writing into a Vec cannot fail.
+        let _ = bitmap.serialize_into(&mut bytes);
+        return Ok(Form::Roaring(bytes));
+    }
+    Ok(Form::Bits(bits(&bitmap, words)))
+}
+
+fn bits(bitmap: &RoaringBitmap, words: usize) -> Vec<u8> {
+    let mut set = vec![0_u64; words];
+    for row in bitmap {
+        if let Some(word) = set.get_mut(row as usize / 64) {
+            *word |= 1 << (row % 64);
+        }
+    }
+    set.into_iter().flat_map(u64::to_le_bytes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(rows: Vec<u64>) -> DeletionVector {
+        DeletionVector::from_rows(rows).unwrap()
+    }
+
+    #[test]
+    fn few_rows_far_behind_are_roaring_and_many_are_bits() {
+        let Form::Roaring(bytes) = form(&set(vec![3, 10_000_000]), false).unwrap() else { panic!("bits") };
+        assert_eq!(RoaringBitmap::deserialize_from(&bytes[..]).unwrap().iter().collect::<Vec<_>>(), [3, 10_000_000]);
+        assert!(matches!(form(&set((0..1_000_000).step_by(10).collect()), false).unwrap(), Form::Bits(bytes) if bytes.len() == 125_000));
+    }
+
+    #[test]
+    fn bits_end_with_the_word_of_the_last_row() {
+        let mut words = [0_u8; 16];
+        (words[0], words[8]) = (0b1000_0001, 1);
+        assert_eq!(form(&set(vec![0, 7, 64]), false).unwrap(), Form::Bits(words.to_vec()));
+        assert_eq!(form(&set(Vec::new()), false).unwrap(), Form::Bits(vec![0; 8]));
+    }
+
+    #[test]
+    fn a_row_that_the_jvm_cannot_name_is_refused() {
+        assert_eq!(form(&set(vec![1 << 31]), true).unwrap_err().kind(), Kind::UnsupportedFeature);
+    }
+
+    #[test]
+    fn places_are_shown_as_java_does() {
+        assert_eq!(shown("file:///a b/c%20d#é[x]\"^|`"), "file:/a%20b/c%2520d%23é%5Bx%5D%22%5E%7C%60");
+        assert_eq!(shown("s3a://bucket/i+j&k,l@m!n$o(p)~;'="), "s3a://bucket/i+j&k,l@m!n$o(p)~;'=");
+    }
+
+    #[test]
+    fn a_status_is_framed() {
+        let framed = status("file:///a", 300);
+        assert_eq!(framed[..4], 15_u32.to_be_bytes());
+        assert_eq!(&framed[4..], b"\x08\x02\x12\x09file:///a\x18\xac\x02");
+    }
+}
