@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from deltaic import _core, configuration
+from deltaic import _core
+from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import DataType, Field, Schema, decimal_parts
 from deltaic.relation.literal import col
 from deltaic.relation.parsing import parse
@@ -41,7 +42,7 @@ def plan_target(snapshot: Snapshot, engine: Engine, on: Resolved, source: Data, 
         snapshot.table_schema,
         target_alias,
         others=(source_alias,),
-        time_zone=configuration.current().time_zone,
+        time_zone=engine.time_zone,
     )
     predicate = pushed.predicate
     for column, key in _equalities(on.conjuncts, snapshot.schema, source.schema, source_alias, target_alias):
@@ -58,7 +59,10 @@ def _equalities(
     """(target column, source column as SQL) of each equality of the two, where it compares values of the column's type."""
     found = []
     for text in conjuncts:
-        tree = parse(text)
+        try:
+            tree = parse(text)
+        except InvalidArgumentError:  # a text that only another engine than the embedded one can read
+            continue
         while isinstance(tree, exp.Paren):
             tree = tree.this
         if not isinstance(tree, exp.EQ):

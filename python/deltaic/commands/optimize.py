@@ -325,7 +325,8 @@ class _Rewrite:
             columns=tuple(self.snapshot.schema.names),
             row_tracking=self.target.row_tracking,
         )
-        relation = self.engine.cluster(scan, self.columns, self.curve) if self.curve else self.engine.run(scan)
+        curve, engine = self.curve, self.engine
+        relation = engine.cluster(scan, self.columns, curve, self._files_of(files)) if curve else engine.run(scan)
         adds = self.engine.write(relation, self.target)
         transaction.written(adds["path"].to_pylist())
         for name, value in self.more.items():
@@ -337,6 +338,11 @@ class _Rewrite:
         transaction.remove(removes)
         pending.added.append(adds)
         pending.removed.append(files)
+
+    def _files_of(self, files: pa.Table) -> int:
+        """About how many new files the live rows of these make."""
+        live = int(measure(files, _partition_keys(self.snapshot)).live.sum())
+        return max(1, -(-live // int(self.target.options["target_file_size"])))
 
     def _history(self, done: _Done) -> dict[str, int]:
         """operationMetrics of one commit, delta-spark's names."""

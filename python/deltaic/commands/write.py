@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 from typing import Protocol as Interface
@@ -49,7 +50,7 @@ _MODES = {
 @dataclass(frozen=True, kw_only=True)
 class Write:
     """One write as the user asked for it; the fields are `deltaic.write`'s arguments. `defines`: CREATE [OR REPLACE] TABLE AS SELECT,
-    which leaves nothing of a table that is there."""
+    which leaves nothing of a table that is there. `more`: further options of the engine's writer."""
 
     mode: Mode = "error"
     where: str | None = None
@@ -59,6 +60,7 @@ class Write:
     parquet: ParquetOptions | None = None
     commit: CommitOptions | None = None
     defines: bool = False
+    more: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.mode not in _MODES:
@@ -120,7 +122,7 @@ class _Source:
         return needed_definition(snapshot, self._source.schema, job)
 
     def files(self, transaction: Transaction, protocol: Protocol, metadata: Metadata, job: Write) -> pa.Table:
-        target = write_target(transaction.store, metadata, protocol, job.parquet, target_file_size=job.target_file_size)
+        target = write_target(transaction.store, metadata, protocol, job.parquet, target_file_size=job.target_file_size, **job.more)
         rows = checked_rows(self._engine, self._source, metadata, job)
         adds = self._engine.write(self._engine.run(rows), target)
         transaction.written(adds["path"].to_pylist())

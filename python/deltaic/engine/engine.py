@@ -43,6 +43,10 @@ class WriteTarget:
 class Engine(Protocol):
     """What a command may ask of an engine. Errors are those of `deltaic.errors`, whatever the host raises."""
 
+    @property
+    def time_zone(self) -> str:
+        """Of timestamps written without one in expressions."""
+
     def resolve(self, text: str, schemas: Mapping[str, Schema]) -> Resolved:
         """Type, columns, determinism and conjuncts of an expression over aliased schemas."""
 
@@ -60,11 +64,14 @@ class Engine(Protocol):
     def hold(self, relation: Relation, alias: str) -> AbstractContextManager[Data]:
         """Computes once what is then read several times; spills beyond the memory limit; gone at the end of the `with`."""
 
-    def to_arrow(self, relation: Relation) -> pa.RecordBatchReader:
-        """The rows, in Delta's Arrow types. Closing the reader ends the work."""
+    def to_arrow(self, relation: Relation, *, limit: int | None = None) -> pa.RecordBatchReader:
+        """The rows (at most `limit`), in Delta's Arrow types. Closing the reader ends the work."""
 
     def to_table(self, relation: Relation) -> pa.Table:
         """All rows in memory."""
+
+    def count(self, relation: Relation) -> int:
+        """How many rows."""
 
     def write(self, relation: Relation, target: WriteTarget) -> pa.Table:
         """New data files -> their `add` actions. On an error nothing is left behind."""
@@ -77,5 +84,5 @@ class Engine(Protocol):
     ) -> _core.MarkedFiles:
         """Adds and removes of the scan's files with these rows in merged, packed vectors."""
 
-    def cluster(self, plan: Scan, columns: Sequence[str], curve: Curve) -> Relation:
-        """The scan's rows sorted along a space-filling curve over `columns`."""
+    def cluster(self, plan: Scan, columns: Sequence[str], curve: Curve, files: int) -> Relation:
+        """The scan's rows sorted along a space-filling curve over `columns`. A parallel engine makes about `files` files."""

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from deltaic import _core
+from deltaic import _core, configuration
 from deltaic.engine.engine import Curve, WriteTarget
 from deltaic.engine.source import read_source
 from deltaic.protocol.column_mapping import map_fields
@@ -53,6 +53,10 @@ class LocalRelation:
 
 class LocalEngine:
     """`relation.plan` on this machine. Stateless: it may be shared by threads, and used after a fork."""
+
+    @property
+    def time_zone(self) -> str:
+        return configuration.current().time_zone
 
     def resolve(self, text: str, schemas: Mapping[str, Schema]) -> Resolved:
         from deltaic.relation.expression import resolve
@@ -151,7 +155,11 @@ class LocalEngine:
         finally:
             work.close()
 
-    def to_arrow(self, relation: LocalRelation) -> pa.RecordBatchReader:
+    def to_arrow(self, relation: LocalRelation, *, limit: int | None = None) -> pa.RecordBatchReader:
+        reader = self._reader(relation)
+        return reader if limit is None else _limited(reader, limit)
+
+    def _reader(self, relation: LocalRelation) -> pa.RecordBatchReader:
         from deltaic.engine.connection import Work
 
         work = Work()
@@ -171,6 +179,9 @@ class LocalEngine:
                 work.close()
 
         return pa.RecordBatchReader.from_batches(schema, batches())
+
+    def count(self, relation: LocalRelation) -> int:
+        return sum(batch.num_rows for batch in self._reader(relation))
 
     def to_table(self, relation: LocalRelation) -> pa.Table:
         schema = arrow_schema(relation.schema)
@@ -226,7 +237,7 @@ class LocalEngine:
             cursor.execute(f"DROP TABLE IF EXISTS {quote(name)}")
             cursor.close()
 
-    def cluster(self, plan: Scan, columns: Sequence[str], curve: Curve) -> LocalRelation:
+    def cluster(self, plan: Scan, columns: Sequence[str], curve: Curve, files: int) -> LocalRelation:
         """One narrow scan samples the boundaries, one full scan is keyed in `_core` and sorted in DuckDB. Meanwhile fields of structs are
         columns of their own."""
         from deltaic.engine.lowering import quote, scan_schema
@@ -256,6 +267,19 @@ def _with_fields(scan: Scan, fields: Mapping[str, str]) -> Plan:
     kept = [(name, f"{col(scan.alias)}.{col(name)}") for name in scan_schema(scan).names]
     found = [(column, ".".join(map(col, (scan.alias, *scan.schema.find(name)[0])))) for name, column in fields.items()]
     return Project(scan, (*kept, *found), scan.alias)
+
+
+def _limited(reader: pa.RecordBatchReader, limit: int) -> pa.RecordBatchReader:
+    def batches() -> Iterator[pa.RecordBatch]:
+        left = limit
+        with reader:
+            for batch in reader if left > 0 else ():
+                yield batch.slice(0, left)
+                left -= min(left, batch.num_rows)
+                if left == 0:
+                    return
+
+    return pa.RecordBatchReader.from_batches(reader.schema, batches())
 
 
 def arrow_schema(schema: Schema) -> pa.Schema:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import DataType, Schema
 from deltaic.relation.duckdb import translate
 from deltaic.relation.parsing import parse, parse_statement, split_conjuncts
 
-__all__ = ["Resolved", "parse", "parse_statement", "resolve"]
+__all__ = ["Resolved", "conjuncts_of", "parse", "parse_statement", "resolve"]
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,20 @@ def resolve(text: str, schemas: Mapping[str, Schema]) -> Resolved:
     """
     tree = parse(text)
     found = translate(tree, schemas, column_sql=lambda alias, path: "c")
+    return Resolved(text, found.type, found.nullable, found.columns, found.deterministic, _conjuncts(text, tree))
+
+
+def conjuncts_of(text: str) -> tuple[str, ...]:
+    """Slices of `text` whose AND it is; (text,) where it is none, or is a text that only another engine can read."""
+    try:
+        return _conjuncts(text, parse(text))
+    except InvalidArgumentError:
+        return (text,)
+
+
+def _conjuncts(text: str, tree: exp.Expression) -> tuple[str, ...]:
     conjuncts = split_conjuncts(text)
-    if len(conjuncts) != _count(tree):
-        conjuncts = (text,)
-    return Resolved(text, found.type, found.nullable, found.columns, found.deterministic, conjuncts)
+    return conjuncts if len(conjuncts) == _count(tree) else (text,)
 
 
 def _count(tree: exp.Expression) -> int:

@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 from sqlglot import exp
 
 from deltaic import _core
+from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import DataType, Schema, Struct, decimal_parts
 from deltaic.relation.parsing import parse
 from deltaic.scan.bounds import bounds, function_of, instant
@@ -98,7 +99,10 @@ class _Reader:
         # A backslash in a string literal is read in more than one way; the engine's own reading of the text holds.
         if "\\" in text:
             return None, False
-        tree = parse(text)
+        try:
+            tree = parse(text)
+        except InvalidArgumentError:  # resolved, so a text that only another engine than the embedded one can read
+            return None, False
         try:
             return self.node(tree), True
         except _NotSayable:

@@ -112,7 +112,8 @@ class Rows:
         return pyarrow.dataset.dataset(self.to_arrow())
 
     def to_spark(self) -> Any:
-        raise UnsupportedFeatureError("to_spark() needs a table opened with spark=, which this release does not have")
+        """A DataFrame of the session that the table was opened with; nothing is brought to the driver."""
+        raise UnsupportedFeatureError("to_spark() needs a table opened with spark=")
 
     def count(self) -> int:
         """How many rows; from metadata where that is exact."""

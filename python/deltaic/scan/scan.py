@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaic import _core, configuration
+from deltaic import _core
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, SchemaMismatchError
 from deltaic.protocol.schema import Schema
 from deltaic.relation.plan import Scan
@@ -79,7 +79,7 @@ def plan(snapshot: Snapshot, engine: Engine, where: str | None, *, alias: str = 
         snapshot.schema,
         snapshot.table_schema,
         alias,
-        time_zone=configuration.current().time_zone,
+        time_zone=engine.time_zone,
     )
     predicate, left, read = pushed.predicate, [], []
     for text in pushed.residual:
@@ -138,20 +138,19 @@ class _ScanRows(Rows):
         return self._planned.scan(self._names)
 
     def _open(self) -> pa.RecordBatchReader:
-        reader = self._read(self._scan)
-        return reader if self._limit is None else _limited(reader, self._limit)
+        return self._read(self._scan, self._limit)
 
     def _whole(self) -> pa.Table:
         if self._limit is not None or not self._scan.columns:
             return self._open().read_all()
         return self._engine.to_table(self._engine.run(self._scan))
 
-    def _read(self, narrowed_scan: Scan) -> pa.RecordBatchReader:
+    def _read(self, narrowed_scan: Scan, limit: int | None = None) -> pa.RecordBatchReader:
         if narrowed_scan.columns or not narrowed_scan.where:
-            return self._engine.to_arrow(self._engine.run(narrowed_scan))
+            return self._engine.to_arrow(self._engine.run(narrowed_scan), limit=limit)
         # The engine knows no tables without columns: one is read, and taken off again.
         one = tuple(self._planned.residual_columns or narrowed_scan.schema.names)[:1]
-        reader = self._read(replace(narrowed_scan, columns=one))
+        reader = self._read(replace(narrowed_scan, columns=one), limit)
         return pa.RecordBatchReader.from_batches(pa.schema([]), (batch.select([]) for batch in reader))
 
     def to_dataset(self) -> pa.dataset.Dataset:
@@ -161,13 +160,19 @@ class _ScanRows(Rows):
 
         return ScanDataset(self._scan, read=self._read)
 
+    def to_spark(self) -> Any:
+        frame = getattr(self._engine.run(self._scan), "frame", None)
+        if frame is None:
+            return super().to_spark()
+        return frame if self._limit is None else frame.limit(self._limit)
+
     def count(self) -> int:
         if self._planned.partition_only:
             known = live_rows(self._planned)
             if known is not None:
                 return known if self._limit is None else min(known, self._limit)
         narrow = replace(self._scan, columns=self._planned.residual_columns[:1])
-        counted: int = sum(batch.num_rows for batch in self._read(narrow))
+        counted = self._engine.count(self._engine.run(narrow))
         return counted if self._limit is None else min(counted, self._limit)
 
     def explain(self) -> ScanReport:
@@ -202,19 +207,6 @@ def live_rows(planned: Planned) -> int | None:
         return None
     deleted = pc.sum(pc.struct_field(listing["deletion_vector"], "cardinality")).as_py() or 0
     return int(pc.sum(listing["num_records"]).as_py() or 0) - int(deleted)
-
-
-def _limited(reader: pa.RecordBatchReader, limit: int) -> pa.RecordBatchReader:
-    def batches() -> object:
-        left = limit
-        with reader:
-            for batch in reader if left > 0 else ():
-                yield batch.slice(0, left)
-                left -= min(left, batch.num_rows)
-                if left == 0:
-                    return
-
-    return pa.RecordBatchReader.from_batches(reader.schema, batches())
 
 
 def files(snapshot: Snapshot, engine: Engine, where: str | None = None, *, deleted_rows: bool = False) -> Rows:
