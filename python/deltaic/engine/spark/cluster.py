@@ -1,0 +1,87 @@
+"""Rows along a space-filling curve on a cluster: boundaries from a sample, keys in an Arrow function, files of about equal size by range.
+
+Rows of one key would all go to one file: noise behind the key spreads them over as many files as they fill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaic import _core
+from deltaic.engine.engine import Curve
+from deltaic.engine.lowering import scan_schema
+from deltaic.relation.literal import col
+from deltaic.relation.plan import Scan
+
+if TYPE_CHECKING:
+    from deltaic.engine.spark.engine import SparkEngine
+
+RANGES_SETTING = "spark.deltaic.zorder.ranges"
+"""Ranges that the values of a column are cut into."""
+NOISE_SETTING = "spark.deltaic.zorder.noise"
+"""Whether rows of one key may be spread over several files."""
+SAMPLED_ROWS = 100_000
+KEY = "__deltaic_key"
+
+
+def clustered(engine: SparkEngine, scan: Scan, columns: Sequence[str], curve: Curve, files: int) -> Any:
+    """A DataFrame of the scan's rows in `files` partitions, each sorted along the curve."""
+    from pyspark.sql import functions as F
+
+    texts = [".".join(map(col, (scan.alias, *scan.schema.find(name)[0]))) for name in columns]
+    names = [f"__deltaic_curve_{number}" for number in range(len(columns))]
+    bounds = _bounds(engine, scan, columns, texts, names)
+    frame = engine.run(scan).frame
+    arguments = [F.expr(text) for text in texts]
+    if curve == "zorder" and len(columns) == 1:
+        keyed = frame.withColumn(KEY, arguments[0])
+    else:
+        function, kind = _key_function(bounds, names, curve)
+        from pyspark.sql.functions import arrow_udf
+
+        keyed = frame.withColumn(KEY, arrow_udf(function, kind)(*arguments))
+    order = [F.col(KEY)]
+    if engine.spark.conf.get(NOISE_SETTING, "true").lower() == "true":
+        order.append(F.rand(0))
+    spread = keyed.repartitionByRange(files, *order) if files > 1 else keyed.coalesce(1)
+    return spread.sortWithinPartitions(KEY).select(*(F.col(col(name)) for name in scan_schema(scan).names))
+
+
+def _bounds(engine: SparkEngine, scan: Scan, columns: Sequence[str], texts: Sequence[str], names: Sequence[str]) -> _core.RangeBounds:
+    """Boundaries from a sample of the curve's columns."""
+    from pyspark.sql import functions as F
+
+    roots = dict.fromkeys(scan.schema.find(name)[0][0] for name in columns)
+    narrow = engine.run(replace(scan, columns=tuple(roots), row_tracking=None)).frame
+    counts = _core.physical_rows(scan.files)
+    total = None if counts.null_count else int(pc.sum(counts).as_py() or 0)
+    if total is not None and total > 2 * SAMPLED_ROWS:
+        narrow = narrow.sample(fraction=min(1.0, 1.5 * SAMPLED_ROWS / total), seed=0)
+    sampled = narrow.select(*(F.expr(text).alias(name) for text, name in zip(texts, names, strict=True))).toArrow()
+    ranges = int(engine.spark.conf.get(RANGES_SETTING, "1000"))
+    return _core.RangeBounds.sample(sampled.to_reader(), list(names), ranges=ranges, sample_size=SAMPLED_ROWS)
+
+
+def _key_function(bounds: _core.RangeBounds, names: Sequence[str], curve: Curve) -> tuple[Callable[..., Any], str]:
+    """A function of Arrow arrays that gives each row's key, and Spark's name of its type. Boundaries travel with it."""
+    boundaries, columns = bounds.boundaries, list(names)
+
+    def keys(*values: pa.Array) -> pa.Array:
+        known = _core.RangeBounds.of(columns, boundaries)
+        batch = pa.RecordBatch.from_arrays([_plain(value, limit.type) for value, limit in zip(values, boundaries)], names=columns)  # noqa: B905
+        reader = _core.curve_keys(pa.RecordBatchReader.from_batches(batch.schema, [batch]), known, curve)
+        return reader.read_all().column("__deltaic_key").combine_chunks()
+
+    keys.__annotations__ = {"values": pa.Array, "return": pa.Array}
+    empty = keys(*(pa.array([], limit.type) for limit in boundaries))
+    return keys, "long" if pa.types.is_integer(empty.type) else "binary"
+
+
+def _plain(values: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """The values in the boundaries' type: Spark's label of a zone may be another one."""
+    return values if values.type == data_type else values.cast(data_type)

@@ -1,0 +1,100 @@
+"""Which columns a scan needs of data files and of their constants, and what they become: shared by the native and the portable path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaic.engine.spark.types import bare, is_renamed_inside, type_to_spark
+from deltaic.errors import ProtocolError
+from deltaic.protocol.column_mapping import physical_name
+from deltaic.protocol.schema import Field, Schema, Struct
+from deltaic.relation.literal import col, lit
+from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Scan
+from deltaic.scan.columns import narrowed
+
+BASE_ROW_ID = "baseRowId"
+ROW_VERSION = "defaultRowCommitVersion"
+
+
+class ScanColumns:
+    """`data`: fields of data files, with their logical names and metadata. `partitions`: partition columns. `constants`: columns of the
+    scan's files that every row carries. `positions`: whether the row's index is asked for. `output`: the columns that come out."""
+
+    def __init__(self, scan: Scan) -> None:
+        self.scan = scan
+        partitioned = {name.lower() for name in scan.table_schema.partition_columns}
+        roots = dict.fromkeys(scan.schema.find(name)[0][0] for name in scan.columns)
+        wanted = [scan.schema.field(name) for name in roots]
+        self.data = [field for field in wanted if field.name.lower() not in partitioned and field.type != "void"]
+        self.partitions = [scan.schema.field(name) for name in scan.table_schema.partition_columns]
+        self.constants = list(scan.constants)
+        self.positions = scan.row_ids or scan.row_tracking is not None
+        self.tracking = [Field(name, "long") for name in scan.row_tracking or ()]
+        self.data += self.tracking
+        if scan.row_tracking is not None:
+            for name in (BASE_ROW_ID, ROW_VERSION):
+                _check_complete(scan.files, name)
+                self.constants.append(Field(name, "long"))
+        if scan.row_ids:
+            self.constants.append(Field(FILE_COLUMN, "integer"))
+
+    @property
+    def output(self) -> Schema:
+        from deltaic.engine.lowering import scan_schema
+
+        return Schema(map(bare, scan_schema(self.scan)))
+
+    def selected(self, row_index: Any | None) -> list[Any]:
+        """Columns of the output over a frame with the data columns and constants under their physical names."""
+        from pyspark.sql import functions as F
+
+        chosen = [self._column(name).alias(_root_of(self.scan, name)) for name in self.scan.columns]
+        if self.tracking:
+            row_id, version = (F.col(col(field.name)) for field in self.tracking)
+            first = F.coalesce(row_id, F.col(BASE_ROW_ID) + row_index)
+            chosen += [first.alias(self.tracking[0].name), F.coalesce(version, F.col(ROW_VERSION)).alias(self.tracking[1].name)]
+        chosen += [F.col(col(field.name)) for field in self.scan.constants]
+        if self.scan.row_ids:
+            assert row_index is not None
+            chosen += [F.col(FILE_COLUMN), row_index.alias(ROW_COLUMN)]
+        return chosen
+
+    def _column(self, name: str) -> Any:
+        """A wanted column, as the table says; of a dotted name a struct with just that branch."""
+        from pyspark.sql import functions as F
+
+        path, _ = self.scan.schema.find(name)
+        field = self.scan.schema.field(path[0])
+        if field.type == "void":
+            return F.lit(None)
+        if len(path) == 1:
+            column = F.col(col(physical_name(field)))
+            return column.cast(type_to_spark(field.type)) if is_renamed_inside(field.type) else column
+        branch = F.expr(_branch(col(physical_name(field)), field, path[1:]))
+        narrow = narrowed(self.scan.schema, name)
+        return branch.cast(type_to_spark(narrow.type))
+
+
+def _branch(text: str, field: Field, path: tuple[str, ...]) -> str:
+    """SQL of a struct with one field at each level; null where the struct is."""
+    if not path:
+        return text
+    assert isinstance(field.type, Struct)
+    child = next(item for item in field.type.fields if item.name == path[0])
+    inner = _branch(f"{text}.{col(physical_name(child))}", child, path[1:])
+    return f"CASE WHEN {text} IS NOT NULL THEN named_struct({lit(child.name)}, {inner}) END"
+
+
+def _root_of(scan: Scan, name: str) -> str:
+    return narrowed(scan.schema, name).name
+
+
+def _check_complete(files: pa.Table, name: str) -> None:
+    """Row tracking needs row ids of every file."""
+    missing = pc.is_null(files[name]) if name in files.column_names else pa.chunked_array([pa.array([True] * files.num_rows)])
+    if pc.any(missing).as_py():
+        path = files["path"].filter(missing)[0].as_py()
+        raise ProtocolError("row tracking is on and a file has no row ids", where=path, expected=name)

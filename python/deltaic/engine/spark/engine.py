@@ -1,0 +1,243 @@
+"""The cluster as engine: plans become DataFrames, and Spark's own reader and writer touch the data files.
+
+Whatever can be decided on the driver (files, vectors, statistics, actions) is decided by `_core`, as on one machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaic import _core
+from deltaic.engine.engine import Curve, WriteTarget
+from deltaic.engine.lowering import scan_schema
+from deltaic.engine.spark.errors import named_errors
+from deltaic.engine.spark.expressions import Analyser
+from deltaic.engine.spark.few_rows import few_rows
+from deltaic.engine.spark.lowering import Lowering, nullable_schema
+from deltaic.engine.spark.predicates import predicate_text
+from deltaic.engine.spark.sources import conformed, frame_of
+from deltaic.engine.spark.types import to_spark
+from deltaic.protocol.schema import Schema
+from deltaic.relation.expression import Resolved
+from deltaic.relation.literal import col
+from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Data, Join, Plan, Scan, Union
+from deltaic.scan.scan import column_names
+
+MOST_PAIRS = 20_000_000
+"""Row ids of at most so many rows come to the driver one by one; of more, gathered into words of bits."""
+Native = Literal["auto", "never"]
+
+
+@dataclass(frozen=True, eq=False)
+class SparkRelation:
+    """A DataFrame and its columns as Delta has them. `bytes`: of the files that its rows are in, where they are just these. `files`: into
+    how many its rows have been divided, on purpose. `rows`: how many there are at most, where that is known."""
+
+    frame: Any
+    schema: Schema
+    bytes: int | None = None
+    files: int | None = None
+    rows: int | None = None
+
+
+class SparkEngine:
+    """`relation.plan` on a cluster. `native`: "auto" reads through Spark's own driver interfaces where they are there, "never" by public
+    ones alone. One for each session is enough; threads may share it."""
+
+    def __init__(self, spark: Any, native: Native = "auto") -> None:
+        self.spark = spark
+        self.is_native = native == "auto" and hasattr(spark, "_jsparkSession")
+        self._analyser = Analyser(spark, shows_trees=self.is_native)
+        self._jvm: Any = None
+
+    @property
+    def time_zone(self) -> str:
+        return str(self.spark.conf.get("spark.sql.session.timeZone"))
+
+    def resolve(self, text: str, schemas: Mapping[str, Schema]) -> Resolved:
+        return self._analyser.resolve(text, schemas)
+
+    # --- leaves and plans
+
+    def source(self, data: Any, alias: str) -> Data:
+        with named_errors():
+            frame, schema, size = frame_of(self.spark, data)
+        relation = SparkRelation(frame, schema, bytes=size)
+        return Data(handle=relation, schema=relation.schema, alias=alias)
+
+    def conform(self, data: Plan, schema: Schema) -> Data:
+        relation = self.run(data)
+        with named_errors():
+            fitting = conformed(relation.frame, relation.schema, schema)
+        alias = getattr(data, "alias", "s")
+        return Data(handle=replace(relation, frame=fitting, schema=schema), schema=schema, alias=alias)
+
+    def run(self, plan: Plan) -> SparkRelation:
+        with named_errors():
+            frame = Lowering(self._leaf, self._size).lower(plan)
+            if isinstance(plan, Data):
+                held: SparkRelation = plan.handle
+                return replace(held, frame=frame)
+            if isinstance(plan, Scan):
+                size = int(pc.sum(plan.files["size"]).as_py() or 0)
+                return SparkRelation(frame, scan_schema(plan), bytes=size, rows=_most_rows(plan))
+            return SparkRelation(frame, nullable_schema(frame), rows=_most_rows(plan))
+
+    def _leaf(self, leaf: Scan | Data) -> Any:
+        return leaf.handle.frame if isinstance(leaf, Data) else self._scan(leaf)
+
+    def _scan(self, scan: Scan) -> Any:
+        """The rows of the scan for which all its conditions are true."""
+        from pyspark.sql import functions as F
+
+        conditions = list(scan.where)
+        read = column_names([self.resolve(text, {scan.alias: scan.schema}) for text in conditions], scan.schema, scan.alias)
+        if scan.predicate is not None:
+            read = (*read, *scan.predicate.columns)
+            conditions.append(predicate_text(scan.predicate, scan.schema, scan.alias))
+        more = dict.fromkeys(name for name in read if name not in scan.columns)
+        frame = self._read(replace(scan, columns=(*scan.columns, *more))).alias(scan.alias)
+        for text in conditions:
+            frame = frame.where(F.expr(text))
+        if not more:
+            return frame
+        return frame.select(*(F.col(col(name)) for name in scan_schema(scan).names))
+
+    def _read(self, scan: Scan) -> Any:
+        if (few := few_rows(scan)) is not None:
+            return self.spark.createDataFrame(few, to_spark(scan_schema(scan)))
+        if self.is_native:
+            from deltaic.engine.spark.native.scan import native_scan
+
+            return native_scan(self.jvm, scan)
+        from deltaic.engine.spark.portable import portable_scan
+
+        return portable_scan(self.spark, scan)
+
+    def _size(self, frame: Any) -> int | None:
+        """Bytes that Spark thinks the rows to be, None where it does not tell."""
+        return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())) if self.is_native else None
+
+    @property
+    def jvm(self) -> Any:
+        if self._jvm is None:
+            from deltaic.engine.spark.native.jvm import Jvm
+
+            self._jvm = Jvm(self.spark)
+        return self._jvm
+
+    # --- consuming
+
+    def to_arrow(self, relation: SparkRelation, *, limit: int | None = None) -> pa.RecordBatchReader:
+        return self.to_table(relation if limit is None else replace(relation, frame=relation.frame.limit(limit))).to_reader()
+
+    def count(self, relation: SparkRelation) -> int:
+        with named_errors():
+            return int(relation.frame.count())
+
+    def to_table(self, relation: SparkRelation) -> pa.Table:
+        with named_errors():
+            table = relation.frame.toArrow()
+        schema = _core.TableSchema(relation.schema.to_json())
+        found = _core.conform(table, schema).to_table()
+        declared = schema.to_arrow()
+        return found if found.schema.equals(declared, check_metadata=True) else pa.Table.from_arrays(found.columns, schema=declared)
+
+    @contextmanager
+    def hold(self, relation: SparkRelation, alias: str) -> Iterator[Data]:
+        """Cached, on disk where memory ends. What would be another answer when computed again is cut off from where it came from: a lost
+        part of it is an error then, never other rows."""
+        if self._is_local(relation.frame):
+            yield Data(handle=relation, schema=relation.schema, alias=alias)
+            return
+        if self._is_deterministic(relation.frame):
+            with named_errors():
+                frame = relation.frame.persist()
+        else:
+            with named_errors():
+                frame = relation.frame.localCheckpoint(eager=True)
+        try:
+            yield Data(handle=replace(relation, frame=frame), schema=relation.schema, alias=alias)
+        finally:
+            frame.unpersist()
+
+    def _are_few(self, relation: SparkRelation) -> bool:
+        if relation.rows is not None:
+            return relation.rows <= MOST_PAIRS
+        size = self._size(relation.frame)
+        return size is not None and size <= MOST_PAIRS * 16
+
+    def _is_local(self, frame: Any) -> bool:
+        """Whether the rows lie on the driver."""
+        return self.is_native and frame._jdf.queryExecution().optimizedPlan().getClass().getSimpleName() == "LocalRelation"
+
+    def _is_deterministic(self, frame: Any) -> bool:
+        return self.is_native and bool(frame._jdf.queryExecution().analyzed().deterministic())
+
+    def row_ids(self, relation: SparkRelation, *, unique: bool = False) -> _core.RowIds:
+        with named_errors():
+            if self._are_few(relation):
+                return _core.RowIds.collect(relation.frame.toArrow(), unique=unique)
+            return _core.RowIds.of_words(_words(relation.frame).toArrow(), unique=unique)
+
+    def mark_deleted(
+        self, rows: _core.RowIds, scan: Scan, *, deletion_timestamp: int, inline: bool, prefix_length: int
+    ) -> _core.MarkedFiles:
+        return _core.mark_deleted(
+            scan.store, scan.files, rows, deletion_timestamp=deletion_timestamp, inline=inline, prefix_length=prefix_length
+        )
+
+    # --- writing
+
+    def write(self, relation: SparkRelation, target: WriteTarget) -> pa.Table:
+        from deltaic.engine.spark.write import write
+
+        return write(self, relation, target)
+
+    def cluster(self, plan: Scan, columns: Sequence[str], curve: Curve, files: int) -> SparkRelation:
+        from deltaic.engine.spark.cluster import clustered
+
+        with named_errors():
+            return SparkRelation(clustered(self, plan, columns, curve, files), scan_schema(plan), files=files)
+
+
+def _most_rows(plan: Plan) -> int | None:
+    """How many rows a plan without joins has at most; None where nobody knows."""
+    if isinstance(plan, Scan):
+        counts = _core.physical_rows(plan.files)
+        return None if counts.null_count else int(pc.sum(counts).as_py() or 0)
+    if isinstance(plan, Data):
+        return getattr(plan.handle, "rows", None)
+    if isinstance(plan, Join):
+        return None
+    parts = [_most_rows(each) for each in (plan.inputs if isinstance(plan, Union) else (plan.input,))]
+    return None if None in parts else sum(part or 0 for part in parts)
+
+
+def _words(pairs: Any) -> Any:
+    """Row ids gathered before they come to the driver: a line for each 64 rows of a file of which one is meant."""
+    from pyspark.sql import functions as F
+
+    bit = F.expr(f"bit_or(shiftleft(1L, CAST({ROW_COLUMN} & 63 AS INT)))")
+    word = F.shiftright(ROW_COLUMN, 6).alias("__deltaic_word")
+    return pairs.groupBy(FILE_COLUMN, word).agg(bit.alias("__deltaic_bits"), F.count(F.lit(1)).alias("__deltaic_count"))
+
+
+SETTING = "_deltaic_native"
+"""Attribute of an enabled session: which way it reads."""
+
+
+def engine_of(spark: Any, native: Native | None = None) -> SparkEngine:
+    """The session's engine: the same object each time, so that what it has learned stays. `native` None: as the session was enabled."""
+    enabled: Native = getattr(spark, SETTING, "auto")
+    chosen = native or enabled
+    kept: dict[Native, SparkEngine] = spark.__dict__.setdefault("_deltaic_engines", {})
+    if chosen not in kept:
+        kept[chosen] = SparkEngine(spark, chosen)
+    return kept[chosen]

@@ -1,0 +1,77 @@
+"""What Spark raises, by our names: errors of analysis, of rows, and of files that are gone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from deltaic.errors import DeltaError, InvalidArgumentError, ProtocolError, UnsupportedFeatureError
+from deltaic.relation.failures import read_failure
+
+_CONDITION = re.compile(r"\[([A-Z_][A-Z0-9_.]+)\] (.*?)(?: SQLSTATE: \w{5}|\n|$)", re.DOTALL)
+_OF_ROWS = frozenset({"22", "21", "2F"})
+"""Classes of SQLSTATE that an expression raises on a row."""
+
+
+@contextmanager
+def named_errors() -> Iterator[None]:
+    """Errors of the body that come from Spark leave it as `deltaic.errors`."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except DeltaError:
+        raise
+    except (PySparkException, Py4JError) as error:
+        raise named(error) from error
+
+
+def named(error: Exception) -> Exception:
+    """The same failure as ours; the error itself where we have no name for it."""
+    text = str(error)
+    if (raised := read_failure(text)) is not None:
+        return raised
+    if "deltaic." in text and (own := _of_callback(text)) is not None:
+        return own
+    from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException
+
+    match = _CONDITION.search(text)
+    message = match[2].strip() if match else text.split("\n")[0][:500]
+    if match and match[1] == "PATH_NOT_FOUND":
+        return _gone(message)
+    if isinstance(error, (AnalysisException, ParseException, IllegalArgumentException)):
+        if match and match[1].startswith("UNSUPPORTED"):
+            return UnsupportedFeatureError(message)
+        return InvalidArgumentError(message, where=_place(text))
+    if match and match[1].startswith("FAILED_READ_FILE"):
+        if "FILE_NOT_EXIST" in match[1] or "FileNotFoundException" in text:
+            return _gone(message)
+        return ProtocolError("a data file cannot be read", found=message)
+    if match and (state := re.search(r"SQLSTATE: (\w{2})\w{3}", text)) and state[1] in _OF_ROWS:
+        from deltaic.relation.duckdb import ExpressionError
+
+        return ExpressionError(message, condition=match[1])
+    return error
+
+
+def _gone(message: str) -> ProtocolError:
+    return ProtocolError("a file that the log names is not there; VACUUM may have removed it", found=message)
+
+
+def _place(text: str) -> str | None:
+    found = re.search(r"line (\d+),? pos (\d+)", text)
+    return f"line {found[1]}, position {found[2]}" if found else None
+
+
+_RAISED = re.compile(r"^(?:py4j\.Py4JException: .*\n)?.*deltaic\.errors\.(\w+): (.*)$", re.MULTILINE)
+
+
+def _of_callback(text: str) -> DeltaError | None:
+    """An error of ours that was raised while Spark called back: only its text comes through."""
+    from deltaic import errors
+
+    match = _RAISED.search(text)
+    kind = getattr(errors, match[1], None) if match else None
+    return kind(match[2]) if match and isinstance(kind, type) and issubclass(kind, DeltaError) else None

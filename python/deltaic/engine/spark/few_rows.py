@@ -1,0 +1,53 @@
+"""Chosen rows of files, read on the driver where they are few: pages of a file are fetched there, tasks would decode the whole of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaic.protocol.schema import DataType, Struct
+from deltaic.relation.plan import Scan
+from deltaic.scan.opening import open_scan
+
+MOST_ROWS = 100_000
+MOST_BYTES = 16 * 1024**2
+
+
+def few_rows(scan: Scan) -> pa.Table | None:
+    """The rows of a scan that wants only some rows of each file; None for any other scan, and where they are not few."""
+    if "selection" not in scan.files.column_names or not _keeps_selected(scan.files) or any(map(_is_only_sparks, _types(scan))):
+        return None
+    # The sets alone tell when there are too many: the smallest form of a set has two bytes for each row, unless rows are in runs.
+    if (pc.sum(pc.binary_length(scan.files["selection"])).as_py() or 0) > 4 * MOST_ROWS:
+        return None
+    stream = open_scan(scan)
+    batches, rows, size = [], 0, 0
+    for batch in pa.RecordBatchReader.from_stream(stream):
+        batches.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows > MOST_ROWS or size > MOST_BYTES:
+            stream.cancel()
+            return None
+    return pa.Table.from_batches(batches, stream.schema)
+
+
+def _keeps_selected(files: pa.Table) -> bool:
+    if files["selection"].null_count:
+        return False
+    return "keep_selected" not in files.column_names or bool(pc.all(files["keep_selected"]).as_py())
+
+
+def _types(scan: Scan) -> Iterator[DataType]:
+    for name in scan.columns:
+        yield scan.schema.field(scan.schema.find(name)[0][0]).type
+
+
+def _is_only_sparks(data_type: DataType) -> bool:
+    """Types that Arrow data cannot be brought to Spark as."""
+    if isinstance(data_type, Struct):
+        return any(_is_only_sparks(item.type) for item in data_type.fields)
+    if isinstance(data_type, str):
+        return data_type in ("variant", "void")
+    return any(_is_only_sparks(getattr(data_type, part)) for part in ("element", "key", "value") if hasattr(data_type, part))

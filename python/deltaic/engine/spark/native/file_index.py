@@ -1,0 +1,106 @@
+"""A Python object as Spark's `FileIndex`: the files of a scan, with constants for each, chosen when Spark plans a query.
+
+`equals`, `hashCode` and `toString` are one key: Java hands over a wrapper, never this object. What can fail has run when it is made.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaic import _core
+from deltaic.engine.spark.native.filters import exact_predicate, skipping_predicate
+from deltaic.engine.spark.native.jvm import DATASOURCES, Jvm
+
+
+class FileIndex:
+    """`key`: what makes two scans of the same files equal. `handed`: rows of `_core.hand_over`. `constants`: a table of the same length,
+    its columns those of `schema` (a pyspark StructType). `adds` and `table_schema` (by the names in the files): for skipping."""
+
+    def __init__(
+        self, jvm: Jvm, key: str, handed: pa.Table, constants: pa.Table, schema: Any, adds: pa.Table, table_schema: _core.TableSchema
+    ) -> None:
+        self._jvm, self._key = jvm, key
+        self._adds, self._table_schema = adds, table_schema
+        self._size = int(np.sum(handed["__deltaic_size"].to_numpy()))
+        self._statuses = jvm.file_statuses(handed["__deltaic_status"])
+        self._rows = jvm.rows(constants, schema)
+        self._schema = jvm.schema(schema.json())
+        self._whole: Any = None
+
+    def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:
+        """Files for whose constants the partition filters are true (nobody applies these again), less those whose statistics leave no
+        row for the data filters."""
+        predicate = exact_predicate(self._jvm, partition_filters, self._schema, self._adds.num_rows)
+        chosen = self._chosen(data_filters)
+        if predicate is not None or chosen is not None:
+            return self._jvm.partition_directories(self._rows, self._statuses, chosen, predicate)
+        if self._whole is None:
+            self._whole = self._jvm.partition_directories(self._rows, self._statuses, None, None)
+        return self._whole
+
+    def _chosen(self, data_filters: Any) -> Any | None:
+        """Positions of the files that statistics leave, None for all."""
+        if self._adds.num_rows < 2 or not data_filters.size():
+            return None
+        predicate = skipping_predicate(self._jvm, data_filters, self._table_schema)
+        if predicate is None:
+            return None
+        left = _core.filter_adds(self._adds, self._table_schema, predicate)
+        if left.num_rows == self._adds.num_rows:
+            return None
+        stay = pc.is_in(self._adds["path"], value_set=left["path"].combine_chunks())
+        return self._jvm.ints(np.flatnonzero(stay.to_numpy()))
+
+    def rootPaths(self) -> Any:
+        return self._jvm.seq()
+
+    def inputFiles(self) -> Any:
+        return self._jvm.gateway.new_array(self._jvm.root.java.lang.String, 0)
+
+    def refresh(self) -> None:
+        """The files of a version never change."""
+
+    def sizeInBytes(self) -> int:
+        return self._size
+
+    def partitionSchema(self) -> Any:
+        return self._schema
+
+    def metadataOpsTimeNs(self) -> Any:
+        return self._jvm.none
+
+    def isTimeTravel(self) -> bool:
+        return False
+
+    def toString(self) -> str:
+        return self._key
+
+    def hashCode(self) -> int:
+        return int.from_bytes(self._key.encode()[-7:], "big") & 0x7FFFFFFF
+
+    def equals(self, other: Any) -> bool:
+        return other is not None and other.toString() == self._key
+
+    class Java:
+        implements = (DATASOURCES + "FileIndex",)
+
+
+def relation(jvm: Jvm, index: FileIndex, constants: Any, data: Any) -> Any:
+    """A DataFrame over the index: its data columns, then its constants (both pyspark StructTypes)."""
+    from pyspark.sql import DataFrame
+
+    options = jvm.root.PythonUtils.toScalaMap({"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"})
+    made = jvm.get(DATASOURCES + "HadoopFsRelation")(
+        index,
+        jvm.schema(constants.json()),
+        jvm.schema(data.json()),
+        jvm.none,
+        jvm.get(DATASOURCES + "parquet.ParquetFileFormat")(),
+        options,
+        jvm.spark._jsparkSession,
+    )
+    return DataFrame(jvm.spark._jsparkSession.baseRelationToDataFrame(made), jvm.spark)

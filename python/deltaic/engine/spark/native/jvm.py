@@ -1,0 +1,160 @@
+"""Spark's driver JVM: classes by name, and what has to be made there in bulk. Nothing here is called once for each row or file."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+DATASOURCES = "org.apache.spark.sql.execution.datasources."
+EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
+LOCAL_BYTES = 32 * 1024**2
+"""Under Spark's bound for rows that it keeps on the driver (spark.sql.execution.arrow.localRelationThreshold, 48 MB)."""
+
+
+class Jvm:
+    """The JVM of one session."""
+
+    def __init__(self, spark: Any) -> None:
+        from pyspark.java_gateway import ensure_callback_server_started
+
+        self.spark = spark
+        self.root = spark._jvm
+        self.gateway = spark.sparkContext._gateway
+        self._classes: dict[str, Any] = {}
+        ensure_callback_server_started(self.gateway)
+
+    def get(self, name: str) -> Any:
+        """A class, to construct it or to call its static methods."""
+        if name not in self._classes:
+            self._classes[name] = getattr(self.root, name)
+        return self._classes[name]
+
+    def companion(self, name: str) -> Any:
+        """A Scala object."""
+        key = f"{name}$"
+        if key not in self._classes:
+            self._classes[key] = getattr(getattr(self.root, key), "MODULE$")
+        return self._classes[key]
+
+    def type_of(self, name: str) -> Any:
+        """`java.lang.Class` of a name."""
+        key = f"class {name}"
+        if key not in self._classes:
+            self._classes[key] = self.root.java.lang.Class.forName(name)
+        return self._classes[key]
+
+    @property
+    def none(self) -> Any:
+        return self.companion("scala.None")
+
+    def array(self, cls: Any, *items: Any) -> Any:
+        made = self.gateway.new_array(cls, len(items))
+        for index, item in enumerate(items):
+            made[index] = item
+        return made
+
+    def seq(self, *items: Any) -> Any:
+        """A Scala Seq."""
+        listed = self.root.java.util.ArrayList()
+        for item in items:
+            listed.add(item)
+        return self.root.PythonUtils.toSeq(listed)
+
+    def schema(self, json: str) -> Any:
+        """A StructType from its JSON."""
+        return self.get("org.apache.spark.sql.types.DataType").fromJson(json)
+
+    def ints(self, values: Sequence[int] | Any) -> Any:
+        """An int[] in one call, from numbers or a NumPy array."""
+        import numpy as np
+
+        data = np.asarray(values, dtype=">i4")
+        made = self.gateway.new_array(self.root.int, len(data))
+        if len(data):
+            self.root.java.nio.ByteBuffer.wrap(bytearray(data.tobytes())).asIntBuffer().get(made)
+        return made
+
+    def file_statuses(self, statuses: pa.ChunkedArray | pa.Array) -> Any:
+        """FileStatus[] of `__deltaic_status` values: Hadoop's own serialization, one call for all."""
+        whole = statuses.combine_chunks() if isinstance(statuses, pa.ChunkedArray) else statuses
+        count = len(whole)
+        payload = bytearray(struct.pack(">i", count) + _values_of(whole))
+        writable = self.root.org.apache.hadoop.io.ArrayWritable(self.type_of("org.apache.hadoop.fs.FileStatus"))
+        stream = self.root.java.io.DataInputStream(self.root.java.io.ByteArrayInputStream(payload))
+        writable.readFields(stream)
+        made = self.gateway.new_array(self.root.org.apache.hadoop.fs.FileStatus, count)
+        self.root.java.lang.System.arraycopy(writable.toArray(), 0, made, 0, count)
+        return made
+
+    def rows(self, table: pa.Table, schema: Any) -> Any:
+        """InternalRow[] of an Arrow table with these columns (a pyspark StructType). No job is run: so many bytes at a time are local."""
+        step = max(1, table.num_rows * LOCAL_BYTES // max(table.nbytes, 1))
+        parts = [self._local_rows(table.slice(start, step), schema) for start in range(0, table.num_rows, step)]
+        if len(parts) == 1:
+            return parts[0]
+        made = self.gateway.new_array(self.get("org.apache.spark.sql.catalyst.InternalRow"), table.num_rows)
+        for number, part in enumerate(parts):
+            self.root.java.lang.System.arraycopy(part, 0, made, number * step, len(part))
+        return made
+
+    def _local_rows(self, table: pa.Table, schema: Any) -> Any:
+        frame = self.spark.createDataFrame(table, schema)
+        plan = frame._jdf.queryExecution().analyzed()
+        if plan.getClass().getSimpleName() != "LocalRelation":
+            return frame.coalesce(1)._jdf.queryExecution().executedPlan().executeCollect()
+        tag = self.companion("scala.reflect.ClassTag").apply(self.type_of("org.apache.spark.sql.catalyst.InternalRow"))
+        return plan.data().toArray(tag)
+
+    def partition_directories(self, rows: Any, statuses: Any, chosen: Any | None, predicate: Any | None) -> Any:
+        """Seq[PartitionDirectory], one for each file: its row of constants and its status.
+
+        `chosen`: int[] of positions (None: all). `predicate`: Catalyst's, bound to the rows; files for whose row it is not true are left
+        out. The loop runs in the JVM, put together from method handles."""
+        handles, handle = self.root.java.lang.invoke.MethodHandles, self.type_of("java.lang.invoke.MethodHandle")
+        directory, row = self.type_of(DATASOURCES + "PartitionDirectory"), self.type_of("org.apache.spark.sql.catalyst.InternalRow")
+        status_array = statuses.getClass()
+        lookup = handles.publicLookup()
+        row_at = self._bound(handle, handles.arrayElementGetter(rows.getClass()), rows)
+        status_at = self._bound(handle, handles.arrayElementGetter(status_array), statuses)
+        integer = self.root.java.lang.Integer.TYPE
+        collector = handle.getMethod("asCollector", self._types(self.type_of("java.lang.Class"), integer))
+        as_array = collector.invoke(handles.identity(status_array), self.array(self.root.java.lang.Object, status_array, 1))
+        both = handles.filterArguments(
+            lookup.unreflect(directory.getMethod("apply", self._types(row, status_array))),
+            0,
+            self.array(self.root.java.lang.invoke.MethodHandle, row_at, handles.filterReturnValue(status_at, as_array)),
+        )
+        signature = self.root.java.lang.invoke.MethodType.methodType(directory, integer)
+        once = handles.permuteArguments(both, signature, self.array(self.root.int, 0, 0))
+        streams = self.root.java.util.stream.IntStream
+        stream = streams.range(0, len(statuses)) if chosen is None else streams.of(chosen)
+        if predicate is not None:
+            evaluate = lookup.unreflect(self.type_of(EXPRESSIONS + "BasePredicate").getMethod("eval", self._types(row)))
+            holds = handles.filterReturnValue(row_at, self._bound(handle, evaluate, predicate))
+            stream = stream.filter(self._as_function("java.util.function.IntPredicate", holds))
+        listed = stream.mapToObj(self._as_function("java.util.function.IntFunction", once))
+        return self.root.PythonUtils.toSeq(listed.collect(self.root.java.util.stream.Collectors.toList()))
+
+    def _bound(self, handle: Any, method: Any, target: Any) -> Any:
+        bind = handle.getMethod("bindTo", self._types(self.type_of("java.lang.Object")))
+        return bind.invoke(method, self.array(self.root.java.lang.Object, target))
+
+    def _as_function(self, interface: str, method: Any) -> Any:
+        return self.root.java.lang.invoke.MethodHandleProxies.asInterfaceInstance(self.type_of(interface), method)
+
+    def _types(self, *types: Any) -> Any:
+        return self.array(self.root.java.lang.Class, *types)
+
+
+def _values_of(binary: pa.Array) -> bytes:
+    """The bytes of all values, one after the other."""
+    import numpy as np
+
+    if not len(binary):
+        return b""
+    _, offsets, data = binary.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int32)[binary.offset : binary.offset + len(binary) + 1]
+    return memoryview(data)[ends[0] : ends[-1]].tobytes()

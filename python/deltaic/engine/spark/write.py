@@ -1,0 +1,240 @@
+"""New data files by Spark's own Parquet writer: into a folder of their own below the table, then taken in with their footers' statistics.
+
+The folder's name says nothing and begins with no `_` or `.`; what fails takes the folder away. Tasks that ran twice leave nothing, as the
+committer moves only the files of the attempt that counts.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaic import _core
+from deltaic.engine.engine import WriteTarget
+from deltaic.engine.spark.errors import named_errors
+from deltaic.engine.spark.types import in_files, is_renamed_inside, type_to_spark
+from deltaic.errors import CommitError, ConstraintViolationError
+from deltaic.protocol.column_mapping import physical_name
+from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct
+from deltaic.relation.failures import failing
+from deltaic.relation.literal import col
+
+if TYPE_CHECKING:
+    from deltaic.engine.spark.engine import SparkEngine, SparkRelation
+
+TARGET = 256 * 1024**2
+SMALL = 64 * 1024**2
+"""Rows that Spark thinks to be so few bytes go into one file (of each partition)."""
+
+_SESSION = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    "spark.sql.parquet.fieldId.write.enabled": "true",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.variant.annotateLogicalType.enabled": "false",
+    "spark.sql.variant.writeShredding.enabled": "false",
+    "spark.sql.sources.partitionOverwriteMode": "static",
+    "spark.sql.legacy.charVarcharAsString": "false",
+}
+_OPTIONS = {
+    "mapreduce.fileoutputcommitter.algorithm.version": "1",
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "mapreduce.fileoutputcommitter.cleanup-failures.ignored": "true",
+}
+
+
+def write(engine: SparkEngine, relation: SparkRelation, target: WriteTarget) -> pa.Table:
+    """-> the `add` actions. Where anything fails, the folder is gone again."""
+    table = Schema.from_json(target.schema.json)
+    folder = uuid.uuid4().hex
+    partitions = list(target.schema.partition_columns)
+    options = dict(target.options)
+    columns = [_checked(field) for field in table]
+    try:
+        with named_errors():
+            sized = _sized(engine, relation, options).select(*columns)
+            counted = _write_files(engine, sized, table, partitions, f"{_uri(target.store)}/{folder}", options)
+        adds = _core.adopt(target.store, target.schema, folder, json.dumps(options))
+        found = int(pc.sum(_core.physical_rows(adds)).as_py() or 0)
+        if found != counted:
+            raise CommitError(
+                "the files that were written have not the rows that were written", where=folder, found=found, expected=counted
+            )
+    except BaseException:
+        _discard(engine, target.store, folder)
+        raise
+    return adds
+
+
+def _write_files(engine: SparkEngine, frame: Any, table: Schema, partitions: list[str], uri: str, options: dict[str, Any]) -> int:
+    """-> how many rows the job saw."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as F
+
+    columns, folders = [], []
+    kept = bool(options.get("partition_columns"))
+    mapped = any(physical_name(field) != field.name for field in table)
+    for number, field in enumerate(table):
+        is_partition = field.name in partitions
+        if is_partition:
+            # A name of our own where the column's would be hidden, or might be that of a column in the files.
+            plain = not (kept or mapped or field.name.startswith(("_", ".")))
+            folders.append(field.name if plain else f"p{number}")
+            columns.append(_folder_value(field).alias(folders[-1]))
+        if field.type != "void" and (kept or not is_partition):
+            columns.append(_physical(field))
+    observation = Observation()
+    parquet = _parquet_options(options)
+    with _own_settings(engine, frame.select(*columns)) as rows:
+        writer = rows.observe(observation, F.count(F.lit(1)).alias("rows")).write.mode("append").options(**_OPTIONS, **parquet)
+        (writer.partitionBy(*folders) if folders else writer).parquet(uri)
+    return int(observation.get["rows"])
+
+
+def _physical(field: Field) -> Any:
+    """The column as data files have it: names and ids of column mapping at every depth."""
+    from pyspark.sql import functions as F
+
+    column = F.col(col(field.name))
+    inside = in_files(field)
+    if is_renamed_inside(field.type):
+        column = column.cast(type_to_spark(inside.type))
+    number = field.metadata.get("delta.columnMapping.id")
+    metadata = {} if number is None else {"parquet.field.id": number}
+    return column.alias(physical_name(field), metadata=metadata)
+
+
+def _folder_value(field: Field) -> Any:
+    """A partition value as the text of its folder: `_core.adopt` reads it back in the column's type."""
+    from pyspark.sql import functions as F
+
+    column = F.col(col(field.name))
+    return (F.unix_micros(column) if field.type == "timestamp" else column).cast("string")
+
+
+@contextmanager
+def _own_settings(engine: SparkEngine, frame: Any) -> Iterator[Any]:
+    """The same rows where what files must be like is no setting of the user's: in a session of their own, else for a moment in theirs."""
+    if not engine.is_native:
+        with _one_at_a_time, _settings(engine.spark.conf):
+            yield frame
+        return
+    from pyspark.sql import DataFrame, SparkSession
+
+    session = engine.spark._jsparkSession.cloneSession()
+    for name, value in _SESSION.items():
+        session.conf().set(name, value)
+    plan = frame._jdf.queryExecution().logical()
+    made = engine.jvm.get("org.apache.spark.sql.classic.Dataset").ofRows(session, plan)
+    yield DataFrame(made, SparkSession(engine.spark.sparkContext, session))
+
+
+@contextmanager
+def _settings(conf: Any) -> Iterator[None]:
+    before = {name: conf.get(name, None) for name in _SESSION}
+    try:
+        for name, value in _SESSION.items():
+            conf.set(name, value)
+        yield
+    finally:
+        for name, old in before.items():
+            conf.unset(name) if old is None else conf.set(name, old)
+
+
+_one_at_a_time = threading.Lock()
+
+
+def _sized(engine: SparkEngine, relation: SparkRelation, options: dict[str, Any]) -> Any:
+    """The rows in as many tasks as they make files of the wanted size, where that is known: few rows make one file."""
+    frame, target = relation.frame, int(options.get("target_file_size") or TARGET)
+    size = relation.bytes
+    if relation.files is not None or (size is None and not engine.is_native):
+        return frame
+    if size is None:
+        thought = int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+        return frame.coalesce(1) if thought <= min(SMALL, target) else frame
+    return frame.coalesce(max(1, round(size / target)))
+
+
+def _parquet_options(options: dict[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    if (codec := options.get("compression")) is not None:
+        name, _, level = str(codec).partition("(")
+        found["compression"] = name
+        if level and name == "zstd":  # the other codecs of Spark's writer have no levels by number
+            found["parquet.compression.codec.zstd.level"] = level.rstrip(")")
+    else:
+        found |= {"compression": "zstd", "parquet.compression.codec.zstd.level": "3"}
+    if (rows := options.get("max_records_per_file")) is not None:
+        found["maxRecordsPerFile"] = str(rows)
+    if (size := options.get("max_row_group_bytes")) is not None:
+        found["parquet.block.size"] = str(size)
+    return found
+
+
+def _uri(store: _core.Store) -> str:
+    location = store.location
+    if "://" in location:
+        return location.rstrip("/")
+    return f"file://{location.rstrip('/')}"
+
+
+def _discard(engine: SparkEngine, store: _core.Store, folder: str) -> None:
+    """Everything below the folder, the attempts of tasks too."""
+    if engine.is_native:
+        path = engine.jvm.root.org.apache.hadoop.fs.Path(f"{_uri(store)}/{folder}")
+        path.getFileSystem(engine.spark._jsparkSession.sessionState().newHadoopConf()).delete(path, True)
+        return
+    left = store.list_from(folder, recursive=True)
+    store.delete(left["path"])
+    store.remove_empty_directories(folder)
+
+
+# --- NOT NULL
+
+
+def _checked(field: Field) -> Any:
+    """The column; a row with a null where the schema wants a value ends the job."""
+    from pyspark.sql import functions as F
+
+    whens = [
+        f"WHEN {condition} THEN {failing(ConstraintViolationError, f'column {place} is NOT NULL and a row has a null there')}"
+        for condition, place in _nulls(col(field.name), field, field.name, 0)
+    ]
+    column = col(field.name)
+    return F.expr(f"CASE {' '.join(whens)} ELSE {column} END" if whens else column).alias(field.name)
+
+
+def _nulls(text: str, field: Field, place: str, depth: int) -> list[tuple[str, str]]:
+    """(condition under which a null is where none may be, its place)."""
+    found = [] if field.nullable else [(f"{text} IS NULL", place)]
+    return found + _nulls_inside(text, field.type, place, depth)
+
+
+def _nulls_inside(text: str, data_type: DataType, place: str, depth: int) -> list[tuple[str, str]]:
+    if isinstance(data_type, Struct):
+        inside = [pair for item in data_type.fields for pair in _nulls(f"{text}.{col(item.name)}", item, f"{place}.{item.name}", depth)]
+        return [(f"({text} IS NOT NULL AND {condition})", where) for condition, where in inside]
+    item = f"__deltaic_item{depth}"
+    if isinstance(data_type, Array):
+        element = Field("element", data_type.element, data_type.contains_null)
+        return [
+            (f"exists({text}, {item} -> {condition})", where) for condition, where in _nulls(item, element, f"{place}.element", depth + 1)
+        ]
+    if isinstance(data_type, Map):
+        value = Field("value", data_type.value, data_type.value_contains_null)
+        inside = _nulls(item, value, f"{place}.value", depth + 1)
+        key = _nulls(item, Field("key", data_type.key), f"{place}.key", depth + 1)
+        return [
+            *((f"exists(map_values({text}), {item} -> {condition})", where) for condition, where in inside),
+            *((f"exists(map_keys({text}), {item} -> {condition})", where) for condition, where in key),
+        ]
+    return []
