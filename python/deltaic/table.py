@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from deltaic.commands.optimize import Optimize
     from deltaic.commands.vacuum import Mode as VacuumMode
     from deltaic.commands.write import Mode as WriteMode
-    from deltaic.commands.write import SchemaMode
+    from deltaic.commands.write import SchemaMode, Write
     from deltaic.engine.engine import Engine
     from deltaic.options import CommitOptions, ParquetOptions
     from deltaic.protocol.actions import Metadata, Protocol
@@ -39,7 +39,8 @@ class DeltaTable:
     rules allow, and moves the object to its own commit. Threads may share it: each call pins the snapshot it starts with.
 
     `path`: a local path, `file://` or another URL. `version` or `timestamp` (datetime, or text in ISO 8601; without a zone UTC): an older
-    version. `storage_options`: of the store. Raises TableNotFoundError, VersionNotFoundError, ProtocolError, UnsupportedFeatureError.
+    version. `storage_options`: of the store. `spark`: a SparkSession, which does then what the embedded engine does without it.
+    Raises TableNotFoundError, VersionNotFoundError, ProtocolError, UnsupportedFeatureError.
     """
 
     def __init__(
@@ -51,16 +52,16 @@ class DeltaTable:
         storage_options: Mapping[str, str] | None = None,
         spark: Any = None,
     ) -> None:
-        if spark is not None:
-            raise UnsupportedFeatureError("spark=: the cluster as engine is not supported by this release")
         _check_version(version)
+        self._spark = spark
         self._options = dict(storage_options or {})
         self._snapshot = Snapshot.load(open_store(path, self._options), version=version, timestamp=timestamp)
 
     @classmethod
-    def _of(cls, snapshot: Snapshot, storage_options: Mapping[str, str]) -> DeltaTable:
+    def _of(cls, snapshot: Snapshot, storage_options: Mapping[str, str], spark: Any = None) -> DeltaTable:
         table = cls.__new__(cls)
         table._options = dict(storage_options)
+        table._spark = spark
         table._snapshot = snapshot
         return table
 
@@ -148,7 +149,7 @@ class DeltaTable:
     def at(self, version: int | None = None, *, timestamp: datetime | str | None = None) -> DeltaTable:
         """The same table at another version; the newest when neither is given."""
         _check_version(version)
-        return self._of(self._snapshot.at(version, timestamp=timestamp), self._options)
+        return self._of(self._snapshot.at(version, timestamp=timestamp), self._options, self._spark)
 
     def detail(self) -> Detail:
         """DESCRIBE DETAIL of this version."""
@@ -177,9 +178,7 @@ class DeltaTable:
 
     @cached_property
     def _engine(self) -> Engine:
-        from deltaic.engine.local import LocalEngine
-
-        return LocalEngine()
+        return _engine_of(self._spark)
 
     def scan(self, columns: Sequence[str] | None = None, where: str | None = None, *, limit: int | None = None) -> Rows:
         """Rows of this version, lazily. `columns`: names, nested ones dotted; `where`: a condition in Spark's SQL dialect."""
@@ -451,9 +450,10 @@ def write(
     """Writes rows, and makes the table where there is none; always one commit.
 
     `data`: anything with `__arrow_c_stream__` or `__arrow_c_array__`, a Polars LazyFrame, an iterable of record batches (read once,
-    larger than memory if need be). `mode` for a table that is there: "error", "ignore", "append", "overwrite" (with `where` only the
-    matching rows, and every new row must match), "overwrite_partitions" (those that the data touches). `schema_mode`: "merge" adds
-    columns, "overwrite" replaces the definition; what is said of an existing table's definition must agree with it otherwise.
+    larger than memory if need be), a Spark DataFrame (its session writes it). `mode` for a table that is there: "error", "ignore",
+    "append", "overwrite" (with `where` only the matching rows, and every new row must match), "overwrite_partitions" (those that the data
+    touches). `schema_mode`: "merge" adds columns, "overwrite" replaces the definition; what is said of an existing table's definition
+    must agree with it otherwise.
     `target_file_size`: bytes.
 
     Raises TableAlreadyExistsError, SchemaMismatchError, ConstraintViolationError, InvalidArgumentError, the conflicts, CommitUnknownError.
@@ -470,16 +470,39 @@ def write(
         parquet=parquet,
         commit=commit,
     )
-    from deltaic.engine.local import LocalEngine
+    return run_write(table, data, job, storage_options)
+
+
+def run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options: Mapping[str, str] | None = None) -> DeltaTable:
+    """`write`, said as a job. A Spark DataFrame is written by its own session."""
+    from deltaic.commands import create
+    from deltaic.commands import write as writing
 
     if isinstance(table, DeltaTable):
         if storage_options is not None:
             raise InvalidArgumentError("storage_options= go with a path: a DeltaTable has its own")
-        table._run(lambda snapshot: writing.write(snapshot.store, snapshot, LocalEngine(), data, job))
+        engine = table._engine if table._spark is not None else _engine_of(_session_of(data))
+        table._run(lambda snapshot: writing.write(snapshot.store, snapshot, engine, data, job))
         return table
+    spark = _session_of(data)
     store = open_store(locate(table), storage_options)
-    snapshot, _ = writing.write(store, create.existing(store), LocalEngine(), data, job)
-    return DeltaTable._of(snapshot, storage_options or {})
+    snapshot, _ = writing.write(store, create.existing(store), _engine_of(spark), data, job)
+    return DeltaTable._of(snapshot, storage_options or {}, spark)
+
+
+def _session_of(data: Any) -> Any | None:
+    """The Spark session of a DataFrame, None for any other data."""
+    return data.sparkSession if type(data).__module__.startswith("pyspark.sql.") and hasattr(data, "sparkSession") else None
+
+
+def _engine_of(spark: Any | None) -> Engine:
+    if spark is not None:
+        from deltaic.engine.spark.engine import engine_of
+
+        return engine_of(spark)
+    from deltaic.engine.local import LocalEngine
+
+    return LocalEngine()
 
 
 def _check_version(version: int | None) -> None:
