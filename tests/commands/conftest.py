@@ -13,15 +13,27 @@ import deltaic
 from deltaic import DeltaTable
 
 
-@pytest.fixture(params=[True, False], ids=["vectors", "copy-on-write"])
-def vectors(request: pytest.FixtureRequest) -> bool:
-    """Whether the table marks rows or rewrites files."""
-    return bool(request.param)
+@pytest.fixture(params=["vectors", "copy-on-write", "vectors on spark", "copy-on-write on spark"])
+def way(request: pytest.FixtureRequest) -> str:
+    """How a table marks rows, and on which engine."""
+    return str(request.param)
 
 
 @pytest.fixture
-def make(tmp_path: Path, vectors: bool) -> Make:
-    """Makes a table of the data in about `files` files."""
+def vectors(way: str) -> bool:
+    """Whether the table marks rows or rewrites files."""
+    return way.startswith("vectors")
+
+
+@pytest.fixture
+def session(way: str, request: pytest.FixtureRequest) -> Any:
+    """The Spark session that runs the commands, None where the embedded engine does."""
+    return request.getfixturevalue("spark") if way.endswith("spark") else None
+
+
+@pytest.fixture
+def make(tmp_path: Path, vectors: bool, session: Any) -> Make:
+    """Makes a table of the data in about `files` files, opened on the engine of the test."""
 
     def make_table(
         data: pa.Table, *, files: int = 1, name: str = "table", properties: dict[str, Any] | None = None, **options: Any
@@ -32,7 +44,7 @@ def make(tmp_path: Path, vectors: bool) -> Make:
         table = deltaic.write(path, data.slice(0, step), properties=wanted, **options)
         for start in range(step, data.num_rows, step):
             table = deltaic.write(table, data.slice(start, step), mode="append")
-        return table
+        return table if session is None else DeltaTable(path, spark=session)
 
     return make_table
 

@@ -1,4 +1,4 @@
-"""One Spark session for all tests of this folder, and none where PySpark is not installed."""
+"""One Spark session for all tests that ask for it, and none where PySpark is not installed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
 from java import java_home
 
 SETTINGS = {
@@ -23,10 +24,8 @@ SETTINGS = {
 }
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    # PySpark's own: pandas 3 is newer than it says to support, and sockets to its workers close with the process.
-    for ignored in ("ignore::FutureWarning:pyspark", "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"):
-        config.addinivalue_line("filterwarnings", ignored)
+# PySpark's own: pandas 3 is newer than it says to support, and sockets to its workers close with the process.
+IGNORED = ("ignore::FutureWarning:pyspark", "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 
 
 @pytest.fixture(scope="session")

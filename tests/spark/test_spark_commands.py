@@ -1,0 +1,157 @@
+"""The same commands on both engines, one after the other: rows, metrics and log are the same, less times, ids, sizes and names of files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaic
+from deltaic import CommitOptions, DeltaTable
+from deltaic.engine.spark.engine import SETTING
+from deltaic.errors import MergeCardinalityError
+
+Step = Callable[[DeltaTable], Any]
+
+SOURCE = pa.table({"id": [1, 2, 3, 500, 501, None], "name": ["a", None, "c", "d", "e", "f"], "x": [0.5, 1.5, None, 3.5, 4.5, 5.5]})
+
+STEPS: list[Step] = [
+    lambda t: t.delete("id = 5"),
+    lambda t: t.delete("id between 20 and 25 or name rlike '^n6'"),
+    lambda t: t.delete("grp = 2"),
+    lambda t: t.update({"name": "concat(name, '!')", "x": "x + 1"}, "id % 10 = 1"),
+    lambda t: t.update({"x": None}, "x > 20"),
+    lambda t: (
+        t.merge(SOURCE, "t.id = s.id")
+        .when_matched_update({"name": "s.name"}, "s.id > 1")
+        .when_matched_delete()
+        .when_not_matched_insert({"id": "s.id", "grp": "7", "name": "s.name"})
+        .execute()
+    ),
+    lambda t: (
+        t.merge(SOURCE, "t.id = s.id AND t.x < s.x")
+        .when_matched_update_all()
+        .when_not_matched_by_source_update({"name": "'orphan'"}, "t.grp = 1")
+        .when_not_matched_by_source_delete("t.id < 10")
+        .execute()
+    ),
+    lambda t: deltaic.write(t, SOURCE, mode="append", schema_mode="merge"),
+    lambda t: deltaic.write(t, SOURCE.slice(0, 2), mode="overwrite", where="id in (1, 2)"),
+    lambda t: t.delete("id is null"),
+    lambda t: t.optimize.purge(),
+    lambda t: t.update({"grp": "grp + 100"}),
+    lambda t: t.delete(),
+]
+
+
+@pytest.fixture(params=["auto", "never"], ids=["native", "portable"])
+def path(request: pytest.FixtureRequest, spark: Any) -> Iterator[str]:
+    setattr(spark, SETTING, request.param)
+    yield request.param
+    delattr(spark, SETTING)
+
+
+def data(start: int, stop: int) -> pa.Table:
+    numbers = range(start, stop)
+    return pa.table(
+        {
+            "id": pa.array(numbers, pa.int64()),
+            "grp": pa.array([i % 3 for i in numbers], pa.int32()),
+            "name": pa.array([None if i % 11 == 0 else f"n{i % 7}" for i in numbers]),
+            "x": pa.array([i / 4 for i in numbers]),
+        }
+    )
+
+
+def rows(table: DeltaTable) -> list[str]:
+    return sorted(map(repr, table.scan().to_arrow().to_pylist()))
+
+
+def committed(table: DeltaTable) -> list[Any]:
+    """The last commit, without what differs from one run to the next."""
+    found = []
+    for line in (Path(table.location) / "_delta_log" / f"{table.version:020d}.json").read_text().splitlines():
+        [(kind, action)] = json.loads(line).items()
+        if kind == "commitInfo":
+            for name in ("timestamp", "txnId"):
+                action.pop(name, None)
+            metrics = action.get("operationMetrics", {})
+            for name in [name for name in metrics if "Bytes" in name or "TimeMs" in name or "Size" in name or name.startswith("bytes")]:
+                metrics.pop(name)
+        elif kind in ("add", "remove"):
+            vector = action.get("deletionVector") or {}
+            stats = json.loads(action["stats"]) if action.get("stats") else {}
+            kept = {"partitionValues": action.get("partitionValues"), "dataChange": action["dataChange"]}
+            action = {**kept, "deleted": vector.get("cardinality"), "stats": stats}
+        found.append((kind, json.dumps(action, sort_keys=True)))
+    return sorted(found)
+
+
+def countable(metrics: Any) -> Any:
+    if not isinstance(metrics, dict):
+        return None
+    return {name: value for name, value in metrics.items() if "bytes" not in name and "time" not in name}
+
+
+@pytest.mark.parametrize("partitioned", [False, True], ids=["flat", "partitioned"])
+@pytest.mark.parametrize("vectors", [True, False], ids=["vectors", "copy-on-write"])
+def test_one_after_the_other(tmp_path: Path, spark: Any, path: str, vectors: bool, partitioned: bool) -> None:
+    if path == "never" and partitioned != vectors:
+        pytest.skip("the other two combinations are enough for this way of reading")
+    for name in ("local", "spark"):
+        made = deltaic.write(
+            tmp_path / name,
+            data(0, 60),
+            partition_by=["grp"] if partitioned else None,
+            properties={"delta.enableDeletionVectors": vectors},
+        )
+        deltaic.write(made, data(60, 120), mode="append")
+    local, clustered = DeltaTable(tmp_path / "local"), DeltaTable(tmp_path / "spark", spark=spark)
+    for number, step in enumerate(STEPS):
+        expected, found = countable(step(local)), countable(step(clustered))
+        assert rows(DeltaTable(tmp_path / "spark")) == rows(local), number
+        assert clustered.version == local.version, number
+        if path == "auto" and not partitioned:  # how many files rows of several partitions make is the engine's own
+            assert found == expected, number
+            assert committed(clustered) == committed(local), number
+
+
+def test_two_source_rows_for_one_target_row(tmp_path: Path, spark: Any, path: str) -> None:
+    deltaic.write(tmp_path / "t", data(0, 10))
+    table = DeltaTable(tmp_path / "t", spark=spark)
+    twice = pa.table({"id": [3, 3], "name": ["a", "b"]})
+    with pytest.raises(MergeCardinalityError):
+        table.merge(twice, "t.id = s.id").when_matched_update({"name": "s.name"}).execute()
+    assert table.merge(twice, "t.id = s.id").when_matched_delete().execute()["num_target_rows_deleted"] == 1
+    assert DeltaTable(tmp_path / "t").version == 1
+
+
+def test_a_source_that_differs_each_time_is_read_once(tmp_path: Path, spark: Any, path: str) -> None:
+    deltaic.write(tmp_path / "t", data(0, 0).slice(0, 0))
+    table = DeltaTable(tmp_path / "t", spark=spark)
+    source = spark.range(50).selectExpr("CAST(rand() * 1000000000 AS BIGINT) AS id", "uuid() AS name")
+    metrics = table.merge(source, "t.id = s.id").when_not_matched_insert_all().execute()
+    assert metrics["num_target_rows_inserted"] == metrics["num_source_rows"] == 50
+    assert len({row["name"] for row in table.scan().to_arrow().to_pylist()}) == 50
+
+
+def test_a_table_may_be_the_source_of_its_own_merge(tmp_path: Path, spark: Any, path: str) -> None:
+    deltaic.write(tmp_path / "t", data(0, 20), properties={"delta.enableDeletionVectors": True})
+    table = DeltaTable(tmp_path / "t", spark=spark)
+    table.merge(table, "t.id = s.id").when_matched_update({"x": "s.x * 2"}, "s.id > 10").execute()
+    table.merge(table.scan(where="id < 3").to_spark(), "t.id = s.id").when_matched_delete().execute()
+    expected = sorted(i / 4 * (2 if i > 10 else 1) for i in range(3, 20))
+    assert sorted(table.scan(["x"]).to_arrow()["x"].to_pylist()) == expected
+
+
+def test_application_transactions_are_not_repeated(tmp_path: Path, spark: Any) -> None:
+    deltaic.write(tmp_path / "t", data(0, 20))
+    table = DeltaTable(tmp_path / "t", spark=spark)
+    options = CommitOptions(transactions={"job": 3})
+    assert table.delete("id = 1", commit=options)["num_deleted_rows"] == 1
+    assert table.delete("id = 2", commit=options)["num_deleted_rows"] == 0
+    assert table.scan().count() == 19

@@ -1,0 +1,124 @@
+"""The formats delta and deltaic of an enabled session: what Spark's own reader and writer can say of them, and nothing of other formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltaic
+import deltaic.spark
+from deltaic import DeltaTable
+from deltaic.engine.spark.engine import SETTING
+from deltaic.errors import (
+    ConstraintViolationError,
+    InvalidArgumentError,
+    SchemaMismatchError,
+    TableAlreadyExistsError,
+    TableNotFoundError,
+    VersionNotFoundError,
+)
+
+
+@pytest.fixture
+def enabled(spark: Any) -> Iterator[Any]:
+    deltaic.spark.enable(spark)
+    deltaic.spark.enable(spark)  # twice is once
+    yield spark
+    delattr(spark, SETTING)
+
+
+def numbers(spark: Any, count: int = 12) -> Any:
+    return spark.range(0, count, 1, 2).selectExpr("id", "CAST(id % 3 AS INT) AS p", "concat('n', id) AS name")
+
+
+def test_modes(tmp_path: Path, enabled: Any) -> None:
+    path = str(tmp_path / "t")
+    frame = numbers(enabled)
+    frame.write.format("delta").save(path)
+    with pytest.raises(TableAlreadyExistsError):
+        frame.write.format("delta").save(path)
+    frame.write.format("deltaic").mode("ignore").save(path)
+    frame.write.save(path, format="delta", mode="append")
+    assert enabled.read.format("delta").load(path).count() == 24
+    frame.limit(3).write.format("delta").mode("overwrite").save(path)
+    assert enabled.read.load(path, format="delta").count() == 3
+    assert DeltaTable(path).version == 2
+    with pytest.raises(InvalidArgumentError, match="unknown save mode"):
+        frame.write.format("delta").save(path, mode="often")
+
+
+def test_partitions_and_what_replaces_them(tmp_path: Path, enabled: Any) -> None:
+    path = str(tmp_path / "t")
+    numbers(enabled).write.format("delta").partitionBy("p").save(path)
+    assert DeltaTable(path).metadata.partition_columns == ["p"]
+    new = enabled.createDataFrame([(100, 1, "new")], "id long, p int, name string")
+    new.write.format("delta").mode("overwrite").option("partitionOverwriteMode", "dynamic").save(path)
+    assert enabled.read.format("delta").load(path).where("p = 1").collect()[0]["id"] == 100
+    new.selectExpr("id + 1 AS id", "2 AS p", "name").write.format("delta").mode("overwrite").option("replaceWhere", "p = 2").save(path)
+    assert sorted(row["id"] for row in enabled.read.format("delta").load(path).collect()) == [0, 3, 6, 9, 100, 101]
+    with pytest.raises(ConstraintViolationError):
+        new.write.format("delta").mode("overwrite").option("replaceWhere", "p = 0").save(path)
+
+
+def test_schemas(tmp_path: Path, enabled: Any) -> None:
+    path = str(tmp_path / "t")
+    numbers(enabled).write.format("delta").save(path)
+    wider = numbers(enabled).selectExpr("*", "1.5D AS extra")
+    with pytest.raises(SchemaMismatchError, match="extra"):
+        wider.write.format("delta").mode("append").save(path)
+    wider.write.format("delta").mode("append").option("mergeSchema", True).save(path)
+    assert enabled.read.format("delta").load(path).columns == ["id", "p", "name", "extra"]
+    enabled.range(2).write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
+    assert enabled.read.format("delta").load(path).columns == ["id"]
+
+
+def test_time_travel(tmp_path: Path, enabled: Any) -> None:
+    path = str(tmp_path / "t")
+    for _ in range(3):
+        numbers(enabled, 5).write.format("delta").mode("append").save(path)
+    read = enabled.read.format("delta")
+    assert read.option("versionAsOf", 0).load(path).count() == 5
+    assert enabled.read.format("delta").load(f"{path}@v1").count() == 10
+    moment = DeltaTable(path).history()[1]["timestamp"]
+    assert enabled.read.format("delta").option("timestampAsOf", moment.isoformat()).load(path).count() == 10
+    with pytest.raises(VersionNotFoundError):
+        enabled.read.format("delta").option("versionAsOf", 7).load(path)
+    with pytest.raises(TableNotFoundError):
+        enabled.read.format("delta").load(str(tmp_path / "none"))
+
+
+def test_commit_options(tmp_path: Path, enabled: Any) -> None:
+    path = str(tmp_path / "t")
+    options = {"userMetadata": "why", "txnAppId": "job", "txnVersion": 1, "maxRecordsPerFile": 4, "optimizeWrite": "true"}
+    for _ in range(2):
+        numbers(enabled).write.format("delta").options(**options).mode("append").save(path)
+    table = DeltaTable(path)
+    assert table.version == 0
+    assert table.history()[0]["userMetadata"] == "why"
+    assert table.transaction_version("job") == 1
+    assert max(table.files().to_arrow()["num_records"].to_pylist()) == 4
+    with pytest.raises(InvalidArgumentError, match="nonsense"):
+        numbers(enabled).write.format("delta").option("nonsense", 1).mode("append").save(path)
+
+
+def test_other_formats_and_other_sessions_are_left_alone(tmp_path: Path, enabled: Any) -> None:
+    path = str(tmp_path / "p")
+    numbers(enabled).write.format("parquet").partitionBy("p").option("compression", "gzip").save(path)
+    assert enabled.read.schema("id long, p int").parquet(path).count() == 12
+    assert enabled.read.format("parquet").load(path).where("p = 0").count() == 4
+    assert getattr(enabled.newSession(), SETTING, None) is None
+
+
+def test_read_and_write_need_no_enabling(tmp_path: Path, spark: Any) -> None:
+    path = tmp_path / "t"
+    deltaic.spark.write(numbers(spark), path, partition_by="p", properties={"delta.enableDeletionVectors": True})
+    frame = deltaic.spark.read(spark, path, columns=["name", "p"], where="id > 5 and p = 1")
+    assert frame.columns == ["name", "p"]
+    assert sorted(row["name"] for row in frame.collect()) == ["n10", "n7"]
+    DeltaTable(path, spark=spark).delete("id = 7")
+    assert frame.count() == 2
+    assert deltaic.spark.read(spark, path, where="id > 5 and p = 1").count() == 1
+    assert deltaic.spark.read(spark, path, version=0).count() == 12

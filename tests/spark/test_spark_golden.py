@@ -1,0 +1,43 @@
+"""The golden tables on both ways of reading: what the embedded engine reads of them, Spark reads too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaic import DeltaTable
+from deltaic.engine.spark.engine import SETTING
+from deltaic.errors import DeltaError
+
+GOLDEN = Path(__file__).resolve().parents[3] / "shared" / "golden"
+
+
+def tables() -> list[str]:
+    if not GOLDEN.is_dir():
+        return []
+    logs = sorted(GOLDEN.rglob("_delta_log"))
+    return [str(log.parent.relative_to(GOLDEN)) for log in logs]
+
+
+@pytest.mark.skipif(not GOLDEN.is_dir(), reason="the golden tables are not there")
+@pytest.mark.parametrize("native", ["auto", "never"], ids=["native", "portable"])
+def test_rows(spark: Any, native: str) -> None:
+    """One test for all: a session of its own for each would be the slower way."""
+    compared, wrong = 0, []
+    setattr(spark, SETTING, native)
+    try:
+        for name in tables():
+            try:
+                expected = DeltaTable(GOLDEN / name).scan().to_arrow()
+            except DeltaError:
+                continue  # what one engine refuses, the other need not read
+            found = DeltaTable(GOLDEN / name, spark=spark).scan().to_arrow()
+            compared += 1
+            if sorted(map(repr, found.to_pylist())) != sorted(map(repr, expected.to_pylist())) or found.schema != expected.schema:
+                wrong.append(name)
+    finally:
+        delattr(spark, SETTING)
+    assert wrong == []
+    assert compared > 50

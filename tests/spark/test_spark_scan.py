@@ -1,0 +1,206 @@
+"""Reading on Spark, through its own driver interfaces and by public ones: the rows are those of the embedded engine, whatever is in the
+files."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaic
+from deltaic import DeltaTable
+from deltaic.engine.spark.engine import SETTING
+from deltaic.errors import InvalidArgumentError, ProtocolError
+
+VECTORS = {"delta.enableDeletionVectors": True}
+MAPPED = {"delta.columnMapping.mode": "name", **VECTORS}
+
+
+@pytest.fixture(params=["auto", "never"], ids=["native", "portable"])
+def path(request: pytest.FixtureRequest, spark: Any) -> Iterator[str]:
+    """Which way the session reads."""
+    setattr(spark, SETTING, request.param)
+    yield request.param
+    delattr(spark, SETTING)
+
+
+def rows(data: pa.Table) -> list[str]:
+    return sorted(map(repr, data.to_pylist()))
+
+
+def same(table: DeltaTable, spark: Any, columns: list[str] | None = None, where: str | None = None) -> pa.Table:
+    """Both engines give the same rows and the same columns; -> Spark's answer."""
+    ours = DeltaTable(table.location, version=table.version, spark=spark).scan(columns, where)
+    theirs = table.scan(columns, where).to_arrow()
+    found = ours.to_arrow()
+    assert found.schema.equals(theirs.schema, check_metadata=True)
+    assert rows(found) == rows(theirs)
+    assert ours.count() == theirs.num_rows
+    return found
+
+
+def numbers(count: int, start: int = 0) -> pa.Table:
+    return pa.table({"id": range(start, start + count), "name": [f"n{i % 7}" for i in range(count)]})
+
+
+def test_deleted_rows_in_both_forms_and_files_without_any(tmp_path: Path, spark: Any, path: str) -> None:
+    table = deltaic.write(tmp_path / "t", numbers(200_000), properties=VECTORS)
+    deltaic.write(table, numbers(200_000, 200_000), mode="append")
+    deltaic.write(table, numbers(1000, 400_000), mode="append")
+    table.delete("id % 9 = 0 and id < 200000")  # bits
+    table.delete("id in (200001, 399999)")  # a roaring bitmap
+    found = same(table, spark)
+    assert found.num_rows == 401_000 - 22_223 - 2
+    same(table, spark, ["name"], "id > 399990")
+    same(table, spark, ["id"], "id between 100 and 130 or length(name) = 1")
+    same(table, spark, ["id"], "id < 0")
+
+
+def test_partition_values_of_every_type(tmp_path: Path, spark: Any, path: str) -> None:
+    moment = dt.datetime(2024, 6, 1, 10, 11, 12, 123456, tzinfo=dt.timezone.utc)
+    columns = {
+        "s": pa.array(["a b/c=%20é", "", None, "x"]),
+        "d": pa.array([dt.date(1500, 1, 1), dt.date(2024, 2, 29), None, dt.date(9999, 12, 31)]),
+        "t": pa.array([moment, None, moment.replace(year=1960), moment], pa.timestamp("us", "UTC")),
+        "n": pa.array([moment.replace(tzinfo=None), None, None, dt.datetime(1, 1, 1)], pa.timestamp("us")),
+        "m": pa.array([Decimal("1.50"), Decimal("-0.01"), None, Decimal("99999999.99")], pa.decimal128(10, 2)),
+        "f": pa.array([1.5, float("nan"), None, -0.0]),
+        "b": pa.array([True, False, None, True]),
+        "i": pa.array([1, 2, None, -3], pa.int8()),
+    }
+    table = deltaic.write(tmp_path / "t", pa.table({"id": range(4), **columns}), partition_by=list(columns))
+    same(table, spark)
+    for where in (
+        "s = 'x' or d = date'1500-01-01'",
+        "t > timestamp'2000-01-01' and upper(s) like 'A%'",
+        "m < 0 or i is null",
+        "f = 0 or b",
+        "n < timestamp_ntz'2000-01-01 00:00:00'",
+        "length(s) = 1 and id > 2",
+    ):
+        same(table, spark, None, where)
+    frame = DeltaTable(table.location, spark=spark).scan().to_spark()
+    assert frame.where("i = 2 or (b and i < 0)").count() == 2
+    assert frame.where("s is null").count() == 2
+
+
+def test_mapped_names_nested_too(tmp_path: Path, spark: Any, path: str) -> None:
+    inner = pa.struct([("x y", pa.int64()), ("z", pa.string())])
+    data = pa.table(
+        {
+            "a b": pa.array([1, 2, 3]),
+            "s": pa.array([{"x y": 1, "z": "p"}, None, {"x y": None, "z": "q"}], inner),
+            "l": pa.array([[{"x y": 7, "z": None}], [], None], pa.list_(inner)),
+            "m": pa.array([[("k", {"x y": 1, "z": "v"})], None, []], pa.map_(pa.string(), inner)),
+        }
+    )
+    table = deltaic.write(tmp_path / "t", data, properties=MAPPED)
+    table.alter.rename_column("a b", "renamed")
+    table.alter.add_columns("extra double")
+    table.alter.drop_columns("l")
+    deltaic.write(table, pa.table({"renamed": [9], "extra": [0.5]}), mode="append")
+    table.delete("renamed = 2")
+    found = same(table, spark)
+    assert found.column_names == ["renamed", "s", "m", "extra"]
+    same(table, spark, ["s.`x y`", "renamed"])
+    same(table, spark, ["extra"], "s.z = 'q' or renamed = 9")
+
+
+def test_widened_and_missing_columns(tmp_path: Path, spark: Any, path: str) -> None:
+    data = pa.table({"i": pa.array([1, 2], pa.int8()), "f": pa.array([0.5, 1.5], pa.float32()), "d": pa.array([1, 2], pa.date32())})
+    table = deltaic.write(tmp_path / "t", data, properties={"delta.enableTypeWidening": True, **VECTORS})
+    for name, wider in (("i", "bigint"), ("f", "double"), ("d", "timestamp_ntz")):
+        table.alter.change_column(name, type=wider)
+    table.alter.add_columns("later string, s struct<a int>")
+    deltaic.write(table, pa.table({"i": [2**40]}), mode="append")
+    table.delete("i = 2")
+    same(table, spark)
+    same(table, spark, None, "i > 1000 or later is null")
+
+
+def test_a_frame_is_an_ordinary_one(tmp_path: Path, spark: Any, path: str) -> None:
+    from pyspark.sql import functions as F
+
+    table = deltaic.write(tmp_path / "t", numbers(100), properties=VECTORS)
+    table.delete("id < 10")
+    before = DeltaTable(table.location, spark=spark)
+    frame = before.scan().to_spark()
+    later = DeltaTable(table.location, spark=spark)
+    later.delete("id < 50")
+    assert frame.count() == 90  # the snapshot that it was made with
+    assert later.scan().to_spark().unionAll(frame).count() == 140
+    joined = frame.alias("a").join(frame.alias("b"), F.expr("a.id = b.id + 1"))
+    assert joined.count() == 89
+    assert frame.join(later.scan().to_spark().select("id"), "id").count() == 50
+    assert frame.groupBy("name").count().agg(F.sum("count")).first()[0] == 90
+    assert before.scan(limit=5).to_spark().count() == 5
+    assert before.scan(limit=5).to_arrow().num_rows == 5
+
+
+def test_what_does_not_resolve_is_told_by_name(tmp_path: Path, spark: Any, path: str) -> None:
+    table = DeltaTable(deltaic.write(tmp_path / "t", numbers(3)).location, spark=spark)
+    with pytest.raises(InvalidArgumentError, match="nope"):
+        table.scan(where="nope = 3")
+    with pytest.raises(InvalidArgumentError, match=r"(?i)syntax|parse"):
+        table.scan(where="id = = 3")
+    for text in ("sum(id) > 3", "id in (select 1)", "row_number() over (order by id) = 1"):
+        with pytest.raises(InvalidArgumentError):
+            table.scan(where=text)
+    with pytest.raises(InvalidArgumentError, match="DIVIDE_BY_ZERO"):
+        table.scan(where="1 / (id - id) > 1").to_arrow()
+
+
+def test_a_file_that_is_gone_is_an_error_and_one_that_is_skipped_is_not(tmp_path: Path, spark: Any, path: str) -> None:
+    table = deltaic.write(tmp_path / "t", numbers(10))
+    deltaic.write(table, numbers(10, 1000), mode="append")
+    [gone] = table.files("id < 5").to_arrow()["location"].to_pylist()
+    os.unlink(gone)
+    ours = DeltaTable(table.location, spark=spark)
+    assert ours.scan(where="id > 500").count() == 10
+    if path == "auto":  # Spark's own filter leaves the file out when the query is planned
+        assert ours.scan().to_spark().where("id > 500").count() == 10
+    with pytest.raises(ProtocolError, match="is not there"):
+        ours.scan().to_arrow()
+
+
+def test_names_of_files_and_folders_may_hold_anything(tmp_path: Path, spark: Any, path: str) -> None:
+    table = deltaic.write(tmp_path / "a b%20c#d[e]{f}é", numbers(20), properties=VECTORS)
+    table.delete("id = 3")
+    assert same(table, spark).num_rows == 19
+
+
+def test_equal_reads_are_equal_plans(tmp_path: Path, spark: Any) -> None:
+    table = deltaic.write(tmp_path / "t", numbers(100), properties=VECTORS)
+    table.delete("id = 1")
+
+    def frame(version: int) -> Any:
+        return DeltaTable(table.location, version=version, spark=spark).scan().to_spark()
+
+    assert frame(1)._jdf.sameSemantics(frame(1)._jdf)
+    assert not frame(1)._jdf.sameSemantics(frame(0)._jdf)
+    kept = frame(1).cache()
+    try:
+        assert kept.count() == 99
+        assert "InMemory" in frame(1).select("id")._jdf.queryExecution().executedPlan().toString()
+        assert "InMemory" not in frame(0).select("id")._jdf.queryExecution().executedPlan().toString()
+    finally:
+        kept.unpersist()
+
+
+def test_a_native_scan_is_one_stage_without_what_files_do_not_need(tmp_path: Path, spark: Any) -> None:
+    table = deltaic.write(tmp_path / "t", numbers(100), properties=VECTORS)
+    plain = DeltaTable(table.location, spark=spark).scan().to_spark()
+    assert "row_index" not in plain._jdf.queryExecution().executedPlan().toString()
+    table.delete("id = 1")
+    marked = DeltaTable(table.location, spark=spark).scan().to_spark()._jdf.queryExecution().executedPlan().toString()
+    assert "Join" not in marked
+    assert "Exchange" not in marked
+    assert "Batched: true" in marked
+    size = plain._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
+    assert 0 < int(str(size)) < 10 * 1024**2  # small tables are broadcast

@@ -1,0 +1,185 @@
+"""Writing on Spark: the files of Spark's own writer, taken in with the statistics and names that the table wants."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import deltaic
+from deltaic import CommitOptions, DeltaTable, ParquetOptions
+from deltaic.errors import ConstraintViolationError, InvalidArgumentError, SchemaMismatchError
+
+INNER = pa.struct([("x", pa.int64()), ("y", pa.string())])
+EVERYTHING = pa.table(
+    {
+        "id": pa.array(range(4), pa.int64()),
+        "by": pa.array([1, -128, None, 127], pa.int8()),
+        "sh": pa.array([1, 2, None, -32768], pa.int16()),
+        "it": pa.array([1, 2, None, 3], pa.int32()),
+        "fl": pa.array([0.5, float("nan"), None, -0.0], pa.float32()),
+        "db": pa.array([1e300, float("-inf"), None, 2.5]),
+        "dc": pa.array([Decimal("1.50"), None, Decimal("-99.99"), Decimal("0.01")], pa.decimal128(10, 2)),
+        "wide": pa.array([Decimal(10) ** 30, None, Decimal(1), Decimal(-5)], pa.decimal128(38, 0)),
+        "tx": pa.array(["a", "", None, "ünï" * 20]),
+        "bn": pa.array([b"\x00\xff", b"", None, b"x"]),
+        "bl": pa.array([True, False, None, True]),
+        "dt": pa.array([dt.date(1500, 1, 1), None, dt.date(2024, 2, 29), dt.date(9999, 12, 31)]),
+        "ts": pa.array([-1, None, 1717236672123456, 0], pa.timestamp("us", "UTC")),
+        "nz": pa.array([-1, None, 1717236672123456, 0], pa.timestamp("us")),
+        "st": pa.array([{"x": 1, "y": "a"}, None, {"x": None, "y": None}, {"x": 4, "y": "b"}], INNER),
+        "ls": pa.array([[1, None], [], None, [3]], pa.list_(pa.int64())),
+        "mp": pa.array([[("k", 1)], None, [], [("a", None)]], pa.map_(pa.string(), pa.int64())),
+        "nest": pa.array([[{"x": 1, "y": "a"}], None, [None], []], pa.list_(INNER)),
+    }
+)
+
+
+def rows(data: Any) -> list[str]:
+    return sorted(map(repr, (data.scan().to_arrow() if isinstance(data, DeltaTable) else data).to_pylist()))
+
+
+def statistics(table: DeltaTable) -> list[str]:
+    listing = table.files().to_arrow().select(["num_records", "null_count", "min_values", "max_values", "partition_values"])
+    return sorted(map(repr, listing.to_pylist()))
+
+
+@pytest.mark.parametrize("mapping", ["none", "name"])
+def test_every_type_with_its_statistics(tmp_path: Path, spark: Any, mapping: str) -> None:
+    properties = {"delta.columnMapping.mode": mapping, "delta.dataSkippingNumIndexedCols": -1}
+    local = deltaic.write(tmp_path / "local", EVERYTHING, properties=properties)
+    DeltaTable.create(tmp_path / "spark", local.schema, properties=properties)
+    table = DeltaTable(tmp_path / "spark", spark=spark)
+    deltaic.write(table, EVERYTHING, mode="append")
+    read = DeltaTable(tmp_path / "spark")
+    assert rows(read) == rows(table) == rows(EVERYTHING)
+    assert statistics(read) == statistics(local)
+    [file] = read.files().to_arrow()["location"].to_pylist()
+    parquet = pq.ParquetFile(file)
+    assert {parquet.metadata.row_group(0).column(0).compression} == {"ZSTD"}
+    moment = parquet.schema.column(
+        [column.path for column in map(parquet.schema.column, range(len(parquet.schema)))].index(_name(read, "ts"))
+    )
+    assert moment.physical_type == "INT64"
+    if mapping == "name":
+        assert parquet.schema_arrow.field(0).metadata[b"PARQUET:field_id"] == b"1"
+
+
+def _name(table: DeltaTable, column: str) -> str:
+    field = table.schema.field(column)
+    return str(field.metadata.get("delta.columnMapping.physicalName", column))
+
+
+def test_partitions(tmp_path: Path, spark: Any) -> None:
+    moment = dt.datetime(2024, 6, 1, 10, 11, 12, 123456, tzinfo=dt.timezone.utc)
+    columns = {
+        "s": pa.array(["a b/c=%20é", "", None, "_x", "."]),
+        "d": pa.array([dt.date(1500, 1, 1), dt.date(2024, 2, 29), None, dt.date(1, 1, 1), None]),
+        "_t": pa.array([moment, None, moment.replace(year=1960), moment, moment], pa.timestamp("us", "UTC")),
+        "n": pa.array([moment.replace(tzinfo=None), None, None, None, dt.datetime(1, 1, 1)], pa.timestamp("us")),
+        "m": pa.array([Decimal("1.50"), Decimal("-0.01"), None, None, Decimal("0.00")], pa.decimal128(10, 2)),
+        "f": pa.array([1.5, float("nan"), None, -0.0, 1e21]),
+        "b": pa.array([True, False, None, True, None]),
+    }
+    data = pa.table({"id": range(5), **columns})
+    local = deltaic.write(tmp_path / "local", data, partition_by=list(columns))
+    DeltaTable.create(tmp_path / "spark", local.schema, partition_by=list(columns))
+    deltaic.write(DeltaTable(tmp_path / "spark", spark=spark), data, mode="append")
+    read = DeltaTable(tmp_path / "spark")
+    assert rows(read) == rows(local)
+    assert statistics(read) == statistics(local)
+    texts = [
+        sorted(
+            repr(sorted(json.loads(line)["add"]["partitionValues"].items())) for line in commit.read_text().splitlines() if '"add"' in line
+        )
+        for table in (local, read)
+        for commit in [max((Path(table.location) / "_delta_log").glob("*.json"))]
+    ]
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    ("ddl", "query", "place"),
+    [
+        ("id bigint not null", "CAST(NULL AS bigint) AS id", "id"),
+        ("id bigint, s struct<x: bigint not null>", "1L AS id, named_struct('x', CAST(NULL AS bigint)) AS s", "s.x"),
+    ],
+)
+def test_a_null_where_none_may_be(tmp_path: Path, spark: Any, ddl: str, query: str, place: str) -> None:
+    table = DeltaTable.create(tmp_path / "t", ddl)
+    frame = spark.sql(f"SELECT {query} UNION ALL SELECT {query}")
+    with pytest.raises(ConstraintViolationError, match=f"column {place} is NOT NULL"):
+        deltaic.write(table, frame, mode="append")
+    assert DeltaTable(tmp_path / "t").version == 0
+    assert [path.name for path in (tmp_path / "t").iterdir()] == ["_delta_log"]
+
+
+def test_types_that_fit_value_by_value(tmp_path: Path, spark: Any) -> None:
+    table = DeltaTable.create(tmp_path / "t", "i int, s struct<a: int, b: string>")
+    deltaic.write(table, spark.sql("SELECT 5L AS I, named_struct('B', 'x') AS s"), mode="append")
+    deltaic.write(table, spark.sql("SELECT 7.0D AS i"), mode="append")
+    assert rows(DeltaTable(tmp_path / "t")) == sorted(["{'i': 5, 's': {'a': None, 'b': 'x'}}", "{'i': 7, 's': None}"])
+    for value in ("3000000000L", "1.5D"):
+        with pytest.raises(SchemaMismatchError, match="column i: a value does not fit"):
+            deltaic.write(table, spark.sql(f"SELECT {value} AS i"), mode="append")
+    with pytest.raises(SchemaMismatchError, match="string"):
+        deltaic.write(table, spark.sql("SELECT 'x' AS i"), mode="append")
+    assert DeltaTable(tmp_path / "t").version == 2
+
+
+def test_a_failed_job_leaves_nothing(tmp_path: Path, spark: Any) -> None:
+    table = deltaic.write(tmp_path / "t", spark.range(10))
+    before = sorted(path.name for path in (tmp_path / "t").iterdir())
+    with pytest.raises(InvalidArgumentError, match="DIVIDE_BY_ZERO"):
+        deltaic.write(table, spark.range(0, 1000, 1, 4).selectExpr("id DIV (id - 999) AS id"), mode="append")
+    assert sorted(path.name for path in (tmp_path / "t").iterdir()) == before
+    assert DeltaTable(tmp_path / "t").version == 0
+
+
+def test_row_counts_and_compression_are_options(tmp_path: Path, spark: Any) -> None:
+    import deltaic.spark
+
+    deltaic.spark.write(spark.range(100), tmp_path / "t", parquet=ParquetOptions(compression="gzip(6)"))
+    table = DeltaTable(tmp_path / "t", spark=spark)
+    [file] = table.files().to_arrow()["location"].to_pylist()
+    assert pq.ParquetFile(file).metadata.row_group(0).column(0).compression == "GZIP"
+    commit = CommitOptions(transactions={"job": 1}, user_metadata="first")
+    for _ in range(2):  # the second time it is known
+        deltaic.spark.write(spark.range(5), table, mode="append", commit=commit)
+    assert table.version == 1
+    assert table.history(1)[0]["userMetadata"] == "first"
+
+
+def test_a_table_made_of_a_frame_takes_nulls(tmp_path: Path, spark: Any) -> None:
+    deltaic.write(tmp_path / "t", spark.range(3))
+    assert DeltaTable(tmp_path / "t").schema.to_ddl() == "id bigint"
+
+
+def test_rows_of_one_value_spread_over_files_along_the_curve(tmp_path: Path, spark: Any) -> None:
+    heavy = spark.range(0, 200_000, 1, 4).selectExpr("IF(id % 10 = 0, id, 7L) AS a", "id % 1000 AS b", "uuid() AS filler")
+    table = deltaic.write(tmp_path / "t", heavy)
+    target = sum(table.files().to_arrow()["size"].to_pylist()) // 8
+    expected = table.scan(["a", "b"]).to_spark().selectExpr("sum(a)", "sum(b)", "count(*)").first()
+    table.optimize.z_order(["a", "b"], target_size=target)
+    files = table.files().to_arrow()
+    sizes = files["size"].to_pylist()
+    assert 6 <= len(sizes) <= 10
+    assert max(sizes) <= 2 * min(sizes)
+    assert table.scan(["a", "b"]).to_spark().selectExpr("sum(a)", "sum(b)", "count(*)").first() == expected
+    assert table.files("a > 100000 and b < 100").to_arrow().num_rows < len(sizes)
+
+
+def test_compaction_makes_one_file_of_many(tmp_path: Path, spark: Any) -> None:
+    table = deltaic.write(tmp_path / "t", spark.range(0, 1000, 1, 1), properties={"delta.enableDeletionVectors": True})
+    for start in (1000, 2000, 3000):
+        deltaic.write(table, spark.range(start, start + 1000, 1, 1), mode="append")
+    table.delete("id % 10 = 0")
+    assert table.optimize.compact()["num_files_added"] == 1
+    assert table.files().to_arrow()["num_records"].to_pylist() == [3600]
+    assert table.scan().to_spark().selectExpr("sum(id)").first()[0] == sum(i for i in range(4000) if i % 10)
