@@ -66,7 +66,7 @@ def test_exists_creates_nothing(tmp_path: Path) -> None:
         ("t", {"version": "1"}, InvalidTypeError),
         ("t", {"version": True}, InvalidTypeError),
         ("t", {"version": 0, "timestamp": "2024-01-01"}, InvalidArgumentError),
-        ("t", {"spark": object()}, UnsupportedFeatureError),
+        ("t", {"spark": object()}, InvalidTypeError),
         ("ftp://host/t", {}, InvalidArgumentError),
     ],
 )

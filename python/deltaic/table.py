@@ -53,6 +53,8 @@ class DeltaTable:
         spark: Any = None,
     ) -> None:
         _check_version(version)
+        if spark is not None and not hasattr(spark, "createDataFrame"):
+            raise InvalidTypeError("spark", found=type(spark).__name__, expected="a SparkSession")
         self._spark = spark
         self._options = dict(storage_options or {})
         self._snapshot = Snapshot.load(open_store(path, self._options), version=version, timestamp=timestamp)

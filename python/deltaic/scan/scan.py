@@ -171,7 +171,9 @@ class _ScanRows(Rows):
             known = live_rows(self._planned)
             if known is not None:
                 return known if self._limit is None else min(known, self._limit)
-        narrow = replace(self._scan, columns=self._planned.residual_columns[:1])
+        # A condition that reads no column is evaluated on one nevertheless: the engine knows no tables without columns.
+        one = self._planned.residual_columns or (self._scan.schema.names if self._scan.where else ())
+        narrow = replace(self._scan, columns=tuple(one)[:1])
         counted = self._engine.count(self._engine.run(narrow))
         return counted if self._limit is None else min(counted, self._limit)
 
