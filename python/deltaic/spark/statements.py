@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.spark.results import frame_of
 from deltaic.spark.parameters import with_arguments, with_values
 from deltaic.spark.references import Reference, references, spliced
+from deltaic.spark.results import frame_of
 from deltaic.spark.session_tables import SparkTables, moment_of, spark_sql
 from deltaic.spark.views import path_of
 from deltaic.sql.names import Name, read_name

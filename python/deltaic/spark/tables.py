@@ -13,8 +13,8 @@ import deltaic
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
 from deltaic.scan.rows import Rows
 from deltaic.spark.expressions import assignments, condition_text, sql_text
-from deltaic.spark.results import frame_of
 from deltaic.spark.merge_builder import DeltaMergeBuilder, MergeStart
+from deltaic.spark.results import frame_of
 from deltaic.spark.session_tables import moment_of
 from deltaic.spark.table_builder import DeltaTableBuilder, IdentityGenerator, Way
 from deltaic.spark.views import named_path
