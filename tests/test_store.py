@@ -17,6 +17,7 @@ import pytest
 
 from deltaic import _core
 from deltaic.errors import InvalidArgumentError, PathOutsideTableError
+from deltaic.log.store import locate
 
 
 class DictStore:
@@ -265,3 +266,8 @@ def test_it_works_after_fork() -> None:
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     pytest.fail("the child hangs")
+
+
+def test_hadoops_form_of_a_local_path(tmp_path: Path) -> None:
+    assert locate(f"file:{tmp_path}/a b") == f"{tmp_path}/a b"
+    assert locate(f"file://{tmp_path}") == f"file://{tmp_path}"

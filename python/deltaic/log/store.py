@@ -50,7 +50,8 @@ class LogStore(Protocol):
 
 
 def locate(path: str | os.PathLike[str]) -> str:
-    """A user's path as a location: an absolute local path, or the URL as it is. `~` and variables are not expanded."""
+    """A user's path as a location: an absolute local path, or the URL as it is. `~` and variables are not expanded. `file:/x`, as Hadoop
+    writes local paths, is /x."""
     try:
         text = os.fspath(path)
     except TypeError:
@@ -61,7 +62,7 @@ def locate(path: str | os.PathLike[str]) -> str:
         raise InvalidArgumentError("a table's path is empty")
     if _URL.match(text):
         return text
-    return os.path.abspath(text)
+    return os.path.abspath(text[5:] if text.startswith("file:/") else text)
 
 
 def open_store(path: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> _core.Store:
