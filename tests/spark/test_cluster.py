@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from java import java_home
 
 import deltaic
+from java import java_home
 
 pytest.importorskip("pyspark")
 

@@ -1,6 +1,6 @@
 """Delta tables on a Spark cluster, by plain PySpark and without a jar.
 
-`enable` gives a session the formats "delta" and "deltaic"; `read` and `write` need no enabling.
+`enable` gives a session the formats "delta" and "deltaic" and SQL by path; `read`, `write`, `sql`, `tables`, `functions` need no enabling.
 """
 
 from __future__ import annotations
@@ -9,23 +9,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the same names for type checkers and editors
+    from deltaic.spark import exceptions as exceptions
+    from deltaic.spark import functions as functions
+    from deltaic.spark import tables as tables
     from deltaic.spark.frames import read as read
     from deltaic.spark.frames import write as write
     from deltaic.spark.session import enable as enable
     from deltaic.spark.session import session as session
+    from deltaic.spark.statements import sql as sql
 
 _HOMES = {
     "enable": "deltaic.spark.session",
     "read": "deltaic.spark.frames",
     "session": "deltaic.spark.session",
+    "sql": "deltaic.spark.statements",
     "write": "deltaic.spark.frames",
 }
 
-__all__ = sorted(_HOMES)  # pyright: ignore
+_MODULES = ("exceptions", "functions", "tables")
+
+__all__ = sorted((*_HOMES, *_MODULES))  # pyright: ignore
 
 
 def __getattr__(name: str) -> Any:
     if home := _HOMES.get(name):
         value = globals()[name] = getattr(import_module(home), name)
         return value
+    if name in _MODULES:
+        return import_module(f"deltaic.spark.{name}")  # importing binds the name
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,6 +14,7 @@ from deltaic.commands.write import Mode
 from deltaic.engine.spark.engine import SETTING
 from deltaic.errors import InvalidArgumentError
 from deltaic.spark.options import ReadOptions, WriteOptions
+from deltaic.spark.views import watched
 from deltaic.table import DeltaTable, run_write
 
 FORMATS = frozenset({"delta", "deltaic"})
@@ -118,7 +119,9 @@ def _wrap_reader() -> None:
 def _read(spark: Any, wanted: ReadOptions) -> Any:
     options = dict(wanted.storage_options)
     opened = DeltaTable(wanted.path, version=wanted.version, timestamp=wanted.timestamp, storage_options=options, spark=spark)
-    return opened.scan(wanted.columns).to_spark()
+    frame = opened.scan(wanted.columns).to_spark()
+    whole = wanted.version is None and wanted.timestamp is None and wanted.columns is None
+    return watched(spark, frame, opened.location) if whole else frame
 
 
 def _path(path: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from deltaic import table
 from deltaic.errors import InvalidTypeError
+from deltaic.spark.views import watched
 
 Path = str | os.PathLike[str]
 
@@ -23,12 +24,15 @@ def read(
     where: str | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Any:
-    """A lazy DataFrame of the table as it is now, or was at a version or time: later commits do not change it.
+    """A lazy DataFrame of the table as it is now, or was at a version or time: later commits do not change it. A temporary
+    view of a whole table, at its newest version, stands for the table: statements may change it by that name.
 
     `columns`: names, nested ones dotted. `where`: a condition in Spark's SQL. Raises as `deltaic.DeltaTable` and its `scan`.
     """
     opened = table.DeltaTable(path, version=version, timestamp=timestamp, storage_options=storage_options, spark=spark)
-    return opened.scan(columns, where).to_spark()
+    frame = opened.scan(columns, where).to_spark()
+    whole = version is None and timestamp is None and columns is None and where is None
+    return watched(spark, frame, opened.location) if whole else frame
 
 
 def write(df: Any, path: Path | table.DeltaTable, **options: Any) -> None:

@@ -5,20 +5,30 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
-from deltaic.spark import formats
+from deltaic.spark import formats, functions, statements
+
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+"""Whether Python data sources are told of filters: off in Spark up to 4.3, which tells ours nothing then."""
 
 
 def enable(spark: Any, *, sql: bool = True, native: Literal["auto", "never"] = "auto") -> None:
     """Gives a session the formats "delta" and "deltaic" for `spark.read` and `df.write`, with all that DataFrameReader and
-    DataFrameWriter can say. Called again, it changes the settings.
+    DataFrameWriter can say, and the functions of `deltaic.spark.functions` in SQL. Called again, it changes the settings.
 
-    `sql`: also for `spark.sql`. `native`: "never" reads by public interfaces alone, "auto" through Spark's own where they are there.
+    `sql`: `spark.sql` knows delta.`path` too, and temporary views of tables: it is then `deltaic.spark.sql`.
+    `native`: "never" reads by public interfaces alone, "auto" through Spark's own where they are there.
     """
     if not hasattr(spark, "createDataFrame"):
         raise InvalidTypeError("a SparkSession is expected", found=type(spark).__name__)
     if native not in ("auto", "never"):
         raise InvalidArgumentError("native", found=repr(native), expected="'auto' or 'never'")
     formats.enable(spark, native)
+    functions.register(spark)
+    spark.conf.set(PUSHDOWN, "true")
+    if sql:
+        statements.install(spark)
+    else:
+        statements.uninstall(spark)
 
 
 def session(**conf: Any) -> Any:

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from deltaic.commands.create import existing
-from deltaic.commands.write import Write, write
 from deltaic.errors import InvalidArgumentError
-from deltaic.log.store import locate, open_store
 from deltaic.relation.literal import lit
 from deltaic.spark.views import path_of
 from deltaic.sql.names import Name, Tables
 from deltaic.table import DeltaTable
-
-if TYPE_CHECKING:
-    from deltaic.engine.engine import Engine
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -72,15 +66,6 @@ class SparkTables(Tables):
 
     def renamed(self, rows: Any, names: Sequence[str]) -> Any:
         return rows.toDF(*names)
-
-    def create(self, path: str, rows: Any, job: Write) -> None:
-        store = open_store(locate(path), self.storage_options)
-        write(store, existing(store), self.engine(), rows, job)
-
-    def engine(self) -> Engine:
-        from deltaic.engine.spark.engine import SparkEngine
-
-        return SparkEngine(self._spark)
 
     def _lookup(self, name: Name) -> Any:
         path = path_of(self._spark, name)

@@ -25,7 +25,7 @@ from deltaic.sql.tokens import Reader
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["install", "sql"]
+__all__ = ["install", "sql", "uninstall"]
 
 _MAY_BE_OURS = re.compile(
     r"\bdelta(ic)?\s*\.\s*`|\bAS\s+OF\b|\b(INSERT|DELETE|UPDATE|MERGE|TRUNCATE|ALTER|OPTIMIZE|REORG|VACUUM|RESTORE|DESC|DESCRIBE|CONVERT|GENERATE|FSCK)\b",
@@ -86,6 +86,11 @@ def install(spark: Any) -> None:
 
     enabled.__doc__ = sql.__doc__
     spark.sql = enabled
+
+
+def uninstall(spark: Any) -> None:
+    """Spark's own `sql` again."""
+    spark.__dict__.pop("sql", None)
 
 
 def _dispatched(spark: Any, text: str, args: Any) -> DataFrame:

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from deltaic.commands.create import existing
-from deltaic.commands.write import Mode, Write, write
+from deltaic.commands.write import Mode, Write
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.log.store import locate, open_store
 from deltaic.sql.tokens import Reader
-from deltaic.table import DeltaTable
+from deltaic.table import DeltaTable, run_write
 from deltaic.table import write as write_table
-
-if TYPE_CHECKING:
-    from deltaic.engine.engine import Engine
 
 _NOT_AN_ALIAS = frozenset({"WHERE", "SET", "USING", "ON", "WHEN", "VERSION", "TIMESTAMP", "FOR"})
 """Words that may follow a table where an alias may stand."""
@@ -154,14 +149,7 @@ class Tables:
 
     def create(self, path: str, rows: Any, job: Write) -> None:
         """Makes a table of what `query` gave, or replaces it."""
-        store = open_store(locate(path), self.storage_options)
-        write(store, existing(store), self.engine(), rows, job)
-
-    def engine(self) -> Engine:
-        """Who does the relational work."""
-        from deltaic.engine.local import LocalEngine
-
-        return LocalEngine()
+        run_write(path, rows, job, self.storage_options)
 
     def _lookup(self, name: Name) -> Any:
         if len(name.parts) == 1 and (found := self._named.get(name.parts[0].lower())):

@@ -1,0 +1,242 @@
+"""delta-spark's Python API on a Spark session: what its calls do and what they return."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaic
+from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, TableNotFoundError, UnsupportedFeatureError
+
+pytest.importorskip("pyspark")
+
+from deltaic.spark.tables import DeltaTable, IdentityGenerator
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    place = str(tmp_path / "t")
+    rows = pa.table({"id": [1, 2, 3, 4], "part": ["a", "a", "b", "b"], "amount": [1.0, 2.0, 3.0, None]})
+    deltaic.write(place, rows, partition_by="part", properties={"delta.enableDeletionVectors": True})
+    return place
+
+
+def rows_at(path: str, *columns: str) -> list[tuple[Any, ...]]:
+    found = deltaic.DeltaTable(path).scan(list(columns) or None).to_arrow().to_pylist()
+    return sorted(tuple(row.values()) for row in found)
+
+
+def test_reading_and_aliases(spark: Any, path: str) -> None:
+    table = DeltaTable.forPath(spark, path)
+    assert table.toDF().count() == 4
+    assert table.alias("t").toDF().where("t.id > 2").count() == 2
+    assert DeltaTable.forName(spark, f"delta.`{path}`").toDF().count() == 4
+    assert DeltaTable.isDeltaTable(spark, path)
+    assert not DeltaTable.isDeltaTable(spark, path + "x")
+    with pytest.raises(TableNotFoundError):
+        DeltaTable.forPath(spark, path + "x")
+    with pytest.raises(UnsupportedFeatureError):
+        DeltaTable.forName(spark, "some_table")
+    with pytest.raises(UnsupportedFeatureError):
+        DeltaTable.forPath(spark, path, {"fs.x": "y"})
+
+
+def test_an_object_sees_what_others_commit(spark: Any, path: str) -> None:
+    table = DeltaTable.forPath(spark, path)
+    deltaic.write(path, pa.table({"id": [9], "part": ["c"], "amount": [9.0]}), mode="append")
+    assert table.toDF().count() == 5
+    table.delete("id = 9")
+    assert deltaic.DeltaTable(path).scan().count() == 4
+
+
+def test_delete(spark: Any, path: str) -> None:
+    from pyspark.sql import functions as F
+
+    table = DeltaTable.forPath(spark, path)
+    assert table.delete("id = 1") is None
+    table.delete((F.col("amount") > 2.5) & F.col("part").isin("b", "c"))
+    assert [row[0] for row in rows_at(path, "id")] == [2, 4]
+    table.alias("t").delete("t.id = 2")
+    assert [row[0] for row in rows_at(path, "id")] == [4]
+    table.delete()
+    assert rows_at(path) == []
+    assert table.history(1).collect()[0]["operation"] == "DELETE"
+
+
+def test_update(spark: Any, path: str) -> None:
+    from pyspark.sql import functions as F
+
+    table = DeltaTable.forPath(spark, path)
+    table.update("id = 1", {"amount": "amount + 10"})
+    table.update(condition=F.col("id") == 2, set={"amount": F.col("amount") * 2})
+    table.alias("t").update(F.expr("t.id = 3"), {"t.amount": F.lit(0.5)})
+    table.update(set={"part": "upper(part)"})
+    assert rows_at(path) == [(1, "A", 11.0), (2, "A", 4.0), (3, "B", 0.5), (4, "B", None)]
+    with pytest.raises(ValueError, match="set"):
+        table.update("id = 1")
+    for wrong in ({"amount": 1}, {1: "amount"}, "amount = 1"):
+        with pytest.raises(TypeError):
+            table.update("id = 1", wrong)
+    with pytest.raises(TypeError):
+        table.delete(3)
+
+
+def test_a_function_of_python_has_no_text(spark: Any, path: str) -> None:
+    from pyspark.sql import functions as F
+
+    table = DeltaTable.forPath(spark, path)
+    with pytest.raises(UnsupportedFeatureError, match="no SQL text"):
+        table.delete(F.udf(lambda value: True, "boolean")("id"))
+
+
+def test_merge(spark: Any, path: str) -> None:
+    source = spark.createDataFrame([(1, "a", 10.0), (3, "b", None), (7, "c", 7.0)], "id bigint, part string, amount double")
+    table = DeltaTable.forPath(spark, path)
+    merge = (
+        table.alias("t")
+        .merge(source.alias("s"), "t.id = s.id")
+        .whenMatchedDelete("s.amount is null")
+        .whenMatchedUpdate(set={"amount": "s.amount"})
+        .whenNotMatchedInsertAll()
+        .whenNotMatchedBySourceUpdate("t.id = 4", {"amount": "0"})
+        .whenNotMatchedBySourceDelete("t.id = 2")
+    )
+    assert rows_at(path, "id") == [(1,), (2,), (3,), (4,)]
+    (row,) = merge.execute().collect()
+    assert row.asDict() == {"num_affected_rows": 5, "num_updated_rows": 2, "num_deleted_rows": 2, "num_inserted_rows": 1}
+    assert rows_at(path) == [(1, "a", 10.0), (4, "b", 0.0), (7, "c", 7.0)]
+
+
+def test_merge_with_columns_and_no_aliases(spark: Any, path: str) -> None:
+    from pyspark.sql import functions as F
+
+    source = spark.createDataFrame([(1, 10.0), (8, 8.0)], "key bigint, value double")
+    table = DeltaTable.forPath(spark, path)
+    merge = table.merge(source, F.col("id") == F.col("key")).whenMatchedUpdate(F.col("value") > 1, {"amount": F.col("value")})
+    merge.whenNotMatchedInsert(values={"id": "key", "part": F.lit("n"), "amount": "value"}).execute()
+    assert rows_at(path)[0] == (1, "a", 10.0)
+    assert rows_at(path)[-1] == (8, "n", 8.0)
+    with pytest.raises(ValueError, match="source"):
+        table.merge(None, "id = key")
+    with pytest.raises(ValueError, match="condition"):
+        table.merge(source, None)
+    with pytest.raises(TypeError):
+        table.merge([1], "id = key")
+    with pytest.raises(ValueError, match="values"):
+        table.merge(source, "id = key").whenNotMatchedInsert("true")
+
+
+def test_merge_with_schema_evolution(spark: Any, path: str) -> None:
+    source = spark.createDataFrame([(9, "z", 1.0, "new")], "id bigint, part string, amount double, note string")
+    merge = DeltaTable.forPath(spark, path).alias("t").merge(source.alias("s"), "t.id = s.id")
+    merge.withSchemaEvolution().whenNotMatchedInsertAll().execute()
+    assert deltaic.DeltaTable(path).schema.names == ["id", "part", "amount", "note"]
+
+
+def test_history_and_detail(spark: Any, path: str) -> None:
+    from deltaic.sql.describe import DETAIL, HISTORY
+
+    table = DeltaTable.forPath(spark, path)
+    table.delete("id = 1")
+    history = table.history()
+    assert history.columns == HISTORY.names
+    assert [row["version"] for row in history.collect()] == [1, 0]
+    assert table.history(1).collect()[0]["operationMetrics"]["numDeletedRows"] == "1"
+    detail = table.detail()
+    assert detail.columns == DETAIL.names
+    assert detail.collect()[0]["partitionColumns"] == ["part"]
+
+
+def test_upkeep(spark: Any, path: str) -> None:
+    for number in range(2):
+        deltaic.write(path, pa.table({"id": [number + 10], "part": ["a"], "amount": [0.0]}), mode="append")
+    table = DeltaTable.forPath(spark, path)
+    done = table.optimize().where("part = 'a'").executeCompaction()
+    assert done.columns == ["path", "metrics"]
+    assert done.collect()[0]["metrics"]["numFilesRemoved"] == 3
+    assert table.optimize().executeZOrderBy("id", "amount").count() == 1
+    assert table.optimize().executeZOrderBy(["id"]).count() == 1
+    with pytest.raises(TypeError):
+        table.optimize().executeZOrderBy(1)
+    assert table.restoreToVersion(0).columns[0] == "table_size_after_restore"
+    assert [row[0] for row in rows_at(path, "id")] == [1, 2, 3, 4]
+    moment = deltaic.DeltaTable(path).history()[-2]["timestamp"]
+    table.restoreToTimestamp(moment.strftime("%Y-%m-%d %H:%M:%S.%f"))
+    assert len(rows_at(path)) == 5
+    assert table.vacuum().count() == 0
+    with pytest.raises(ValueError, match="int"):
+        table.restoreToVersion("1")
+
+
+def test_vacuum_within_the_retention(spark: Any, path: str) -> None:
+    table = DeltaTable.forPath(spark, path)
+    table.delete("part = 'a'")
+    with pytest.raises(InvalidArgumentError):
+        table.vacuum(0)
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    try:
+        table.vacuum(0)
+    finally:
+        spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+    assert not list((Path(path) / "part=a").glob("*.parquet"))
+
+
+def test_protocol(spark: Any, path: str) -> None:
+    table = DeltaTable.forPath(spark, path)
+    table.addFeatureSupport("v2Checkpoint")
+    assert "v2Checkpoint" in table.detail().collect()[0]["tableFeatures"]
+    table.dropFeatureSupport("v2Checkpoint")
+    assert "v2Checkpoint" not in table.detail().collect()[0]["tableFeatures"]
+    with pytest.raises(ValueError, match="integer"):
+        table.upgradeTableProtocol("3", 7)
+    with pytest.raises(UnsupportedFeatureError):
+        table.generate("symlink_format_manifest")
+    with pytest.raises(UnsupportedFeatureError):
+        table.clone(path + "2")
+
+
+def test_builder(spark: Any, tmp_path: Path) -> None:
+    from pyspark.sql import types as T
+
+    place = str(tmp_path / "t")
+
+    def described(builder: Any) -> Any:
+        builder.location(place).comment("all of it").addColumn("id", "bigint", nullable=False, comment="the key")
+        builder.addColumn("s", T.StructType([T.StructField("x", T.IntegerType())]))
+        builder.addColumns(T.StructType([T.StructField("part", T.StringType(), True, {"comment": "c"})]))
+        return builder.partitionedBy("part").property("delta.appendOnly", "true")
+
+    with pytest.raises(TableNotFoundError):
+        described(DeltaTable.replace(spark)).execute()
+    table = described(DeltaTable.create(spark)).execute()
+    found = deltaic.DeltaTable(place)
+    assert table.toDF().columns == ["id", "s", "part"]
+    assert found.schema.to_ddl() == "id bigint not null comment 'the key', s struct<x: int>, part string comment 'c'"
+    assert (found.metadata.description, found.metadata.partition_columns) == ("all of it", ("part",))
+    assert found.metadata.configuration["delta.appendOnly"] == "true"
+    with pytest.raises(TableAlreadyExistsError):
+        described(DeltaTable.create(spark)).execute()
+    described(DeltaTable.createIfNotExists(spark)).execute()
+    assert deltaic.DeltaTable(place).version == 0
+    DeltaTable.createOrReplace(spark).tableName(f"delta.`{place}`").addColumn("n", T.IntegerType()).clusterBy("n").execute()
+    assert deltaic.DeltaTable(place).schema.names == ["n"]
+
+
+def test_what_a_builder_refuses(spark: Any, tmp_path: Path) -> None:
+    builder = DeltaTable.create(spark).location(str(tmp_path / "t"))
+    for wrong in (lambda: builder.addColumn(1, "int"), lambda: builder.addColumn("a", 1), lambda: builder.location(1)):
+        with pytest.raises(TypeError):
+            wrong()
+    with pytest.raises(TypeError):
+        builder.property("a", 1)
+    with pytest.raises(ValueError, match="both"):
+        builder.addColumn("a", "int", generatedAlwaysAs="1", generatedByDefaultAs=IdentityGenerator())
+    with pytest.raises(ValueError, match="step"):
+        builder.addColumn("a", "bigint", generatedAlwaysAs=IdentityGenerator(step=0))
+    with pytest.raises(UnsupportedFeatureError):
+        builder.addColumn("a", "bigint", generatedAlwaysAs=IdentityGenerator()).execute()
+    with pytest.raises(InvalidArgumentError, match="place"):
+        DeltaTable.create(spark).addColumn("a", "int").execute()

@@ -1,0 +1,235 @@
+"""SQL on Delta tables by path and by temporary view, on a Spark session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaic
+from deltaic.errors import DeltaError, InvalidArgumentError, UnsupportedFeatureError
+
+pytest.importorskip("pyspark")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    place = str(tmp_path / "some table")
+    rows = pa.table({"id": [1, 2, 3, 4], "part": ["a", "a", "b", "b"], "amount": [1.0, 2.0, 3.0, None]})
+    deltaic.write(place, rows, partition_by="part", properties={"delta.enableDeletionVectors": True})
+    deltaic.write(place, pa.table({"id": [5], "part": ["c"], "amount": [5.0]}), mode="append")
+    return place
+
+
+@pytest.fixture
+def sql(spark: Any) -> Any:
+    from deltaic.spark.statements import sql as run
+
+    return lambda text, *args, **parameters: run(spark, text, *args, **parameters)
+
+
+def rows_at(path: str) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row.values()) for row in deltaic.DeltaTable(path).scan().to_arrow().to_pylist())
+
+
+def ids(frame: Any) -> list[Any]:
+    return sorted(row[0] for row in frame.collect())
+
+
+def test_queries(spark: Any, sql: Any, path: str) -> None:
+    assert ids(sql(f"SELECT id FROM delta.`{path}`")) == [1, 2, 3, 4, 5]
+    assert ids(sql(f"SELECT id FROM delta.`{path}` VERSION AS OF 0 t WHERE t.id > 2")) == [3, 4]
+    old = f"WITH o AS (SELECT * FROM delta.`{path}` VERSION AS OF 0)"
+    joined = sql(f"{old} SELECT n.id FROM delta.`{path}` n LEFT ANTI JOIN o ON n.id = o.id")
+    assert ids(joined) == [5]
+    moment = deltaic.DeltaTable(path).history()[-1]["timestamp"]
+    assert ids(sql(f"SELECT id FROM delta.`{path}` TIMESTAMP AS OF '{moment.isoformat()}'")) == [1, 2, 3, 4]
+    assert ids(sql(f"SELECT id FROM delta.`{path}` TIMESTAMP AS OF (current_timestamp() + INTERVAL 1 DAY)")) == [1, 2, 3, 4, 5]
+    assert [row[0] for row in spark.sql("SHOW VIEWS").select("viewName").collect() if row[0].startswith("__deltaic")] == []
+
+
+def test_a_query_keeps_its_rows(sql: Any, path: str) -> None:
+    frame = sql(f"SELECT id FROM delta.`{path}`")
+    deltaic.DeltaTable(path).delete("id = 1")
+    assert ids(frame) == [1, 2, 3, 4, 5]
+
+
+def test_sparks_own(spark: Any, sql: Any) -> None:
+    assert sql("SELECT 1 AS one").collect()[0]["one"] == 1
+    assert sql("SELECT :a AS a", {"a": 3}).collect()[0]["a"] == 3
+    assert sql("SELECT {x} AS x", x=4).collect()[0]["x"] == 4
+    sql("CREATE OR REPLACE TEMPORARY VIEW plain AS SELECT id FROM range(3)")
+    assert ids(sql("SELECT * FROM plain")) == [0, 1, 2]
+    assert [row["col_name"] for row in sql("DESCRIBE plain").collect()] == ["id"]
+    with pytest.raises(Exception, match=r"(?i)plain|not support"):
+        sql("DELETE FROM plain WHERE id = 1")
+    with pytest.raises(Exception, match="PARSE_SYNTAX_ERROR"):
+        sql("SELEC 1")
+
+
+def test_insert(spark: Any, sql: Any, path: str) -> None:
+    assert sql(f"INSERT INTO delta.`{path}` VALUES (6, 'c', 6.0), (7, 'd', NULL)").columns == []
+    assert rows_at(path)[-2:] == [(6, "c", 6.0), (7, "d", None)]
+    sql(f"INSERT INTO delta.`{path}` (part, id) SELECT 'e', id + 100 FROM delta.`{path}` WHERE id = 1")
+    assert rows_at(path)[-1] == (101, "e", None)
+    sql(f"INSERT INTO delta.`{path}` BY NAME SELECT 9.0D AS amount, 102L AS id, 'e' AS part")
+    assert rows_at(path)[-1] == (102, "e", 9.0)
+    sql(f"INSERT INTO delta.`{path}` REPLACE WHERE part = 'e' SELECT 103, 'e', 1.0D")
+    assert [row for row in rows_at(path) if row[1] == "e"] == [(103, "e", 1.0)]
+    sql(f"INSERT OVERWRITE delta.`{path}` SELECT * FROM delta.`{path}` WHERE id < 3")
+    assert rows_at(path) == [(1, "a", 1.0), (2, "a", 2.0)]
+    with pytest.raises(DeltaError):
+        sql(f"INSERT INTO delta.`{path}` VALUES (1, 'a')")
+
+
+def test_changes(sql: Any, path: str) -> None:
+    (row,) = sql(f"DELETE FROM delta.`{path}` WHERE id IN (1, 4)").collect()
+    assert row.asDict() == {"num_affected_rows": 2}
+    (row,) = sql(f"UPDATE delta.`{path}` t SET t.amount = t.amount * 2, part = upper(part) WHERE t.id > :least", {"least": 2}).collect()
+    assert row.asDict() == {"num_affected_rows": 2}
+    assert rows_at(path) == [(2, "a", 2.0), (3, "B", 6.0), (5, "C", 10.0)]
+    sql(f"TRUNCATE TABLE delta.`{path}`")
+    assert rows_at(path) == []
+
+
+def test_merge(spark: Any, sql: Any, path: str) -> None:
+    spark.createDataFrame([(1, 10.0), (3, None), (8, 8.0)], "id bigint, value double").createOrReplaceTempView("news")
+    text = f"""MERGE INTO delta.`{path}` t USING news s ON t.id = s.id
+        WHEN MATCHED AND s.value IS NULL THEN DELETE
+        WHEN MATCHED THEN UPDATE SET amount = s.value
+        WHEN NOT MATCHED THEN INSERT (id, part, amount) VALUES (s.id, 'n', s.value)
+        WHEN NOT MATCHED BY SOURCE AND t.id = 4 THEN DELETE"""
+    (row,) = sql(text).collect()
+    assert row.asDict() == {"num_affected_rows": 4, "num_updated_rows": 1, "num_deleted_rows": 2, "num_inserted_rows": 1}
+    assert rows_at(path) == [(1, "a", 10.0), (2, "a", 2.0), (5, "c", 5.0), (8, "n", 8.0)]
+    sql(f"MERGE INTO delta.`{path}` t USING delta.`{path}` VERSION AS OF 0 s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *")
+    assert [row[0] for row in rows_at(path)] == [1, 2, 3, 4, 5, 8]
+    sql(f"MERGE INTO delta.`{path}` t USING (SELECT 9L AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)")
+    assert rows_at(path)[-1] == (9, None, None)
+
+
+def test_making_tables(sql: Any, tmp_path: Path, path: str) -> None:
+    place = tmp_path / "made"
+    columns = "(id BIGINT NOT NULL, part STRING COMMENT 'c')"
+    sql(f"CREATE TABLE delta.`{place}` {columns} USING delta PARTITIONED BY (part) TBLPROPERTIES (delta.checkpointInterval = 5)")
+    assert deltaic.DeltaTable(place).metadata.partition_columns == ("part",)
+    sql(f"CREATE TABLE IF NOT EXISTS delta.`{place}` (x INT)")
+    with pytest.raises(DeltaError):
+        sql(f"CREATE TABLE delta.`{place}` (x INT)")
+    sql(f"CREATE OR REPLACE TABLE delta.`{place}` AS SELECT id, id * 2 AS double FROM delta.`{path}` WHERE id > 3")
+    assert rows_at(str(place)) == [(4, 8), (5, 10)]
+    sql(f"ALTER TABLE delta.`{place}` ADD COLUMNS (note STRING)")
+    assert deltaic.DeltaTable(place).schema.names == ["id", "double", "note"]
+    sql(f"ALTER TABLE delta.`{place}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    assert deltaic.DeltaTable(place).metadata.configuration["delta.enableDeletionVectors"] == "true"
+
+
+def test_upkeep(sql: Any, path: str) -> None:
+    sql(f"DELETE FROM delta.`{path}` WHERE id = 1")
+    assert sql(f"OPTIMIZE delta.`{path}` ZORDER BY (id)").columns == ["path", "metrics"]
+    assert sql(f"OPTIMIZE '{path}' WHERE part = 'a'").collect()[0]["path"] == path
+    assert sql(f"REORG TABLE delta.`{path}` APPLY (PURGE)").count() == 1
+    assert [row[0] for row in sql(f"VACUUM '{path}'").collect()] == [path]
+    assert sql(f"VACUUM delta.`{path}` DRY RUN").columns == ["path"]
+    restored = sql(f"RESTORE TABLE delta.`{path}` TO VERSION AS OF 0").collect()[0]
+    assert restored["num_restored_files"] > 0
+    assert [row[0] for row in rows_at(path)] == [1, 2, 3, 4]
+    history = sql(f"DESCRIBE HISTORY delta.`{path}` LIMIT 2").collect()
+    assert [row["operation"] for row in history] == ["RESTORE", "OPTIMIZE"]
+    assert sql(f"DESCRIBE DETAIL '{path}'").collect()[0]["numFiles"] == 2
+    assert [row["col_name"] for row in sql(f"DESCRIBE TABLE delta.`{path}`").collect()] == ["id", "part", "amount"]
+
+
+def test_views_of_tables(spark: Any, sql: Any, path: str) -> None:
+    from deltaic.spark import read
+
+    read(spark, path).createOrReplaceTempView("whole")
+    sql("DELETE FROM whole WHERE id = 1")
+    sql("INSERT INTO whole VALUES (6, 'c', 6.0)")
+    assert [row[0] for row in rows_at(path)] == [2, 3, 4, 5, 6]
+    assert ids(sql("SELECT id FROM whole VERSION AS OF 0")) == [1, 2, 3, 4]
+    assert sql("DESCRIBE HISTORY whole").count() == 4
+    # Another view of the same name is no table any more.
+    spark.range(2).createOrReplaceTempView("whole")
+    with pytest.raises(Exception, match=r"(?i)whole|not support|table relation"):
+        sql("DELETE FROM whole WHERE id = 1")
+    assert len(rows_at(path)) == 5
+
+
+def test_views_by_the_data_source(spark: Any, sql: Any, path: str) -> None:
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW sourced USING deltaic OPTIONS (path '{path}')")
+    sql("UPDATE sourced SET amount = 0 WHERE id = 1")
+    assert rows_at(path)[0] == (1, "a", 0.0)
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW sourced USING deltaic OPTIONS (path '{path}', versionAsOf '0')")
+    with pytest.raises(Exception, match=r"(?i)not support"):
+        sql("DELETE FROM sourced")
+
+
+def test_a_temporary_view_over_a_path(spark: Any, sql: Any, path: str) -> None:
+    sql(f"CREATE OR REPLACE TEMP VIEW some AS SELECT id FROM delta.`{path}` WHERE id > 3")
+    assert ids(spark.table("some")) == [4, 5]
+    with pytest.raises(UnsupportedFeatureError):
+        sql(f"CREATE VIEW lasting AS SELECT id FROM delta.`{path}`")
+
+
+def test_into_sparks_tables(spark: Any, sql: Any, path: str) -> None:
+    sql(f"CREATE TABLE copied USING parquet AS SELECT * FROM delta.`{path}`")
+    try:
+        sql(f"INSERT INTO copied SELECT * FROM delta.`{path}` VERSION AS OF 0")
+        assert spark.table("copied").count() == 9
+    finally:
+        spark.sql("DROP TABLE copied")
+
+
+def test_parameters(spark: Any, sql: Any, path: str) -> None:
+    assert ids(sql(f"SELECT id FROM delta.`{path}` WHERE id > ?", [3])) == [4, 5]
+    news = spark.createDataFrame([(1,)], "id bigint")
+    sql(f"DELETE FROM delta.`{path}` WHERE id = {{n}}", n=2)
+    sql(f"MERGE INTO delta.`{path}` t USING {{news}} s ON t.id = s.id WHEN MATCHED THEN DELETE", news=news)
+    assert [row[0] for row in rows_at(path)] == [3, 4, 5]
+
+
+def test_errors(sql: Any, path: str) -> None:
+    with pytest.raises(InvalidArgumentError):
+        sql(f"DELETE FROM delta.`{path}` WHERE no_such_column = 1")
+    with pytest.raises(DeltaError):
+        sql(f"SELECT * FROM delta.`{path}` VERSION AS OF 99")
+    with pytest.raises(DeltaError):
+        sql("DELETE FROM delta.`/no/such/table`")
+    with pytest.raises(UnsupportedFeatureError):
+        sql(f"CONVERT TO DELTA parquet.`{path}`")
+
+
+def test_installed(spark: Any, path: str) -> None:
+    from deltaic.spark.statements import install
+
+    install(spark)
+    install(spark)
+    try:
+        assert ids(spark.sql(f"SELECT id FROM delta.`{path}`")) == [1, 2, 3, 4, 5]
+        assert spark.sql("SELECT 1").count() == 1
+    finally:
+        del spark.sql
+
+
+def test_enable(spark: Any, path: str) -> None:
+    import deltaic.spark
+    from deltaic.engine.spark.engine import SETTING
+
+    try:
+        for _ in range(2):
+            deltaic.spark.enable(spark)
+        assert ids(spark.sql(f"SELECT id FROM delta.`{path}` VERSION AS OF 0")) == [1, 2, 3, 4]
+        spark.read.format("delta").load(path).createOrReplaceTempView("loaded")
+        spark.sql("DELETE FROM loaded WHERE id = 1")
+        assert rows_at(path)[0][0] == 2
+        assert spark.sql("SELECT z85_encode(X'864FD26FB559F75B')").collect()[0][0] == "HelloWorld"
+        deltaic.spark.enable(spark, sql=False)
+        with pytest.raises(Exception, match=r"(?i)delta"):
+            spark.sql(f"DELETE FROM delta.`{path}`")
+    finally:
+        for name in ("sql", SETTING):
+            spark.__dict__.pop(name, None)
+    assert len(rows_at(path)) == 4
