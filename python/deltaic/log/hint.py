@@ -5,7 +5,6 @@ It is a hint and no more: whatever is wrong with it, the log is listed from its 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -52,6 +51,8 @@ def to_json(document: Mapping[str, Any]) -> bytes:
 
 def checksum(document: Mapping[str, Any]) -> str:
     """MD5 of the document in the protocol's canonical form, without its own field `checksum`."""
+    import hashlib  # when a hint has a checksum: it takes some milliseconds
+
     return hashlib.md5(canonical(document).encode(), usedforsecurity=False).hexdigest()
 
 

@@ -7,7 +7,6 @@ Iceberg compatibility wants those).
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterable
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
@@ -26,6 +25,8 @@ NewName = Callable[[], str]
 
 def new_physical_name() -> str:
     """`col-` and a random UUID, as delta-spark names them."""
+    import uuid  # for writers alone
+
     return f"col-{uuid.uuid4()}"
 
 

@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, TypeAlias, Union, overload
 
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, UnsupportedFeatureError, check_instance
@@ -463,6 +462,8 @@ def _child(parent: Field, part: str, path: Sequence[str]) -> Field:
 
 
 def _unknown(name: str, names: Sequence[str]) -> InvalidArgumentError:
+    from difflib import get_close_matches
+
     near = get_close_matches(name.lower(), [item.lower() for item in names], n=3)
     shown = [item for item in names if item.lower() in near] or list(names[:20])
     expected = f"one of {', '.join(shown)}" if shown else "a table with columns"

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deltaic import _core, configuration
 from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Scan
@@ -44,6 +43,8 @@ def _narrowed(scan: Scan, left: pa.Table) -> pa.Table:
     """The scan's files that are left, with all that the scan says of them: ordinals, chosen rows, constants."""
     if left.num_rows == scan.files.num_rows:
         return scan.files
+    import pyarrow.compute as pc
+
     whole = numbered(scan.files) if scan.row_ids else scan.files
     # A path is listed once among the live files of a version.
     return whole.filter(pc.is_in(whole["path"], value_set=left["path"].combine_chunks()))

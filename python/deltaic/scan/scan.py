@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, SchemaMismatchError
@@ -178,6 +177,8 @@ class _ScanRows(Rows):
         return counted if self._limit is None else min(counted, self._limit)
 
     def explain(self) -> ScanReport:
+        import pyarrow.compute as pc  # here and below: planning does without it, and it takes a while to import
+
         selection = self._planned.selection
         stream = open_scan(self._scan)
         rows = sum(batch.num_rows for batch in pa.RecordBatchReader.from_stream(stream))
@@ -204,6 +205,8 @@ def live_rows(planned: Planned) -> int | None:
     snapshot = planned.snapshot
     if planned.predicate is None:
         return snapshot.core.num_records
+    import pyarrow.compute as pc
+
     listing = snapshot.core.listing(snapshot.table_schema, planned.predicate, statistics_columns=[])
     if listing["num_records"].null_count:
         return None
@@ -227,6 +230,8 @@ def partitions(snapshot: Snapshot, engine: Engine, where: str | None = None) -> 
     names = list(snapshot.metadata.partition_columns)
 
     def grouped() -> pa.Table:
+        import pyarrow.compute as pc
+
         listing = snapshot.core.listing(snapshot.table_schema, planned.predicate, statistics_columns=[])
         values = listing["partition_values"].combine_chunks() if names else None
         columns = {name: pc.struct_field(values, [index]) for index, name in enumerate(names)}

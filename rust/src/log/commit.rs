@@ -348,7 +348,7 @@ impl Chunk {
             lines: 0,
         };
         let mut offset = start;
-        for line in data.split(|byte| *byte == b'\n') {
+        for line in lines_in(data) {
             if chunk.lines.is_multiple_of(1024) {
                 interrupt.check().map_err(|error| Fault { offset, error })?;
             }
@@ -372,6 +372,12 @@ impl Chunk {
         }
         Ok(())
     }
+}
+
+/// The texts between line ends.
+fn lines_in(data: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let ends = memchr::memchr_iter(b'\n', data).chain([data.len()]);
+    ends.scan(0, |from, end| Some(data.get(std::mem::replace(from, end + 1)..end).unwrap_or_default()))
 }
 
 pub(super) fn parse_line<'a, S: Deserialize<'a>>(line: &'a [u8]) -> Result<Action<'a, S>> {

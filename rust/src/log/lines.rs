@@ -52,10 +52,10 @@ impl StoredLines {
         let mut read = self.found.size.min(block.end + MORE);
         let mut data = self.range(from..read)?;
         let begin = |at: Option<usize>| at.map(|at| at + 1).filter(|at| from + (*at as u64) < block.end);
-        let first = if block.start == 0 { Some(0) } else { begin(data.iter().position(|byte| *byte == b'\n')) };
+        let first = if block.start == 0 { Some(0) } else { begin(memchr::memchr(b'\n', &data)) };
         let Some(first) = first else { return Ok((block.end, Bytes::new())) };
         let within = (block.end - from) as usize - 1; // the last line ends at, or after, the block's last byte
-        let mut ends = data.iter().skip(within).position(|byte| *byte == b'\n').map(|at| within + at + 1);
+        let mut ends = memchr::memchr(b'\n', data.get(within..).unwrap_or_default()).map(|at| within + at + 1);
         if ends.is_none() && read < self.found.size {
             let mut whole = data.to_vec();
             while ends.is_none() && read < self.found.size {
@@ -63,7 +63,7 @@ impl StoredLines {
                     return Err(too_long(whole.len()));
                 }
                 let more = self.range(read..self.found.size.min(read + MORE))?;
-                ends = more.iter().position(|byte| *byte == b'\n').map(|at| whole.len() + at + 1);
+                ends = memchr::memchr(b'\n', &more).map(|at| whole.len() + at + 1);
                 whole.extend_from_slice(&more);
                 read += more.len() as u64;
             }
@@ -116,13 +116,15 @@ impl Scanned {
     fn of(file: &StoredLines, block: Range<u64>, interrupt: &Interrupt) -> Result<Self> {
         let (start, data) = file.lines_of(block)?;
         let mut scanned = Self { bytes: start..start + data.len() as u64, ..Self::default() };
-        for (number, line) in data.split(|byte| *byte == b'\n').enumerate() {
-            if number % 1024 == 0 {
+        let mut from = 0;
+        for end in memchr::memchr_iter(b'\n', &data).chain([data.len()]) {
+            if scanned.lines % 1024 == 0 {
                 interrupt.check()?;
             }
-            scanned.take(file.store.location(), number, line)?;
+            scanned.take(file.store.location(), scanned.lines, &data[from..end])?;
+            scanned.lines += usize::from(end < data.len());
+            from = end + 1;
         }
-        scanned.lines = data.iter().filter(|byte| **byte == b'\n').count();
         Ok(scanned)
     }
 

@@ -69,7 +69,8 @@ impl Slice {
                     _ => false,
                 }
         });
-        let (mut keys, mut sizes, mut present) = (Vec::new(), Vec::new(), MutableBuffer::new(0));
+        let rows = slice.range.len();
+        let (mut keys, mut sizes, mut present) = (Vec::with_capacity(rows), Vec::with_capacity(rows), MutableBuffer::new(0));
         let mut seen = 0;
         slice.decode(&mask, None, interrupt, &mut |rows| {
             let valid = rows.batch.column_by_name(name).and_then(|column| column.nulls().cloned());

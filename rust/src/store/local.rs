@@ -1,9 +1,9 @@
 //! The local file system: durable, atomic, and no delete that follows a link.
 
 use std::fs::{self, File, OpenOptions as FileOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -364,9 +364,13 @@ fn read_range(file: &File, path: &str, size: u64, range: &Range<u64>) -> Result<
         return Err(past_end(path, size, range));
     }
     let length = usize::try_from(range.end - range.start).map_err(|_| past_end(path, size, range))?;
-    let mut buffer = vec![0; length];
-    file.read_exact_at(&mut buffer, range.start).map_err(|error| io_error(path, error))?;
-    Ok(Bytes::from(buffer))
+    // Not into zeros that are overwritten at once: for a large range that is a third of the time.
+    let (mut file, mut buffer) = (file, Vec::with_capacity(length));
+    let read = file.seek(SeekFrom::Start(range.start)).and_then(|_| file.take(length as u64).read_to_end(&mut buffer));
+    match read.map_err(|error| io_error(path, error))? {
+        read if read == length => Ok(Bytes::from(buffer)),
+        read => Err(past_end(path, range.start + read as u64, range)),
+    }
 }
 
 /// The error of a range that the object does not have.
