@@ -13,9 +13,9 @@ import deltaic
 from deltaic import DeltaTable
 
 
-@pytest.fixture(params=["vectors", "copy-on-write", "vectors on spark", "copy-on-write on spark"])
+@pytest.fixture(params=["vectors", "copy-on-write", "vectors on spark"])
 def way(request: pytest.FixtureRequest) -> str:
-    """How a table marks rows, and on which engine."""
+    """How a table marks rows, and on which engine. Files rewritten on Spark: tests/spark/test_spark_commands.py."""
     return str(request.param)
 
 

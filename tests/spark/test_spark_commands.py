@@ -131,7 +131,7 @@ def test_two_source_rows_for_one_target_row(tmp_path: Path, spark: Any, path: st
 
 
 def test_a_source_that_differs_each_time_is_read_once(tmp_path: Path, spark: Any, path: str) -> None:
-    deltaic.write(tmp_path / "t", data(0, 0).slice(0, 0))
+    DeltaTable.create(tmp_path / "t", "id bigint, name string")
     table = DeltaTable(tmp_path / "t", spark=spark)
     source = spark.range(50).selectExpr("CAST(rand() * 1000000000 AS BIGINT) AS id", "uuid() AS name")
     metrics = table.merge(source, "t.id = s.id").when_not_matched_insert_all().execute()

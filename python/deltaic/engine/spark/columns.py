@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 from deltaic.engine.spark.types import bare, is_renamed_inside, type_to_spark
 from deltaic.errors import ProtocolError
 from deltaic.protocol.column_mapping import physical_name
-from deltaic.protocol.schema import Field, Schema, Struct
+from deltaic.protocol.schema import DataType, Field, Schema, Struct
 from deltaic.relation.literal import col, lit
 from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Scan
 from deltaic.scan.columns import narrowed
@@ -47,11 +48,14 @@ class ScanColumns:
 
         return Schema(map(bare, scan_schema(self.scan)))
 
-    def selected(self, row_index: Any | None) -> list[Any]:
-        """Columns of the output over a frame with the data columns and constants under their physical names."""
+    def selected(self, row_index: Any | None, opaque: Callable[[Any, bool], Any]) -> list[Any]:
+        """Columns of the output over a frame with the data columns and constants under their physical names.
+
+        `opaque(column, nested)`: the same values, of which Spark pushes no condition into Parquet. Bounds of floats in Parquet leave
+        NaN out, which Spark takes for greater than everything: its reader would leave out row groups with a match."""
         from pyspark.sql import functions as F
 
-        chosen = [self._column(name).alias(_root_of(self.scan, name)) for name in self.scan.columns]
+        chosen = [self._column(name, opaque).alias(_root_of(self.scan, name)) for name in self.scan.columns]
         if self.tracking:
             row_id, version = (F.col(col(field.name)) for field in self.tracking)
             first = F.coalesce(row_id, F.col(BASE_ROW_ID) + row_index)
@@ -62,7 +66,7 @@ class ScanColumns:
             chosen += [F.col(FILE_COLUMN), row_index.alias(ROW_COLUMN)]
         return chosen
 
-    def _column(self, name: str) -> Any:
+    def _column(self, name: str, opaque: Callable[[Any, bool], Any]) -> Any:
         """A wanted column, as the table says; of a dotted name a struct with just that branch."""
         from pyspark.sql import functions as F
 
@@ -72,10 +76,20 @@ class ScanColumns:
             return F.lit(None)
         if len(path) == 1:
             column = F.col(col(physical_name(field)))
-            return column.cast(type_to_spark(field.type)) if is_renamed_inside(field.type) else column
+            if is_renamed_inside(field.type):  # no condition gets through a cast of a struct
+                return column.cast(type_to_spark(field.type))
+            is_data = field.name not in self.scan.table_schema.partition_columns
+            return opaque(column, not isinstance(field.type, str)) if is_data and _has_floats(field.type) else column
         branch = F.expr(_branch(col(physical_name(field)), field, path[1:]))
         narrow = narrowed(self.scan.schema, name)
         return branch.cast(type_to_spark(narrow.type))
+
+
+def _has_floats(data_type: DataType) -> bool:
+    """Floats that a condition can be said of: themselves, or within structs."""
+    if isinstance(data_type, Struct):
+        return any(_has_floats(item.type) for item in data_type.fields)
+    return data_type in ("float", "double")
 
 
 def _branch(text: str, field: Field, path: tuple[str, ...]) -> str:

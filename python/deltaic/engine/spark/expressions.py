@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.types import of_frame, to_spark
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
+from deltaic.errors import DeltaError, InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
 from deltaic.protocol.schema import Field, Schema
 from deltaic.relation.expression import Resolved, conjuncts_of, parse, resolve
 
@@ -132,5 +132,7 @@ def _paths(nodes: list[dict[str, Any]], columns: Mapping[int, tuple[str, str]], 
     return found
 
 
-def _no_scalar(what: str, text: str) -> InvalidArgumentError:
-    return InvalidArgumentError(f"{what} cannot stand in an expression on rows", found=repr(text[:200]))
+def _no_scalar(what: str, text: str) -> DeltaError:
+    """Subqueries may come with a later release, the others have no value for a row."""
+    kind = UnsupportedFeatureError if "subquery" in what else InvalidArgumentError
+    return kind(f"{what} cannot stand in an expression on rows", found=repr(text[:200]))

@@ -45,7 +45,14 @@ def portable_scan(spark: Any, scan: Scan) -> Any:
     rows = rows.join(F.broadcast(_constants(spark, columns, files, handed)), PATH, "inner")
     if handed[KIND].to_numpy().any():
         rows = rows.where(F.expr(_COUNTS))
-    return rows.select(*columns.selected(F.col(INDEX) if columns.positions else None))
+    return rows.select(*columns.selected(F.col(INDEX) if columns.positions else None, _opaque))
+
+
+def _opaque(column: Any, nested: bool) -> Any:
+    """The same values behind an expression that no source looks through."""
+    from pyspark.sql import functions as F
+
+    return F.transform(F.array(column), lambda item: item)[0] if nested else F.nanvl(column, F.lit(float("nan")))
 
 
 def _parquet(spark: Any, places: list[str], data: list[Field]) -> Any:

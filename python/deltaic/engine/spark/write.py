@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -63,7 +64,8 @@ def write(engine: SparkEngine, relation: SparkRelation, target: WriteTarget) -> 
             sized = _sized(engine, relation, options).select(*columns)
             counted = _write_files(engine, sized, table, partitions, f"{_uri(target.store)}/{folder}", options)
         adds = _core.adopt(target.store, target.schema, folder, json.dumps(options))
-        found = int(pc.sum(_core.physical_rows(adds)).as_py() or 0)
+        rows = _core.physical_rows(adds)
+        found = int(pc.sum(rows).as_py() or 0)
         if found != counted:
             raise CommitError(
                 "the files that were written have not the rows that were written", where=folder, found=found, expected=counted
@@ -71,6 +73,10 @@ def write(engine: SparkEngine, relation: SparkRelation, target: WriteTarget) -> 
     except BaseException:
         _discard(engine, target.store, folder)
         raise
+    empty = pc.equal(rows, 0)
+    if pc.any(empty).as_py():  # Spark writes a file also where there are no rows
+        target.store.delete([unquote(path) for path in adds["path"].filter(empty).to_pylist()])
+        adds = adds.filter(pc.invert(empty))
     return adds
 
 

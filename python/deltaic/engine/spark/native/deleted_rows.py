@@ -84,6 +84,11 @@ def _in_roaring(jvm: Jvm) -> Any:
     return _column(jvm, contains)
 
 
+def opaque(jvm: Jvm, column: Any) -> Any:
+    """The same values behind an expression that costs nothing and that no source looks through."""
+    return _column(jvm, jvm.get(EXPRESSIONS + "KnownNullable")(_expression(jvm, column)))
+
+
 def _expression(jvm: Jvm, column: Any) -> Any:
     return jvm.companion("org.apache.spark.sql.classic.ExpressionUtils").expression(column._jc)
 

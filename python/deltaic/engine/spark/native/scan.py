@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from deltaic import _core
 from deltaic.engine.spark.columns import ScanColumns
-from deltaic.engine.spark.native.deleted_rows import ROW_INDEX, SETS, in_set
+from deltaic.engine.spark.native.deleted_rows import ROW_INDEX, SETS, in_set, opaque
 from deltaic.engine.spark.native.file_index import FileIndex, relation
 from deltaic.engine.spark.native.jvm import Jvm
 from deltaic.engine.spark.types import in_files, to_spark
@@ -64,7 +64,8 @@ class _Part:
         if self.kind != ALL:
             counts = in_set(self.jvm, constants.column_names)
             rows = rows.where(counts if self.kind == ONLY else ~counts)
-        return rows.select(*self.columns.selected(F.col(f"`{ROW_INDEX}`") if self.columns.positions else None))
+        position = F.col(f"`{ROW_INDEX}`") if self.columns.positions else None
+        return rows.select(*self.columns.selected(position, lambda column, nested: opaque(self.jvm, column)))
 
     def _constants(self, files: pa.Table, handed: pa.Table) -> tuple[pa.Table, Schema]:
         """What every row of a file carries: partition values, sets of rows, and what the scan asks for."""
