@@ -19,11 +19,11 @@ from deltaic.relation.expression import Resolved, conjuncts_of, parse, resolve
 _NO_SCALARS = {
     "AggregateExpression": "an aggregate",
     "WindowExpression": "a window function",
-    "ScalarSubquery": "a subquery",
-    "Exists": "a subquery",
-    "InSubquery": "a subquery",
-    "ListQuery": "a subquery",
-    "FunctionTableSubqueryArgumentExpression": "a subquery",
+    "ScalarSubquery": "a subquery (SELECT)",
+    "Exists": "a subquery (SELECT)",
+    "InSubquery": "a subquery (SELECT)",
+    "ListQuery": "a subquery (SELECT)",
+    "FunctionTableSubqueryArgumentExpression": "a subquery (SELECT)",
 }
 _NAME = "__deltaic_expression"
 
@@ -107,7 +107,7 @@ def _refuse_queries(text: str) -> None:
     except InvalidArgumentError:  # a text that only Spark can read
         return
     if tree.find(exp.Query, exp.Window) is not None:
-        raise _no_scalar("a subquery or window function", text)
+        raise _no_scalar("a subquery (SELECT) or window function", text)
 
 
 def _id(node: Mapping[str, Any]) -> int:
