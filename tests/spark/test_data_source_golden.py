@@ -1,0 +1,68 @@
+"""The golden tables through the Python data source: the rows that the embedded engine reads."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from deltaic import DeltaTable
+from deltaic.errors import DeltaError
+
+cloudpickle = pytest.importorskip("pyspark.cloudpickle")
+
+GOLDEN = Path(__file__).resolve().parents[3] / "shared" / "golden"
+
+
+def plain(value: Any) -> Any:
+    """Values that compare: fields of structs without an order of their own, NaN equal to itself."""
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in sorted(value.items())}
+    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else repr(value)
+
+
+def rows(table: Any) -> list[str]:
+    return sorted(repr(plain(row)) for row in table.to_pylist())
+
+
+def readable() -> Iterator[tuple[str, Any]]:
+    """Path and rows of each table that is not refused: what is, nobody need read."""
+    for log in sorted(GOLDEN.rglob("_delta_log")):
+        with contextlib.suppress(DeltaError):
+            yield str(log.parent), DeltaTable(log.parent).scan().to_arrow()
+
+
+@pytest.mark.skipif(not GOLDEN.is_dir(), reason="the golden tables are not there")
+def test_batches_are_as_spark_wants_them() -> None:
+    """What its workers would do, done here: a session is not needed to see every table."""
+    from deltaic.spark.portable.arrow_values import spark_arrow_schema
+    from deltaic.spark.portable.data_source import DeltaicSource
+
+    compared, wrong = 0, []
+    for path, expected in readable():
+        source = DeltaicSource({"path": path})
+        schema = source.schema()
+        reader = pickle.loads(cloudpickle.dumps(source.reader(schema)))
+        parts = source.reader(schema).partitions()
+        wanted = spark_arrow_schema(schema)
+        batches = [batch for part in parts for batch in reader.read(pickle.loads(cloudpickle.dumps(part)))]
+        found = pa.Table.from_batches(batches, wanted)  # raises where a batch has another schema
+        compared += 1
+        if rows(found) != rows(expected):
+            wrong.append(path)
+    assert wrong == []
+    assert compared > 50
+
+
+@pytest.mark.skipif(not GOLDEN.is_dir(), reason="the golden tables are not there")
+def test_rows_of_some(spark: Any) -> None:
+    for path, expected in itertools.islice(readable(), 0, None, 10):
+        found = spark.read.format("deltaic").load(path).toArrow()
+        assert found.column_names == expected.column_names, path
+        assert rows(found) == rows(expected), path
