@@ -201,6 +201,7 @@ def test_append_and_overwrite(spark: Any, tmp_path: Path) -> None:
     frame = spark.range(10).selectExpr("id", "id % 3 as p")
     frame.write.format("deltaic").mode("append").option("partitionBy", "p").option("userMetadata", "first").save(path)
     assert DeltaTable(path).metadata.partition_columns == ("p",)
+    assert [column.nullable for column in DeltaTable(path).schema] == [True, True]
     frame.selectExpr("p", "id + 100 as ID").write.format("deltaic").mode("append").save(path)
     table = DeltaTable(path)
     assert sorted(table.scan(["id"]).to_arrow()["id"].to_pylist()) == [*range(10), *range(100, 110)]

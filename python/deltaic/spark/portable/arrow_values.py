@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from deltaic.errors import SchemaMismatchError
 from deltaic.protocol.column_mapping import map_fields
+from deltaic.protocol.evolution import nullable_everywhere
 from deltaic.protocol.schema import Field, Schema
 
 if TYPE_CHECKING:
@@ -33,6 +34,12 @@ def spark_schema(schema: Schema) -> StructType:
 def delta_schema(schema: StructType) -> Schema:
     """Spark's columns as Delta's; UnsupportedFeatureError names a type that Delta has not."""
     return Schema.from_json(json.dumps(schema.jsonValue()))
+
+
+def written_schema(schema: StructType) -> Schema:
+    """The columns of a DataFrame as those of a table that it makes: all take null, as with delta-spark. That Spark knows of no null in a
+    column is no promise of those who append to it."""
+    return Schema([item.with_(nullable=True, type=nullable_everywhere(item.type)) for item in delta_schema(schema)])
 
 
 def _shown(item: Field) -> Field:

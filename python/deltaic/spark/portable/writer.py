@@ -23,7 +23,7 @@ from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.schema import Schema
 from deltaic.relation.plan import Data
 from deltaic.spark.options import WriteOptions
-from deltaic.spark.portable.arrow_values import delta_schema, relabelled
+from deltaic.spark.portable.arrow_values import relabelled, written_schema
 from deltaic.spark.portable.shipping import Shipped
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class DeltaWriter(Shipped, DataSourceArrowWriter):  # type: ignore[misc]
         """Refuses now what can be refused before a row is written. With nothing to do, its tasks write nothing."""
         made = DeltaWriter()
         made.wanted = WriteOptions.of(options, "overwrite" if overwrite else "append")
-        made.schema = delta_schema(schema)
+        made.schema = written_schema(schema)
         made.location = locate(made.wanted.path)
         snapshot = existing(made._store())
         made.version = None if snapshot is None else snapshot.version
