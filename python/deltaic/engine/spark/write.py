@@ -54,7 +54,8 @@ _OPTIONS = {
 
 def write(engine: SparkEngine, relation: SparkRelation, target: WriteTarget) -> pa.Table:
     """-> the `add` actions. Where anything fails, the folder is gone again."""
-    table = Schema.from_json(target.schema.json)
+    # The hidden columns of row tracking are no part of the schema's JSON.
+    table = Schema([*Schema.from_json(target.schema.json), *(Field(name, "long") for name in target.row_tracking or ())])
     folder = uuid.uuid4().hex
     partitions = list(target.schema.partition_columns)
     options = dict(target.options)
