@@ -84,6 +84,16 @@ def test_insert(spark: Any, sql: Any, path: str) -> None:
         sql(f"INSERT INTO delta.`{path}` VALUES (1, 'a')")
 
 
+def test_insert_of_defaults(sql: Any, tmp_path: Path) -> None:
+    place = tmp_path / "d"
+    properties = "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
+    sql(f"CREATE TABLE delta.`{place}` (id BIGINT, n INT DEFAULT 1 + 1, s STRING) {properties}")
+    sql(f"INSERT INTO delta.`{place}` VALUES (1L, DEFAULT, 'a'), (2L, 5, DEFAULT)")
+    sql(f"INSERT INTO delta.`{place}` (s, n) VALUES ('DEFAULT', DEFAULT)")
+    found = deltaic.DeltaTable(place).scan().to_arrow().to_pylist()
+    assert sorted(map(str, (list(row.values()) for row in found))) == ["[1, 2, 'a']", "[2, 5, None]", "[None, 2, 'DEFAULT']"]
+
+
 def test_changes(sql: Any, path: str) -> None:
     (row,) = sql(f"DELETE FROM delta.`{path}` WHERE id IN (1, 4)").collect()
     assert row.asDict() == {"num_affected_rows": 2}
@@ -174,6 +184,21 @@ def test_a_temporary_view_over_a_path(spark: Any, sql: Any, path: str) -> None:
         sql(f"CREATE VIEW lasting AS SELECT id FROM delta.`{path}`")
 
 
+def test_a_cached_query(spark: Any, sql: Any, path: str) -> None:
+    sql(f"CACHE TABLE kept AS SELECT id FROM delta.`{path}` WHERE id > 3")
+    try:
+        assert spark.catalog.isCached("kept")
+        assert ids(spark.table("kept")) == [4, 5]
+    finally:
+        spark.sql("UNCACHE TABLE kept")
+
+
+def test_tables_by_path_are_not_dropped(sql: Any, path: str) -> None:
+    with pytest.raises(UnsupportedFeatureError):
+        sql(f"DROP TABLE IF EXISTS delta.`{path}`")
+    assert len(rows_at(path)) == 5
+
+
 def test_into_sparks_tables(spark: Any, sql: Any, path: str) -> None:
     sql(f"CREATE TABLE copied USING parquet AS SELECT * FROM delta.`{path}`")
     try:
@@ -200,6 +225,9 @@ def test_errors(sql: Any, path: str) -> None:
         sql("DELETE FROM delta.`/no/such/table`")
     with pytest.raises(UnsupportedFeatureError):
         sql(f"CONVERT TO DELTA parquet.`{path}`")
+    with pytest.raises(UnsupportedFeatureError):
+        sql(f"DELETE FROM delta.`{path}` WHERE id IN (SELECT id FROM delta.`{path}`)")
+    assert len(rows_at(path)) == 5
 
 
 def test_installed(spark: Any, path: str) -> None:

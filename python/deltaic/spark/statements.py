@@ -49,6 +49,8 @@ _HEADS: tuple[tuple[str, ...], ...] = (
     ("CREATE", "TABLE", "IF", "NOT", "EXISTS"),
     ("CREATE", "TABLE"),
     ("REPLACE", "TABLE"),
+    ("DROP", "TABLE", "IF", "EXISTS"),
+    ("DROP", "TABLE"),
     ("OPTIMIZE",),
     ("REORG", "TABLE"),
     ("VACUUM",),
@@ -100,8 +102,8 @@ def _dispatched(spark: Any, text: str, args: Any) -> DataFrame:
         return spark_sql(spark, text, args)
     target = _target(reader)
     if target is not None and _is_ours(spark, reader, target):
-        whole = with_arguments(text, args)
-        return frame_of(spark, run(_by_name(whole), SparkTables(spark)))
+        whole = _by_name(with_arguments(text, args))
+        return frame_of(spark, run(whole, SparkTables(spark)))
     if reader.at("CONVERT", "TO", "DELTA") or (reader.at("GENERATE") and references(reader, spark)):
         raise UnsupportedFeatureError(f"{reader.tokens[0].keyword} as a statement", expected="a later release")
     return _queried(spark, reader, args)
@@ -125,7 +127,7 @@ def _target(reader: Reader) -> Name | None:
 
 def _is_ours(spark: Any, reader: Reader, target: Name) -> bool:
     """Whether the statement is about a Delta table. What makes tables, and Spark's own DESCRIBE, mean views only as Spark does."""
-    by_path_alone = reader.tokens[0].keyword in ("CREATE", "REPLACE")
+    by_path_alone = reader.tokens[0].keyword in ("CREATE", "REPLACE", "DROP")
     if reader.tokens[0].keyword in ("DESCRIBE", "DESC"):
         by_path_alone = len(reader.tokens) < 2 or reader.tokens[1].keyword not in ("HISTORY", "DETAIL")
     return target.path is not None if by_path_alone else path_of(spark, target) is not None
@@ -153,6 +155,10 @@ def _queried(spark: Any, reader: Reader, args: Any) -> DataFrame:
     found = references(reader, spark)
     if not found:
         return spark_sql(spark, reader.text, args)
+    if (cached := _cached(reader)) is not None:
+        lazy, name, query = cached
+        sql(spark, query, args).createOrReplaceTempView(name)
+        return spark_sql(spark, f"CACHE {'LAZY ' if lazy else ''}TABLE `{name.replace('`', '``')}`")
     view = _view_made(reader)
     if view is None and (reader.at("CREATE", "VIEW") or reader.at("CREATE", "OR", "REPLACE", "VIEW")):
         raise UnsupportedFeatureError("a lasting view of a table by path", expected="CREATE TEMPORARY VIEW")
@@ -180,6 +186,18 @@ def _view_made(reader: Reader) -> tuple[bool, str, str] | None:
         return None
     name = fresh.name()
     return (replace, name, fresh.rest("a query")) if fresh.accept("AS") else None
+
+
+def _cached(reader: Reader) -> tuple[bool, str, str] | None:
+    """CACHE [LAZY] TABLE name AS query -> whether it is lazy, name, query."""
+    fresh = Reader(reader.text)
+    if not fresh.accept("CACHE"):
+        return None
+    lazy = fresh.accept("LAZY")
+    if not fresh.accept("TABLE"):
+        return None
+    name = fresh.name()
+    return (lazy, name, fresh.rest("a query")) if fresh.accept("AS") else None
 
 
 _numbers = itertools.count()

@@ -7,8 +7,9 @@ from typing import Any
 
 from deltaic.commands.write import Mode
 from deltaic.errors import SchemaMismatchError, UnsupportedFeatureError
-from deltaic.protocol.schema import Schema
+from deltaic.protocol.schema import Schema, quote_name
 from deltaic.scan.rows import Rows
+from deltaic.sql.change import defaulted
 from deltaic.sql.names import Tables, read_name
 from deltaic.sql.results import nothing
 from deltaic.sql.tokens import Reader, without_qualifiers
@@ -44,7 +45,7 @@ def insert(reader: Reader, tables: Tables) -> Rows:
         where = without_qualifiers(reader.slice(*_QUERY_STARTS, expected="a condition"), name.qualifiers)
     table = tables.table(name)
     target = _Target(_filled(table.schema, listed), by_name)
-    rows = _placed(reader.rest("a query"), target, str(name), tables)
+    rows = _placed(_with_defaults(reader.rest("a query"), target, table.schema), target, str(name), tables)
     mode: Mode = "overwrite" if overwrite or where is not None else "append"
     tables.insert(table, rows, mode, where)
     return nothing()
@@ -64,6 +65,28 @@ def _filled(schema: Schema, listed: tuple[str, ...] | None) -> tuple[str, ...]:
     if len(set(names)) < len(names):
         raise SchemaMismatchError("a column is listed twice", where="INSERT", found=listed)
     return names
+
+
+def _with_defaults(text: str, target: _Target, schema: Schema) -> str:
+    """VALUES (1, DEFAULT), ... with what the columns have as their defaults; any other query as it is."""
+    reader = Reader(text)
+    if not reader.accept("VALUES") or not reader.at("("):
+        return text
+    pieces: list[str] = []
+    copied = 0
+    while reader.accept("("):
+        for column in (*target.columns, None):
+            first = reader.position
+            value = reader.slice(",")
+            if column is not None and value.upper() == "DEFAULT":
+                pieces += [text[copied : reader.tokens[first].start], f"({defaulted(value, schema, quote_name(column))})"]
+                copied = reader.tokens[first].end
+            if not reader.accept(","):
+                break
+        reader.expect(")")
+        if not (reader.accept(",") and reader.at("(")):
+            break
+    return "".join(pieces) + text[copied:]
 
 
 def _placed(text: str, target: _Target, where: str, tables: Tables) -> Any:
