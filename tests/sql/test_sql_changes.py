@@ -194,3 +194,13 @@ def test_refusals_name_what_is_wrong(table: deltaic.DeltaTable, statement: str, 
         deltaic.sql(statement, tables={"t": table, "s": MERGE_SOURCE})
     table.refresh()
     assert table.version == 0
+
+
+def test_insert_of_defaults(tmp_path: Path) -> None:
+    place = tmp_path / "defaults"
+    properties = "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
+    deltaic.sql(f"CREATE TABLE delta.`{place}` (id BIGINT, n INT DEFAULT 1 + 1, s STRING) {properties}")
+    deltaic.sql(f"INSERT INTO delta.`{place}` VALUES (1L, DEFAULT, '(,DEFAULT'), (2L, 5, default)")
+    deltaic.sql(f"INSERT INTO delta.`{place}` (s, n) VALUES ('DEFAULT', DEFAULT)")
+    found = deltaic.DeltaTable(place).scan().to_arrow().to_pylist()
+    assert sorted(map(str, (list(row.values()) for row in found))) == ["[1, 2, '(,DEFAULT']", "[2, 5, None]", "[None, 2, 'DEFAULT']"]
