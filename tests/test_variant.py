@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import deltaic
 from deltaic import DeltaTable, Schema
-from deltaic.errors import InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, SchemaMismatchError
 
 METADATA = b"\x01\x00\x00"
 """Version 1, a dictionary without keys."""
