@@ -155,9 +155,7 @@ class Feature:
 
 
 # Not turned on by this release, though some are kept up on the tables of others: what they let other writers do cannot all be done here.
-_LATER = frozenset(
-    ("checkConstraints", "changeDataFeed", "generatedColumns", "identityColumns")
-)
+_LATER = frozenset(("checkConstraints", "changeDataFeed", "generatedColumns", "identityColumns"))
 _PREVIEW = "-preview"
 
 FEATURES: Mapping[str, Feature] = {
