@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn a_status_is_framed() {
         let framed = status("file:///a", 300);
-        assert_eq!(framed[..4], 15_u32.to_be_bytes());
+        assert_eq!(framed[..4], 16_u32.to_be_bytes());
         assert_eq!(&framed[4..], b"\x08\x02\x12\x09file:///a\x18\xac\x02");
     }
 }
