@@ -80,25 +80,28 @@ def _noting(method: Callable[..., Any], note: Callable[..., None]) -> Callable[.
     return call
 
 
+def _format(asked: _Asked, source: str) -> None:
+    asked.format = source
+
+
+def _option(asked: _Asked, key: str, value: Any) -> None:
+    _put(asked.options, {key: value})
+
+
+def _options(asked: _Asked, **named: Any) -> None:
+    _put(asked.options, named)
+
+
 def _wrap_reader() -> None:
     from pyspark.sql.readwriter import DataFrameReader
 
     if _ASKED in DataFrameReader.load.__dict__:
         return
 
-    def format_(asked: _Asked, source: str) -> None:
-        asked.format = source
-
-    def option(asked: _Asked, key: str, value: Any) -> None:
-        _put(asked.options, {key: value})
-
-    def options(asked: _Asked, **named: Any) -> None:
-        _put(asked.options, named)
-
     def schema(asked: _Asked, schema: Any) -> None:
         asked.schema = schema
 
-    for name, note in (("format", format_), ("option", option), ("options", options), ("schema", schema)):
+    for name, note in (("format", _format), ("option", _option), ("options", _options), ("schema", schema)):
         setattr(DataFrameReader, name, _noting(getattr(DataFrameReader, name), note))
     load = DataFrameReader.load
 
@@ -138,15 +141,6 @@ def _wrap_writer() -> None:
     if _ASKED in DataFrameWriter.save.__dict__:
         return
 
-    def format_(asked: _Asked, source: str) -> None:
-        asked.format = source
-
-    def option(asked: _Asked, key: str, value: Any) -> None:
-        _put(asked.options, {key: value})
-
-    def options(asked: _Asked, **named: Any) -> None:
-        _put(asked.options, named)
-
     def mode(asked: _Asked, saveMode: str | None) -> None:
         asked.mode = saveMode or asked.mode
 
@@ -157,9 +151,9 @@ def _wrap_writer() -> None:
         asked.cluster_by = _names(columns)
 
     notes: dict[str, Callable[..., None]] = {
-        "format": format_,
-        "option": option,
-        "options": options,
+        "format": _format,
+        "option": _option,
+        "options": _options,
         "mode": mode,
         "partitionBy": partition_by,
         "clusterBy": cluster_by,

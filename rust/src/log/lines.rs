@@ -118,7 +118,7 @@ impl Scanned {
         let mut scanned = Self { bytes: start..start + data.len() as u64, ..Self::default() };
         let mut from = 0;
         for end in memchr::memchr_iter(b'\n', &data).chain([data.len()]) {
-            if scanned.lines % 1024 == 0 {
+            if scanned.lines.is_multiple_of(1024) {
                 interrupt.check()?;
             }
             scanned.take(file.store.location(), scanned.lines, &data[from..end])?;
