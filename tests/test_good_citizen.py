@@ -187,6 +187,18 @@ def test_duckdb_is_loaded_where_no_signal_arrives() -> None:
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
 
 
+def test_pandas_is_not_imported_behind_the_users_back(table: deltaic.DeltaTable) -> None:
+    script = f"""
+        import sys, deltaic
+        table = deltaic.DeltaTable({table.location!r})
+        assert table.scan(["id"], "id < 5").to_arrow().num_rows == 5
+        table.delete("id = 3")
+        assert table.scan().count() == 99_999
+        assert "pandas" not in sys.modules
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
+
+
 def test_commits_are_logged(table: deltaic.DeltaTable, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, logger="deltaic"):
         table.delete("id = 1")

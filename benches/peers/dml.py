@@ -72,6 +72,9 @@ def run_deltaic(job: str, path: str, rows: int, source: Path) -> Callable[[], ob
     import deltaic.engine.connection
     import deltaic.engine.local
     import deltaic.engine.lowering
+    import deltaic.relation.expression
+    import deltaic.scan.dataset
+    import deltaic.scan.partition_functions
     import deltaic.scan.pushdown
 
     table = deltaic.DeltaTable(path)

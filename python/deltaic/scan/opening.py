@@ -56,7 +56,8 @@ def numbered(files: pa.Table) -> pa.Table:
         return files
     import numpy as np
 
-    return files.append_column(_HIDDEN[0], pa.array(np.arange(files.num_rows, dtype=np.int32)))
+    ordinals = pa.py_buffer(np.arange(files.num_rows, dtype=np.int32))  # `pa.array` of it would import pandas
+    return files.append_column(_HIDDEN[0], pa.Array.from_buffers(pa.int32(), files.num_rows, [None, ordinals]))
 
 
 def open_scan(scan: Scan) -> _core.ReadStream:
