@@ -12,7 +12,7 @@ import pytest
 
 import deltaic
 from deltaic.engine.local import LocalEngine
-from deltaic.errors import DeltaError
+from deltaic.errors import ConcurrentAppendException, DeltaError
 from deltaic.scan import partition_functions
 from deltaic.scan.scan import scan
 
@@ -65,6 +65,18 @@ def test_a_delete_of_whole_partitions_reads_no_rows(table: deltaic.DeltaTable) -
     metrics = table.delete("year(day) = 2024")
     assert (metrics["num_removed_files"], metrics["num_added_files"]) == (2, 0)
     assert sorted(table.scan(["n"]).to_arrow()["n"].to_pylist()) == [0, 3, 4]
+
+
+def test_a_partition_that_comes_meanwhile_is_a_conflict(tmp_path: Path) -> None:
+    properties = {"delta.isolationLevel": "Serializable"}
+    stale = deltaic.write(tmp_path / "t", pa.Table.from_pylist(ROWS, SCHEMA), partition_by="day", properties=properties)
+    later = [{**ROWS[0], "day": dt.date(2024, 12, 24), "n": 9}]
+    deltaic.write(tmp_path / "t", pa.Table.from_pylist(later, SCHEMA), mode="append")
+    with pytest.raises(ConcurrentAppendException):
+        stale.delete("year(day) = 2024")
+    stale.refresh()
+    stale.delete("year(day) = 2024")
+    assert sorted(stale.scan(["n"]).to_arrow()["n"].to_pylist()) == [0, 3, 4]
 
 
 def test_what_fails_is_left_to_the_rows(table: deltaic.DeltaTable) -> None:

@@ -26,17 +26,28 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False)
 class Planned:
     """A condition over one snapshot: what the files and the scan can do, what is left as text (with the columns that it reads, in the
-    table's order), and the files that may hold a match."""
+    table's order), and the files that may hold a match.
+
+    `predicate`: what holds for the wanted rows of any version, so what a transaction has read. `among`: which of this version's partitions
+    they are in besides; one that comes later may hold some, too."""
 
     snapshot: Snapshot
     predicate: _core.Predicate | None = None
+    among: _core.Predicate | None = None
     residual: tuple[str, ...] = ()
     residual_columns: tuple[str, ...] = ()
     skipping: bool = True
 
     @cached_property
+    def pushed(self) -> _core.Predicate | None:
+        """All that is known about the wanted rows of this version."""
+        if self.predicate is None or self.among is None:
+            return self.predicate or self.among
+        return self.predicate & self.among
+
+    @cached_property
     def selection(self) -> _core.FileSelection:
-        selection = self.snapshot.core.files(self.snapshot.table_schema, self.predicate, skipping=self.skipping)
+        selection = self.snapshot.core.files(self.snapshot.table_schema, self.pushed, skipping=self.skipping)
         if (path := selection.live_twice) is not None:
             raise ProtocolError(
                 "a file is live twice: each of its rows would be read twice",
@@ -49,7 +60,7 @@ class Planned:
     @property
     def partition_only(self) -> bool:
         """Whether partition values alone decide, so that a chosen file holds only matching rows."""
-        return not self.residual and (self.predicate is None or self.predicate.is_partition_only())
+        return not self.residual and (self.pushed is None or self.pushed.is_partition_only())
 
     def scan(self, columns: Sequence[str], *, alias: str = "t", row_ids: bool = False) -> Scan:
         return Scan(
@@ -61,7 +72,7 @@ class Planned:
             where=self.residual,
             alias=alias,
             row_ids=row_ids,
-            predicate=self.predicate,
+            predicate=self.pushed,
         )
 
 
@@ -80,16 +91,16 @@ def plan(snapshot: Snapshot, engine: Engine, where: str | None, *, alias: str = 
         alias,
         time_zone=engine.time_zone,
     )
-    predicate, left, read = pushed.predicate, [], []
+    among, left, read = None, [], []
     for text in pushed.residual:
         reads = engine.resolve(text, {alias: snapshot.schema})
         exact = decided(snapshot, engine, reads, text, pushed.predicate, alias) if skipping else None
         if exact is not None:
-            predicate = exact if predicate is None else predicate & exact
+            among = exact if among is None else among & exact
         else:
             left.append(text)
             read.append(reads)
-    return Planned(snapshot, predicate, tuple(left), column_names(read, snapshot.schema, alias), skipping)
+    return Planned(snapshot, pushed.predicate, among, tuple(left), column_names(read, snapshot.schema, alias), skipping)
 
 
 def resolve_condition(engine: Engine, text: str, schema: Schema, alias: str = "t") -> Resolved:
@@ -185,7 +196,7 @@ class _ScanRows(Rows):
         metrics = stream.metrics
         return ScanReport(
             columns=self._names,
-            pushed=self._planned.predicate.json if self._planned.predicate is not None else None,
+            pushed=self._planned.pushed.json if self._planned.pushed is not None else None,
             evaluated=self._planned.residual,
             files=selection.total_files,
             files_skipped_by_partition=selection.skipped_by_partition,
@@ -203,11 +214,11 @@ class _ScanRows(Rows):
 def live_rows(planned: Planned) -> int | None:
     """Rows of the chosen files from metadata, where partition values decide; None where a file does not say how many it has."""
     snapshot = planned.snapshot
-    if planned.predicate is None:
+    if planned.pushed is None:
         return snapshot.core.num_records
     import pyarrow.compute as pc
 
-    listing = snapshot.core.listing(snapshot.table_schema, planned.predicate, statistics_columns=[])
+    listing = snapshot.core.listing(snapshot.table_schema, planned.pushed, statistics_columns=[])
     if listing["num_records"].null_count:
         return None
     deleted = pc.sum(pc.struct_field(listing["deletion_vector"], "cardinality")).as_py() or 0
@@ -219,7 +230,7 @@ def files(snapshot: Snapshot, engine: Engine, where: str | None = None, *, delet
     planned = plan(snapshot, engine, where)
 
     def listing() -> pa.Table:
-        return snapshot.core.listing(snapshot.table_schema, planned.predicate, store=snapshot.store, deleted_rows=deleted_rows)
+        return snapshot.core.listing(snapshot.table_schema, planned.pushed, store=snapshot.store, deleted_rows=deleted_rows)
 
     return Rows.computed(listing)
 
@@ -232,7 +243,7 @@ def partitions(snapshot: Snapshot, engine: Engine, where: str | None = None) -> 
     def grouped() -> pa.Table:
         import pyarrow.compute as pc
 
-        listing = snapshot.core.listing(snapshot.table_schema, planned.predicate, statistics_columns=[])
+        listing = snapshot.core.listing(snapshot.table_schema, planned.pushed, statistics_columns=[])
         values = listing["partition_values"].combine_chunks() if names else None
         columns = {name: pc.struct_field(values, [index]) for index, name in enumerate(names)}
         table = pa.table({**columns, "__deltaic_size": listing["size"]})
