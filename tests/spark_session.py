@@ -42,4 +42,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session
+    engines = session.__dict__.get("_deltaic_engines", {})
     session.stop()
+    # What is to be tested through Spark's own interfaces has not been tested by the public ones unnoticed.
+    assert [engine.ways.reason for engine in engines.values() if engine.ways.reason] == []

@@ -1,4 +1,4 @@
-"""A job on executors in processes of their own, one of which dies while it writes; prints what became of it as JSON.
+"""Jobs on executors in processes of their own, one of which dies in each of them; prints what became of each as JSON.
 
 `python cluster_job.py <folder>`: run by `test_cluster.py`, as a session of another master cannot live beside the tests' own.
 """
@@ -6,34 +6,108 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 import deltaic
 
 
 def dying_once(marker: str) -> Any:
-    """A function of batches that ends its executor, Java and all, the first time that anybody runs it."""
+    """A function of one value, which it gives back, that ends its executor, Java and all, the first time that anybody calls it."""
 
-    def each(batches: Any) -> Any:
+    def each(value: Any) -> Any:
         import os
         import signal
 
-        for batch in batches:
-            try:
-                os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
-            except FileExistsError:
-                yield batch
-                continue
-            # Python workers are children of a daemon whose parent is the executor.
-            daemon = os.getppid()
-            with open(f"/proc/{daemon}/stat", encoding="utf-8") as status:
-                executor = int(status.read().rsplit(")", 1)[1].split()[1])
-            os.kill(executor, signal.SIGKILL)
-            os.kill(daemon, signal.SIGKILL)
+        try:
+            os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return value
+        # Python workers are children of a daemon whose parent is the executor.
+        daemon = os.getppid()
+        with open(f"/proc/{daemon}/stat", encoding="utf-8") as status:
+            executor = int(status.read().rsplit(")", 1)[1].split()[1])
+        os.kill(executor, signal.SIGKILL)
+        os.kill(daemon, signal.SIGKILL)
+        return value
 
     return each
+
+
+def append_by_source(spark: Any, path: str) -> None:
+    """Through the Python data source, whose tasks write by themselves."""
+    spark.range(N, N + 400, 1, 4).selectExpr("append_by_source(id) AS id", "0L AS x").write.format("deltaic").mode("append").save(path)
+
+
+def append(spark: Any, path: str) -> None:
+    rows = spark.range(N, N + 400, 1, 4).selectExpr("append(id) AS id", "0L AS x")
+    deltaic.write(deltaic.DeltaTable(path, spark=spark), rows, mode="append")
+
+
+def delete(spark: Any, path: str) -> None:
+    deltaic.DeltaTable(path, spark=spark).delete("delete(id) % 3 = 0")
+
+
+def update(spark: Any, path: str) -> None:
+    """It dies when the new rows are written."""
+    deltaic.DeltaTable(path, spark=spark).update({"x": "update(id) + 1"}, "id % 2 = 0")
+
+
+def merge(spark: Any, path: str) -> None:
+    """It dies when the source is read."""
+    source = spark.range(N - 200, N + 200, 1, 4).selectExpr("merge(id) AS id", "7L AS x")
+    deltaic.DeltaTable(path, spark=spark).merge(source, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+
+
+def merge_in_files(spark: Any, path: str) -> None:
+    """It dies when files are written anew."""
+    deltaic.DeltaTable(path).alter.set_properties({"delta.enableDeletionVectors": False})
+    source = spark.range(N - 200, N + 200, 1, 4).selectExpr("id", "7L AS x")
+    job = deltaic.DeltaTable(path, spark=spark).merge(source, "t.id = s.id").when_matched_delete("t.id % 2 = 0")
+    job.when_matched_update({"x": "merge_in_files(s.x)"}).when_not_matched_insert_all().execute()
+
+
+N = 1000
+JOBS = (append_by_source, append, delete, update, merge, merge_in_files)
+
+
+def outcome_of(spark: Any, job: Any, folder: Path) -> dict[str, Any]:
+    """What became of one job on a table of its own."""
+    name, path = job.__name__, str(folder / job.__name__)
+    table = deltaic.write(path, pa.table({"id": range(N), "x": range(N)}), properties={"delta.enableDeletionVectors": True})
+    deltaic.write(table, pa.table({"id": range(-500, 0), "x": [5] * 500}), mode="append")
+    marker = folder / f"{name}.marker"
+    spark.udf.register(name, dying_once(str(marker)), "bigint")
+    outcome = "done"
+    try:
+        job(spark, path)
+    except Exception as error:  # a clean failure would be right as well
+        outcome = f"failed: {error}"[:500]
+    table = deltaic.DeltaTable(path)
+    rows = sorted((row["id"], row["x"]) for row in table.scan().to_arrow().to_pylist())
+    last = table.history(1).to_arrow().to_pylist()[0]["operation"]
+    read = sorted(map(tuple, deltaic.DeltaTable(path, spark=spark).scan().to_spark().collect()))
+    # Whatever is not named by a version is vacuum's: after it, just the files of the last one are left.
+    table.vacuum(retention=timedelta(0), enforce_retention=False)
+    live = {os.path.relpath(each, path) for each in table.files().to_arrow()["location"].to_pylist()}
+    left = {os.path.relpath(each, path) for each in Path(path).rglob("*") if each.is_file() and "_delta_log" not in each.parts}
+    strangers = sorted(each for each in left - live if not each.startswith("deletion_vector") and not each.endswith(".bin"))
+    after = sorted((row["id"], row["x"]) for row in deltaic.DeltaTable(path).scan().to_arrow().to_pylist())
+    return {
+        "job": name,
+        "outcome": outcome,
+        "died": marker.exists(),
+        "last": last,
+        "rows": rows,
+        "read": read,
+        "after": after,
+        "strangers": strangers,
+    }
 
 
 def main(folder: Path) -> None:
@@ -53,31 +127,8 @@ def main(folder: Path) -> None:
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    path = str(folder / "t")
-    frame = spark.range(0, 1000, 1, 4)
-    frame.write.format("deltaic").mode("append").save(path)
-    dying = frame.mapInArrow(dying_once(str(folder / "marker")), "id bigint")
-    outcome = "written"
-    try:
-        dying.write.format("deltaic").mode("append").save(path)
-    except Exception as error:  # a clean failure would be right as well
-        outcome = f"failed: {error}"[:500]
-    table = deltaic.DeltaTable(path)
-    rows = table.scan().to_arrow()["id"].to_pylist()
-    print(
-        "ANSWER "
-        + json.dumps(
-            {
-                "outcome": outcome,
-                "died": (folder / "marker").exists(),
-                "version": table.version,
-                "rows": len(rows),
-                "distinct": len(set(rows)),
-                "read": spark.read.format("deltaic").load(path).count(),
-            }
-        ),
-        flush=True,
-    )
+    for job in JOBS:
+        print("ANSWER " + json.dumps(outcome_of(spark, job, folder)), flush=True)
     spark.stop()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +23,7 @@ from deltaic.engine.spark.lowering import Lowering, nullable_schema
 from deltaic.engine.spark.predicates import predicate_text
 from deltaic.engine.spark.sources import conformed, frame_of
 from deltaic.engine.spark.types import to_spark
+from deltaic.engine.spark.ways import Native, Ways
 from deltaic.protocol.schema import Schema
 from deltaic.relation.expression import Resolved
 from deltaic.relation.literal import col
@@ -31,7 +32,6 @@ from deltaic.scan.scan import column_names
 
 MOST_PAIRS = 20_000_000
 """Row ids of at most so many rows come to the driver one by one; of more, gathered into words of bits."""
-Native = Literal["auto", "never"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +52,14 @@ class SparkEngine:
 
     def __init__(self, spark: Any, native: Native = "auto") -> None:
         self.spark = spark
-        self.is_native = native == "auto" and hasattr(spark, "_jsparkSession")
-        self._analyser = Analyser(spark, shows_trees=self.is_native)
+        self.ways = Ways(spark, native)
+        self._analyser = Analyser(spark, self.ways)
         self._jvm: Any = None
+
+    @property
+    def is_native(self) -> bool:
+        """Whether Spark's own driver interfaces are used."""
+        return self.ways.is_native
 
     @property
     def time_zone(self) -> str:
@@ -80,7 +85,7 @@ class SparkEngine:
 
     def run(self, plan: Plan) -> SparkRelation:
         with named_errors():
-            frame = Lowering(self._leaf, self._size).lower(plan)
+            frame = Lowering(self._leaf, self.size_of).lower(plan)
             if isinstance(plan, Data):
                 held: SparkRelation = plan.handle
                 return replace(held, frame=frame)
@@ -112,17 +117,22 @@ class SparkEngine:
     def _read(self, scan: Scan) -> Any:
         if (few := few_rows(scan)) is not None:
             return self.spark.createDataFrame(few, to_spark(scan_schema(scan)))
-        if self.is_native:
+
+        def native() -> Any:
             from deltaic.engine.spark.native.scan import native_scan
 
             return native_scan(self.jvm, scan)
-        from deltaic.engine.spark.portable import portable_scan
 
-        return portable_scan(self.spark, scan)
+        def public() -> Any:
+            from deltaic.engine.spark.portable import portable_scan
 
-    def _size(self, frame: Any) -> int | None:
+            return portable_scan(self.spark, scan)
+
+        return self.ways.planned("the scan of a table", native, public)
+
+    def size_of(self, frame: Any) -> int | None:
         """Bytes that Spark thinks the rows to be, None where it does not tell."""
-        return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())) if self.is_native else None
+        return self.ways.planned("the size of rows", lambda: int(str(_optimized(frame).stats().sizeInBytes())), lambda: None)
 
     @property
     def jvm(self) -> Any:
@@ -170,15 +180,18 @@ class SparkEngine:
     def _are_few(self, relation: SparkRelation) -> bool:
         if relation.rows is not None:
             return relation.rows <= MOST_PAIRS
-        size = self._size(relation.frame)
+        size = self.size_of(relation.frame)
         return size is not None and size <= MOST_PAIRS * 16
 
     def _is_local(self, frame: Any) -> bool:
         """Whether the rows lie on the driver."""
-        return self.is_native and frame._jdf.queryExecution().optimizedPlan().getClass().getSimpleName() == "LocalRelation"
+        name = self.ways.planned("where rows lie", lambda: _optimized(frame).getClass().getSimpleName(), lambda: "")
+        return bool(name == "LocalRelation")
 
     def _is_deterministic(self, frame: Any) -> bool:
-        return self.is_native and bool(frame._jdf.queryExecution().analyzed().deterministic())
+        return self.ways.planned(
+            "whether rows are the same each time", lambda: bool(frame._jdf.queryExecution().analyzed().deterministic()), lambda: False
+        )
 
     def row_ids(self, relation: SparkRelation, *, unique: bool = False) -> _core.RowIds:
         with named_errors():
@@ -205,6 +218,10 @@ class SparkEngine:
 
         with named_errors():
             return SparkRelation(clustered(self, plan, columns, curve, files), scan_schema(plan), files=files)
+
+
+def _optimized(frame: Any) -> Any:
+    return frame._jdf.queryExecution().optimizedPlan()
 
 
 def _most_rows(plan: Plan) -> int | None:

@@ -17,15 +17,16 @@ _OF_ROWS = frozenset({"22", "21", "2F"})
 @contextmanager
 def named_errors() -> Iterator[None]:
     """Errors of the body that come from Spark leave it as `deltaic.errors`."""
-    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:
         yield
     except DeltaError:
         raise
-    except (PySparkException, Py4JError) as error:
-        raise named(error) from error
+    except Exception as error:
+        if isinstance(error, PySparkException) or type(error).__name__.startswith("Py4J"):  # a client of Connect may have no py4j
+            raise named(error) from error
+        raise
 
 
 def named(error: Exception) -> Exception:

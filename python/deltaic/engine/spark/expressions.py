@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.types import of_frame, to_spark
+from deltaic.engine.spark.ways import Ways
 from deltaic.errors import DeltaError, InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
 from deltaic.protocol.schema import Field, Schema
 from deltaic.relation.expression import Resolved, conjuncts_of, parse, resolve
@@ -31,9 +32,10 @@ _NAME = "__deltaic_expression"
 class Analyser:
     """The expressions of one session. Answers are kept: commands ask for the same text again and again."""
 
-    def __init__(self, spark: Any, *, shows_trees: bool) -> None:
-        self._spark, self._shows_trees = spark, shows_trees
+    def __init__(self, spark: Any, ways: Ways) -> None:
+        self._spark, self._ways = spark, ways
         self._scope = lru_cache(maxsize=64)(self._make_scope)
+        self._columns = lru_cache(maxsize=64)(self._find_columns)
         self._kept = lru_cache(maxsize=1024)(self._analyse)
 
     def resolve(self, text: str, schemas: Mapping[str, Schema]) -> Resolved:
@@ -46,10 +48,16 @@ class Analyser:
     def _analyse(self, text: str, schemas: tuple[tuple[str, Schema], ...], ansi: str) -> Resolved:
         from pyspark.sql import functions as F
 
-        scope, columns = self._scope(schemas)
+        scope = self._scope(schemas)
         frame = scope.select(F.expr(text).alias(_NAME))
-        if not self._shows_trees:
-            return _without_tree(text, dict(schemas), of_frame(frame)[0])
+        return self._ways.planned(
+            "the tree of an expression",
+            lambda: self._by_tree(text, schemas, frame),
+            lambda: _without_tree(text, dict(schemas), of_frame(frame)[0]),
+        )
+
+    def _by_tree(self, text: str, schemas: tuple[tuple[str, Schema], ...], frame: Any) -> Resolved:
+        columns = self._columns(schemas)
         plan = frame._jdf.queryExecution().analyzed()
         kinds = {plan.getClass().getSimpleName(), plan.children().apply(0).getClass().getSimpleName()}
         if "Generate" in kinds:
@@ -66,21 +74,23 @@ class Analyser:
         found = frozenset((alias, by_alias[alias].find(path)[0]) for alias, path in _paths(nodes, columns, text))
         return Resolved(text, field.type, field.nullable, found, bool(expression.deterministic()), conjuncts_of(text))
 
-    def _make_scope(self, schemas: tuple[tuple[str, Schema], ...]) -> tuple[Any, dict[int, tuple[str, str]]]:
-        """A frame that shows the schemas under their aliases, and the column behind each of its ids."""
+    def _make_scope(self, schemas: tuple[tuple[str, Schema], ...]) -> Any:
+        """A frame that shows the schemas under their aliases."""
         from pyspark.sql import functions as F
 
         scope = None
         for alias, schema in schemas:
             frame = self._spark.createDataFrame([], to_spark(schema)).alias(alias)
             scope = frame if scope is None else scope.crossJoin(frame)
-        if scope is None:
-            return self._spark.range(0).select(F.lit(1).alias("__deltaic_one")), {}
-        if not self._shows_trees:
-            return scope, {}
-        listed = json.loads(scope.select("*")._jdf.queryExecution().analyzed().toJSON())[0]["projectList"]
+        return self._spark.range(0).select(F.lit(1).alias("__deltaic_one")) if scope is None else scope
+
+    def _find_columns(self, schemas: tuple[tuple[str, Schema], ...]) -> dict[int, tuple[str, str]]:
+        """The column behind each id of the frame."""
+        if not schemas:
+            return {}
+        listed = json.loads(self._scope(schemas).select("*")._jdf.queryExecution().analyzed().toJSON())[0]["projectList"]
         names = [(alias, name) for alias, schema in schemas for name in schema.names]
-        return scope, {_id(tree[0]): name for tree, name in zip(listed, names, strict=True)}
+        return {_id(tree[0]): name for tree, name in zip(listed, names, strict=True)}
 
 
 _NEVER_THE_SAME = re.compile(

@@ -130,10 +130,16 @@ def _folder_value(field: Field) -> Any:
 @contextmanager
 def _own_settings(engine: SparkEngine, frame: Any) -> Iterator[Any]:
     """The same rows where what files must be like is no setting of the user's: in a session of their own, else for a moment in theirs."""
-    if not engine.is_native:
-        with _one_at_a_time, _settings(engine.spark.conf):
-            yield frame
+    own = engine.ways.planned("a session of our own", lambda: _in_own_session(engine, frame), lambda: None)
+    if own is not None:
+        yield own
         return
+    with _one_at_a_time, _settings(engine.spark.conf):
+        yield frame
+
+
+def _in_own_session(engine: SparkEngine, frame: Any) -> Any:
+    """The same rows as a DataFrame of a new session, with the files' settings and all of the user's others."""
     from pyspark.sql import DataFrame, SparkSession
 
     session = engine.spark._jsparkSession.cloneSession()
@@ -141,7 +147,7 @@ def _own_settings(engine: SparkEngine, frame: Any) -> Iterator[Any]:
         session.conf().set(name, value)
     plan = frame._jdf.queryExecution().logical()
     made = engine.jvm.get("org.apache.spark.sql.classic.Dataset").ofRows(session, plan)
-    yield DataFrame(made, SparkSession(engine.spark.sparkContext, session))
+    return DataFrame(made, SparkSession(engine.spark.sparkContext, session))
 
 
 @contextmanager
@@ -163,11 +169,11 @@ def _sized(engine: SparkEngine, relation: SparkRelation, options: dict[str, Any]
     """The rows in as many tasks as they make files of the wanted size, where that is known: few rows make one file."""
     frame, target = relation.frame, int(options.get("target_file_size") or TARGET)
     size = relation.bytes
-    if relation.files is not None or (size is None and not engine.is_native):
+    if relation.files is not None:
         return frame
     if size is None:
-        thought = int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
-        return frame.coalesce(1) if thought <= min(SMALL, target) else frame
+        thought = engine.size_of(frame)
+        return frame.coalesce(1) if thought is not None and thought <= min(SMALL, target) else frame
     return frame.coalesce(max(1, round(size / target)))
 
 
@@ -196,13 +202,17 @@ def _uri(store: _core.Store) -> str:
 
 def _discard(engine: SparkEngine, store: _core.Store, folder: str) -> None:
     """Everything below the folder, the attempts of tasks too."""
-    if engine.is_native:
+
+    def native() -> None:
         path = engine.jvm.root.org.apache.hadoop.fs.Path(f"{_uri(store)}/{folder}")
         path.getFileSystem(engine.spark._jsparkSession.sessionState().newHadoopConf()).delete(path, True)
-        return
-    left = store.list_from(folder, recursive=True)
-    store.delete(left["path"])
-    store.remove_empty_directories(folder)
+
+    def public() -> None:
+        left = store.list_from(folder, recursive=True)
+        store.delete(left["path"])
+        store.remove_empty_directories(folder)
+
+    engine.ways.planned("the removal of a folder", native, public)
 
 
 # --- NOT NULL

@@ -36,8 +36,10 @@ def _in_bits(jvm: Jvm) -> Any:
 
     offset = F.lit(jvm.root.org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET).cast("long")
     arguments = [_expression(jvm, column) for column in (F.col(BITS), offset, F.col(ROW_INDEX).cast("int"))]
+    integers = jvm.root.java.lang.Long.TYPE, jvm.root.java.lang.Integer.TYPE
+    methods = jvm.having("org.apache.spark.unsafe.bitset.BitSetMethods", "isSet", jvm.type_of("java.lang.Object"), *integers)
     call = jvm.get(EXPRESSIONS + "objects.StaticInvoke")(
-        jvm.type_of("org.apache.spark.unsafe.bitset.BitSetMethods"),
+        methods,
         jvm.companion("org.apache.spark.sql.types.BooleanType"),
         "isSet",
         jvm.seq(*arguments),
@@ -69,7 +71,7 @@ def _in_roaring(jvm: Jvm) -> Any:
     )
     bitmap_class = "org.roaringbitmap.buffer.ImmutableRoaringBitmap"
     bitmap = jvm.get(EXPRESSIONS + "objects.NewInstance")(
-        jvm.type_of(bitmap_class), jvm.seq(buffer), jvm.seq(), True, of(bitmap_class), jvm.none
+        jvm.having(bitmap_class, "contains", jvm.root.java.lang.Integer.TYPE), jvm.seq(buffer), jvm.seq(), True, of(bitmap_class), jvm.none
     )
     contains = jvm.get(EXPRESSIONS + "objects.Invoke")(
         bitmap,

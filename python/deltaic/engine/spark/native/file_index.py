@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 from deltaic import _core
 from deltaic.engine.spark.native.filters import exact_predicate, skipping_predicate
 from deltaic.engine.spark.native.jvm import DATASOURCES, Jvm
+from deltaic.engine.spark.ways import is_unexpected, log
+from deltaic.relation.literal import col
 
 
 class FileIndex:
@@ -46,7 +48,13 @@ class FileIndex:
         """Positions of the files that statistics leave, None for all."""
         if self._adds.num_rows < 2 or not data_filters.size():
             return None
-        predicate = skipping_predicate(self._jvm, data_filters, self._table_schema)
+        try:
+            predicate = skipping_predicate(self._jvm, data_filters, self._table_schema)
+        except Exception as error:
+            if not is_unexpected(error):
+                raise
+            log.debug("filters on data are no hints here", exc_info=error)
+            return None
         if predicate is None:
             return None
         left = _core.filter_adds(self._adds, self._table_schema, predicate)
@@ -54,6 +62,10 @@ class FileIndex:
             return None
         stay = pc.is_in(self._adds["path"], value_set=left["path"].combine_chunks())
         return self._jvm.ints(np.flatnonzero(stay.to_numpy()))
+
+    def first(self, predicate: Any) -> Any:
+        """What `listFiles` makes of the first file alone."""
+        return self._jvm.partition_directories(self._rows, self._statuses, self._jvm.ints([0]), predicate)
 
     def rootPaths(self) -> Any:
         return self._jvm.seq()
@@ -104,3 +116,21 @@ def relation(jvm: Jvm, index: FileIndex, constants: Any, data: Any) -> Any:
         jvm.spark._jsparkSession,
     )
     return DataFrame(jvm.spark._jsparkSession.baseRelationToDataFrame(made), jvm.spark)
+
+
+def rehearse(jvm: Jvm, index: FileIndex, frame: Any) -> None:
+    """Asks an index, once in a session, all that Spark will ask when it plans a query: then nobody can be told of another way any more.
+    `frame`: the relation over the index, whose last column is one of the constants. TypeError for an answer of another kind."""
+    from pyspark.sql import functions as F
+
+    if jvm.is_rehearsed:
+        return
+    if str(jvm.get("java.util.Objects").toString(index)) != index.toString():
+        raise TypeError("Java does not get through to Python's objects")
+    constant = F.col(col(frame.columns[-1]))
+    plan = frame.where(constant.isNull() | constant.isNotNull())._jdf.queryExecution().analyzed()
+    filters = jvm.seq(plan.condition())
+    listed = index.first(exact_predicate(jvm, filters, index.partitionSchema(), 1))
+    if listed.size() != 1 or listed.apply(0).files().size() != 1:
+        raise TypeError("the files of a scan are not listed as they were given")
+    jvm.is_rehearsed = True

@@ -23,6 +23,8 @@ class Jvm:
         self.spark = spark
         self.root = spark._jvm
         self.gateway = spark.sparkContext._gateway
+        self.is_rehearsed = False
+        """Whether a file index has been seen to work."""
         self._classes: dict[str, Any] = {}
         ensure_callback_server_started(self.gateway)
 
@@ -45,6 +47,13 @@ class Jvm:
         if key not in self._classes:
             self._classes[key] = self.root.java.lang.Class.forName(name)
         return self._classes[key]
+
+    def having(self, name: str, method: str, *types: Any) -> Any:
+        """`type_of` a class with this method: what generated code calls is looked for before there is a query."""
+        key = f"method {name}.{method}"
+        if key not in self._classes:
+            self._classes[key] = self.type_of(name).getMethod(method, self._types(*types))
+        return self.type_of(name)
 
     @property
     def none(self) -> Any:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from deltaic import _core
 from deltaic.engine.spark.columns import ScanColumns
 from deltaic.engine.spark.native.deleted_rows import ROW_INDEX, SETS, in_set, opaque
-from deltaic.engine.spark.native.file_index import FileIndex, relation
+from deltaic.engine.spark.native.file_index import FileIndex, rehearse, relation
 from deltaic.engine.spark.native.jvm import Jvm
 from deltaic.engine.spark.types import in_files, to_spark
 from deltaic.protocol.schema import Field, Schema
@@ -61,6 +61,7 @@ class _Part:
         physical = _physical_schema(self.scan)
         index = FileIndex(self.jvm, self._key(handed, constants), handed, constants, to_spark(schema), files, physical)
         rows = relation(self.jvm, index, to_spark(schema), to_spark(data))
+        rehearse(self.jvm, index, rows)
         if self.kind != ALL:
             counts = in_set(self.jvm, constants.column_names)
             rows = rows.where(counts if self.kind == ONLY else ~counts)
