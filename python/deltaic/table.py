@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -57,7 +58,9 @@ class DeltaTable:
             raise InvalidTypeError("spark", found=type(spark).__name__, expected="a SparkSession")
         self._spark = spark
         self._options = dict(storage_options or {})
-        self._snapshot = Snapshot.load(open_store(path, self._options), version=version, timestamp=timestamp)
+        with _stores_of(spark):
+            store = open_store(path, self._options)
+        self._snapshot = Snapshot.load(store, version=version, timestamp=timestamp)
 
     @classmethod
     def _of(cls, snapshot: Snapshot, storage_options: Mapping[str, str], spark: Any = None) -> DeltaTable:
@@ -487,7 +490,8 @@ def run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options: 
         table._run(lambda snapshot: writing.write(snapshot.store, snapshot, engine, data, job))
         return table
     spark = _session_of(data)
-    store = open_store(locate(table), storage_options)
+    with _stores_of(spark):
+        store = open_store(locate(table), storage_options)
     snapshot, _ = writing.write(store, create.existing(store), _engine_of(spark), data, job)
     return DeltaTable._of(snapshot, storage_options or {}, spark)
 
@@ -495,6 +499,15 @@ def run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options: 
 def _session_of(data: Any) -> Any | None:
     """The Spark session of a DataFrame, None for any other data."""
     return data.sparkSession if type(data).__module__.startswith("pyspark.sql.") and hasattr(data, "sparkSession") else None
+
+
+def _stores_of(spark: Any | None) -> AbstractContextManager[None]:
+    """A session's settings say how its tables are reached."""
+    if spark is None:
+        return nullcontext()
+    from deltaic.engine.spark.stores import opening
+
+    return opening(spark)
 
 
 def _engine_of(spark: Any | None) -> Engine:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,7 @@ def outcome_of(spark: Any, job: Any, folder: Path) -> dict[str, Any]:
         outcome = f"failed: {error}"[:500]
     table = deltaic.DeltaTable(path)
     rows = sorted((row["id"], row["x"]) for row in table.scan().to_arrow().to_pylist())
-    last = table.history(1).to_arrow().to_pylist()[0]["operation"]
+    last = table.history(1)[0]["operation"]
     read = sorted(map(tuple, deltaic.DeltaTable(path, spark=spark).scan().to_spark().collect()))
     # Whatever is not named by a version is vacuum's: after it, just the files of the last one are left.
     table.vacuum(retention=timedelta(0), enforce_retention=False)
@@ -128,7 +129,9 @@ def main(folder: Path) -> None:
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     for job in JOBS:
+        started = time.monotonic()
         print("ANSWER " + json.dumps(outcome_of(spark, job, folder)), flush=True)
+        print(f"{job.__name__} took {time.monotonic() - started:.1f} s", flush=True)
     spark.stop()
 
 

@@ -15,6 +15,23 @@ pytest.importorskip("pyspark")
 
 from deltaic.spark.tables import DeltaTable, IdentityGenerator
 
+SIZES = "struct<min:bigint,max:bigint,avg:double,totalFiles:bigint,totalSize:bigint>"
+CUBE, ZCUBE = "struct<num:bigint,size:bigint>", "struct<numFiles:bigint,size:bigint>"
+# As delta-spark 4.4 has it.
+OPTIMIZE_METRICS = (
+    f"struct<numFilesAdded:bigint,numFilesRemoved:bigint,filesAdded:{SIZES},filesRemoved:{SIZES},partitionsOptimized:bigint,"
+    f"zOrderStats:struct<strategyName:string,inputCubeFiles:{CUBE},inputOtherFiles:{CUBE},inputNumCubes:bigint,mergedFiles:{CUBE},"
+    "numOutputCubes:bigint,mergedNumCubes:bigint>,"
+    f"clusteringStats:struct<inputZCubeFiles:{ZCUBE},inputOtherFiles:{ZCUBE},inputNumZCubes:bigint,mergedFiles:{ZCUBE},"
+    "numOutputZCubes:bigint>,numBins:bigint,numBatches:bigint,totalConsideredFiles:bigint,totalFilesSkipped:bigint,"
+    "preserveInsertionOrder:boolean,numFilesSkippedToReduceWriteAmplification:bigint,numBytesSkippedToReduceWriteAmplification:bigint,"
+    "startTimeMs:bigint,endTimeMs:bigint,totalClusterParallelism:bigint,totalScheduledTasks:bigint,"
+    "autoCompactParallelismStats:struct<maxClusterActiveParallelism:bigint,minClusterActiveParallelism:bigint,"
+    "maxSessionActiveParallelism:bigint,minSessionActiveParallelism:bigint>,"
+    "deletionVectorStats:struct<numDeletionVectorsRemoved:bigint,numDeletionVectorRowsRemoved:bigint>,"
+    "numTableColumns:bigint,numTableColumnsWithStats:bigint>"
+)
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
@@ -156,7 +173,10 @@ def test_upkeep(spark: Any, path: str) -> None:
     table = DeltaTable.forPath(spark, path)
     done = table.optimize().where("part = 'a'").executeCompaction()
     assert done.columns == ["path", "metrics"]
-    assert done.collect()[0]["metrics"]["numFilesRemoved"] == 3
+    assert done.schema["metrics"].dataType.simpleString() == OPTIMIZE_METRICS
+    metrics = done.collect()[0]["metrics"]
+    assert metrics["numFilesRemoved"] == metrics["filesRemoved"]["totalFiles"] == 3
+    assert metrics["filesAdded"]["min"] == metrics["filesAdded"]["totalSize"] > 0
     assert table.optimize().executeZOrderBy("id", "amount").count() == 1
     assert table.optimize().executeZOrderBy(["id"]).count() == 1
     with pytest.raises(TypeError):

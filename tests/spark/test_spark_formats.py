@@ -18,6 +18,7 @@ from deltaic.errors import (
     SchemaMismatchError,
     TableAlreadyExistsError,
     TableNotFoundError,
+    UnsupportedFeatureError,
     VersionNotFoundError,
 )
 
@@ -102,6 +103,19 @@ def test_commit_options(tmp_path: Path, enabled: Any) -> None:
     assert max(table.files().to_arrow()["num_records"].to_pylist()) == 4
     with pytest.raises(InvalidArgumentError, match="nonsense"):
         numbers(enabled).write.format("delta").option("nonsense", 1).mode("append").save(path)
+
+
+@pytest.mark.parametrize(
+    "name", ["readChangeFeed", "startingVersion", "ignoreDeletes", "maxFilesPerTrigger", "ignoreMissingFiles", "fs.s3a.access.key"]
+)
+def test_options_of_delta_spark_that_come_later_are_named(tmp_path: Path, enabled: Any, name: str) -> None:
+    path = str(tmp_path / "t")
+    DeltaTable.create(path, "id bigint")
+    with pytest.raises(UnsupportedFeatureError, match=name.lower()):
+        enabled.read.format("delta").option(name, "1").load(path)
+    assert enabled.read.format("delta").option("mergeSchema", "true").load(path).count() == 0
+    with pytest.raises(UnsupportedFeatureError, match="replaceUsing"):
+        enabled.range(3).write.format("delta").mode("overwrite").option("replaceUsing", "id").save(path)
 
 
 def test_other_formats_and_other_sessions_are_left_alone(tmp_path: Path, enabled: Any) -> None:

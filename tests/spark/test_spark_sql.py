@@ -120,6 +120,18 @@ def test_merge(spark: Any, sql: Any, path: str) -> None:
     assert rows_at(path)[-1] == (9, None, None)
 
 
+def test_a_merge_of_paths_without_aliases(sql: Any, path: str, tmp_path: Path) -> None:
+    source = tmp_path / "news"
+    deltaic.write(source, pa.table({"id": [1, 8], "part": ["x", "y"], "amount": [10.0, 8.0]}))
+    (row,) = sql(
+        f"""MERGE INTO delta.`{path}` USING delta.`{source}` ON delta.`{path}`.id = delta.`{source}`.id
+        WHEN MATCHED AND delta.`{path}`.part = 'a' THEN UPDATE SET delta.`{path}`.amount = delta.`{source}`.amount + `{path}`.id
+        WHEN NOT MATCHED THEN INSERT (id, amount) VALUES (delta.`{source}`.id, delta.`{source}`.amount)"""
+    ).collect()
+    assert row.asDict() == {"num_affected_rows": 2, "num_updated_rows": 1, "num_deleted_rows": 0, "num_inserted_rows": 1}
+    assert [row for row in rows_at(path) if row[0] in (1, 8)] == [(1, "a", 11.0), (8, None, 8.0)]
+
+
 def test_making_tables(sql: Any, tmp_path: Path, path: str) -> None:
     place = tmp_path / "made"
     columns = "(id BIGINT NOT NULL, part STRING COMMENT 'c')"

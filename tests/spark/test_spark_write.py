@@ -14,7 +14,7 @@ import pytest
 
 import deltaic
 from deltaic import CommitOptions, DeltaTable, ParquetOptions
-from deltaic.errors import ConstraintViolationError, InvalidArgumentError, SchemaMismatchError
+from deltaic.errors import ConstraintViolationError, InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
 
 INNER = pa.struct([("x", pa.int64()), ("y", pa.string())])
 EVERYTHING = pa.table(
@@ -149,6 +149,10 @@ def test_row_counts_and_compression_are_options(tmp_path: Path, spark: Any) -> N
     table = DeltaTable(tmp_path / "t", spark=spark)
     [file] = table.files().to_arrow()["location"].to_pylist()
     assert pq.ParquetFile(file).metadata.row_group(0).column(0).compression == "GZIP"
+    before = sorted(each.name for each in (tmp_path / "t").iterdir())
+    with pytest.raises(UnsupportedFeatureError, match=r"gzip\(9\)"):
+        deltaic.spark.write(spark.range(100), tmp_path / "t", mode="append", parquet=ParquetOptions(compression="gzip(9)"))
+    assert sorted(each.name for each in (tmp_path / "t").iterdir()) == before
     commit = CommitOptions(transactions={"job": 1}, user_metadata="first")
     for _ in range(2):  # the second time it is known
         deltaic.spark.write(spark.range(5), table, mode="append", commit=commit)

@@ -113,6 +113,18 @@ def test_merge_without_aliases_and_with_its_own_past(table: deltaic.DeltaTable) 
     assert len(rows(table)) == 4
 
 
+def test_a_merge_whose_columns_have_the_whole_name(table: deltaic.DeltaTable, tmp_path: Path) -> None:
+    source = deltaic.write(tmp_path / "news", MERGE_SOURCE)
+    target, news = at(table), at(source)
+    statement = f"""
+        MERGE INTO {target} USING {news} ON {target}.id = {news}.id AND {news}.part <> 'delta.`x`.id'
+        WHEN MATCHED THEN UPDATE SET {target}.amount = {news}.amount + {target}.id
+        WHEN NOT MATCHED THEN INSERT (id) VALUES ({news}.id)"""
+    assert result(statement)[0]["num_affected_rows"] == 3
+    rows = {row["id"]: row["amount"] for row in table.at().scan().to_arrow().to_pylist()}
+    assert rows == {1: 1.5, 2: 22.0, 3: 33.0, 4: 40.0, 9: None}
+
+
 def test_merge_with_schema_evolution(table: deltaic.DeltaTable) -> None:
     source = pa.table({"id": pa.array([1], pa.int64()), "extra": ["new"]})
     deltaic.sql(

@@ -140,10 +140,23 @@ def test_optimize(table: deltaic.DeltaTable) -> None:
     done = deltaic.sql("OPTIMIZE t WHERE part = 'a'", tables={"t": table}).to_arrow().to_pylist()
     assert done[0]["path"] == table.location
     assert done[0]["metrics"]["numFilesAdded"] == 1
-    assert done[0]["metrics"]["numFilesRemoved"] == 4
-    deltaic.sql("OPTIMIZE t ZORDER BY (id, amount)", tables={"t": table})
+    metrics = done[0]["metrics"]
+    assert metrics["numFilesRemoved"] == metrics["filesRemoved"]["totalFiles"] == 4
+    [size] = table.files("part = 'a'").to_arrow()["size"].to_pylist()
+    assert metrics["filesAdded"] == {"min": size, "max": size, "avg": float(size), "totalFiles": 1, "totalSize": size}
+    assert metrics["filesRemoved"]["min"] <= metrics["filesRemoved"]["avg"] <= metrics["filesRemoved"]["max"]
+    assert (metrics["zOrderStats"], metrics["clusteringStats"], metrics["deletionVectorStats"]) == (None, None, None)
+    assert (metrics["numBins"], metrics["numTableColumns"], metrics["numTableColumnsWithStats"]) == (1, 3, 3)
+    assert 0 < metrics["startTimeMs"] <= metrics["endTimeMs"]
+    deltaic.sql("DELETE FROM t WHERE id = 11", tables={"t": table})
+    [done] = deltaic.sql("OPTIMIZE t ZORDER BY (id, amount)", tables={"t": table}).to_arrow().to_pylist()
+    assert done["metrics"]["deletionVectorStats"] == {"numDeletionVectorsRemoved": 1, "numDeletionVectorRowsRemoved": 1}
+    merged = {"num": done["metrics"]["numFilesRemoved"], "size": done["metrics"]["filesRemoved"]["totalSize"]}
+    assert done["metrics"]["zOrderStats"]["mergedFiles"] == merged
+    [again] = deltaic.sql("OPTIMIZE t", tables={"t": table}).to_arrow().to_pylist()
+    assert again["metrics"]["filesAdded"] == {"min": None, "max": None, "avg": 0.0, "totalFiles": 0, "totalSize": 0}
     assert table.history(1)[0]["operation"] == "OPTIMIZE"
-    assert table.scan().count() == 7
+    assert table.scan().count() == 6
 
 
 def test_reorg(table: deltaic.DeltaTable) -> None:

@@ -366,10 +366,14 @@ class _Rewrite:
             "bytes_added": sum(map(total_size, done.added)),
             "bytes_removed": sum(map(total_size, done.removed)),
             "num_deletion_vectors_removed": _vectors(done.removed),
+            "num_deletion_vector_rows_removed": _deleted_rows(done.removed),
+            "num_bins": len(done.removed),
             "partitions_optimized": done.partitions,
             "num_batches": done.batches,
             "total_considered_files": considered,
             "total_files_skipped": skipped,
+            **_extremes(done.added, "added"),
+            **_extremes(done.removed, "removed"),
         }
 
 
@@ -391,6 +395,20 @@ def _rows(tables: list[pa.Table]) -> int:
 
 def _vectors(tables: list[pa.Table]) -> int:
     return sum(table.num_rows - table["deletionVector"].null_count for table in tables)
+
+
+def _deleted_rows(tables: list[pa.Table]) -> int:
+    """Rows in the vectors of these files."""
+    return sum(int(pc.sum(pc.struct_field(table["deletionVector"], "cardinality")).as_py() or 0) for table in tables)
+
+
+def _extremes(tables: list[pa.Table], what: str) -> dict[str, int]:
+    """Bytes of the smallest and the largest file, nothing where there is none."""
+    found = [pc.min_max(table["size"]).as_py() for table in tables if table.num_rows]
+    sizes = [each for each in found if each["min"] is not None]
+    if not sizes:
+        return {}
+    return {f"min_bytes_{what}": min(each["min"] for each in sizes), f"max_bytes_{what}": max(each["max"] for each in sizes)}
 
 
 def _partition_keys(snapshot: Snapshot) -> list[str]:

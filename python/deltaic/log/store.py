@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Protocol, runtime_checkable
 
 from deltaic import _core, configuration
@@ -65,6 +67,20 @@ def locate(path: str | os.PathLike[str]) -> str:
     return os.path.abspath(text[5:] if text.startswith("file:/") else text)
 
 
+Opener = Callable[[str, Mapping[str, str]], "_core.Store | None"]
+_opener: ContextVar[Opener | None] = ContextVar("opener", default=None)
+
+
+@contextmanager
+def opened_by(opener: Opener) -> Iterator[None]:
+    """While it lasts, `opener` (location, storage options) gives the stores of this thread, where it does not answer None."""
+    token = _opener.set(opener)
+    try:
+        yield
+    finally:
+        _opener.reset(token)
+
+
 def open_store(path: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> _core.Store:
     """The store of a table's place, by the configuration: durability, allowed roots, a user's own LogStore for its scheme."""
     location = locate(path)
@@ -73,6 +89,9 @@ def open_store(path: str | os.PathLike[str], storage_options: Mapping[str, str] 
     scheme = location.split("://", 1)[0] if _URL.match(location) else "file"
     if factory := settings.log_stores.get(scheme):
         return _core.Store.from_python(factory(location, options), location)
+    opener = _opener.get()
+    if opener is not None and (store := opener(location, options)) is not None:
+        return store
     return _core.Store(location, options, durable=settings.durable, allowed_roots=settings.allowed_roots)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from deltaic.commands.write import Mode
 from deltaic.engine.spark.engine import SETTING
+from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError
 from deltaic.spark.options import ReadOptions, WriteOptions
 from deltaic.spark.views import watched
@@ -113,7 +114,9 @@ def _wrap_reader() -> None:
         _put(asked.options, {**options, **({} if path is None else {"path": _path(path)})})
         if schema is not None or asked.schema is not None:
             raise InvalidArgumentError("a Delta table has its own schema", found="schema()", expected="select() or the option columns")
-        return _read(self._spark, ReadOptions.of(asked.options))
+        with opening(self._spark):
+            wanted = ReadOptions.of(asked.options)
+        return _read(self._spark, wanted)
 
     loaded.__dict__[_ASKED] = True
     DataFrameReader.load = loaded

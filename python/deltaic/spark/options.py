@@ -21,13 +21,35 @@ from deltaic.table import DeltaTable
 
 _OF_A_STORE = re.compile(r"(aws|azure|google|gcs|s3)_\w+|allow_http|allow_invalid_certificates|(connect_)?timeout|proxy_\w+|user_agent")
 _CHANGES = ("readchangefeed", "readchangedata", "startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
+_STREAMS = (
+    "checkpointlocation",
+    "excluderegex",
+    "failondataloss",
+    "ignorechanges",
+    "ignoredeletes",
+    "ignorefiledeletion",
+    "maxbytespertrigger",
+    "maxfilespertrigger",
+    "queryname",
+    "schemalocation",
+    "schematrackinglocation",
+    "skipchangecommits",
+    "streamingsourcetrackingid",
+    "allowsourcecolumndrop",
+    "allowsourcecolumnrename",
+    "allowsourcecolumntypechange",
+)
 _LATER = {
     **dict.fromkeys(_CHANGES, "the change data feed"),
+    **dict.fromkeys(_STREAMS, "structured streaming"),
     "replaceon": "replaceOn",
     "replaceusing": "replaceUsing",
     "writepartitioncolumns": "writePartitionColumns",
-    "checkpointlocation": "structured streaming",
+    "ignorecorruptfiles": "ignoreCorruptFiles: reading less than the rows of a table",
+    "ignoremissingfiles": "ignoreMissingFiles: reading less than the rows of a table",
 }
+_OF_WRITERS = ("mergeSchema", "overwriteSchema")
+"""What jobs say of reading too, where it has no meaning: delta-spark takes no notice of it."""
 _TRAVEL = re.compile(r"(?P<path>.+)@(v(?P<version>\d+)|(?P<moment>\d{17}))")
 
 
@@ -52,6 +74,8 @@ class ReadOptions:
         if version is not None and timestamp is not None:
             raise InvalidArgumentError("versionAsOf and timestampAsOf: one of them", found=f"{version} and {timestamp}")
         columns, partitions = taken.names("columns"), taken.whole("partitions", least=1)
+        for name in _OF_WRITERS:
+            taken.flag(name)
         storage_options = taken.rest()
         if version is None and timestamp is None:
             path, version, timestamp = travelled(path, storage_options)
@@ -182,6 +206,8 @@ class _Taken:
         for name in self._left:
             if name in _LATER:
                 raise UnsupportedFeatureError(_LATER[name], found=f"the option {name}")
+            if name.startswith(("fs.", "dfs.")):
+                raise UnsupportedFeatureError("Hadoop's settings of one table", found=name, expected="settings of the Spark session")
             if not _OF_A_STORE.fullmatch(name):
                 raise InvalidArgumentError("an unknown option", found=name, expected="delta-spark's options, columns, or those of a store")
         return self._left

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.spark.parameters import with_arguments, with_values
 from deltaic.spark.references import Reference, references, spliced
@@ -103,7 +104,8 @@ def _dispatched(spark: Any, text: str, args: Any) -> DataFrame:
     target = _target(reader)
     if target is not None and _is_ours(spark, reader, target):
         whole = _by_name(with_arguments(text, args))
-        return frame_of(spark, run(whole, SparkTables(spark)))
+        with opening(spark):
+            return frame_of(spark, run(whole, SparkTables(spark)))
     if reader.at("CONVERT", "TO", "DELTA") or (reader.at("GENERATE") and references(reader, spark)):
         raise UnsupportedFeatureError(f"{reader.tokens[0].keyword} as a statement", expected="a later release")
     return _queried(spark, reader, args)

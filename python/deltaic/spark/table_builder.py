@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import deltaic
+from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, TableNotFoundError
 from deltaic.protocol.schema import Field, Schema
 from deltaic.spark.portable.arrow_values import delta_schema
@@ -107,14 +108,19 @@ class DeltaTableBuilder:
         """Makes the table. TableAlreadyExistsError from `create`, TableNotFoundError from `replace`."""
         if self._path is None:
             raise InvalidArgumentError("a table needs a place", expected="location(path), or tableName('delta.`path`')")
-        exists = deltaic.DeltaTable.exists(self._path)
+        with opening(self._spark):
+            self._make(self._path)
+        return self._opened(self._path)
+
+    def _make(self, path: str) -> None:
+        exists = deltaic.DeltaTable.exists(path)
         if self._way == "replace" and not exists:
-            raise TableNotFoundError("there is no table to replace", where=self._path, expected="createOrReplace()")
+            raise TableNotFoundError("there is no table to replace", where=path, expected="createOrReplace()")
         mode: Literal["error", "ignore", "overwrite"] = "error"
         if self._way != "create":
             mode = "ignore" if self._way == "createIfNotExists" else "overwrite"
         deltaic.DeltaTable.create(
-            self._path,
+            path,
             Schema(self._fields),
             mode=mode,
             partition_by=self._partitions or (),
@@ -122,7 +128,6 @@ class DeltaTableBuilder:
             description=self._comment,
             properties=self._properties,
         )
-        return self._opened(self._path)
 
     def _at(self, path: str) -> DeltaTableBuilder:
         if self._path is not None and self._path != path:

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 import deltaic
+from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
 from deltaic.scan.rows import Rows
 from deltaic.spark.expressions import assignments, condition_text, sql_text
@@ -19,8 +20,9 @@ from deltaic.spark.session_tables import moment_of
 from deltaic.spark.table_builder import DeltaTableBuilder, IdentityGenerator, Way
 from deltaic.spark.views import named_path
 from deltaic.sql.describe import detail_rows, history_rows
+from deltaic.sql.optimized import optimized
 from deltaic.sql.results import nothing
-from deltaic.sql.upkeep import optimized_rows, restored_rows
+from deltaic.sql.upkeep import restored_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,7 +66,8 @@ class DeltaTable:
     @classmethod
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
         """Whether there is a table at a path."""
-        return deltaic.DeltaTable.exists(identifier)
+        with opening(sparkSession):
+            return deltaic.DeltaTable.exists(identifier)
 
     @classmethod
     def convertToDelta(cls, sparkSession: SparkSession, identifier: str, partitionSchema: Any = None) -> DeltaTable:
@@ -248,7 +251,7 @@ class DeltaOptimizeBuilder:
 
     def executeCompaction(self) -> DataFrame:
         """Small files, and files with many deleted rows, become files of the target size."""
-        return self._ran(self._table.optimize.compact(self._where))
+        return frame_of(self._spark, optimized(self._table, lambda: self._table.optimize.compact(self._where)))
 
     def executeZOrderBy(self, *cols: Any) -> DataFrame:
         """All rows sorted along a curve over the columns."""
@@ -256,14 +259,11 @@ class DeltaOptimizeBuilder:
         for name in names:
             if not isinstance(name, str):
                 raise InvalidTypeError("Z-order column must be str.", found=f"{name!r} with type {type(name)}")
-        return self._ran(self._table.optimize.z_order(names, self._where))
+        return frame_of(self._spark, optimized(self._table, lambda: self._table.optimize.z_order(names, self._where), "zorder"))
 
     @property
     def _where(self) -> str | None:
         return " AND ".join(f"({text})" for text in self._filters) or None
-
-    def _ran(self, metrics: dict[str, int]) -> DataFrame:
-        return frame_of(self._spark, optimized_rows(self._table.location, metrics))
 
 
 def alias_of(frame: Any) -> str | None:

@@ -11,7 +11,7 @@ from deltaic.scan.rows import Rows
 from deltaic.sql.change import defaulted, read_assignment
 from deltaic.sql.names import Name, Tables, read_name
 from deltaic.sql.results import counts
-from deltaic.sql.tokens import Reader
+from deltaic.sql.tokens import Reader, requalified
 
 _CLAUSE_ENDS = ("WHEN",)
 
@@ -23,7 +23,8 @@ def merge(reader: Reader, tables: Tables) -> Rows:
     reader.expect("INTO")
     target = read_name(reader, alias=True)
     reader.expect("USING")
-    source, source_alias = _source(reader, tables)
+    source, source_alias, source_name = _source(reader, tables)
+    reader = _with_short_names(reader, (target, source_name))
     reader.expect("ON")
     condition = reader.slice("WHEN", expected="a condition")
     table = tables.table(target)
@@ -48,14 +49,24 @@ def merge_rows(metrics: Mapping[str, int]) -> Rows:
     return counts(num_affected_rows=sum(rows.values()), **{f"num_{kind}_rows": number for kind, number in rows.items()})
 
 
-def _source(reader: Reader, tables: Tables) -> tuple[Any, str]:
-    """name [VERSION AS OF n] or (query), with its alias -> data and alias."""
+def _source(reader: Reader, tables: Tables) -> tuple[Any, str, Name | None]:
+    """name [VERSION AS OF n] or (query), with its alias -> data, alias, and the name of a table."""
     if reader.at("("):
         text = reader.inside("a query")
         reader.accept("AS")
-        return tables.query(text), (reader.name() if not reader.at("ON") else "s")
+        return tables.query(text), (reader.name() if not reader.at("ON") else "s"), None
     name: Name = read_name(reader, alias=True, travel=True)
-    return tables.rows(name), name.alias or name.parts[-1]
+    return tables.rows(name), name.alias or name.parts[-1], name
+
+
+def _with_short_names(reader: Reader, names: tuple[Name | None, ...]) -> Reader:
+    """The rest of the statement, in which columns qualified by the whole name of a table without an alias (delta.`path`.id) are qualified
+    by its last part, which stands for it."""
+    whole = {name.parts: f"{quote_name(name.parts[-1])}." for name in names if name is not None and not name.alias and len(name.parts) > 1}
+    if not whole or reader.done:
+        return reader
+    rest = reader.text[reader.tokens[reader.position].start :]
+    return Reader(requalified(rest, whole))
 
 
 def _assigned(assignments: Iterable[tuple[tuple[str, ...], str]], schema: Schema, alias: str) -> list[tuple[str, str]]:

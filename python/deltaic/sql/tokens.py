@@ -7,7 +7,7 @@ Only the structure of statements is read here: words, quotes, brackets. What sta
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, TypeVar
 
@@ -208,21 +208,29 @@ class Reader:
 
 def without_qualifiers(text: str, qualifiers: tuple[tuple[str, ...], ...]) -> str:
     """`text` with `alias.` taken from before its columns: commands on one table know no alias. The rest stays as written."""
+    return requalified(text, dict.fromkeys(qualifiers, ""))
+
+
+def requalified(text: str, names: Mapping[tuple[str, ...], str]) -> str:
+    """`text` with what stands for each qualifier, dot and all, in its place before columns. The rest stays as written."""
+    if not names:
+        return text
     tokens = list(_tokens(text))
-    wanted = {tuple(part.lower() for part in qualifier) for qualifier in qualifiers}
+    wanted = {tuple(part.lower() for part in qualifier): said for qualifier, said in names.items()}
     pieces: list[str] = []
     copied = index = 0
     while index < len(tokens):
         length = _qualifier_at(tokens, index, wanted)
         if length:
-            pieces.append(text[copied : tokens[index].start])
+            found = tuple(_plain(token) for token in tokens[index : index + length : 2])
+            pieces += [text[copied : tokens[index].start], wanted[found]]
             copied = tokens[index + length].start
             index += length
         index += 1
     return "".join(pieces) + text[copied:]
 
 
-def _qualifier_at(tokens: list[Token], index: int, wanted: set[tuple[str, ...]]) -> int:
+def _qualifier_at(tokens: list[Token], index: int, wanted: Iterable[tuple[str, ...]]) -> int:
     """How many tokens at `index` are one of `wanted` with the dot after it; 0 where none."""
     if index and tokens[index - 1].text == ".":
         return 0

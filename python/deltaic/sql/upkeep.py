@@ -11,6 +11,7 @@ import pyarrow as pa
 from deltaic.protocol.schema import path_text
 from deltaic.scan.rows import Rows
 from deltaic.sql.names import Tables, read_moment, read_name
+from deltaic.sql.optimized import optimized
 from deltaic.sql.results import counts, rows_of
 from deltaic.sql.tokens import Reader, without_qualifiers
 
@@ -29,12 +30,11 @@ def optimize(reader: Reader, tables: Tables) -> Rows:
     reader.end()
     table = tables.table(name)
     if full:
-        metrics = table.optimize.cluster(full=True)
-    elif columns is not None:
-        metrics = table.optimize.z_order(columns, where)
-    else:
-        metrics = table.optimize.compact(where)
-    return optimized_rows(table.location, metrics)
+        return optimized(table, lambda: table.optimize.cluster(full=True), "clustering")
+    if columns is not None:
+        wanted = columns
+        return optimized(table, lambda: table.optimize.z_order(wanted, where), "zorder")
+    return optimized(table, lambda: table.optimize.compact(where))
 
 
 def reorg(reader: Reader, tables: Tables) -> Rows:
@@ -47,19 +47,7 @@ def reorg(reader: Reader, tables: Tables) -> Rows:
     reader.expect("APPLY", "(", "PURGE", ")")
     reader.end()
     table = tables.table(name)
-    return optimized_rows(table.location, table.optimize.purge(where))
-
-
-def optimized_rows(location: str, metrics: dict[str, int]) -> Rows:
-    """As delta-spark: the path, and its metrics under its own names in a struct."""
-    named = {_camel(key): pa.array([value], pa.int64()) for key, value in metrics.items()}
-    struct = pa.StructArray.from_arrays(list(named.values()), names=list(named))
-    return rows_of(pa.table({"path": pa.array([location]), "metrics": struct}))
-
-
-def _camel(name: str) -> str:
-    head, *tail = name.split("_")
-    return head + "".join(part.capitalize() for part in tail)
+    return optimized(table, lambda: table.optimize.purge(where))
 
 
 def vacuum(reader: Reader, tables: Tables) -> Rows:

@@ -21,7 +21,7 @@ from deltaic import _core
 from deltaic.engine.engine import WriteTarget
 from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.types import in_files, is_renamed_inside, type_to_spark
-from deltaic.errors import CommitError, ConstraintViolationError
+from deltaic.errors import CommitError, ConstraintViolationError, UnsupportedFeatureError
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct
 from deltaic.relation.failures import failing
@@ -177,12 +177,18 @@ def _sized(engine: SparkEngine, relation: SparkRelation, options: dict[str, Any]
     return frame.coalesce(max(1, round(size / target)))
 
 
+_ZLIBS_OWN = ("gzip", "6)")
+"""The level that Spark's gzip has anyway."""
+
+
 def _parquet_options(options: dict[str, Any]) -> dict[str, str]:
     found: dict[str, str] = {}
     if (codec := options.get("compression")) is not None:
         name, _, level = str(codec).partition("(")
         found["compression"] = name
-        if level and name == "zstd":  # the other codecs of Spark's writer have no levels by number
+        if level and name != "zstd" and (name, level) != _ZLIBS_OWN:
+            raise UnsupportedFeatureError(f"a level of {name} in Spark's writer", found=str(codec), expected=f"{name}, or zstd(level)")
+        if level:
             found["parquet.compression.codec.zstd.level"] = level.rstrip(")")
     else:
         found |= {"compression": "zstd", "parquet.compression.codec.zstd.level": "3"}

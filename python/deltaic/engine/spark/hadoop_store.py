@@ -1,0 +1,201 @@
+"""A table's place behind the driver's Hadoop file system: for those that only Hadoop reaches (HDFS, federations, clients of one's own).
+
+The log, footers and vectors go through the driver then, by py4j; data files are read and written by Spark, which has the same file system.
+A listing, a read and a write are a few calls each, whatever their size.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from deltaic.errors import UnsupportedFeatureError
+
+_FILE, _FOLDER = 2, 1
+
+
+class HadoopStore:
+    """deltaic.log.store.LogStore. `location`: a URL that Hadoop's configuration of the session knows."""
+
+    def __init__(self, spark: Any, location: str) -> None:
+        self._jvm, self._gateway = spark._jvm, spark.sparkContext._gateway
+        self._configuration = spark._jsparkSession.sessionState().newHadoopConf()
+        self._root = location.rstrip("/")
+        try:
+            self._files = self._path("").getFileSystem(self._configuration)
+        except Exception as error:
+            raise UnsupportedFeatureError(
+                "neither deltaic nor Hadoop has a store for this place", where=location, found=_said(error), expected="fs.<scheme>.impl"
+            ) from error
+        self._context: Any = None
+
+    def list_from(self, prefix: str, start_after: str | None, recursive: bool, /) -> Iterator[tuple[str, int, int]]:
+        folders = [prefix.strip("/")]
+        while folders:
+            folder = folders.pop()
+            for name, kind, size, modified in self._listed(folder):
+                path = f"{folder}/{name}" if folder else name
+                if kind == _FOLDER:
+                    if recursive:
+                        folders.append(path)
+                elif start_after is None or path[len(prefix) :].lstrip("/") > start_after:
+                    yield path, size, modified
+
+    def head(self, path: str, /) -> tuple[int, int] | None:
+        try:
+            status = self._files.getFileStatus(self._path(path))
+        except Exception as error:
+            if _kind(error) == "FileNotFoundException":
+                return None
+            raise _os_error(error, path) from error
+        return None if status.isDirectory() else (int(status.getLen()), int(status.getModificationTime()))
+
+    def read(self, path: str, start: int = 0, end: int | None = None, /) -> bytes:
+        try:
+            stream = self._files.open(self._path(path))
+            try:
+                if start:
+                    stream.seek(start)
+                return bytes(stream.readAllBytes() if end is None else stream.readNBytes(end - start))
+            finally:
+                stream.close()
+        except Exception as error:
+            raise _os_error(error, path) from error
+
+    def write_if_absent(self, path: str, data: bytes, /) -> bool | None:
+        """Under another name first, then renamed where there is nothing: what HDFS does atomically."""
+        rename = self._renaming()
+        aside = self._aside(path, data)
+        try:
+            rename(aside, self._path(path), self._gateway.new_array(self._renames, 0))
+            return True
+        except Exception as error:
+            self._files.delete(aside, False)
+            kind = _kind(error)
+            if kind == "FileAlreadyExistsException":
+                return False
+            if kind in ("AccessControlException", "FileNotFoundException", "UnsupportedOperationException"):
+                raise _os_error(error, path) from error
+            return None  # the answer of a rename that may have happened
+
+    def write(self, path: str, data: bytes, /) -> None:
+        rename = self._renaming()
+        aside = self._aside(path, data)
+        replacing = self._gateway.new_array(self._renames, 1)
+        replacing[0] = self._renames.OVERWRITE
+        try:
+            rename(aside, self._path(path), replacing)
+        except Exception as error:
+            self._files.delete(aside, False)
+            raise _os_error(error, path) from error
+
+    def delete(self, path: str, /) -> bool:
+        try:
+            return bool(self._files.delete(self._path(path), False))
+        except Exception as error:
+            raise _os_error(error, path) from error
+
+    # --- Hadoop
+
+    @property
+    def _renames(self) -> Any:
+        return getattr(self._jvm.org.apache.hadoop.fs, "Options$Rename")
+
+    def _path(self, path: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(f"{self._root}/{path}" if path else f"{self._root}/")
+
+    def _renaming(self) -> Any:
+        """A rename that can be told not to replace: only Hadoop's newer interface has it."""
+        if self._context is None:
+            try:
+                self._context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(self._path("").toUri(), self._configuration)
+            except Exception as error:
+                raise UnsupportedFeatureError(
+                    "commits through a file system of Hadoop that cannot rename without replacing",
+                    where=self._root,
+                    found=_said(error),
+                    expected="fs.AbstractFileSystem.<scheme>.impl, or deltaic.configure(log_stores=...)",
+                ) from error
+        return self._context.rename
+
+    def _aside(self, path: str, data: bytes) -> Any:
+        """The bytes under a hidden name in the same folder."""
+        folder, _, name = path.rpartition("/")
+        aside = self._path(f"{folder}/.{name}.{uuid.uuid4().hex}.tmp" if folder else f".{name}.{uuid.uuid4().hex}.tmp")
+        try:
+            stream = self._files.create(aside, False)
+            try:
+                stream.write(bytearray(data))
+            finally:
+                stream.close()
+        except Exception as error:
+            self._files.delete(aside, False)
+            raise _os_error(error, path) from error
+        return aside
+
+    def _listed(self, folder: str) -> Iterator[tuple[str, int, int, int]]:
+        """(name, kind, size, modification time) of what is in a folder, read from Hadoop's own serialization: one call for all."""
+        try:
+            statuses = self._files.listStatus(self._path(folder))
+        except Exception as error:
+            if _kind(error) == "FileNotFoundException":
+                return
+            raise _os_error(error, folder) from error
+        bytes_out = self._jvm.java.io.ByteArrayOutputStream()
+        kind = self._jvm.java.lang.Class.forName("org.apache.hadoop.fs.FileStatus")
+        self._jvm.org.apache.hadoop.io.ArrayWritable(kind, statuses).write(self._jvm.java.io.DataOutputStream(bytes_out))
+        data = bytes(bytes_out.toByteArray())
+        position = 4
+        for _ in range(int.from_bytes(data[:4], "big")):
+            end = position + 4 + int.from_bytes(data[position : position + 4], "big")
+            fields = _fields(data[position + 4 : end])
+            position = end
+            name = fields[2].decode().rstrip("/").rpartition("/")[2]
+            if not (name.startswith(".") and name.endswith((".tmp", ".crc"))):
+                yield name, fields[1], fields.get(3, 0), fields.get(7, 0)
+
+
+def _fields(message: bytes) -> dict[int, Any]:
+    """Numbers and texts of a Protocol Buffers message (FileStatusProto of Hadoop's FSProtos.proto) by their field numbers."""
+    found: dict[int, Any] = {}
+    position = 0
+    while position < len(message):
+        tag, position = _varint(message, position)
+        if tag & 7 == 2:
+            size, position = _varint(message, position)
+            found[tag >> 3] = message[position : position + size]
+            position += size
+        else:
+            found[tag >> 3], position = _varint(message, position)
+    return found
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+
+
+def _kind(error: Exception) -> str:
+    """The simple name of what Java raised, empty where it raised nothing."""
+    raised = getattr(error, "java_exception", None)
+    return "" if raised is None else str(raised.getClass().getSimpleName())
+
+
+def _said(error: Exception) -> str:
+    raised = getattr(error, "java_exception", None)
+    return str(error if raised is None else raised.toString()).split("\n")[0][:300]
+
+
+def _os_error(error: Exception, path: str) -> Exception:
+    """As a store says it: FileNotFoundError, PermissionError, ConnectionError where there is no JVM any more, else OSError."""
+    kinds = {"FileNotFoundException": FileNotFoundError, "AccessControlException": PermissionError}
+    if _kind(error):
+        return kinds.get(_kind(error), OSError)(f"{path}: {_said(error)}")
+    return ConnectionError(f"{path}: {_said(error)}") if type(error).__name__.startswith("Py4J") else error

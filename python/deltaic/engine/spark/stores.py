@@ -1,0 +1,109 @@
+"""Who reaches a table's place: our own store with what Hadoop's configuration says of it, or the driver's Hadoop file system."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from deltaic import _core, configuration
+from deltaic.log.store import opened_by
+
+Setting = Callable[[str], "str | None"]
+_OWN = frozenset({"file", "memory", "http", "https"})
+_S3 = frozenset({"s3", "s3a", "s3n"})
+_AZURE = frozenset({"abfs", "abfss", "az", "azure", "adl", "wasb", "wasbs"})
+
+# Ways to credentials that our own store has too: keys of the configuration, the environment, the machine's role, none.
+_KNOWN_PROVIDERS = (
+    "SimpleAWSCredentialsProvider",
+    "TemporaryAWSCredentialsProvider",
+    "EnvironmentVariableCredentialsProvider",
+    "IAMInstanceCredentialsProvider",
+    "InstanceProfileCredentialsProvider",
+    "DefaultAWSCredentialsProviderChain",
+    "DefaultCredentialsProvider",
+    "WebIdentityTokenCredentialsProvider",
+    "WebIdentityTokenFileCredentialsProvider",
+    "ContainerCredentialsProvider",
+    "AnonymousAWSCredentialsProvider",
+)
+
+
+def reached_by(location: str, setting: Setting) -> dict[str, str] | Literal["hadoop"]:
+    """The storage options with which our own store reaches a location, by what Hadoop's configuration says (`setting`: a name -> its text,
+    None where it is not set), or "hadoop" where only Hadoop's file system does."""
+    parts = urlsplit(location)
+    scheme = parts.scheme.lower()
+    if "://" not in location or scheme in _OWN:
+        return {}
+    if scheme in _S3:
+        return _s3(parts.netloc, setting)
+    if scheme == "gs":
+        return _google(setting)
+    if scheme in _AZURE:
+        return _azure(parts.netloc, setting)
+    return "hadoop"
+
+
+def opening(spark: Any) -> AbstractContextManager[None]:
+    """While it lasts, stores are opened as a session's settings say."""
+    return opened_by(lambda location, options: store_of(spark, location, options))
+
+
+def store_of(spark: Any, location: str, options: Mapping[str, str]) -> _core.Store | None:
+    """The store of a location, None where our own opens it without more ado: options of the user's go before Hadoop's settings."""
+    if options or "://" not in location or not hasattr(spark, "_jsparkSession"):
+        return None
+    hadoop = spark._jsparkSession.sessionState().newHadoopConf()
+    found = reached_by(location, lambda name: hadoop.get(name))
+    if found == "hadoop":
+        from deltaic.engine.spark.hadoop_store import HadoopStore
+
+        return _core.Store.from_python(HadoopStore(spark, location), location)
+    settings = configuration.current()
+    return _core.Store(location, found, durable=settings.durable, allowed_roots=settings.allowed_roots) if found else None
+
+
+def _s3(bucket: str, setting: Setting) -> dict[str, str] | Literal["hadoop"]:
+    def said(name: str) -> str | None:
+        return setting(f"fs.s3a.bucket.{bucket}.{name}") or setting(f"fs.s3a.{name}") or None
+
+    providers = [each.strip() for each in (said("aws.credentials.provider") or "").split(",") if each.strip()]
+    if any(each.rsplit(".", 1)[-1] not in _KNOWN_PROVIDERS for each in providers) or said("encryption.algorithm"):
+        return "hadoop"
+    names = {"access.key": "aws_access_key_id", "secret.key": "aws_secret_access_key", "session.token": "aws_session_token"}
+    found = {ours: value for theirs, ours in names.items() if (value := said(theirs)) is not None}
+    if (region := said("endpoint.region")) is not None:
+        found["aws_region"] = region
+    if (endpoint := said("endpoint")) is not None and endpoint != "s3.amazonaws.com":
+        is_plain = (said("connection.ssl.enabled") or "true") == "false"
+        found["aws_endpoint"] = endpoint if "://" in endpoint else f"{'http' if is_plain else 'https'}://{endpoint}"
+        if found["aws_endpoint"].startswith("http://"):
+            found["allow_http"] = "true"
+        found["aws_virtual_hosted_style_request"] = "false" if said("path.style.access") == "true" else "true"
+    if providers and all(each.endswith("AnonymousAWSCredentialsProvider") for each in providers):
+        found["aws_skip_signature"] = "true"
+    return found
+
+
+def _google(setting: Setting) -> dict[str, str] | Literal["hadoop"]:
+    kind = (setting("fs.gs.auth.type") or "").upper()
+    if kind not in ("", "COMPUTE_ENGINE", "APPLICATION_DEFAULT", "SERVICE_ACCOUNT_JSON_KEYFILE"):
+        return "hadoop"
+    file = setting("fs.gs.auth.service.account.json.keyfile") or setting("google.cloud.auth.service.account.json.keyfile")
+    return {"google_service_account": file} if file else {}
+
+
+def _azure(place: str, setting: Setting) -> dict[str, str] | Literal["hadoop"]:
+    """`place`: container@account.dfs.core.windows.net"""
+    host = place.rpartition("@")[2]
+
+    def said(name: str) -> str | None:
+        return setting(f"{name}.{host}") or setting(name) or None
+
+    if (said("fs.azure.account.auth.type") or "SharedKey") != "SharedKey":
+        return "hadoop"
+    key = said("fs.azure.account.key")
+    return {"azure_storage_account_key": key} if key else {}
