@@ -50,15 +50,21 @@ def test_who_reaches_a_place(location: str, settings: dict[str, str], expected: 
     assert reached_by(location, settings.get) == expected
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same for all: Hadoop keeps its file systems."""
+    return tmp_path_factory.mktemp("linked")
+
+
 @pytest.fixture
-def session(spark: Any, tmp_path: Path) -> Any:
+def session(spark: Any, folder: Path) -> Any:
     """A session with a file system that deltaic has no store for."""
     made = spark.newSession()
-    made.conf.set("fs.viewfs.mounttable.default.link./data", tmp_path.as_uri())
+    made.conf.set("fs.viewfs.mounttable.default.link./data", folder.as_uri())
     return made
 
 
-def test_reading_writing_and_changing(session: Any, tmp_path: Path) -> None:
+def test_reading_writing_and_changing(session: Any, folder: Path) -> None:
     place = "viewfs:///data/a table"
     deltaic.spark.enable(session)
     frame = session.range(0, 1000, 1, 3).selectExpr("id", "id % 3 AS part", "concat('n', id) AS name")
@@ -72,14 +78,14 @@ def test_reading_writing_and_changing(session: Any, tmp_path: Path) -> None:
     assert {row["id"]: row["name"] for row in session.read.format("delta").load(place).collect()} == expected
     assert session.read.format("delta").load(f"{place}@v0").count() == 1000
     assert table.optimize.compact()["num_files_added"] > 0
-    beside = DeltaTable(tmp_path / "a table")  # the same bytes, seen by our own store
+    beside = DeltaTable(folder / "a table")  # the same bytes, seen by our own store
     assert beside.version == table.version == 4
     assert {row["id"]: row["name"] for row in beside.scan().to_arrow().to_pylist()} == expected
     assert [entry["operation"] for entry in beside.history()] == ["OPTIMIZE", "MERGE", "UPDATE", "DELETE", "WRITE"]
-    assert not list((tmp_path / "a table").rglob("*.tmp"))
+    assert not list((folder / "a table").rglob("*.tmp"))
 
 
-def test_a_commit_never_replaces_another(session: Any, tmp_path: Path) -> None:
+def test_a_commit_never_replaces_another(session: Any, folder: Path) -> None:
     from deltaic.engine.spark.hadoop_store import HadoopStore
 
     store = HadoopStore(session, "viewfs:///data/t/")
@@ -97,7 +103,7 @@ def test_a_commit_never_replaces_another(session: Any, tmp_path: Path) -> None:
     found = {path: (size, modified) for path, size, modified in store.list_from("", None, True)}
     assert {path: size for path, (size, _) in found.items()} == {"_delta_log/a.json": 10, "_delta_log/b.json": 3, "x%20y/z.bin": 0}
     assert store.head("_delta_log/a.json") == found["_delta_log/a.json"]
-    assert abs((tmp_path / "t" / "_delta_log" / "a.json").stat().st_mtime * 1000 - found["_delta_log/a.json"][1]) < 2000
+    assert abs((folder / "t" / "_delta_log" / "a.json").stat().st_mtime * 1000 - found["_delta_log/a.json"][1]) < 2000
     with pytest.raises(FileNotFoundError):
         store.read("none")
     assert store.delete("x%20y/z.bin")

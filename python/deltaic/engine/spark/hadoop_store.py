@@ -142,9 +142,12 @@ class HadoopStore:
             if _kind(error) == "FileNotFoundException":
                 return
             raise _os_error(error, folder) from error
+        hadoop = self._jvm.org.apache.hadoop
+        written = self._gateway.new_array(hadoop.io.Writable, len(statuses))
+        self._jvm.java.lang.System.arraycopy(statuses, 0, written, 0, len(statuses))
         bytes_out = self._jvm.java.io.ByteArrayOutputStream()
         kind = self._jvm.java.lang.Class.forName("org.apache.hadoop.fs.FileStatus")
-        self._jvm.org.apache.hadoop.io.ArrayWritable(kind, statuses).write(self._jvm.java.io.DataOutputStream(bytes_out))
+        hadoop.io.ArrayWritable(kind, written).write(self._jvm.java.io.DataOutputStream(bytes_out))
         data = bytes(bytes_out.toByteArray())
         position = 4
         for _ in range(int.from_bytes(data[:4], "big")):
