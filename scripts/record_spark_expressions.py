@@ -38,12 +38,13 @@ def ask(frame: DataFrame, form: str) -> tuple[str, list[Any]]:
     return result.schema["value"].dataType.json(), encode(result.toArrow().column(0))
 
 
-def load(spark: SparkSession, rows: pa.Table) -> DataFrame:
-    """The rows in Spark. A timestamp without zone travels as one in UTC, which is the session's zone here, so that no clock comes in
-    between."""
+def load(spark: SparkSession, rows: pa.Table, *, partitions: bool = True) -> DataFrame:
+    """The rows in Spark, in one partition or (`partitions=False`) in the plan itself. A timestamp without zone travels as one in UTC,
+    which is the session's zone here, so that no clock comes in between."""
     local = [field.name for field in rows.schema if field.type == pa.timestamp("us")]
     zoned = pa.schema([field.with_type(pa.timestamp("us", "UTC")) if field.name in local else field for field in rows.schema])
-    frame = spark.createDataFrame(rows.cast(zoned)).coalesce(1)
+    frame = spark.createDataFrame(rows.cast(zoned))
+    frame = frame.coalesce(1) if partitions else frame
     for name in local:
         frame = frame.withColumn(name, frame[name].cast("timestamp_ntz"))
     return frame

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,12 +17,29 @@ from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.schema import type_from_json
 from deltaic.relation import values as v
 from deltaic.relation.duckdb import ExpressionError, Translated, failure_of, prepare, quote, translate
+from deltaic.relation.macros import MACROS
 
 Outcome = Translated | UnsupportedFeatureError | InvalidArgumentError
 # Java's StrictMath and the C library differ in the last place of these; what is made of their results may differ a little more.
 _INEXACT = re.compile(
     r"\b(exp|expm1|ln|log\w*|power|pow|sinh?|cosh?|tanh?|asin|acos|atan2?|degrees|radians|cbrt|cot|e)\(",
 )
+_ERROR = re.compile(r"\berror\(")
+
+
+def _soft(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """A connection whose errors TRY takes, which takes no volatile function: `deltaic_soft` in place of `error`."""
+    from duckdb import sqltypes
+
+    def fail(message: str) -> None:
+        raise ValueError(message)
+
+    prepare(connection)
+    connection.create_function("deltaic_soft", fail, [sqltypes.VARCHAR], sqltypes.SQLNULL, null_handling="special")
+    for head, body in MACROS.items():
+        if _ERROR.search(body):
+            connection.execute(f"CREATE OR REPLACE MACRO {head} AS {_ERROR.sub('deltaic_soft(', body)}")
+    return connection
 
 
 class Answers:
@@ -31,10 +49,11 @@ class Answers:
         self.rows = family.rows.num_rows
         self._schemas = {"t": schema_of(family)}
         self._zone = zone
-        self._connection = duckdb.connect()
+        self._connection, self._trying = duckdb.connect(), _soft(duckdb.connect())
         prepare(self._connection)
-        self._connection.register("given", family.rows)
-        self._connection.execute("CREATE TABLE rows_given AS SELECT row_number() OVER () AS position, * FROM given")
+        for connection in (self._connection, self._trying):
+            connection.register("given", family.rows)
+            connection.execute("CREATE TABLE rows_given AS SELECT row_number() OVER () AS position, * FROM given")
 
     def outcome(self, form: str) -> Outcome:
         """What becomes of a form before any row."""
@@ -68,6 +87,34 @@ class Answers:
             return [self.single(one, row) for row in range(1, self.rows + 1)]
         asked = {row: self.single(one, row) for row in bad[:most]}
         return [(asked[row] if row in asked else expected[row - 1]) if row in bad else next(good) for row in range(1, self.rows + 1)]
+
+    def tried(self, found: Sequence[Translated], seconds: float = 20) -> list[list[Any]]:
+        """`values`, of many forms at once that may all fail; an error or a refusal on a row is {"error": ""}. What takes longer than
+        `seconds` alone is {"crash": ...} on every row."""
+        result: list[list[Any]] = []
+        for start in range(0, len(found), 20):
+            result += self._tried(found[start : start + 20], seconds)
+        return result
+
+    def _tried(self, found: Sequence[Translated], seconds: float) -> list[list[Any]]:
+        boxes = (f"struct_pack(v := {_ERROR.sub('deltaic_soft(', one.sql)})" for one in found)
+        columns = ", ".join(
+            f"{f'try({box})' if one.raises else box} AS v{i}" for i, (one, box) in enumerate(zip(found, boxes, strict=True))
+        )
+        timer = threading.Timer(seconds, self._trying.interrupt)
+        timer.start()
+        try:
+            table = self._trying.sql(f"SELECT {columns} FROM rows_given ORDER BY position").to_arrow_table()
+        except duckdb.Error as error:
+            if len(found) > 1:
+                step = 1 if isinstance(error, duckdb.InterruptException) else (len(found) + 1) // 2
+                return [values for start in range(0, len(found), step) for values in self._tried(found[start : start + step], seconds)]
+            if isinstance(error, duckdb.InterruptException):
+                return [[{"crash": f"longer than {seconds} s"}] * self.rows]
+            return [self.failing(found[0])]
+        finally:
+            timer.cancel()
+        return [[{"error": ""} if box is None else box["v"] for box in encode(table.column(place))] for place in range(len(found))]
 
     def kept(self, one: Translated) -> list[int] | None:
         """The rows, counted from 1, that a boolean form keeps as a condition; None where it fails."""

@@ -182,3 +182,5 @@ _AGGREGATES: dict[str, Build] = {
     "array_agg": _collect,
     "collect_set": lambda arguments, distinct, zone: _collect(arguments, True, zone),
 }
+NAMES = frozenset(_AGGREGATES)
+"""The aggregate functions that may be on the list, by their arguments' types."""

@@ -260,6 +260,8 @@ def _nested(value: Value, target: DataType, zone: Zone, safe: bool) -> Value:
         return _struct(value, source, target, zone, safe)
     if isinstance(source, Map) and isinstance(target, Map):
         key = cast(Value("deltaic_item.key", source.key, False), target.key, zone, safe=safe)
+        if safe and key.nullable:
+            raise v.unsupported("try_cast", source, target)  # a key would become null
         item = cast(Value("deltaic_item.value", source.value), target.value, zone, safe=safe)
         pair = f"{{'key': {key.sql}, 'value': {item.sql}}}"
         sql = f"map_from_entries(list_transform(map_entries({value.sql}), lambda deltaic_item: {pair}))"

@@ -42,6 +42,8 @@ def _contains(arguments: list[Value], zone: Zone) -> Value:
 def _with_item(arguments: list[Value], zone: Zone, what: str) -> tuple[Value, Value]:
     value, item = arguments
     kind = _element(value, what)
+    if v.integral_meets_float(kind.element, item.type):
+        raise v.unsupported(f"function {what}", value.type, item.type)
     common = v.common_without_text(kind.element, item.type) if what == "array_contains" else v.sought(what, kind.element, item.type)
     if common is None or item.type == "void":
         raise v.mismatch(what, value.type, item.type)
@@ -110,6 +112,8 @@ def _distinct(arguments: list[Value], zone: Zone) -> Value:
 
 def _alike(arguments: list[Value], zone: Zone, what: str) -> tuple[Value, Value]:
     left, right = arguments
+    if "void" in (left.type, right.type):
+        raise v.mismatch(what, left.type, right.type)
     common = v.sought(what, left.type, right.type)
     return cast(left, common, zone), cast(right, common, zone)
 
@@ -145,7 +149,10 @@ def _extreme(name: str) -> Callable[[list[Value], Zone], Value]:
     def build(arguments: list[Value], zone: Zone) -> Value:
         value = arguments[0]
         kind = _element(value, f"array_{name}")
-        return value.like(f"CAST(list_{name}({value.sql}) AS {v.duckdb_type(kind.element)})", kind.element, nullable=True)
+        sql = f"list_{name}({value.sql})"
+        if kind.element in v.FRACTIONAL:  # of zeros of either sign the first
+            sql = f"(CASE WHEN {sql} = 0 THEN list_filter({value.sql}, lambda deltaic_e: deltaic_e = 0)[1] ELSE {sql} END)"
+        return value.like(f"CAST({sql} AS {v.duckdb_type(kind.element)})", kind.element, nullable=True)
 
     return build
 

@@ -53,6 +53,8 @@ def literal(node: exp.Expression, value_of: Callable[[exp.Expression], Value], z
     name = unit.name.lower().removesuffix("s") if unit is not None else ""
     if not re.fullmatch(r"[+-]?\d{1,15}" if name != "second" else r"[+-]?\d{1,12}(\.\d{1,9})?", text):
         raise v.unsupported(f"the interval {shown}")
+    if name == "quarter":
+        raise InvalidArgumentError("[PARSE_SYNTAX_ERROR] an interval has no unit QUARTER", found=shown)
     if name in _MONTHS:
         return _constant(int(text) * _MONTHS[name], YEAR_MONTH)
     if name in _MICROS:

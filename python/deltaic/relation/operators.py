@@ -157,6 +157,8 @@ def _calculated(operator: str, left: Value, right: Value, zone: Zone) -> Value:
 
 
 def _numbers(operator: str, left: Value, right: Value, zone: Zone) -> tuple[Value, Value]:
+    if operator == "/" and left.type == "void" and v.is_numeric(right.type):
+        return cast(left, "double", zone), cast(right, "double", zone)  # NULL has no type that Spark could keep a decimal by
     sides = []
     for one, other in ((left, right), (right, left)):
         if one.type == "string" and v.is_numeric(other.type):
@@ -301,6 +303,16 @@ def scaled(sql: str, scale: int, data_type: str) -> str:
     return f"CAST(multiply(CAST({sql} AS DECIMAL(38, 0)), CAST('{one}' AS DECIMAL({scale}, {scale}))) AS {v.duckdb_type(data_type)})"
 
 
+def _negated(value: Value) -> str:
+    """Not the engine's own minus on whole numbers: its optimizer turns `-x = 1` into `x = -1`, which forgets the overflow."""
+    if value.type in ("integer", "long"):
+        return f"subtract(CAST(0 AS {v.duckdb_type(value.type)}), {value.sql})"
+    if value.type in v.INTEGRAL:
+        overflow = v.failure("ARITHMETIC_OVERFLOW", "'overflow of a negative number'")
+        return f"(CASE WHEN {value.sql} = {-(1 << (v.BITS[str(value.type)] - 1))} THEN {overflow} ELSE - {value.sql} END)"
+    return f"(- {value.sql})"
+
+
 def negative(value: Value, zone: Zone) -> Value:
     """Unary minus; the least integer overflows."""
     if value.type == "string":
@@ -309,7 +321,7 @@ def negative(value: Value, zone: Zone) -> Value:
         value = cast(value, "double", zone)
     if not v.is_numeric(value.type):
         raise v.mismatch("the operator -", value.type)
-    sql, decimal = f"(- {value.sql})", v.decimal_of(value.type)
+    sql, decimal = _negated(value), v.decimal_of(value.type)
     if decimal and decimal[0] > 34:  # Spark rounds these to 34 digits
         least = f"CAST('1{'0' * (34 - decimal[1])}' AS DECIMAL(38, {decimal[1]}))" if decimal[1] <= 34 else "0"
         long = v.failure("UNSUPPORTED_NEGATIVE", "'the negative of a decimal of more than 34 digits'")

@@ -109,7 +109,8 @@ class Translator:
             return intervals.arithmetic(operator, self.value(node.this), self.value(node.expression), self.zone)
         if operator := _BITWISE.get(kind):
             sides = [self.value(node.this), self.value(node.expression)]
-            if not all(side.type in (*v.INTEGRAL, "string", "void") for side in sides) or sides[0].type == sides[1].type == "string":
+            kinds = {side.type for side in sides}
+            if not all(kind in (*v.INTEGRAL, "string", "void") for kind in kinds) or not any(kind in v.INTEGRAL for kind in kinds):
                 raise v.unsupported(f"the operator {operator}", *(side.type for side in sides))
             if any(side.type == "string" for side in sides):
                 sides = [cast(side, "long", self.zone) for side in sides]
@@ -233,6 +234,8 @@ class Translator:
         for branch in node.args["ifs"]:
             if node.this is None:
                 condition = self.value(branch.this)
+                if condition.type == "void":
+                    raise v.mismatch("CASE WHEN", condition.type)
             else:
                 condition = operators.compare("=", self.value(node.this), self.value(branch.this), self.zone)
             branches.append((condition, self.value(branch.args["true"])))

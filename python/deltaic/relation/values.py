@@ -262,6 +262,15 @@ def _text_meets_other(left: DataType, right: DataType) -> bool:
     return "void" not in (left, right) and (left == "string") != (right == "string")
 
 
+def integral_meets_float(left: DataType, right: DataType) -> bool:
+    """Whether a whole number and a float meet, at any depth: what looks into arrays takes them for floats there, all else for doubles."""
+    if isinstance(left, Array) and isinstance(right, Array):
+        return integral_meets_float(left.element, right.element)
+    if isinstance(left, Struct) and isinstance(right, Struct):
+        return any(integral_meets_float(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=False))
+    return (left in INTEGRAL and right == "float") or (left == "float" and right in INTEGRAL)
+
+
 def tightest(left: DataType, right: DataType) -> DataType | None:
     """The type in which nested values are compared and looked for: no text becomes a number there, no decimal grows."""
     if isinstance(left, Array) and isinstance(right, Array):
@@ -283,7 +292,7 @@ def tightest(left: DataType, right: DataType) -> DataType | None:
 
 def sought(what: str, left: DataType, right: DataType) -> DataType:
     """`tightest`; UnsupportedFeatureError where only a wider type is common to both, InvalidArgumentError where none is."""
-    found = tightest(left, right)
+    found = None if integral_meets_float(left, right) else tightest(left, right)
     if found is None and common_without_text(left, right) is not None:
         raise unsupported(f"function {what}", left, right)
     if found is None:

@@ -1,0 +1,108 @@
+"""Spark's answers to many forms at once, for scripts/walk_spark_expressions.py; a file of JSON lines may keep them.
+
+Two ways to ask. *At once*: over a local relation, where Spark evaluates the projection before its optimizer has touched it; no job runs and
+one form's failure touches no other, so this takes milliseconds a form. *As planned*: over rows of an executor, as over a table, with all
+that the optimizer does; a form on whose constants the optimizer fails takes its whole batch with it, and the halves are asked again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.column import Column
+from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
+from record_spark_expressions import condition, load
+from spark_recording import encode
+
+Answer = dict[str, Any]
+"""{"type": JSON of Spark's type, "values": one for each row, {"error": condition} where it fails} or {"refused": condition}."""
+
+
+class Spark:
+    """Spark's answers on the rows of a family, in one session time zone."""
+
+    def __init__(self, spark: SparkSession, rows: pa.Table, zone: str) -> None:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        self._planned = load(spark, rows).localCheckpoint()
+        self._rows = [load(spark, rows.take([i])) for i in range(rows.num_rows)]
+        catalyst = spark._jvm.org.apache.spark.sql
+        relation = load(spark, rows, partitions=False)._jdf.queryExecution().optimizedPlan()
+        self._local = ClassicFrame(catalyst.classic.Dataset.ofRows(spark._jsparkSession, relation), spark)
+        spark.conf.set("spark.sql.session.timeZone", zone)
+        self._parser = spark._jsparkSession.sessionState().sqlParser()
+        expressions = catalyst.catalyst.expressions
+        self._try, self._struct, self._nullable = expressions.TryEval, expressions.CreateNamedStruct, expressions.KnownNullable
+        self._name = self._parser.parseExpression("'v'")
+        self._column, self._sequence = catalyst.classic.ExpressionUtils.column, spark._jvm.PythonUtils.toSeq
+
+    def answers(self, forms: Sequence[str], *, planned: bool = False, batch: int = 40) -> dict[str, Answer]:
+        """The answer to each form; errors of rows have an empty condition, which `condition` tells."""
+        frame = self._planned if planned else self._local
+        found: dict[str, Answer] = {}
+        for start in range(0, len(forms), batch):
+            found |= self._together(forms[start : start + batch], frame)
+        return found
+
+    def _together(self, forms: Sequence[str], frame: DataFrame) -> dict[str, Answer]:
+        """Each form in TryEval, so that what fails is told from what is null."""
+        try:
+            selected = frame.select(*[self._boxed(form).alias(f"v{index}") for index, form in enumerate(forms)])
+            kinds = [field.dataType["v"].dataType.json() for field in selected.schema]
+            table = selected.toArrow()
+            boxes = [encode(table.column(index)) for index in range(len(forms))]
+        except Exception as error:
+            if len(forms) == 1:
+                return {forms[0]: self._failing(forms[0], error)}
+            half = len(forms) // 2
+            return self._together(forms[:half], frame) | self._together(forms[half:], frame)
+        return {
+            form: {"type": kind, "values": [{"error": ""} if box is None else box["v"] for box in column]}
+            for form, kind, column in zip(forms, kinds, boxes, strict=True)
+        }
+
+    def _failing(self, form: str, error: Exception) -> Answer:
+        """Refused by the analyser, or failing before the first row."""
+        try:
+            kind = self._local.selectExpr(f"({form}) AS value").schema["value"].dataType.json()
+        except Exception as refused:  # what is no analysis error is one inside Spark
+            return {"refused": condition(refused)}
+        return {"type": kind, "values": [{"error": condition(error)}] * len(self._rows)}
+
+    def _boxed(self, form: str) -> Column:
+        parts = [self._name, self._nullable(self._parser.parseExpression(f"({form})"))]
+        return Column(self._column(self._try(self._struct(self._sequence(parts)))))
+
+    def condition(self, form: str, row: int) -> str:
+        """The error condition of a form on a row; empty where it does not fail."""
+        try:
+            self._rows[row].selectExpr(f"({form}) AS value").toArrow()
+        except Exception as error:
+            return condition(error)
+        return ""
+
+
+class Known:
+    """Answers that a file keeps; what is not in it is asked and added."""
+
+    def __init__(self, spark: Spark, path: Path | None, *, planned: bool) -> None:
+        self._spark, self._path, self._planned = spark, path, planned
+        self._answers: dict[str, Answer] = {}
+        if path is not None and path.exists():
+            with path.open(encoding="utf-8") as lines:
+                self._answers = {entry.pop("form"): entry for entry in map(json.loads, lines)}
+
+    def answers(self, forms: Iterable[str]) -> dict[str, Answer]:
+        forms = list(forms)
+        missing = [form for form in forms if form not in self._answers]
+        for start in range(0, len(missing), 400):
+            asked = self._spark.answers(missing[start : start + 400], planned=self._planned)
+            self._answers |= asked
+            if self._path is not None:
+                with self._path.open("a", encoding="utf-8") as lines:
+                    lines.writelines(json.dumps({"form": form, **answer}) + "\n" for form, answer in asked.items())
+        return {form: self._answers[form] for form in forms}
