@@ -23,7 +23,7 @@ LAYERS: list[set[str]] = [
     {"configuration"},
     {"protocol"},
     {"options"},
-    {"_core", "errors"},
+    {"_core", "deferred", "errors"},
 ]
 DEPTH = {name: depth for depth, row in enumerate(LAYERS) for name in row}
 ENTRANCE = "__init__"  # the public names, loaded when first used

@@ -61,7 +61,7 @@ def test_a_row_a_file_with_typed_values(tmp_path: Path) -> None:
     ]
     store, snapshot = table(tmp_path, adds)
     schema = TableSchema(SCHEMA, ["p q"])
-    plain, full = snapshot.listing(schema, store=store, deleted_rows=True).to_pylist()
+    plain, full = snapshot.listing(schema, store=store, deleted_rows=True).to_table().to_pylist()
     assert full["path"] == "p q=2024-02-29/b%25.parquet"
     assert full["location"] == f"{tmp_path}/p q=2024-02-29/b%25.parquet"
     assert full["size"] == 7
@@ -90,7 +90,7 @@ def test_only_files_that_may_match_and_only_the_statistics_asked_for(tmp_path: P
     _, snapshot = table(tmp_path, adds)
     schema = TableSchema(SCHEMA, ["p q"])
     predicate = Predicate.from_json('{"op": "=", "column": ["p q"], "literal": "2024-01-02"}', schema)
-    listed = snapshot.listing(schema, predicate, statistics_columns=["id", "s"])
+    listed = snapshot.listing(schema, predicate, statistics_columns=["id", "s"]).to_table()
     assert listed["path"].to_pylist() == ["2.parquet"]
     assert [field.name for field in listed.schema.field("min_values").type] == ["id", "s"]
     assert "deleted_rows" not in listed.schema.names

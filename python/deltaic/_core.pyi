@@ -148,16 +148,28 @@ def adds_again(adds: Any, *, data_change: bool | None = None) -> pa.Table:
     """The same files as add actions to be written again (stats as JSON, tags, row ids kept)."""
 
 @final
+class Batches:
+    """Rows in memory, for any Arrow library."""
+
+    @property
+    def num_rows(self) -> int: ...
+    def to_table(self) -> pa.Table:
+        """Imports pyarrow, which nothing here does before."""
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
 class Snapshot:
     """The live files of one version. Immutable; segments of actions are shared by `refresh`."""
 
     @staticmethod
     def load(store: Store, version: int, checkpoint: Sequence[str], commits: Sequence[tuple[int, str]], *, hold: int | None = None,
-             again: Callable[[int], Snapshot] | None = None) -> Snapshot:
+             again: Callable[[int, bool], Snapshot] | None = None) -> Snapshot:
         """`checkpoint`: its parts (empty: none); `commits`: (version, path) after it, ascending, no gap; a compacted range stands as its
         last version. `hold`: of a checkpoint of more bytes, the files stay there until they are asked for (None: of none). `again`: builds
-        a version anew, for when such a file of the log is gone by then; without it, or where that fails, FileNotFoundError."""
-    def refresh(self, store: Store, commits: Sequence[tuple[int, str]]) -> Snapshot: ...
+        a version anew, for when such a file of the log is gone by then, or (True) is a checkpoint that turns out to be damaged; without it,
+        or where that fails, FileNotFoundError or ProtocolError."""
+    def refresh(self, store: Store, commits: Sequence[tuple[int, str]]) -> Snapshot:
+        """After these commits, which are read; what they say of files is held against a large checkpoint when files are asked for."""
     @property
     def version(self) -> int: ...
     @property
@@ -183,7 +195,7 @@ class Snapshot:
     def files(self, schema: TableSchema, predicate: Predicate | None = None, *, skipping: bool = True) -> FileSelection:
         """Live files that may hold a matching row, ordered by path. `skipping=False`: partition values decide, statistics do not."""
     def listing(self, schema: TableSchema, predicate: Predicate | None = None, *, statistics_columns: Sequence[str] | None = None,
-                store: Store | None = None, deleted_rows: bool = False) -> pa.Table:
+                store: Store | None = None, deleted_rows: bool = False) -> Batches:
         """What `DeltaTable.files()` shows (API.md section 2), typed."""
     def tombstones(self, min_deletion_timestamp: int | None = None) -> pa.Table: ...
     def write_checkpoint(self, store: Store, path: str, *, min_deletion_timestamp: int, min_transaction_timestamp: int | None = None,

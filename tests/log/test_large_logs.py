@@ -355,9 +355,98 @@ def test_a_version_that_advances_needs_no_file_of_the_log_but_the_new_commit(mon
     before.core.write_checkpoint(store, checkpoint_path(3), min_deletion_timestamp=0, schema=before.table_schema)
     snapshot = opened(store, monkeypatch)
     after = append(before, "3.parquet", ids=(3, 3))
-    store.delete([checkpoint_path(3), *(commit_path(version) for version in range(1, 4))])
+    store.delete([commit_path(version) for version in range(1, 4)])
+    kept = store.get(checkpoint_path(3))
+    store.delete([checkpoint_path(3)])
     advanced = snapshot.advance(4)
+    assert (advanced.version, advanced.protocol, advanced.metadata) == (4, after.protocol, after.metadata)
+    # Which files live is asked of the checkpoint, once; from then on what a commit says is all that is needed.
+    store.put(checkpoint_path(3), kept)
+    advanced = opened(store, monkeypatch)
     assert (advanced.core.file_count, advanced.core.size_in_bytes) == (after.core.file_count, after.core.size_in_bytes)
+    last = append(after, "4.parquet", ids=(4, 4))
+    store.delete([checkpoint_path(3), commit_path(4)])
+    advanced = advanced.advance(5)
+    assert (advanced.core.file_count, advanced.core.size_in_bytes) == (last.core.file_count, last.core.size_in_bytes)
+
+
+def test_commits_that_wait_are_taken_as_if_they_came_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files added again, removed, removed and added again, after a checkpoint of which no key was read yet."""
+    before = small_log()
+    store = before.store
+    before.core.write_checkpoint(store, checkpoint_path(3), min_deletion_timestamp=0, schema=before.table_schema)
+    lines = [
+        [{"remove": {"path": "0.parquet", "deletionTimestamp": 5, "dataChange": True}}],
+        [{"add": {"path": "0.parquet", "partitionValues": {}, "size": 7, "modificationTime": 1, "dataChange": True}}],
+        [{"commitInfo": {"operation": "NOTHING"}}],
+        [
+            {"remove": {"path": "1.parquet", "deletionTimestamp": 6, "dataChange": True}},
+            {"remove": {"path": "gone.parquet", "deletionTimestamp": 6, "dataChange": True}},
+            {"add": {"path": "9.parquet", "partitionValues": {}, "size": 9, "modificationTime": 1, "dataChange": True}},
+        ],
+        [{"add": {"path": "2.parquet", "partitionValues": {}, "size": 11, "modificationTime": 1, "dataChange": True}}],
+    ]
+    waiting = opened_without_a_look(store, monkeypatch)
+    for version, actions in enumerate(lines, 4):
+        store.put(commit_path(version), "".join(json.dumps(action) + "\n" for action in actions).encode())
+        waiting = waiting.advance(version)
+        commits = [(each, commit_path(each)) for each in range(4, version + 1)]
+        plain = _core.Snapshot.load(store, version, [checkpoint_path(3)], commits)
+        asked = opened_without_a_look(store, monkeypatch).core
+        for found in (asked, waiting.core if version == 8 else asked):
+            assert (found.file_count, found.size_in_bytes) == (plain.file_count, plain.size_in_bytes)
+            assert found.files(waiting.table_schema).adds.equals(plain.files(waiting.table_schema).adds)
+            assert found.tombstones().sort_by("path").equals(plain.tombstones().sort_by("path"))
+
+
+def opened_without_a_look(store: Store, monkeypatch: pytest.MonkeyPatch) -> Snapshot:
+    monkeypatch.setattr("deltaic.log.snapshot.READ_AT_ONCE", 0)
+    return Snapshot.load(store)
+
+
+@pytest.mark.parametrize("question", ["files", "file_count"])
+def test_a_checkpoint_whose_paths_cannot_be_read_gives_way_to_the_commits(question: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = small_log()
+    store = before.store
+    before.core.write_checkpoint(store, checkpoint_path(2), min_deletion_timestamp=0, schema=before.table_schema)
+    rows = pq.read_table(io.BytesIO(store.get(checkpoint_path(2)))).to_pylist()
+    row = max(number for number, each in enumerate(rows) if each["add"] is not None)
+    broken_at(store, 2, row, lambda action: action.update(path=""))
+    snapshot = opened_without_a_look(store, monkeypatch)
+    if question == "files":
+        assert paths(snapshot) == ["0.parquet", "1.parquet", "2.parquet"]
+    assert snapshot.core.file_count == 3
+    store.delete([commit_path(0)])
+    again = opened_without_a_look(store, monkeypatch)
+    with pytest.raises(ProtocolError, match="an empty path"):
+        again.files()
+    assert paths(snapshot) == ["0.parquet", "1.parquet", "2.parquet"], "what was read before stays"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_rows_of_a_checkpoint_that_are_no_files_are_found_wherever_they_are(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other writers put them anywhere; a row group says how many it has, not where."""
+    store = memory_store()
+    snapshot = create(store)
+    for number in range(3):
+        snapshot = append(snapshot, *(f"{number}-{each}.parquet" for each in range(900)), ids=(number, number))
+    actions = [{"txn": {"appId": f"app-{number}", "version": number}} for number in range(3)]
+    actions.append({"domainMetadata": {"domain": "d", "configuration": "{}", "removed": False}})
+    store.put(commit_path(4), "".join(json.dumps(action) + "\n" for action in actions).encode())
+    version = 4
+    snapshot = snapshot.advance(version)
+    snapshot.core.write_checkpoint(store, checkpoint_path(version), min_deletion_timestamp=0, schema=snapshot.table_schema)
+    whole = pq.read_table(io.BytesIO(store.get(checkpoint_path(version))))
+    order = list(range(whole.num_rows))
+    random.Random(seed).shuffle(order)
+    out = io.BytesIO()
+    pq.write_table(whole.take(order), out, row_group_size=2000)
+    store.put(checkpoint_path(version), out.getvalue())
+    left = opened_without_a_look(store, monkeypatch)
+    assert (left.protocol, left.metadata) == (snapshot.protocol, snapshot.metadata)
+    assert left.core.transactions == snapshot.core.transactions
+    assert json.loads(left.core.domains["d"]) == actions[-1]["domainMetadata"]
+    assert left.core.file_count == snapshot.core.file_count == 2700
 
 
 # --- what is wrong
@@ -375,7 +464,7 @@ def broken_at(store: Store, version: int, row: int, change: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "found", "expected", "when"),
     [
-        ({"path": ""}, "an empty path", "a path", "opened"),
+        ({"path": ""}, "an empty path", "a path", "asked"),
         ({"size": -1}, "size -1", "a size of 0 or more", "opened"),
         ({"size": None}, "no such field", "size", "opened"),
         ({"partitionValues": None}, "no such field", "partitionValues", "asked"),

@@ -41,7 +41,7 @@ def check_statistics(snapshot: Snapshot, columns: Sequence[str]) -> None:
     """InvalidArgumentError where a live file has no statistics of one of the columns (dotted names)."""
     if not columns:
         return
-    listing = snapshot.core.listing(snapshot.table_schema, None, statistics_columns=list(columns))
+    listing = snapshot.core.listing(snapshot.table_schema, None, statistics_columns=list(columns)).to_table()
     for name in columns:
         counts = listing["null_count"]
         for part in snapshot.schema.find(name)[0]:

@@ -20,7 +20,8 @@ from deltaic.protocol.schema import DataType, Field, Schema, decimal_parts
 from deltaic.relation.literal import col
 from deltaic.relation.parsing import parse
 from deltaic.relation.plan import Aggregate, Data
-from deltaic.scan.pushdown import INTEGERS, push
+from deltaic.scan.literals import INTEGERS
+from deltaic.scan.pushdown import push
 from deltaic.scan.scan import Planned
 
 if TYPE_CHECKING:

@@ -47,6 +47,10 @@ class Engine(Protocol):
     def time_zone(self) -> str:
         """Of timestamps written without one in expressions."""
 
+    @property
+    def plain_sql(self) -> bool:
+        """Whether an expression means here what `deltaic.relation` says, so that a simple one needs no `resolve`."""
+
     def resolve(self, text: str, schemas: Mapping[str, Schema]) -> Resolved:
         """Type, columns, determinism and conjuncts of an expression over aliased schemas."""
 

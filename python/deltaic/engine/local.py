@@ -12,22 +12,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import unquote
-
-import pyarrow as pa
 
 from deltaic import _core, configuration
 from deltaic.engine.engine import Curve, WriteTarget
-from deltaic.engine.source import read_source
 from deltaic.protocol.column_mapping import map_fields
 from deltaic.protocol.schema import Schema
 from deltaic.relation.literal import col
 from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Data, Plan, Project, Scan, Union
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from deltaic.engine.connection import Work
     from deltaic.engine.lowering import Leaf
     from deltaic.relation.expression import Resolved
+else:
+    from deltaic.deferred import pyarrow as pa
 
 T = TypeVar("T")
 _held = itertools.count()
@@ -58,12 +58,18 @@ class LocalEngine:
     def time_zone(self) -> str:
         return configuration.current().time_zone
 
+    @property
+    def plain_sql(self) -> bool:
+        return True
+
     def resolve(self, text: str, schemas: Mapping[str, Schema]) -> Resolved:
         from deltaic.relation.expression import resolve
 
         return resolve(text, schemas)
 
     def source(self, data: Any, alias: str) -> Data:
+        from deltaic.engine.source import read_source
+
         source = read_source(data)
 
         def opened(work: Work) -> Any:
@@ -190,6 +196,8 @@ class LocalEngine:
 
     def write(self, relation: LocalRelation, target: WriteTarget) -> pa.Table:
         def undo(adds: pa.Table) -> None:
+            from urllib.parse import unquote
+
             target.store.delete([unquote(path) for path in adds["path"].to_pylist()])
 
         return self.consume(relation, lambda stream: _core.write(target.store, target.schema, stream, target.options_json), undo)
@@ -206,6 +214,8 @@ class LocalEngine:
             return _core.mark_deleted(
                 scan.store, scan.files, rows, deletion_timestamp=deletion_timestamp, inline=inline, prefix_length=prefix_length
             )
+
+        from urllib.parse import unquote
 
         return Work().call(mark, lambda marked: scan.store.delete([unquote(path) for path in marked.written]))
 

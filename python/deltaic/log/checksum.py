@@ -7,7 +7,6 @@ without a look at the files, and a state that differs from it is an error, as so
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -19,9 +18,9 @@ from deltaic.protocol.actions import Metadata, Protocol, line
 from deltaic.protocol.bounded_json import parse_json
 
 if TYPE_CHECKING:
-    from deltaic.log.snapshot import Snapshot
+    from logging import Logger
 
-log = logging.getLogger("deltaic.log")
+    from deltaic.log.snapshot import Snapshot
 
 # As delta-spark: more than so many transactions or domains are left out, whole, so that a checksum stays small.
 _MOST_TRANSACTIONS = 100
@@ -52,7 +51,7 @@ def read(store: _core.Store, version: int) -> Checksum | None:
     try:
         return _parse(version, store.get(path, most=_MOST_BYTES))
     except (OSError, ValueError, RecursionError, DeltaError) as error:
-        log.info("%s/%s is left alone: %s", store.location, path, error)
+        _log().info("%s/%s is left alone: %s", store.location, path, error)
         return None
 
 
@@ -115,9 +114,9 @@ def write(snapshot: Snapshot, commit_info: Mapping[str, Any]) -> None:
     try:
         text = line(document(snapshot, commit_info))
         if snapshot.store.put_if_absent(checksum_path(snapshot.version), text.encode(), durable=False) == "exists":
-            log.info("%s: version %d has a checksum already", snapshot.location, snapshot.version)
+            _log().info("%s: version %d has a checksum already", snapshot.location, snapshot.version)
     except Exception as error:  # whatever it is: the commit is there, and nobody may take it for failed
-        log.warning("%s: the checksum of version %d could not be written: %s", snapshot.location, snapshot.version, error)
+        _log().warning("%s: the checksum of version %d could not be written: %s", snapshot.location, snapshot.version, error)
 
 
 def document(snapshot: Snapshot, commit_info: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,3 +146,9 @@ def _transaction(app_id: str, version: int, last_updated: int | None) -> dict[st
 def _action(text: str, name: str) -> Any:
     action = json.loads(text)
     return action.get(name, action)
+
+
+def _log() -> Logger:
+    import logging  # when there is something to say: it takes some milliseconds
+
+    return logging.getLogger("deltaic.log")

@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeGuard
-from urllib.parse import quote
 
 from deltaic._core import Store
 from deltaic.errors import ProtocolError
@@ -74,6 +73,8 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _text(value: str) -> str:
+    from urllib.parse import quote  # as above
+
     return f'"{quote(value, safe="")}"'
 
 

@@ -240,12 +240,15 @@ def _build(store: _core.Store, ways: Iterable[Segment], again: Callable[[], Iter
     for segment in ways:
         try:
             parts, commits = segment.checkpoint_parts, segment.commits
-            return _core.Snapshot.load(store, segment.version, parts, commits, hold=READ_AT_ONCE, again=partial(_build_again, store))
+            return _core.Snapshot.load(
+                store, segment.version, parts, commits, hold=READ_AT_ONCE, again=partial(_build_again, store, segment)
+            )
         except (ProtocolError, FileNotFoundError) as error:
             first_error = first_error or error
             if isinstance(error, ProtocolError) and _needed_by_all(segment, error):
                 break
-    assert first_error is not None  # there is a way, or segments() has raised
+    if first_error is None:
+        raise ProtocolError("no other way to build the version", where=store.location)
     if isinstance(first_error, FileNotFoundError) and again is not None:  # a cleanup took files between listing and reading
         return _build(store, again(), None)
     if isinstance(first_error, FileNotFoundError):
@@ -255,9 +258,11 @@ def _build(store: _core.Store, ways: Iterable[Segment], again: Callable[[], Iter
     raise first_error
 
 
-def _build_again(store: _core.Store, version: int) -> _core.Snapshot:
-    """The same version from what the log has now: a file that was left for later has gone, as another process cleaned the log."""
-    return _build(store, segments(store, version), None)
+def _build_again(store: _core.Store, former: Segment, version: int, damaged: bool) -> _core.Snapshot:
+    """The same version from what the log has now: a file that was left for later has gone, as another process cleaned the log. `damaged`:
+    the checkpoint of the former way is there, but cannot be read."""
+    ways = segments(store, version)
+    return _build(store, (way for way in ways if way.checkpoint != former.checkpoint) if damaged else ways, None)
 
 
 def _needed_by_all(segment: Segment, error: ProtocolError) -> bool:

@@ -6,12 +6,13 @@ What comes out is weaker than the condition, or equal to it: good for skipping.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import date, datetime, time, timedelta
 from typing import Any, TypeAlias
 
 from sqlglot import exp
 
 from deltaic.protocol.schema import DataType
+from deltaic.scan.literals import instant
 
 Json: TypeAlias = dict[str, Any]
 
@@ -65,8 +66,3 @@ def _literal(day: date, data_type: DataType, outwards: int, utc: bool) -> str:
     if data_type == "timestamp_ntz":
         return midnight.isoformat(sep=" ", timespec="microseconds")
     return instant(midnight if utc else midnight + outwards * FURTHEST_ZONE)
-
-
-def instant(moment: datetime) -> str:
-    """A moment by UTC's clock as the literal of a timestamp column."""
-    return moment.replace(tzinfo=timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -17,7 +17,8 @@ from sqlglot import exp
 from deltaic.errors import DeltaError
 from deltaic.protocol.schema import DataType, Field, Schema
 from deltaic.relation.parsing import parse
-from deltaic.scan.bounds import FURTHEST_ZONE, function_of, instant
+from deltaic.scan.bounds import FURTHEST_ZONE, function_of
+from deltaic.scan.literals import instant
 
 Json: TypeAlias = dict[str, Any]
 

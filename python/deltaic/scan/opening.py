@@ -6,13 +6,15 @@ Apart from `deltaic.scan.dataset`, so that a scan that nobody asks a `pyarrow.da
 from __future__ import annotations
 
 from dataclasses import replace
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from deltaic import _core, configuration
 from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Scan
 
-_HIDDEN = (pa.field(FILE_COLUMN, pa.int32(), nullable=False), pa.field(ROW_COLUMN, pa.int64(), nullable=False))
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    from deltaic.deferred import pyarrow as pa
 
 
 def push_where(scan: Scan) -> tuple[Scan, tuple[str, ...]]:
@@ -57,7 +59,11 @@ def numbered(files: pa.Table) -> pa.Table:
     import numpy as np
 
     ordinals = pa.py_buffer(np.arange(files.num_rows, dtype=np.int32))  # `pa.array` of it would import pandas
-    return files.append_column(_HIDDEN[0], pa.Array.from_buffers(pa.int32(), files.num_rows, [None, ordinals]))
+    return files.append_column(_hidden()[0], pa.Array.from_buffers(pa.int32(), files.num_rows, [None, ordinals]))
+
+
+def _hidden() -> tuple[pa.Field, pa.Field]:
+    return pa.field(FILE_COLUMN, pa.int32(), nullable=False), pa.field(ROW_COLUMN, pa.int64(), nullable=False)
 
 
 def open_scan(scan: Scan) -> _core.ReadStream:
@@ -82,6 +88,6 @@ def scan_arrow_schema(scan: Scan) -> pa.Schema:
         schema = schema.append(pa.field(name, pa.int64()))
     for item in scan.constants:
         schema = schema.append(scan.files.schema.field(item.name))
-    for item in _HIDDEN if scan.row_ids else ():
+    for item in _hidden() if scan.row_ids else ():
         schema = schema.append(item)
     return schema

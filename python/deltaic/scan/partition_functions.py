@@ -8,13 +8,11 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.compute as pc
-
 from deltaic import _core
 from deltaic.errors import DeltaError
 from deltaic.protocol.schema import decimal_parts
 from deltaic.relation.plan import Filter
-from deltaic.scan.bounds import instant
+from deltaic.scan.literals import instant
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,8 +53,9 @@ def decided(snapshot: Snapshot, engine: Engine, resolved: Resolved, text: str, a
 def _values(snapshot: Snapshot, names: list[str], among: _core.Predicate | None) -> pa.Table:
     """The distinct values of these partition columns."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    listing = snapshot.core.listing(snapshot.table_schema, among, statistics_columns=[])
+    listing = snapshot.core.listing(snapshot.table_schema, among, statistics_columns=[]).to_table()
     place = {name: index for index, name in enumerate(snapshot.metadata.partition_columns)}
     values = listing["partition_values"].combine_chunks() if listing.num_rows else None
     if values is None:

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
+from deltaic import _core
 from deltaic.errors import UnsupportedFeatureError
 from deltaic.protocol.schema import Schema
 
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     import duckdb
     import pandas
     import polars
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class Rows:
         return Rows.computed(lambda: table, table.schema)
 
     @staticmethod
-    def computed(compute: Callable[[], pa.Table], schema: pa.Schema | None = None) -> Rows:
+    def computed(compute: Callable[[], pa.Table | _core.Batches], schema: pa.Schema | None = None) -> Rows:
         """Rows that `compute` gives; once it has been asked, the answer is kept."""
         return _Computed(compute, schema)
 
@@ -136,23 +136,31 @@ class Rows:
 class _Computed(Rows):
     """Rows that come as a whole table, computed at the first question."""
 
-    def __init__(self, compute: Callable[[], pa.Table], schema: pa.Schema | None) -> None:
-        self._compute, self._known, self._table = compute, schema, None
+    def __init__(self, compute: Callable[[], pa.Table | _core.Batches], schema: pa.Schema | None) -> None:
+        self._compute, self._known = compute, schema
+        self._rows: pa.Table | _core.Batches | None = None
+        self._table: pa.Table | None = None
 
-    def _whole(self) -> pa.Table:
-        if self._table is None:
-            self._table = self._compute()
-        return self._table
+    def _whole(self) -> pa.Table | _core.Batches:
+        if self._rows is None:
+            self._rows = self._compute()
+        return self._rows
 
     @property
     def schema(self) -> Schema:
-        return Schema.from_arrow(self._known if self._known is not None else self._whole().schema)
+        return Schema.from_arrow(self._known if self._known is not None else self.to_arrow().schema)
 
     def to_reader(self) -> pa.RecordBatchReader:
-        return self._whole().to_reader()
+        return self.to_arrow().to_reader()
 
     def to_arrow(self) -> pa.Table:
-        return self._whole()
+        if self._table is None:
+            whole = self._whole()
+            self._table = whole.to_table() if isinstance(whole, _core.Batches) else whole
+        return self._table
 
     def count(self) -> int:
         return int(self._whole().num_rows)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._whole().__arrow_c_stream__(requested_schema)

@@ -7,20 +7,23 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from deltaic import _core
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, SchemaMismatchError
 from deltaic.protocol.schema import Schema
 from deltaic.relation.plan import Scan
+from deltaic.scan import simple
 from deltaic.scan.columns import narrowed, resolve_columns
 from deltaic.scan.opening import numbered, open_scan
 from deltaic.scan.rows import Rows, ScanReport
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from deltaic.engine.engine import Engine
     from deltaic.log.snapshot import Snapshot
     from deltaic.relation.expression import Resolved
+else:
+    from deltaic.deferred import pyarrow as pa
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +83,8 @@ def plan(snapshot: Snapshot, engine: Engine, where: str | None, *, alias: str = 
     """Resolves `where` against the table and divides it. InvalidArgumentError for text that is no condition over the table's columns."""
     if where is None:
         return Planned(snapshot, skipping=skipping)
+    if engine.plain_sql and (said := simple.read(where, snapshot.schema, alias, engine.time_zone)) is not None:
+        return Planned(snapshot, simple.together(said, snapshot.schema, snapshot.table_schema), skipping=skipping)
     from deltaic.scan.partition_functions import decided
     from deltaic.scan.pushdown import push
 
@@ -218,7 +223,7 @@ def live_rows(planned: Planned) -> int | None:
         return snapshot.core.num_records
     import pyarrow.compute as pc
 
-    listing = snapshot.core.listing(snapshot.table_schema, planned.pushed, statistics_columns=[])
+    listing = snapshot.core.listing(snapshot.table_schema, planned.pushed, statistics_columns=[]).to_table()
     if listing["num_records"].null_count:
         return None
     deleted = pc.sum(pc.struct_field(listing["deletion_vector"], "cardinality")).as_py() or 0
@@ -229,7 +234,7 @@ def files(snapshot: Snapshot, engine: Engine, where: str | None = None, *, delet
     """API.md section 2: a row for each live file that may hold a matching row."""
     planned = plan(snapshot, engine, where)
 
-    def listing() -> pa.Table:
+    def listing() -> _core.Batches:
         return snapshot.core.listing(snapshot.table_schema, planned.pushed, store=snapshot.store, deleted_rows=deleted_rows)
 
     return Rows.computed(listing)
@@ -243,7 +248,7 @@ def partitions(snapshot: Snapshot, engine: Engine, where: str | None = None) -> 
     def grouped() -> pa.Table:
         import pyarrow.compute as pc
 
-        listing = snapshot.core.listing(snapshot.table_schema, planned.pushed, statistics_columns=[])
+        listing = snapshot.core.listing(snapshot.table_schema, planned.pushed, statistics_columns=[]).to_table()
         values = listing["partition_values"].combine_chunks() if names else None
         columns = {name: pc.struct_field(values, [index]) for index, name in enumerate(names)}
         table = pa.table({**columns, "__deltaic_size": listing["size"]})

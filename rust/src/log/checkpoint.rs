@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::buffer::NullBuffer;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::checkpoint_file::{Open, open, open_columns};
@@ -181,7 +183,7 @@ fn read_files(
         opened.push((Arc::new(file), sidecar.clone().map(|sidecar| Arc::new(Sidecar { actions, ..sidecar }))));
     }
     if bytes > hold {
-        return read_keys(store.location(), &opened, checkpoint, interrupt);
+        return leave_there(&opened, checkpoint, interrupt);
     }
     let groups = |(file, sidecar): &(Arc<Open>, Option<Arc<Sidecar>>)| {
         let (file, sidecar) = (Arc::clone(file), sidecar.clone());
@@ -196,15 +198,21 @@ fn read_files(
     Ok(())
 }
 
+/// Actions that are none on files, each with a field that it must have.
+const OTHERS: [[&str; 2]; 5] =
+    [["protocol", "minReaderVersion"], ["metaData", "id"], ["txn", "appId"], ["domainMetadata", "domain"], ["sidecar", "path"]];
+/// Rows that are read at a time where few are looked for.
+const AT_A_TIME: usize = 1024;
+
 /// What a thread reads of a file at once.
 enum Task<'a> {
     /// What is no action on files, of a row group.
     Others(&'a Arc<Open>, usize),
-    /// Keys of the actions on files.
+    /// How many actions on files there are, and what they say of sizes.
     Files(&'a Arc<Open>, usize, Range<usize>, FileKind, Option<&'a Arc<Sidecar>>),
 }
 
-fn read_keys(root: &str, files: &[(Arc<Open>, Option<Arc<Sidecar>>)], checkpoint: &mut Checkpoint, interrupt: &Interrupt) -> Result<()> {
+fn leave_there(files: &[(Arc<Open>, Option<Arc<Sidecar>>)], checkpoint: &mut Checkpoint, interrupt: &Interrupt) -> Result<()> {
     let mut tasks = Vec::new();
     for (file, sidecar) in files {
         for (group, described) in file.parquet().row_groups().iter().enumerate() {
@@ -220,7 +228,7 @@ fn read_keys(root: &str, files: &[(Arc<Open>, Option<Arc<Sidecar>>)], checkpoint
     let read = on_threads(&tasks, interrupt, &|task| match task {
         Task::Others(file, group) => Ok((file.read_others(*group, interrupt)?, None)),
         Task::Files(file, group, rows, kind, _) => {
-            let known = Slice::read_keys(file, (*group, rows.clone()), *kind, root, interrupt)?;
+            let known = Slice::open(file, (*group, rows.clone()), *kind, interrupt)?;
             Ok((Commit::default(), known.map(|known| Segment::stored(*kind, known))))
         }
     })?;
@@ -242,8 +250,6 @@ impl Open {
 
     /// What is no action on files in a row group.
     fn read_others(&self, group: usize, interrupt: &Interrupt) -> Result<Commit> {
-        const OTHERS: [[&str; 2]; 5] =
-            [["protocol", "minReaderVersion"], ["metaData", "id"], ["txn", "appId"], ["domainMetadata", "domain"], ["sidecar", "path"]];
         let there: Vec<&str> = OTHERS.iter().filter(|path| self.may_have(group, *path)).map(|path| path[0]).collect();
         if there.is_empty() {
             return Ok(Commit::default());
@@ -260,14 +266,44 @@ impl Open {
     }
 }
 
+impl Open {
+    /// How many actions the columns that are read hold in a row group, where that is known: none of them is on a file.
+    fn others(&self, group: usize) -> Option<u64> {
+        let read = |action: &str| {
+            let columns = self.parquet().file_metadata().schema_descr().columns();
+            let is_read = |(leaf, _): &(usize, _)| self.mask.leaf_included(*leaf);
+            columns.iter().enumerate().filter(is_read).any(|(_, column)| column.path().parts().first().is_some_and(|name| name == action))
+        };
+        if read("add") || read("remove") {
+            return None;
+        }
+        let rows = self.parquet().row_group(group).num_rows().unsigned_abs();
+        let there = OTHERS.iter().filter(|path| read(path[0]));
+        there.map(|path| rows.checked_sub(self.nulls(group, self.leaf(path)?)?)).sum()
+    }
+}
+
+/// How many such actions there are in a batch.
+fn others_in(batch: &RecordBatch) -> usize {
+    let count = |[action, field]: &[&str; 2]| {
+        let actions = batch.column_by_name(action)?.as_struct_opt()?;
+        let missing = NullBuffer::union(actions.nulls(), actions.column_by_name(field)?.nulls());
+        Some(batch.num_rows() - missing.map_or(0, |missing| missing.null_count()))
+    };
+    OTHERS.iter().filter_map(count).sum()
+}
+
 fn read_group(file: &Open, group: usize, decoded: &Decoded, interrupt: &Interrupt) -> Result<Commit> {
     let place = |error: Error| error.within(format_args!("{} (row group {group})", file.path()));
     let described = file.parquet().row_group(group);
-    decoded.expect(file.stored(), described, &file.mask).map_err(place)?;
-    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file.stored().clone(), file.footer().clone())
+    let stored = file.stored().near(described, &file.mask).map_err(place)?;
+    decoded.expect(&stored, described, &file.mask).map_err(place)?;
+    let rows = volume::batch_rows(&stored, described, &file.mask).map_err(place)?;
+    let mut missing = file.others(group);
+    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(stored, file.footer().clone())
         .with_projection(file.mask.clone())
         .with_row_groups(vec![group])
-        .with_batch_size(volume::batch_rows(file.stored(), described, &file.mask).map_err(place)?)
+        .with_batch_size(if missing.is_some() { rows.min(AT_A_TIME) } else { rows })
         .build()
         .map_err(|error| place(error.into()))?;
     let mut first = file.first_row(group);
@@ -278,6 +314,10 @@ fn read_group(file: &Open, group: usize, decoded: &Decoded, interrupt: &Interrup
         decoded.add(&batch).map_err(place)?;
         take_batch(&mut state, &Rows { batch: &batch, first, path: file.path() })?;
         first += batch.num_rows();
+        missing = missing.map(|missing| missing.saturating_sub(others_in(&batch) as u64));
+        if missing == Some(0) {
+            break; // the rest are files
+        }
     }
     Ok(state)
 }

@@ -1,6 +1,7 @@
 //! A Parquet file of a checkpoint: where it is, what its footer says, which of its leaves a question needs.
 
 use std::io::Cursor;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -18,6 +19,8 @@ use crate::store::{ObjectMeta, Store};
 
 /// Read at a time where the length of a page is not yet known.
 const LOOK_AHEAD: u64 = 16 * 1024;
+/// Bytes of a column in a row group that are read at once, and of all such columns.
+const NEAR: (u64, u64) = (256 << 10, 4 << 20);
 
 /// A Parquet file in a store.
 #[derive(Debug, Clone)]
@@ -25,6 +28,8 @@ pub struct StoredFile {
     store: Arc<dyn Store>,
     path: String,
     found: Arc<ObjectMeta>,
+    /// Pieces of it that were read before: the first byte of each, and its bytes.
+    near: Arc<[(u64, Bytes)]>,
 }
 
 impl Length for StoredFile {
@@ -36,6 +41,9 @@ impl Length for StoredFile {
 impl ChunkReader for StoredFile {
     type T = Cursor<Bytes>;
     fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
+        if let Some(rest) = self.nearby(start) {
+            return Ok(Cursor::new(rest));
+        }
         Ok(Cursor::new(self.range(start, LOOK_AHEAD.min(self.size().saturating_sub(start)))?))
     }
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
@@ -49,7 +57,41 @@ impl StoredFile {
         self.found.size
     }
 
+    /// The same, with the small ones of these columns of a row group at hand: each page of them is then no read of its own.
+    pub fn near(&self, group: &RowGroupMetaData, mask: &ProjectionMask) -> Result<Self> {
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        let mut total = 0;
+        for (_, column) in group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf)) {
+            let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+            let (Ok(start), Ok(length)) = (u64::try_from(start), u64::try_from(column.compressed_size())) else { continue };
+            let end = start.saturating_add(length);
+            if length > NEAR.0 || total + length > NEAR.1 || end > self.size() {
+                continue; // a column that lies about itself is told when it is read
+            }
+            total += length;
+            match ranges.last_mut() {
+                Some(last) if last.end == start => last.end = end,
+                _ => ranges.push(start..end),
+            }
+        }
+        let read = self.store.get_ranges(&self.path, &ranges)?;
+        let near = ranges.iter().map(|range| range.start).zip(read).collect();
+        Ok(Self { near, ..self.clone() })
+    }
+
+    /// What is at hand from a byte on.
+    fn nearby(&self, start: u64) -> Option<Bytes> {
+        self.near.iter().find_map(|(first, bytes)| {
+            let skipped = usize::try_from(start.checked_sub(*first)?).ok().filter(|skipped| *skipped < bytes.len())?;
+            Some(bytes.slice(skipped..))
+        })
+    }
+
     fn range(&self, start: u64, length: u64) -> Result<Bytes, ParquetError> {
+        let wanted = usize::try_from(length).unwrap_or(usize::MAX);
+        if let Some(rest) = self.nearby(start).filter(|rest| rest.len() >= wanted) {
+            return Ok(rest.slice(..wanted));
+        }
         let end = start.saturating_add(length);
         let mut read = self.store.get_ranges(&self.path, &[start..end]).map_err(|error| ParquetError::External(Box::new(error)))?;
         read.pop().ok_or_else(|| ParquetError::EOF("no bytes".to_owned()))
@@ -183,7 +225,7 @@ pub fn open(store: &Arc<dyn Store>, path: &str) -> Result<Open> {
 /// With those leaves that are wanted.
 pub fn open_columns(store: &Arc<dyn Store>, path: &str, wanted: &dyn Fn(&[String]) -> bool) -> Result<Open> {
     let head = store.head(path)?.ok_or_else(|| Error::new(Kind::NotFound, "a file of the checkpoint is missing").at(path))?;
-    let bytes = StoredFile { store: Arc::clone(store), path: path.to_owned(), found: Arc::new(head) };
+    let bytes = StoredFile { store: Arc::clone(store), path: path.to_owned(), found: Arc::new(head), near: Arc::default() };
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let metadata = ArrowReaderMetadata::load(&bytes, options).map_err(|error| Error::from(error).at(path))?;
     let mask = mask_of(&metadata, wanted);

@@ -38,7 +38,8 @@ pub fn write(
 ) -> Result<Written> {
     let plan = Plan::new(choices, true)?;
     let format = plan.fingerprint()?;
-    let division = divide(snapshot.segments(), &format, choices.min_deletion_timestamp, &names(store)?, interrupt)?;
+    let live = snapshot.live(interrupt)?;
+    let division = divide(live.segments(), &format, choices.min_deletion_timestamp, &names(store)?, interrupt)?;
     let groups: Vec<(String, Vec<&Segment>)> = gather(&division.fresh)
         .into_iter()
         .enumerate()
@@ -71,7 +72,7 @@ pub fn write(
     }
     Ok(Written {
         actions: singles + sidecars.iter().map(|sidecar| 1 + sidecar.actions).sum::<usize>(),
-        adds: snapshot.file_count(),
+        adds: live.count(),
         bytes: top_bytes + sidecars.iter().map(|sidecar| sidecar.size_in_bytes.max(0) as u64).sum::<u64>(),
         top_bytes,
         kept: division.kept.len(),

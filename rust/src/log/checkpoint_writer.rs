@@ -70,7 +70,7 @@ pub fn write(snapshot: &Snapshot, store: &dyn Store, path: &str, choices: &Choic
     }
     for kind in [FileKind::Add, FileKind::Remove] {
         // A few pieces at a time: what lives of them is gone again before the next.
-        for pieces in snapshot.pieces(kind).chunks(AT_ONCE) {
+        for pieces in snapshot.live(interrupt)?.pieces(kind).chunks(AT_ONCE) {
             let ready = |piece: &Piece<'_>| {
                 let rows = unexpired(piece, choices.min_deletion_timestamp, interrupt)?;
                 rows.iter().map(|batch| plan.actions(kind, batch)).collect::<Result<Vec<_>>>()

@@ -4,7 +4,8 @@
 //! thousand million files have the same once in 10^20 tables. Texts can then stay where they are stored.
 
 use std::hash::Hash;
-use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LazyLock, OnceLock};
 
 use ahash::RandomState;
 use arrow::array::{Array, RecordBatch, StringArray, StructArray};
@@ -58,17 +59,15 @@ pub fn slot(key: Key) -> u64 {
 #[derive(Debug, Default)]
 pub struct Keys {
     keys: Vec<Key>,
-    rows: HashTable<u32>,
+    /// Made when rows are looked for the second time: once, all of them are looked at in less time than it takes to make it.
+    rows: OnceLock<HashTable<u32>>,
+    asked: AtomicBool,
 }
 
 impl Keys {
     /// Of rows in order.
     pub fn new(keys: Vec<Key>) -> Self {
-        let mut rows = HashTable::with_capacity(keys.len());
-        for (row, key) in keys.iter().enumerate() {
-            rows.insert_unique(slot(*key), row as u32, |row| slot(keys[*row as usize]));
-        }
-        Self { keys, rows }
+        Self { keys, ..Self::default() }
     }
 
     /// In order of rows.
@@ -76,9 +75,22 @@ impl Keys {
         &self.keys
     }
 
+    /// Whether looking for the rows of a few keys is less than looking at all rows. From the second time on it is.
+    pub fn is_quick(&self) -> bool {
+        self.rows.get().is_some() || self.asked.swap(true, Ordering::Relaxed)
+    }
+
     /// The rows with this key: at most one, unless the log is at fault.
     pub fn rows_of(&self, key: Key) -> impl Iterator<Item = u32> + '_ {
-        self.rows.iter_hash(slot(key)).copied().filter(move |row| self.keys[*row as usize] == key)
+        self.rows.get_or_init(|| self.index()).iter_hash(slot(key)).copied().filter(move |row| self.keys[*row as usize] == key)
+    }
+
+    fn index(&self) -> HashTable<u32> {
+        let mut rows = HashTable::with_capacity(self.keys.len());
+        for (row, key) in self.keys.iter().enumerate() {
+            rows.insert_unique(slot(*key), row as u32, |row| slot(self.keys[*row as usize]));
+        }
+        rows
     }
 }
 

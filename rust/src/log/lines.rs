@@ -174,8 +174,10 @@ pub fn read_keys(store: &Arc<dyn Store>, path: &str, found: ObjectMeta, interrup
                 continue;
             }
             let lines = Lines { file: Arc::clone(&file), bytes: block.bytes.clone(), kind, rows: rows.keys.len() };
-            let own = rows.keys.iter().map(|(key, _)| *key).collect();
-            commit.files.push(Segment::stored(kind, Known { source: Source::Lines(lines), keys: own, sizes: rows.sizes }));
+            let own: Vec<Key> = rows.keys.iter().map(|(key, _)| *key).collect();
+            commit
+                .files
+                .push(Segment::stored(kind, Known { source: Source::Lines(lines), count: own.len(), keys: Some(own), sizes: rows.sizes }));
             all.extend(rows.keys);
         }
         before += block.lines;

@@ -7,7 +7,7 @@
 //! - [`checkpoint_writer`], [`checkpoint_v2`]: the way back, in the two forms, with the
 //!   [`checkpoint_columns`] of both; [`sidecar`]: "Sidecar Files"; [`json_text`]: typed columns back as JSON
 //! - [`definition`]: protocol and metadata alone
-//! - [`snapshot`], [`replay`]: "Action Reconciliation": [`segment`]s of actions, what of them lives, the [`keys`] (path, vector);
+//! - [`snapshot`], [`files`], [`replay`]: "Action Reconciliation": [`segment`]s of actions, what of them lives, the [`keys`] (path, vector);
 //!   [`slice`], [`lines`]: those that stay in their checkpoint or commit until they are asked for
 //! - [`statistics`], [`skipping`]: "Per-file Statistics" as typed columns, for those that a predicate names; [`typed_statistics`]: as checkpoints have them
 //! - [`actions`]: tables of actions made from others; [`listing`]: files as users see them
@@ -23,6 +23,7 @@ pub mod checkpoint_writer;
 pub mod commit;
 pub mod compaction;
 pub mod definition;
+pub mod files;
 pub mod json_text;
 pub mod keys;
 pub mod line;

@@ -5,7 +5,7 @@
 
 use hashbrown::HashTable;
 
-use super::keys::{Key, slot};
+use super::keys::{Key, Keys, slot};
 use super::segment::Segment;
 use super::skipping::on_threads;
 use crate::error::Result;
@@ -40,15 +40,27 @@ pub struct Span {
 
 /// Rows that count no longer: those of `spans`, which stand in the order of their commits, speak for their files instead. The segments
 /// below `first` are older than all of them.
-pub fn replaced(segments: &[Segment], first: usize, spans: &[Span], interrupt: &Interrupt) -> Result<Vec<Position>> {
+pub fn replaced(root: &str, segments: &[Segment], first: usize, spans: &[Span], interrupt: &Interrupt) -> Result<Vec<Position>> {
     let rows: usize = spans.iter().map(|span| span.rows).sum();
+    if rows == 0 {
+        return Ok(Vec::new());
+    }
+    let asked: Vec<usize> = (0..segments.len()).filter(|number| *number >= first || segments[*number].live_count() > 0).collect();
+    let read = |number: &usize| segments[*number].keys(root, interrupt);
+    let unread = asked.iter().any(|number| !segments[*number].has_keys());
+    let found = if unread { on_threads(&asked, interrupt, &read)? } else { asked.iter().map(read).collect::<Result<_>>()? };
+    let mut keys: Vec<Option<&Keys>> = vec![None; segments.len()];
+    for (number, found) in asked.iter().zip(found) {
+        keys[*number] = Some(found);
+    }
+    let replay = Replay { segments, keys, rows };
     let shards: Vec<usize> = (0..if rows > MANY { SHARDS } else { 1 }).collect();
-    let made = on_threads(&shards, interrupt, &|shard| Ok(newest(segments, spans, rows, (*shard, shards.len()))))?;
+    let made = on_threads(&shards, interrupt, &|shard| Ok(replay.newest(spans, (*shard, shards.len()))))?;
     let (tables, gone): (Vec<Table>, Vec<Vec<Position>>) = made.into_iter().unzip();
     let mut gone: Vec<Position> = gone.into_iter().flatten().collect();
-    let older: Vec<usize> = (0..first).filter(|number| segments[*number].live_count() > 0).collect();
-    let ask = |number: &usize| Ok(replaced_in(segments, *number, rows, &tables));
-    let found: Vec<Vec<Position>> = if rows.saturating_mul(older.len()) > MANY {
+    let older: Vec<usize> = asked.into_iter().filter(|number| *number < first).collect();
+    let ask = |number: &usize| Ok(replay.replaced_in(*number, &tables));
+    let found: Vec<Vec<Position>> = if unread || rows.saturating_mul(older.len()) > MANY {
         on_threads(&older, interrupt, &ask)?
     } else {
         older.iter().map(ask).collect::<Result<_>>()?
@@ -63,42 +75,60 @@ fn shard_of(key: Key, shards: usize) -> usize {
     (key >> 96) as usize % shards
 }
 
-/// The newest row of each key, and those that it replaced.
-fn newest(segments: &[Segment], spans: &[Span], rows: usize, (shard, shards): (usize, usize)) -> (Table, Vec<Position>) {
-    let key = |at: &Position| segments[at.segment].keys().all()[at.row as usize];
-    let mut table = Table::with_capacity(rows / shards);
-    let mut gone = Vec::new();
-    for span in spans {
-        for row in span.from..span.from + span.rows {
-            let at = Position { segment: span.segment, row: row as u32 };
-            let mine = key(&at);
-            if shards > 1 && shard_of(mine, shards) != shard {
-                continue;
-            }
-            match table.find_mut(slot(mine), |known| key(known) == mine) {
-                Some(known) => gone.push(std::mem::replace(known, at)),
-                None => {
-                    table.insert_unique(slot(mine), at, |known| slot(key(known)));
+/// The segments, the keys of those that matter, and how many rows are new.
+struct Replay<'a> {
+    segments: &'a [Segment],
+    keys: Vec<Option<&'a Keys>>,
+    rows: usize,
+}
+
+impl Replay<'_> {
+    fn all(&self, number: usize) -> &[Key] {
+        self.keys[number].map_or(&[], Keys::all)
+    }
+
+    fn key(&self, at: &Position) -> Key {
+        self.all(at.segment)[at.row as usize]
+    }
+
+    /// The newest row of each key, and those that it replaced.
+    fn newest(&self, spans: &[Span], (shard, shards): (usize, usize)) -> (Table, Vec<Position>) {
+        let mut table = Table::with_capacity(self.rows / shards);
+        let mut gone = Vec::new();
+        for span in spans {
+            for row in span.from..span.from + span.rows {
+                let at = Position { segment: span.segment, row: row as u32 };
+                let mine = self.key(&at);
+                if shards > 1 && shard_of(mine, shards) != shard {
+                    continue;
+                }
+                match table.find_mut(slot(mine), |known| self.key(known) == mine) {
+                    Some(known) => gone.push(std::mem::replace(known, at)),
+                    None => {
+                        table.insert_unique(slot(mine), at, |known| slot(self.key(known)));
+                    }
                 }
             }
         }
+        (table, gone)
     }
-    (table, gone)
-}
 
-/// The rows of an older segment that are replaced.
-fn replaced_in(segments: &[Segment], number: usize, rows: usize, tables: &[Table]) -> Vec<Position> {
-    let key = |at: &Position| segments[at.segment].keys().all()[at.row as usize];
-    let segment = &segments[number];
-    let live = |row: &u32| segment.is_live(*row);
-    let found: Vec<u32> = if rows * ROWS_PER_KEY < segment.len() {
-        tables.iter().flatten().flat_map(|at| segment.keys().rows_of(key(at))).filter(live).collect()
-    } else {
-        let is_replaced = |row: &u32| {
-            let mine = segment.keys().all()[*row as usize];
-            tables[shard_of(mine, tables.len())].find(slot(mine), |known| key(known) == mine).is_some()
+    /// The rows of an older segment that are replaced.
+    fn replaced_in(&self, number: usize, tables: &[Table]) -> Vec<Position> {
+        let segment = &self.segments[number];
+        let live = |row: &u32| segment.is_live(*row);
+        let few = self.rows * ROWS_PER_KEY < segment.len();
+        let found: Vec<u32> = match self.keys[number] {
+            Some(keys) if few && keys.is_quick() => {
+                tables.iter().flatten().flat_map(|at| keys.rows_of(self.key(at))).filter(live).collect()
+            }
+            _ => {
+                let is_replaced = |(_, mine): &(u32, &Key)| {
+                    tables[shard_of(**mine, tables.len())].find(slot(**mine), |known| self.key(known) == **mine).is_some()
+                };
+                (0..).zip(self.all(number)).filter(is_replaced).map(|(row, _)| row).filter(live).collect()
+            }
         };
-        (0..segment.len() as u32).filter(live).filter(is_replaced).collect()
-    };
-    found.into_iter().map(|row| Position { segment: number, row }).collect()
+        found.into_iter().map(|row| Position { segment: number, row }).collect()
+    }
 }

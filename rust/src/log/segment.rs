@@ -1,6 +1,6 @@
 //! Actions of one kind, and which of them still count. Their rows are held, or stay where they are stored until they are asked for.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, BooleanArray, RecordBatch};
 use arrow::buffer::{BooleanBuffer, Buffer};
@@ -79,8 +79,10 @@ impl Source {
 pub struct Known {
     /// Where.
     pub source: Source,
-    /// Their keys.
-    pub keys: Vec<Key>,
+    /// How many.
+    pub count: usize,
+    /// Their keys, unless they are read when they are asked for.
+    pub keys: Option<Vec<Key>>,
     /// Bytes of their files; empty for removes.
     pub sizes: Vec<i64>,
 }
@@ -96,7 +98,8 @@ enum Rows {
 pub struct Segment {
     kind: FileKind,
     rows: Arc<Rows>,
-    keys: Arc<Keys>,
+    keys: Arc<OnceLock<Keys>>,
+    len: usize,
     live: Arc<Vec<u64>>,
     live_count: usize,
     origin: Provenance,
@@ -106,23 +109,23 @@ impl Segment {
     /// Of rows in [`ADD`] or [`REMOVE`].
     pub fn held(root: &str, kind: FileKind, rows: RecordBatch) -> Result<Self> {
         let keys = keys::of_batch(root, &rows)?;
-        Ok(Self::new(kind, Rows::Held(rows), keys))
+        Ok(Self::new(kind, Rows::Held(rows), keys.len(), Some(keys)))
     }
 
     /// Of rows that stay where they are.
     pub fn stored(kind: FileKind, known: Known) -> Self {
-        let Known { source, keys, sizes } = known;
-        Self::new(kind, Rows::Stored { source, sizes }, keys)
+        let Known { source, count, keys, sizes } = known;
+        Self::new(kind, Rows::Stored { source, sizes }, count, keys)
     }
 
-    fn new(kind: FileKind, rows: Rows, keys: Vec<Key>) -> Self {
-        let count = keys.len();
-        let mut live = vec![u64::MAX; count.div_ceil(64)];
-        if let Some(last) = live.last_mut().filter(|_| !count.is_multiple_of(64)) {
-            *last = (1 << (count % 64)) - 1;
+    fn new(kind: FileKind, rows: Rows, len: usize, keys: Option<Vec<Key>>) -> Self {
+        let mut live = vec![u64::MAX; len.div_ceil(64)];
+        if let Some(last) = live.last_mut().filter(|_| !len.is_multiple_of(64)) {
+            *last = (1 << (len % 64)) - 1;
         }
-        let (rows, keys, live) = (Arc::new(rows), Arc::new(Keys::new(keys)), Arc::new(live));
-        Self { kind, rows, keys, live, live_count: count, origin: Provenance::default() }
+        let keys = keys.map_or_else(OnceLock::new, |keys| OnceLock::from(Keys::new(keys)));
+        let (rows, keys, live) = (Arc::new(rows), Arc::new(keys), Arc::new(live));
+        Self { kind, rows, keys, len, live, live_count: len, origin: Provenance::default() }
     }
 
     /// Adds or removes.
@@ -130,14 +133,27 @@ impl Segment {
         self.kind
     }
 
+    /// Whether the keys of its rows are known.
+    pub fn has_keys(&self) -> bool {
+        self.keys.get().is_some()
+    }
+
     /// Keys of all its rows.
-    pub fn keys(&self) -> &Keys {
-        &self.keys
+    pub fn keys(&self, root: &str, interrupt: &Interrupt) -> Result<&Keys> {
+        if let Some(known) = self.keys.get() {
+            return Ok(known);
+        }
+        let keys = match &*self.rows {
+            Rows::Held(rows) => keys::of_batch(root, rows)?,
+            Rows::Stored { source: Source::Slice(slice), .. } => slice.keys(root, self.len, interrupt)?,
+            Rows::Stored { source: Source::Lines(lines), .. } => keys::of_batch(root, &lines.read(interrupt)?)?,
+        };
+        Ok(self.keys.get_or_init(|| Keys::new(keys)))
     }
 
     /// Rows, also those that do not count.
     pub fn len(&self) -> usize {
-        self.keys.all().len()
+        self.len
     }
 
     /// Without a row.

@@ -1,6 +1,7 @@
 //! Actions on files that stay in their checkpoint until somebody asks for columns of them.
 //!
-//! Of each the key, and of an add the size, are read once; the rest is decoded again for each question, of the rows that it is about.
+//! Of each add the size is read once, and the key where something is looked for by it; the rest is decoded again for each question, of the
+//! rows that it is about.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use parquet::arrow::arrow_reader::{ParquetRecordBatchReaderBuilder, RowSelection
 
 use super::checkpoint_file::Open;
 use super::checkpoint_rows::{Rows, actions_of};
-use super::keys;
+use super::keys::{self, Key};
 use super::line::FileKind;
 use super::schema::{KEYED, long, text, vectors};
 use super::segment::{Columns, Known, Source};
@@ -46,52 +47,70 @@ fn name_of(kind: FileKind) -> &'static str {
 }
 
 impl Slice {
-    /// Reads what replay needs of the actions of a kind in these rows of a row group; `None` where there is none.
-    pub fn read_keys(
-        file: &Arc<Open>,
-        (group, range): (usize, Range<usize>),
-        kind: FileKind,
-        root: &str,
-        interrupt: &Interrupt,
-    ) -> Result<Option<Known>> {
+    /// Which of these rows of a row group are actions of a kind, and what counting them needs; `None` where there is none.
+    pub fn open(file: &Arc<Open>, (group, range): (usize, Range<usize>), kind: FileKind, interrupt: &Interrupt) -> Result<Option<Known>> {
         let name = name_of(kind);
         if !file.may_have(group, &[name, "path"]) {
             return Ok(None);
         }
         let mut slice = Self { file: Arc::clone(file), group, range, kind, present: None };
-        let with_vectors = file.may_have(group, &[name, "deletionVector", "storageType"]);
-        let mask = file.mask_of(&|path: &[String]| {
-            path.first().is_some_and(|action| action == name)
-                && match path.get(1).map(String::as_str) {
-                    Some("path") => true,
-                    Some("size") => kind == FileKind::Add,
-                    Some("deletionVector") => with_vectors,
-                    _ => false,
-                }
-        });
-        let rows = slice.range.len();
-        let (mut keys, mut sizes, mut present) = (Vec::with_capacity(rows), Vec::with_capacity(rows), MutableBuffer::new(0));
+        // Of an action that is there any leaf tells that it is: the narrowest.
+        let (leaf, wanted) = match kind {
+            FileKind::Add => ("size", Columns::Of(&["size"])),
+            FileKind::Remove => ("deletionTimestamp", Columns::Of(&["deletionTimestamp"])),
+        };
+        let (whole, schema) = (file.leaf(&[name, "path"]).is_some() && file.leaf(&[name, leaf]).is_some(), wanted.schema(kind)?);
+        let mask = file
+            .mask_of(&|path| path.first().is_some_and(|action| action == name) && (!whole || path.get(1).is_some_and(|name| name == leaf)));
+        let (mut sizes, mut present) = (Vec::new(), MutableBuffer::new(0));
         let mut seen = 0;
         slice.decode(&mask, None, interrupt, &mut |rows| {
             let valid = rows.batch.column_by_name(name).and_then(|column| column.nulls().cloned());
             let bits = valid.map_or_else(|| BooleanBuffer::new_set(rows.batch.num_rows()), |nulls| nulls.into_inner());
             append_bits(&mut present, seen, &bits);
             seen += bits.len();
-            let Some(actions) = actions_of(rows, name, &KEYED)? else { return Ok(()) };
-            let vectors = vectors(&actions)?;
-            keys::append(&mut keys, root, text(&actions, "path")?, (vectors.null_count() < vectors.len()).then_some(vectors));
+            let Some(actions) = actions_of(rows, name, if whole { &schema } else { &KEYED })? else { return Ok(()) };
             if kind == FileKind::Add {
                 sizes.extend_from_slice(long(&actions, "size")?.values());
             }
             Ok(())
         })?;
-        if keys.is_empty() {
+        let present = BooleanBuffer::new(present.into(), 0, seen);
+        let count = present.count_set_bits();
+        if count == 0 {
             return Ok(None);
         }
-        if keys.len() < seen {
-            slice.present = Some(BooleanBuffer::new(present.into(), 0, seen));
+        slice.present = (count < seen).then_some(present);
+        Ok(Some(Known { source: Source::Slice(slice), count, keys: None, sizes }))
+    }
+
+    /// The keys of its actions, which are `count`.
+    pub fn keys(&self, root: &str, count: usize, interrupt: &Interrupt) -> Result<Vec<Key>> {
+        let name = name_of(self.kind);
+        let with_vectors = self.file.may_have(self.group, &[name, "deletionVector", "storageType"]);
+        let mask = self.file.mask_of(&|path: &[String]| {
+            path.first().is_some_and(|action| action == name)
+                && match path.get(1).map(String::as_str) {
+                    Some("path") => true,
+                    Some("deletionVector") => with_vectors,
+                    _ => false,
+                }
+        });
+        let schema = Columns::Of(&["path", "deletionVector"]).schema(self.kind)?;
+        let mut keys = Vec::with_capacity(count);
+        self.decode(&mask, None, interrupt, &mut |rows| {
+            let Some(actions) = actions_of(rows, name, &schema)? else { return Ok(()) };
+            let vectors = vectors(&actions)?;
+            keys::append(&mut keys, root, text(&actions, "path")?, (vectors.null_count() < vectors.len()).then_some(vectors));
+            Ok(())
+        })?;
+        if keys.len() != count {
+            return Err(Error::protocol("actions of the checkpoint cannot be told apart")
+                .at(self.file.path())
+                .found(keys.len())
+                .expected(count));
         }
-        Ok(Some(Known { source: Source::Slice(slice), keys, sizes }))
+        Ok(keys)
     }
 
     /// The columns of these of its rows, in their schema.
@@ -189,8 +208,9 @@ impl Slice {
         let (file, group) = (&self.file, self.group);
         let place = |error: Error| error.within(format_args!("{} (row group {group})", file.path()));
         let described = file.parquet().row_group(group);
-        let decoded = Decoded::of(file.stored().size());
-        decoded.expect(file.stored(), described, mask).map_err(place)?;
+        let stored = file.stored().near(described, mask).map_err(place)?;
+        let decoded = Decoded::of(stored.size());
+        decoded.expect(&stored, described, mask).map_err(place)?;
         let all = usize::try_from(described.num_rows()).unwrap_or(0);
         let ranges: Vec<Range<usize>> = match chosen {
             None => vec![self.range.clone()],
@@ -198,10 +218,11 @@ impl Slice {
                 .map(|(from, to)| self.range.start + from..self.range.start + to)
                 .collect(),
         };
-        let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file.stored().clone(), file.footer().clone())
+        let rows = volume::batch_rows(&stored, described, mask).map_err(place)?;
+        let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(stored, file.footer().clone())
             .with_projection(mask.clone())
             .with_row_groups(vec![group])
-            .with_batch_size(volume::batch_rows(file.stored(), described, mask).map_err(place)?);
+            .with_batch_size(rows);
         if ranges != [0..all] {
             reader = reader.with_row_selection(RowSelection::from_consecutive_ranges(ranges.into_iter(), all));
         }

@@ -1,45 +1,30 @@
-//! The live files of one version: segments of actions, a bitmap of what lives in each, totals, and the newest of everything else.
-//!
-//! Immutable. A newer version shares the segments of the older one and adds what its commits say
-//! ("Action Reconciliation": for each key the newest action counts; an add makes the file live, a remove leaves a tombstone).
+//! One version: its files, and the newest of everything else. Immutable; a newer version adds what its commits say.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, OnceLock};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use arrow::array::{BooleanArray, RecordBatch};
-use arrow::compute::{concat_batches, filter_record_batch};
+use arrow::compute::filter_record_batch;
 use serde::Deserialize;
 
-use super::actions;
 use super::checkpoint::{self, Checkpoint};
 use super::commit::{Commit, Places, Transactions};
 use super::compaction::first_version;
+use super::files::{Changes, Files, Live};
 use super::line::FileKind;
-use super::replay::{Span, replaced};
-use super::schema::{ADD, REMOVE, long};
-use super::segment::{Columns, Piece, Segment};
-use super::sidecar::Gathered;
+use super::schema::long;
+use super::segment::Columns;
 use super::skipping::{Selection, on_threads, select_live};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::predicate::Predicate;
 use crate::store::Store;
 
-/// So many small segments are merged into one.
-const MAX_SMALL: usize = 16;
-/// A segment of no more rows is small: it is cheap to write anew with its neighbours.
-const SMALL: usize = 4096;
-/// So many segments of middle size are merged into one.
-const MAX_MIDDLE: usize = 64;
-/// One of more rows is large: it stays as it is while half of them count.
-const LARGE: usize = 128 * 1024;
-
 /// One version of a table.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    root: String,
     version: u64,
-    segments: Vec<Segment>,
+    files: Files,
     /// Of files of the log with more bytes, actions stay there.
     hold: u64,
     protocol: Option<String>,
@@ -47,9 +32,6 @@ pub struct Snapshot {
     places: Places,
     transactions: Transactions,
     domains: BTreeMap<String, String>,
-    file_count: usize,
-    size_in_bytes: i64,
-    num_records: OnceLock<Option<i64>>,
 }
 
 impl Snapshot {
@@ -64,7 +46,8 @@ impl Snapshot {
         interrupt: &Interrupt,
     ) -> Result<Self> {
         check_versions(version, parts.is_empty(), commits)?;
-        let mut snapshot = Self::empty(store.location(), commits.first().map_or(version, |first| first_version(first).saturating_sub(1)));
+        let before = commits.first().map_or(version, |first| first_version(first).saturating_sub(1));
+        let mut snapshot = Self::empty(store.location(), before)?;
         snapshot.hold = hold;
         if !parts.is_empty() {
             snapshot.take_checkpoint(checkpoint::read(store, parts, hold, interrupt)?)?;
@@ -77,26 +60,23 @@ impl Snapshot {
 
     /// What these commits say, whatever came before them.
     pub fn of_commits(root: &str, commits: Vec<Commit>) -> Result<Self> {
-        let mut snapshot = Self::empty(root, commits.last().map_or(0, |commit| commit.version));
-        snapshot.apply(commits, &Interrupt::default())?;
+        let mut snapshot = Self::empty(root, commits.last().map_or(0, |commit| commit.version))?;
+        let changes = snapshot.take_commits(commits)?;
+        snapshot.files = snapshot.files.after(changes, &Interrupt::default())?;
         Ok(snapshot)
     }
 
-    fn empty(root: &str, version: u64) -> Self {
-        Self {
-            root: root.to_owned(),
+    fn empty(root: &str, version: u64) -> Result<Self> {
+        Ok(Self {
             version,
-            segments: Vec::new(),
+            files: Files::new(root, Vec::new())?,
             hold: u64::MAX,
             protocol: None,
             metadata: None,
             places: Places::default(),
             transactions: Transactions::new(),
             domains: BTreeMap::new(),
-            file_count: 0,
-            size_in_bytes: 0,
-            num_records: OnceLock::new(),
-        }
+        })
     }
 
     fn take_checkpoint(&mut self, checkpoint: Checkpoint) -> Result<()> {
@@ -104,11 +84,7 @@ impl Snapshot {
         (self.protocol, self.metadata, self.transactions) = (state.protocol, state.metadata, state.transactions);
         self.places = state.places;
         self.take_domains(state.domains)?;
-        for segment in files.iter().filter(|segment| segment.kind() == FileKind::Add) {
-            self.file_count += segment.len();
-            self.size_in_bytes = self.size_in_bytes.saturating_add(segment.sizes()?);
-        }
-        self.segments = files;
+        self.files = Files::new(self.root(), files)?;
         Ok(())
     }
 
@@ -136,106 +112,28 @@ impl Snapshot {
         check_versions(*last, false, commits)?;
         if let Some(first) = commits.first().map(first_version)
             && first != self.version + 1
-            && !(self.segments.is_empty() && first == 0)
+            && !(self.files.is_empty() && first == 0)
         {
             return Err(Error::protocol("commits that do not follow this version").found(first).expected(self.version + 1));
         }
         let read = on_threads(commits, interrupt, &|(version, path)| Commit::read_or_leave(store, *version, path, self.hold, interrupt))?;
-        let mut next = Self { version: *last, num_records: OnceLock::new(), ..self.clone() };
-        next.apply(read, interrupt)?;
-        next.compact(interrupt)?;
+        let mut next = Self { version: *last, ..self.clone() };
+        let changes = next.take_commits(read)?;
+        next.files = self.files.after(changes, interrupt)?;
         Ok(next)
     }
 
-    /// Applies commits in order. Rows of small ones are gathered into one segment of adds and one of removes.
-    fn apply(&mut self, commits: Vec<Commit>, interrupt: &Interrupt) -> Result<()> {
-        let first = self.segments.len();
-        let mut spans: Vec<Span> = Vec::new();
-        let mut small: [Vec<RecordBatch>; 2] = Default::default();
-        let mut gathered = [0_usize; 2];
-        let mut large = Vec::new();
-        for commit in commits {
+    /// Takes what commits say, in order, but of files, and returns what they say of these.
+    fn take_commits(&mut self, commits: Vec<Commit>) -> Result<Vec<Changes>> {
+        let take = |commit: Commit| {
             self.protocol = commit.protocol.or(self.protocol.take());
             self.metadata = commit.metadata.or(self.metadata.take());
             self.places = commit.places.or(std::mem::take(&mut self.places));
             self.transactions.extend(commit.transactions);
             self.take_domains(commit.domains)?;
-            for segment in commit.files {
-                spans.push(Span { segment: first + 2 + large.len(), from: 0, rows: segment.len() });
-                large.push(segment);
-            }
-            for (which, kind, batches) in [(0, FileKind::Remove, commit.removes), (1, FileKind::Add, commit.adds)] {
-                for batch in batches {
-                    let rows = batch.num_rows();
-                    if rows > SMALL {
-                        spans.push(Span { segment: first + 2 + large.len(), from: 0, rows });
-                        large.push(Segment::held(&self.root, kind, batch)?);
-                    } else {
-                        spans.push(Span { segment: first + which, from: gathered[which], rows });
-                        gathered[which] += rows;
-                        small[which].push(batch);
-                    }
-                }
-            }
-        }
-        for (kind, schema, batches) in [(FileKind::Remove, &REMOVE, &small[0]), (FileKind::Add, &ADD, &small[1])] {
-            self.segments.push(Segment::held(&self.root, kind, concat_batches(schema, batches)?)?);
-        }
-        self.segments.extend(large);
-        for segment in self.segments[first..].iter().filter(|segment| segment.kind() == FileKind::Add) {
-            self.file_count += segment.len();
-            self.size_in_bytes = self.size_in_bytes.saturating_add(segment.sizes()?);
-        }
-        for at in replaced(&self.segments, first, &spans, interrupt)? {
-            let segment = &mut self.segments[at.segment];
-            segment.forget(at.row);
-            if segment.kind() == FileKind::Add {
-                self.file_count -= 1;
-                self.size_in_bytes = self.size_in_bytes.saturating_sub(segment.size(at.row)?);
-            }
-        }
-        Ok(())
-    }
-
-    /// Keeps the number of segments small: small ones are merged, then those of middle size that come of it. What lies in a checkpoint
-    /// stays there.
-    fn compact(&mut self, interrupt: &Interrupt) -> Result<()> {
-        self.segments.retain(|segment| segment.live_count() > 0);
-        for (most, rows) in [(MAX_SMALL, SMALL), (MAX_MIDDLE, LARGE)] {
-            let fits = |segment: &Segment| segment.is_held() && segment.live_count() <= rows;
-            let fitting: Vec<&Segment> = self.segments.iter().filter(|segment| fits(segment)).collect();
-            // Those of two sidecars are never merged, so that the sidecars can be named again.
-            let name = |segment: &Segment| segment.origin().map(|origin| origin.sidecar.name.clone());
-            let left: BTreeSet<_> = fitting.iter().map(|segment| (segment.kind() == FileKind::Add, name(segment))).collect();
-            if fitting.len() > most + left.len() {
-                self.merge(&fits, interrupt)?;
-            }
-        }
-        let wasteful = |segment: &Segment| segment.is_held() && segment.live_count() * 2 < segment.len();
-        if self.segments.iter().any(|segment| wasteful(segment) && segment.len() > SMALL) {
-            self.merge(&wasteful, interrupt)?;
-        }
-        Ok(())
-    }
-
-    /// Makes one segment of each kind of those that are chosen, without what no longer counts.
-    fn merge(&mut self, chosen: &dyn Fn(&Segment) -> bool, interrupt: &Interrupt) -> Result<()> {
-        let (merged, mut kept): (Vec<Segment>, Vec<Segment>) = std::mem::take(&mut self.segments).into_iter().partition(chosen);
-        for (kind, schema) in [(FileKind::Add, &ADD), (FileKind::Remove, &REMOVE)] {
-            let mut gathered = Gathered::default();
-            for segment in merged.iter().filter(|segment| segment.kind() == kind) {
-                gathered.push(segment, interrupt)?;
-            }
-            for (origin, batches) in gathered {
-                let segment = Segment::held(&self.root, kind, concat_batches(schema, &batches)?)?;
-                if let Some(origin) = origin {
-                    segment.came_from(origin);
-                }
-                kept.push(segment);
-            }
-        }
-        self.segments = kept;
-        Ok(())
+            Ok(Changes { removes: commit.removes, adds: commit.adds, stored: commit.files })
+        };
+        commits.into_iter().map(take).collect()
     }
 
     /// Its version.
@@ -262,60 +160,27 @@ impl Snapshot {
     pub fn domains(&self) -> &BTreeMap<String, String> {
         &self.domains
     }
-    /// Live files.
-    pub fn file_count(&self) -> usize {
-        self.file_count
-    }
-    /// Their bytes.
-    pub fn size_in_bytes(&self) -> i64 {
-        self.size_in_bytes
-    }
 
-    /// Logical rows of all live files; `None` where one has no numRecords.
-    pub fn num_records(&self, interrupt: &Interrupt) -> Result<Option<i64>> {
-        if let Some(known) = self.num_records.get() {
-            return Ok(*known);
-        }
-        let count = |piece: &Piece<'_>| {
-            let read = piece.read(Columns::Of(&["stats", "deletionVector"]), &piece.live(), interrupt)?;
-            read.iter().map(actions::logical_rows).sum::<Result<Option<i64>>>()
-        };
-        let counts = on_threads(&self.pieces(FileKind::Add), interrupt, &count)?;
-        let all: Option<i64> = counts.into_iter().sum();
-        Ok(*self.num_records.get_or_init(|| all))
-    }
-
-    /// What counts of one kind, in parts for several threads.
-    pub fn pieces(&self, kind: FileKind) -> Vec<Piece<'_>> {
-        let of_kind = self.segments.iter().filter(|segment| segment.kind() == kind && segment.live_count() > 0);
-        of_kind.flat_map(Segment::pieces).collect()
+    /// Its files. Errors are those of what stayed in the log until now.
+    pub fn live(&self, interrupt: &Interrupt) -> Result<&Live> {
+        self.files.now(interrupt)
     }
 
     /// The live files that may hold a match, ordered by path.
     pub fn files(&self, predicate: Option<&Predicate>, skipping: bool, interrupt: &Interrupt) -> Result<Selection> {
-        let (total_files, total_bytes) = (self.file_count, self.size_in_bytes);
-        select_live(
-            &self.pieces(FileKind::Add),
-            Selection { total_files, total_bytes, ..Selection::default() },
-            predicate,
-            skipping,
-            interrupt,
-        )
-    }
-
-    /// All segments, also those of which nothing counts.
-    pub fn segments(&self) -> &[Segment] {
-        &self.segments
+        let live = self.live(interrupt)?;
+        let totals = Selection { total_files: live.count(), total_bytes: live.bytes(), ..Selection::default() };
+        select_live(&live.pieces(FileKind::Add), totals, predicate, skipping, interrupt)
     }
 
     /// Location of the table.
     pub fn root(&self) -> &str {
-        &self.root
+        self.files.root()
     }
 
     /// What counts of one kind: live adds, or tombstones; no empty batch.
     pub fn living(&self, kind: FileKind, interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
-        let read = on_threads(&self.pieces(kind), interrupt, &|piece| piece.read(Columns::All, &piece.live(), interrupt))?;
+        let read = on_threads(&self.live(interrupt)?.pieces(kind), interrupt, &|piece| piece.read(Columns::All, &piece.live(), interrupt))?;
         Ok(read.into_iter().flatten().collect())
     }
 

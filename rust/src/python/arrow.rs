@@ -11,6 +11,36 @@ use super::error::wrong_type;
 use crate::error::{Error, Kind, Result};
 use crate::guard;
 
+/// Rows in memory that become a `pyarrow.Table` when somebody wants one: importing pyarrow takes longer than planning (stub: `Batches`).
+#[pyclass(name = "Batches", module = "deltaic._core", frozen)]
+pub struct PyBatches {
+    batches: Vec<RecordBatch>,
+    schema: SchemaRef,
+}
+
+impl PyBatches {
+    /// Batches of one schema.
+    pub fn new(batches: Vec<RecordBatch>, schema: SchemaRef) -> Self {
+        Self { batches, schema }
+    }
+}
+
+#[pymethods]
+impl PyBatches {
+    #[getter]
+    fn num_rows(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+    fn to_table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        table_of_batches(py, self.batches.clone(), SchemaRef::clone(&self.schema))
+    }
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        let table = PyTable::try_new(self.batches.clone(), SchemaRef::clone(&self.schema))?;
+        table.into_pyobject(py)?.call_method1("__arrow_c_stream__", (requested_schema,))
+    }
+}
+
 /// One batch as a `pyarrow.Table`.
 pub fn table_of(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyAny>> {
     let schema = batch.schema();
@@ -72,4 +102,8 @@ pub fn any_batch(data: &Bound<'_, PyAny>) -> PyResult<AnyRecordBatch> {
 
 fn not_arrow(data: &Bound<'_, PyAny>) -> PyErr {
     wrong_type(data, "no Arrow data", "an object with __arrow_c_stream__ or __arrow_c_array__")
+}
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<PyBatches>()
 }

@@ -8,7 +8,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use super::arrow::{array_of, batch_of, table_of, table_of_batches};
+use super::arrow::{PyBatches, array_of, batch_of, table_of, table_of_batches};
 use super::interrupt;
 use super::predicate::PyPredicate;
 use super::schema::PyTableSchema;
@@ -208,17 +208,32 @@ impl PySnapshot {
         Arc::clone(&self.files.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Does what may read files of the log; where one of them has gone meanwhile, the version is built from what is there now.
+    /// Does what may read files of the log; where one of them has gone meanwhile, or is a checkpoint that cannot be read, the version is
+    /// built from what is there now, without that checkpoint.
     fn with<T: Send>(&self, py: Python<'_>, work: impl Fn(&Snapshot, &Interrupt) -> Result<T> + Sync) -> PyResult<T> {
         let files = self.now();
-        let mut gone = false;
-        let done = interrupt::run(py, |interrupt| work(&files, interrupt).inspect_err(|error| gone = error.kind() == Kind::Gone));
-        let Some(again) = self.again.as_ref().filter(|_| gone) else { return done };
-        let built = again.call1(py, (files.version(),))?;
+        let (mut gone, mut damaged) = (false, false);
+        let note = |error: &Error| (gone, damaged) = (error.kind() == Kind::Gone, is_of_checkpoint(error));
+        let done = interrupt::run(py, |interrupt| work(&files, interrupt).inspect_err(note));
+        let Some(again) = self.again.as_ref().filter(|_| gone || damaged) else { return done };
+        let built = match again.call1(py, (files.version(), damaged)) {
+            Err(_) if damaged => return done, // there is no other way
+            built => built?,
+        };
         let files = built.bind(py).cast::<PySnapshot>()?.get().now();
-        *self.files.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&files);
-        interrupt::run(py, |interrupt| work(&files, interrupt))
+        match interrupt::run(py, |interrupt| work(&files, interrupt)) {
+            Err(_) if damaged => done,
+            found => {
+                *self.files.write().unwrap_or_else(PoisonError::into_inner) = files;
+                found
+            }
+        }
     }
+}
+
+fn is_of_checkpoint(error: &Error) -> bool {
+    let is_named = |place: &str| place.contains(".checkpoint.") || place.contains("/_sidecars/");
+    error.kind() == Kind::Protocol && error.location().is_some_and(is_named)
 }
 
 #[pymethods]
@@ -271,16 +286,16 @@ impl PySnapshot {
         self.now().domains().clone()
     }
     #[getter]
-    fn file_count(&self) -> usize {
-        self.now().file_count()
+    fn file_count(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with(py, |files, interrupt| Ok(files.live(interrupt)?.count()))
     }
     #[getter]
-    fn size_in_bytes(&self) -> i64 {
-        self.now().size_in_bytes()
+    fn size_in_bytes(&self, py: Python<'_>) -> PyResult<i64> {
+        self.with(py, |files, interrupt| Ok(files.live(interrupt)?.bytes()))
     }
     #[getter]
     fn num_records(&self, py: Python<'_>) -> PyResult<Option<i64>> {
-        self.with(py, |files, interrupt| files.num_records(interrupt))
+        self.with(py, |files, interrupt| files.live(interrupt)?.num_records(interrupt))
     }
     #[pyo3(signature = (schema, predicate=None, *, skipping=true))]
     fn files(&self, py: Python<'_>, schema: &PyTableSchema, predicate: Option<&PyPredicate>, skipping: bool) -> PyResult<PyFileSelection> {
@@ -289,15 +304,15 @@ impl PySnapshot {
         self.with(py, |files, interrupt| files.files(predicate.as_deref(), skipping, interrupt)).map(PyFileSelection)
     }
     #[pyo3(signature = (schema, predicate=None, *, statistics_columns=None, store=None, deleted_rows=false))]
-    fn listing<'py>(
+    fn listing(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         schema: &PyTableSchema,
         predicate: Option<&PyPredicate>,
         statistics_columns: Option<Vec<String>>,
         store: Option<&PyStore>,
         deleted_rows: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<PyBatches> {
         let listing = Listing::new(Arc::clone(&schema.0), statistics_columns.as_deref(), self.now().root())?;
         let predicate = predicate.map(|predicate| Arc::clone(&predicate.0));
         let vectors_in = store.filter(|_| deleted_rows).map(|store| Arc::clone(&store.store));
@@ -306,7 +321,7 @@ impl PySnapshot {
             listing.of(&selected.files, vectors_in.as_deref(), interrupt)
         })?;
         let schema = rows.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
-        table_of_batches(py, rows, schema)
+        Ok(PyBatches::new(rows, schema))
     }
     #[pyo3(signature = (min_deletion_timestamp=None))]
     fn tombstones<'py>(&self, py: Python<'py>, min_deletion_timestamp: Option<i64>) -> PyResult<Bound<'py, PyAny>> {
@@ -339,12 +354,7 @@ impl PySnapshot {
         described(py, &written)
     }
     fn __repr__(&self) -> String {
-        format!(
-            "Snapshot(version={}, file_count={}, size_in_bytes={})",
-            self.now().version(),
-            self.now().file_count(),
-            self.now().size_in_bytes()
-        )
+        format!("Snapshot(version={})", self.now().version())
     }
 }
 

@@ -19,6 +19,7 @@ pub mod zorder;
 #[pymodule(gil_used = false)]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    arrow::register(m)?;
     data_file::register(m)?;
     deletion_vector::register(m)?;
     interrupt::register(m)?;

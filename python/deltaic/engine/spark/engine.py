@@ -65,6 +65,10 @@ class SparkEngine:
     def time_zone(self) -> str:
         return str(self.spark.conf.get("spark.sql.session.timeZone"))
 
+    @property
+    def plain_sql(self) -> bool:
+        return False
+
     def resolve(self, text: str, schemas: Mapping[str, Schema]) -> Resolved:
         return self._analyser.resolve(text, schemas)
 
