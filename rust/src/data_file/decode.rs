@@ -29,7 +29,7 @@ pub type Sink<'a> = dyn FnMut(RecordBatch) -> Result<bool> + 'a;
 /// Decodes one row group.
 pub fn decode(plan: &Plan, file: &OpenFile, group: &Group, sink: &mut Sink<'_>) -> Result<()> {
     plan.metrics.row_groups_read.fetch_add(1, Ordering::Relaxed);
-    let job = Job { plan, file, group };
+    let job = Job { plan, file, group, wanted: file.rows(group) };
     match &file.predicate {
         None => job.all(sink),
         Some(predicate) => job.filtered(predicate, sink),
@@ -59,11 +59,12 @@ struct Job<'a> {
     plan: &'a Plan,
     file: &'a OpenFile,
     group: &'a Group,
+    wanted: Rows,
 }
 
 impl<'a> Job<'a> {
     fn all(&self, sink: &mut Sink<'_>) -> Result<()> {
-        for chunk in self.scan(&self.plan.data, &self.group.rows, self.plan.request.positions(), true)? {
+        for chunk in self.scan(&self.plan.data, &self.wanted, self.plan.request.positions(), true)? {
             if !self.emit(chunk?, sink)? {
                 break;
             }
@@ -75,9 +76,9 @@ impl<'a> Job<'a> {
         let asked = &self.file.predicate_fields;
         let place = |field: &Field| asked.iter().position(|other| other == field);
         let rest: Vec<Field> = self.plan.data.iter().filter(|field| place(field).is_none()).cloned().collect();
-        let (schema, mut survivors) = (nullable(asked), BooleanBufferBuilder::new(self.group.rows.count()));
+        let (schema, mut survivors) = (nullable(asked), BooleanBufferBuilder::new(self.wanted.count()));
         let mut kept = Kept::default();
-        for chunk in self.scan(asked, &self.group.rows, self.plan.request.positions(), true)? {
+        for chunk in self.scan(asked, &self.wanted, self.plan.request.positions(), true)? {
             let chunk = chunk?;
             let options = RecordBatchOptions::new().with_row_count(Some(chunk.rows));
             let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), chunk.columns.clone(), &options)?;
@@ -94,7 +95,7 @@ impl<'a> Job<'a> {
         if rest.is_empty() || kept.rows == 0 {
             return Ok(());
         }
-        let rows = self.group.rows.refine(&survivors.finish());
+        let rows = self.wanted.refine(&survivors.finish());
         for chunk in self.scan(&rest, &rows, false, false)? {
             let chunk = chunk?;
             let early = kept.take(chunk.rows)?;

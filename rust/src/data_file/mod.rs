@@ -12,6 +12,7 @@
 pub mod adds;
 pub mod adopt;
 pub mod cast;
+pub mod compress;
 pub mod conform;
 pub mod decode;
 pub mod encode;

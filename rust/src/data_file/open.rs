@@ -152,8 +152,10 @@ pub struct Group {
     pub index: usize,
     /// Absolute index of its first row.
     pub first: u64,
-    /// Its rows that are wanted, as far as is known without decoding.
-    pub rows: Rows,
+    /// How many rows it has.
+    pub total: usize,
+    /// Runs of its rows that lie in pages which may match, ascending; `None`: all of them.
+    pub pages: Option<Vec<Range<usize>>>,
 }
 
 /// A file opened for a scan.
@@ -173,6 +175,8 @@ pub struct OpenFile {
     pub predicate: Option<Predicate>,
     /// Columns of the data file that the predicate needs, pruned to the branches it names.
     pub predicate_fields: Vec<Field>,
+    /// Rows that vector and selection leave.
+    pub wanted: FileRows,
     /// Row groups to read.
     pub groups: Vec<Group>,
     /// One-element arrays for the output columns that are the same in each row.
@@ -209,7 +213,8 @@ impl OpenFile {
         let deleted = descriptor.as_ref().map(|vector| vector.read(&*plan.store, num_records)).transpose();
         let deleted = deleted.map_err(|error| error.within(plan.files.path(index).unwrap_or_default()))?;
         let wanted = FileRows::new(deleted, plan.files.selection(index)?);
-        let (bytes, metadata) = open_footer(plan, index, store, &path, predicate.is_some() || !matches!(wanted, FileRows::All))?;
+        let pages = predicate.is_some() || wanted.may_miss_pages(num_records);
+        let (bytes, metadata) = open_footer(plan, index, store, &path, pages)?;
         let rows = metadata.metadata().file_metadata().num_rows() as u64;
         if let Some(counted) = num_records.filter(|counted| *counted != rows && descriptor.is_some()) {
             return Err(Error::protocol("a file with a deletion vector has not the rows that its statistics say")
@@ -222,13 +227,13 @@ impl OpenFile {
                 .expected(format!("below {rows}")));
         }
         let finder = Finder::new(plan.schema.mapping(), metadata.schema());
-        let mut file =
-            Self { index, path, bytes, metadata, finder, predicate, predicate_fields: Vec::new(), groups: Vec::new(), constants };
+        let (predicate_fields, groups) = (Vec::new(), Vec::new());
+        let mut file = Self { index, path, bytes, metadata, finder, predicate, predicate_fields, wanted, groups, constants };
         if let Some(predicate) = &file.predicate {
             let branches: Vec<Vec<String>> = predicate.columns().iter().map(|column| column.path.clone()).collect();
             file.predicate_fields = plan.schema.select_at(&branches)?;
         }
-        file.groups = file.plan_groups(plan, &wanted)?;
+        file.groups = file.plan_groups(plan)?;
         Ok(file)
     }
 
@@ -236,11 +241,11 @@ impl OpenFile {
         let bytes = FileBytes::new(store, path.clone(), 0, Arc::clone(&plan.metrics.bytes_read));
         let metadata = source::empty_metadata()?;
         let finder = Finder::new(plan.schema.mapping(), metadata.schema());
-        let constants = HashMap::new();
-        Ok(Self { index, path, bytes, metadata, finder, predicate: None, predicate_fields: Vec::new(), groups: Vec::new(), constants })
+        let (predicate_fields, groups, constants) = (Vec::new(), Vec::new(), HashMap::new());
+        Ok(Self { index, path, bytes, metadata, finder, predicate: None, predicate_fields, wanted: FileRows::All, groups, constants })
     }
 
-    fn plan_groups(&self, plan: &Plan, wanted: &FileRows) -> Result<Vec<Group>> {
+    fn plan_groups(&self, plan: &Plan) -> Result<Vec<Group>> {
         let metadata = self.metadata.metadata();
         let pruner = Pruner { schema: &plan.schema, finder: self.finder, metadata: &self.metadata };
         let predicate = self.predicate.as_ref().filter(|_| plan.request.pruning);
@@ -252,20 +257,26 @@ impl OpenFile {
             let total = group.num_rows() as usize;
             let start = first;
             first += total as u64;
-            if may.as_ref().is_some_and(|may| !may[index]) {
+            if may.as_ref().is_some_and(|may| !may[index]) || self.wanted.count_within(start, total) == 0 {
                 continue;
             }
-            let mut rows = Rows::of_file(wanted, start, total);
-            if let Some(predicate) = predicate
-                && let Some(pages) = pruner.pages(predicate, index)?
-            {
-                rows = rows.within(&pages);
-            }
-            if rows.count() > 0 {
-                groups.push(Group { index, first: start, rows });
+            let pages = predicate.map(|predicate| pruner.pages(predicate, index)).transpose()?.flatten();
+            let group = Group { index, first: start, total, pages };
+            // Where pages are left out and rows too, only both together say whether anything is left.
+            if group.pages.is_none() || self.rows(&group).count() > 0 {
+                groups.push(group);
             }
         }
         Ok(groups)
+    }
+
+    /// The rows of a group that are wanted, as far as is known without decoding. Asked for by the thread that decodes them.
+    pub fn rows(&self, group: &Group) -> Rows {
+        let rows = Rows::of_file(&self.wanted, group.first, group.total);
+        match &group.pages {
+            Some(pages) => rows.within(pages),
+            None => rows,
+        }
     }
 
     /// The leaves of the file that these columns need.

@@ -36,6 +36,23 @@ impl FileRows {
             (Some(deleted), Some((rows, false))) => Self::Except(deleted.union(&rows)),
         }
     }
+    /// How many of the `total` rows from `first` on.
+    pub fn count_within(&self, first: RowIndex, total: usize) -> u64 {
+        let range = first..first + total as u64;
+        match self {
+            Self::All => total as u64,
+            Self::Except(rows) => total as u64 - rows.count_within(range),
+            Self::Only(rows) => rows.count_within(range),
+        }
+    }
+    /// Whether whole pages may go unread, so that knowing where each begins can pay: not where most of the file's rows are wanted.
+    pub fn may_miss_pages(&self, total: Option<u64>) -> bool {
+        match self {
+            Self::All => false,
+            Self::Except(rows) => total.is_none_or(|total| rows.cardinality() > total / 2),
+            Self::Only(_) => true,
+        }
+    }
     /// The largest row named.
     pub fn max(&self) -> Option<RowIndex> {
         match self {
