@@ -13,6 +13,7 @@ import pytest
 import deltaic
 from deltaic import CommitOptions, DeltaTable
 from deltaic.engine.spark.engine import SETTING
+from deltaic.engine.spark.on_driver import SETTING as DRIVER_ROWS
 from deltaic.errors import MergeCardinalityError
 
 Step = Callable[[DeltaTable], Any]
@@ -48,10 +49,18 @@ STEPS: list[Step] = [
 ]
 
 
-@pytest.fixture(params=["auto", "never"], ids=["native", "portable"])
+# Way of reading, and how many rows may come to the driver as part of a command's work.
+PATHS = {"native": ("auto", None), "tasks": ("auto", 0), "some on the driver": ("auto", 4), "portable": ("never", None)}
+
+
+@pytest.fixture(params=PATHS)
 def path(request: pytest.FixtureRequest, spark: Any) -> Iterator[str]:
-    setattr(spark, SETTING, request.param)
+    way, rows = PATHS[request.param]
+    setattr(spark, SETTING, way)
+    if rows is not None:
+        spark.conf.set(DRIVER_ROWS, rows)
     yield request.param
+    spark.conf.unset(DRIVER_ROWS)
     delattr(spark, SETTING)
 
 
@@ -100,8 +109,8 @@ def countable(metrics: Any) -> Any:
 @pytest.mark.parametrize("partitioned", [False, True], ids=["flat", "partitioned"])
 @pytest.mark.parametrize("vectors", [True, False], ids=["vectors", "copy-on-write"])
 def test_one_after_the_other(tmp_path: Path, spark: Any, path: str, vectors: bool, partitioned: bool) -> None:
-    if path == "never" and partitioned != vectors:
-        pytest.skip("the other two combinations are enough for this way of reading")
+    if (path == "portable" and partitioned != vectors) or (path in ("tasks", "some on the driver") and partitioned):
+        pytest.skip("the other combinations are enough for this way")
     for name in ("local", "spark"):
         made = deltaic.write(
             tmp_path / name,
@@ -115,7 +124,7 @@ def test_one_after_the_other(tmp_path: Path, spark: Any, path: str, vectors: boo
         expected, found = countable(step(local)), countable(step(clustered))
         assert rows(DeltaTable(tmp_path / "spark")) == rows(local), number
         assert clustered.version == local.version, number
-        if path == "auto" and not partitioned:  # how many files rows of several partitions make is the engine's own
+        if path != "portable" and not partitioned:  # how many files rows of several partitions make is the engine's own
             assert found == expected, number
             assert committed(clustered) == committed(local), number
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from deltaic import _core
 from deltaic.engine.engine import Curve
 from deltaic.engine.lowering import scan_schema
+from deltaic.engine.spark.native import curve as native_curve
 from deltaic.relation.literal import col
 from deltaic.relation.plan import Scan
 
@@ -25,35 +26,69 @@ RANGES_SETTING = "spark.deltaic.zorder.ranges"
 """Ranges that the values of a column are cut into."""
 NOISE_SETTING = "spark.deltaic.zorder.noise"
 """Whether rows of one key may be spread over several files."""
+NATIVE_SETTING = "spark.deltaic.zorder.native"
+"""Whether Spark computes the keys of the Z-order curve where it can, or an Arrow function always."""
+SMALLEST_SETTING = "spark.deltaic.zorder.smallestFile"
+"""Rows go into as many files as there are tasks at once, unless files get smaller than so many bytes."""
+SMALLEST_FILE = 32 * 1024**2
 SAMPLED_ROWS = 100_000
 KEY = "__deltaic_key"
 
 
 def clustered(engine: SparkEngine, scan: Scan, columns: Sequence[str], curve: Curve, files: int) -> Any:
-    """A DataFrame of the scan's rows in `files` partitions, each sorted along the curve."""
+    """A DataFrame of the scan's rows in `files` partitions, or in as many as there are tasks at once where files stay large enough, each
+    sorted along the curve."""
     from pyspark.sql import functions as F
 
     texts = [".".join(map(col, (scan.alias, *scan.schema.find(name)[0]))) for name in columns]
     names = [f"__deltaic_curve_{number}" for number in range(len(columns))]
-    bounds = _bounds(engine, scan, columns, texts, names)
+    tasks = max(files, min(_tasks(engine), int(pc.sum(scan.files["size"]).as_py() or 0) // _smallest_file(engine)))
+    sampled = _sampled(engine, scan, columns, texts, names)
+    bounds = _core.RangeBounds.sample(sampled.to_reader(), names, ranges=_ranges(engine), sample_size=SAMPLED_ROWS)
     frame = engine.run(scan).frame
-    arguments = [F.expr(text) for text in texts]
+    noise = engine.spark.conf.get(NOISE_SETTING, "true").lower() == "true"
+    spread = None
     if curve == "zorder" and len(columns) == 1:
-        keyed = frame.withColumn(KEY, arguments[0])
+        keyed = frame.withColumn(KEY, F.expr(texts[0]))
+    elif (found := _native_key(engine, texts, bounds, curve)) is not None:
+        keyed, bits = frame.withColumn(KEY, found[0]), found[1]
+        if tasks > 1:
+            keys = _core.curve_keys(sampled.to_reader(), bounds, curve).read_all()[KEY].to_numpy()
+            spread = engine.ways.planned(
+                "ranges of a curve",
+                lambda: native_curve.spread(engine.jvm, keyed, KEY, bits, keys, tasks, noise=noise),
+                lambda: None,
+            )
     else:
         function, kind = _key_function(bounds, names, curve)
-        from pyspark.sql.functions import arrow_udf
-
-        keyed = frame.withColumn(KEY, arrow_udf(function, kind)(*arguments))
-    order = [F.col(KEY)]
-    if engine.spark.conf.get(NOISE_SETTING, "true").lower() == "true":
-        order.append(F.rand(0))
-    spread = keyed.repartitionByRange(files, *order) if files > 1 else keyed.coalesce(1)
+        keyed = frame.withColumn(KEY, F.arrow_udf(function, kind)(*map(F.expr, texts)))
+    if spread is None:
+        order = [F.col(KEY), F.rand(0)] if noise else [F.col(KEY)]
+        spread = keyed.repartitionByRange(tasks, *order) if tasks > 1 else keyed.coalesce(1)
     return spread.sortWithinPartitions(KEY).select(*(F.col(col(name)) for name in scan_schema(scan).names))
 
 
-def _bounds(engine: SparkEngine, scan: Scan, columns: Sequence[str], texts: Sequence[str], names: Sequence[str]) -> _core.RangeBounds:
-    """Boundaries from a sample of the curve's columns."""
+def _tasks(engine: SparkEngine) -> int:
+    return int(engine.spark.sparkContext.defaultParallelism) if engine.is_native else 1
+
+
+def _smallest_file(engine: SparkEngine) -> int:
+    return max(1, int(engine.spark.conf.get(SMALLEST_SETTING, str(SMALLEST_FILE))))
+
+
+def _ranges(engine: SparkEngine) -> int:
+    return int(engine.spark.conf.get(RANGES_SETTING, "1000"))
+
+
+def _native_key(engine: SparkEngine, texts: Sequence[str], bounds: _core.RangeBounds, curve: Curve) -> tuple[Any, int] | None:
+    """The key as an expression of Spark's, and its bits; None where an Arrow function makes it."""
+    if not engine.is_native or curve != "zorder" or engine.spark.conf.get(NATIVE_SETTING, "true").lower() != "true":
+        return None
+    return engine.ways.planned("the key of a curve", lambda: native_curve.key_column(engine.jvm, texts, bounds.boundaries), lambda: None)
+
+
+def _sampled(engine: SparkEngine, scan: Scan, columns: Sequence[str], texts: Sequence[str], names: Sequence[str]) -> pa.Table:
+    """About SAMPLED_ROWS rows of the curve's columns."""
     from pyspark.sql import functions as F
 
     roots = dict.fromkeys(scan.schema.find(name)[0][0] for name in columns)
@@ -62,9 +97,7 @@ def _bounds(engine: SparkEngine, scan: Scan, columns: Sequence[str], texts: Sequ
     total = None if counts.null_count else int(pc.sum(counts).as_py() or 0)
     if total is not None and total > 2 * SAMPLED_ROWS:
         narrow = narrow.sample(fraction=min(1.0, 1.5 * SAMPLED_ROWS / total), seed=0)
-    sampled = narrow.select(*(F.expr(text).alias(name) for text, name in zip(texts, names, strict=True))).toArrow()
-    ranges = int(engine.spark.conf.get(RANGES_SETTING, "1000"))
-    return _core.RangeBounds.sample(sampled.to_reader(), list(names), ranges=ranges, sample_size=SAMPLED_ROWS)
+    return narrow.select(*(F.expr(text).alias(name) for text, name in zip(texts, names, strict=True))).toArrow()
 
 
 def _key_function(bounds: _core.RangeBounds, names: Sequence[str], curve: Curve) -> tuple[Callable[..., Any], str]:

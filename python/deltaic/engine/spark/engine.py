@@ -20,14 +20,15 @@ from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.expressions import Analyser
 from deltaic.engine.spark.few_rows import few_rows
 from deltaic.engine.spark.lowering import Lowering, nullable_schema
+from deltaic.engine.spark.on_driver import SOURCE_BYTES, are_plain, collected, gathered, grouped, is_local, is_of_few, most_rows
 from deltaic.engine.spark.predicates import predicate_text
 from deltaic.engine.spark.sources import conformed, frame_of
-from deltaic.engine.spark.types import to_spark
+from deltaic.engine.spark.types import of_frame, to_spark
 from deltaic.engine.spark.ways import Native, Ways
 from deltaic.protocol.schema import Schema
 from deltaic.relation.expression import Resolved
 from deltaic.relation.literal import col
-from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Data, Join, Plan, Scan, Union
+from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Aggregate, Data, Join, Plan, Scan, Union
 from deltaic.scan.scan import column_names
 
 MOST_PAIRS = 20_000_000
@@ -37,13 +38,15 @@ MOST_PAIRS = 20_000_000
 @dataclass(frozen=True, eq=False)
 class SparkRelation:
     """A DataFrame and its columns as Delta has them. `bytes`: of the files that its rows are in, where they are just these. `files`: into
-    how many its rows have been divided, on purpose. `rows`: how many there are at most, where that is known."""
+    how many its rows have been divided, on purpose. `rows`: how many there are at most, where that is known. `on_driver`: whether they come
+    from rows that lie on the driver, so that they are likely few."""
 
     frame: Any
     schema: Schema
     bytes: int | None = None
     files: int | None = None
     rows: int | None = None
+    on_driver: bool = False
 
 
 class SparkEngine:
@@ -77,7 +80,7 @@ class SparkEngine:
     def source(self, data: Any, alias: str) -> Data:
         with named_errors():
             frame, schema, size = frame_of(self.spark, data)
-        relation = SparkRelation(frame, schema, bytes=size)
+            relation = SparkRelation(frame, schema, bytes=size, on_driver=self.is_local(frame))
         return Data(handle=relation, schema=relation.schema, alias=alias)
 
     def conform(self, data: Plan, schema: Schema) -> Data:
@@ -89,14 +92,32 @@ class SparkEngine:
 
     def run(self, plan: Plan) -> SparkRelation:
         with named_errors():
-            frame = Lowering(self._leaf, self.size_of).lower(plan)
+            if isinstance(plan, Aggregate) and self.most_here and (found := grouped(self, plan)) is not None:
+                return self._here(*found)
+            frame = Lowering(self._leaf, self.size_of, self._few_of).lower(plan)
             if isinstance(plan, Data):
                 held: SparkRelation = plan.handle
                 return replace(held, frame=frame)
             if isinstance(plan, Scan):
                 size = int(pc.sum(plan.files["size"]).as_py() or 0)
                 return SparkRelation(frame, scan_schema(plan), bytes=size, rows=_most_rows(plan))
-            return SparkRelation(frame, nullable_schema(frame), rows=_most_rows(plan))
+            return SparkRelation(frame, nullable_schema(frame), rows=_most_rows(plan), on_driver=is_of_few(plan))
+
+    @property
+    def most_here(self) -> int:
+        """How many rows may come to the driver as part of a command's work."""
+        return most_rows(self.spark) if self.is_native else 0
+
+    def _here(self, table: pa.Table, schema: Schema) -> SparkRelation:
+        frame = self.spark.createDataFrame(table, to_spark(schema))
+        return SparkRelation(frame, schema, rows=table.num_rows, on_driver=True)
+
+    def _few_of(self, frame: Any) -> Any | None:
+        """The same rows, computed now, where they are few."""
+        schema = of_frame(frame)
+        if not are_plain(schema) or (table := gathered(self, frame)) is None:
+            return None
+        return self._here(table, schema).frame
 
     def _leaf(self, leaf: Scan | Data) -> Any:
         return leaf.handle.frame if isinstance(leaf, Data) else self._scan(leaf)
@@ -157,7 +178,7 @@ class SparkEngine:
 
     def to_table(self, relation: SparkRelation) -> pa.Table:
         with named_errors():
-            table = relation.frame.toArrow()
+            table = collected(self, relation.frame)
         schema = _core.TableSchema(relation.schema.to_json())
         found = _core.conform(table, schema).to_table()
         declared = schema.to_arrow()
@@ -165,10 +186,12 @@ class SparkEngine:
 
     @contextmanager
     def hold(self, relation: SparkRelation, alias: str) -> Iterator[Data]:
-        """Cached, on disk where memory ends. What would be another answer when computed again is cut off from where it came from: a lost
-        part of it is an error then, never other rows."""
-        if self._is_local(relation.frame):
-            yield Data(handle=relation, schema=relation.schema, alias=alias)
+        """On the driver where they are few, else cached, on disk where memory ends. What would be another answer when computed again is cut
+        off from where it came from: a lost part of it is an error then, never other rows."""
+        with named_errors():
+            few = self._held_here(relation)
+        if few is not None:
+            yield Data(handle=few, schema=relation.schema, alias=alias)
             return
         if self._is_deterministic(relation.frame):
             with named_errors():
@@ -181,16 +204,23 @@ class SparkEngine:
         finally:
             frame.unpersist()
 
+    def _held_here(self, relation: SparkRelation) -> SparkRelation | None:
+        if self.is_local(relation.frame):
+            return replace(relation, on_driver=True)
+        if not self.most_here or not (relation.on_driver or (self.size_of(relation.frame) or SOURCE_BYTES) < SOURCE_BYTES):
+            return None
+        frame = self._few_of(relation.frame)
+        return None if frame is None else replace(relation, frame=frame, on_driver=True)
+
     def _are_few(self, relation: SparkRelation) -> bool:
         if relation.rows is not None:
             return relation.rows <= MOST_PAIRS
         size = self.size_of(relation.frame)
         return size is not None and size <= MOST_PAIRS * 16
 
-    def _is_local(self, frame: Any) -> bool:
+    def is_local(self, frame: Any) -> bool:
         """Whether the rows lie on the driver."""
-        name = self.ways.planned("where rows lie", lambda: _optimized(frame).getClass().getSimpleName(), lambda: "")
-        return bool(name == "LocalRelation")
+        return self.ways.planned("where rows lie", lambda: is_local(frame), lambda: False)
 
     def _is_deterministic(self, frame: Any) -> bool:
         return self.ways.planned(
@@ -200,7 +230,7 @@ class SparkEngine:
     def row_ids(self, relation: SparkRelation, *, unique: bool = False) -> _core.RowIds:
         with named_errors():
             if self._are_few(relation):
-                return _core.RowIds.collect(relation.frame.toArrow(), unique=unique)
+                return _core.RowIds.collect(collected(self, relation.frame), unique=unique)
             return _core.RowIds.of_words(_words(relation.frame).toArrow(), unique=unique)
 
     def mark_deleted(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
+from deltaic.engine.spark.on_driver import is_of_few
 from deltaic.engine.spark.types import of_frame
 from deltaic.protocol.schema import Schema
 from deltaic.relation.plan import Aggregate, Data, Filter, Join, Plan, Project, Scan, Union
@@ -15,10 +16,11 @@ BROADCAST = 64 * 1024**2
 
 
 class Lowering:
-    """`leaf`: the rows of a leaf, without an alias. `size`: bytes that a frame is thought to be, None where nobody knows."""
+    """`leaf`: the rows of a leaf, without an alias. `size`: bytes that a frame is thought to be, None where nobody knows. `few`: the same
+    rows on the driver, None where they are not few."""
 
-    def __init__(self, leaf: Callable[[Scan | Data], Any], size: Callable[[Any], int | None]) -> None:
-        self._leaf, self._size = leaf, size
+    def __init__(self, leaf: Callable[[Scan | Data], Any], size: Callable[[Any], int | None], few: Callable[[Any], Any | None]) -> None:
+        self._leaf, self._size, self._few = leaf, size, few
 
     def lower(self, plan: Plan) -> Any:
         """A DataFrame whose columns are known under the plan's aliases."""
@@ -44,6 +46,8 @@ class Lowering:
             # All rows of a broadcast side can only be kept where the other side is known to be what matches it: the large left side is
             # gone through once, what is left of it is small.
             left = left.join(F.broadcast(right), F.expr(plan.condition), "left_semi")
+            if isinstance(plan.left, Scan) and is_of_few(plan.right) and (few := self._few(left)) is not None:
+                left = F.broadcast(few.alias(plan.left.alias))
         return left.join(right, F.expr(plan.condition), plan.kind)
 
     def _aggregate(self, plan: Aggregate) -> Any:

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from deltaic import _core
 from deltaic.engine.engine import WriteTarget
 from deltaic.engine.spark.errors import named_errors
+from deltaic.engine.spark.on_driver import are_plain, gathered, has_few_rows
 from deltaic.engine.spark.types import in_files, is_renamed_inside, type_to_spark
 from deltaic.errors import CommitError, ConstraintViolationError, UnsupportedFeatureError
 from deltaic.protocol.column_mapping import physical_name
@@ -56,10 +57,13 @@ def write(engine: SparkEngine, relation: SparkRelation, target: WriteTarget) -> 
     """-> the `add` actions. Where anything fails, the folder is gone again."""
     # The hidden columns of row tracking are no part of the schema's JSON.
     table = Schema([*Schema.from_json(target.schema.json), *(Field(name, "long") for name in target.row_tracking or ())])
+    _parquet_options(dict(target.options))  # what Spark's writer refuses is refused of few rows, too
+    columns = [_checked(field) for field in table]
+    if (adds := _write_here(engine, relation, target, table, columns)) is not None:
+        return adds
     folder = uuid.uuid4().hex
     partitions = list(target.schema.partition_columns)
     options = dict(target.options)
-    columns = [_checked(field) for field in table]
     try:
         with named_errors():
             sized = _sized(engine, relation, options).select(*columns)
@@ -79,6 +83,19 @@ def write(engine: SparkEngine, relation: SparkRelation, target: WriteTarget) -> 
         target.store.delete([unquote(path) for path in adds["path"].filter(empty).to_pylist()])
         adds = adds.filter(pc.invert(empty))
     return adds
+
+
+def _write_here(engine: SparkEngine, relation: SparkRelation, target: WriteTarget, table: Schema, columns: list[Any]) -> pa.Table | None:
+    """Few rows are written on the driver, by the writer of the embedded engine: no job, no folder, no footer to read again."""
+    if not engine.most_here or relation.files is not None or not are_plain(table):
+        return None
+    with named_errors():
+        rows = relation.frame.select(*columns)
+        found = gathered(engine, rows) if relation.on_driver or has_few_rows(engine, rows) else None
+    if found is None:
+        return None
+    fitting = _core.conform(found, _core.TableSchema(table.to_json()))
+    return _core.write(target.store, target.schema, fitting, target.options_json)
 
 
 def _write_files(engine: SparkEngine, frame: Any, table: Schema, partitions: list[str], uri: str, options: dict[str, Any]) -> int:

@@ -35,7 +35,7 @@ def _in_bits(jvm: Jvm) -> Any:
     from pyspark.sql import functions as F
 
     offset = F.lit(jvm.root.org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET).cast("long")
-    arguments = [_expression(jvm, column) for column in (F.col(BITS), offset, F.col(ROW_INDEX).cast("int"))]
+    arguments = [expression_of(jvm, column) for column in (F.col(BITS), offset, F.col(ROW_INDEX).cast("int"))]
     integers = jvm.root.java.lang.Long.TYPE, jvm.root.java.lang.Integer.TYPE
     methods = jvm.having("org.apache.spark.unsafe.bitset.BitSetMethods", "isSet", jvm.type_of("java.lang.Object"), *integers)
     call = jvm.get(EXPRESSIONS + "objects.StaticInvoke")(
@@ -49,7 +49,7 @@ def _in_bits(jvm: Jvm) -> Any:
         True,
         jvm.none,
     )
-    return (F.col(ROW_INDEX) < F.octet_length(BITS).cast("long") * 8) & _column(jvm, call)
+    return (F.col(ROW_INDEX) < F.octet_length(BITS).cast("long") * 8) & column_of(jvm, call)
 
 
 def _in_roaring(jvm: Jvm) -> Any:
@@ -62,7 +62,7 @@ def _in_roaring(jvm: Jvm) -> Any:
         jvm.type_of("java.nio.ByteBuffer"),
         of("java.nio.ByteBuffer"),
         "wrap",
-        jvm.seq(_expression(jvm, F.col(ROARING))),
+        jvm.seq(expression_of(jvm, F.col(ROARING))),
         jvm.seq(),
         True,
         False,
@@ -77,25 +77,25 @@ def _in_roaring(jvm: Jvm) -> Any:
         bitmap,
         "contains",
         jvm.companion("org.apache.spark.sql.types.BooleanType"),
-        jvm.seq(_expression(jvm, F.col(ROW_INDEX).cast("int"))),
+        jvm.seq(expression_of(jvm, F.col(ROW_INDEX).cast("int"))),
         jvm.seq(),
         True,
         True,
         True,
     )
-    return _column(jvm, contains)
+    return column_of(jvm, contains)
 
 
 def opaque(jvm: Jvm, column: Any) -> Any:
     """The same values behind an expression that costs nothing and that no source looks through."""
-    return _column(jvm, jvm.get(EXPRESSIONS + "KnownNullable")(_expression(jvm, column)))
+    return column_of(jvm, jvm.get(EXPRESSIONS + "KnownNullable")(expression_of(jvm, column)))
 
 
-def _expression(jvm: Jvm, column: Any) -> Any:
+def expression_of(jvm: Jvm, column: Any) -> Any:
     return jvm.companion("org.apache.spark.sql.classic.ExpressionUtils").expression(column._jc)
 
 
-def _column(jvm: Jvm, expression: Any) -> Any:
+def column_of(jvm: Jvm, expression: Any) -> Any:
     from pyspark.sql import Column
 
     return Column(jvm.companion("org.apache.spark.sql.classic.ExpressionUtils").column(expression))

@@ -1,0 +1,365 @@
+"""Jobs on a Spark session of two threads: deltaic beside Spark's own Parquet files and, where its jars are given, beside delta-spark.
+
+    DELTA_SPARK_JARS=/path/to/jars python benches/spark/jobs.py [--rows 4000000] [--pairs 5] [--jobs delete_one,merge_1pct] [--record FILE]
+
+One session at a time, the systems take turns, the minimum of each counts. A job runs once before the clock starts, and every change has a
+fresh copy of the table. DELTA_SPARK_JARS: folder of delta-spark's jars, for the PySpark that DELTA_SPARK_PYTHON (this interpreter when not
+set) has; both systems should run on the same Spark. What a job leaves behind is compared between the systems: a difference ends the
+bench. `--log PATH`: a table of which only the log is needed, for the jobs plan_first, plan_warm and plan_again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "peers"))
+
+from _pairs import Job, data, record, show, sums
+
+JARS = os.environ.get("DELTA_SPARK_JARS")
+NEEDED = ("delta-", "unitycatalog", "jackson-datatype-jdk8")
+FILES = 4
+DELTA = {} if JARS is None else {"delta-spark": None}
+
+
+def against_delta(limit: float) -> dict[str, float | None]:
+    return {} if JARS is None else {"delta-spark": limit}
+
+
+SCANS = ("scan_two", "scan_all", "scan_selective")
+JOBS = (
+    *(Job(name=name, limits={"parquet": 1.05, **DELTA}) for name in SCANS),
+    Job(name="holes_two", limits={"parquet": 1.7, **DELTA}),
+    Job(name="holes_all", limits={"parquet": 1.1, **DELTA}),
+    Job(name="holes_selective", limits={"parquet": 1.5, **DELTA}),
+    Job(name="append", limits={"parquet": 1.1, **against_delta(1.0)}),
+    Job(name="appends_50", limits={"parquet": None, **against_delta(0.5)}),
+    Job(name="delete_one", limits=against_delta(0.5)),
+    Job(name="delete_1pct", limits=against_delta(0.5)),
+    Job(name="update_one", limits=against_delta(0.5)),
+    Job(name="merge_1pct", limits=against_delta(0.5)),
+    Job(name="z_order", limits=against_delta(0.7)),
+    Job(name="plan_first", limits=against_delta(0.1)),
+    Job(name="plan_warm", limits=against_delta(0.2)),
+    Job(name="plan_again", limits=against_delta(1 / 3)),
+)
+PLANS = ("plan_first", "plan_warm", "plan_again")
+
+
+# --- what all runs need
+
+
+def wide(rows: int, first: int = 0) -> Any:
+    """The table that all benches use and five columns more."""
+    import numpy as np
+    import pyarrow as pa
+
+    table = data(rows).set_column(0, "id", pa.array(np.arange(first, first + rows)))
+    rng = np.random.default_rng(11)
+    for number in range(3):
+        table = table.append_column(f"amount{number}", pa.array(np.round(rng.random(rows) * 100, 2)))
+    table = table.append_column("count", pa.array(rng.integers(0, 1_000_000, rows)))
+    return table.append_column("code", pa.array([f"c{number}" for number in range(50)]).take(pa.array(rng.integers(0, 50, rows))))
+
+
+def merge_source(rows: int) -> Any:
+    """1 % of the rows: half are there, spread over all of the table, half are new."""
+    import numpy as np
+    import pyarrow as pa
+
+    half = rows // 200
+    ids = np.concatenate([np.linspace(0, rows - 1, half).astype(np.int64), np.arange(rows, rows + half)])
+    table = wide(2 * half)
+    return table.set_column(0, "id", pa.array(ids)).set_column(2, "value", pa.array(np.full(len(ids), 0.5)))
+
+
+def prepare(root: Path, rows: int) -> None:
+    """One table for the systems to copy, and one with a tenth of its rows deleted."""
+    import pyarrow.parquet as pq
+
+    import deltaic
+
+    table = wide(rows)
+    step = -(-rows // FILES)
+    for name in ("plain", "holes"):
+        for start in range(0, rows, step):
+            deltaic.write(root / name, table.slice(start, step), mode="append")
+    deltaic.DeltaTable(root / "holes").delete("count % 10 = 3")
+    pq.write_table(merge_source(rows), root / "source.parquet")
+    (root / "rows").write_text(str(rows))
+
+
+# --- one system, in a process of its own
+
+
+@dataclass
+class Child:
+    """The jobs of one system in one session. A job is a function of the place it may change (a table made for it); -> what is compared."""
+
+    system: str
+    root: Path
+    log: Path | None
+
+    def __post_init__(self) -> None:
+        self.rows = int((self.root / "rows").read_text())
+        self.spark = session(self.system)
+        self.source = self.spark.read.parquet(str(self.root / "source.parquet"))
+
+    def run(self, job: str) -> dict[str, Any]:
+        if job in PLANS:
+            return self.plan(job)
+        before, times = (1, 3) if job != "appends_50" else (0, 1)
+        best, check = float("inf"), None
+        for number in range(before + times):
+            place = self.place(job, number)
+            start = time.perf_counter()
+            check = self.work(job, place)
+            seconds = time.perf_counter() - start
+            if number >= before:
+                best = min(best, seconds)
+        if job not in (*SCANS, "holes_two", "holes_all", "holes_selective") and self.system != "parquet":
+            check = left_behind(place)
+        elif check is None:
+            check = sums_of_parquet(place)
+        return {"seconds": best, "check": check}
+
+    def place(self, job: str, number: int) -> Path:
+        """Scans read the table as it is; the rest has a copy, or nothing."""
+        base = "holes" if job.startswith("holes_") else "plain"
+        if job.startswith(("scan_", "holes_")):
+            return self.root / base
+        place = self.root / f"{self.system}-{job}-{number}"
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(self.root / f"{self.system}-{job}-{number - 1}", ignore_errors=True)
+        if not job.startswith("append"):
+            shutil.copytree(self.root / base, place)
+        return place
+
+    def work(self, job: str, place: Path) -> Any:
+        kind, _, what = job.partition("_")
+        if kind in ("scan", "holes"):
+            return self.count(self.narrowed(self.read(place), what))
+        if kind == "append":
+            return self.append(self.spark.read.parquet(*files_of(self.root / "plain")), place)
+        if kind == "appends":
+            for number in range(50):
+                first = number * 100
+                self.append(self.spark.range(first, first + 100).selectExpr("id", "CAST(id % 7 AS INT) AS key", "id / 3 AS value"), place)
+            return None
+        return getattr(self, f"{self.system.replace('-', '_')}_change")(job, place)
+
+    def read(self, place: Path) -> Any:
+        if self.system == "parquet":
+            return self.spark.read.parquet(*files_of(place))
+        if self.system == "delta-spark":
+            return self.spark.read.format("delta").load(str(place))
+        import deltaic.spark
+
+        return deltaic.spark.read(self.spark, place)
+
+    @staticmethod
+    def narrowed(frame: Any, what: str) -> Any:
+        if what == "two":
+            return frame.select("key", "value")
+        return frame if what == "all" else frame.where("id BETWEEN 1000 AND 1999").select("id", "value", "name")
+
+    def count(self, frame: Any) -> int:
+        """Rows that a consumer gets: nothing is left out as unused. The raw files have the deleted rows too."""
+        return int(frame._jdf.queryExecution().toRdd().count())
+
+    def append(self, frame: Any, place: Path) -> None:
+        if self.system == "parquet":
+            frame.write.mode("append").option("compression", "zstd").parquet(str(place))
+        elif self.system == "delta-spark":
+            frame.write.format("delta").mode("append").save(str(place))
+        else:
+            import deltaic.spark
+
+            deltaic.spark.write(frame, place, mode="append")
+
+    def deltaic_change(self, job: str, place: Path) -> None:
+        import deltaic
+
+        table = deltaic.DeltaTable(place, spark=self.spark)
+        if job == "delete_one":
+            table.delete(f"id = {self.rows // 2 + 1}")
+        elif job == "delete_1pct":
+            table.delete("key < 10")
+        elif job == "update_one":
+            table.update({"value": "value + 1"}, f"id = {self.rows // 2 + 1}")
+        elif job == "z_order":
+            table.optimize.z_order(["key", "at"])
+        else:
+            table.merge(self.source, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+
+    def delta_spark_change(self, job: str, place: Path) -> None:
+        table = f"delta.`{place}`"
+        if job == "delete_one":
+            self.spark.sql(f"DELETE FROM {table} WHERE id = {self.rows // 2 + 1}").collect()
+        elif job == "delete_1pct":
+            self.spark.sql(f"DELETE FROM {table} WHERE key < 10").collect()
+        elif job == "update_one":
+            self.spark.sql(f"UPDATE {table} SET value = value + 1 WHERE id = {self.rows // 2 + 1}").collect()
+        elif job == "z_order":
+            self.spark.sql(f"OPTIMIZE {table} ZORDER BY (key, at)").collect()
+        else:
+            self.source.createOrReplaceTempView("source")
+            self.spark.sql(
+                f"MERGE INTO {table} t USING source s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+            ).collect()
+
+    def plan(self, job: str) -> dict[str, Any]:
+        """Opening a log and planning a query that needs few of its files: in a new session, again without what was kept, and again."""
+        assert self.log is not None, "--log"
+
+        def query() -> int:
+            frame = self.read(self.log).where("id BETWEEN 500000000 AND 500009999")  # type: ignore[arg-type]
+            frame._jdf.queryExecution().executedPlan()
+            return 0
+
+        def forget() -> None:
+            if self.system == "delta-spark":
+                self.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+
+        best = float("inf")
+        for number in range({"plan_first": 1, "plan_warm": 3, "plan_again": 4}[job]):
+            if job != "plan_again":
+                forget()
+            start = time.perf_counter()
+            query()
+            if not (number == 0 and job != "plan_first"):
+                best = min(best, time.perf_counter() - start)
+        return {"seconds": best, "check": None}
+
+
+def session(system: str) -> Any:
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "2g",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.driver.host": "127.0.0.1",
+    }
+    if system == "delta-spark":
+        settings |= {
+            "spark.jars": ",".join(str(path) for path in Path(JARS or "").glob("*.jar") if any(name in path.name for name in NEEDED)),
+            "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+            "spark.databricks.delta.snapshotPartitions": "2",
+        }
+    builder = SparkSession.builder.master("local[2]").appName("bench")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    made = builder.getOrCreate()
+    made.sparkContext.setLogLevel("OFF")
+    return made
+
+
+def files_of(place: Path) -> list[str]:
+    return [str(path) for path in place.rglob("*.parquet") if "_delta_log" not in path.parts]
+
+
+def left_behind(place: Path) -> list[Any]:
+    """Sums of the table's rows, by one reader for all systems."""
+    import deltaic
+
+    with deltaic.DeltaTable(place).scan(["id", "key", "value"]).to_reader() as rows:
+        return sums(rows)
+
+
+def sums_of_parquet(place: Path) -> list[Any]:
+    return sums(f"{place}/**/*.parquet")
+
+
+def child(system: str, jobs: list[str], root: Path, log: Path | None) -> None:
+    run = Child(system, root, log)
+    for job in jobs:
+        print("RESULT " + json.dumps({"job": job, **run.run(job)}, default=str), flush=True)
+    run.spark.stop()
+
+
+# --- turns
+
+
+def turn(system: str, jobs: list[str], root: Path, log: Path | None) -> dict[str, dict[str, Any]]:
+    python = os.environ.get("DELTA_SPARK_PYTHON", sys.executable) if system == "delta-spark" else sys.executable
+    command = [python, __file__, "--child", system, str(root), "--jobs", ",".join(jobs), *([] if log is None else ["--log", str(log)])]
+    finished = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYSPARK_PYTHON": python})
+    if finished.returncode:
+        raise SystemExit(f"{system} {jobs} failed:\n{finished.stderr[-5000:]}")
+    found = [json.loads(line[7:]) for line in finished.stdout.splitlines() if line.startswith("RESULT ")]
+    return {row["job"]: row for row in found}
+
+
+def compare(jobs: list[Job], root: Path, pairs: int, log: Path | None) -> list[dict[str, Any]]:
+    systems = ["deltaic", *dict.fromkeys(rival for job in jobs for rival in job.limits)]
+    best: dict[tuple[str, str], dict[str, Any]] = {}
+    for _ in range(pairs):
+        for system in systems:
+            theirs = [job.name for job in jobs if system == "deltaic" or system in job.limits]
+            for name, found in turn(system, theirs, root, log).items():
+                if (system, name) not in best or found["seconds"] < best[system, name]["seconds"]:
+                    best[system, name] = found
+    return [row(job, best) for job in jobs]
+
+
+def row(job: Job, best: dict[tuple[str, str], dict[str, Any]]) -> dict[str, Any]:
+    ours = best["deltaic", job.name]
+    rivals = {}
+    for system, limit in job.limits.items():
+        theirs = best[system, job.name]
+        # Raw files have the rows that a table has deleted.
+        if theirs["check"] != ours["check"] and not (system == "parquet" and job.name.startswith("holes_")):
+            raise SystemExit(f"{job.name}: deltaic and {system} disagree:\n{ours['check']}\n{theirs['check']}")
+        ratio = ours["seconds"] / theirs["seconds"]
+        rivals[system] = {"seconds": theirs["seconds"], "ratio": ratio, "limit": limit, "met": None if limit is None else ratio <= limit}
+    found = {"job": job.name, "deltaic": ours["seconds"], "rivals": rivals}
+    show(found) if rivals else print(f"{job.name:24} {ours['seconds']:8.4f} s", flush=True)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=4_000_000)
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--jobs", help="comma-separated; all but those that need --log")
+    parser.add_argument("--log", type=Path, help="a table of which only the log is read")
+    parser.add_argument("--record", type=Path, help="file for the results as JSON")
+    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    wanted = options.jobs.split(",") if options.jobs else [job.name for job in JOBS if options.log or job.name not in PLANS]
+    if options.child:
+        child(options.child[0], wanted, Path(options.child[1]), options.log)
+        return
+    with tempfile.TemporaryDirectory(prefix="deltaic-bench-") as directory:
+        root = Path(directory)
+        prepare(root, options.rows)
+        results = compare([job for job in JOBS if job.name in wanted], root, options.pairs, options.log)
+    if options.record:
+        import pyspark
+
+        record(options.record, options.rows, options.pairs, results)
+        document = json.loads(options.record.read_text())
+        jars = sorted(path.name for path in Path(JARS).glob("delta-*.jar")) if JARS else []
+        java = subprocess.run(["java", "-version"], capture_output=True, text=True).stderr.partition("\n")[0]
+        document["versions"] |= {"pyspark": pyspark.__version__, "java": java, "delta-spark": jars}
+        options.record.write_text(json.dumps(document, indent=1) + "\n")
+    if any(rival["met"] is False for found in results for rival in found["rivals"].values()):
+        raise SystemExit("a target was missed")
+
+
+if __name__ == "__main__":
+    main()

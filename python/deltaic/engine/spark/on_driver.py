@@ -1,0 +1,122 @@
+"""Rows that lie on the driver, or are few enough to be brought there: no job is run to read them again, to group them, to write them.
+
+What commands do one after the other with a small source and the few rows it changes would otherwise be a job, and a plan, for each step.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltaic.engine.spark.native.jvm import LOCAL_BYTES, Jvm
+from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, decimal_parts
+from deltaic.relation.plan import Aggregate, Data, Filter, Join, Plan, Project, Union
+
+if TYPE_CHECKING:
+    from deltaic.engine.spark.engine import SparkEngine
+
+SETTING = "spark.deltaic.driverRows"
+"""Up to so many rows come to the driver, where commands go on with them there; 0: tasks do all of it."""
+MOST_ROWS = 100_000
+SOURCE_BYTES = 16 * 1024**2
+"""A source that Spark takes for larger stays where it is."""
+_PLAIN = frozenset(
+    ("boolean", "byte", "short", "integer", "long", "float", "double", "string", "binary", "date", "timestamp", "timestamp_ntz")
+)
+_GROUPED = _PLAIN - {"float", "double", "binary"}
+"""Types whose values are the same, and in the same order, to Arrow as they are to Spark."""
+
+
+def most_rows(spark: Any) -> int:
+    return int(spark.conf.get(SETTING, str(MOST_ROWS)))
+
+
+def is_plain(data_type: DataType) -> bool:
+    """Types that go to Arrow and back as they are."""
+    if isinstance(data_type, Struct):
+        return all(is_plain(item.type) for item in data_type.fields)
+    if isinstance(data_type, Array):
+        return is_plain(data_type.element)
+    if isinstance(data_type, Map):
+        return is_plain(data_type.key) and is_plain(data_type.value)
+    return data_type in _PLAIN or decimal_parts(data_type) is not None
+
+
+def are_plain(schema: Schema) -> bool:
+    return all(is_plain(field.type) for field in schema)
+
+
+def is_local(frame: Any) -> bool:
+    """Whether Spark's optimizer has the rows, computed, on the driver."""
+    return str(frame._jdf.queryExecution().optimizedPlan().getClass().getSimpleName()) == "LocalRelation"
+
+
+def _lying(jvm: Jvm, frame: Any) -> pa.Table | None:
+    """The rows of such a frame, by no job; None of any other."""
+    if not is_local(frame):
+        return None
+    rows = frame._jdf.queryExecution().optimizedPlan().data().iterator()
+    converters = jvm.companion("org.apache.spark.sql.execution.arrow.ArrowConverters")
+    batches = converters.toBatchWithSchemaIterator(rows, frame._jdf.schema(), MOST_ROWS, LOCAL_BYTES, "UTC", True, False)
+    tables = []
+    while batches.hasNext():
+        tables.append(pa.ipc.open_stream(batches.next()).read_all())
+    return pa.concat_tables(tables) if tables else None
+
+
+def collected(engine: SparkEngine, frame: Any) -> pa.Table:
+    """All rows of a frame."""
+    table = engine.ways.planned("rows on the driver", lambda: _lying(engine.jvm, frame), lambda: None)
+    return frame.toArrow() if table is None else table
+
+
+def gathered(engine: SparkEngine, frame: Any) -> pa.Table | None:
+    """All rows of a frame; None where they are not few: then not many have come."""
+    most = engine.most_here
+    if not most:
+        return None
+    table = collected(engine, frame if has_few_rows(engine, frame) else frame.limit(most + 1))
+    return table if table.num_rows <= most and table.nbytes <= LOCAL_BYTES else None
+
+
+def has_few_rows(engine: SparkEngine, frame: Any) -> bool:
+    """Whether the plan itself says that there are at most so many rows as may come to the driver."""
+
+    def native() -> bool:
+        known = frame._jdf.queryExecution().optimizedPlan().maxRows()
+        return bool(known.isDefined()) and int(str(known.get())) <= engine.most_here
+
+    return engine.ways.planned("how many rows there are", native, lambda: False)
+
+
+def is_of_few(plan: Plan) -> bool:
+    """Whether the rows of a plan come from rows on the driver, so that they are likely few."""
+    if isinstance(plan, Data):
+        return bool(getattr(plan.handle, "on_driver", False))
+    if isinstance(plan, (Project, Filter)):
+        return is_of_few(plan.input)
+    if isinstance(plan, Join):
+        return plan.kind in ("inner", "right", "left_semi") and is_of_few(plan.right)
+    return isinstance(plan, Union) and all(map(is_of_few, plan.inputs))
+
+
+def grouped(engine: SparkEngine, plan: Aggregate) -> tuple[pa.Table, Schema] | None:
+    """The groups of rows that lie on the driver; None for any others, and for values that Arrow groups in another way than Spark."""
+    if not is_of_few(plan.input):
+        return None
+    functions = [(name, "count" if text == "count(*)" else text[:3]) for name, text in plan.columns]
+    arguments = [(name, "1" if text == "count(*)" else text[4:-1]) for name, text in plan.columns]
+    rows = engine.run(Project(plan.input, (*plan.keys, *arguments), plan.alias))
+    if not all(_is_grouped(field.type) for field in rows.schema) or not engine.is_local(rows.frame):
+        return None
+    keys = [name for name, _ in plan.keys]
+    found = engine.to_table(rows).group_by(keys, use_threads=False).aggregate(functions)
+    columns = [*(found[name] for name in keys), *(found[f"{name}_{function}"] for name, function in functions)]
+    counts = {name for name, function in functions if function == "count"}
+    fields = [Field(field.name, "long") if field.name in counts else field for field in rows.schema]
+    return pa.table(columns, names=[field.name for field in fields]), Schema(fields)
+
+
+def _is_grouped(data_type: DataType) -> bool:
+    return isinstance(data_type, str) and (data_type in _GROUPED or decimal_parts(data_type) is not None)
