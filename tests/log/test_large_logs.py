@@ -452,6 +452,22 @@ def test_the_rows_of_a_checkpoint_that_are_no_files_are_found_wherever_they_are(
 # --- what is wrong
 
 
+@pytest.mark.parametrize("spelled", ["0%2eparquet", "./0.parquet", "{location}/0.parquet"])
+@pytest.mark.parametrize("hold", [None, 0])
+def test_a_checkpoint_that_names_a_file_twice_in_two_spellings(spelled: str, hold: int | None) -> None:
+    """Its rows would be read twice."""
+    before = small_log()
+    store = before.store
+    before.core.write_checkpoint(store, checkpoint_path(3), min_deletion_timestamp=0, schema=before.table_schema)
+    core = _core.Snapshot.load(store, 3, [checkpoint_path(3)], [], hold=hold)
+    assert core.files(before.table_schema).live_twice is None
+    rows = pq.read_table(io.BytesIO(store.get(checkpoint_path(3)))).to_pylist()
+    row = next(number for number, each in enumerate(rows) if each["add"] is not None and each["add"]["path"] == "1.parquet")
+    broken_at(store, 3, row, lambda action: action.update(path=spelled.format(location=store.location)))
+    core = _core.Snapshot.load(store, 3, [checkpoint_path(3)], [], hold=hold)
+    assert core.files(before.table_schema).live_twice is not None
+
+
 def broken_at(store: Store, version: int, row: int, change: Any) -> None:
     whole = pq.read_table(io.BytesIO(store.get(checkpoint_path(version)))).to_pylist()
     change(whole[row]["add"])

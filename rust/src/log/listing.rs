@@ -75,7 +75,7 @@ impl Listing {
             ("size", Arc::new(long(adds, "size")?.clone())),
             ("modification_time", Arc::new(modified.with_timezone("UTC"))),
             ("partition_values", self.partition_values(adds)?),
-            ("num_records", Arc::new(num_records(stats))),
+            ("num_records", Arc::new(statistics.num_records.clone())),
         ];
         columns.extend(self.statistics(&statistics, adds.num_rows())?);
         columns.push(("deletion_vector", descriptors(vectors(adds)?)?));

@@ -1,5 +1,6 @@
 //! Which files may hold a match: partition values decide exactly, then statistics, for the files that are left.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -7,6 +8,7 @@ use arrow::array::{Array, AsArray, BooleanArray, Int64Array, RecordBatch};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::{concat, filter_record_batch, interleave_record_batch, sort_to_indices};
 
+use super::keys::{Key, of_path};
 use super::schema::{ADD, long, map, map_values, text};
 use super::segment::{Columns, Piece};
 use super::statistics::{Statistics, Wanted, parse};
@@ -17,6 +19,7 @@ use crate::interrupt::Interrupt;
 use crate::predicate::statistics::{Bounds, Containers, may_match};
 use crate::predicate::{Column, Predicate};
 use crate::schema::partition_values::parse_array;
+use crate::store::path::is_plain;
 
 /// Files are judged, and returned, in batches of so many.
 const PIECE: usize = 32 * 1024;
@@ -181,11 +184,12 @@ pub fn select(live: &RecordBatch, predicate: Option<&Predicate>, skipping: bool,
         None => vec![all()],
         Some(predicate) => on_threads(&cut(live), interrupt, &|piece| judge(piece.clone(), predicate, skipping))?,
     };
-    totals.of(judged, interrupt)
+    totals.of(judged, "", interrupt)
 }
 
-/// The same among the files of a version, on several threads where there are many. `totals`: what there is before.
+/// The same among the files of a version at `root`, on several threads where there are many. `totals`: what there is before.
 pub fn select_live(
+    root: &str,
     live: &[Piece<'_>],
     totals: Selection,
     predicate: Option<&Predicate>,
@@ -196,11 +200,11 @@ pub fn select_live(
         None => Ok(Judged { files: piece.read(Columns::All, &piece.live(), interrupt)?, ..Judged::default() }),
         Some(predicate) => judge_piece(piece, predicate, skipping, interrupt),
     })?;
-    totals.of(judged, interrupt)
+    totals.of(judged, root, interrupt)
 }
 
 impl Selection {
-    fn of(mut self, judged: Vec<Judged>, interrupt: &Interrupt) -> Result<Self> {
+    fn of(mut self, judged: Vec<Judged>, root: &str, interrupt: &Interrupt) -> Result<Self> {
         let mut left = Vec::new();
         for judged in judged {
             self.skipped_by_partition += judged.by_partition;
@@ -208,6 +212,9 @@ impl Selection {
             left.extend(judged.files.into_iter().filter(|batch| batch.num_rows() > 0));
         }
         (self.files, self.live_twice) = ordered(&left, interrupt)?;
+        if self.live_twice.is_none() {
+            self.live_twice = spelled_twice(&self.files, root)?;
+        }
         if self.files.is_empty() {
             self.files.push(RecordBatch::new_empty(Arc::clone(&ADD)));
         }
@@ -254,6 +261,17 @@ pub fn on_threads<I: Sync, T: Send>(pieces: &[I], interrupt: &Interrupt, work: &
     done.sort_unstable_by_key(|(index, _)| *index);
     let done = done.into_iter().map(|(_, result)| result).collect::<Result<Vec<T>>>()?;
     if done.len() < pieces.len() { Err(Error::protocol("a worker failed")) } else { Ok(done) }
+}
+
+/// A path that is another one spelled differently. Replay knows them for one where a commit adds the second; a checkpoint may hold both.
+fn spelled_twice(batches: &[RecordBatch], root: &str) -> Result<Option<String>> {
+    let paths = batches.iter().map(|batch| text(batch, "path")).collect::<Result<Vec<_>>>()?;
+    let all = || paths.iter().flat_map(|paths| paths.iter().flatten());
+    let mut special: HashSet<Key> = HashSet::new();
+    let twice = all().filter(|path| !is_plain(path)).find(|path| !special.insert(of_path(root, path)));
+    let plain = || all().filter(|path| is_plain(path)).find(|path| special.contains(&of_path(root, path)));
+    let twice = if special.is_empty() { None } else { twice.or_else(plain) };
+    Ok(twice.map(str::to_owned))
 }
 
 /// Rows of all batches by path, in batches of [`PIECE`]; and a path that two of them have.

@@ -170,7 +170,7 @@ impl Snapshot {
     pub fn files(&self, predicate: Option<&Predicate>, skipping: bool, interrupt: &Interrupt) -> Result<Selection> {
         let live = self.live(interrupt)?;
         let totals = Selection { total_files: live.count(), total_bytes: live.bytes(), ..Selection::default() };
-        select_live(&live.pieces(FileKind::Add), totals, predicate, skipping, interrupt)
+        select_live(self.root(), &live.pieces(FileKind::Add), totals, predicate, skipping, interrupt)
     }
 
     /// Location of the table.

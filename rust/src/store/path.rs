@@ -39,7 +39,7 @@ pub fn canonical<'a>(root: &str, text: &'a str) -> Cow<'a, str> {
 }
 
 /// A path without anything to decode, resolve or refuse: most are.
-fn is_plain(text: &str) -> bool {
+pub fn is_plain(text: &str) -> bool {
     let bytes = text.as_bytes();
     let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return false };
     // Without an early end, so that many bytes are looked at at once: replay asks this of each path.
