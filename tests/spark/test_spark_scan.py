@@ -15,7 +15,8 @@ import pytest
 
 import deltaic
 from deltaic import DeltaTable
-from deltaic.engine.spark.engine import SETTING
+from deltaic.engine.spark.engine import SETTING, engine_of
+from deltaic.engine.spark.native.jvm import Jvm
 from deltaic.errors import InvalidArgumentError, ProtocolError, UnsupportedFeatureError
 
 VECTORS = {"delta.enableDeletionVectors": True}
@@ -213,3 +214,35 @@ def test_a_native_scan_is_one_stage_without_what_files_do_not_need(tmp_path: Pat
     assert "Batched: true" in marked
     size = plain._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
     assert 0 < int(str(size)) < 10 * 1024**2  # small tables are broadcast
+
+
+def test_of_many_files_those_that_a_query_leaves(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same rows whether the JVM is told of all files at once, of those that statistics leave, or of all when a query needs them."""
+    data = pa.table({"id": range(60), "part": [i // 20 for i in range(60)]})
+    for start in range(0, 60, 5):
+        deltaic.write(tmp_path / "t", data.slice(start, 5), mode="append", partition_by=["part"], properties=VECTORS)
+    DeltaTable(tmp_path / "t").delete("id in (7, 33)")
+    told: list[int] = []
+    rows_of = Jvm.rows
+
+    def counted(self: Jvm, table: pa.Table, schema: Any) -> Any:
+        told.append(table.num_rows)
+        return rows_of(self, table, schema)
+
+    monkeypatch.setattr("deltaic.engine.spark.native.file_index.MANY_FILES", 0)
+    monkeypatch.setattr(Jvm, "rows", counted)
+    live = [i for i in range(60) if i not in (7, 33)]
+    frame = DeltaTable(tmp_path / "t", spark=spark).scan().to_spark()
+    engine_of(spark).jvm.is_rehearsed = True
+    told.clear()
+    for where, expected in {
+        "id between 40 and 44": [40, 41, 42, 43, 44],
+        "id = 34 or id = 8": [8, 34],
+        "part = 1 and id > 37": [38, 39],
+        "part = 2": [i for i in live if i >= 40],
+        "id >= 0": live,
+        "id between 50 and 53 ": [50, 51, 52, 53],
+    }.items():
+        assert sorted(row["id"] for row in frame.where(where).collect()) == expected, where
+        if where == "id between 40 and 44":
+            assert sum(told) == 1

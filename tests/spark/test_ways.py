@@ -18,6 +18,7 @@ from deltaic.engine.spark.expressions import Analyser
 from deltaic.engine.spark.native import deleted_rows
 from deltaic.engine.spark.native import scan as scanning
 from deltaic.engine.spark.native.jvm import Jvm
+from deltaic.engine.spark.on_driver import SETTING as DRIVER_ROWS
 from deltaic.engine.spark.ways import is_unexpected
 
 VECTORS = {"delta.enableDeletionVectors": True}
@@ -83,6 +84,7 @@ def test_the_same_rows(tmp_path: Path, session: Any, monkeypatch: pytest.MonkeyP
     made.delete("id % 5 = 0")
     table = DeltaTable(tmp_path / "t", spark=session)
     monkeypatch.setattr(*FAILURES[what])
+    session.conf.set(DRIVER_ROWS, 0)  # of few rows that the driver writes no session is asked
     with caplog.at_level(logging.INFO, "deltaic.spark"):
         found = table.scan(where="id < 1000 and part = 1").to_spark()
         if what == "no session of its own":
@@ -144,6 +146,7 @@ def test_a_job_that_failed_is_not_run_again(tmp_path: Path, session: Any, monkey
         raise Py4JError("an answer that nobody expected")
 
     monkeypatch.setattr(DataFrameWriter, "parquet", lost)
+    session.conf.set(DRIVER_ROWS, 0)
     with pytest.raises(Py4JError):
         deltaic.write(table, session.range(5).selectExpr("id", "id AS part", "0D AS x"), mode="append")
     assert len(jobs) == 1

@@ -259,8 +259,11 @@ def _optimized(frame: Any) -> Any:
 
 
 def _most_rows(plan: Plan) -> int | None:
-    """How many rows a plan without joins has at most; None where nobody knows."""
+    """How many rows a plan without joins has at most; None where nobody knows. Only of rows with ids does anybody ask: counting a million
+    files takes a while."""
     if isinstance(plan, Scan):
+        if not plan.row_ids:
+            return None
         counts = _core.physical_rows(plan.files)
         return None if counts.null_count else int(pc.sum(counts).as_py() or 0)
     if isinstance(plan, Data):

@@ -17,6 +17,11 @@ from deltaic.engine.spark.native.jvm import DATASOURCES, Jvm
 from deltaic.engine.spark.ways import is_unexpected, log
 from deltaic.relation.literal import col
 
+MANY_FILES = 10_000
+"""The JVM is told of so many files at once; of more when a query has chosen among them."""
+MOST_SHARE = 4
+"""It is told of the chosen files alone where they are a smaller part than one in so many."""
+
 
 class FileIndex:
     """`key`: what makes two scans of the same files equal. `handed`: rows of `_core.hand_over`. `constants`: a table of the same length,
@@ -28,9 +33,11 @@ class FileIndex:
         self._jvm, self._key = jvm, key
         self._adds, self._table_schema = adds, table_schema
         self._size = int(np.sum(handed["__deltaic_size"].to_numpy()))
-        self._statuses = jvm.file_statuses(handed["__deltaic_status"])
-        self._rows = jvm.rows(constants, schema)
+        self._statuses, self._constants, self._fields = handed["__deltaic_status"], constants, schema
         self._schema = jvm.schema(schema.json())
+        self._all: tuple[Any, Any] | None = None
+        if adds.num_rows <= MANY_FILES:
+            self._all = self._made(None)
         self._whole: Any = None
 
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:
@@ -38,11 +45,24 @@ class FileIndex:
         row for the data filters."""
         predicate = exact_predicate(self._jvm, partition_filters, self._schema, self._adds.num_rows)
         chosen = self._chosen(data_filters)
+        if self._all is None and chosen is not None and len(chosen) * MOST_SHARE < self._adds.num_rows:
+            return self._jvm.partition_directories(*self._made(chosen), None, predicate)
+        if self._all is None:
+            self._all = self._made(None)
         if predicate is not None or chosen is not None:
-            return self._jvm.partition_directories(self._rows, self._statuses, chosen, predicate)
+            positions = None if chosen is None else self._jvm.ints(chosen)
+            return self._jvm.partition_directories(*self._all, positions, predicate)
         if self._whole is None:
-            self._whole = self._jvm.partition_directories(self._rows, self._statuses, None, None)
+            self._whole = self._jvm.partition_directories(*self._all, None, None)
         return self._whole
+
+    def _made(self, chosen: Any | None) -> tuple[Any, Any]:
+        """InternalRow[] and FileStatus[] of the files at these positions, None: of all."""
+        constants, statuses = self._constants, self._statuses
+        if chosen is not None:
+            positions = pa.array(chosen)
+            constants, statuses = constants.take(positions), statuses.take(positions)
+        return self._jvm.rows(constants, self._fields), self._jvm.file_statuses(statuses)
 
     def _chosen(self, data_filters: Any) -> Any | None:
         """Positions of the files that statistics leave, None for all."""
@@ -61,11 +81,11 @@ class FileIndex:
         if left.num_rows == self._adds.num_rows:
             return None
         stay = pc.is_in(self._adds["path"], value_set=left["path"].combine_chunks())
-        return self._jvm.ints(np.flatnonzero(stay.to_numpy()))
+        return np.flatnonzero(stay.to_numpy())
 
     def first(self, predicate: Any) -> Any:
         """What `listFiles` makes of the first file alone."""
-        return self._jvm.partition_directories(self._rows, self._statuses, self._jvm.ints([0]), predicate)
+        return self._jvm.partition_directories(*self._made(np.zeros(1, np.int64)), None, predicate)
 
     def rootPaths(self) -> Any:
         return self._jvm.seq()

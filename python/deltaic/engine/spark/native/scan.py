@@ -36,7 +36,8 @@ def native_scan(jvm: Jvm, scan: Scan) -> Any:
         chosen = np.flatnonzero(kinds == kind)
         if len(chosen):
             part = pa.array(chosen)
-            frames.append(_Part(jvm, scan, columns, kind).frame(files.take(part), handed.take(part)))
+            of_kind = (files, handed) if len(chosen) == len(kinds) else (files.take(part), handed.take(part))
+            frames.append(_Part(jvm, scan, columns, kind).frame(*of_kind))
     if not frames:
         return jvm.spark.createDataFrame([], to_spark(columns.output))
     whole = frames[0]
