@@ -84,7 +84,10 @@ def timed(run: Run) -> dict[str, Any]:
 
 
 def in_a_process(script: str, system: str, job: str, root: Path) -> dict[str, Any]:
-    finished = subprocess.run([sys.executable, script, "--child", system, job, str(root)], capture_output=True, text=True)
+    # What is installed has its byte code: a run that may not write it would compile the one package that stands here as source.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    command = [sys.executable, script, "--child", system, job, str(root)]
+    finished = subprocess.run(command, capture_output=True, text=True, env=environment)
     if finished.returncode:
         raise SystemExit(f"{system} {job} failed:\n{finished.stderr}")
     found: dict[str, Any] = json.loads(finished.stdout.strip().splitlines()[-1])
@@ -148,11 +151,17 @@ def record(path: Path, rows: int, pairs: int, results: Sequence[Mapping[str, Any
 
 
 def main(
-    script: str, doc: str | None, jobs: Sequence[Job], prepare: Callable[[Path, int], None], run: Callable[[str, str, Path], Run]
+    script: str,
+    doc: str | None,
+    jobs: Sequence[Job],
+    prepare: Callable[[Path, int], None],
+    run: Callable[[str, str, Path], Run],
+    *,
+    rows: int = 4_000_000,
 ) -> None:
     """The command line of a bench. `prepare(root, rows)` lays out what all runs need; `run(system, job, root)` is one run."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=4_000_000)
+    parser.add_argument("--rows", type=int, default=rows)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--jobs", default=",".join(job.name for job in jobs), help="comma-separated")
     parser.add_argument("--record", type=Path, help="file for the results as JSON")
@@ -171,7 +180,7 @@ def main(
             if job.name in wanted:
                 results.append(compare(script, job, root, options.pairs))
                 show(results[-1])
-    if options.record:
-        record(options.record, options.rows, options.pairs, results)
+        if options.record:
+            record(options.record, options.rows, options.pairs, results)
     if any(rival["met"] is False for row in results for rival in row["rivals"].values()):
         raise SystemExit("a target was missed")

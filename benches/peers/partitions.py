@@ -78,4 +78,4 @@ def run(system: str, job: str, root: Path) -> Run:
 
 
 if __name__ == "__main__":
-    main(__file__, __doc__, JOBS, prepare, run)
+    main(__file__, __doc__, JOBS, prepare, run, rows=33_000_000)
