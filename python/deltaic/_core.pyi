@@ -38,6 +38,8 @@ class TableSchema:
     def json(self) -> str: ...
     @property
     def partition_columns(self) -> list[str]: ...
+    @property
+    def column_mapping(self) -> Literal["none", "name", "id"]: ...
     def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Schema:
         """Logical Arrow schema; Delta field metadata becomes Arrow field metadata (values as text)."""
     def with_hidden(self, names: Sequence[str]) -> TableSchema:
@@ -330,10 +332,13 @@ def hand_over(store: Store, schema: TableSchema, files: Any, *, bits: bool = Fal
     the set as __deltaic_bits (binary: 64-bit words, little-endian) or, unless `bits`, as __deltaic_roaring (binary: one 32-bit bitmap) where
     that is much smaller, and the partition columns, typed, under their physical names."""
 
-def adopt(store: Store, schema: TableSchema, folder: str, options: str = "{}") -> pa.Table:
-    """What Spark has just written below `folder` -> `add` actions, with statistics from the footers. A level of folders for each
+def adopt(store: Store, schema: TableSchema, folder: str, options: str = "{}", *, footers: bool = True) -> pa.Table:
+    """What Spark has just written below `folder` -> `add` actions, with statistics from the footers unless not `footers`. A level of folders for each
     partition column, `name=value` as Hive escapes it (a timestamp with a zone as microseconds since 1970). Names that begin with `_` or `.`
     are left out. `options`: those of `write`."""
+
+def footers(store: Store, schema: TableSchema, adds: Any, options: str = "{}") -> pa.Table:
+    """The same `add` actions of files that Spark has written, with statistics from their footers."""
 
 # --- deletion_vector.rs ------------------------------------------------------------------------------------------------
 

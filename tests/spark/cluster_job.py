@@ -45,18 +45,8 @@ def append_by_source(spark: Any, path: str) -> None:
     spark.range(N, N + 400, 1, 4).selectExpr("append_by_source(id) AS id", "0L AS x").write.format("deltaic").mode("append").save(path)
 
 
-def append(spark: Any, path: str) -> None:
-    rows = spark.range(N, N + 400, 1, 4).selectExpr("append(id) AS id", "0L AS x")
-    deltaic.write(deltaic.DeltaTable(path, spark=spark), rows, mode="append")
-
-
 def delete(spark: Any, path: str) -> None:
     deltaic.DeltaTable(path, spark=spark).delete("delete(id) % 3 = 0")
-
-
-def update(spark: Any, path: str) -> None:
-    """It dies when the new rows are written."""
-    deltaic.DeltaTable(path, spark=spark).update({"x": "update(id) + 1"}, "id % 2 = 0")
 
 
 def merge(spark: Any, path: str) -> None:
@@ -74,7 +64,7 @@ def merge_in_files(spark: Any, path: str) -> None:
 
 
 N = 1000
-JOBS = (append_by_source, append, delete, update, merge, merge_in_files)
+JOBS = (append_by_source, delete, merge, merge_in_files)
 
 
 def outcome_of(spark: Any, job: Any, folder: Path) -> dict[str, Any]:

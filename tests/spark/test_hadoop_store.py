@@ -110,6 +110,18 @@ def test_a_commit_never_replaces_another(session: Any, folder: Path) -> None:
     assert not store.delete("x%20y/z.bin")
 
 
+def test_no_commit_where_a_rename_replaces(session: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from deltaic.engine.spark.hadoop_store import HadoopStore
+
+    store = HadoopStore(session, "viewfs:///data/bucket")
+    monkeypatch.setattr(store, "_root", "s3a://bucket/t")
+    with pytest.raises(UnsupportedFeatureError, match="cannot rename"):
+        store.write_if_absent("_delta_log/0.json", b"")
+    with pytest.raises(UnsupportedFeatureError, match="cannot rename"):
+        store.write("_delta_log/_last_checkpoint", b"")
+    assert not (folder / "bucket").exists()
+
+
 def test_what_nobody_reaches(session: Any) -> None:
     with pytest.raises(UnsupportedFeatureError, match="neither deltaic nor Hadoop"):
         DeltaTable("nowhere://x/t", spark=session)

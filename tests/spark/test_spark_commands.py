@@ -80,18 +80,18 @@ def rows(table: DeltaTable) -> list[str]:
     return sorted(map(repr, table.scan().to_arrow().to_pylist()))
 
 
-def committed(table: DeltaTable) -> list[Any]:
-    """The last commit, without what differs from one run to the next."""
+def committed(table: DeltaTable, exact: bool) -> list[Any]:
+    """The last commit, without what differs from one run to the next; where not `exact`, without its files too."""
     found = []
     for line in (Path(table.location) / "_delta_log" / f"{table.version:020d}.json").read_text().splitlines():
         [(kind, action)] = json.loads(line).items()
         if kind == "commitInfo":
             for name in ("timestamp", "txnId"):
                 action.pop(name, None)
-            metrics = action.get("operationMetrics", {})
-            for name in [name for name in metrics if "Bytes" in name or "TimeMs" in name or "Size" in name or name.startswith("bytes")]:
-                metrics.pop(name)
+            action["operationMetrics"] = countable(action.get("operationMetrics", {}), exact)
         elif kind in ("add", "remove"):
+            if not exact:
+                continue
             vector = action.get("deletionVector") or {}
             stats = json.loads(action["stats"]) if action.get("stats") else {}
             kept = {"partitionValues": action.get("partitionValues"), "dataChange": action["dataChange"]}
@@ -100,10 +100,12 @@ def committed(table: DeltaTable) -> list[Any]:
     return sorted(found)
 
 
-def countable(metrics: Any) -> Any:
+def countable(metrics: Any, exact: bool) -> Any:
+    """Metrics without bytes and times, and where not `exact` without what depends on which rows share a file."""
     if not isinstance(metrics, dict):
         return None
-    return {name: value for name, value in metrics.items() if "bytes" not in name and "time" not in name}
+    left = ("bytes", "time", "size") if exact else ("bytes", "time", "size", "file", "vector", "copied", "output")
+    return {name: value for name, value in metrics.items() if not any(word in name.lower() for word in left)}
 
 
 @pytest.mark.parametrize("partitioned", [False, True], ids=["flat", "partitioned"])
@@ -120,13 +122,14 @@ def test_one_after_the_other(tmp_path: Path, spark: Any, path: str, vectors: boo
         )
         deltaic.write(made, data(60, 120), mode="append")
     local, clustered = DeltaTable(tmp_path / "local"), DeltaTable(tmp_path / "spark", spark=spark)
+    # By public interfaces nobody knows how many rows there are, and so how many files to make of them.
+    exact = path != "portable"
     for number, step in enumerate(STEPS):
-        expected, found = countable(step(local)), countable(step(clustered))
+        expected, found = countable(step(local), exact), countable(step(clustered), exact)
         assert rows(DeltaTable(tmp_path / "spark")) == rows(local), number
         assert clustered.version == local.version, number
-        if path != "portable" and not partitioned:  # how many files rows of several partitions make is the engine's own
-            assert found == expected, number
-            assert committed(clustered) == committed(local), number
+        assert found == expected, number
+        assert committed(clustered, exact) == committed(local, exact), number
 
 
 def test_two_source_rows_for_one_target_row(tmp_path: Path, spark: Any, path: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import deltaic
@@ -111,6 +112,44 @@ def test_mapped_names_nested_too(tmp_path: Path, spark: Any, path: str) -> None:
     assert found.column_names == ["renamed", "s", "m", "extra"]
     same(table, spark, ["s.`x y`", "renamed"])
     same(table, spark, ["extra"], "s.z = 'q' or renamed = 9")
+
+
+def test_columns_are_found_by_their_ids(tmp_path: Path, spark: Any, path: str) -> None:
+    """A file of a program that calls them otherwise: two names are swapped, at the top and in the struct."""
+    inner = pa.struct([("x", pa.int64()), ("y", pa.int64())])
+    data = pa.table(
+        {
+            "a": pa.array(range(1000)),
+            "b": pa.array(range(5000, 6000)),
+            "s": pa.array([{"x": i, "y": -i} for i in range(1000)], inner),
+            "f": pa.array([i / 2 for i in range(1000)]),
+        }
+    )
+    table = deltaic.write(tmp_path / "t", data, properties={"delta.columnMapping.mode": "id", **VECTORS})
+    table.delete("a = 3")
+    [file] = table.files().to_arrow()["location"].to_pylist()
+    written = pq.read_table(file)
+    a, b, s, f = (written.schema.field(index) for index in range(4))
+    x, y = s.type
+    nested = pa.struct([x.with_name(y.name), y.with_name(x.name)])
+    whole = written.column(2).combine_chunks()
+    columns = [written.column(0), written.column(1), pa.StructArray.from_arrays(whole.flatten(), fields=list(nested)), written.column(3)]
+    renamed = [a.with_name(b.name), b.with_name(a.name), s.with_type(nested), f.with_name("else")]
+    for log in (tmp_path / "t" / "_delta_log").glob("*.json"):
+        before = os.path.getsize(file)
+        pq.write_table(pa.Table.from_arrays(columns, schema=pa.schema(renamed)), f"{file}.new", row_group_size=100)
+        log.write_text(log.read_text().replace(f'"size":{before}', f'"size":{os.path.getsize(file + ".new")}'))
+    os.replace(f"{file}.new", file)
+    for checksum in (tmp_path / "t" / "_delta_log").glob("*.crc"):
+        checksum.unlink()
+    table = DeltaTable(tmp_path / "t")
+    assert same(table, spark).num_rows == 999
+    same(table, spark, ["s.y", "b"])
+    same(table, spark, ["f"], "a between 10 and 20 or s.x = 40")
+    frame = DeltaTable(tmp_path / "t", spark=spark).scan().to_spark()
+    assert [tuple(row) for row in frame.where("a = 7").select("a", "b", "s.x", "f").collect()] == [(7, 5007, 7, 3.5)]
+    assert [tuple(row) for row in frame.where("s.y = -8").selectExpr("s.x", "s.y").collect()] == [(8, -8)]
+    assert frame.where("b < 5000 or s.x < 0").count() == 0
 
 
 def test_widened_and_missing_columns(tmp_path: Path, spark: Any, path: str) -> None:
@@ -246,3 +285,30 @@ def test_of_many_files_those_that_a_query_leaves(tmp_path: Path, spark: Any, mon
         assert sorted(row["id"] for row in frame.where(where).collect()) == expected, where
         if where == "id between 40 and 44":
             assert sum(told) == 1
+
+
+def test_vectors_travel_with_the_tasks_of_their_files(tmp_path: Path, spark: Any) -> None:
+    """Neither what all tasks are sent nor another file's task has them."""
+    table = None
+    for number in range(6):
+        part = numbers(160_000, number * 160_000)
+        table = deltaic.write(tmp_path / "t", part, mode="append", properties=None if table else VECTORS)
+    assert table is not None
+    table.delete("id % 2 = 0")  # 20,000 bytes for each file
+    session = spark.newSession()
+    session.conf.set("spark.sql.files.maxPartitionBytes", "1m")
+    session.conf.set("spark.sql.files.openCostInBytes", "1m")
+    frame = DeltaTable(tmp_path / "t", spark=session).scan(["id"]).to_spark()
+    jvm = spark._jvm
+
+    def weight(thing: Any) -> int:
+        made = jvm.java.io.ByteArrayOutputStream()
+        jvm.java.io.ObjectOutputStream(made).writeObject(thing)
+        return int(made.size())
+
+    plan = frame._jdf.queryExecution().toRdd()
+    tasks = [weight(part) for part in plan.partitions()]
+    assert len(tasks) == 6
+    assert all(20_000 < each < 30_000 for each in tasks)
+    assert weight(plan) < 40_000  # of all six: 120,000
+    assert frame.selectExpr("sum(id)").first()[0] == sum(range(1, 960_000, 2))

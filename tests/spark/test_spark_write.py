@@ -187,3 +187,89 @@ def test_compaction_makes_one_file_of_many(tmp_path: Path, spark: Any) -> None:
     assert table.optimize.compact()["num_files_added"] == 1
     assert table.files().to_arrow()["num_records"].to_pylist() == [3600]
     assert table.scan().to_spark().selectExpr("sum(id)").first()[0] == sum(i for i in range(4000) if i % 10)
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_footers_are_read_by_tasks_where_they_are_many(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, partitioned: bool
+) -> None:
+    import deltaic.spark
+    from deltaic.engine.spark import footers
+
+    session = spark.newSession()
+    session.conf.set(footers.DRIVER_SETTING, "3")
+    session.conf.set(footers.TASK_SETTING, "4")
+    session.conf.set("spark.deltaic.driverRows", "0")
+    jobs, by_tasks = [], footers._by_tasks
+    monkeypatch.setattr(footers, "_by_tasks", lambda *args: jobs.append(args[1].num_rows) or by_tasks(*args))
+    deltaic.spark.enable(session)
+    rows = session.range(1000).selectExpr("id", "id % 5 AS part", "id / 4 AS x")
+    for name in ("tasks", "driver"):
+        if name == "driver":
+            session.conf.set(footers.DRIVER_SETTING, "1000")
+        writer = rows.write.format("delta").option("maxRecordsPerFile", 20 if partitioned else 100)
+        (writer.partitionBy("part") if partitioned else writer).save(str(tmp_path / name))
+    tasks, driver = DeltaTable(tmp_path / "tasks"), DeltaTable(tmp_path / "driver")
+    assert jobs == [50 if partitioned else 10]
+    assert tasks.files().to_arrow().num_rows == jobs[0]
+    assert tasks.scan(where="id = 777").to_arrow().to_pylist() == driver.scan(where="id = 777").to_arrow().to_pylist()
+    for line in (tmp_path / "tasks" / "_delta_log" / "00000000000000000000.json").read_text().splitlines():
+        if (add := json.loads(line).get("add")) is not None:
+            stats = json.loads(add["stats"])
+            assert stats["maxValues"]["id"] - stats["minValues"]["id"] < 100
+            assert (stats["numRecords"], stats["tightBounds"]) == (20 if partitioned else 100, True)
+
+    def lost(*args: Any) -> Any:
+        raise OSError("no way there")
+
+    session.conf.set(footers.DRIVER_SETTING, "3")
+    monkeypatch.setattr(footers, "_by_tasks", lost)
+    rows.write.format("delta").mode("append").option("maxRecordsPerFile", 100).save(str(tmp_path / "tasks"))
+    assert DeltaTable(tmp_path / "tasks").scan(where="id > 990").count() == 18
+
+
+@pytest.mark.parametrize(
+    "properties", [{}, {"delta.columnMapping.mode": "name", "delta.enableRowTracking": True}], ids=["plain", "mapped and tracked"]
+)
+def test_tasks_write_by_themselves(tmp_path: Path, spark: Any, properties: dict[str, Any]) -> None:
+    from deltaic.engine.spark import direct
+    from deltaic.engine.spark.sources import frame_of
+
+    session = spark.newSession()
+    session.conf.set(direct.SETTING, "true")
+    session.conf.set("spark.deltaic.driverRows", "0")
+    session.conf.set("spark.sql.session.timeZone", "America/New_York")
+    vectors = {"delta.enableDeletionVectors": True}
+    for name, source in (("tasks", frame_of(session, EVERYTHING)[0].repartition(2)), ("local", EVERYTHING)):
+        deltaic.write(tmp_path / name, source, partition_by=["by"], properties={**vectors, **properties})
+        table = DeltaTable(tmp_path / name, spark=session if name == "tasks" else None)
+        table.update({"by": "7"}, "id = 2")
+    tasks, local = DeltaTable(tmp_path / "tasks"), DeltaTable(tmp_path / "local")
+    assert rows(tasks.scan().to_arrow()) == rows(local.scan().to_arrow())
+    assert not list((tmp_path / "tasks").rglob("_temporary"))
+    assert {line["num_records"] for line in tasks.files().to_arrow().to_pylist()} <= {1, 2}
+    DeltaTable(tmp_path / "tasks", spark=session).optimize.compact()
+    assert rows(DeltaTable(tmp_path / "tasks").scan().to_arrow()) == rows(local.scan().to_arrow())
+    failing = session.range(0, 4000, 1, 2).selectExpr("id DIV (id - 3999) AS id")
+    with pytest.raises(InvalidArgumentError, match="DIVIDE_BY_ZERO"):
+        deltaic.write(tmp_path / "tasks", failing, mode="append")
+    assert rows(DeltaTable(tmp_path / "tasks").scan().to_arrow()) == rows(local.scan().to_arrow())
+
+
+def test_who_writes(tmp_path: Path, spark: Any) -> None:
+    from types import SimpleNamespace
+
+    from deltaic.engine.spark import direct
+
+    def asked(location: str, said: str) -> bool:
+        session = SimpleNamespace(conf=SimpleNamespace(get=lambda name, default: said))
+        place = SimpleNamespace(location=location, __reduce__=lambda: (None, (location,)))
+        return direct.is_direct(SimpleNamespace(spark=session), SimpleNamespace(store=place))  # type: ignore[arg-type]
+
+    assert asked("s3a://bucket/t", "auto")
+    assert not asked("s3a://bucket/t", "false")
+    assert not asked("hdfs://name/t", "auto")
+    assert not asked(str(tmp_path), "auto")
+    assert asked(str(tmp_path), "true")
+    with pytest.raises(InvalidArgumentError, match=direct.SETTING):
+        asked(str(tmp_path), "perhaps")

@@ -20,10 +20,10 @@ use crate::store::{ObjectMeta, Store};
 const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// `folder` has a level for each partition column, `name=value`: the value as text, a timestamp with a zone as microseconds. What begins
-/// with `_` or `.` is Spark's own.
+/// with `_` or `.` is Spark's own. Without statistics: `footers` reads them.
 pub fn adopt(
     store: &Arc<dyn Store>,
-    schema: &Arc<TableSchema>,
+    schema: &TableSchema,
     folder: &str,
     options: &WriteOptions,
     interrupt: &Interrupt,
@@ -38,8 +38,18 @@ pub fn adopt(
         }
         added.push(one(schema, found, &names)?);
     }
-    let batch = adds::batch(added, options.data_change.unwrap_or(true), &options.tags)?;
-    measure(store, schema, batch, options, Measuring::JavasFooters, interrupt)
+    adds::batch(added, options.data_change.unwrap_or(true), &options.tags)
+}
+
+/// The same rows of `add` with what Spark's writer says of the files in their footers.
+pub fn footers(
+    store: &Arc<dyn Store>,
+    schema: &Arc<TableSchema>,
+    adds: RecordBatch,
+    options: &WriteOptions,
+    interrupt: &Interrupt,
+) -> Result<RecordBatch> {
+    measure(store, schema, adds, options, Measuring::JavasFooters, interrupt)
 }
 
 /// A folder of a partition always has an `=`, whatever it begins with.

@@ -127,18 +127,37 @@ fn hand_over_files<'py>(
     table_of(py, known)
 }
 
+/// Statistics of what Spark has written (stub: `footers`).
+#[pyfunction(name = "footers")]
+#[pyo3(signature = (store, schema, adds, options="{}"))]
+fn footers_of<'py>(
+    py: Python<'py>,
+    store: &Bound<'py, PyAny>,
+    schema: &PyTableSchema,
+    adds: &Bound<'py, PyAny>,
+    options: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (store, schema, adds, options) = (store_of(store)?, Arc::clone(&schema.0), batch_of(adds)?, WriteOptions::parse(options)?);
+    let adds = interrupt::run(py, move |interrupt| adopt::footers(&store, &schema, adds, &options, interrupt))?;
+    table_of(py, adds)
+}
+
 /// What Spark has written below a folder (stub: `adopt`).
 #[pyfunction(name = "adopt")]
-#[pyo3(signature = (store, schema, folder, options="{}"))]
+#[pyo3(signature = (store, schema, folder, options="{}", *, footers=true))]
 fn adopt_files<'py>(
     py: Python<'py>,
     store: &Bound<'py, PyAny>,
     schema: &PyTableSchema,
     folder: String,
     options: &str,
+    footers: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (store, schema, options) = (store_of(store)?, Arc::clone(&schema.0), WriteOptions::parse(options)?);
-    let adds = interrupt::run(py, move |interrupt| adopt::adopt(&store, &schema, &folder, &options, interrupt))?;
+    let adds = interrupt::run(py, move |interrupt| {
+        let adds = adopt::adopt(&store, &schema, &folder, &options, interrupt)?;
+        if footers { adopt::footers(&store, &schema, adds, &options, interrupt) } else { Ok(adds) }
+    })?;
     table_of(py, adds)
 }
 
@@ -149,5 +168,6 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(has_dropped_columns, m)?)?;
     m.add_function(wrap_pyfunction!(hand_over_files, m)?)?;
     m.add_function(wrap_pyfunction!(adopt_files, m)?)?;
+    m.add_function(wrap_pyfunction!(footers_of, m)?)?;
     m.add_function(wrap_pyfunction!(read, m)?)
 }

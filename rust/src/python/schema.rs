@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3_arrow::{PyDataType, PySchema};
 
-use crate::schema::{TableSchema, from_arrow, json};
+use crate::schema::{ColumnMapping, TableSchema, from_arrow, json};
 
 /// A table's schema (stub: `TableSchema`).
 #[pyclass(name = "TableSchema", module = "deltaic._core", frozen)]
@@ -25,6 +25,14 @@ impl PyTableSchema {
     #[getter]
     fn partition_columns(&self) -> Vec<String> {
         self.0.partition_fields().map(|field| field.name.clone()).collect()
+    }
+    #[getter]
+    fn column_mapping(&self) -> &str {
+        match self.0.mapping() {
+            ColumnMapping::None => "none",
+            ColumnMapping::Name => "name",
+            ColumnMapping::Id => "id",
+        }
     }
     #[pyo3(signature = (columns=None))]
     fn to_arrow<'py>(&self, py: Python<'py>, columns: Option<Vec<String>>) -> PyResult<Bound<'py, PyAny>> {

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaic.engine.spark.types import bare, is_renamed_inside, type_to_spark
+from deltaic.engine.spark.types import bare, in_files, is_renamed_inside, to_spark, type_to_spark, with_ids
 from deltaic.errors import ProtocolError
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.schema import DataType, Field, Schema, Struct
@@ -18,11 +18,14 @@ from deltaic.scan.columns import narrowed
 
 BASE_ROW_ID = "baseRowId"
 ROW_VERSION = "defaultRowCommitVersion"
+BY_ID = "spark.sql.parquet.fieldId.read.enabled"
+"""Whether Spark's reader finds columns by their ids, where the schema that it is given has some."""
 
 
 class ScanColumns:
     """`data`: fields of data files, with their logical names and metadata. `partitions`: partition columns. `constants`: columns of the
-    scan's files that every row carries. `positions`: whether the row's index is asked for. `output`: the columns that come out."""
+    scan's files that every row carries. `by_id`: whether columns of files are found by their ids. `positions`: whether the row's index is
+    asked for. `output`: the columns that come out."""
 
     def __init__(self, scan: Scan) -> None:
         self.scan = scan
@@ -31,6 +34,7 @@ class ScanColumns:
         wanted = [scan.schema.field(name) for name in roots]
         self.data = [field for field in wanted if field.name.lower() not in partitioned and field.type != "void"]
         self.partitions = [scan.schema.field(name) for name in scan.table_schema.partition_columns]
+        self.by_id = scan.table_schema.column_mapping == "id"
         self.constants = list(scan.constants)
         self.positions = scan.row_ids or scan.row_tracking is not None
         self.tracking = [Field(name, "long") for name in scan.row_tracking or ()]
@@ -47,6 +51,27 @@ class ScanColumns:
         from deltaic.engine.lowering import scan_schema
 
         return Schema(map(bare, scan_schema(self.scan)))
+
+    @property
+    def in_files(self) -> Any:
+        """A pyspark StructType of the data columns, as Spark's reader finds them in files."""
+        return with_ids(self.data) if self.by_id else to_spark(map(in_files, self.data))
+
+    @property
+    def reader_options(self) -> dict[str, str]:
+        """Of Spark's Parquet reader."""
+        found = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
+        return found | ({BY_ID: "true"} if self.by_id else {})
+
+    def hidden(self, frame: Any, opaque: Callable[[Any, bool], Any]) -> Any:
+        """A frame of the data columns and constants, through which Spark does not look where files are read by ids: it would push
+        conditions into Parquet by names, which another column of a file may have, and forget the ids of what is in a struct."""
+        from pyspark.sql import functions as F
+
+        if not self.by_id:
+            return frame
+        names = {in_files(field).name for field in self.data}
+        return frame.select(*(opaque(F.col(col(name)), True).alias(name) if name in names else F.col(col(name)) for name in frame.columns))
 
     def selected(self, row_index: Any | None, opaque: Callable[[Any, bool], Any]) -> list[Any]:
         """Columns of the output over a frame with the data columns and constants under their physical names.

@@ -12,11 +12,16 @@ from typing import Any
 
 from deltaic.errors import UnsupportedFeatureError
 
-_FILE, _FOLDER = 2, 1
+_FOLDER = 1
+_NO_RENAMES = frozenset({"s3", "s3a", "s3n", "gs", "wasb", "wasbs", "oss", "cos", "cosn", "obs"})
+"""Where a rename is a copy, which replaces what another has put there meanwhile: a commit could be lost."""
 
 
 class HadoopStore:
     """deltaic.log.store.LogStore. `location`: a URL that Hadoop's configuration of the session knows."""
+
+    of_driver = True
+    """It is of no use to an executor."""
 
     def __init__(self, spark: Any, location: str) -> None:
         self._jvm, self._gateway = spark._jvm, spark.sparkContext._gateway
@@ -107,6 +112,12 @@ class HadoopStore:
 
     def _renaming(self) -> Any:
         """A rename that can be told not to replace: only Hadoop's newer interface has it."""
+        if self._root.partition("://")[0].lower() in _NO_RENAMES:
+            raise UnsupportedFeatureError(
+                "commits to this kind of store through Hadoop, which cannot rename without replacing there",
+                where=self._root,
+                expected="deltaic.configure(log_stores=...) with a store that puts an object only where there is none",
+            )
         if self._context is None:
             try:
                 self._context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(self._path("").toUri(), self._configuration)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from deltaic import _core
-from deltaic.engine.spark.columns import ScanColumns
+from deltaic.engine.spark.columns import BY_ID, ScanColumns
 from deltaic.engine.spark.types import in_files, to_spark
 from deltaic.protocol.schema import Array, Field
 from deltaic.relation.plan import Scan
@@ -36,15 +36,18 @@ def portable_scan(spark: Any, scan: Scan) -> Any:
     if not files.num_rows:
         return spark.createDataFrame([], to_spark(columns.output))
     handed = _core.hand_over(scan.store, scan.table_schema, files, bits=True)
-    data = [in_files(field) for field in columns.data]
-    rows = _parquet(spark, handed["__deltaic_place"].to_pylist(), data)
+    data = columns.in_files
+    if columns.by_id:  # an option of the reader comes through in lower case, which is not the setting's name
+        spark.conf.set(BY_ID, "true")
+    rows = _parquet(spark, handed["__deltaic_place"].to_pylist(), data, columns.reader_options)
     # A name of the reader's own: a column of the table may be called _metadata.
-    picked = [F.col(f"`{field.name}`") for field in data]
+    picked = [F.col(f"`{name}`") for name in data.names]
     hidden = rows.metadataColumn("_metadata")
     rows = rows.select(*picked, hidden["file_path"].alias(PATH), hidden["row_index"].alias(INDEX))
     rows = rows.join(F.broadcast(_constants(spark, columns, files, handed)), PATH, "inner")
     if handed[KIND].to_numpy().any():
         rows = rows.where(F.expr(_COUNTS))
+    rows = columns.hidden(rows, _opaque)
     return rows.select(*columns.selected(F.col(INDEX) if columns.positions else None, _opaque))
 
 
@@ -55,10 +58,9 @@ def _opaque(column: Any, nested: bool) -> Any:
     return F.transform(F.array(column), lambda item: item)[0] if nested else F.nanvl(column, F.lit(float("nan")))
 
 
-def _parquet(spark: Any, places: list[str], data: list[Field]) -> Any:
+def _parquet(spark: Any, places: list[str], data: Any, options: dict[str, str]) -> Any:
     """The rows of these files; no folder is listed, no name is taken for a pattern or a partition."""
-    options = {"__globPaths__": "false", "recursiveFileLookup": "true", "datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
-    return spark.read.schema(to_spark(data)).options(**options).parquet(*places)
+    return spark.read.schema(data).options(**options, __globPaths__="false", recursiveFileLookup="true").parquet(*places)
 
 
 def _constants(spark: Any, columns: ScanColumns, files: pa.Table, handed: pa.Table) -> Any:

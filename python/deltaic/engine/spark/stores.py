@@ -8,6 +8,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from deltaic import _core, configuration
+from deltaic.errors import InvalidArgumentError
 from deltaic.log.store import opened_by
 
 Setting = Callable[[str], "str | None"]
@@ -58,12 +59,22 @@ def store_of(spark: Any, location: str, options: Mapping[str, str]) -> _core.Sto
         return None
     hadoop = spark._jsparkSession.sessionState().newHadoopConf()
     found = reached_by(location, lambda name: hadoop.get(name))
-    if found == "hadoop":
-        from deltaic.engine.spark.hadoop_store import HadoopStore
+    if found != "hadoop":
+        settings = configuration.current()
+        try:
+            return _core.Store(location, found, durable=settings.durable, allowed_roots=settings.allowed_roots)
+        except InvalidArgumentError:  # no store of ours for such a location
+            pass
+    from deltaic.engine.spark.hadoop_store import HadoopStore
 
-        return _core.Store.from_python(HadoopStore(spark, location), location)
-    settings = configuration.current()
-    return _core.Store(location, found, durable=settings.durable, allowed_roots=settings.allowed_roots) if found else None
+    return _core.Store.from_python(HadoopStore(spark, location), location)
+
+
+def travels(store: _core.Store) -> bool:
+    """Whether tasks on executors may use a store by themselves: one through the driver's Hadoop file system they may not."""
+    reduced: Any = store.__reduce__()
+    made, arguments = reduced[:2]
+    return made is not _core.Store.from_python or not hasattr(arguments[0], "of_driver")
 
 
 def _s3(bucket: str, setting: Setting) -> dict[str, str] | Literal["hadoop"]:

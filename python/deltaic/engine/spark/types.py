@@ -37,6 +37,21 @@ def in_files(field: Field) -> Field:
     return _each(field, lambda item: item.with_(name=physical_name(item), nullable=True, metadata={}))
 
 
+ID = "parquet.field.id"
+"""By which name Spark's reader and writer know the id of a Parquet column."""
+
+
+def with_ids(fields: Iterable[Field]) -> Any:
+    """A pyspark StructType of fields in files, with the ids by which Spark's reader finds their columns at every depth."""
+    from pyspark.sql.types import StructType
+
+    def numbered(item: Field) -> Field:
+        number = item.metadata.get("delta.columnMapping.id")
+        return item.with_(name=physical_name(item), nullable=True, metadata={} if number is None else {ID: number})
+
+    return StructType.fromJson(json.loads(Schema(_each(field, numbered) for field in fields).to_json()))
+
+
 def is_renamed_inside(data_type: DataType) -> bool:
     """Whether a field within the type has another name in data files."""
     if isinstance(data_type, Struct):

@@ -19,7 +19,9 @@ import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.engine.engine import WriteTarget
+from deltaic.engine.spark.direct import is_direct, write_directly
 from deltaic.engine.spark.errors import named_errors
+from deltaic.engine.spark.footers import with_statistics
 from deltaic.engine.spark.on_driver import are_plain, gathered, has_few_rows
 from deltaic.engine.spark.types import in_files, is_renamed_inside, type_to_spark
 from deltaic.errors import CommitError, ConstraintViolationError, UnsupportedFeatureError
@@ -64,11 +66,14 @@ def write(engine: SparkEngine, relation: SparkRelation, target: WriteTarget) -> 
     folder = uuid.uuid4().hex
     partitions = list(target.schema.partition_columns)
     options = dict(target.options)
+    if is_direct(engine, target):
+        with named_errors():
+            return write_directly(_sized(engine, relation, options).select(*columns), table, target)
     try:
         with named_errors():
             sized = _sized(engine, relation, options).select(*columns)
             counted = _write_files(engine, sized, table, partitions, f"{_uri(target.store)}/{folder}", options)
-        adds = _core.adopt(target.store, target.schema, folder, json.dumps(options))
+        adds = with_statistics(engine, _core.adopt(target.store, target.schema, folder, json.dumps(options), footers=False), target)
         rows = _core.physical_rows(adds)
         found = int(pc.sum(rows).as_py() or 0)
         if found != counted:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from deltaic import _core
+from deltaic.engine.spark.batches import as_schema, of_bytes, to_bytes
 from deltaic.errors import InvalidArgumentError
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import open_store
@@ -19,7 +20,7 @@ from deltaic.protocol.schema import Schema
 from deltaic.scan.columns import narrowed, resolve_columns
 from deltaic.scan.scan import Planned
 from deltaic.spark.options import ReadOptions
-from deltaic.spark.portable.arrow_values import as_schema, spark_arrow_schema, spark_schema
+from deltaic.spark.portable.arrow_values import spark_arrow_schema, spark_schema
 from deltaic.spark.portable.filters import predicate_of
 from deltaic.spark.portable.shipping import Shipped
 
@@ -121,11 +122,11 @@ class DeltaReader(Shipped, DataSourceReader):  # type: ignore[misc]  # PySpark's
         self.task = replace(self.task, predicate=None if predicate is None else predicate.json)
 
     def partitions(self) -> list[InputPartition]:
-        return [FilesOfTask(_ipc(part)) for part in packed(self._planned.selection.adds, self._wanted)]
+        return [FilesOfTask(to_bytes(part)) for part in packed(self._planned.selection.adds, self._wanted)]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         if isinstance(partition, FilesOfTask):  # else PySpark's own, for a scan without a partition
-            yield from self.task.batches(pa.ipc.open_stream(partition.files).read_all())
+            yield from self.task.batches(of_bytes(partition.files))
 
     def __reduce__(self) -> tuple[Any, ...]:
         light = DeltaReader.__new__(DeltaReader)
@@ -156,13 +157,6 @@ def packed(files: pa.Table, wanted: int | None = None) -> list[pa.Table]:
     ends = np.append(starts[1:], files.num_rows)
     needed = files.select([name for name in _READ if name in files.column_names])
     return [needed.slice(start, end - start) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-
-
-def _ipc(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
 
 
 def _shape(schema: StructType) -> list[tuple[str, str]]:

@@ -17,13 +17,14 @@ from deltaic.commands.create import existing
 from deltaic.commands.data_files import write_target
 from deltaic.commands.write import Delivered, Write, checked_rows, prepared, write
 from deltaic.engine.local import LocalEngine, LocalRelation, arrow_schema
+from deltaic.engine.spark.batches import of_bytes, relabelled, to_bytes
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import locate, open_store
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.schema import Schema
 from deltaic.relation.plan import Data
 from deltaic.spark.options import WriteOptions
-from deltaic.spark.portable.arrow_values import relabelled, written_schema
+from deltaic.spark.portable.arrow_values import written_schema
 from deltaic.spark.portable.shipping import Shipped
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class DeltaWriter(Shipped, DataSourceArrowWriter):  # type: ignore[misc]
             **self.wanted.more,
         )
         adds = engine.write(engine.run(rows), target)
-        return Files(_ipc(adds) if adds.num_rows else None)
+        return Files(to_bytes(adds) if adds.num_rows else None)
 
     def _source(self, batches: Iterator[pa.RecordBatch]) -> Data:
         """Spark's batches as a leaf: what is a variant only the schema knows."""
@@ -104,17 +105,10 @@ class DeltaWriter(Shipped, DataSourceArrowWriter):  # type: ignore[misc]
             return
         store = self._store()
         protocol, metadata = self.definition
-        parts = [pa.ipc.open_stream(message.adds).read_all() for message in messages if message is not None and message.adds is not None]
+        parts = [of_bytes(message.adds) for message in messages if message is not None and message.adds is not None]
         adds = pa.concat_tables(parts) if parts else _core.empty_adds()
         snapshot = None if self.version is None else Snapshot.load(store, version=self.version)
         write(store, snapshot, LocalEngine(), Delivered(protocol, metadata, adds), self._job)
 
     def abort(self, messages: list[Any]) -> None:
         """The files stay for vacuum: Spark aborts also after a commit whose outcome nobody knows."""
-
-
-def _ipc(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())

@@ -121,18 +121,17 @@ class FileIndex:
         implements = (DATASOURCES + "FileIndex",)
 
 
-def relation(jvm: Jvm, index: FileIndex, constants: Any, data: Any) -> Any:
-    """A DataFrame over the index: its data columns, then its constants (both pyspark StructTypes)."""
+def relation(jvm: Jvm, index: FileIndex, constants: Any, data: Any, options: dict[str, str]) -> Any:
+    """A DataFrame over the index: its data columns, then its constants (both pyspark StructTypes). `options`: of the reader."""
     from pyspark.sql import DataFrame
 
-    options = jvm.root.PythonUtils.toScalaMap({"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"})
     made = jvm.get(DATASOURCES + "HadoopFsRelation")(
         index,
         jvm.schema(constants.json()),
         jvm.schema(data.json()),
         jvm.none,
         jvm.get(DATASOURCES + "parquet.ParquetFileFormat")(),
-        options,
+        jvm.root.PythonUtils.toScalaMap(options),
         jvm.spark._jsparkSession,
     )
     return DataFrame(jvm.spark._jsparkSession.baseRelationToDataFrame(made), jvm.spark)

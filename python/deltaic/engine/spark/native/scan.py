@@ -56,13 +56,14 @@ class _Part:
         from pyspark.sql import functions as F
 
         constants, schema = self._constants(files, handed)
-        data = [in_files(field) for field in self.columns.data]
+        data = self.columns.in_files
         if self.kind != ALL or self.columns.positions:
-            data.append(Field(ROW_INDEX, "long"))
+            data = data.add(ROW_INDEX, "long")
         physical = _physical_schema(self.scan)
         index = FileIndex(self.jvm, self._key(handed, constants), handed, constants, to_spark(schema), files, physical)
-        rows = relation(self.jvm, index, to_spark(schema), to_spark(data))
+        rows = relation(self.jvm, index, to_spark(schema), data, self.columns.reader_options)
         rehearse(self.jvm, index, rows)
+        rows = self.columns.hidden(rows, lambda column, nested: opaque(self.jvm, column))
         if self.kind != ALL:
             counts = in_set(self.jvm, constants.column_names)
             rows = rows.where(counts if self.kind == ONLY else ~counts)

@@ -1,0 +1,55 @@
+"""Statistics of what Spark has written: read from the footers on the driver, and by tasks where files are many."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltaic import _core
+from deltaic.engine.spark.batches import of_bytes, to_bytes
+from deltaic.engine.spark.stores import travels
+
+if TYPE_CHECKING:
+    from deltaic.engine.engine import WriteTarget
+    from deltaic.engine.spark.engine import SparkEngine
+
+DRIVER_SETTING = "spark.deltaic.footers.driver"
+"""Up to so many footers are read on the driver."""
+TASK_SETTING = "spark.deltaic.footers.task"
+"""How many a task reads beyond that."""
+log = logging.getLogger("deltaic.spark")
+
+
+def with_statistics(engine: SparkEngine, adds: pa.Table, target: WriteTarget) -> pa.Table:
+    """The same `add` actions, in their order, with statistics."""
+    options = json.dumps(dict(target.options))
+    if adds.num_rows > int(engine.spark.conf.get(DRIVER_SETTING, "2000")) and travels(target.store):
+        try:
+            return _by_tasks(engine, adds, target, options)
+        except Exception:  # nothing was changed: executors that do not get there are no reason to fail
+            log.warning("footers could not be read by tasks, the driver reads them", exc_info=True)
+    return _core.footers(target.store, target.schema, adds, options)
+
+
+def _by_tasks(engine: SparkEngine, adds: pa.Table, target: WriteTarget, options: str) -> pa.Table:
+    share = max(1, int(engine.spark.conf.get(TASK_SETTING, "500")))
+    parts = [to_bytes(adds.slice(start, share)) for start in range(0, adds.num_rows, share)]
+    store, table = target.store, (target.schema.json, target.schema.partition_columns, target.schema.column_mapping)
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        schema = _core.TableSchema(*table)
+        for batch in batches:
+            found = [to_bytes(_core.footers(store, schema, of_bytes(each), options)) for each in batch.column(1).to_pylist()]
+            yield pa.RecordBatch.from_arrays([batch.column(0), pa.array(found, pa.binary())], names=["part", "adds"])
+
+    spark: Any = engine.spark
+    given = spark.createDataFrame(pa.table({"part": pa.array(range(len(parts)), pa.int32()), "adds": pa.array(parts, pa.binary())}))
+    answers = given.repartition(len(parts), "part").mapInArrow(read, "part int, adds binary").toArrow().sort_by("part")
+    found = pa.concat_tables([of_bytes(each) for each in answers["adds"].to_pylist()])
+    if not found["path"].equals(adds["path"]):
+        raise RuntimeError("tasks answered for other files than they were given")
+    return found
