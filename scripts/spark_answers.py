@@ -77,13 +77,22 @@ class Spark:
         parts = [self._name, self._nullable(self._parser.parseExpression(f"({form})"))]
         return Column(self._column(self._try(self._struct(self._sequence(parts)))))
 
+    def alone(self, form: str) -> Answer:
+        """A form on one row after the other, each in a query of its own: Spark keeps a map half built where TryEval caught its error, and
+        puts its entries into the next one."""
+        answer = self._together([form], self._local)[form]
+        return {**answer, "values": [self._on(row, form) for row in self._rows]} if "type" in answer else answer
+
     def condition(self, form: str, row: int) -> str:
         """The error condition of a form on a row; empty where it does not fail."""
+        value = self._on(self._rows[row], form)
+        return str(value["error"]) if isinstance(value, dict) and value.keys() == {"error"} else ""
+
+    def _on(self, row: DataFrame, form: str) -> Any:
         try:
-            self._rows[row].selectExpr(f"({form}) AS value").toArrow()
+            return encode(row.selectExpr(f"({form}) AS value").toArrow().column(0))[0]
         except Exception as error:
-            return condition(error)
-        return ""
+            return {"error": condition(error)}
 
 
 class Known:

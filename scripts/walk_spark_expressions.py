@@ -71,6 +71,7 @@ class Walk:
         for form in doubtful:
             why[form] = self._why(form, answered[form], ours[form], theirs[form])
             if why[form]:
+                theirs[form] = self.spark.alone(form)
                 why[form] = self._why(form, answered[form], self.answers.failing(answered[form]), theirs[form])
         why |= {form: [f"refused, {outcomes[form]}"] if "refused" not in theirs[form] else [] for form in wrong}
         self.counts["different"] += sum(map(bool, why.values()))

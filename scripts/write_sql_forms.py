@@ -36,8 +36,8 @@ time zone of `configure(time_zone=)`, UTC unless it is set. On Spark, Spark itse
 with Spark's value, Spark's type and Spark's error, and refuses anything else with `UnsupportedFeatureError` naming it; nothing is guessed.
 
 `tests/relation/recorded` holds what Spark answered for these forms on rows with nulls, NaN, limits of types, odd text, early dates and the hours in
-which clocks change; `scripts/record_spark_expressions.py` records it, and a test compares every row. This page is written by
-`scripts/write_sql_forms.py`.
+which clocks change; `scripts/record_spark_expressions.py` records it, and a test compares every row. `scripts/walk_spark_expressions.py` and
+`scripts/walk_spark_aggregates.py` ask Spark about every form with arguments of every type. This page is written by `scripts/write_sql_forms.py`.
 
 An expression that fails on a row ends the command with `deltaic.relation.duckdb.ExpressionError`, an `InvalidArgumentError`; its `condition` is
 Spark's error condition, such as `DIVIDE_BY_ZERO`, `CAST_INVALID_INPUT` or `ARITHMETIC_OVERFLOW`. What stands in a branch of CASE, behind AND or OR, or
@@ -45,6 +45,10 @@ later in coalesce fails only where Spark would come to evaluate it.
 
 Where the last digit is not Spark's: `exp`, `ln`, `pow`, the trigonometric functions and their like may differ in the last place of a double, as Java's
 library and C's do. Doubles become text by the shortest digits that read back as the same number, as Java 19 and later write them.
+
+Where only the error is not Spark's: a constant that cannot be cast fails in Spark while it plans, on whatever rows; here it fails on the first row that
+comes to it. A sum of whole numbers fails where it leaves `bigint`; in Spark also where a sum on the way does, which hangs on the order of rows. `first`,
+`last` and `any_value`, and which of two zeros `min` and `max` answer, hang on the order of rows here as they do in Spark.
 
 ## Operators
 

@@ -23,6 +23,8 @@ def aggregate(name: str, arguments: Sequence[Value], distinct: bool, zone: Zone)
     build = _AGGREGATES.get(name)
     if build is None:
         raise v.unsupported(f"aggregate function {name}", *(argument.type for argument in arguments))
+    if name in _OF_ORDER and len(arguments) == 2:
+        raise v.unsupported(f"aggregate function {name} that leaves out nulls")
     if name != "count" and len(arguments) != 1:
         raise InvalidArgumentError(f"[WRONG_NUM_ARGS] {name} takes one argument", found=len(arguments))
     return build(arguments, distinct, zone)
@@ -109,6 +111,8 @@ def _extreme(function: str) -> Build:
         (value,) = arguments
         if not isinstance(value.type, str) or not v.is_orderable(value.type) or value.type == "void":
             raise v.unsupported(f"aggregate function {function}", value.type)
+        if distinct:
+            value = normalized(value)
         return v.combine(f"{function}({value.sql})", value.type, [value], nullable=True)
 
     return build
@@ -118,7 +122,12 @@ def _any(function: str) -> Build:
     """first, last: of the order in which rows come, nulls among them."""
 
     def build(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
-        return v.combine(f"{function}({arguments[0].sql})", arguments[0].type, arguments, nullable=True)
+        kind = arguments[0].type
+        if distinct:
+            raise v.unsupported(f"aggregate function {function} of DISTINCT", kind)
+        if not isinstance(kind, str) and v.holds_fraction(kind):  # the engine keeps them in a form that has no negative zero
+            raise v.unsupported(f"aggregate function {function}", kind)
+        return v.combine(f"{function}({arguments[0].sql})", kind, arguments, nullable=True)
 
     return build
 
@@ -141,12 +150,18 @@ def _moment(function: str) -> Build:
         if not v.is_numeric(arguments[0].type) or distinct:
             raise v.unsupported(f"aggregate function {function}", arguments[0].type)
         wide = cast(arguments[0], "double", zone)
-        return v.combine(f"{function}({wide.sql})", "double", [wide], nullable=True)
+        if arguments[0].type not in v.FRACTIONAL:
+            return v.combine(f"{function}({wide.sql})", "double", [wide], nullable=True)
+        few = 1 if function.endswith("_samp") else 0  # of one row a sample has no deviation, not even from infinity
+        nan = f"CASE WHEN count({wide.sql}) > {few} THEN CAST('nan' AS DOUBLE) END"
+        finite = f"{function}(CASE WHEN isfinite({wide.sql}) THEN {wide.sql} END)"
+        return v.combine(f"(CASE WHEN bool_or(NOT isfinite({wide.sql})) THEN {nan} ELSE {finite} END)", "double", [wide], nullable=True)
 
     return build
 
 
 def _collect(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
+    v.check_storable("an array of", arguments)
     value = normalized(arguments[0]) if distinct else arguments[0]
     data_type = Array(value.type, False)
     found = f"list({'DISTINCT ' if distinct else ''}{value.sql}) FILTER (WHERE {value.sql} IS NOT NULL)"
@@ -182,5 +197,6 @@ _AGGREGATES: dict[str, Build] = {
     "array_agg": _collect,
     "collect_set": lambda arguments, distinct, zone: _collect(arguments, True, zone),
 }
+_OF_ORDER = ("first", "first_value", "any_value", "last", "last_value")
 NAMES = frozenset(_AGGREGATES)
 """The aggregate functions that may be on the list, by their arguments' types."""

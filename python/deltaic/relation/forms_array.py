@@ -179,6 +179,8 @@ def _join(arguments: list[Value], zone: Zone) -> Value:
         raise v.mismatch("array_join", value.type)
     value = cast(value, Array("string"), zone)
     separator = literal(arguments[1], "a separator of array_join")
+    if separator.constant is None:  # the engine takes a comma then
+        return cast(separator, "string", zone)
     if len(arguments) > 2:
         kept = f"list_transform({value.sql}, lambda deltaic_e: coalesce(deltaic_e, {arguments[2].sql}))"
     else:

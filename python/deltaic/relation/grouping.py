@@ -149,11 +149,12 @@ class GroupedTranslator(QueryTranslator):
             arguments = [exp.Literal.number(1)]
         values = [self._inner.value(argument) for argument in arguments]
         if condition is not None:
-            from deltaic.relation.query import boolean
-
             if function in ("first", "first_value", "any_value", "last", "last_value"):
                 raise unsupported(f"FILTER on {function}")
-            holds = boolean(self._inner, condition).sql
+            kept = self._inner.value(condition)
+            if kept.type != "boolean":
+                raise v.mismatch("FILTER", kept.type)
+            holds = kept.sql
             values = [value.like(f"(CASE WHEN {holds} THEN {value.sql} END)", value.type, nullable=True) for value in values]
         return aggregate(function, values, distinct, self.zone)
 

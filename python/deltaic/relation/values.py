@@ -290,6 +290,17 @@ def tightest(left: DataType, right: DataType) -> DataType | None:
     return None if any(decimal_of(side) and common != side for side in (left, right)) else common
 
 
+def holds_fraction(data_type: DataType) -> bool:
+    """Whether a float or double is in it, at any depth."""
+    if isinstance(data_type, Array):
+        return holds_fraction(data_type.element)
+    if isinstance(data_type, Map):
+        return holds_fraction(data_type.key) or holds_fraction(data_type.value)
+    if isinstance(data_type, Struct):
+        return any(holds_fraction(field.type) for field in data_type.fields)
+    return data_type in FRACTIONAL
+
+
 def sought(what: str, left: DataType, right: DataType) -> DataType:
     """`tightest`; UnsupportedFeatureError where only a wider type is common to both, InvalidArgumentError where none is."""
     found = None if integral_meets_float(left, right) else tightest(left, right)
