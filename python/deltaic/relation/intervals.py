@@ -223,5 +223,7 @@ def _difference(unit: str, start: Value, stop: Value, zone: Zone) -> Value:
     if unit in _MICROS:
         sql = f"(subtract(epoch_us({last}), epoch_us({first})) // {_MICROS[unit]})"
     else:
-        sql = f"(CAST(deltaic_months({first}, {last}) AS BIGINT) // {_MONTHS[unit]})"
+        # In a lambda function each side is written once, not ten times.
+        months = "lambda deltaic_sides: deltaic_months(deltaic_sides.a, deltaic_sides.b)"
+        sql = f"(list_extract(list_transform([struct_pack(a := {first}, b := {last})], {months}), 1) // {_MONTHS[unit]})"
     return v.combine(sql, "long", (start, stop), raises=True)
