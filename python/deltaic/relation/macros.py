@@ -97,8 +97,9 @@ MACROS: dict[str, str] = {
         ELSE deltaic_instant(t, zone) END""",
     # Java's until: the engine's datesub takes the last day of a short month for the 31st.
     "deltaic_packed(d)": "((year(d) * 12 + month(d)) * 32 + day(d))",
-    "deltaic_last_whole(a, b)": """CAST(b AS DATE)
-        + CASE WHEN CAST(b AS DATE) > CAST(a AS DATE) AND CAST(b AS TIME) < CAST(a AS TIME) THEN -1 WHEN CAST(b AS DATE) < CAST(a AS DATE) AND CAST(b AS TIME) > CAST(a AS TIME) THEN 1 ELSE 0 END""",
+    "deltaic_last_whole(a, b)": """CAST(b AS DATE) + CASE
+        WHEN CAST(b AS DATE) > CAST(a AS DATE) AND CAST(b AS TIME) < CAST(a AS TIME) THEN -1
+        WHEN CAST(b AS DATE) < CAST(a AS DATE) AND CAST(b AS TIME) > CAST(a AS TIME) THEN 1 ELSE 0 END""",
     "deltaic_months(a, b)": "CAST(trunc((deltaic_packed(deltaic_last_whole(a, b)) - deltaic_packed(CAST(a AS DATE))) / 32) AS BIGINT)",
     "deltaic_utc(t)": "make_timestamptz(epoch_us(t))",
     "deltaic_utc_local(t)": "make_timestamp(epoch_us(t))",
