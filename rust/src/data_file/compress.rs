@@ -3,14 +3,15 @@
 
 use arrow::datatypes::ArrowNativeType;
 
-/// Writes the values whose bit is set to the front of `kept` and says how many these are. A group is written whole before the next is
-/// written over its end, so `kept` has room for eight more. `whole`: a look whether nothing of a group goes pays, as few do.
-pub fn compress<T: ArrowNativeType>(blocks: &[[T; 8]], bits: &[u8], kept: &mut [T], whole: bool) -> usize {
-    match (by_instruction(blocks, bits, kept), whole) {
-        (Some(count), _) => count,
-        (None, true) => one_by_one::<_, true>(blocks, bits, kept),
-        (None, false) => one_by_one::<_, false>(blocks, bits, kept),
+/// Appends the values whose bit is set. `room`: no fewer than these are. `whole`: a look whether nothing of a group goes pays, as few do.
+pub fn compress<T: ArrowNativeType>(blocks: &[[T; 8]], bits: &[u8], room: usize, whole: bool) -> Vec<T> {
+    let mut kept = Vec::with_capacity(room + 8); // a group is written whole, the next over its end
+    if !by_instruction(blocks, bits, &mut kept) {
+        kept.resize(room + 8, T::default());
+        let count = if whole { one_by_one::<_, true>(blocks, bits, &mut kept) } else { one_by_one::<_, false>(blocks, bits, &mut kept) };
+        kept.truncate(count);
     }
+    kept
 }
 
 fn one_by_one<T: ArrowNativeType, const LOOK: bool>(blocks: &[[T; 8]], bits: &[u8], kept: &mut [T]) -> usize {
@@ -33,31 +34,34 @@ fn one_by_one<T: ArrowNativeType, const LOOK: bool>(blocks: &[[T; 8]], bits: &[u
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn by_instruction<T: ArrowNativeType>(_: &[[T; 8]], _: &[u8], _: &mut [T]) -> Option<usize> {
-    None
+fn by_instruction<T: ArrowNativeType>(_: &[[T; 8]], _: &[u8], _: &mut Vec<T>) -> bool {
+    false
 }
 
-/// `None`: this processor has no such instruction, or none for numbers of this width.
+/// Whether it was done: not where the processor has no such instruction, or none for numbers of this width, or where room is short.
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
-fn by_instruction<T: ArrowNativeType>(blocks: &[[T; 8]], bits: &[u8], kept: &mut [T]) -> Option<usize> {
-    let bits = bits.get(..blocks.len())?;
+fn by_instruction<T: ArrowNativeType>(blocks: &[[T; 8]], bits: &[u8], kept: &mut Vec<T>) -> bool {
+    let Some(bits) = bits.get(..blocks.len()) else { return false };
     if !(is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("popcnt")) {
-        return None;
+        return false;
     }
     // SAFETY: the processor has the instruction.
     let count = unsafe { instruction::count(bits) };
-    if kept.len() < count + 8 {
-        return None;
+    let free = kept.spare_capacity_mut();
+    if free.len() < count + 8 {
+        return false;
     }
     // SAFETY: the processor has the instructions. There is a byte of `bits` for each of `blocks`, so what is read is theirs; a group is
-    // written behind all that was kept before it, `count` values at most, and `kept` has eight more. Any bits are a number of this width.
+    // written behind all that was kept before it, `count` values at most, and eight more are free. Any bits are a number of this width.
     match size_of::<T>() {
-        8 => unsafe { instruction::of_8_bytes(blocks.as_ptr().cast(), bits, kept.as_mut_ptr().cast()) },
-        4 => unsafe { instruction::of_4_bytes(blocks.as_ptr().cast(), bits, kept.as_mut_ptr().cast()) },
-        _ => return None,
+        8 => unsafe { instruction::of_8_bytes(blocks.as_ptr().cast(), bits, free.as_mut_ptr().cast()) },
+        4 => unsafe { instruction::of_4_bytes(blocks.as_ptr().cast(), bits, free.as_mut_ptr().cast()) },
+        _ => return false,
     }
-    Some(count)
+    // SAFETY: so many have been written behind those that were there.
+    unsafe { kept.set_len(kept.len() + count) };
+    true
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -106,21 +110,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    type Way<T> = fn(&[[T; 8]], &[u8], &mut [T]) -> Option<usize>;
-
     /// The oracle: a list of the values whose bit is set.
     fn agree<T: ArrowNativeType>(blocks: &[[T; 8]], bits: &[u8]) {
         let kept = |(row, value): (usize, &T)| (bits[row / 8] >> (row % 8) & 1 == 1).then_some(*value);
         let expected: Vec<T> = blocks.iter().flatten().enumerate().filter_map(kept).collect();
-        let ways: [Way<T>; 3] = [
-            by_instruction,
-            |blocks, bits, kept| Some(one_by_one::<_, true>(blocks, bits, kept)),
-            |blocks, bits, kept| Some(one_by_one::<_, false>(blocks, bits, kept)),
-        ];
+        let mut room = vec![T::default(); expected.len() + 8];
+        let ways = [one_by_one::<T, true>, one_by_one::<T, false>];
         for way in ways {
-            let mut kept = vec![T::default(); expected.len() + 8];
-            let Some(count) = way(blocks, bits, &mut kept) else { continue };
-            assert_eq!(&kept[..count], expected);
+            let count = way(blocks, bits, &mut room);
+            assert_eq!(&room[..count], expected);
+        }
+        for whole in [true, false] {
+            assert_eq!(compress(blocks, bits, expected.len(), whole), expected);
         }
     }
 
@@ -137,8 +138,10 @@ mod tests {
     }
 
     #[test]
-    fn too_little_room_is_not_written_to() {
-        assert_eq!(by_instruction(&[[1_i64; 8]], &[u8::MAX], &mut [0; 15]), None);
-        assert_eq!(by_instruction(&[[1_i64; 8]], &[], &mut [0; 16]), None);
+    fn what_does_not_fit_is_not_written() {
+        for mut short in [Vec::with_capacity(15), Vec::new()] {
+            assert!(!by_instruction(&[[1_i64; 8]], &[u8::MAX], &mut short) && short.is_empty());
+        }
+        assert!(!by_instruction(&[[1_i64; 8]], &[], &mut Vec::with_capacity(16)));
     }
 }

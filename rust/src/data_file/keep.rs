@@ -73,13 +73,12 @@ impl<'a> Keep<'a> {
 
     fn primitive<T: ArrowPrimitiveType>(&self, column: &PrimitiveArray<T>, bits: &[u8]) -> PrimitiveArray<T> {
         let (blocks, rest) = column.values().as_chunks::<8>();
-        let mut kept = vec![T::Native::default(); self.count + 8];
-        let mut to = compress(blocks, bits, &mut kept, !self.scattered);
+        let mut kept = compress(blocks, bits, self.count, !self.scattered);
         for (index, value) in rest.iter().enumerate() {
-            kept[to] = *value;
-            to += usize::from(bits[blocks.len()] >> index & 1);
+            if bits[blocks.len()] >> index & 1 == 1 {
+                kept.push(*value);
+            }
         }
-        kept.truncate(to);
         PrimitiveArray::new(kept.into(), None).with_data_type(column.data_type().clone())
     }
 
