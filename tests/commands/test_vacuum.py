@@ -221,6 +221,32 @@ def test_what_a_killed_writer_left_half_written_goes(tmp_path: Path) -> None:
     assert ids(DeltaTable(tmp_path)) == [1]
 
 
+def test_checksums_that_hadoop_keeps_go_with_their_files(tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path, batch(1), partition_by="month", properties={"deltaic.inlineDeletionVectors": False})
+    removed = files(tmp_path)
+    deltaic.write(table, batch(2, 3), mode="overwrite")
+    table.delete("id = 2")
+    live = files(tmp_path) - removed
+    alone = {"month=1/.part-9.snappy.parquet.crc", ".deletion_vector_9.bin.crc"}
+    attempt = f"{'0e' * 16}/_temporary/0/_temporary/attempt_7/"
+    theirs = {str(Path(name).with_name(f".{Path(name).name}.crc")) for name in (*removed, f"{attempt}part-0.parquet")}
+    kept = {str(Path(name).with_name(f".{Path(name).name}.crc")) for name in live} | {".notes.crc", ".other.parquet.crc.bak"}
+    for name in (*theirs, *kept, *alone, f"{attempt}part-0.parquet"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"x")
+    age(tmp_path, 100)
+    young = "month=1/.part-8.snappy.parquet.crc"  # its file may be about to come
+    (tmp_path / young).write_bytes(b"x")
+    assert gone(table, dry_run=True, retention=timedelta(days=8)) == {f"{attempt}part-0.parquet"}
+    assert files(tmp_path) >= theirs | alone
+    assert gone(table, retention=timedelta(days=8)) == {f"{attempt}part-0.parquet"}
+    assert files(tmp_path) == removed | live | kept | {name for name in theirs if not name.startswith("0e")} | {young}
+    assert gone(table, **ZERO) == removed
+    assert table.history(1)[0]["operationMetrics"]["numDeletedFiles"] == str(len(removed))
+    assert files(tmp_path) - {young} == live | kept
+    assert ids(DeltaTable(tmp_path)) == [3]
+
+
 def test_never_through_a_symbolic_link(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()

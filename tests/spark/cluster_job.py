@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 import deltaic
+from deltaic.log import references
 
 
 def dying_once(marker: str) -> Any:
@@ -86,9 +87,10 @@ def outcome_of(spark: Any, job: Any, folder: Path) -> dict[str, Any]:
     # Whatever is not named by a version is vacuum's: after it, just the files of the last one are left.
     table.vacuum(retention=timedelta(0), enforce_retention=False)
     live = {os.path.relpath(each, path) for each in table.files().to_arrow()["location"].to_pylist()}
+    live |= set(references.vector_files(table._snapshot.core.files(table._snapshot.table_schema).adds, path).to_pylist())
+    live |= {str(Path(each).with_name(f".{Path(each).name}.crc")) for each in live}  # Hadoop's checksums of local files
     left = {os.path.relpath(each, path) for each in Path(path).rglob("*") if each.is_file() and "_delta_log" not in each.parts}
-    # Hadoop's checksums of local files are hidden files beside them.
-    strangers = sorted(each for each in left - live if not each.endswith((".bin", ".crc")))
+    strangers = sorted(left - live)
     after = sorted((row["id"], row["x"]) for row in deltaic.DeltaTable(path).scan().to_arrow().to_pylist())
     return {
         "job": name,

@@ -3,6 +3,9 @@
 Kept are the files and the vector files of the newest version, of tombstones that have not expired and of `keep_versions`, all that is
 newer than the retention by the store's clock, all that is hidden (names that begin with `_` or `.`) but files that a killed writer left
 half written, and whatever lies behind a symbolic link.
+
+Hadoop keeps a checksum beside each file that it writes to a local folder, `.X.crc` for X. It is no file of its own: it goes with X,
+uncounted.
 """
 
 from __future__ import annotations
@@ -29,8 +32,11 @@ from deltaic.transaction.transaction import Clock, Transaction, now_ms
 Mode = Literal["full", "lite"]
 # Folders that other writers keep data in although their names begin with an underscore.
 _DATA_FOLDERS = ("_delta_index", "_change_data")
-# What a writer that was killed leaves behind: files on their way to their name (rust/src/store/local.rs).
+# What a writer that was killed leaves behind: files on their way to their name (rust/src/store/local.rs), and attempts of Spark's tasks in
+# a folder of one write (engine/spark/write.py).
 _STAGED = r"(^|/)\.[^/]{1,40}\.[0-9a-f]{32}\.tmp$"
+_ATTEMPTS = r"^([0-9a-f]{32})/_temporary/(?:.*/)?([^/]*)$"
+_CHECKSUM = r"(^|/)\.([^/]+\.(?:parquet|bin))\.crc$"
 
 
 def vacuum(
@@ -55,7 +61,7 @@ def vacuum(
     retained = _retention(snapshot, retention, enforce_retention)
     kept = _versions(snapshot, keep_versions)
     cutoff = clock() - milliseconds(retained)
-    candidates = _candidates(snapshot, cutoff)
+    candidates, checksums = _candidates(snapshot, cutoff)
     doomed = _unprotected(candidates, snapshot, kept, cutoff)
     if mode == "lite":
         doomed = doomed.filter(pc.is_in(doomed["path"], value_set=_removed(snapshot, 0)))
@@ -71,7 +77,7 @@ def vacuum(
     started = start.commit({"num_files_to_delete": doomed.num_rows, "size_of_data_to_delete": int(pc.sum(doomed["size"]).as_py() or 0)})
     if started.version > snapshot.version + 1:  # what came in between may have brought files back
         doomed = _unprotected(doomed, started, kept, cutoff)
-    deleted, directories = _delete(snapshot.store, doomed)
+    deleted, directories = _delete(snapshot.store, doomed, checksums)
     # Application transactions are of the first commit; the second one would meet them as done.
     after = CommitOptions(user_metadata=commit.user_metadata, info=commit.info) if commit else None
     end = Transaction(started, "VACUUM END", {"status": "COMPLETED"}, after, clock=clock)
@@ -104,12 +110,18 @@ def _versions(snapshot: Snapshot, versions: Iterable[int]) -> list[Snapshot]:
     return [snapshot.at(version) for version in wanted]
 
 
-def _candidates(snapshot: Snapshot, cutoff: int) -> pa.Table:
-    """Files in the table's folder that are old enough, not hidden and no links."""
+def _candidates(snapshot: Snapshot, cutoff: int) -> tuple[pa.Table, pa.Table]:
+    """Files in the table's folder that are old enough, not hidden and no links; and Hadoop's checksums (`path`), each with the path of its
+    file (`of`), null where it is old enough and its file has gone."""
     listing = snapshot.store.list_from("", None, recursive=True)
     old = pc.less(listing["modification_time"], cutoff)
     visible = pc.invert(_hidden(listing["path"], _partition_folders(snapshot)))
-    return listing.filter(pc.and_(pc.and_(old, visible), pc.invert(listing["symlink"])))
+    files = pc.invert(listing["symlink"])
+    checksums = listing.filter(pc.and_(files, pc.match_substring_regex(listing["path"], _CHECKSUM)))
+    of = pc.replace_substring_regex(checksums["path"], _CHECKSUM, r"\1\2")
+    alone = pc.and_(pc.less(checksums["modification_time"], cutoff), pc.invert(pc.is_in(of, value_set=listing["path"])))
+    of = pc.if_else(alone, pa.scalar(None, pa.string()), of)
+    return listing.filter(pc.and_(pc.and_(old, visible), files)), pa.table({"path": checksums["path"], "of": of})
 
 
 def _partition_folders(snapshot: Snapshot) -> list[str]:
@@ -121,6 +133,7 @@ def _hidden(paths: pa.ChunkedArray, partition_folders: Sequence[str]) -> pa.Chun
     exceptions = "|".join(re.escape(name) for name in (*_DATA_FOLDERS, *partition_folders))
     shown = pc.replace_substring_regex(paths, rf"(^|/)(?:{exceptions})", r"\1shown")
     shown = pc.replace_substring_regex(shown, _STAGED, r"\1shown")
+    shown = pc.replace_substring_regex(shown, _ATTEMPTS, r"\1/\2")
     return pc.match_substring_regex(shown, r"(^|/)[_.]")
 
 
@@ -150,10 +163,13 @@ def _removed(snapshot: Snapshot, since: int) -> pa.Array:
     return pa.concat_arrays(found) if found else pa.array([], pa.string())
 
 
-def _delete(store: _core.Store, doomed: pa.Table) -> tuple[int, int]:
+def _delete(store: _core.Store, doomed: pa.Table, checksums: pa.Table) -> tuple[int, int]:
     if not doomed.num_rows:
         return 0, 0
     deleted = store.delete(doomed["path"].combine_chunks())
+    # After their files: a checksum without its file is known as such by the next vacuum, a file without its checksum is as good as with it.
+    idle = pc.or_(pc.is_null(checksums["of"]), pc.is_in(checksums["of"], value_set=doomed["path"]))
+    store.delete(checksums["path"].filter(idle).combine_chunks())
     nested = pc.any(pc.match_substring(doomed["path"], "/")).as_py()
     return deleted, store.remove_empty_directories() if nested else 0
 
