@@ -125,12 +125,13 @@ def show(row: Mapping[str, Any]) -> None:
 
 
 def versions() -> dict[str, str]:
-    from importlib.metadata import version
+    from importlib.metadata import distributions
 
     import deltaic._core
 
     names = ("deltalake", "duckdb", "pyarrow")
-    return {name: version(name) for name in names} | {"deltaic": deltaic._core.__version__, "python": platform.python_version()}
+    found = {each.name: each.version for each in distributions() if each.name in names}
+    return found | {"deltaic": deltaic._core.__version__, "python": platform.python_version()}
 
 
 def processor() -> str:

@@ -1,11 +1,13 @@
 """Jobs on a Spark session of two threads: deltaic beside Spark's own Parquet files and, where its jars are given, beside delta-spark.
 
-    DELTA_SPARK_JARS=/path/to/jars python benches/spark/jobs.py [--rows 4000000] [--pairs 5] [--jobs delete_one,merge_1pct] [--record FILE]
+    DELTA_SPARK_JARS=/path/to/jars python benches/spark/jobs.py [--rows 20000000] [--changed 4000000] [--pairs 5] [--record FILE]
+        [--jobs delete_one,merge_1pct]
 
-One session at a time, the systems take turns, the minimum of each counts. A job runs once before the clock starts, and every change has a
-fresh copy of the table. DELTA_SPARK_JARS: folder of delta-spark's jars, for the PySpark that DELTA_SPARK_PYTHON (this interpreter when not
-set) has; both systems should run on the same Spark. What a job leaves behind is compared between the systems: a difference ends the
-bench. `--log PATH`: a table of which only the log is needed, for the jobs plan_first, plan_warm and plan_again.
+`--rows`: of the table that is scanned and appended; `--changed`: of the one that is changed. One session at a time, the systems take turns,
+the minimum of each counts. A job runs at least once before the clock starts, and every change has a fresh copy of the table.
+DELTA_SPARK_JARS: folder of delta-spark's jars, for the PySpark that DELTA_SPARK_PYTHON (this interpreter when not set) has; both systems
+should run on the same Spark. What a job leaves behind is compared between the systems: a difference ends the bench. `--log PATH`: a table
+of which only the log is needed, for the jobs plan_first, plan_warm and plan_again.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ def against_delta(limit: float) -> dict[str, float | None]:
 
 
 SCANS = ("scan_two", "scan_all", "scan_selective")
+HOLES = ("holes_two", "holes_all", "holes_selective")
 JOBS = (
     *(Job(name=name, limits={"parquet": 1.05, **DELTA}) for name in SCANS),
     Job(name="holes_two", limits={"parquet": 1.7, **DELTA}),
@@ -54,6 +57,8 @@ JOBS = (
     Job(name="plan_again", limits=against_delta(1 / 3)),
 )
 PLANS = ("plan_first", "plan_warm", "plan_again")
+REPEATED = {**dict.fromkeys(SCANS + HOLES, (1, 2)), "append": (1, 1), "appends_50": (1, 1), "z_order": (1, 2)}
+"""How often a job runs before the clock starts, and with it."""
 
 
 # --- what all runs need
@@ -83,20 +88,25 @@ def merge_source(rows: int) -> Any:
     return table.set_column(0, "id", pa.array(ids)).set_column(2, "value", pa.array(np.full(len(ids), 0.5)))
 
 
-def prepare(root: Path, rows: int) -> None:
-    """One table for the systems to copy, and one with a tenth of its rows deleted."""
+def prepare(root: Path, rows: int, changed: int) -> None:
+    """One table for the systems to read, one like it with a tenth of its rows deleted, and one to copy and change."""
     import pyarrow.parquet as pq
 
     import deltaic
 
-    table = wide(rows)
-    step = -(-rows // FILES)
-    for name in ("plain", "holes"):
-        for start in range(0, rows, step):
-            deltaic.write(root / name, table.slice(start, step), mode="append")
+    for name, count in (("plain", rows), ("changed", changed)):
+        step = -(-count // FILES)
+        for start in range(0, count, step):
+            deltaic.write(root / name, wide(min(step, count - start), start), mode="append")
+    copied(root / "plain", root / "holes")
     deltaic.DeltaTable(root / "holes").delete("count % 10 = 3")
-    pq.write_table(merge_source(rows), root / "source.parquet")
-    (root / "rows").write_text(str(rows))
+    pq.write_table(merge_source(changed), root / "source.parquet")
+    (root / "rows").write_text(str(changed))
+
+
+def copied(table: Path, place: Path) -> None:
+    """The same table in another place. No writer changes a file that it finds."""
+    shutil.copytree(table, place, copy_function=os.link)
 
 
 # --- one system, in a process of its own
@@ -116,43 +126,38 @@ class Child:
         self.source = self.spark.read.parquet(str(self.root / "source.parquet"))
 
     def run(self, job: str) -> dict[str, Any]:
+        """-> the best seconds, and an answer or the place of what is left behind."""
         if job in PLANS:
             return self.plan(job)
-        before, times = (1, 3) if job != "appends_50" else (0, 1)
-        best, check = float("inf"), None
+        before, times = REPEATED.get(job, (2, 3))
+        best, answer, place = float("inf"), None, self.root
         for number in range(before + times):
             place = self.place(job, number)
             start = time.perf_counter()
-            check = self.work(job, place)
+            answer = self.work(job, place, warming=number < before)
             seconds = time.perf_counter() - start
             if number >= before:
                 best = min(best, seconds)
-        if job not in (*SCANS, "holes_two", "holes_all", "holes_selective") and self.system != "parquet":
-            check = left_behind(place)
-        elif check is None:
-            check = sums_of_parquet(place)
-        return {"seconds": best, "check": check}
+        return {"seconds": best, **({"place": str(place)} if answer is None else {"check": answer})}
 
     def place(self, job: str, number: int) -> Path:
         """Scans read the table as it is; the rest has a copy, or nothing."""
-        base = "holes" if job.startswith("holes_") else "plain"
         if job.startswith(("scan_", "holes_")):
-            return self.root / base
+            return self.root / ("holes" if job.startswith("holes_") else "plain")
         place = self.root / f"{self.system}-{job}-{number}"
-        shutil.rmtree(place, ignore_errors=True)
         shutil.rmtree(self.root / f"{self.system}-{job}-{number - 1}", ignore_errors=True)
         if not job.startswith("append"):
-            shutil.copytree(self.root / base, place)
+            copied(self.root / "changed", place)
         return place
 
-    def work(self, job: str, place: Path) -> Any:
+    def work(self, job: str, place: Path, *, warming: bool) -> Any:
         kind, _, what = job.partition("_")
         if kind in ("scan", "holes"):
             return self.count(self.narrowed(self.read(place), what))
         if kind == "append":
-            return self.append(self.spark.read.parquet(*files_of(self.root / "plain")), place)
+            return self.append(self.spark.read.parquet(*files_of(self.root / ("changed" if warming else "plain"))), place)
         if kind == "appends":
-            for number in range(50):
+            for number in range(5 if warming else 50):
                 first = number * 100
                 self.append(self.spark.range(first, first + 100).selectExpr("id", "CAST(id % 7 AS INT) AS key", "id / 3 AS value"), place)
             return None
@@ -272,22 +277,25 @@ def files_of(place: Path) -> list[str]:
     return [str(path) for path in place.rglob("*.parquet") if "_delta_log" not in path.parts]
 
 
-def left_behind(place: Path) -> list[Any]:
-    """Sums of the table's rows, by one reader for all systems."""
+def left_behind(system: str, place: Path) -> list[Any]:
+    """Sums of the rows that a system left behind, by one reader for all systems; then they go."""
+    import duckdb
+
     import deltaic
 
-    with deltaic.DeltaTable(place).scan(["id", "key", "value"]).to_reader() as rows:
-        return sums(rows)
-
-
-def sums_of_parquet(place: Path) -> list[Any]:
-    return sums(f"{place}/**/*.parquet")
+    if system == "parquet":
+        found = sums(duckdb.sql(f"SELECT id, key, value FROM read_parquet('{place}/**/*.parquet')").to_arrow_reader())
+    else:
+        with deltaic.DeltaTable(place).scan(["id", "key", "value"]).to_reader() as rows:
+            found = sums(rows)
+    shutil.rmtree(place)
+    return found
 
 
 def child(system: str, jobs: list[str], root: Path, log: Path | None) -> None:
     run = Child(system, root, log)
     for job in jobs:
-        print("RESULT " + json.dumps({"job": job, **run.run(job)}, default=str), flush=True)
+        print("RESULT " + json.dumps({"job": job, **run.run(job)}), flush=True)
     run.spark.stop()
 
 
@@ -307,10 +315,17 @@ def turn(system: str, jobs: list[str], root: Path, log: Path | None) -> dict[str
 def compare(jobs: list[Job], root: Path, pairs: int, log: Path | None) -> list[dict[str, Any]]:
     systems = ["deltaic", *dict.fromkeys(rival for job in jobs for rival in job.limits)]
     best: dict[tuple[str, str], dict[str, Any]] = {}
-    for _ in range(pairs):
+    checks: dict[str, dict[str, Any]] = {}
+    for number in range(pairs):
+        print(f"pair {number + 1} of {pairs}, {time.strftime('%H:%M:%S')}", file=sys.stderr, flush=True)
         for system in systems:
             theirs = [job.name for job in jobs if system == "deltaic" or system in job.limits]
             for name, found in turn(system, theirs, root, log).items():
+                if "place" in found:
+                    found["check"] = left_behind(system, Path(found.pop("place")))
+                if name in (check := checks.setdefault(system, {})) and check[name] != found["check"]:
+                    raise SystemExit(f"{name}: {system} disagrees with itself:\n{check[name]}\n{found['check']}")
+                check[name] = found["check"]
                 if (system, name) not in best or found["seconds"] < best[system, name]["seconds"]:
                     best[system, name] = found
     return [row(job, best) for job in jobs]
@@ -333,7 +348,8 @@ def row(job: Job, best: dict[tuple[str, str], dict[str, Any]]) -> dict[str, Any]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=4_000_000)
+    parser.add_argument("--rows", type=int, default=20_000_000)
+    parser.add_argument("--changed", type=int, default=4_000_000)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--jobs", help="comma-separated; all but those that need --log")
     parser.add_argument("--log", type=Path, help="a table of which only the log is read")
@@ -346,7 +362,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(prefix="deltaic-bench-") as directory:
         root = Path(directory)
-        prepare(root, options.rows)
+        prepare(root, options.rows, options.changed)
         results = compare([job for job in JOBS if job.name in wanted], root, options.pairs, options.log)
     if options.record:
         import pyspark
@@ -355,6 +371,7 @@ def main() -> None:
         document = json.loads(options.record.read_text())
         jars = sorted(path.name for path in Path(JARS).glob("delta-*.jar")) if JARS else []
         java = subprocess.run(["java", "-version"], capture_output=True, text=True).stderr.partition("\n")[0]
+        document["changed_rows"] = options.changed
         document["versions"] |= {"pyspark": pyspark.__version__, "java": java, "delta-spark": jars}
         options.record.write_text(json.dumps(document, indent=1) + "\n")
     if any(rival["met"] is False for found in results for rival in found["rivals"].values()):
