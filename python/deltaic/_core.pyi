@@ -194,6 +194,9 @@ class Snapshot:
     @property
     def num_records(self) -> int | None:
         """Logical rows (physical less deleted) of all live files; None where a file has no numRecords."""
+    @property
+    def with_vectors(self) -> tuple[int, int]:
+        """How many live files have a deletion vector, and their bytes."""
     def files(self, schema: TableSchema, predicate: Predicate | None = None, *, skipping: bool = True) -> FileSelection:
         """Live files that may hold a matching row, ordered by path. `skipping=False`: partition values decide, statistics do not."""
     def listing(self, schema: TableSchema, predicate: Predicate | None = None, *, statistics_columns: Sequence[str] | None = None,

@@ -268,7 +268,7 @@ def test_of_many_files_those_that_a_query_leaves(tmp_path: Path, spark: Any, mon
         told.append(table.num_rows)
         return rows_of(self, table, schema)
 
-    monkeypatch.setattr("deltaic.engine.spark.native.file_index.MANY_FILES", 0)
+    monkeypatch.setattr("deltaic.engine.spark.native.files.MANY_FILES", 0)
     monkeypatch.setattr(Jvm, "rows", counted)
     live = [i for i in range(60) if i not in (7, 33)]
     frame = DeltaTable(tmp_path / "t", spark=spark).scan().to_spark()

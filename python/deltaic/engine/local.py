@@ -100,8 +100,7 @@ class LocalEngine:
 
     def _pushed(self, scan: Scan) -> LocalRelation | None:
         """A scan that `_core` can do alone; None where something is left for DuckDB to filter."""
-        from deltaic.engine.lowering import scan_schema
-        from deltaic.scan.opening import open_scan, push_where
+        from deltaic.scan.opening import open_scan, push_where, scan_schema
 
         pushed, residual = push_where(scan)
         if residual:
@@ -115,9 +114,9 @@ class LocalEngine:
         return LocalRelation(lowered.schema, lambda work: _execute(work, lowered.sql, lowered.leaves, lowered.schema))
 
     def _leaf(self, leaf: Scan | Data) -> Leaf:
-        from deltaic.engine.lowering import Leaf, scan_schema
+        from deltaic.engine.lowering import Leaf
         from deltaic.scan.dataset import ScanDataset
-        from deltaic.scan.opening import push_where
+        from deltaic.scan.opening import push_where, scan_schema
         from deltaic.scan.scan import column_names
 
         if isinstance(leaf, Data):
@@ -250,7 +249,8 @@ class LocalEngine:
     def cluster(self, plan: Scan, columns: Sequence[str], curve: Curve, files: int) -> LocalRelation:
         """One narrow scan samples the boundaries, one full scan is keyed in `_core` and sorted in DuckDB. Meanwhile fields of structs are
         columns of their own."""
-        from deltaic.engine.lowering import quote, scan_schema
+        from deltaic.engine.lowering import quote
+        from deltaic.scan.opening import scan_schema
 
         nested = {name: f"__deltaic_curve_{number}" for number, name in enumerate(columns) if name not in plan.schema.names}
         keys = [nested.get(name, name) for name in columns]
@@ -272,7 +272,7 @@ def _with_fields(scan: Scan, fields: Mapping[str, str]) -> Plan:
     """The scan's columns, and fields of structs (dotted name -> column)."""
     if not fields:
         return scan
-    from deltaic.engine.lowering import scan_schema
+    from deltaic.scan.opening import scan_schema
 
     kept = [(name, f"{col(scan.alias)}.{col(name)}") for name in scan_schema(scan).names]
     found = [(column, ".".join(map(col, (scan.alias, *scan.schema.find(name)[0])))) for name, column in fields.items()]

@@ -14,8 +14,6 @@ from deltaic import configuration
 from deltaic.protocol.schema import Field, Schema
 from deltaic.relation.duckdb import translate
 from deltaic.relation.plan import (
-    FILE_COLUMN,
-    ROW_COLUMN,
     Aggregate,
     Data,
     Filter,
@@ -25,11 +23,10 @@ from deltaic.relation.plan import (
     Scan,
     Union,
 )
+from deltaic.scan.opening import scan_schema
 
 if TYPE_CHECKING:
     from deltaic.engine.connection import Work
-
-ROW_ID_FIELDS = (Field(FILE_COLUMN, "integer", False), Field(ROW_COLUMN, "long", False))
 
 _JOINS = {
     "inner": "JOIN",
@@ -45,19 +42,6 @@ _numbers = itertools.count()
 def quote(name: str) -> str:
     """A name as DuckDB's SQL."""
     return '"' + name.replace('"', '""') + '"'
-
-
-def scan_schema(scan: Scan) -> Schema:
-    """The columns that a scan leaf gives, hidden ones last."""
-    fields = [_column_field(scan.schema, name) for name in scan.columns]
-    fields += [Field(name, "long") for name in scan.row_tracking or ()]
-    return Schema([*fields, *scan.constants, *(ROW_ID_FIELDS if scan.row_ids else ())])
-
-
-def _column_field(schema: Schema, name: str) -> Field:
-    from deltaic.scan.columns import narrowed
-
-    return schema.get(name) or narrowed(schema, name)
 
 
 @dataclass

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,6 +27,25 @@ ROW_COLUMN = "__deltaic_row"
 JoinKind: TypeAlias = Literal["inner", "left", "right", "full", "left_semi", "left_anti"]
 
 
+class Later(Protocol):
+    """Files of a version that nobody has chosen yet."""
+
+    @property
+    def key(self) -> str:
+        """The same for the same files of the same version, and for no others."""
+
+    @property
+    def plain(self) -> tuple[int, int]:
+        """How many there are without a deletion vector, and their bytes."""
+
+    @property
+    def marked(self) -> tuple[int, int]:
+        """How many there are with one, and their bytes."""
+
+    def files(self, predicate: _core.Predicate | None) -> pa.Table:
+        """Rows of `add`: those that may hold a match."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Scan:
     """Rows of data files of one table: the one leaf for reads, changes and upkeep.
@@ -36,6 +55,7 @@ class Scan:
     `row_ids`: adds FILE_COLUMN and ROW_COLUMN. `constants`: columns of `files` that every row of the file carries.
     `row_tracking`: the hidden columns with row ids and row commit versions, which come after `columns`, complete.
     `predicate`: what planning already knows about the wanted rows, exact; applied besides `where`.
+    `later`: where it is set, `files` is empty: an engine that can chooses them when it plans a query over the scan's rows.
     """
 
     store: _core.Store
@@ -49,6 +69,7 @@ class Scan:
     constants: tuple[Field, ...] = ()
     row_tracking: tuple[str, str] | None = None
     predicate: _core.Predicate | None = None
+    later: Later | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

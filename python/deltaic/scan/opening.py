@@ -9,12 +9,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from deltaic import _core, configuration
+from deltaic.protocol.schema import Field, Schema
 from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Scan
+from deltaic.scan.columns import narrowed
 
 if TYPE_CHECKING:
     import pyarrow as pa
 else:
     from deltaic.deferred import pyarrow as pa
+
+ROW_ID_FIELDS = (Field(FILE_COLUMN, "integer", False), Field(ROW_COLUMN, "long", False))
 
 
 def push_where(scan: Scan) -> tuple[Scan, tuple[str, ...]]:
@@ -79,6 +83,13 @@ def open_scan(scan: Scan) -> _core.ReadStream:
         row_tracking=scan.row_tracking,
         threads=configuration.current().threads,
     )
+
+
+def scan_schema(scan: Scan) -> Schema:
+    """The columns that a scan leaf gives, hidden ones last."""
+    fields = [scan.schema.get(name) or narrowed(scan.schema, name) for name in scan.columns]
+    fields += [Field(name, "long") for name in scan.row_tracking or ()]
+    return Schema([*fields, *scan.constants, *(ROW_ID_FIELDS if scan.row_ids else ())])
 
 
 def scan_arrow_schema(scan: Scan) -> pa.Schema:

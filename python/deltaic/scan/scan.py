@@ -66,17 +66,63 @@ class Planned:
         return not self.residual and (self.pushed is None or self.pushed.is_partition_only())
 
     def scan(self, columns: Sequence[str], *, alias: str = "t", row_ids: bool = False) -> Scan:
+        adds = self.selection.adds
+        return replace(self._leaf(columns, numbered(adds) if row_ids else adds), alias=alias, row_ids=row_ids)
+
+    def scan_later(self, columns: Sequence[str], most: int) -> Scan:
+        """The same; of more than `most` files none is chosen yet."""
+        if not self.skipping or self.snapshot.core.file_count <= most or (self.pushed is not None and self._left <= most):
+            return self.scan(columns)
+        return replace(self._leaf(columns, _core.empty_adds()), later=LaterFiles(self))
+
+    def _leaf(self, columns: Sequence[str], files: pa.Table) -> Scan:
         return Scan(
             store=self.snapshot.store,
             schema=self.snapshot.schema,
             table_schema=self.snapshot.table_schema,
-            files=numbered(self.selection.adds) if row_ids else self.selection.adds,
+            files=files,
             columns=tuple(columns),
             where=self.residual,
-            alias=alias,
-            row_ids=row_ids,
             predicate=self.pushed,
         )
+
+    @property
+    def _left(self) -> int:
+        """How many files are chosen."""
+        selection = self.selection
+        return selection.total_files - selection.skipped_by_partition - selection.skipped_by_statistics
+
+
+class LaterFiles:
+    """The files of a planned scan, chosen when an engine plans a query over its rows: only what that query needs is ever looked at."""
+
+    def __init__(self, planned: Planned) -> None:
+        self._planned = replace(planned)  # without the files that it may have chosen
+        core, pushed = planned.snapshot.core, planned.pushed
+        if pushed is None:
+            whole, marked = (core.file_count, core.size_in_bytes), core.with_vectors
+        else:
+            adds = planned.selection.adds
+            whole, marked = _weight(adds), _weight(adds.filter(adds["deletionVector"].is_valid()))
+        self.marked = marked
+        self.plain = whole[0] - marked[0], whole[1] - marked[1]
+
+    @property
+    def key(self) -> str:
+        snapshot, pushed = self._planned.snapshot, self._planned.pushed
+        of_version = snapshot.location, snapshot.metadata.id, snapshot.version, snapshot.core.file_count, snapshot.core.size_in_bytes
+        return " ".join(map(str, (*of_version, "" if pushed is None else pushed.json)))
+
+    def files(self, predicate: _core.Predicate | None) -> pa.Table:
+        known = self._planned.predicate
+        both = known if predicate is None else predicate if known is None else known & predicate
+        return replace(self._planned, predicate=both).selection.adds
+
+
+def _weight(adds: pa.Table) -> tuple[int, int]:
+    import pyarrow.compute as pc
+
+    return adds.num_rows, pc.sum(adds["size"]).as_py() or 0
 
 
 def plan(snapshot: Snapshot, engine: Engine, where: str | None, *, alias: str = "t", skipping: bool = True) -> Planned:
@@ -176,9 +222,10 @@ class _ScanRows(Rows):
         return ScanDataset(self._scan, read=self._read)
 
     def to_spark(self) -> Any:
-        frame = getattr(self._engine.run(self._scan), "frame", None)
-        if frame is None:
+        frame_of = getattr(self._engine, "frame", None)
+        if frame_of is None:
             return super().to_spark()
+        frame = frame_of(self._planned, self._names)
         return frame if self._limit is None else frame.limit(self._limit)
 
     def count(self) -> int:

@@ -80,3 +80,17 @@ pub fn logical_rows(batch: &RecordBatch) -> Result<Option<i64>> {
     }
     Ok(Some(rows))
 }
+
+/// How many of these files have a deletion vector, and their bytes.
+pub fn files_with_vectors(batch: &RecordBatch) -> Result<(usize, i64)> {
+    let vectors = schema::vectors(batch)?;
+    if vectors.null_count() == vectors.len() {
+        return Ok((0, 0));
+    }
+    let sizes = schema::long(batch, "size")?;
+    let with = (0..vectors.len()).filter(|&row| vectors.is_valid(row));
+    Ok(with.fold((0, 0), |(files, bytes), row| {
+        let size = if sizes.is_valid(row) { sizes.value(row) } else { 0 };
+        (files + 1, i64::saturating_add(bytes, size))
+    }))
+}

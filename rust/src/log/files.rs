@@ -55,7 +55,7 @@ pub struct Files {
 impl Files {
     /// Those of a checkpoint; all of its rows count.
     pub fn new(root: &str, segments: Vec<Segment>) -> Result<Self> {
-        let mut live = Live { root: root.to_owned(), segments: Vec::new(), count: 0, bytes: 0, num_records: OnceLock::new() };
+        let mut live = Live { root: root.to_owned(), segments: Vec::new(), count: 0, bytes: 0, num_records: OnceLock::new(), with_vectors: OnceLock::new() };
         live.push(segments)?;
         Ok(Self { base: Arc::new(live), waiting: Vec::new(), now: OnceLock::new() })
     }
@@ -105,6 +105,7 @@ pub struct Live {
     count: usize,
     bytes: i64,
     num_records: OnceLock<Option<i64>>,
+    with_vectors: OnceLock<(usize, i64)>,
 }
 
 impl Live {
@@ -143,8 +144,22 @@ impl Live {
         Ok(*self.num_records.get_or_init(|| all))
     }
 
+    /// Live files with a deletion vector, and their bytes.
+    pub fn with_vectors(&self, interrupt: &Interrupt) -> Result<(usize, i64)> {
+        if let Some(known) = self.with_vectors.get() {
+            return Ok(*known);
+        }
+        let count = |piece: &Piece<'_>| {
+            let read = piece.read(Columns::Of(&["size", "deletionVector"]), &piece.live(), interrupt)?;
+            read.iter().try_fold((0, 0_i64), |sum, batch| Ok(plus(sum, actions::files_with_vectors(batch)?)))
+        };
+        let counts = on_threads(&self.pieces(FileKind::Add), interrupt, &count)?;
+        let all = counts.into_iter().fold((0, 0), plus);
+        Ok(*self.with_vectors.get_or_init(|| all))
+    }
+
     fn after(&self, changes: &[Arc<Changes>], interrupt: &Interrupt) -> Result<Self> {
-        let mut next = Self { num_records: OnceLock::new(), ..self.clone() };
+        let mut next = Self { num_records: OnceLock::new(), with_vectors: OnceLock::new(), ..self.clone() };
         next.apply(changes, interrupt)?;
         next.compact(interrupt)?;
         Ok(next)
@@ -242,4 +257,8 @@ impl Live {
         self.segments = kept;
         Ok(())
     }
+}
+
+fn plus(left: (usize, i64), right: (usize, i64)) -> (usize, i64) {
+    (left.0 + right.0, left.1.saturating_add(right.1))
 }

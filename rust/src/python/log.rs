@@ -297,6 +297,10 @@ impl PySnapshot {
     fn num_records(&self, py: Python<'_>) -> PyResult<Option<i64>> {
         self.with(py, |files, interrupt| files.live(interrupt)?.num_records(interrupt))
     }
+    #[getter]
+    fn with_vectors(&self, py: Python<'_>) -> PyResult<(usize, i64)> {
+        self.with(py, |files, interrupt| files.live(interrupt)?.with_vectors(interrupt))
+    }
     #[pyo3(signature = (schema, predicate=None, *, skipping=true))]
     fn files(&self, py: Python<'_>, schema: &PyTableSchema, predicate: Option<&PyPredicate>, skipping: bool) -> PyResult<PyFileSelection> {
         let _ = schema; // the predicate is resolved against it already

@@ -48,7 +48,7 @@ class ScanColumns:
 
     @property
     def output(self) -> Schema:
-        from deltaic.engine.lowering import scan_schema
+        from deltaic.scan.opening import scan_schema
 
         return Schema(map(bare, scan_schema(self.scan)))
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.engine.engine import Curve, WriteTarget
-from deltaic.engine.lowering import scan_schema
 from deltaic.engine.spark.errors import named_errors
-from deltaic.engine.spark.expressions import Analyser
 from deltaic.engine.spark.few_rows import few_rows
 from deltaic.engine.spark.lowering import Lowering, nullable_schema
 from deltaic.engine.spark.on_driver import SOURCE_BYTES, are_plain, collected, gathered, grouped, is_local, is_of_few, most_rows
@@ -29,7 +28,11 @@ from deltaic.protocol.schema import Schema
 from deltaic.relation.expression import Resolved
 from deltaic.relation.literal import col
 from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Aggregate, Data, Join, Plan, Scan, Union
-from deltaic.scan.scan import column_names
+from deltaic.scan.opening import scan_schema
+from deltaic.scan.scan import Planned, column_names
+
+if TYPE_CHECKING:
+    from deltaic.engine.spark.expressions import Analyser
 
 MOST_PAIRS = 20_000_000
 """Row ids of at most so many rows come to the driver one by one; of more, gathered into words of bits."""
@@ -56,7 +59,6 @@ class SparkEngine:
     def __init__(self, spark: Any, native: Native = "auto") -> None:
         self.spark = spark
         self.ways = Ways(spark, native)
-        self._analyser = Analyser(spark, self.ways)
         self._jvm: Any = None
 
     @property
@@ -74,6 +76,12 @@ class SparkEngine:
 
     def resolve(self, text: str, schemas: Mapping[str, Schema]) -> Resolved:
         return self._analyser.resolve(text, schemas)
+
+    @cached_property
+    def _analyser(self) -> Analyser:
+        from deltaic.engine.spark.expressions import Analyser  # and a parser of SQL with it, which a read of a whole table does without
+
+        return Analyser(self.spark, self.ways)
 
     # --- leaves and plans
 
@@ -102,6 +110,13 @@ class SparkEngine:
                 size = int(pc.sum(plan.files["size"]).as_py() or 0)
                 return SparkRelation(frame, scan_schema(plan), bytes=size, rows=_most_rows(plan))
             return SparkRelation(frame, nullable_schema(frame), rows=_most_rows(plan), on_driver=is_of_few(plan))
+
+    def frame(self, planned: Planned, columns: Sequence[str]) -> Any:
+        """The rows of a planned scan as a DataFrame. Of many files those that a query over it needs are chosen when Spark plans that."""
+        from deltaic.engine.spark.native.files import MANY_FILES
+
+        with named_errors():
+            return self._scan(planned.scan_later(columns, MANY_FILES) if self.is_native else planned.scan(columns))
 
     @property
     def most_here(self) -> int:
@@ -140,7 +155,7 @@ class SparkEngine:
         return frame.select(*(F.col(col(name)) for name in scan_schema(scan).names))
 
     def _read(self, scan: Scan) -> Any:
-        if (few := few_rows(scan)) is not None:
+        if scan.later is None and (few := few_rows(scan)) is not None:
             return self.spark.createDataFrame(few, to_spark(scan_schema(scan)))
 
         def native() -> Any:
@@ -151,7 +166,7 @@ class SparkEngine:
         def public() -> Any:
             from deltaic.engine.spark.portable import portable_scan
 
-            return portable_scan(self.spark, scan)
+            return portable_scan(self.spark, scan if scan.later is None else replace(scan, files=scan.later.files(None), later=None))
 
         return self.ways.planned("the scan of a table", native, public)
 

@@ -8,7 +8,8 @@ from typing import Any
 from deltaic import _core
 from deltaic.engine.spark.native.jvm import DATASOURCES, EXPRESSIONS, Jvm
 from deltaic.errors import DeltaError
-from deltaic.protocol.schema import split_path
+from deltaic.protocol.column_mapping import physical_name
+from deltaic.protocol.schema import Schema, Struct, split_path
 
 _COMPARISONS = {
     "EqualTo": "=",
@@ -47,8 +48,8 @@ def exact_predicate(jvm: Jvm, filters: Any, schema: Any, files: int) -> Any | No
     return predicates.createInterpreted(bound)
 
 
-def skipping_predicate(jvm: Jvm, filters: Any, schema: _core.TableSchema) -> _core.Predicate | None:
-    """What of Spark's filters on data columns the predicate tree can say. `schema`: the table's, under the names that the filters use.
+def skipping_predicate(jvm: Jvm, filters: Any, schema: Schema, table_schema: _core.TableSchema) -> _core.Predicate | None:
+    """What of Spark's filters the predicate tree can say. They use the names that data files use; `schema` and `table_schema`: the table's.
 
     Only ever a hint: what cannot be said leaves no file out, and Spark applies the filters itself."""
     found: _core.Predicate | None = None
@@ -59,11 +60,32 @@ def skipping_predicate(jvm: Jvm, filters: Any, schema: _core.TableSchema) -> _co
         if node is None:
             continue
         try:
-            predicate = _core.Predicate.from_json(json.dumps(node), schema)
-        except DeltaError:  # a literal that is no value of the column's type
+            predicate = _core.Predicate.from_json(json.dumps(_named(node, schema)), table_schema)
+        except (DeltaError, LookupError):  # a literal that is no value of the column's type, a column of the scan that is none of the table
             continue
         found = predicate if found is None else found & predicate
     return found
+
+
+def _named(node: dict[str, Any], schema: Schema) -> dict[str, Any]:
+    """The node with the table's own names. LookupError for columns that it has not."""
+    found = dict(node)
+    if "column" in node:
+        found["column"] = _logical(node["column"], schema)
+    if "args" in node:
+        found["args"] = [_named(each, schema) for each in node["args"]]
+    if "arg" in node:
+        found["arg"] = _named(node["arg"], schema)
+    return found
+
+
+def _logical(path: list[str], schema: Schema) -> list[str]:
+    fields, names = list(schema), []
+    for part in path:
+        field = {physical_name(each): each for each in fields}[part]
+        names.append(field.name)
+        fields = list(field.type.fields) if isinstance(field.type, Struct) else []
+    return names
 
 
 def _weaker(node: Any) -> dict[str, Any] | None:

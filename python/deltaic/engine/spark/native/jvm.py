@@ -13,6 +13,9 @@ EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 LOCAL_BYTES = 32 * 1024**2
 """Under Spark's bound for rows that it keeps on the driver (spark.sql.execution.arrow.localRelationThreshold, 48 MB)."""
 
+STATUSES = 50_000
+"""Files of which the JVM is told at once: it holds the message several times."""
+
 
 class Jvm:
     """The JVM of one session."""
@@ -87,15 +90,16 @@ class Jvm:
         return made
 
     def file_statuses(self, statuses: pa.ChunkedArray | pa.Array) -> Any:
-        """FileStatus[] of `__deltaic_status` values: Hadoop's own serialization, one call for all."""
+        """FileStatus[] of `__deltaic_status` values: Hadoop's own serialization, one call for many."""
         whole = statuses.combine_chunks() if isinstance(statuses, pa.ChunkedArray) else statuses
-        count = len(whole)
-        payload = bytearray(struct.pack(">i", count) + _values_of(whole))
-        writable = self.root.org.apache.hadoop.io.ArrayWritable(self.type_of("org.apache.hadoop.fs.FileStatus"))
-        stream = self.root.java.io.DataInputStream(self.root.java.io.ByteArrayInputStream(payload))
-        writable.readFields(stream)
-        made = self.gateway.new_array(self.root.org.apache.hadoop.fs.FileStatus, count)
-        self.root.java.lang.System.arraycopy(writable.toArray(), 0, made, 0, count)
+        made = self.gateway.new_array(self.root.org.apache.hadoop.fs.FileStatus, len(whole))
+        for start in range(0, len(whole), STATUSES):
+            part = whole.slice(start, STATUSES)
+            payload = bytearray(struct.pack(">i", len(part)) + _values_of(part))
+            writable = self.root.org.apache.hadoop.io.ArrayWritable(self.type_of("org.apache.hadoop.fs.FileStatus"))
+            stream = self.root.java.io.DataInputStream(self.root.java.io.ByteArrayInputStream(payload))
+            writable.readFields(stream)
+            self.root.java.lang.System.arraycopy(writable.toArray(), 0, made, start, len(part))
         return made
 
     def rows(self, table: pa.Table, schema: Any) -> Any:

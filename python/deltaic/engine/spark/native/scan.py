@@ -6,6 +6,8 @@ Files without a set of rows are scanned without any of what the others need.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -15,10 +17,11 @@ from deltaic import _core
 from deltaic.engine.spark.columns import ScanColumns
 from deltaic.engine.spark.native.deleted_rows import ROW_INDEX, SETS, in_set, opaque
 from deltaic.engine.spark.native.file_index import FileIndex, rehearse, relation
+from deltaic.engine.spark.native.files import Chosen, Files, Given
 from deltaic.engine.spark.native.jvm import Jvm
 from deltaic.engine.spark.types import in_files, to_spark
 from deltaic.protocol.schema import Field, Schema
-from deltaic.relation.plan import FILE_COLUMN, Scan
+from deltaic.relation.plan import FILE_COLUMN, Later, Scan
 from deltaic.scan.opening import numbered
 
 ALL, EXCEPT, ONLY = 0, 1, 2
@@ -27,6 +30,13 @@ ALL, EXCEPT, ONLY = 0, 1, 2
 
 def native_scan(jvm: Jvm, scan: Scan) -> Any:
     """A DataFrame of the scan's rows and columns, hidden ones last. Its conditions are not applied here."""
+    frames = _given(jvm, scan) if scan.later is None else _later(jvm, scan, scan.later)
+    if not frames:
+        return jvm.spark.createDataFrame([], to_spark(ScanColumns(scan).output))
+    return reduce(lambda whole, other: whole.unionAll(other), frames)
+
+
+def _given(jvm: Jvm, scan: Scan) -> list[Any]:
     files = numbered(scan.files) if scan.row_ids else scan.files
     handed = _core.hand_over(scan.store, scan.table_schema, files)
     columns = ScanColumns(scan)
@@ -37,13 +47,13 @@ def native_scan(jvm: Jvm, scan: Scan) -> Any:
         if len(chosen):
             part = pa.array(chosen)
             of_kind = (files, handed) if len(chosen) == len(kinds) else (files.take(part), handed.take(part))
-            frames.append(_Part(jvm, scan, columns, kind).frame(*of_kind))
-    if not frames:
-        return jvm.spark.createDataFrame([], to_spark(columns.output))
-    whole = frames[0]
-    for frame in frames[1:]:
-        whole = whole.unionAll(frame)
-    return whole
+            frames.append(_Part(jvm, scan, columns, kind).given(*of_kind))
+    return frames
+
+
+def _later(jvm: Jvm, scan: Scan, later: Later) -> list[Any]:
+    columns = ScanColumns(scan)
+    return [_Part(jvm, scan, columns, kind).later(later) for kind, (count, _) in ((ALL, later.plain), (EXCEPT, later.marked)) if count]
 
 
 class _Part:
@@ -52,53 +62,73 @@ class _Part:
     def __init__(self, jvm: Jvm, scan: Scan, columns: ScanColumns, kind: int) -> None:
         self.jvm, self.scan, self.columns, self.kind = jvm, scan, columns, kind
 
-    def frame(self, files: pa.Table, handed: pa.Table) -> Any:
+    def given(self, files: pa.Table, handed: pa.Table) -> Any:
+        sets = [name for name in SETS if handed[name].null_count < handed.num_rows]
+        schema = self._schema(sets)
+        constants = self._constants(schema, files, handed)
+        source = Given(self.jvm, handed, constants, to_spark(schema), files, self.scan.table_schema)
+        return self._frame(source, _digest(handed.select(["__deltaic_status"]), constants), schema, sets)
+
+    def later(self, later: Later) -> Any:
+        """Which form the set of a file's rows has is not known before the file is."""
+        schema = self._schema(SETS)
+
+        def describe(adds: pa.Table) -> tuple[pa.Table, Any]:
+            handed = _core.hand_over(self.scan.store, self.scan.table_schema, adds)
+            return self._constants(schema, adds, handed), handed["__deltaic_status"]
+
+        def invent() -> tuple[pa.Table, Any]:
+            types = _core.TableSchema(schema.to_json()).to_arrow()
+            adds = pa.table({"path": ["invented"], "size": [0]})
+            handed = _core.hand_over(self.scan.store, _core.TableSchema(Schema([]).to_json()), adds)
+            return pa.table([pa.nulls(1, field.type) for field in types], schema=types), handed["__deltaic_status"]
+
+        source = Chosen(self.jvm, later, self.kind != ALL, to_spark(schema), describe, invent)
+        key = hashlib.blake2b(later.key.encode(), digest_size=16).hexdigest()
+        return self._frame(source, key, schema, SETS)
+
+    def _frame(self, files: Files, key: str, constants: Schema, sets: Sequence[str]) -> Any:
         from pyspark.sql import functions as F
 
-        constants, schema = self._constants(files, handed)
-        data = self.columns.in_files
+        schema, data = to_spark(constants), self.columns.in_files
         if self.kind != ALL or self.columns.positions:
             data = data.add(ROW_INDEX, "long")
-        physical = _physical_schema(self.scan)
-        index = FileIndex(self.jvm, self._key(handed, constants), handed, constants, to_spark(schema), files, physical)
-        rows = relation(self.jvm, index, to_spark(schema), data, self.columns.reader_options)
+        index = FileIndex(self.jvm, f"deltaic {self.scan.store.location} {self.kind} {key}", files, schema, self.scan)
+        rows = relation(self.jvm, index, schema, data, self.columns.reader_options)
         rehearse(self.jvm, index, rows)
         rows = self.columns.hidden(rows, lambda column, nested: opaque(self.jvm, column))
         if self.kind != ALL:
-            counts = in_set(self.jvm, constants.column_names)
+            counts = in_set(self.jvm, sets)
             rows = rows.where(counts if self.kind == ONLY else ~counts)
         position = F.col(f"`{ROW_INDEX}`") if self.columns.positions else None
         return rows.select(*self.columns.selected(position, lambda column, nested: opaque(self.jvm, column)))
 
-    def _constants(self, files: pa.Table, handed: pa.Table) -> tuple[pa.Table, Schema]:
+    def _schema(self, sets: Sequence[str]) -> Schema:
         """What every row of a file carries: partition values, sets of rows, and what the scan asks for."""
-        names, arrays, fields = [], [], []
-        wanted: list[tuple[Field, Any]] = [(in_files(field), handed[in_files(field).name]) for field in self.columns.partitions]
+        fields = [in_files(field) for field in self.columns.partitions]
         if self.kind != ALL:
-            wanted += [(Field(name, "binary"), handed[name]) for name in SETS if handed[name].null_count < handed.num_rows]
-        wanted += [(field, files[field.name]) for field in self.columns.constants]
-        for field, array in wanted:
-            names.append(field.name)
-            arrays.append(array)
-            fields.append(field)
-        if not fields:  # Spark takes a table without constants for one that is not partitioned
-            names, fields = [FILE_COLUMN], [Field(FILE_COLUMN, "integer")]
-            arrays = [pa.nulls(files.num_rows, pa.int32())]
-        return pa.table(arrays, names=names), Schema(fields)
+            fields += [Field(name, "binary") for name in sets]
+        fields += self.columns.constants
+        # Spark takes a table without constants for one that is not partitioned.
+        return Schema(fields or [Field(FILE_COLUMN, "integer")])
 
-    def _key(self, handed: pa.Table, constants: pa.Table) -> str:
-        """Two scans of the same files with the same constants and rows are one plan to Spark."""
-        digest = hashlib.blake2b(f"{self.kind} {self.scan.store.location}".encode(), digest_size=16)
-        for table in (handed.select(["__deltaic_status"]), constants):
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, table.schema) as writer:
-                writer.write_table(table.combine_chunks())
-            digest.update(sink.getvalue())
-        return f"deltaic {self.scan.store.location} {digest.hexdigest()}"
+    def _constants(self, schema: Schema, files: pa.Table, handed: pa.Table) -> pa.Table:
+        own = {field.name for field in self.columns.constants}
+        names = list(schema.names)
+        arrays = [files[name] if name in own else handed[name] if name in handed.column_names else _nulls(files.num_rows) for name in names]
+        return pa.table(arrays, names=names)
 
 
-def _physical_schema(scan: Scan) -> _core.TableSchema:
-    """The table under the names that its files, and so Spark's filters, use."""
-    schema = Schema.from_json(scan.table_schema.json)
-    partitions = [in_files(schema.field(name)).name for name in scan.table_schema.partition_columns]
-    return _core.TableSchema(Schema(map(in_files, schema)).to_json(), partitions, "none")
+def _nulls(rows: int) -> pa.Array:
+    return pa.nulls(rows, pa.int32())
+
+
+def _digest(*tables: pa.Table) -> str:
+    """Two scans of the same files with the same constants and rows are one plan to Spark."""
+    digest = hashlib.blake2b(digest_size=16)
+    for table in tables:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table.combine_chunks())
+        digest.update(sink.getvalue())
+    return digest.hexdigest()

@@ -1,0 +1,268 @@
+"""Files that are chosen when Spark plans a query: the same files and the same rows as where all of them are known from the start, and no
+work for those that a query does not need."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaic
+from deltaic import DeltaTable
+from deltaic.engine.spark.engine import engine_of
+from deltaic.engine.spark.native.file_index import FileIndex
+
+VECTORS = {"delta.enableDeletionVectors": True}
+MAPPED = {"delta.columnMapping.mode": "name", **VECTORS}
+MANY = "deltaic.engine.spark.native.files.MANY_FILES"
+
+
+@pytest.fixture
+def listed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many files Spark has been told of, answer by answer."""
+    answers: list[int] = []
+    list_files = FileIndex.listFiles
+
+    def counted(self: FileIndex, partition_filters: Any, data_filters: Any) -> Any:
+        found = list_files(self, partition_filters, data_filters)
+        answers.append(int(found.size()))
+        return found
+
+    monkeypatch.setattr(FileIndex, "listFiles", counted)
+    return answers
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No file is known before a query."""
+    monkeypatch.setattr(MANY, 0)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> DeltaTable:
+    """12 files in 4 partitions, some with deleted rows; columns have other names in the files."""
+    place = tmp_path_factory.mktemp("planned") / "t"
+    day = dt.date(2024, 1, 1)
+    count = 240
+    data = pa.table(
+        {
+            "id": pa.array(range(count)),
+            "x y": pa.array([None if i % 40 == 7 else i / 4 for i in range(count)]),
+            "name": pa.array([f"n{i:03}" for i in range(count)]),
+            "price": pa.array([Decimal(i) / 100 for i in range(count)], pa.decimal128(9, 2)),
+            "at": pa.array([dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(hours=i) for i in range(count)]),
+            "s": pa.array([{"deep": i} for i in range(count)], pa.struct([("deep", pa.int32())])),
+            "day": pa.array([None if i >= 180 else day + dt.timedelta(days=i // 60) for i in range(count)]),
+            "kind": pa.array([["a", "b/c", "", "d"][i // 60] for i in range(count)]),
+        }
+    )
+    for start in range(0, count, 20):
+        deltaic.write(place, data.slice(start, 20), mode="append", partition_by=["day", "kind"], properties=MAPPED)
+    made = DeltaTable(place)
+    made.delete("id in (3, 65, 66, 200)")
+    made.alter.rename_column("name", "title")
+    return made
+
+
+PREDICATES = (
+    "id = 65",
+    "id between 100 and 130 and `x y` > 26",
+    "id < 5 or id > 235",
+    "`x y` is null",
+    "title >= 'n200'",
+    "title like 'n07%'",
+    "price in (0.25, 1.99)",
+    "at > timestamp'2024-01-09 12:00:00Z'",
+    "s.deep = 77",
+    "day = date'2024-01-02'",
+    "day is null",
+    "day is not null and id % 7 = 0",
+    "kind = 'b/c'",
+    "kind = ''",
+    "kind is null and id > 150",
+    "upper(kind) = 'A'",
+    "month(day) = 1 and dayofmonth(day) > 2",
+    "day > date'2024-01-01' or kind = 'a'",
+    "day <=> null and title < 'n190'",
+    "NOT (id < 200)",
+    "id > 1000",
+    "day = date'1999-01-01'",
+    "true",
+)
+
+
+def test_the_same_files_and_rows_either_way(table: DeltaTable, spark: Any, listed: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told of all files at first, or only of those that a query leaves: the sum over the two scans (with vectors, without) is the same."""
+
+    def files_of(frame: Any) -> int:
+        listed.clear()
+        frame._jdf.queryExecution().toRdd().getNumPartitions()
+        return sum(listed)
+
+    for columns, where in ((None, None), (["id", "kind"], "id >= 30"), (["id"], "day is null or id % 2 = 0")):
+        frames = []
+        for many in (10_000, 0):
+            monkeypatch.setattr(MANY, many)
+            frames.append(DeltaTable(table.location, spark=spark).scan(columns, where).to_spark())
+        given, later = frames
+        assert not given._jdf.sameSemantics(later._jdf)
+        for predicate in PREDICATES if columns is None else ("id = 65", "id > 1000", "true"):
+            files = files_of(given.where(predicate))
+            rows = later.where(predicate).select("id")
+            listed.clear()
+            found = sorted(row["id"] for row in rows.collect())
+            assert sum(listed) == files, (columns, where, predicate)
+            both = predicate if where is None else f"({where}) and ({predicate})"
+            assert found == sorted(table.scan(["id"], both).to_arrow()["id"].to_pylist()), both
+
+
+def test_files_that_are_chosen_are_few(
+    table: DeltaTable, spark: Any, later: None, listed: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the JVM is told of, before it applies conditions on constants itself."""
+    from deltaic.engine.spark.native.jvm import Jvm
+
+    told: list[int] = []
+    rows_of = Jvm.rows
+    monkeypatch.setattr(Jvm, "rows", lambda self, table, schema: told.append(table.num_rows) or rows_of(self, table, schema))
+    frame = DeltaTable(table.location, spark=spark).scan().to_spark()
+    told.clear()
+    assert frame.where("id = 65").count() == 0
+    assert (sum(told), sum(listed)) == (1, 1)
+    told.clear()
+    assert frame.where("kind = 'b/c' and id < 90").count() == 28
+    assert sum(told) == 2
+
+
+def test_partitions_that_are_known_only_while_a_query_runs(table: DeltaTable, spark: Any, later: None) -> None:
+    from pyspark.sql import functions as F
+
+    fact = DeltaTable(table.location, spark=spark).scan().to_spark()
+    days = spark.createDataFrame([(dt.date(2024, 1, 2), "x"), (dt.date(2024, 1, 3), "y")], "day date, label string").repartition(1)
+    days.write.mode("overwrite").parquet(str(Path(table.location) / ".." / "days"))
+    days = spark.read.parquet(str(Path(table.location) / ".." / "days"))
+    joined = fact.join(F.broadcast(days.where("label = 'x'")), "day").select("id")
+    assert "dynamicpruning" in joined._jdf.queryExecution().optimizedPlan().toString().lower()
+    assert sorted(row["id"] for row in joined.collect()) == [i for i in range(60, 120) if i not in (65, 66)]
+    plan = joined._jdf.queryExecution().executedPlan().toString()
+    assert "dynamicpruning" in plan
+    fact.createOrReplaceTempView("planned_fact")
+    days.createOrReplaceTempView("planned_days")
+    chosen = spark.sql("SELECT id FROM planned_fact WHERE day = (SELECT max(day) FROM planned_days WHERE label = 'y') AND id < 130")
+    assert sorted(row["id"] for row in chosen.collect()) == list(range(120, 130))
+    some = spark.sql("SELECT id FROM planned_fact WHERE day IN (SELECT day FROM planned_days WHERE label = 'y') AND title < 'n122'")
+    assert sorted(row["id"] for row in some.collect()) == [120, 121]
+
+
+def test_equal_reads_are_equal_plans(table: DeltaTable, spark: Any, later: None) -> None:
+    def frame(version: int | None = None, where: str | None = None) -> Any:
+        return DeltaTable(table.location, version=version, spark=spark).scan(["id", "kind"], where).to_spark()
+
+    assert frame()._jdf.sameSemantics(frame()._jdf)
+    assert frame(where="id > 3")._jdf.sameSemantics(frame(where="id > 3")._jdf)
+    for other in (frame(version=11), frame(where="id > 3")):
+        assert not frame()._jdf.sameSemantics(other._jdf)
+    kept = frame().cache()
+    try:
+        assert kept.count() == 236
+        assert "InMemory" in frame().where("id = 3")._jdf.queryExecution().executedPlan().toString()
+        assert "InMemory" not in frame(version=11).where("id = 3")._jdf.queryExecution().executedPlan().toString()
+        assert frame(version=11).count() == 240
+    finally:
+        kept.unpersist()
+    session = spark.newSession()
+    session.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    session.conf.set("spark.sql.adaptive.enabled", "false")
+    grouped = [DeltaTable(table.location, spark=session).scan(["id", "kind"]).to_spark().groupBy("kind").count() for _ in range(2)]
+    joined = grouped[0].join(grouped[1].withColumnRenamed("count", "other"), "kind")
+    assert "ReusedExchange" in joined._jdf.queryExecution().executedPlan().toString()
+    assert sorted(row["count"] for row in joined.collect()) == [58, 59, 59]
+
+
+def test_sizes_reach_the_optimiser(table: DeltaTable, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With and without vectors each for itself: their sum is the table's."""
+    sizes = []
+    for many in (10_000, 0):
+        monkeypatch.setattr(MANY, many)
+        frame = DeltaTable(table.location, spark=spark).scan().to_spark()
+        leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
+        sizes.append(sum(int(str(leaves.apply(index).stats().sizeInBytes())) for index in range(leaves.size())))
+    assert sizes[0] == sizes[1] == table.detail().size_in_bytes
+
+
+def test_a_vector_that_is_gone_fails_the_query_by_name(tmp_path: Path, spark: Any, later: None) -> None:
+    table = deltaic.write(tmp_path / "t", pa.table({"id": range(10)}), properties=VECTORS)
+    table.delete("id = 3")
+    for vector in (tmp_path / "t").glob("*.bin"):
+        vector.unlink()
+    frame = DeltaTable(tmp_path / "t", spark=spark).scan().to_spark()
+    with pytest.raises(Exception, match=r"(?s)FileNotFoundError.*deletion_vector"):
+        frame.count()
+    assert engine_of(spark).is_native
+
+
+@pytest.fixture(scope="module")
+def many_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log of 100,000 files that are not there, 1,000 ids in each, 100 partitions."""
+    root = tmp_path_factory.mktemp("many") / "t"
+    (root / "_delta_log").mkdir(parents=True)
+    fields = [{"name": name, "type": of, "nullable": True, "metadata": {}} for name, of in (("id", "long"), ("p", "integer"))]
+    schema = json.dumps({"type": "struct", "fields": fields})
+    head = [
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {"metaData": {"id": "m", "format": {"provider": "parquet", "options": {}}, "schemaString": schema, "partitionColumns": ["p"],
+                      "configuration": {}, "createdTime": 1}},
+    ]  # fmt: skip
+    with (root / "_delta_log" / f"{0:020}.json").open("w") as log:
+        log.writelines(json.dumps(action) + "\n" for action in head)
+        for number in range(100_000):
+            low, high = number * 1000, number * 1000 + 999
+            stats = f'{{\\"numRecords\\":1000,\\"minValues\\":{{\\"id\\":{low}}},\\"maxValues\\":{{\\"id\\":{high}}}}}'
+            log.write(
+                f'{{"add":{{"path":"f{number}.parquet","partitionValues":{{"p":"{number % 100}"}},"size":1000,"modificationTime":1,'
+                f'"dataChange":true,"stats":"{stats}"}}}}\n'
+            )
+    return root
+
+
+@pytest.fixture
+def calls(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """What was said to the JVM."""
+    from py4j.clientserver import ClientServerConnection
+
+    said: list[str] = []
+    send = ClientServerConnection.send_command
+    monkeypatch.setattr(ClientServerConnection, "send_command", lambda self, command: said.append(command) or send(self, command))
+    return said
+
+
+def test_of_a_hundred_thousand_files(many_files: Path, spark: Any, calls: list[str]) -> None:
+    """However many there are: no call for each, a small plan, and tasks that know of their own files alone."""
+
+    def weight(thing: Any) -> int:
+        made = spark._jvm.java.io.ByteArrayOutputStream()
+        spark._jvm.java.io.ObjectOutputStream(made).writeObject(thing)
+        return int(made.size())
+
+    frame = DeltaTable(many_files, spark=spark).scan().to_spark()
+    narrow = frame.where("id between 70000 and 71999")._jdf.queryExecution().toRdd()
+    assert sum(len(partition.files()) for partition in narrow.partitions()) == 2
+    assert len(calls) < 600
+    assert sum(map(len, calls)) < 200_000
+    calls.clear()
+    partition = frame.where("p = 17")._jdf.queryExecution().toRdd()
+    assert len(calls) < 600
+    assert partition.getNumPartitions() >= 2
+    calls.clear()
+    whole = frame._jdf.queryExecution()
+    tasks = whole.toRdd()
+    assert len(calls) < 600
+    assert tasks.getNumPartitions() > 1000
+    assert weight(tasks) < 50_000
+    assert len(whole.toString()) < 5_000
