@@ -2,13 +2,16 @@
 tests/relation/recorded/. Needs PySpark and Java; run it from the repository's root: `python scripts/record_spark_expressions.py [family
 ...]`.
 
-A form that fails on some row is asked again row by row. A form that Spark refuses before any row is recorded with `refused`.
+A form that fails on some row is asked again row by row. A form that Spark refuses before any row is recorded with `refused`. The queries of
+planning_queries.py are asked whether they fail without any row.
 """
 
 from __future__ import annotations
 
 import logging
+import shutil
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "relation"))
 
 import pyarrow as pa
+from planning_queries import PLANNING, PLANNING_SCHEMA
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from spark_cases import Family
@@ -75,6 +79,24 @@ def record(spark: SparkSession, family: Family, zone: str) -> list[dict[str, Any
     return recorded
 
 
+def record_planning(spark: SparkSession) -> list[dict[str, Any]]:
+    """Whether each query fails over a table without rows: one of files, as Spark computes rows in the plan before it plans."""
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    spark.conf.set("spark.sql.sources.useV1SourceList", "parquet")
+    folder = tempfile.mkdtemp()
+    spark.createDataFrame([], PLANNING_SCHEMA).write.mode("overwrite").parquet(folder)
+    spark.read.schema(PLANNING_SCHEMA).parquet(folder).createOrReplaceTempView("t")
+    recorded: list[dict[str, Any]] = []
+    for query in PLANNING:
+        try:
+            spark.sql(query).collect()
+            recorded.append({"query": query})
+        except Exception as error:
+            recorded.append({"query": query, "error": condition(error)})
+    shutil.rmtree(folder)
+    return recorded
+
+
 def session() -> SparkSession:
     """A local Spark as the recordings want it."""
     spark: SparkSession = (
@@ -93,6 +115,8 @@ def session() -> SparkSession:
 
 def main(names: list[str]) -> None:
     spark = session()
+    if not names or "planning" in names:
+        save("planning", "UTC", record_planning(spark))
     for family in (*FAMILIES, TRANSPILATION):
         for zone in family.zones:
             if not names or family.name in names:

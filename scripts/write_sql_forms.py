@@ -46,8 +46,10 @@ later in coalesce fails only where Spark would come to evaluate it.
 Where the last digit is not Spark's: `exp`, `ln`, `pow`, the trigonometric functions and their like may differ in the last place of a double, as Java's
 library and C's do. Doubles become text by the shortest digits that read back as the same number, as Java 19 and later write them.
 
-Where only the error is not Spark's: a constant that cannot be cast fails in Spark while it plans, on whatever rows; here it fails on the first row that
-comes to it. A sum of whole numbers fails where it leaves `bigint`; in Spark also where a sum on the way does, which hangs on the order of rows. `first`,
+What is made of literals alone is computed before any row is read, as Spark does while it plans: `i = 'q'` and `i + 1/0` fail on a table without rows too.
+Of a sum or product of whole numbers the literals are put together first, as in Spark, which decides what overflows. A literal that a condition sets equal
+to a column (`i = 0 AND 10 / i > 1`) is not looked for in its other parts: those fail on the rows that they meet. A sum of whole numbers fails where it
+leaves `bigint`; in Spark it may also fail on the way, which hangs on the order of rows: the answer here is the one of an order that does not. `first`,
 `last` and `any_value`, and which of two zeros `min` and `max` answer, hang on the order of rows here as they do in Spark.
 
 ## Operators

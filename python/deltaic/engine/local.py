@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from deltaic.engine.connection import Work
-    from deltaic.engine.lowering import Leaf
+    from deltaic.engine.lowering import Leaf, Lowered
     from deltaic.relation.expression import Resolved
+    from deltaic.relation.query import TranslatedQuery
 else:
     from deltaic.deferred import pyarrow as pa
 
@@ -111,7 +112,7 @@ class LocalEngine:
         from deltaic.engine.lowering import Lowering
 
         lowered = Lowering(self._leaf).lower(plan)
-        return LocalRelation(lowered.schema, lambda work: _execute(work, lowered.sql, lowered.leaves, lowered.schema))
+        return LocalRelation(lowered.schema, lambda work: _execute(work, lowered))
 
     def _leaf(self, leaf: Scan | Data) -> Leaf:
         from deltaic.engine.lowering import Leaf
@@ -129,21 +130,24 @@ class LocalEngine:
         wide = replace(scan, columns=(*scan.columns, *(name for name in read if name not in scan.columns)))
         return Leaf(scan_schema(wide), opener=lambda work: ScanDataset(wide, observe=work.streams.append), where=residual)
 
-    def query(self, sql: str, schema: Schema, leaves: Mapping[str, Plan]) -> LocalRelation:
-        """A user's query as `relation.query` translated it: DuckDB's SQL over tables named as `leaves`. `schema`: of its result.
+    def query(self, query: TranslatedQuery, leaves: Mapping[str, Plan]) -> LocalRelation:
+        """A user's query as `relation.query` translated it: DuckDB's SQL over tables named as `leaves`.
 
         Unlike a plan's, its joins are in the order that DuckDB chooses."""
+        from deltaic.engine.lowering import Lowered
+
         opened = {name: self._leaf(leaf).opener for name, leaf in leaves.items() if isinstance(leaf, (Scan, Data))}
         sources = {name: opener for name, opener in opened.items() if opener is not None}
         if len(sources) != len(leaves):
             raise ValueError("a query reads scans and sources only")
         # What a query answers is nullable, as in DuckDB: joins and subqueries make nulls of NOT NULL columns.
-        nullable = Schema([field.with_(nullable=True) for field in schema])
+        nullable = Schema([field.with_(nullable=True) for field in query.schema])
+        lowered = Lowered(query.sql, nullable, sources, query.constants)
         if all(field.type != "void" for field in nullable):
-            return LocalRelation(nullable, lambda work: _execute(work, sql, sources, nullable, planned=False))
+            return LocalRelation(nullable, lambda work: _execute(work, lowered, planned=False))
         # DuckDB has no type of nothing but nulls: such a column comes as integers.
-        typed = Schema([field.with_(type="integer") if field.type == "void" else field for field in nullable])
-        return LocalRelation(nullable, lambda work: _voided(_execute(work, sql, sources, typed, planned=False), nullable))
+        typed = replace(lowered, schema=Schema([field.with_(type="integer") if field.type == "void" else field for field in nullable]))
+        return LocalRelation(nullable, lambda work: _voided(_execute(work, typed, planned=False), nullable))
 
     # --- consuming
 
@@ -249,7 +253,7 @@ class LocalEngine:
     def cluster(self, plan: Scan, columns: Sequence[str], curve: Curve, files: int) -> LocalRelation:
         """One narrow scan samples the boundaries, one full scan is keyed in `_core` and sorted in DuckDB. Meanwhile fields of structs are
         columns of their own."""
-        from deltaic.engine.lowering import quote
+        from deltaic.engine.lowering import Lowered, quote
         from deltaic.scan.opening import scan_schema
 
         nested = {name: f"__deltaic_curve_{number}" for number, name in enumerate(columns) if name not in plan.schema.names}
@@ -265,7 +269,7 @@ class LocalEngine:
             return _core.curve_keys(whole.open(work), bounds, curve)
 
         sql = f'SELECT {names} FROM "__deltaic_keyed" ORDER BY "__deltaic_key"'
-        return LocalRelation(schema, lambda work: _execute(work, sql, {"__deltaic_keyed": keyed}, schema))
+        return LocalRelation(schema, lambda work: _execute(work, Lowered(sql, schema, {"__deltaic_keyed": keyed})))
 
 
 def _with_fields(scan: Scan, fields: Mapping[str, str]) -> Plan:
@@ -302,18 +306,18 @@ def _declared(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return batch if batch.schema.equals(schema, check_metadata=True) else pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
 
-def _execute(
-    work: Work, sql: str, leaves: Mapping[str, Callable[[Work], Any]], schema: Schema, *, planned: bool = True
-) -> _core.ReadStream:
+def _execute(work: Work, query: Lowered, *, planned: bool = True) -> _core.ReadStream:
     from deltaic.relation.duckdb import prepare
 
     cursor = work.cursor(planned=planned)
-    if _PREPARED.search(sql):
+    if any(map(_PREPARED.search, (query.sql, *query.constants))):
         prepare(cursor)
-    for name, opener in leaves.items():
+    for constant in query.constants:  # by its hash, as the value itself may be large
+        cursor.execute(f"SELECT hash({constant})").fetchall()
+    for name, opener in query.leaves.items():
         cursor.register(name, opener(work))
-    reader = cursor.sql(sql).to_arrow_reader(BATCH_ROWS)
-    return _core.conform(reader, _core.TableSchema(schema.to_json()))
+    reader = cursor.sql(query.sql).to_arrow_reader(BATCH_ROWS)
+    return _core.conform(reader, _core.TableSchema(query.schema.to_json()))
 
 
 def _voided(stream: _core.ReadStream, schema: Schema) -> pa.RecordBatchReader:

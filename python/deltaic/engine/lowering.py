@@ -78,11 +78,13 @@ class Query:
 
 @dataclass
 class Lowered:
-    """`schema`: the columns in order. `leaves`: name in the query -> opens it for a piece of work."""
+    """`schema`: the columns in order. `leaves`: name in the query -> opens it for a piece of work. `constants`: SQL that has to be computed
+    before the query is (`relation.values.Value.constants`)."""
 
     sql: str
     schema: Schema
     leaves: Mapping[str, Callable[[Work], Any]]
+    constants: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -102,12 +104,13 @@ class Lowering:
     def __init__(self, open_leaf: Callable[[Scan | Data], Leaf]) -> None:
         self._open_leaf = open_leaf
         self._leaves: dict[str, Callable[[Work], Any]] = {}
+        self._constants: dict[str, None] = {}
 
     def lower(self, plan: Plan) -> Lowered:
         query = self._query(plan)
         if len(query.scope) != 1:
             raise ValueError("a join must be projected before it is run")
-        return Lowered(query.sql(), next(iter(query.scope.values())), self._leaves)
+        return Lowered(query.sql(), next(iter(query.scope.values())), self._leaves, tuple(self._constants))
 
     def _query(self, plan: Plan) -> Query:
         if isinstance(plan, (Scan, Data)):
@@ -154,7 +157,7 @@ class Lowering:
         scope = {**left.scope, **right.scope}
         if len(scope) != len(left.scope) + len(right.scope):
             raise ValueError(f"both sides of a join use one alias: {sorted(set(left.scope) & set(right.scope))}")
-        condition, _ = translate_in(plan.condition, scope)
+        condition, _ = self._translated(plan.condition, scope)
         source = f"{left.source} {_JOINS[plan.kind]} {right.source} ON ({condition})"
         kept = left.scope if plan.kind in ("left_semi", "left_anti") else scope
         return Query(source, dict(kept))
@@ -196,13 +199,13 @@ class Lowering:
         return f"{function}({sql})", data_type
 
     def _sql(self, text: str, query: Query) -> tuple[str, Any]:
-        return translate_in(text, query.scope)
+        return self._translated(text, query.scope)
 
-
-def translate_in(text: str, scope: Mapping[str, Schema]) -> tuple[str, Any]:
-    """An expression over aliased columns as DuckDB's SQL, and its Delta type."""
-    translated = translate(text, scope, column_sql=_column, time_zone=configuration.current().time_zone)
-    return translated.sql, translated.type
+    def _translated(self, text: str, scope: Mapping[str, Schema]) -> tuple[str, Any]:
+        """An expression over aliased columns as DuckDB's SQL, and its Delta type."""
+        translated = translate(text, scope, column_sql=_column, time_zone=configuration.current().time_zone)
+        self._constants.update(dict.fromkeys(translated.constants))
+        return translated.sql, translated.type
 
 
 def _column(alias: str, path: tuple[str, ...]) -> str:

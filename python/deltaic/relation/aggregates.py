@@ -27,7 +27,7 @@ def aggregate(name: str, arguments: Sequence[Value], distinct: bool, zone: Zone)
         raise v.unsupported(f"aggregate function {name} that leaves out nulls")
     if name != "count" and len(arguments) != 1:
         raise InvalidArgumentError(f"[WRONG_NUM_ARGS] {name} takes one argument", found=len(arguments))
-    return build(arguments, distinct, zone)
+    return build(arguments, distinct, zone).not_foldable(arguments)
 
 
 def count_rows() -> Value:
@@ -135,14 +135,15 @@ def _any(function: str) -> Build:
 def _logical(function: str) -> Build:
     def build(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
         value = operators.boolean(arguments[0], zone, function)
-        return v.combine(f"{function}({value.sql})", "boolean", [value], nullable=True)
+        return v.combine(f"{function}({value.sql})", "boolean", [value], nullable=True).not_foldable([value])
 
     return build
 
 
 def _count_if(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
     value = operators.boolean(arguments[0], zone, "count_if")
-    return v.combine(f"count({'DISTINCT ' if distinct else ''}CASE WHEN {value.sql} THEN 1 END)", "long", [value], nullable=False)
+    found = f"count({'DISTINCT ' if distinct else ''}CASE WHEN {value.sql} THEN 1 END)"
+    return v.combine(found, "long", [value], nullable=False).not_foldable([value])
 
 
 def _moment(function: str) -> Build:

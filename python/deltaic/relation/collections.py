@@ -193,7 +193,7 @@ def _transform(translator: Translator, node: Any) -> Value:
         sql = f"list_transform({value.sql}, lambda {element}: {body.sql})"
     v.check_storable("an array of", [body])
     result = Array(body.type, body.nullable)
-    return v.combine(f"CAST({sql} AS {v.duckdb_type(result)})", result, (value,), raises=body.raises)
+    return v.combine(f"CAST({sql} AS {v.duckdb_type(result)})", result, (value, body), nullable=value.nullable)
 
 
 def _predicate(translator: Translator, node: Any, name: str) -> tuple[Value, Array, str, Value]:
@@ -204,7 +204,7 @@ def _predicate(translator: Translator, node: Any, name: str) -> tuple[Value, Arr
 
 def _filter(translator: Translator, node: Any) -> Value:
     value, kind, parameter, body = _predicate(translator, node, "filter")
-    return v.combine(f"list_filter({value.sql}, lambda {parameter}: {body.sql})", kind, (value,), raises=body.raises)
+    return v.combine(f"list_filter({value.sql}, lambda {parameter}: {body.sql})", kind, (value, body), nullable=value.nullable)
 
 
 def _exists(translator: Translator, node: Any) -> Value:
@@ -212,7 +212,7 @@ def _exists(translator: Translator, node: Any) -> Value:
     sql = f"list_bool_or(list_transform({value.sql}, lambda {parameter}: {body.sql}))"
     decided = _three_valued(sql, value, parameter, body, "true")
     empty = f"(CASE WHEN {value.sql} IS NULL THEN NULL WHEN len({value.sql}) = 0 THEN false ELSE {decided} END)"
-    return v.combine(empty, "boolean", (value,), nullable=value.nullable or body.nullable, raises=body.raises)
+    return v.combine(empty, "boolean", (value, body))
 
 
 def _forall(translator: Translator, node: Any) -> Value:
@@ -220,7 +220,7 @@ def _forall(translator: Translator, node: Any) -> Value:
     sql = f"list_bool_and(list_transform({value.sql}, lambda {parameter}: {body.sql}))"
     decided = _three_valued(sql, value, parameter, body, "false")
     full = f"(CASE WHEN {value.sql} IS NULL THEN NULL WHEN len({value.sql}) = 0 THEN true ELSE {decided} END)"
-    return v.combine(full, "boolean", (value,), nullable=value.nullable or body.nullable, raises=body.raises)
+    return v.combine(full, "boolean", (value, body))
 
 
 def _three_valued(sql: str, value: Value, parameter: str, body: Value, decided: str) -> str:
@@ -244,7 +244,7 @@ def _aggregate(translator: Translator, node: Any) -> Value:
     first = f"CAST({{'a': {start.sql}, 'e': NULL}} AS {boxed_type})"
     step = f"CAST({{'a': {body.sql}, 'e': NULL}} AS {boxed_type})"
     sql = f"(CASE WHEN {value.sql} IS NULL THEN NULL ELSE list_reduce({boxed}, lambda {accumulated}, {element}: {step}, {first}).a END)"
-    result = v.combine(sql, start.type, (value, start), nullable=True, raises=body.raises)
+    result = v.combine(sql, start.type, (value, start, body), nullable=True)
     if len(node.expressions) == 3:
         return result
     final = node.expressions[3]
@@ -272,7 +272,12 @@ def _zip_with(translator: Translator, node: Any) -> Value:
     v.check_storable("an array of", [body])
     result = Array(body.type, body.nullable)
     present = " AND ".join(f"{side.sql} IS NOT NULL" for side in sides)
-    return v.combine(f"CAST((CASE WHEN {present} THEN {sql} END) AS {v.duckdb_type(result)})", result, sides, raises=body.raises)
+    return v.combine(
+        f"CAST((CASE WHEN {present} THEN {sql} END) AS {v.duckdb_type(result)})",
+        result,
+        [*sides, body],
+        nullable=any(side.nullable for side in sides),
+    )
 
 
 def _body(translator: Translator, function: Any, parameters: Sequence[tuple[str, DataType]]) -> Value:
@@ -302,7 +307,7 @@ def _map_filter(translator: Translator, node: Any) -> Value:
     value, kind, entry, body = _map_lambda(translator, node, "map_filter")
     body = operators.condition(body, translator.zone, "map_filter")
     sql = f"map_from_entries(list_filter(map_entries({value.sql}), lambda {entry}: {body.sql}))"
-    return value.like(f"CAST({sql} AS {v.duckdb_type(kind)})", kind, raises=value.raises or body.raises)
+    return v.combine(f"CAST({sql} AS {v.duckdb_type(kind)})", kind, (value, body), nullable=value.nullable)
 
 
 def _transform_values(translator: Translator, node: Any) -> Value:
@@ -311,7 +316,7 @@ def _transform_values(translator: Translator, node: Any) -> Value:
     result = Map(kind.key, body.type, body.nullable)
     pair = f"{{'key': struct_extract({entry}, 'key'), 'value': {body.sql}}}"
     sql = f"map_from_entries(list_transform(map_entries({value.sql}), lambda {entry}: {pair}))"
-    return value.like(f"CAST({sql} AS {v.duckdb_type(result)})", result, raises=value.raises or body.raises)
+    return v.combine(f"CAST({sql} AS {v.duckdb_type(result)})", result, (value, body), nullable=value.nullable)
 
 
 SPECIAL: dict[str, Callable[[Any, Any], Value]] = {

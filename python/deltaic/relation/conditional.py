@@ -26,7 +26,7 @@ def case(branches: Sequence[tuple[Value, Value]], default: Value | None, zone: Z
         used += [condition, result]
     default = cast(default, common, zone)
     nullable = default.nullable or any(result.nullable for result in used[1::2])
-    return v.combine(f"(CASE {' '.join(parts)} ELSE {default.sql} END)", common, [*used, default], nullable=nullable)
+    return v.combine(f"(CASE {' '.join(parts)} ELSE {default.sql} END)", common, [*used, default], nullable=nullable).by_choice()
 
 
 def _common(values: Sequence[Value], what: str) -> DataType:
@@ -39,7 +39,7 @@ def coalesce(arguments: list[Value], zone: Zone) -> Value:
     if len(parts) == 1:
         return parts[0]
     nullable = all(part.nullable for part in parts)
-    return v.combine(f"coalesce({', '.join(part.sql for part in parts)})", common, parts, nullable=nullable)
+    return v.combine(f"coalesce({', '.join(part.sql for part in parts)})", common, parts, nullable=nullable).by_choice()
 
 
 def _if(arguments: list[Value], zone: Zone) -> Value:
@@ -53,6 +53,11 @@ def _nvl2(arguments: list[Value], zone: Zone) -> Value:
 def _nullif(arguments: list[Value], zone: Zone) -> Value:
     equal = operators.compare("=", arguments[0], arguments[1], zone)
     return case([(equal, literal(None, "void"))], arguments[0], zone)
+
+
+def _nanvl(arguments: list[Value], zone: Zone) -> Value:
+    number, other = arguments
+    return v.combine(f"(CASE WHEN isnan({number.sql}) THEN {other.sql} ELSE {number.sql} END)", number.type, arguments).by_choice()
 
 
 def _extreme(operator: str) -> Build:
@@ -84,9 +89,17 @@ register("zeroifnull", "numeric", "T", lambda arguments, zone: coalesce([argumen
 register("nullifzero", "numeric", "T", lambda arguments, zone: _nullif([arguments[0], literal(0, "integer")], zone))
 form("isnan", "float", "boolean", "coalesce(isnan({0}), false)", nullable=False)
 form("isnan", "double", "boolean", "coalesce(isnan({0}), false)", nullable=False)
-form("nanvl", "float, float", "float", "CASE WHEN isnan({0}) THEN {1} ELSE {0} END")
-form("nanvl", "double, double", "double", "CASE WHEN isnan({0}) THEN {1} ELSE {0} END")
-form("raise_error", "string", "void", "error('[USER_RAISED_EXCEPTION] ' || coalesce({0}, 'null'))", raises=True, nullable=True)
+register("nanvl", "float, float", "float", _nanvl)
+register("nanvl", "double, double", "double", _nanvl)
+form(
+    "raise_error",
+    "string",
+    "void",
+    "error('[USER_RAISED_EXCEPTION] ' || coalesce({0}, 'null'))",
+    raises=True,
+    nullable=True,
+    foldable=False,
+)
 form(
     "assert_true",
     "=boolean",
@@ -94,6 +107,7 @@ form(
     "CASE WHEN {0} THEN NULL ELSE error('[USER_RAISED_EXCEPTION] assert_true failed') END",
     raises=True,
     nullable=True,
+    foldable=False,
 )
 form(
     "assert_true",
@@ -102,4 +116,5 @@ form(
     "CASE WHEN {0} THEN NULL ELSE error('[USER_RAISED_EXCEPTION] ' || coalesce({1}, 'null')) END",
     raises=True,
     nullable=True,
+    foldable=False,
 )

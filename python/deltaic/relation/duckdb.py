@@ -29,7 +29,9 @@ MAX_SQL = 4_000_000
 
 @dataclass(frozen=True)
 class Translated:
-    """`sql`: an expression of the engine, of exactly this type. `raises`: it may fail on a row. `columns`: (alias, path) pairs it reads."""
+    """`sql`: an expression of the engine, of exactly this type. `raises`: it may fail on a row. `columns`: (alias, path) pairs it reads.
+
+    `constants`: what has to be computed before any row is, so that it fails where Spark's planning does."""
 
     sql: str
     type: DataType
@@ -37,6 +39,7 @@ class Translated:
     raises: bool
     deterministic: bool
     columns: frozenset[Path]
+    constants: tuple[str, ...] = ()
 
 
 class ExpressionError(InvalidArgumentError):
@@ -67,7 +70,7 @@ def translate(
         raise InvalidArgumentError(
             "the expression is too large", found=f"{len(value.sql)} characters of SQL", expected=f"at most {MAX_SQL}"
         )
-    return Translated(value.sql, value.type, value.nullable, value.raises, value.deterministic, frozenset(scope.columns))
+    return Translated(value.sql, value.type, value.nullable, value.raises, value.deterministic, frozenset(scope.columns), value.constants)
 
 
 def evaluate(tree: exp.Expression, scope: Scope, time_zone: str) -> Value:

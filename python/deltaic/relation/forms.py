@@ -38,21 +38,28 @@ FORMS: dict[str, list[Form]] = {}
 
 
 def form(
-    names: str, parameters: str, result: str, sql: str, *, nullable: bool | None = None, raises: bool = False, native: bool = False
+    names: str,
+    parameters: str,
+    result: str,
+    sql: str,
+    *,
+    nullable: bool | None = None,
+    raises: bool = False,
+    native: bool = False,
+    foldable: bool = True,
 ) -> None:
     """Adds a form whose SQL is a template: `{0}` is the first argument, `{zone}` the session time zone as text, `{all}` every argument.
 
     `nullable=True`: null also for arguments that are not. `raises`: may fail on a row. `native`: the template already has the result's
-    type, so
-    no final cast is needed.
+    type, so no final cast is needed. `foldable=False`: Spark leaves it to the rows even where its arguments are literals.
     """
 
     def build(arguments: list[Value], zone: Zone) -> Value:
         kind = _result_type(result, parameters, arguments)
         filled = sql.format(*(value.sql for value in arguments), zone=v.text(zone.name), all=", ".join(value.sql for value in arguments))
-        return v.combine(
-            filled if native else f"CAST({filled} AS {v.duckdb_type(kind)})", kind, arguments, nullable=nullable, raises=raises
-        )
+        cast_sql = filled if native else f"CAST({filled} AS {v.duckdb_type(kind)})"
+        value = v.combine(cast_sql, kind, arguments, nullable=nullable, raises=raises)
+        return value if foldable else value.not_foldable(arguments)
 
     register(names, parameters, result, build)
 

@@ -46,7 +46,7 @@ class GroupedTranslator(QueryTranslator):
         self._columns: dict[str, str] = {}  # of the inner query: name -> SQL, keys first
         self._aggregates: dict[str, Value] = {}
         for number, tree in enumerate(self._key_trees(node.args.get("group"))):
-            value = normalized(inner.value(tree))
+            value = normalized(queries.used(inner.value(tree)))
             name = f"key_{number}"
             self._keys.setdefault(self._text(tree), self._named(name, value))
             self._columns[name] = value.sql
@@ -92,13 +92,16 @@ class GroupedTranslator(QueryTranslator):
         return f"(SELECT {columns}{rows}{where}{grouped}) AS {v.name(self._alias)}"
 
     def value(self, node: exp.Expr) -> Value:
-        if (key := self._keys.get(self._text(node))) is not None:
+        if (key := self.known(node)) is not None:
             return key
         if _is_aggregate(node):
             return self._aggregate(node)
         if isinstance(node, _NAMES):
             return self._name(node)
         return super().value(node)
+
+    def known(self, node: exp.Expr) -> Value | None:
+        return self._keys.get(self._text(node))
 
     def _name(self, node: exp.Expr) -> Value:
         """A field of a key, a parameter of a lambda function, or an alias of the SELECT (in HAVING and ORDER BY)."""
@@ -151,12 +154,12 @@ class GroupedTranslator(QueryTranslator):
         if condition is not None:
             if function in ("first", "first_value", "any_value", "last", "last_value"):
                 raise unsupported(f"FILTER on {function}")
-            kept = self._inner.value(condition)
+            kept = self.queries.used(self._inner.value(condition))
             if kept.type != "boolean":
                 raise v.mismatch("FILTER", kept.type)
             holds = kept.sql
             values = [value.like(f"(CASE WHEN {holds} THEN {value.sql} END)", value.type, nullable=True) for value in values]
-        return aggregate(function, values, distinct, self.zone)
+        return self.queries.used(aggregate(function, values, distinct, self.zone))
 
     def _path(self, node: exp.Expr) -> tuple[str, tuple[str, ...]] | None:
         """The column that a name means below the grouping, with its fields; None where there is none."""

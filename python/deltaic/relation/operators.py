@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from deltaic.protocol.schema import DataType
 from deltaic.relation import values as v
-from deltaic.relation.casts import Zone, cast
+from deltaic.relation.casts import Zone, cast, literal
 from deltaic.relation.values import Value
 
 FUNCTIONS = {"+": "add", "-": "subtract", "*": "multiply"}
@@ -83,6 +83,8 @@ def contained(value: Value, items: Sequence[Value], zone: Zone) -> Value:
         if all(item.is_constant for item in narrow):
             return v.combine(f"({value.sql} IN ({', '.join(item.sql for item in narrow)}))", "boolean", (value, *narrow))
     value, items = cast(value, common, zone), [cast(item, common, zone) for item in items]
+    if value.is_constant and value.constant is None:  # as Spark's optimizer: no item is evaluated
+        return literal(None, "boolean")
     if any(item.raises and not item.foldable for item in items):
         # One after the other, up to the first that is equal.
         found = connect("OR", [v.combine(f"({value.sql} = {item.sql})", "boolean", (value, item)) for item in items])

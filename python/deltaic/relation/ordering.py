@@ -39,7 +39,8 @@ class Ordering:
                 raise unsupported("WITH FILL")
             value = self._output(tree, schema)
             if value is None:
-                value = self._translator.value(tree) if self._translator is not None else self._over(schema).value(tree)
+                translator = self._translator if self._translator is not None else self._over(schema)
+                value = self._queries.used(translator.value(tree))
                 if self._translator is not None:
                     name = self._queries.fresh("order")
                     hidden.append((name, value))

@@ -7,7 +7,7 @@ a clause that is not known is refused by name. Every query gives columns under i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -22,7 +22,6 @@ from deltaic.relation.ordering import Ordering
 from deltaic.relation.scope import Scope
 from deltaic.relation.sources import Source, Sources
 from deltaic.relation.subqueries import QueryTranslator
-from deltaic.relation.translation import Translator
 from deltaic.relation.values import Value, unsupported
 
 Defined = Mapping[str, tuple[str, Schema]]
@@ -34,10 +33,13 @@ _OPERATIONS = {exp.Union: "UNION", exp.Except: "EXCEPT", exp.Intersect: "INTERSE
 
 @dataclass(frozen=True)
 class TranslatedQuery:
-    """`sql`: a SELECT of the engine; `schema`: its columns, under these names and in the engine's types of these types."""
+    """`sql`: a SELECT of the engine; `schema`: its columns, under these names and in the engine's types of these types.
+
+    `constants`: what has to be computed before it (`Value.constants`); only the whole query has them, a query within leaves them to it."""
 
     sql: str
     schema: Schema
+    constants: tuple[str, ...] = ()
 
 
 def translate_query(tree: exp.Expr, tables: Mapping[str, Schema], *, time_zone: str = "UTC") -> TranslatedQuery:
@@ -47,7 +49,8 @@ def translate_query(tree: exp.Expr, tables: Mapping[str, Schema], *, time_zone: 
     names, a column that is neither grouped nor aggregated, types or numbers of columns that do not go together.
     """
     try:
-        return Queries(tables, Zone(time_zone)).query(tree, {})
+        queries = Queries(tables, Zone(time_zone))
+        return replace(queries.query(tree, {}), constants=tuple(queries.constants))
     except RecursionError:
         raise InvalidArgumentError("SQL is nested too deeply") from None
 
@@ -58,11 +61,17 @@ class Queries:
     def __init__(self, tables: Mapping[str, Schema], zone: Zone) -> None:
         self.tables = tables
         self.zone = zone
+        self.constants: dict[str, None] = {}
         self._count = 0
 
     def fresh(self, what: str) -> str:
         self._count += 1
         return f"__deltaic_{what}_{self._count}"
+
+    def used(self, value: Value) -> Value:
+        """A value that becomes part of the query as it is; its constants are the query's."""
+        self.constants.update(dict.fromkeys(value.constants))
+        return value
 
     def query(self, node: exp.Expr, defined: Defined) -> TranslatedQuery:
         """Any query, with the WITH before it."""
@@ -114,7 +123,7 @@ class Queries:
             translator = grouped = GroupedTranslator(self, translator, items, node)
         else:
             grouped = None
-        columns = [(name, translator.value(tree)) for name, tree in items]
+        columns = [(name, self.used(translator.value(tree))) for name, tree in items]
         if distinct is not None:
             columns = [(name, normalized(value)) for name, value in columns]
         schema = output(columns)
@@ -134,7 +143,7 @@ class Queries:
         if len({len(row) for row in rows}) != 1:
             raise InvalidArgumentError("rows of VALUES have different numbers of columns", found=sorted({len(row) for row in rows}))
         types = [v.common_of([row[index] for row in rows], "VALUES") for index in range(len(rows[0]))]
-        cast_rows = [[cast(item, kind, self.zone) for item, kind in zip(row, types, strict=True)] for row in rows]
+        cast_rows = [[self.used(cast(item, kind, self.zone)) for item, kind in zip(row, types, strict=True)] for row in rows]
         fields = [Field(f"col{index + 1}", kind, any(row[index].nullable for row in cast_rows)) for index, kind in enumerate(types)]
         schema = renamed(Schema(fields), node.args.get("alias"))
         text = ", ".join("(" + ", ".join(item.sql for item in row) + ")" for row in cast_rows)
@@ -162,10 +171,10 @@ class Queries:
         return TranslatedQuery(f"({texts[0]}) {operator} ({texts[1]})", Schema(fields))
 
 
-def boolean(translator: Translator, tree: exp.Expr) -> Value:
+def boolean(translator: QueryTranslator, tree: exp.Expr) -> Value:
     from deltaic.relation import operators
 
-    return operators.boolean(translator.value(tree), translator.zone, "a condition")
+    return translator.queries.used(operators.condition(translator.value(tree), translator.zone, "a condition"))
 
 
 def renamed(schema: Schema, alias: exp.Expr | None) -> Schema:

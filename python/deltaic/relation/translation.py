@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -105,6 +106,8 @@ class Translator:
         kind = type(node)
         if operator := _COMPARISONS.get(kind):
             return operators.compare(operator, self.value(node.this), self.value(node.expression), self.zone, joins=self.scope.joins)
+        if kind in (exp.Add, exp.Mul):
+            return self.reordered(node)
         if operator := _ARITHMETIC.get(kind):
             return intervals.arithmetic(operator, self.value(node.this), self.value(node.expression), self.zone)
         if operator := _BITWISE.get(kind):
@@ -120,6 +123,39 @@ class Translator:
         if function := _NO_PARENTHESES.get(kind):
             return call(function, [], self.zone)
         raise self.refused(node)
+
+    def known(self, node: exp.Expr) -> Value | None:
+        """What a node stands for as a whole, where a subclass has computed it elsewhere."""
+        return None
+
+    def reordered(self, node: exp.Expr) -> Value:
+        """A sum or product; of whole numbers the literals come last, as Spark's optimizer puts them: it decides which overflow is one."""
+        value, parts = self._parts(node, type(node))
+        literals = [part for part in parts if part.foldable or part.is_constant]
+        others = [part for part in parts if not (part.foldable or part.is_constant)]
+        if not literals or not others or len(parts) == 2 or not value.deterministic:
+            return value
+
+        def together(left: Value, right: Value) -> Value:
+            return operators.arithmetic(_ARITHMETIC[type(node)], left, right, self.zone)
+
+        return together(functools.reduce(together, others), functools.reduce(together, literals))
+
+    def _parts(self, node: exp.Expr, kind: type) -> tuple[Value, list[Value]]:
+        """A node and, if it is a sum (`kind`) of whole numbers, what it adds up, in one type."""
+        while isinstance(node, exp.Paren):
+            node = node.this
+        if type(node) is not kind or self.known(node) is not None:
+            value = self.value(node)
+            return value, [value]
+        (left, first), (right, second) = self._parts(node.this, kind), self._parts(node.expression, kind)
+        value = intervals.arithmetic(_ARITHMETIC[kind], left, right, self.zone)
+        if value.type not in v.INTEGRAL:
+            return value, [value]
+        parts = []
+        for side, inside in ((left, first), (right, second)):
+            parts += inside if side.type == value.type else [cast(side, value.type, self.zone)]
+        return value, parts
 
     def refused(self, node: exp.Expr) -> Exception:
         if isinstance(node, (exp.Query, exp.Subquery, exp.Exists)) or (isinstance(node, exp.In) and node.args.get("query")):

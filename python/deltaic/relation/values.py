@@ -59,7 +59,8 @@ class Value:
     `sql`: an operand as it stands (a name, a call, or in parentheses). `raises`: evaluating it may fail on a row, so it must not be
     evaluated
     where Spark would not. `constant`: the Python value of a literal (str, int, float, Decimal, bool, bytes, None), `MISSING` for all else.
-    `foldable`: made of literals alone.
+    `foldable`: made of literals alone. `constants`: SQL of its largest parts that are, and that may fail: Spark computes them while it
+    plans (ConstantFolding), whatever the rows.
     """
 
     sql: str
@@ -69,6 +70,7 @@ class Value:
     constant: Any = MISSING
     deterministic: bool = True
     foldable: bool = False
+    constants: tuple[str, ...] = ()
 
     @property
     def is_constant(self) -> bool:
@@ -79,14 +81,31 @@ class Value:
         result = replace(self, sql=sql, type=data_type, constant=MISSING, foldable=self.foldable or self.is_constant)
         if nullable is not None:
             result = replace(result, nullable=nullable)
-        return result if raises is None else replace(result, raises=raises)
+        if raises is not None:
+            result = replace(result, raises=raises)
+        return result._largest(self.constants)
+
+    def _largest(self, inner: Iterable[str]) -> Value:
+        """This value with its `constants`, where `inner` are those of what it is made of."""
+        if self.foldable and self.deterministic:
+            return replace(self, constants=(self.sql,) if self.raises else ())
+        return replace(self, constants=tuple(dict.fromkeys(inner)))
+
+    def not_foldable(self, parts: Iterable[Value]) -> Value:
+        """This value of a form over `parts` that Spark computes from rows alone, whatever the parts."""
+        mine = () if self.foldable else self.constants
+        return replace(self, foldable=False)._largest([*mine, *(constant for part in parts for constant in part.constants)])
+
+    def by_choice(self) -> Value:
+        """This value of a form that chooses what it evaluates (CASE, coalesce): nothing in it fails before a row comes to it."""
+        return self if self.foldable else replace(self, constants=())
 
 
 def combine(sql: str, data_type: DataType, parts: Iterable[Value], *, nullable: bool | None = None, raises: bool = False) -> Value:
     """A value over several: null when any part may be unless `nullable` is given, raising when any part may or `raises`."""
     parts = list(parts)
     null = any(part.nullable for part in parts) if nullable is None else nullable
-    return Value(
+    result = Value(
         sql,
         data_type,
         null,
@@ -95,14 +114,15 @@ def combine(sql: str, data_type: DataType, parts: Iterable[Value], *, nullable: 
         all(part.deterministic for part in parts),
         all(part.foldable or part.is_constant for part in parts),
     )
+    return result._largest(constant for part in parts for constant in part.constants)
 
 
 def in_order(parts: Sequence[Value], result: Value) -> Value:
     """`result`, of operands that Spark evaluates one after the other up to the first null: what stands behind that one does not fail."""
     if any(part.is_constant and part.constant is None for part in parts):  # as Spark's optimizer: nothing is evaluated
-        return (
-            result.like(f"CAST(NULL AS {duckdb_type(result.type)})", result.type, nullable=True, raises=False) if result.raises else result
-        )
+        if not result.raises:
+            return result
+        return replace(result.like(f"CAST(NULL AS {duckdb_type(result.type)})", result.type, nullable=True, raises=False), constants=())
     failing = [index for index, part in enumerate(parts) if part.raises and not part.foldable]
     before = [part for part in parts[: failing[-1]] if part.nullable and not part.is_constant] if failing else []
     if not before:

@@ -42,7 +42,7 @@ def query(text: str, tables: Tables) -> Rows:
         tree, {name: leaf.schema for name, leaf in leaves.items()}, time_zone=configuration.current().time_zone or "UTC"
     )
     engine = LocalEngine()
-    relation = engine.query(translated.sql, translated.schema, leaves)
+    relation = engine.query(translated, leaves)
     return Rows(relation.schema, lambda: engine.to_arrow(relation), lambda: engine.to_table(relation))
 
 
