@@ -5,6 +5,7 @@
 //! - [`schema`]: "Schema Serialization Format", "Column Mapping": Delta types and names <-> Arrow
 //! - [`predicate`]: the predicate tree; read on rows and on statistics ("Per-file Statistics")
 //! - [`z85`], [`deletion_vector`]: "Deletion Vectors", "Deletion Vector Format"
+//! - [`pages`]: what the pages of any Parquet file claim, and no more of them than that
 //! - [`data_file`]: "Data Files", "Per-file Statistics"
 //! - [`log`]: "Delta Log Entries", "Checkpoints", "Action Reconciliation"
 //! - [`zorder`]: range ids and curves for clustering; no format
@@ -18,6 +19,7 @@ pub mod error;
 pub mod guard;
 pub mod interrupt;
 pub mod log;
+pub mod pages;
 pub mod predicate;
 #[cfg(feature = "python")]
 mod python;

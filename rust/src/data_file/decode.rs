@@ -9,13 +9,14 @@ use arrow::array::{
 };
 use arrow::compute::concat;
 use arrow::datatypes::{DataType, Int64Type, Schema, SchemaRef};
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::keep::Keep;
 use super::open::{Group, OpenFile, Output, Plan, repeat};
 use super::projection::Adapt;
 use super::row_selection::{Positions, Rows};
 use crate::error::{Error, Result};
+use crate::pages::{self, Wanted};
 use crate::predicate::Predicate;
 use crate::predicate::rows::matching;
 use crate::schema::Field;
@@ -161,14 +162,8 @@ impl<'a> Job<'a> {
         } else {
             bytes.fetch_when_touched(ranges)
         }
-        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes, self.file.metadata.clone())
-            .with_projection(mask)
-            .with_row_groups(vec![self.group.index])
-            .with_batch_size(scan.batch);
-        if let Some(selection) = rows.selection() {
-            builder = builder.with_row_selection(selection);
-        }
-        let reader = builder.build()?;
+        let wanted = Wanted { group: self.group.index, mask, batch: scan.batch, rows: rows.selection() };
+        let reader = pages::record_batches(bytes, &self.file.metadata, wanted)?;
         let found = arrow::array::RecordBatchReader::schema(&reader);
         for field in fields {
             scan.adapts.push(match self.file.finder.find(field, found.fields()) {

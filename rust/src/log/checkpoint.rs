@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::buffer::NullBuffer;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::checkpoint_file::{Open, open, open_columns};
 use super::checkpoint_rows::{Rows, take_batch};
@@ -20,6 +19,7 @@ use super::slice::{self, Slice};
 use super::volume::{self, Decoded};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
+use crate::pages::{self, Wanted};
 use crate::store::Store;
 
 /// What a checkpoint holds.
@@ -300,12 +300,9 @@ fn read_group(file: &Open, group: usize, decoded: &Decoded, interrupt: &Interrup
     decoded.expect(&stored, described, &file.mask).map_err(place)?;
     let rows = volume::batch_rows(&stored, described, &file.mask).map_err(place)?;
     let mut missing = file.others(group);
-    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(stored, file.footer().clone())
-        .with_projection(file.mask.clone())
-        .with_row_groups(vec![group])
-        .with_batch_size(if missing.is_some() { rows.min(AT_A_TIME) } else { rows })
-        .build()
-        .map_err(|error| place(error.into()))?;
+    let batch = if missing.is_some() { rows.min(AT_A_TIME) } else { rows };
+    let wanted = Wanted { group, mask: file.mask.clone(), batch, rows: None };
+    let reader = pages::record_batches(stored, file.footer(), wanted).map_err(|error| place(error.into()))?;
     let mut first = file.first_row(group);
     let mut state = Commit::default();
     for batch in reader {

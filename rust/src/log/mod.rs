@@ -3,7 +3,7 @@
 //! - [`schema`]: the columns of `add` and `remove`, in PROTOCOL.md's own names
 //! - [`line`], [`commit`]: "Delta Log Entries": JSON lines -> Arrow, on several threads; [`body`]: Arrow -> JSON lines
 //!   [`compaction`]: "Log Compaction Files"; [`once`]: what a commit may say of a file
-//! - [`checkpoint`], [`checkpoint_file`], [`checkpoint_rows`]: "Checkpoints" -> Arrow; [`volume`], [`page_headers`]: what they may come to
+//! - [`checkpoint`], [`checkpoint_file`], [`checkpoint_rows`]: "Checkpoints" -> Arrow; [`volume`]: what they may come to
 //! - [`checkpoint_writer`], [`checkpoint_v2`]: the way back, in the two forms, with the
 //!   [`checkpoint_columns`] of both; [`sidecar`]: "Sidecar Files"; [`json_text`]: typed columns back as JSON
 //! - [`definition`]: protocol and metadata alone
@@ -30,7 +30,6 @@ pub mod line;
 pub mod lines;
 pub mod listing;
 pub mod once;
-pub mod page_headers;
 pub mod replay;
 pub mod schema;
 pub mod segment;

@@ -11,7 +11,7 @@ use arrow::buffer::{BooleanBuffer, MutableBuffer};
 use arrow::compute::filter_record_batch;
 use arrow::util::bit_iterator::BitSliceIterator;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReaderBuilder, RowSelection};
+use parquet::arrow::arrow_reader::RowSelection;
 
 use super::checkpoint_file::Open;
 use super::checkpoint_rows::{Rows, actions_of};
@@ -22,6 +22,7 @@ use super::segment::{Columns, Known, Source};
 use super::volume::{self, Decoded};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
+use crate::pages::{self, Wanted};
 
 /// Rows of a row group that make one: what a thread decodes at once.
 pub const ROWS: usize = 64 * 1024;
@@ -219,15 +220,10 @@ impl Slice {
                 .collect(),
         };
         let rows = volume::batch_rows(&stored, described, mask).map_err(place)?;
-        let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(stored, file.footer().clone())
-            .with_projection(mask.clone())
-            .with_row_groups(vec![group])
-            .with_batch_size(rows);
-        if ranges != [0..all] {
-            reader = reader.with_row_selection(RowSelection::from_consecutive_ranges(ranges.into_iter(), all));
-        }
+        let some = (ranges != [0..all]).then(|| RowSelection::from_consecutive_ranges(ranges.into_iter(), all));
+        let reader = pages::record_batches(stored, file.footer(), Wanted { group, mask: mask.clone(), batch: rows, rows: some });
         let mut first = file.first_row(group).saturating_add(self.range.start);
-        for batch in reader.build().map_err(|error| place(error.into()))? {
+        for batch in reader.map_err(|error| place(error.into()))? {
             interrupt.check()?;
             let batch = batch.map_err(|error| place(error.into()))?;
             decoded.add(&batch).map_err(place)?;

@@ -8,13 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow::array::RecordBatch;
 use parquet::arrow::ProjectionMask;
 use parquet::basic::{Encoding, Type};
-use parquet::column::page::{Page, PageReader};
+use parquet::column::page::Page;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::ChunkReader;
-use parquet::file::serialized_reader::SerializedPageReader;
 
-use super::page_headers;
 use crate::error::{Error, Result};
+use crate::pages;
 
 /// Rows of a batch while decoding.
 const BATCH_ROWS: u64 = 32 * 1024;
@@ -80,7 +79,7 @@ fn longest_value<R: ChunkReader + Clone + 'static>(file: &R, group: &RowGroupMet
         return Ok(0);
     }
     let rows = usize::try_from(group.num_rows()).unwrap_or(0);
-    match SerializedPageReader::new(Arc::new(file.clone()), column, rows, None)?.get_next_page()? {
+    match pages::of_column(Arc::new(file.clone()), column, rows, None)?.get_next_page()? {
         Some(Page::DictionaryPage { buf, .. }) => Ok(longest_of(&buf)),
         _ => Ok(0),
     }
@@ -114,7 +113,7 @@ impl Decoded {
     /// The pages of one more row group, by their own headers, unless they are too much. The footer may have said less.
     pub fn expect<R: ChunkReader>(&self, file: &R, group: &RowGroupMetaData, mask: &ProjectionMask) -> Result<()> {
         for column in chosen(group, mask) {
-            let more = page_headers::claimed(file, column)?;
+            let more = pages::headers::claimed(file, column)?;
             let pages = self.pages.fetch_add(more, Ordering::Relaxed).saturating_add(more);
             if pages > limit(PAGES, self.size) {
                 return Err(too_much(format!("{pages} bytes of pages"), limit(PAGES, self.size), self.size));

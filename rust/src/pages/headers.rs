@@ -2,7 +2,10 @@
 //!
 //! Parquet's `PageHeader` in Thrift's compact protocol; of its fields only the two sizes count here.
 
+use std::io::Read;
+
 use bytes::Bytes;
+use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::ChunkReader;
 
@@ -12,6 +15,10 @@ use crate::error::{Error, Result};
 const USUAL: u64 = 64 << 10;
 /// Longer ones are refused.
 const LONGEST: u64 = 1 << 20;
+/// Bytes that hold a header without long statistics.
+const SMALL: u64 = 1 << 10;
+/// Parquet's number of the kind of page.
+const INDEX_PAGE: i64 = 1;
 /// Structs within structs of a header.
 const MAX_DEPTH: usize = 16;
 
@@ -36,6 +43,21 @@ pub fn claimed<R: ChunkReader>(file: &R, column: &ColumnChunkMetaData) -> Result
         at = at.saturating_add(header.length as u64).saturating_add(stored);
     }
     Ok(sum)
+}
+
+/// The header of the page at this byte of a file.
+pub fn header_at<R: ChunkReader>(file: &R, at: u64) -> Result<Header> {
+    let mut bytes = Vec::new();
+    for most in [SMALL, USUAL, LONGEST] {
+        bytes.clear();
+        file.get_read(at)?.take(most).read_to_end(&mut bytes).map_err(ParquetError::from)?;
+        if let Some(header) = parse(&bytes) {
+            return Ok(header);
+        }
+    }
+    let rest = file.len().saturating_sub(at).min(LONGEST); // a reader may give no more than it has at hand
+    let header = parse(&file.get_bytes(at, usize::try_from(rest).unwrap_or(0))?);
+    header.ok_or_else(|| Error::protocol("a page of a column cannot be read").found(format!("no page header at byte {at}")))
 }
 
 /// The bytes that were read last.
@@ -65,24 +87,31 @@ impl Window {
     }
 }
 
+/// What counts here of a page's header.
 #[derive(Debug, PartialEq, Eq)]
-struct Header {
-    uncompressed: i64,
-    compressed: i64,
-    length: usize,
+pub struct Header {
+    /// No page of values: an index, which nobody writes and every reader passes over.
+    pub index: bool,
+    /// Bytes of the page once it is unfolded, as it claims.
+    pub uncompressed: i64,
+    /// Bytes of the page as it is stored, without this header.
+    pub compressed: i64,
+    /// Bytes of this header.
+    pub length: usize,
 }
 
 fn parse(bytes: &[u8]) -> Option<Header> {
     let mut input = Input { rest: bytes };
-    let (mut uncompressed, mut compressed, mut field) = (None, None, 0);
+    let (mut uncompressed, mut compressed, mut field, mut index) = (None, None, 0, false);
     while let Some(kind) = input.field(&mut field)? {
         match (field, kind) {
+            (1, 5) => index = input.zigzag()? == INDEX_PAGE,
             (2, 5) => uncompressed = Some(input.zigzag()?),
             (3, 5) => compressed = Some(input.zigzag()?),
             _ => input.skip(kind, MAX_DEPTH)?,
         }
     }
-    Some(Header { uncompressed: uncompressed?, compressed: compressed?, length: bytes.len() - input.rest.len() })
+    Some(Header { index, uncompressed: uncompressed?, compressed: compressed?, length: bytes.len() - input.rest.len() })
 }
 
 /// Bytes in the compact protocol; `None` where they end too soon or make no sense.
@@ -170,7 +199,20 @@ mod tests {
     #[test]
     fn a_header_with_statistics() {
         let bytes = [&HEADER[..], &[0, 0, 99, 99]].concat();
-        assert_eq!(parse(&bytes), Some(Header { uncompressed: 300, compressed: 100, length: 25 }));
+        assert_eq!(parse(&bytes), Some(Header { index: false, uncompressed: 300, compressed: 100, length: 25 }));
+    }
+
+    #[test]
+    fn pages_of_an_index() {
+        assert!(parse(&[0x15, 2, 0x15, 4, 0x15, 6, 0]).unwrap().index);
+    }
+
+    #[test]
+    fn a_header_longer_than_what_is_at_hand() {
+        let long = [&[0x15, 0, 0x15, 4, 0x15, 6, 0x2c, 0x18][..], &[0xa0, 0x8d, 0x06], &vec![b'x'; 100_000], &[0, 0]].concat();
+        let file = Bytes::from([&[9; 7][..], &long, &[9; 7]].concat());
+        assert_eq!(header_at(&file, 7).unwrap(), Header { index: false, uncompressed: 2, compressed: 3, length: long.len() });
+        assert!(header_at(&file.slice(..50_000), 7).is_err());
     }
 
     #[test]
@@ -186,6 +228,6 @@ mod tests {
 
     #[test]
     fn negative_sizes() {
-        assert_eq!(parse(&[0x15, 0, 0x15, 1, 0x15, 3, 0]), Some(Header { uncompressed: -1, compressed: -2, length: 7 }));
+        assert_eq!(parse(&[0x15, 0, 0x15, 1, 0x15, 3, 0]), Some(Header { index: false, uncompressed: -1, compressed: -2, length: 7 }));
     }
 }

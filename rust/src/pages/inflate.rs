@@ -1,0 +1,78 @@
+//! A page's bytes unfolded, no further than its header claims.
+
+use std::io::Read;
+
+use flate2::read::MultiGzDecoder;
+use lz4_flex::block::decompress_into;
+use lz4_flex::frame::FrameDecoder;
+use parquet::basic::Compression;
+
+/// Bytes that Brotli's decoder takes at a time.
+const BROTLI_INPUT: usize = 4096;
+/// A byte of LZ4 stands for no more than so many; those that begin a block for a few more.
+const LZ4_MOST: usize = 255;
+
+/// What is wrong with a page.
+pub type Wrong = String;
+
+/// The page of `size` bytes: `plain`, and what `packed` unfolds to. Nothing is kept beyond that size.
+pub fn inflate(codec: Compression, plain: &[u8], packed: &[u8], size: usize) -> Result<Vec<u8>, Wrong> {
+    let Some(rest) = size.checked_sub(plain.len()) else { return Err(format!("{} bytes of levels", plain.len())) };
+    let page = match codec {
+        _ if rest == 0 => plain.to_vec(), // a page of nothing but nulls
+        Compression::GZIP(_) => stream(plain, MultiGzDecoder::new(packed), rest)?,
+        Compression::BROTLI(_) => stream(plain, brotli::Decompressor::new(packed, BROTLI_INPUT), rest)?,
+        Compression::LZ4 => lz4(plain, packed, rest)?,
+        other => return Err(format!("a page of {other}")),
+    };
+    if page.len() == size { Ok(page) } else { Err(format!("{} bytes", page.len())) }
+}
+
+/// One byte more than claimed is enough to know.
+fn stream(plain: &[u8], from: impl Read, size: usize) -> Result<Vec<u8>, Wrong> {
+    let mut page = Vec::with_capacity(plain.len() + size);
+    page.extend_from_slice(plain);
+    from.take(size as u64 + 1).read_to_end(&mut page).map_err(|error| error.to_string())?;
+    if page.len() > plain.len() + size { Err(format!("more than {} bytes", plain.len() + size)) } else { Ok(page) }
+}
+
+/// Three things go by this name: the blocks of Hadoop, the frames of older versions of Rust's writer, the bare blocks of older C++ ones.
+fn lz4(plain: &[u8], packed: &[u8], size: usize) -> Result<Vec<u8>, Wrong> {
+    if size / LZ4_MOST > packed.len() + 1 {
+        return Err(format!("{} bytes of LZ4", packed.len()));
+    }
+    let mut page = vec![0; plain.len() + size];
+    page[..plain.len()].copy_from_slice(plain);
+    let into = &mut page[plain.len()..];
+    if blocks_of_hadoop(packed, into) == Some(size) {
+        return Ok(page);
+    }
+    match stream(plain, FrameDecoder::new(packed), size) {
+        Ok(page) if page.len() == plain.len() + size => return Ok(page),
+        Err(wrong) if wrong.starts_with("more") => return Err(wrong),
+        _ => {}
+    }
+    let count = decompress_into(packed, into).map_err(|error| error.to_string())?;
+    page.truncate(plain.len() + count);
+    Ok(page)
+}
+
+/// Each block: how many bytes it stands for, then pieces of it with the number of their own bytes, both numbers big-endian.
+fn blocks_of_hadoop(mut packed: &[u8], into: &mut [u8]) -> Option<usize> {
+    let number = |packed: &mut &[u8]| {
+        let (number, rest) = packed.split_first_chunk::<4>()?;
+        *packed = rest;
+        usize::try_from(u32::from_be_bytes(*number)).ok()
+    };
+    let mut done = 0_usize;
+    while !packed.is_empty() {
+        let end = done.checked_add(number(&mut packed)?)?;
+        while done < end {
+            let length = number(&mut packed)?;
+            let (piece, rest) = packed.split_at_checked(length)?;
+            let count = decompress_into(piece, into.get_mut(done..end)?).ok().filter(|count| *count > 0)?;
+            (packed, done) = (rest, done + count);
+        }
+    }
+    Some(done)
+}
