@@ -197,6 +197,12 @@ class Snapshot:
     @property
     def with_vectors(self) -> tuple[int, int]:
         """How many live files have a deletion vector, and their bytes."""
+    def size_histogram(self, bounds: Sequence[int] | None = None) -> tuple[list[int], list[int], list[int]]:
+        """Where the bins of file sizes begin, and of each the files and their bytes. `bounds`: ascending from 0; None: delta-spark's, which
+        are counted once and kept up to date from version to version."""
+    @property
+    def deleted_records(self) -> tuple[int, int, list[int]]:
+        """Rows that vectors delete, files with a vector, and all files by how many of their rows are deleted: 0, 1-9, 10-99, ... (ten bins)."""
     def files(self, schema: TableSchema, predicate: Predicate | None = None, *, skipping: bool = True) -> FileSelection:
         """Live files that may hold a matching row, ordered by path. `skipping=False`: partition values decide, statistics do not."""
     def listing(self, schema: TableSchema, predicate: Predicate | None = None, *, statistics_columns: Sequence[str] | None = None,

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from deltaic._core import Store
@@ -17,7 +21,7 @@ from deltaic.log.segment import checkpoint_path, commit_path, list_log
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
 from deltaic.transaction.transaction import Transaction
-from log_actions import append, commit_lines, create, memory_store, paths, remove
+from log_actions import adds, append, commit_lines, create, memory_store, paths, remove
 from numbered_store import Fault, NumberedStore
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "golden"
@@ -61,7 +65,9 @@ def test_every_commit_has_one() -> None:
 def test_one_is_read_back() -> None:
     snapshot = table(1)
     found = checksum.read(snapshot.store, 1)
-    assert found == checksum.Checksum(1, snapshot.protocol, snapshot.metadata, 1, 100)
+    assert found is not None
+    assert found.file_sizes == snapshot.core.size_histogram()
+    assert replace(found, file_sizes=None) == checksum.Checksum(1, snapshot.protocol, snapshot.metadata, 1, 100)
     assert checksum.read(snapshot.store, 2) is None
 
 
@@ -252,6 +258,152 @@ def test_the_checksums_of_others_are_held_against_every_version(name: str) -> No
         assert checksum.read(store, version) is not None
         loaded = Snapshot.load(store, version=version)
         assert loaded.core.file_count == json.loads(path.read_bytes())["numFiles"]
+
+
+# --- distributions
+
+
+def bins(histogram: Mapping[str, list[int]]) -> dict[int, tuple[int, int]]:
+    rows = zip(histogram["sortedBinBoundaries"], histogram["fileCounts"], histogram["totalBytes"], strict=True)
+    return {bound: (files, size) for bound, files, size in rows if files}
+
+
+def test_sizes_are_in_the_bins_of_delta_spark() -> None:
+    if not GOLDEN.exists():
+        pytest.skip("no golden tables here")
+    theirs = json.loads((GOLDEN / "crc-full" / checksum_path(0)).read_bytes())
+    ours = said(table(0), 0)
+    assert ours["fileSizeHistogram"]["sortedBinBoundaries"] == theirs["fileSizeHistogram"]["sortedBinBoundaries"]
+
+
+@pytest.mark.parametrize("name", ["v2-json-sidecars-struct-stats-only", "v2-classic-parquet-struct-stats-only"])
+def test_what_is_said_of_a_version_is_what_delta_spark_said(name: str) -> None:
+    root = GOLDEN / name
+    if not root.exists():
+        pytest.skip("no golden tables here")
+    for path in sorted((root / "_delta_log").glob("0*.crc")):
+        theirs = json.loads(path.read_bytes())
+        theirs["fileSizeHistogram"] = theirs.pop("histogramOpt")
+        del theirs["allFiles"]
+        ours = checksum.document(Snapshot.load(Store(str(root)), version=int(path.stem)), {"txnId": theirs["txnId"]})
+        for name in ("metadata", "protocol"):
+            assert set(ours.pop(name)) <= set(theirs.pop(name))
+        assert ours == theirs
+
+
+def test_distributions_follow_commits_as_a_fresh_count_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(3)
+    monkeypatch.setattr(snapshots, "READ_AT_ONCE", 0)
+    snapshot = create(memory_store(), properties={"delta.checkpointInterval": "1000", "delta.enableDeletionVectors": "true"})
+    live: dict[str, tuple[int, int | None]] = {}
+    for version in range(1, 25):
+        transaction = Transaction(snapshot, "WRITE")
+        gone = chance.sample(sorted(live), min(len(live), chance.randrange(3)))
+        if gone:
+            remove(transaction, snapshot, *gone)
+        new = {
+            f"{version}-{number}.parquet": (chance.choice([0, 1, 8191, 8192, 10**7, 2**40]), chance.choice([None, 0, 7, 10**6]))
+            for number in range(2)
+        }
+        transaction.add(sized(new))
+        snapshot = transaction.commit()
+        live = {**{name: file for name, file in live.items() if name not in gone}, **new}
+        found = said(snapshot, version)
+        fresh = Snapshot.load(snapshot.store).core
+        assert bins(found["fileSizeHistogram"]) == {
+            low: (len(sizes), sum(sizes))
+            for low, high in ((0, 8192), (8192, 16384), (8 << 20, 12 << 20), (256 << 30, 1 << 60))
+            if (sizes := [size for size, _ in live.values() if low <= size < high])
+        }
+        assert tuple(found["fileSizeHistogram"].values()) == fresh.size_histogram()
+        deleted = [rows for _, rows in live.values() if rows is not None]
+        histogram = found["deletedRecordCountsHistogramOpt"]["deletedRecordCounts"]
+        assert (found["numDeletedRecordsOpt"], found["numDeletionVectorsOpt"]) == (sum(deleted), len(deleted))
+        assert histogram == [len(live) - sum(map(bool, deleted)), deleted.count(7), 0, 0, 0, 0, 0, deleted.count(10**6), 0, 0]
+        assert fresh.deleted_records == (sum(deleted), len(deleted), histogram)
+        if version % 8 == 0:
+            checkpoint.write(snapshot, now=0)
+            snapshot = Snapshot.load(snapshot.store)  # from here on, the files before are in the checkpoint
+
+
+def sized(files: Mapping[str, tuple[int, int | None]]) -> pa.Table:
+    """`add` actions: path -> size, rows that a vector deletes."""
+    table = adds(*files)
+    columns = {name: table[name] for name in table.column_names}
+    columns["size"] = pa.array([size for size, _ in files.values()], pa.int64())
+    vector = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 1, "sizeInBytes": 40}
+    vectors = [None if rows is None else {**vector, "cardinality": rows} for _, rows in files.values()]
+    columns["deletionVector"] = pa.array(vectors, table.schema.field("deletionVector").type)
+    return pa.table(columns, table.schema)
+
+
+HISTOGRAM = {"sortedBinBoundaries": [0, 100, 200], "fileCounts": [0, 2, 0], "totalBytes": [0, 200, 0]}
+
+
+def test_sizes_in_the_bins_of_others() -> None:
+    snapshot = table(2)
+    change(snapshot, 2, fileSizeHistogram=HISTOGRAM)
+    assert paths(Snapshot.load(snapshot.store)) == ["1.parquet", "2.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"fileSizeHistogram": {**HISTOGRAM, "fileCounts": [1, 1, 0]}}, "fileSizeHistogram of its checksum.*found .0: .0, 0|100: .2, 200"),
+        ({"fileSizeHistogram": {**HISTOGRAM, "totalBytes": [0, 201, 0]}}, "fileSizeHistogram of its checksum"),
+        ({"fileSizeHistogram": ..., "histogramOpt": {**HISTOGRAM, "fileCounts": [0, 0, 2]}}, "fileSizeHistogram of its checksum"),
+        ({"numDeletedRecordsOpt": 1}, "numDeletedRecordsOpt of its checksum.*found 0; expected 1"),
+        ({"numDeletionVectorsOpt": 1}, "numDeletionVectorsOpt of its checksum.*found 0; expected 1"),
+        (
+            {"deletedRecordCountsHistogramOpt": {"deletedRecordCounts": [1, 1, *[0] * 8]}},
+            "deletedRecordCountsHistogramOpt of its checksum.*found .2, 0,.*expected .1, 1,",
+        ),
+    ],
+)
+def test_a_distribution_that_differs_is_an_error_by_name(fields: dict[str, Any], message: str) -> None:
+    snapshot = table(2)
+    document = {**said(snapshot, 2), **fields}
+    snapshot.store.put(checksum_path(2), json.dumps({name: value for name, value in document.items() if value is not ...}).encode())
+    with pytest.raises(ProtocolError, match=rf"{2:020}\.crc.*{message}"):
+        paths(Snapshot.load(snapshot.store))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"fileSizeHistogram": value}
+        for value in (
+            None,
+            5,
+            [],
+            {},
+            {**HISTOGRAM, "sortedBinBoundaries": [0, 200, 100]},
+            {**HISTOGRAM, "sortedBinBoundaries": [1, 100, 200]},
+            {**HISTOGRAM, "sortedBinBoundaries": []},
+            {**HISTOGRAM, "fileCounts": [9]},
+            {**HISTOGRAM, "fileCounts": [0, -2, 0]},
+            {**HISTOGRAM, "fileCounts": [0, True, 0]},
+            {**HISTOGRAM, "totalBytes": [0, 1 << 63, 0]},
+            {**HISTOGRAM, "totalBytes": "x"},
+        )
+    ]
+    + [
+        {"numDeletedRecordsOpt": "x"},
+        {"numDeletionVectorsOpt": -1},
+        {"deletedRecordCountsHistogramOpt": {"deletedRecordCounts": [9]}},
+        {"deletedRecordCountsHistogramOpt": [9]},
+        {"allFiles": "x"},
+        {"allFiles": [{"path": "another.parquet"}]},
+    ],
+)
+def test_an_optional_field_that_is_malformed_is_left_out_alone(fields: dict[str, Any]) -> None:
+    snapshot = table(2)
+    change(snapshot, 2, **fields)
+    found = checksum.read(snapshot.store, 2)
+    assert found is not None
+    assert found.deleted_records == (None, None, None)
+    assert (found.file_sizes is None) == ("fileSizeHistogram" in fields)
+    assert paths(Snapshot.load(snapshot.store)) == ["1.parquet", "2.parquet"]
 
 
 def test_the_malformed_golden_one() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from deltaic import _core
@@ -27,6 +28,13 @@ _MOST_TRANSACTIONS = 100
 _MOST_DOMAINS = 100
 # A longer file is no checksum of a careful writer; it may list all files, which nobody needs.
 _MOST_BYTES = 16 << 20
+_HISTOGRAM = ("sortedBinBoundaries", "fileCounts", "totalBytes")
+_OLD_HISTOGRAM = "histogramOpt"  # its name in what delta-spark wrote before version 4
+_MOST_BINS = 10_000
+# Said where the table may have vectors.
+_VECTORS = "deletionVectors"
+_DELETED = ("numDeletedRecordsOpt", "numDeletionVectorsOpt", "deletedRecordCountsHistogramOpt")
+_DELETED_BINS = 10
 
 
 def checksum_path(version: int) -> str:
@@ -34,15 +42,23 @@ def checksum_path(version: int) -> str:
     return f"{LOG}/{version:020}.crc"
 
 
+Histogram = tuple[list[int], list[int], list[int]]
+"""Where the bins of file sizes begin, and of each the files and their bytes."""
+
+
 @dataclass(frozen=True)
 class Checksum:
-    """What a checksum file says; its optional fields are not kept."""
+    """What a checksum file says. Of its optional fields: what it says of the sizes of files (`file_sizes`), and of rows that vectors delete
+    (`deleted_records`: how many, in how many files, files by how many). None: absent or malformed. Its list of all files is left alone:
+    the state is read from the log, and their number, bytes and sizes say whether it is the same."""
 
     version: int
     protocol: Protocol
     metadata: Metadata
     num_files: int
     table_size_bytes: int
+    file_sizes: Histogram | None = None
+    deleted_records: tuple[int | None, int | None, list[int] | None] = (None, None, None)
 
 
 def read(store: _core.Store, version: int) -> Checksum | None:
@@ -74,7 +90,36 @@ def _parse(version: int, data: bytes) -> Checksum:
         Metadata.from_json(json.dumps({"metaData": document["metadata"]})),
         document["numFiles"],
         document["tableSizeBytes"],
+        _histogram(document.get("fileSizeHistogram", document.get(_OLD_HISTOGRAM))),
+        _deleted(document),
     )
+
+
+def _histogram(said: Any) -> Histogram | None:
+    if not isinstance(said, dict):
+        return None
+    bounds, files, sizes = (_counts(said.get(name)) for name in _HISTOGRAM)
+    if not bounds or files is None or sizes is None or not len(bounds) == len(files) == len(sizes):
+        return None
+    if bounds[0] != 0 or any(low >= high for low, high in pairwise(bounds)):
+        return None
+    return bounds, files, sizes
+
+
+def _deleted(document: Mapping[str, Any]) -> tuple[int | None, int | None, list[int] | None]:
+    rows, vectors = (_counts([document.get(name)]) for name in _DELETED[:2])
+    histogram = document.get(_DELETED[2])
+    files = _counts(histogram.get("deletedRecordCounts")) if isinstance(histogram, dict) else None
+    if files is not None and len(files) != _DELETED_BINS:
+        files = None
+    return rows[0] if rows else None, vectors[0] if vectors else None, files
+
+
+def _counts(said: Any) -> list[int] | None:
+    """A list of counts as it was said; None where it is none."""
+    if not isinstance(said, list) or len(said) > _MOST_BINS:
+        return None
+    return said if all(type(each) is int and 0 <= each < 1 << 63 for each in said) else None
 
 
 def verify_definition(checksum: Checksum, snapshot: Snapshot) -> None:
@@ -86,9 +131,23 @@ def verify_definition(checksum: Checksum, snapshot: Snapshot) -> None:
 
 
 def verify_files(checksum: Checksum, core: _core.Snapshot, location: str) -> None:
-    """The same for the number of the files and their size."""
+    """The same for the number of the files, their sizes, and the rows that vectors delete."""
     _same(checksum, location, "numFiles", checksum.num_files, core.file_count)
     _same(checksum, location, "tableSizeBytes", checksum.table_size_bytes, core.size_in_bytes)
+    if checksum.file_sizes is not None:
+        found = core.size_histogram()
+        if found[0] != checksum.file_sizes[0]:
+            found = core.size_histogram(checksum.file_sizes[0])
+        _same(checksum, location, "fileSizeHistogram", _bins(checksum.file_sizes), _bins(found))
+    if any(said is not None for said in checksum.deleted_records):
+        for name, said, counted in zip(_DELETED, checksum.deleted_records, core.deleted_records, strict=True):
+            if said is not None:
+                _same(checksum, location, name, said, counted)
+
+
+def _bins(histogram: Histogram) -> dict[int, tuple[int, int]]:
+    """The bins that have files: files and bytes by where each begins."""
+    return {bound: (files, size) for bound, files, size in zip(*histogram, strict=True) if files or size}
 
 
 def _same(checksum: Checksum, location: str, name: str, said: object, found: object) -> None:
@@ -125,6 +184,8 @@ def document(snapshot: Snapshot, commit_info: Mapping[str, Any]) -> dict[str, An
     fields: dict[str, Any] = {"tableSizeBytes": core.size_in_bytes, "numFiles": core.file_count}
     if "txnId" in commit_info:
         fields = {"txnId": commit_info["txnId"], **fields}
+    if _VECTORS in (snapshot.protocol.reader_features or ()):
+        fields |= zip(_DELETED[:2], core.deleted_records[:2], strict=True)
     fields |= {"numMetadata": 1, "numProtocol": 1}
     if snapshot.properties.in_commit_timestamps and "inCommitTimestamp" in commit_info:
         fields["inCommitTimestampOpt"] = commit_info["inCommitTimestamp"]
@@ -135,6 +196,9 @@ def document(snapshot: Snapshot, commit_info: Mapping[str, Any]) -> dict[str, An
         fields["domainMetadata"] = [_action(text, "domainMetadata") for text in core.domains.values()]
     fields["metadata"] = json.loads(snapshot.metadata.to_json())["metaData"]
     fields["protocol"] = json.loads(snapshot.protocol.to_json())["protocol"]
+    fields["fileSizeHistogram"] = dict(zip(_HISTOGRAM, core.size_histogram(), strict=True))
+    if _VECTORS in (snapshot.protocol.reader_features or ()):
+        fields[_DELETED[2]] = {"deletedRecordCounts": core.deleted_records[2]}
     return fields
 
 

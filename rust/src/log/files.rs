@@ -17,6 +17,7 @@ use super::schema::{ADD, REMOVE};
 use super::segment::{Columns, Piece, Segment};
 use super::sidecar::Gathered;
 use super::skipping::on_threads;
+use super::totals::{Deleted, Sizes, deleted_of, usual_bounds};
 use crate::error::Result;
 use crate::interrupt::Interrupt;
 
@@ -55,7 +56,7 @@ pub struct Files {
 impl Files {
     /// Those of a checkpoint; all of its rows count.
     pub fn new(root: &str, segments: Vec<Segment>) -> Result<Self> {
-        let mut live = Live { root: root.to_owned(), segments: Vec::new(), count: 0, bytes: 0, num_records: OnceLock::new(), with_vectors: OnceLock::new() };
+        let mut live = Live { root: root.to_owned(), ..Live::default() };
         live.push(segments)?;
         Ok(Self { base: Arc::new(live), waiting: Vec::new(), now: OnceLock::new() })
     }
@@ -98,7 +99,7 @@ impl Files {
 }
 
 /// Segments, and what lives of them.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Live {
     root: String,
     segments: Vec<Segment>,
@@ -106,6 +107,8 @@ pub struct Live {
     bytes: i64,
     num_records: OnceLock<Option<i64>>,
     with_vectors: OnceLock<(usize, i64)>,
+    sizes: OnceLock<Sizes>,
+    deleted: OnceLock<Deleted>,
 }
 
 impl Live {
@@ -158,6 +161,49 @@ impl Live {
         Ok(*self.with_vectors.get_or_init(|| all))
     }
 
+    /// How many files there are of which size, in the usual bins.
+    pub fn sizes(&self) -> Result<&Sizes> {
+        if let Some(known) = self.sizes.get() {
+            return Ok(known);
+        }
+        let sizes = self.sizes_in(usual_bounds())?;
+        Ok(self.sizes.get_or_init(|| sizes))
+    }
+
+    /// The same in bins that begin at these sizes, ascending.
+    pub fn sizes_in(&self, bounds: Vec<i64>) -> Result<Sizes> {
+        let mut sizes = Sizes::new(bounds);
+        for segment in self.segments.iter().filter(|segment| segment.kind() == FileKind::Add) {
+            segment.each_size(&mut |row, size| {
+                if segment.is_live(row) {
+                    sizes.count(size, false);
+                }
+            })?;
+        }
+        Ok(sizes)
+    }
+
+    /// What vectors delete of them.
+    pub fn deleted(&self, interrupt: &Interrupt) -> Result<&Deleted> {
+        if let Some(known) = self.deleted.get() {
+            return Ok(known);
+        }
+        let of_piece = |piece: &Piece<'_>| {
+            let mut deleted = Deleted::default();
+            let (live, slice) = (piece.live(), piece.segment().slice());
+            if slice.is_some_and(|slice| !slice.may_have_vectors()) {
+                deleted.count_whole(live.count_set_bits());
+                return Ok(deleted);
+            }
+            let read = piece.read(Columns::Of(&["deletionVector"]), &live, interrupt)?;
+            read.iter().try_for_each(|batch| deleted.count_all(batch))?;
+            Ok(deleted)
+        };
+        let parts = on_threads(&self.pieces(FileKind::Add), interrupt, &of_piece)?;
+        let all = parts.iter().fold(Deleted::default(), Deleted::plus);
+        Ok(self.deleted.get_or_init(|| all))
+    }
+
     fn after(&self, changes: &[Arc<Changes>], interrupt: &Interrupt) -> Result<Self> {
         let mut next = Self { num_records: OnceLock::new(), with_vectors: OnceLock::new(), ..self.clone() };
         next.apply(changes, interrupt)?;
@@ -169,8 +215,35 @@ impl Live {
         for segment in segments.iter().filter(|segment| segment.kind() == FileKind::Add) {
             self.count += segment.len();
             self.bytes = self.bytes.saturating_add(segment.sizes()?);
+            if let Some(sizes) = self.sizes.get_mut() {
+                segment.each_size(&mut |_, size| sizes.count(size, false))?;
+            }
+            match (self.deleted.get_mut(), segment.rows()) {
+                (Some(deleted), Some(rows)) => deleted.count_all(rows)?,
+                _ => self.deleted = OnceLock::new(),
+            }
         }
         self.segments.extend(segments);
+        Ok(())
+    }
+
+    /// From now on this row, which counted, does not.
+    fn forget(&mut self, at: usize, row: u32) -> Result<()> {
+        let segment = &mut self.segments[at];
+        segment.forget(row);
+        if segment.kind() == FileKind::Remove {
+            return Ok(());
+        }
+        let size = segment.size(row)?;
+        self.count -= 1;
+        self.bytes = self.bytes.saturating_sub(size);
+        if let Some(sizes) = self.sizes.get_mut() {
+            sizes.count(size, true);
+        }
+        match (self.deleted.get_mut(), segment.rows()) {
+            (Some(deleted), Some(rows)) => deleted.count(deleted_of(rows, row as usize)?, true),
+            _ => self.deleted = OnceLock::new(),
+        }
         Ok(())
     }
 
@@ -207,12 +280,7 @@ impl Live {
         segments.extend(large);
         self.push(segments)?;
         for at in replaced(&self.root, &self.segments, first, &spans, interrupt)? {
-            let segment = &mut self.segments[at.segment];
-            segment.forget(at.row);
-            if segment.kind() == FileKind::Add {
-                self.count -= 1;
-                self.bytes = self.bytes.saturating_sub(segment.size(at.row)?);
-            }
+            self.forget(at.segment, at.row)?;
         }
         Ok(())
     }

@@ -9,6 +9,7 @@
 //! - [`definition`]: protocol and metadata alone
 //! - [`snapshot`], [`files`], [`replay`]: "Action Reconciliation": [`segment`]s of actions, what of them lives, the [`keys`] (path, vector);
 //!   [`slice`], [`lines`]: those that stay in their checkpoint or commit until they are asked for
+//!   [`totals`]: what version checksums say of them besides
 //! - [`statistics`], [`skipping`]: "Per-file Statistics" as typed columns, for those that a predicate names; [`typed_statistics`]: as checkpoints have them
 //! - [`actions`]: tables of actions made from others; [`listing`]: files as users see them
 
@@ -38,5 +39,6 @@ pub mod skipping;
 pub mod slice;
 pub mod snapshot;
 pub mod statistics;
+pub mod totals;
 pub mod typed_statistics;
 pub mod volume;

@@ -163,7 +163,7 @@ impl Segment {
 
     /// Whether its rows are in memory.
     pub fn is_held(&self) -> bool {
-        matches!(*self.rows, Rows::Held(_))
+        self.rows().is_some()
     }
 
     /// Where its rows are written already.
@@ -211,6 +211,23 @@ impl Segment {
             Rows::Stored { sizes, .. } => sizes.iter().fold(0, |sum, size| sum.saturating_add(*size)),
             Rows::Held(rows) => long(rows, "size")?.iter().flatten().fold(0, i64::saturating_add),
         })
+    }
+
+    /// The size of each row, in order.
+    pub fn each_size(&self, take: &mut dyn FnMut(u32, i64)) -> Result<()> {
+        match &*self.rows {
+            Rows::Stored { sizes, .. } => (0..).zip(sizes).for_each(|(row, size)| take(row, *size)),
+            Rows::Held(rows) => (0..).zip(long(rows, "size")?).for_each(|(row, size)| take(row, size.unwrap_or(0))),
+        }
+        Ok(())
+    }
+
+    /// Its rows, where they are in memory.
+    pub fn rows(&self) -> Option<&RecordBatch> {
+        match &*self.rows {
+            Rows::Held(rows) => Some(rows),
+            Rows::Stored { .. } => None,
+        }
     }
 
     /// The rows that count, as bits.

@@ -88,7 +88,7 @@ impl Slice {
     /// The keys of its actions, which are `count`.
     pub fn keys(&self, root: &str, count: usize, interrupt: &Interrupt) -> Result<Vec<Key>> {
         let name = name_of(self.kind);
-        let with_vectors = self.file.may_have(self.group, &[name, "deletionVector", "storageType"]);
+        let with_vectors = self.may_have_vectors();
         let mask = self.file.mask_of(&|path: &[String]| {
             path.first().is_some_and(|action| action == name)
                 && match path.get(1).map(String::as_str) {
@@ -112,6 +112,11 @@ impl Slice {
                 .expected(count));
         }
         Ok(keys)
+    }
+
+    /// False where none of them has a vector.
+    pub fn may_have_vectors(&self) -> bool {
+        self.file.may_have(self.group, &[name_of(self.kind), "deletionVector", "storageType"])
     }
 
     /// The columns of these of its rows, in their schema.

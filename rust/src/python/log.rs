@@ -23,6 +23,7 @@ use crate::log::schema::{ADD, REMOVE, conform, text};
 use crate::log::skipping::{Selection, select};
 use crate::log::snapshot::Snapshot;
 use crate::log::statistics::num_records;
+use crate::log::totals::Sizes;
 use crate::log::{actions, body, checkpoint, checkpoint_v2, compaction};
 use crate::schema::from_arrow::fields_from_arrow;
 use crate::schema::json;
@@ -300,6 +301,24 @@ impl PySnapshot {
     #[getter]
     fn with_vectors(&self, py: Python<'_>) -> PyResult<(usize, i64)> {
         self.with(py, |files, interrupt| files.live(interrupt)?.with_vectors(interrupt))
+    }
+    #[pyo3(signature = (bounds=None))]
+    fn size_histogram(&self, py: Python<'_>, bounds: Option<Vec<i64>>) -> PyResult<(Vec<i64>, Vec<i64>, Vec<i64>)> {
+        self.with(py, |files, interrupt| {
+            let live = files.live(interrupt)?;
+            let Sizes { bounds, files, bytes } = match &bounds {
+                Some(bounds) => live.sizes_in(bounds.clone())?,
+                None => live.sizes()?.clone(),
+            };
+            Ok((bounds, files, bytes))
+        })
+    }
+    #[getter]
+    fn deleted_records(&self, py: Python<'_>) -> PyResult<(i64, i64, [i64; 10])> {
+        self.with(py, |files, interrupt| {
+            let deleted = files.live(interrupt)?.deleted(interrupt)?;
+            Ok((deleted.rows, deleted.vectors, deleted.files))
+        })
     }
     #[pyo3(signature = (schema, predicate=None, *, skipping=true))]
     fn files(&self, py: Python<'_>, schema: &PyTableSchema, predicate: Option<&PyPredicate>, skipping: bool) -> PyResult<PyFileSelection> {
