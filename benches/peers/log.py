@@ -202,19 +202,24 @@ def checkpoint_written(system: str, root: Path) -> dict[str, Any]:
 
 
 def checkpoint_of_the_second_form(system: str, root: Path) -> dict[str, Any]:
-    """The second one, a hundred commits after the first: which of its sidecars are new, and how much they hold."""
-    import deltaic
-
+    """The second one, a hundred commits after the first: which of its sidecars are new, and how much they hold. deltalake writes the
+    classic form, for this table too."""
     target = copied(root, root.with_name(f"{root.name}-second"))
     folder = target / "_delta_log" / "_sidecars"
-    table = deltaic.DeltaTable(str(target))
-    for version in range(table.version + 1, table.version + 101):
+    for version in range(COMMITS, COMMITS + 100):
         committed(target, version)
     before = {path.name: path.stat().st_size for path in folder.iterdir()}
-    table.refresh()
-    table.checkpoint()
+    if system == "deltaic":
+        import deltaic
+
+        deltaic.DeltaTable(str(target)).checkpoint()
+    else:
+        import deltalake
+
+        deltalake.DeltaTable(str(target)).create_checkpoint()
     new = sum(path.stat().st_size for path in folder.iterdir() if path.name not in before)
-    return {"check": [len(before) > 0], "new_bytes": new, "bytes_before": sum(before.values())}
+    written = list(target.glob(f"_delta_log/{COMMITS + 99:020}.checkpoint.*"))
+    return {"check": len(written), "new_bytes": new, "bytes_before": sum(before.values())}
 
 
 RUNS: dict[str, Callable[[str, Path], dict[str, Any]]] = {
@@ -246,6 +251,7 @@ JOBS = (
     Job(name="append"),
     Job(name="append small"),
     Job(name="checkpoint", memory=1 / 2),
+    Job(name="checkpoint second form", memory=1 / 2),
 )
 # Of a whole process, imports included, with the unit shown: seconds of the clock, seconds on a processor, the peak of memory.
 MEASURED = {"seconds": 1, "processor": 1, "memory": 1 << 20}
@@ -308,7 +314,7 @@ def compare(job: Job, root: Path, pairs: int) -> dict[str, Any]:
     return {"job": job.name, **best, "ratios": ratios, "limits": limits, "missed": missed}
 
 
-def own_targets(results: list[dict[str, Any]], root: Path, pairs: int) -> list[dict[str, Any]]:
+def own_targets(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What is held against ourselves: a large table beside a small one, and what a second checkpoint writes."""
     ours = {row["job"]: row["deltaic"] for row in results}
     targets: list[tuple[str, float, float]] = []
@@ -318,8 +324,8 @@ def own_targets(results: list[dict[str, Any]], root: Path, pairs: int) -> list[d
             targets.append((f"{name} of many / of {SMALL}", (large - SLACK) / small, most))
     if "refresh" in ours:
         targets.append(("refresh of many, seconds", ours["refresh"]["seconds"], MOST_REFRESH_SECONDS))
-    second = least("checkpoint second form", ("deltaic",), root, 1)["deltaic"]
-    targets.append(("second form, written anew / there before", second["new_bytes"] / second["bytes_before"], MOST_NEW))
+    if second := ours.get("checkpoint second form"):
+        targets.append(("second form, written anew / there before", second["new_bytes"] / second["bytes_before"], MOST_NEW))
     for name, found, most in targets:
         print(f"{name:44} {found:8.4f} <= {most:g} {'met' if found <= most else 'MISSED'}", flush=True)
     return [{"target": name, "found": found, "limit": most, "met": found <= most} for name, found, most in targets]
@@ -355,7 +361,7 @@ def main() -> None:
         # Of fewer files the imports are most of the work.
         jobs = [job if options.files >= MANY else Job(name=job.name) for job in JOBS if job.name in wanted]
         results = [compare(job, root, options.pairs) for job in jobs]
-        own = own_targets(results, root, options.pairs)
+        own = own_targets(results)
     if options.record:
         write_record(options.record, options.files, options.pairs, results, own)
     if any(row["missed"] for row in results) or not all(row["met"] for row in own):
