@@ -45,6 +45,23 @@ def test_pairs_that_come_twice() -> None:
         RowIds.collect(stream, unique=True)
 
 
+def test_bitmaps_of_parts() -> None:
+    """Parts gathered in different places are together what one place would have gathered."""
+    of = [(file, row * row % 70_001) for file in range(3) for row in range(900)]
+    whole = RowIds.collect(pairs(*of))
+    parts = [RowIds.collect(pairs(*of[start::4])).bitmaps() for start in range(4)]
+    assert parts[0].schema.names == ["__deltaic_file", "__deltaic_bitmap", "__deltaic_count"]
+    together = RowIds.of_bitmaps(pa.concat_tables(parts))
+    assert (len(together), together.file_count) == (len(whole), 3)
+    assert together.select(FILES).equals(whole.select(FILES))
+    assert together.bitmaps().equals(whole.bitmaps())
+    assert len(RowIds.of_bitmaps(RowIds.collect(pairs((0, 1), (2, 1))).bitmaps(), unique=True)) == 2
+    for twice in ([(0, 1), (0, 1)], [(0, 1), (0, 2)]):
+        bitmaps = pa.concat_tables([RowIds.collect(pairs(*twice)).bitmaps(), RowIds.collect(pairs((0, 2))).bitmaps()])
+        with pytest.raises(MergeCardinalityError, match="same target row; found"):
+            RowIds.of_bitmaps(bitmaps, unique=True)
+
+
 def test_no_rows() -> None:
     rows = RowIds.collect(SCHEMA.empty_table())
     assert (len(rows), rows.file_count) == (0, 0)

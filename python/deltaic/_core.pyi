@@ -397,9 +397,10 @@ class RowIds:
     def collect(row_ids: Any, *, unique: bool = False) -> RowIds:
         """A stream with `__deltaic_file` and `__deltaic_row`. `unique`: MergeCardinalityError where a pair comes twice."""
     @staticmethod
-    def of_words(words: Any, *, unique: bool = False) -> RowIds:
-        """The same from `__deltaic_file`, `__deltaic_word` (int64: 64 rows each), `__deltaic_bits` (int64: which of them) and `__deltaic_count`
-        (int64: how many rows that was made of)."""
+    def of_bitmaps(bitmaps: Any, *, unique: bool = False) -> RowIds:
+        """Lines of `bitmaps` of several parts of the pairs, together."""
+    def bitmaps(self) -> pa.Table:
+        """A line for each file: `__deltaic_file`, `__deltaic_bitmap` (binary, portable format), `__deltaic_count` (int64: pairs that came)."""
     @property
     def file_count(self) -> int: ...
     def __len__(self) -> int: ...

@@ -115,6 +115,7 @@ def main(folder: Path) -> None:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.shuffle.partitions": "2",
+        "spark.deltaic.driverRowIds": "100",  # row ids become bitmaps on the executors, also of one that dies meanwhile
         "spark.ui.showConsoleProgress": "false",
     }
     for name, value in settings.items():

@@ -12,7 +12,9 @@ import pytest
 
 import deltaic
 from deltaic import CommitOptions, DeltaTable
+from deltaic.engine.spark import many_rows
 from deltaic.engine.spark.engine import SETTING
+from deltaic.engine.spark.many_rows import SETTING as DRIVER_ROW_IDS
 from deltaic.engine.spark.on_driver import SETTING as DRIVER_ROWS
 from deltaic.errors import MergeCardinalityError
 
@@ -140,6 +142,47 @@ def test_two_source_rows_for_one_target_row(tmp_path: Path, spark: Any, path: st
         table.merge(twice, "t.id = s.id").when_matched_update({"name": "s.name"}).execute()
     assert table.merge(twice, "t.id = s.id").when_matched_delete().execute()["num_target_rows_deleted"] == 1
     assert DeltaTable(tmp_path / "t").version == 1
+
+
+@pytest.mark.parametrize("way", ["auto", "never"])
+def test_many_row_ids_become_bitmaps_by_tasks(tmp_path: Path, spark: Any, way: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_tasks = []
+    kept = many_rows.bitmaps
+    monkeypatch.setattr(many_rows, "bitmaps", lambda pairs: by_tasks.append(kept(pairs)) or by_tasks[-1])
+    session = spark.newSession()
+    setattr(session, SETTING, way)
+    session.conf.set(DRIVER_ROWS, 0)
+    session.conf.set(DRIVER_ROW_IDS, 0)
+    for name in ("local", "spark"):
+        made = deltaic.write(tmp_path / name, data(0, 200), properties={"delta.enableDeletionVectors": True})
+        deltaic.write(made, data(200, 300), mode="append")
+    local, clustered = DeltaTable(tmp_path / "local"), DeltaTable(tmp_path / "spark", spark=session)
+    twice = pa.table({"id": [3, 3, 250], "name": ["a", "b", "c"]})
+    steps: list[Step] = [
+        lambda t: t.delete("id % 7 = 0 OR id > 280"),
+        lambda t: t.update({"x": "x + 1"}, "id % 10 = 1"),
+        lambda t: t.merge(twice, "t.id = s.id").when_matched_delete().execute(),
+    ]
+    for step in steps if way == "auto" else steps[:1]:
+        before = len(by_tasks)
+        assert countable(step(clustered), True) == countable(step(local), True)
+        assert len(by_tasks) > before
+        assert rows(DeltaTable(tmp_path / "spark")) == rows(local)
+        assert committed(clustered, way == "auto") == committed(local, way == "auto")
+    assert by_tasks[0]["__deltaic_file"].to_pylist() in ([0, 1], [1, 0])
+    again = clustered.merge(pa.table({"id": [9, 9, 251], "name": ["a", "b", "c"]}), "t.id = s.id")
+    with pytest.raises(MergeCardinalityError, match="found 2 source rows for 1 rows of file"):
+        again.when_matched_update({"name": "s.name"}).execute()
+
+
+def test_executors_without_deltaic_are_named(spark: Any) -> None:
+    from pyspark.errors import PythonException
+
+    from deltaic.engine.spark.errors import named_errors
+
+    trace = "Traceback (most recent call last):\n  File 'worker.py'\nModuleNotFoundError: No module named 'deltaic'\n"
+    with pytest.raises(ModuleNotFoundError, match=r"every executor needs the driver's wheel"), named_errors():
+        raise PythonException(trace)
 
 
 def test_a_source_that_differs_each_time_is_read_once(tmp_path: Path, spark: Any, path: str) -> None:

@@ -1,12 +1,12 @@
 //! Rows of many files, gathered from pairs (file ordinal, row index): one bitmap per file, so that memory follows the bitmaps.
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Int32Array, RecordBatch, UInt32Array};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Int32Array, Int64Array, RecordBatch, UInt32Array};
 use arrow::compute::{cast, take_record_batch};
 use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{DeletionVector, MAX_ROW, RowIndex};
+use super::{DeletionVector, RowIndex};
 use crate::error::{Error, Kind, Result};
 
 /// Name of the column of file ordinals, int32.
@@ -14,25 +14,24 @@ pub const FILE_COLUMN: &str = "__deltaic_file";
 /// Name of the column of absolute row indexes, int64.
 pub const ROW_COLUMN: &str = "__deltaic_row";
 
-/// Name of the column of words: 64 rows each, int64.
-pub const WORD_COLUMN: &str = "__deltaic_word";
-/// Name of the column of a word's bits, int64.
-pub const BITS_COLUMN: &str = "__deltaic_bits";
-/// Name of the column of how many rows a word was made of, int64.
+/// Name of the column of bitmaps in the portable format, binary.
+pub const BITMAP_COLUMN: &str = "__deltaic_bitmap";
+/// Name of the column of how many pairs a bitmap was made of, int64.
 pub const COUNT_COLUMN: &str = "__deltaic_count";
-const MAX_WORD: i64 = (MAX_ROW / 64) as i64;
 
 /// Rows per file, keyed by the file's ordinal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowIds {
     files: BTreeMap<i32, DeletionVector>,
+    /// Pairs that came for each file, repeated ones too.
+    named: BTreeMap<i32, u64>,
     unique: bool,
 }
 
 impl RowIds {
     /// No rows yet. `unique`: a pair that comes twice is an error.
     pub fn new(unique: bool) -> Self {
-        Self { files: BTreeMap::new(), unique }
+        Self { unique, ..Self::default() }
     }
 
     /// Adds the pairs of a batch, found by the names of its columns, in any order.
@@ -60,45 +59,45 @@ impl RowIds {
         Ok(())
     }
 
-    /// Adds rows that were gathered elsewhere: each line names 64 rows of a file by the bits of a word, and how many rows it was made of.
+    /// Adds rows that were gathered elsewhere: the lines of [`Self::bitmaps`] of several parts, a file's in as many lines as there are.
     ///
     /// # Errors
-    /// Those of [`Self::extend`]; with `unique`, a line made of more rows than its word has bits.
-    pub fn extend_words(&mut self, batch: &RecordBatch) -> Result<()> {
-        let files = column(batch, FILE_COLUMN, &DataType::Int32)?;
-        let [words, bits, counts] = [WORD_COLUMN, BITS_COLUMN, COUNT_COLUMN].map(|name| column(batch, name, &DataType::Int64));
-        let (words, bits, counts) = (words?, bits?, counts?);
-        let longs = |array: &ArrayRef| array.as_primitive::<Int64Type>().values().clone();
-        let (files, words, bits, counts) = (files.as_primitive::<Int32Type>().values(), longs(&words), longs(&bits), longs(&counts));
+    /// A column is missing or null, a bitmap is none; with `unique`, a pair came twice ([`Kind::MergeCardinality`]).
+    pub fn extend_bitmaps(&mut self, batch: &RecordBatch) -> Result<()> {
+        let (files, counts) = (column(batch, FILE_COLUMN, &DataType::Int32)?, column(batch, COUNT_COLUMN, &DataType::Int64)?);
+        let (files, counts) = (files.as_primitive::<Int32Type>().values(), counts.as_primitive::<Int64Type>().values());
         check_not_negative(files.iter().copied().min().map(i64::from), FILE_COLUMN)?;
-        check_not_negative(words.iter().copied().min(), WORD_COLUMN)?;
-        if let Some(word) = words.iter().max().filter(|word| **word > MAX_WORD) {
-            return Err(Error::new(Kind::InvalidArgument, "row id is too large").at(WORD_COLUMN).found(word).expected(MAX_WORD));
-        }
-        let twice = bits.iter().zip(&counts).position(|(bits, count)| i64::from(bits.count_ones()) != *count);
-        if let Some(at) = twice.filter(|_| self.unique) {
-            return Err(Error::new(Kind::MergeCardinality, "more than one source row matches the same target row")
-                .found(format!("one of the rows from {} on of file {} at least twice", words[at] * 64, files[at]))
-                .expected("at most one source row for each target row"));
-        }
-        let mut lines: Vec<(i32, i64, u64)> = files.iter().zip(&words).zip(&bits).map(|((f, w), b)| (*f, *w, *b as u64)).collect();
-        lines.sort_unstable();
-        let mut rows = Vec::new();
-        for of_file in lines.chunk_by(|a, b| a.0 == b.0) {
-            let Some((file, ..)) = of_file.first() else { continue };
-            rows.clear();
-            let of_word = |&(_, word, bits): &(i32, i64, u64)| {
-                (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word as RowIndex * 64 + bit)
-            };
-            rows.extend(of_file.iter().flat_map(of_word));
-            rows.sort_unstable();
-            self.extend_file(*file, &mut rows)?;
+        check_not_negative(counts.iter().copied().min(), COUNT_COLUMN)?;
+        let bitmaps = batch.column_by_name(BITMAP_COLUMN).filter(|found| found.null_count() == 0);
+        let bitmaps = bitmaps.ok_or_else(|| Error::new(Kind::InvalidArgument, "row ids lack a column").expected(BITMAP_COLUMN))?;
+        let bitmaps = cast(bitmaps, &DataType::Binary)?;
+        for ((file, count), bitmap) in files.iter().zip(counts).zip(bitmaps.as_binary::<i32>().iter()) {
+            let rows = self.files.entry(*file).or_default();
+            rows.add_all(&DeletionVector::from_bytes(bitmap.unwrap_or_default())?);
+            let named = self.named.entry(*file).or_default();
+            *named += *count as u64;
+            if self.unique && *named != rows.cardinality() {
+                return Err(Error::new(Kind::MergeCardinality, "more than one source row matches the same target row")
+                    .found(format!("{named} source rows for {} rows of file {file}", rows.cardinality()))
+                    .expected("at most one source row for each target row"));
+            }
         }
         Ok(())
     }
 
+    /// A line for each file: [`FILE_COLUMN`], [`BITMAP_COLUMN`], [`COUNT_COLUMN`].
+    pub fn bitmaps(&self) -> Result<RecordBatch> {
+        let columns: [(&str, ArrayRef); 3] = [
+            (FILE_COLUMN, Arc::new(Int32Array::from_iter_values(self.files.keys().copied()))),
+            (BITMAP_COLUMN, Arc::new(BinaryArray::from_iter_values(self.files.values().map(DeletionVector::to_bytes)))),
+            (COUNT_COLUMN, Arc::new(Int64Array::from_iter_values(self.named.values().map(|count| *count as i64)))),
+        ];
+        Ok(RecordBatch::try_from_iter(columns)?)
+    }
+
     fn extend_file(&mut self, file: i32, sorted: &mut Vec<RowIndex>) -> Result<()> {
         let rows = self.files.entry(file).or_default();
+        *self.named.entry(file).or_default() += sorted.len() as u64;
         if self.unique
             && let Some(twice) = first_twice(rows, sorted)
         {

@@ -199,6 +199,13 @@ impl DeletionVector {
         Self::from_bitmaps(self.bitmaps.iter().map(both).chain(theirs.map(|(key, bitmap)| (*key, bitmap.clone()))))
     }
 
+    /// Adds the rows of the other one.
+    pub(super) fn add_all(&mut self, other: &Self) {
+        for (key, bitmap) in &other.bitmaps {
+            *self.bitmaps.entry(*key).or_default() |= bitmap;
+        }
+    }
+
     /// Rows of both.
     pub fn intersection(&self, other: &Self) -> Self {
         let both = self.bitmaps.iter().filter_map(|(key, bitmap)| Some((*key, bitmap & other.bitmaps.get(key)?)));

@@ -32,9 +32,13 @@ impl PyRowIds {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (words, *, unique = false))]
-    fn of_words(py: Python<'_>, words: &Bound<'_, PyAny>, unique: bool) -> PyResult<Self> {
-        gathered(py, words, unique, RowIds::extend_words)
+    #[pyo3(signature = (bitmaps, *, unique = false))]
+    fn of_bitmaps(py: Python<'_>, bitmaps: &Bound<'_, PyAny>, unique: bool) -> PyResult<Self> {
+        gathered(py, bitmaps, unique, RowIds::extend_bitmaps)
+    }
+
+    fn bitmaps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        table_of(py, interrupt::brief(py, || self.0.bitmaps())?)
     }
 
     #[getter]

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.engine.engine import Curve, WriteTarget
+from deltaic.engine.spark import many_rows
 from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.few_rows import few_rows
 from deltaic.engine.spark.lowering import Lowering, nullable_schema
@@ -27,15 +28,12 @@ from deltaic.engine.spark.ways import Native, Ways
 from deltaic.protocol.schema import Schema
 from deltaic.relation.expression import Resolved
 from deltaic.relation.literal import col
-from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Aggregate, Data, Join, Plan, Scan, Union
+from deltaic.relation.plan import Aggregate, Data, Join, Plan, Scan, Union
 from deltaic.scan.opening import scan_schema
 from deltaic.scan.scan import Planned, column_names
 
 if TYPE_CHECKING:
     from deltaic.engine.spark.expressions import Analyser
-
-MOST_PAIRS = 20_000_000
-"""Row ids of at most so many rows come to the driver one by one; of more, gathered into words of bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,12 +225,6 @@ class SparkEngine:
         frame = self._few_of(relation.frame)
         return None if frame is None else replace(relation, frame=frame, on_driver=True)
 
-    def _are_few(self, relation: SparkRelation) -> bool:
-        if relation.rows is not None:
-            return relation.rows <= MOST_PAIRS
-        size = self.size_of(relation.frame)
-        return size is not None and size <= MOST_PAIRS * 16
-
     def is_local(self, frame: Any) -> bool:
         """Whether the rows lie on the driver."""
         return self.ways.planned("where rows lie", lambda: is_local(frame), lambda: False)
@@ -244,9 +236,9 @@ class SparkEngine:
 
     def row_ids(self, relation: SparkRelation, *, unique: bool = False) -> _core.RowIds:
         with named_errors():
-            if self._are_few(relation):
+            if many_rows.are_few(self, relation):
                 return _core.RowIds.collect(collected(self, relation.frame), unique=unique)
-            return _core.RowIds.of_words(_words(relation.frame).toArrow(), unique=unique)
+            return _core.RowIds.of_bitmaps(many_rows.bitmaps(relation.frame), unique=unique)
 
     def mark_deleted(
         self, rows: _core.RowIds, scan: Scan, *, deletion_timestamp: int, inline: bool, prefix_length: int
@@ -287,15 +279,6 @@ def _most_rows(plan: Plan) -> int | None:
         return None
     parts = [_most_rows(each) for each in (plan.inputs if isinstance(plan, Union) else (plan.input,))]
     return None if None in parts else sum(part or 0 for part in parts)
-
-
-def _words(pairs: Any) -> Any:
-    """Row ids gathered before they come to the driver: a line for each 64 rows of a file of which one is meant."""
-    from pyspark.sql import functions as F
-
-    bit = F.expr(f"bit_or(shiftleft(1L, CAST({ROW_COLUMN} & 63 AS INT)))")
-    word = F.shiftright(ROW_COLUMN, 6).alias("__deltaic_word")
-    return pairs.groupBy(FILE_COLUMN, word).agg(bit.alias("__deltaic_bits"), F.count(F.lit(1)).alias("__deltaic_count"))
 
 
 SETTING = "_deltaic_native"

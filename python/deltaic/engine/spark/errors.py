@@ -10,6 +10,7 @@ from deltaic.errors import DeltaError, InvalidArgumentError, ProtocolError, Unsu
 from deltaic.relation.failures import read_failure
 
 _CONDITION = re.compile(r"\[([A-Z_][A-Z0-9_.]+)\] (.*?)(?: SQLSTATE: \w{5}|\n|$)", re.DOTALL)
+_MISSING = re.compile(r"ModuleNotFoundError: (?:No module named '((?:deltaic|pyarrow)[\w.]*)'|(deltaic is not installed where [^\n]*))")
 _OF_ROWS = frozenset({"22", "21", "2F"})
 """Classes of SQLSTATE that an expression raises on a row."""
 
@@ -36,6 +37,9 @@ def named(error: Exception) -> Exception:
         return raised
     if "deltaic." in text and (own := _of_callback(text)) is not None:
         return own
+    if (missing := _MISSING.search(text)) is not None:
+        said = missing[2] or f"{missing[1]} is not there where tasks run: every executor needs the driver's wheel of deltaic"
+        return ModuleNotFoundError(said, name=missing[1] or "deltaic")
     from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException
 
     match = _CONDITION.search(text)

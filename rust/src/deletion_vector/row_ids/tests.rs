@@ -54,21 +54,31 @@ fn rejects_what_is_no_row_id() {
 }
 
 #[test]
-fn words_of_bits_are_rows() {
-    let longs = |values: Vec<i64>| -> ArrayRef { Arc::new(Int64Array::from(values)) };
-    let lines = |word: Vec<i64>, bits: Vec<i64>, count: Vec<i64>| {
-        let files: ArrayRef = Arc::new(Int32Array::from_iter_values(0..word.len() as i32));
-        let columns = [(FILE_COLUMN, files), (WORD_COLUMN, longs(word)), (BITS_COLUMN, longs(bits)), (COUNT_COLUMN, longs(count))];
-        RecordBatch::try_from_iter(columns).unwrap()
+fn bitmaps_of_parts_are_rows() {
+    let part = |pairs: &[(i32, i64)]| {
+        let mut rows = RowIds::new(false);
+        rows.extend(&batch(pairs)).unwrap();
+        rows.bitmaps().unwrap()
     };
     let mut rows = RowIds::new(true);
-    rows.extend_words(&lines(vec![0, 2], vec![0b101, i64::MIN], vec![2, 1])).unwrap();
+    rows.extend_bitmaps(&part(&[(0, 2), (1, 191), (0, 0)])).unwrap();
+    rows.extend_bitmaps(&part(&[(1, 1 << 33), (1, 3)])).unwrap();
+    rows.extend_bitmaps(&part(&[])).unwrap();
     assert_eq!(rows.of_file(0).unwrap().to_rows().unwrap(), [0, 2]);
-    assert_eq!(rows.of_file(1).unwrap().to_rows().unwrap(), [191]);
-    let twice = message(rows.extend_words(&lines(vec![3], vec![0b11], vec![3])), Kind::MergeCardinality);
-    assert!(twice.contains("one of the rows from 192 on of file 0"), "{twice}");
-    let beyond = message(rows.extend_words(&lines(vec![i64::MAX], vec![1], vec![1])), Kind::InvalidArgument);
-    assert!(beyond.contains("row id is too large"), "{beyond}");
+    assert_eq!(rows.of_file(1).unwrap().to_rows().unwrap(), [3, 191, 1 << 33]);
+    assert_eq!(RowIds { unique: false, ..rows.clone() }.bitmaps().unwrap(), part(&[(1, 3), (1, 191), (0, 0), (0, 2), (1, 1 << 33)]));
+    let twice = |pairs: &[(i32, i64)]| message(rows.clone().extend_bitmaps(&part(pairs)), Kind::MergeCardinality);
+    assert!(twice(&[(1, 7), (1, 191)]).contains("found 5 source rows for 4 rows of file 1"));
+    assert!(twice(&[(2, 5), (2, 5)]).contains("found 2 source rows for 1 rows of file 2"));
+    let mut any = RowIds::new(false);
+    any.extend_bitmaps(&part(&[(2, 5), (2, 5)])).unwrap();
+    assert_eq!(any.len(), 1);
+    // Whatever the parts were sent through, a set is no set by its name.
+    let broken: ArrayRef = Arc::new(BinaryArray::from_iter_values([b"none"]));
+    let columns = part(&[(0, 1)]);
+    let broken = with_columns(&columns, [(BITMAP_COLUMN, broken)]).unwrap();
+    assert!(rows.clone().extend_bitmaps(&broken).is_err());
+    assert!(message(rows.extend_bitmaps(&batch(&[(0, 1)])), Kind::InvalidArgument).contains("row ids lack a column"));
 }
 
 #[test]
