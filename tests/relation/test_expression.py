@@ -79,6 +79,12 @@ def test_names_match_without_case_and_come_back_in_the_schemas_own() -> None:
     assert found.type == "boolean"
 
 
+def test_parentheses_leave_a_field_its_name() -> None:
+    resolved = resolve("struct((name), point.X, (Id + 1))", ONE)
+    assert isinstance(resolved.type, Struct)
+    assert [field.name for field in resolved.type.fields] == ["name", "X", "col3"]
+
+
 def test_an_alias_goes_before_a_column_of_the_same_name() -> None:
     schemas = {"s": Schema([Field("a", "integer")]), "t": Schema([Field("s", Struct([Field("a", "string")]))])}
     assert resolve("s.a", schemas).columns == {("s", ("a",))}

@@ -150,6 +150,8 @@ def _struct(translator: Translator, node: Any) -> Value:
 
 def column_name(node: exp.Expression) -> str | None:
     """The name that Spark derives for a column or field; None for any other expression."""
+    while isinstance(node, exp.Paren):
+        node = node.this
     if isinstance(node, (exp.Column, exp.Identifier)):
         return node.name
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
