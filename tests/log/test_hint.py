@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -28,6 +29,8 @@ def test_the_protocols_sample() -> None:
 
 def test_literals_and_order() -> None:
     assert hint.canonical({"b": None, "a": True, "ä": 1.5, "a+": False}) == '"%C3%A4"=1.5,"a"=true,"a%2B"=false,"b"=null'
+    every = "".join(map(chr, range(1, 300))) + "\U0001f600"
+    assert hint.canonical({"a": every}) == f'"a"="{quote(every, safe="")}"'
 
 
 def test_the_checksums_of_others() -> None:

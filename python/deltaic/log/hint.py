@@ -17,6 +17,7 @@ from deltaic.protocol.bounded_json import parse_json
 LAST_CHECKPOINT = "_delta_log/_last_checkpoint"
 _MAX_VERSION = 2**63 - 1
 _MOST_BYTES = 4 << 20  # it may hold the schema of its checkpoint
+_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,11 @@ def to_json(document: Mapping[str, Any]) -> bytes:
 
 def checksum(document: Mapping[str, Any]) -> str:
     """MD5 of the document in the protocol's canonical form, without its own field `checksum`."""
-    import hashlib  # when a hint has a checksum: it takes some milliseconds
-
-    return hashlib.md5(canonical(document).encode(), usedforsecurity=False).hexdigest()
+    try:  # CPython's own, without the milliseconds that loading OpenSSL takes: every opening of a table comes by here
+        from _md5 import md5  # type: ignore[import-not-found]
+    except ImportError:
+        from hashlib import md5
+    return str(md5(canonical(document).encode(), usedforsecurity=False).hexdigest())
 
 
 def canonical(document: Mapping[str, Any]) -> str:
@@ -73,9 +76,8 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _text(value: str) -> str:
-    from urllib.parse import quote  # as above
-
-    return f'"{quote(value, safe="")}"'
+    # As urllib.parse.quote with nothing safe, whose import takes longer than all else here.
+    return '"' + "".join(chr(byte) if byte in _UNRESERVED else f"%{byte:02X}" for byte in value.encode()) + '"'
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
