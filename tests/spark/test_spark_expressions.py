@@ -65,3 +65,22 @@ def test_what_has_no_text(spark: Any) -> None:
         sql_text(3, "condition")
     with pytest.raises(InvalidTypeError):
         assignments({"a": 3}, "set")
+
+
+def test_texts_become_columns_in_one_call(spark: Any) -> None:
+    """Whatever a text ends with, and however its column is called."""
+    from pyspark.errors import ParseException
+
+    from deltaic.engine.spark.lowering import with_columns
+
+    texts = [
+        ("plain", "id"),
+        ("with ` tick", "id + 1 -- more"),
+        ("case", "CASE WHEN id > 0 THEN 'a' END /* c */"),
+        ("list", "array(id, 2)[0]"),
+    ]
+    found = with_columns(spark.range(1, 2), texts)
+    assert found.columns == [name for name, _ in texts]
+    assert tuple(found.first()) == (1, 2, "a", 1)
+    with pytest.raises(ParseException):
+        with_columns(spark.range(1), [("two", "id) AS a, (id")])

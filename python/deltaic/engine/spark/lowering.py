@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
 from deltaic.engine.spark.on_driver import is_of_few
 from deltaic.engine.spark.types import of_frame
 from deltaic.protocol.schema import Schema
+from deltaic.relation.literal import col
 from deltaic.relation.plan import Aggregate, Data, Filter, Join, Plan, Project, Scan, Union
 
 BROADCAST = 64 * 1024**2
@@ -31,7 +32,7 @@ class Lowering:
         if isinstance(plan, Filter):
             return self.lower(plan.input).where(F.expr(plan.condition))
         if isinstance(plan, Project):
-            return self.lower(plan.input).select(*_named(plan.columns)).alias(plan.alias)
+            return with_columns(self.lower(plan.input), plan.columns).alias(plan.alias)
         if isinstance(plan, Join):
             return self._join(plan)
         if isinstance(plan, Union):
@@ -53,6 +54,12 @@ class Lowering:
     def _aggregate(self, plan: Aggregate) -> Any:
         grouped = self.lower(plan.input).groupBy(*_named(plan.keys))
         return grouped.agg(*_named(plan.columns)).alias(plan.alias)
+
+
+def with_columns(frame: Any, columns: Sequence[tuple[str, str]]) -> Any:
+    """The frame's rows as columns (name, text). All texts in one call: each by itself would be a handful of calls to the JVM. A text ends
+    where its line does, as it may end in a comment."""
+    return frame.selectExpr(*(f"({text}\n) AS {col(name)}" for name, text in columns))
 
 
 def _named(columns: tuple[tuple[str, str], ...]) -> list[Any]:

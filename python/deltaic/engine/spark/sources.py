@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from deltaic.engine.source import read_source
+from deltaic.engine.spark.lowering import with_columns
 from deltaic.engine.spark.types import of_frame, to_spark
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
 from deltaic.protocol.ddl import format_type
@@ -78,15 +79,13 @@ def conformed(frame: Any, found: Schema, wanted: Schema) -> Any:
     """The frame's rows as the columns of `wanted`: matched by name without case, a missing one null, cast where no value changes.
 
     SchemaMismatchError: here where types never fit, at a row where its value does not."""
-    from pyspark.sql import functions as F
-
     _refuse_unknown(found, wanted, "")
     columns = []
     for field in wanted:
         have = found.get(field.name)
         text = _null(field.type) if have is None else _value(col(have.name), have.type, field.type, field.name, 0)
-        columns.append(F.expr(text).alias(field.name))
-    return frame.select(*columns)
+        columns.append((field.name, text))
+    return with_columns(frame, columns)
 
 
 def _refuse_unknown(found: Any, wanted: Any, place: str) -> None:

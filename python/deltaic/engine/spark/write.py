@@ -22,6 +22,7 @@ from deltaic.engine.engine import WriteTarget
 from deltaic.engine.spark.direct import is_direct, write_directly
 from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.footers import with_statistics
+from deltaic.engine.spark.lowering import with_columns
 from deltaic.engine.spark.on_driver import are_plain, gathered, has_few_rows
 from deltaic.engine.spark.types import in_files, is_renamed_inside, type_to_spark
 from deltaic.errors import CommitError, ConstraintViolationError, UnsupportedFeatureError
@@ -68,10 +69,10 @@ def write(engine: SparkEngine, relation: SparkRelation, target: WriteTarget) -> 
     options = dict(target.options)
     if is_direct(engine, target):
         with named_errors():
-            return write_directly(_sized(engine, relation, options).select(*columns), table, target)
+            return write_directly(with_columns(_sized(engine, relation, options), columns), table, target)
     try:
         with named_errors():
-            sized = _sized(engine, relation, options).select(*columns)
+            sized = with_columns(_sized(engine, relation, options), columns)
             counted = _write_files(engine, sized, table, partitions, f"{_uri(target.store)}/{folder}", options)
         adds = with_statistics(engine, _core.adopt(target.store, target.schema, folder, json.dumps(options), footers=False), target)
         rows = _core.physical_rows(adds)
@@ -90,12 +91,14 @@ def write(engine: SparkEngine, relation: SparkRelation, target: WriteTarget) -> 
     return adds
 
 
-def _write_here(engine: SparkEngine, relation: SparkRelation, target: WriteTarget, table: Schema, columns: list[Any]) -> pa.Table | None:
+def _write_here(
+    engine: SparkEngine, relation: SparkRelation, target: WriteTarget, table: Schema, columns: list[tuple[str, str]]
+) -> pa.Table | None:
     """Few rows are written on the driver, by the writer of the embedded engine: no job, no folder, no footer to read again."""
     if not engine.most_here or relation.files is not None or not are_plain(table):
         return None
     with named_errors():
-        rows = relation.frame.select(*columns)
+        rows = with_columns(relation.frame, columns)
         found = gathered(engine, rows) if relation.on_driver or has_few_rows(engine, rows) else None
     if found is None:
         return None
@@ -246,16 +249,14 @@ def _discard(engine: SparkEngine, store: _core.Store, folder: str) -> None:
 # --- NOT NULL
 
 
-def _checked(field: Field) -> Any:
-    """The column; a row with a null where the schema wants a value ends the job."""
-    from pyspark.sql import functions as F
-
+def _checked(field: Field) -> tuple[str, str]:
+    """The column's name and value; a row with a null where the schema wants a value ends the job."""
     whens = [
         f"WHEN {condition} THEN {failing(ConstraintViolationError, f'column {place} is NOT NULL and a row has a null there')}"
         for condition, place in _nulls(col(field.name), field, field.name, 0)
     ]
     column = col(field.name)
-    return F.expr(f"CASE {' '.join(whens)} ELSE {column} END" if whens else column).alias(field.name)
+    return field.name, f"CASE {' '.join(whens)} ELSE {column} END" if whens else column
 
 
 def _nulls(text: str, field: Field, place: str, depth: int) -> list[tuple[str, str]]:
