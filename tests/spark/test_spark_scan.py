@@ -312,3 +312,32 @@ def test_vectors_travel_with_the_tasks_of_their_files(tmp_path: Path, spark: Any
     assert all(20_000 < each < 30_000 for each in tasks)
     assert weight(plan) < 40_000  # of all six: 120,000
     assert frame.selectExpr("sum(id)").first()[0] == sum(range(1, 960_000, 2))
+
+
+def test_large_vectors_go_to_their_own_tasks_by_public_interfaces_too(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is broadcast; rows, row ids, constants and what DML finds are the same."""
+    kinds = {
+        "at": [dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc)] * 1000,
+        "s": pa.array([{"x y": i, "d": Decimal(i)} for i in range(1000)], pa.struct([("x y", pa.int64()), ("d", pa.decimal128(9, 2))])),
+        "l": [[i, None] for i in range(1000)],
+        "m": pa.array([[("k", i)] for i in range(1000)], pa.map_(pa.string(), pa.int64())),
+        "part": [i // 500 for i in range(1000)],
+    }
+    data = pa.table({"id": range(1000), **kinds})
+    properties = {**MAPPED, "delta.enableRowTracking": True}
+    table = deltaic.write(tmp_path / "t", data, partition_by=["part"], properties=properties)
+    table.delete("id % 3 = 0 and part = 0")
+    deltaic.write(table, data.slice(0, 10), mode="append")
+    monkeypatch.setattr("deltaic.engine.spark.read_by_tasks.MOST_BITS", 0)
+    monkeypatch.setattr(spark, SETTING, "never", raising=False)
+    same(table, spark)
+    same(table, spark, ["l", "s.d", "part"], "id > 100 and part = 0")
+    frame = DeltaTable(tmp_path / "t", spark=spark).scan(where="part = 0 and id between 20 and 40").to_spark()
+    assert frame.count() == 14
+    plan = (
+        DeltaTable(tmp_path / "t", version=1, spark=spark).scan(where="part = 0").to_spark()._jdf.queryExecution().executedPlan().toString()
+    )
+    assert "Broadcast" not in plan
+    DeltaTable(tmp_path / "t", spark=spark).update({"id": "-id"}, "id between 20 and 22")
+    table.refresh()
+    assert sorted(same(table, spark, ["id"])["id"].to_pylist())[:2] == [-22, -20]

@@ -145,7 +145,9 @@ class SparkEngine:
             read = (*read, *scan.predicate.columns)
             conditions.append(predicate_text(scan.predicate, scan.schema, scan.alias))
         more = dict.fromkeys(name for name in read if name not in scan.columns)
-        frame = self._read(replace(scan, columns=(*scan.columns, *more))).alias(scan.alias)
+        frame = self._read(replace(scan, columns=(*scan.columns, *more)))
+        if conditions:
+            frame = frame.alias(scan.alias)
         for text in conditions:
             frame = frame.where(F.expr(text))
         if not more:

@@ -1,17 +1,22 @@
-"""A scan leaf by public APIs alone: Spark's Parquet reader over the files' paths; constants and sets of rows joined by the file's path.
+"""A scan leaf by public APIs alone: Spark's Parquet reader over the files' paths; constants and sets of rows joined by the file's path,
+unless the sets are large.
 
 For sessions without py4j, and for those whose internals are not what they were. Same rows as `native`, more work for them.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.engine.spark.columns import BY_ID, ScanColumns
+from deltaic.engine.spark.read_by_tasks import are_large, has_set, read_by_tasks
+from deltaic.engine.spark.stores import travels
 from deltaic.engine.spark.types import in_files, to_spark
 from deltaic.protocol.schema import Array, Field
 from deltaic.relation.plan import Scan
@@ -28,10 +33,22 @@ _COUNTS = f"CASE {KIND} WHEN 0 THEN true WHEN 1 THEN NOT {_IN_SET} ELSE {_IN_SET
 
 
 def portable_scan(spark: Any, scan: Scan) -> Any:
-    """A DataFrame of the scan's rows and columns, hidden ones last. Its conditions are not applied here."""
+    """A DataFrame of the scan's rows and columns, hidden ones last. Its conditions are not applied here. Sets of rows that are large in all
+    are not for every task: the files that have some are read by `_core` then, where tasks reach the table's store."""
+    files = numbered(scan.files) if scan.row_ids else scan.files
+    if travels(scan.store):
+        marked = has_set(files)
+        if are_large(files.filter(marked)):
+            others = files.filter(pc.invert(marked))
+            by_tasks = read_by_tasks(spark, replace(scan, files=files.filter(marked)))
+            return by_tasks.unionAll(_joined(spark, scan, others)) if others.num_rows else by_tasks
+    return _joined(spark, scan, files)
+
+
+def _joined(spark: Any, scan: Scan, files: pa.Table) -> Any:
+    """The same, of files whose sets of rows every task may have."""
     from pyspark.sql import functions as F
 
-    files = numbered(scan.files) if scan.row_ids else scan.files
     columns = ScanColumns(scan)
     if not files.num_rows:
         return spark.createDataFrame([], to_spark(columns.output))

@@ -43,7 +43,7 @@ def position(jvm: Jvm, values: Any, limits: Any) -> Any:
     """Column: how many of the ascending `limits` (a NumPy array of int64 or float64, each once) are less than the value; null for null."""
     from pyspark.sql import functions as F
 
-    kind = jvm.root.long if limits.dtype == np.int64 else jvm.root.double
+    kind = jvm.get("long") if limits.dtype == np.int64 else jvm.get("double")
     array = _java_array(jvm, kind, limits)
     held = jvm.get(EXPRESSIONS + "Literal")(array, jvm.get("org.apache.spark.sql.types.ObjectType")(array.getClass()))
     call = jvm.get(EXPRESSIONS + "objects.StaticInvoke")(
@@ -100,6 +100,6 @@ def _java_array(jvm: Jvm, kind: Any, values: Any) -> Any:
     """long[] or double[] in one call."""
     made = jvm.gateway.new_array(kind, len(values))
     if len(values):
-        buffer = jvm.root.java.nio.ByteBuffer.wrap(bytearray(values.astype(values.dtype.newbyteorder(">")).tobytes()))
+        buffer = jvm.get("java.nio.ByteBuffer").wrap(bytearray(values.astype(values.dtype.newbyteorder(">")).tobytes()))
         (buffer.asLongBuffer() if values.dtype == np.int64 else buffer.asDoubleBuffer()).get(made)
     return made

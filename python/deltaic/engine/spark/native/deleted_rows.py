@@ -34,9 +34,9 @@ def _in_bits(jvm: Jvm) -> Any:
     """`BitSetMethods.isSet` is an unsafe read: the bound before it must stay."""
     from pyspark.sql import functions as F
 
-    offset = F.lit(jvm.root.org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET).cast("long")
+    offset = F.lit(jvm.get("org.apache.spark.unsafe.Platform").BYTE_ARRAY_OFFSET).cast("long")
     arguments = [expression_of(jvm, column) for column in (F.col(BITS), offset, F.col(ROW_INDEX).cast("int"))]
-    integers = jvm.root.java.lang.Long.TYPE, jvm.root.java.lang.Integer.TYPE
+    integers = jvm.primitive("Long"), jvm.primitive("Integer")
     methods = jvm.having("org.apache.spark.unsafe.bitset.BitSetMethods", "isSet", jvm.type_of("java.lang.Object"), *integers)
     call = jvm.get(EXPRESSIONS + "objects.StaticInvoke")(
         methods,
@@ -71,7 +71,7 @@ def _in_roaring(jvm: Jvm) -> Any:
     )
     bitmap_class = "org.roaringbitmap.buffer.ImmutableRoaringBitmap"
     bitmap = jvm.get(EXPRESSIONS + "objects.NewInstance")(
-        jvm.having(bitmap_class, "contains", jvm.root.java.lang.Integer.TYPE), jvm.seq(buffer), jvm.seq(), True, of(bitmap_class), jvm.none
+        jvm.having(bitmap_class, "contains", jvm.primitive("Integer")), jvm.seq(buffer), jvm.seq(), True, of(bitmap_class), jvm.none
     )
     contains = jvm.get(EXPRESSIONS + "objects.Invoke")(
         bitmap,

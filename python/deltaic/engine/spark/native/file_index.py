@@ -59,7 +59,7 @@ class FileIndex:
         return self._jvm.seq()
 
     def inputFiles(self) -> Any:
-        return self._jvm.gateway.new_array(self._jvm.root.java.lang.String, 0)
+        return self._jvm.gateway.new_array(self._jvm.get("java.lang.String"), 0)
 
     def refresh(self) -> None:
         """The files of a version never change."""
@@ -99,7 +99,7 @@ def relation(jvm: Jvm, index: FileIndex, constants: Any, data: Any, options: dic
         jvm.schema(data.json()),
         jvm.none,
         jvm.get(DATASOURCES + "parquet.ParquetFileFormat")(),
-        jvm.root.PythonUtils.toScalaMap(options),
+        jvm.get("org.apache.spark.api.python.PythonUtils").toScalaMap(options),
         jvm.spark._jsparkSession,
     )
     return DataFrame(jvm.spark._jsparkSession.baseRelationToDataFrame(made), jvm.spark)

@@ -48,7 +48,14 @@ class Jvm:
         """`java.lang.Class` of a name."""
         key = f"class {name}"
         if key not in self._classes:
-            self._classes[key] = self.root.java.lang.Class.forName(name)
+            self._classes[key] = self.get("java.lang.Class").forName(name)
+        return self._classes[key]
+
+    def primitive(self, name: str) -> Any:
+        """`java.lang.Class` of a primitive type, by the name of the class that boxes it."""
+        key = f"primitive {name}"
+        if key not in self._classes:
+            self._classes[key] = self.get(f"java.lang.{name}").TYPE
         return self._classes[key]
 
     def having(self, name: str, method: str, *types: Any) -> Any:
@@ -70,10 +77,10 @@ class Jvm:
 
     def seq(self, *items: Any) -> Any:
         """A Scala Seq."""
-        listed = self.root.java.util.ArrayList()
+        listed = self.get("java.util.ArrayList")()
         for item in items:
             listed.add(item)
-        return self.root.PythonUtils.toSeq(listed)
+        return self.get("org.apache.spark.api.python.PythonUtils").toSeq(listed)
 
     def schema(self, json: str) -> Any:
         """A StructType from its JSON."""
@@ -84,33 +91,43 @@ class Jvm:
         import numpy as np
 
         data = np.asarray(values, dtype=">i4")
-        made = self.gateway.new_array(self.root.int, len(data))
+        made = self.gateway.new_array(self.get("int"), len(data))
         if len(data):
-            self.root.java.nio.ByteBuffer.wrap(bytearray(data.tobytes())).asIntBuffer().get(made)
+            self.get("java.nio.ByteBuffer").wrap(bytearray(data.tobytes())).asIntBuffer().get(made)
         return made
 
     def file_statuses(self, statuses: pa.ChunkedArray | pa.Array) -> Any:
         """FileStatus[] of `__deltaic_status` values: Hadoop's own serialization, one call for many."""
         whole = statuses.combine_chunks() if isinstance(statuses, pa.ChunkedArray) else statuses
-        made = self.gateway.new_array(self.root.org.apache.hadoop.fs.FileStatus, len(whole))
+        made = self.gateway.new_array(self.get("org.apache.hadoop.fs.FileStatus"), len(whole))
         for start in range(0, len(whole), STATUSES):
             part = whole.slice(start, STATUSES)
             payload = bytearray(struct.pack(">i", len(part)) + _values_of(part))
-            writable = self.root.org.apache.hadoop.io.ArrayWritable(self.type_of("org.apache.hadoop.fs.FileStatus"))
-            stream = self.root.java.io.DataInputStream(self.root.java.io.ByteArrayInputStream(payload))
+            writable = self.get("org.apache.hadoop.io.ArrayWritable")(self.type_of("org.apache.hadoop.fs.FileStatus"))
+            stream = self.get("java.io.DataInputStream")(self.get("java.io.ByteArrayInputStream")(payload))
             writable.readFields(stream)
-            self.root.java.lang.System.arraycopy(writable.toArray(), 0, made, start, len(part))
+            self.get("java.lang.System").arraycopy(writable.toArray(), 0, made, start, len(part))
         return made
 
     def rows(self, table: pa.Table, schema: Any) -> Any:
         """InternalRow[] of an Arrow table with these columns (a pyspark StructType). No job is run: so many bytes at a time are local."""
+        if all(column.null_count == table.num_rows for column in table.columns):
+            return self._null_rows(table)
         step = max(1, table.num_rows * LOCAL_BYTES // max(table.nbytes, 1))
         parts = [self._local_rows(table.slice(start, step), schema) for start in range(0, table.num_rows, step)]
         if len(parts) == 1:
             return parts[0]
         made = self.gateway.new_array(self.get("org.apache.spark.sql.catalyst.InternalRow"), table.num_rows)
         for number, part in enumerate(parts):
-            self.root.java.lang.System.arraycopy(part, 0, made, number * step, len(part))
+            self.get("java.lang.System").arraycopy(part, 0, made, number * step, len(part))
+        return made
+
+    def _null_rows(self, table: pa.Table) -> Any:
+        """Rows without a value, all of them one."""
+        made = self.gateway.new_array(self.get("org.apache.spark.sql.catalyst.InternalRow"), table.num_rows)
+        row = self.get(EXPRESSIONS + "GenericInternalRow")(table.num_columns)
+        copies = self.get("java.util.Collections").nCopies(table.num_rows, row).toArray()
+        self.get("java.lang.System").arraycopy(copies, 0, made, 0, table.num_rows)
         return made
 
     def _local_rows(self, table: pa.Table, schema: Any) -> Any:
@@ -126,40 +143,40 @@ class Jvm:
 
         `chosen`: int[] of positions (None: all). `predicate`: Catalyst's, bound to the rows; files for whose row it is not true are left
         out. The loop runs in the JVM, put together from method handles."""
-        handles, handle = self.root.java.lang.invoke.MethodHandles, self.type_of("java.lang.invoke.MethodHandle")
+        handles, handle = self.get("java.lang.invoke.MethodHandles"), self.type_of("java.lang.invoke.MethodHandle")
         directory, row = self.type_of(DATASOURCES + "PartitionDirectory"), self.type_of("org.apache.spark.sql.catalyst.InternalRow")
         status_array = statuses.getClass()
         lookup = handles.publicLookup()
         row_at = self._bound(handle, handles.arrayElementGetter(rows.getClass()), rows)
         status_at = self._bound(handle, handles.arrayElementGetter(status_array), statuses)
-        integer = self.root.java.lang.Integer.TYPE
+        integer = self.primitive("Integer")
         collector = handle.getMethod("asCollector", self._types(self.type_of("java.lang.Class"), integer))
-        as_array = collector.invoke(handles.identity(status_array), self.array(self.root.java.lang.Object, status_array, 1))
+        as_array = collector.invoke(handles.identity(status_array), self.array(self.get("java.lang.Object"), status_array, 1))
         both = handles.filterArguments(
             lookup.unreflect(directory.getMethod("apply", self._types(row, status_array))),
             0,
-            self.array(self.root.java.lang.invoke.MethodHandle, row_at, handles.filterReturnValue(status_at, as_array)),
+            self.array(self.get("java.lang.invoke.MethodHandle"), row_at, handles.filterReturnValue(status_at, as_array)),
         )
-        signature = self.root.java.lang.invoke.MethodType.methodType(directory, integer)
-        once = handles.permuteArguments(both, signature, self.array(self.root.int, 0, 0))
-        streams = self.root.java.util.stream.IntStream
+        signature = self.get("java.lang.invoke.MethodType").methodType(directory, integer)
+        once = handles.permuteArguments(both, signature, self.array(self.get("int"), 0, 0))
+        streams = self.get("java.util.stream.IntStream")
         stream = streams.range(0, len(statuses)) if chosen is None else streams.of(chosen)
         if predicate is not None:
             evaluate = lookup.unreflect(self.type_of(EXPRESSIONS + "BasePredicate").getMethod("eval", self._types(row)))
             holds = handles.filterReturnValue(row_at, self._bound(handle, evaluate, predicate))
             stream = stream.filter(self._as_function("java.util.function.IntPredicate", holds))
         listed = stream.mapToObj(self._as_function("java.util.function.IntFunction", once))
-        return self.root.PythonUtils.toSeq(listed.collect(self.root.java.util.stream.Collectors.toList()))
+        return self.get("org.apache.spark.api.python.PythonUtils").toSeq(listed.collect(self.get("java.util.stream.Collectors").toList()))
 
     def _bound(self, handle: Any, method: Any, target: Any) -> Any:
         bind = handle.getMethod("bindTo", self._types(self.type_of("java.lang.Object")))
-        return bind.invoke(method, self.array(self.root.java.lang.Object, target))
+        return bind.invoke(method, self.array(self.get("java.lang.Object"), target))
 
     def _as_function(self, interface: str, method: Any) -> Any:
-        return self.root.java.lang.invoke.MethodHandleProxies.asInterfaceInstance(self.type_of(interface), method)
+        return self.get("java.lang.invoke.MethodHandleProxies").asInterfaceInstance(self.type_of(interface), method)
 
     def _types(self, *types: Any) -> Any:
-        return self.array(self.root.java.lang.Class, *types)
+        return self.array(self.get("java.lang.Class"), *types)
 
 
 def _values_of(binary: pa.Array) -> bytes:
