@@ -229,22 +229,22 @@ class Child:
 
         def query() -> int:
             frame = self.read(self.log).where("id BETWEEN 500000000 AND 500009999")  # type: ignore[arg-type]
-            frame._jdf.queryExecution().executedPlan()
-            return 0
+            parts = frame._jdf.queryExecution().toRdd().partitions()
+            return sum(len(part.files()) for part in parts)
 
         def forget() -> None:
             if self.system == "delta-spark":
                 self.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
 
-        best = float("inf")
+        best, files = float("inf"), 0
         for number in range({"plan_first": 1, "plan_warm": 3, "plan_again": 4}[job]):
             if job != "plan_again":
                 forget()
             start = time.perf_counter()
-            query()
+            files = query()
             if not (number == 0 and job != "plan_first"):
                 best = min(best, time.perf_counter() - start)
-        return {"seconds": best, "check": None}
+        return {"seconds": best, "check": files}
 
 
 def session(system: str) -> Any:
