@@ -69,9 +69,11 @@ class Planned:
         adds = self.selection.adds
         return replace(self._leaf(columns, numbered(adds) if row_ids else adds), alias=alias, row_ids=row_ids)
 
-    def scan_later(self, columns: Sequence[str], most: int) -> Scan:
-        """The same; of more than `most` files none is chosen yet."""
-        if not self.skipping or self.snapshot.core.file_count <= most or (self.pushed is not None and self._left <= most):
+    def scan_later(self, columns: Sequence[str], most: int, most_marked: int) -> Scan:
+        """The same; of more than `most` files none is chosen yet, nor where more than `most_marked` have a deletion vector."""
+        core = self.snapshot.core
+        bound = most_marked if core.file_count > most_marked and core.with_vectors[0] > most_marked else most
+        if not self.skipping or core.file_count <= bound or (self.pushed is not None and self._left <= bound):
             return self.scan(columns)
         return replace(self._leaf(columns, _core.empty_adds()), later=LaterFiles(self))
 

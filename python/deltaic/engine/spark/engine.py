@@ -111,10 +111,10 @@ class SparkEngine:
 
     def frame(self, planned: Planned, columns: Sequence[str]) -> Any:
         """The rows of a planned scan as a DataFrame. Of many files those that a query over it needs are chosen when Spark plans that."""
-        from deltaic.engine.spark.native.files import MANY_FILES
+        from deltaic.engine.spark.native.files import MANY_FILES, MANY_VECTORS
 
         with named_errors():
-            return self._scan(planned.scan_later(columns, MANY_FILES) if self.is_native else planned.scan(columns))
+            return self._scan(planned.scan_later(columns, MANY_FILES, MANY_VECTORS) if self.is_native else planned.scan(columns))
 
     @property
     def most_here(self) -> int:

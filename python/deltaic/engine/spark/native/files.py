@@ -16,6 +16,8 @@ from deltaic.relation.plan import Later
 
 MANY_FILES = 10_000
 """The JVM is told of so many files at once; of more when a query has chosen among them."""
+MANY_VECTORS = 100
+"""Of so many files with deletion vectors, which may have megabytes each; of those of more when a query has chosen among them."""
 MOST_SHARE = 4
 """It is told of the chosen files alone where they are a smaller part than one in so many."""
 
