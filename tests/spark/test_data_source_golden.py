@@ -41,7 +41,7 @@ def readable() -> Iterator[tuple[str, Any]]:
 @pytest.mark.skipif(not GOLDEN.is_dir(), reason="the golden tables are not there")
 def test_batches_are_as_spark_wants_them() -> None:
     """What its workers would do, done here: a session is not needed to see every table."""
-    from deltaic.spark.portable.arrow_values import spark_arrow_schema
+    from deltaic.engine.spark.batches import spark_arrow_schema
     from deltaic.spark.portable.data_source import DeltaicSource
 
     compared, wrong = 0, []

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from deltaic.errors import SchemaMismatchError
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 
 def relabelled(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -59,3 +63,11 @@ def to_bytes(table: pa.Table) -> bytes:
 def of_bytes(data: bytes) -> pa.Table:
     """The table of `to_bytes`."""
     return pa.ipc.open_stream(data).read_all()
+
+
+def spark_arrow_schema(schema: StructType) -> pa.Schema:
+    """The Arrow schema that PySpark checks batches against, whatever its version calls the time zone."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    zoned = "timezone" in inspect.signature(to_arrow_schema).parameters
+    return to_arrow_schema(schema, timezone="UTC") if zoned else to_arrow_schema(schema)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from deltaic import _core
-from deltaic.engine.spark.batches import as_schema, of_bytes, to_bytes
+from deltaic.engine.spark.batches import as_schema, of_bytes, spark_arrow_schema, to_bytes
 from deltaic.engine.spark.types import to_spark
 from deltaic.relation.plan import FILE_COLUMN, Scan
 from deltaic.scan.opening import scan_schema
@@ -45,8 +45,6 @@ def are_large(files: pa.Table) -> bool:
 def read_by_tasks(spark: Any, scan: Scan) -> Any:
     """A DataFrame of the scan's rows and columns, hidden ones last. Its conditions are not applied here. `files` are numbered already
     where their numbers are asked for."""
-    from deltaic.spark.portable.arrow_values import spark_arrow_schema
-
     schema = to_spark(scan_schema(scan))
     arrow, store, columns = spark_arrow_schema(schema), scan.store, scan.columns
     definition = (scan.table_schema.json, scan.table_schema.partition_columns, scan.table_schema.column_mapping)

@@ -5,11 +5,8 @@ They differ in variants (Spark has the value first), in the nullability that Spa
 
 from __future__ import annotations
 
-import inspect
 import json
 from typing import TYPE_CHECKING
-
-import pyarrow as pa
 
 from deltaic.protocol.column_mapping import map_fields
 from deltaic.protocol.evolution import nullable_everywhere
@@ -43,11 +40,3 @@ def written_schema(schema: StructType) -> Schema:
 def _shown(item: Field) -> Field:
     kept = {name: value for name, value in item.metadata.items() if name in _KEPT}
     return item.with_(type=map_fields(item.type, _shown), metadata=kept)
-
-
-def spark_arrow_schema(schema: StructType) -> pa.Schema:
-    """The Arrow schema that PySpark checks batches against, whatever its version calls the time zone."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    zoned = "timezone" in inspect.signature(to_arrow_schema).parameters
-    return to_arrow_schema(schema, timezone="UTC") if zoned else to_arrow_schema(schema)

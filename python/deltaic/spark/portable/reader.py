@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from deltaic import _core
-from deltaic.engine.spark.batches import as_schema, of_bytes, to_bytes
+from deltaic.engine.spark.batches import as_schema, of_bytes, spark_arrow_schema, to_bytes
 from deltaic.errors import InvalidArgumentError
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import open_store
@@ -20,7 +20,7 @@ from deltaic.protocol.schema import Schema
 from deltaic.scan.columns import narrowed, resolve_columns
 from deltaic.scan.scan import Planned
 from deltaic.spark.options import ReadOptions
-from deltaic.spark.portable.arrow_values import spark_arrow_schema, spark_schema
+from deltaic.spark.portable.arrow_values import spark_schema
 from deltaic.spark.portable.filters import predicate_of
 from deltaic.spark.portable.shipping import Shipped
 
