@@ -20,7 +20,17 @@ from deltaic.engine.spark import many_rows
 from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.few_rows import few_rows
 from deltaic.engine.spark.lowering import Lowering, nullable_schema
-from deltaic.engine.spark.on_driver import SOURCE_BYTES, are_plain, collected, gathered, grouped, is_local, is_of_few, most_rows
+from deltaic.engine.spark.on_driver import (
+    SOURCE_BYTES,
+    are_plain,
+    collected,
+    gathered,
+    grouped,
+    has_few_rows,
+    is_local,
+    is_of_few,
+    most_rows,
+)
 from deltaic.engine.spark.predicates import predicate_text
 from deltaic.engine.spark.sources import conformed, frame_of
 from deltaic.engine.spark.types import of_frame, to_spark
@@ -221,7 +231,7 @@ class SparkEngine:
 
     def _held_here(self, relation: SparkRelation) -> SparkRelation | None:
         if self.is_local(relation.frame):
-            return replace(relation, on_driver=True)
+            return replace(relation, on_driver=True) if not self.most_here or has_few_rows(self, relation.frame) else None
         if not self.most_here or not (relation.on_driver or (self.size_of(relation.frame) or SOURCE_BYTES) < SOURCE_BYTES):
             return None
         frame = self._few_of(relation.frame)
