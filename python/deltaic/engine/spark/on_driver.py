@@ -23,6 +23,7 @@ MOST_ROWS = 5_000
 SOURCE_BYTES = 1024**2
 """A source that Spark takes for larger stays where it is."""
 BATCH_ROWS = 100_000
+"""Rows of a batch in which Java hands them over."""
 _PLAIN = frozenset(
     ("boolean", "byte", "short", "integer", "long", "float", "double", "string", "binary", "date", "timestamp", "timestamp_ntz")
 )
