@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 import deltaic
 import deltaic.spark
 from deltaic import DeltaTable
+from deltaic.engine.spark.engine import SETTING
+from deltaic.engine.spark.portable import WORDS
 from deltaic.engine.spark.stores import reached_by
 from deltaic.errors import TableNotFoundError, UnsupportedFeatureError
 
@@ -83,6 +86,54 @@ def test_reading_writing_and_changing(session: Any, folder: Path) -> None:
     assert {row["id"]: row["name"] for row in beside.scan().to_arrow().to_pylist()} == expected
     assert [entry["operation"] for entry in beside.history()] == ["OPTIMIZE", "MERGE", "UPDATE", "DELETE", "WRITE"]
     assert not list((folder / "a table").rglob("*.tmp"))
+
+
+def test_reading_by_public_interfaces(session: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark shows the paths of files as Hadoop completes them: rows are found by these."""
+    data = pa.table({"id": range(100), "part": [f"p {i % 2}" for i in range(100)]})
+    beside = deltaic.write(folder / "a b%", data, partition_by=["part"], properties={"delta.enableDeletionVectors": True})
+    beside.delete("id < 10")
+    monkeypatch.setattr(session, SETTING, "never", raising=False)
+    frame = DeltaTable("viewfs:///data/a b%", spark=session).scan().to_spark()
+    assert sorted(tuple(row) for row in frame.collect()) == [(i, f"p {i % 2}") for i in range(10, 100)]
+
+
+def test_large_vectors_go_to_their_own_tasks(session: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks do not reach the store, so rows and vectors meet in a shuffle: nobody is sent the vectors of all files, and the rows, their ids
+    and what changes of them are the same."""
+    data = pa.table({"id": range(3000), "part": [i // 1000 for i in range(3000)], "name": [f"n{i}" for i in range(3000)]})
+    properties = {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": True, "delta.enableRowTracking": True}
+    beside = deltaic.write(folder / "marked", data, partition_by=["part"], properties=properties)
+    beside.delete("id % 3 = 0 and part < 2")
+    monkeypatch.setattr("deltaic.engine.spark.read_by_tasks.MOST_BITS", 0)
+    monkeypatch.setattr("deltaic.engine.spark.portable.SENT_BYTES", 1)
+    monkeypatch.setattr(session, SETTING, "never", raising=False)
+    sent: list[int] = []
+    create = type(session).createDataFrame
+
+    def created(self: Any, rows: Any, *arguments: Any) -> Any:
+        frame = create(self, rows, *arguments)
+        if isinstance(rows, pa.Table) and WORDS in rows.column_names:
+            sent.append(rows[WORDS].num_chunks)
+        return frame
+
+    monkeypatch.setattr(type(session), "createDataFrame", created)
+    table = DeltaTable("viewfs:///data/marked", spark=session)
+    frame = table.scan().to_spark()
+    assert sent == [2]
+    plan = frame._jdf.queryExecution().optimizedPlan().toString()
+    (shuffled,) = re.findall(r"Join Inner, .*rightHint=\(strategy=shuffle_hash\)", plan)
+    assert "__deltaic_number" in shuffled
+    physical = frame.where("part = 0")._jdf.queryExecution().executedPlan().toString()
+    assert physical.count("ShuffledHashJoin") == 1
+    expected = [i for i in range(3000) if i % 3 or i >= 2000]
+    assert sorted(tuple(row) for row in frame.collect()) == [(i, i // 1000, f"n{i}") for i in expected]
+    table.update({"name": "'new'"}, "id between 999 and 1003")
+    table.delete("id in (1000, 2999)")
+    theirs = DeltaTable(folder / "marked").scan().to_arrow()
+    assert sorted(theirs["id"].to_pylist()) == [i for i in expected if i not in (1000, 2999)]
+    assert sorted(tuple(row) for row in table.scan().to_spark().collect()) == sorted(tuple(row.values()) for row in theirs.to_pylist())
+    assert theirs["name"].to_pylist().count("new") == 2
 
 
 def test_a_commit_never_replaces_another(session: Any, folder: Path) -> None:
