@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -238,7 +239,8 @@ class DeltaTable:
         """Deletes the rows for which `where` is true; all without it."""
         from deltaic.commands import delete
 
-        return self._run(lambda snapshot: delete.delete(snapshot, self._engine, where, parquet=parquet, commit=commit))
+        options = _commit_of(self._spark, commit)
+        return self._run(lambda snapshot: delete.delete(snapshot, self._engine, where, parquet=parquet, commit=options))
 
     def update(
         self,
@@ -252,8 +254,9 @@ class DeltaTable:
         """Sets columns in the rows for which `where` is true. Values: text is SQL, anything else a literal."""
         from deltaic.commands import update
 
+        options = _commit_of(self._spark, commit)
         return self._run(
-            lambda snapshot: update.update(snapshot, self._engine, set, where, casting=casting, parquet=parquet, commit=commit)
+            lambda snapshot: update.update(snapshot, self._engine, set, where, casting=casting, parquet=parquet, commit=options)
         )
 
     def merge(
@@ -279,7 +282,7 @@ class DeltaTable:
             schema_mode=schema_mode,
             casting=casting,
             parquet=parquet,
-            commit=commit,
+            commit=_commit_of(self._spark, commit),
         )
         return Merge(spec, lambda whole: self._run(lambda snapshot: merge(snapshot, self._engine, whole)))
 
@@ -486,13 +489,15 @@ def run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options: 
     if isinstance(table, DeltaTable):
         if storage_options is not None:
             raise InvalidArgumentError("storage_options= go with a path: a DeltaTable has its own")
-        engine = table._engine if table._spark is not None else _engine_of(_session_of(data))
+        spark = _session_of(data) if table._spark is None else table._spark
+        engine, job = _engine_of(spark), _as_said(spark, job, is_new=False)
         table._run(lambda snapshot: writing.write(snapshot.store, snapshot, engine, data, job))
         return table
     spark = _session_of(data)
     with _stores_of(spark):
         store = open_store(locate(table), storage_options)
-    snapshot, _ = writing.write(store, create.existing(store), _engine_of(spark), data, job)
+    before = create.existing(store)
+    snapshot, _ = writing.write(store, before, _engine_of(spark), data, _as_said(spark, job, is_new=before is None))
     return DeltaTable._of(snapshot, storage_options or {}, spark)
 
 
@@ -508,6 +513,25 @@ def _stores_of(spark: Any | None) -> AbstractContextManager[None]:
     from deltaic.engine.spark.stores import opening
 
     return opening(spark)
+
+
+def _commit_of(spark: Any | None, given: CommitOptions | None) -> CommitOptions | None:
+    """A session has settings about its commits."""
+    if spark is None:
+        return given
+    from deltaic.engine.spark.settings import commit_options
+
+    return commit_options(spark, given)
+
+
+def _as_said(spark: Any | None, job: Write, *, is_new: bool) -> Write:
+    """The same of a write, and about the properties of new tables."""
+    if spark is None:
+        return job
+    from deltaic.engine.spark.settings import commit_options, table_properties
+
+    wanted = replace(job.wanted, properties=table_properties(spark, job.wanted.properties)) if is_new else job.wanted
+    return replace(job, wanted=wanted, commit=commit_options(spark, job.commit))
 
 
 def _engine_of(spark: Any | None) -> Engine:

@@ -60,8 +60,10 @@ def test_partitions_and_what_replaces_them(tmp_path: Path, enabled: Any) -> None
     assert enabled.read.format("delta").load(path).where("p = 1").collect()[0]["id"] == 100
     new.selectExpr("id + 1 AS id", "2 AS p", "name").write.format("delta").mode("overwrite").option("replaceWhere", "p = 2").save(path)
     assert sorted(row["id"] for row in enabled.read.format("delta").load(path).collect()) == [0, 3, 6, 9, 100, 101]
-    with pytest.raises(ConstraintViolationError):
-        new.write.format("delta").mode("overwrite").option("replaceWhere", "p = 0").save(path)
+    nothing = new.selectExpr("CAST(NULL AS BIGINT) AS id", "p", "name")
+    for rows, where in ((new, "p = 0"), (nothing, "id < 100"), (nothing.where("p > 0"), "id < 100")):
+        with pytest.raises(ConstraintViolationError):
+            rows.write.format("delta").mode("overwrite").option("replaceWhere", where).save(path)
 
 
 def test_schemas(tmp_path: Path, enabled: Any) -> None:
@@ -103,6 +105,84 @@ def test_commit_options(tmp_path: Path, enabled: Any) -> None:
     assert max(table.files().to_arrow()["num_records"].to_pylist()) == 4
     with pytest.raises(InvalidArgumentError, match="nonsense"):
         numbers(enabled).write.format("delta").option("nonsense", 1).mode("append").save(path)
+
+
+def test_settings_of_the_session_say_what_options_do_not(tmp_path: Path, enabled: Any) -> None:
+    path, flat = str(tmp_path / "t"), str(tmp_path / "flat")
+    numbers(enabled).write.format("delta").partitionBy("p").save(path)
+    new = enabled.createDataFrame([(100, 1, "new")], "id long, p int, name string")
+    settings = {
+        "spark.sql.sources.partitionOverwriteMode": "DYNAMIC",
+        "spark.databricks.delta.schema.autoMerge.enabled": "true",
+        "spark.databricks.delta.commitInfo.userMetadata": "of the session",
+        "spark.databricks.delta.properties.defaults.appendOnly": "false",
+        "spark.sql.files.maxRecordsPerFile": "2",
+    }
+    try:
+        for name, value in settings.items():
+            enabled.conf.set(name, value)
+        new.write.format("delta").mode("overwrite").save(path)
+        assert enabled.read.format("delta").load(path).count() == 9
+        enabled.sql(f"INSERT OVERWRITE delta.`{path}` SELECT 200L, 2, 'x'")
+        assert sorted(row["id"] for row in enabled.read.format("delta").load(path).collect()) == [0, 3, 6, 9, 100, 200]
+        DeltaTable(path, spark=enabled).delete("id = 200")
+        assert [row["userMetadata"] for row in DeltaTable(path).history(3)] == ["of the session"] * 3
+        with pytest.raises(InvalidArgumentError, match="one of them"):
+            new.write.format("delta").mode("overwrite").options(replaceWhere="p = 1", partitionOverwriteMode="dynamic").save(path)
+        new.write.format("delta").mode("overwrite").option("replaceWhere", "p < 2").save(path)
+        assert [row["id"] for row in enabled.read.format("delta").load(path).collect()] == [100]
+        for count in (5, 3):  # a table without partitions is one
+            enabled.range(count).write.format("delta").mode("overwrite").save(flat)
+        assert enabled.read.format("delta").load(flat).count() == 3
+        assert max(DeltaTable(flat).files().to_arrow()["num_records"].to_pylist()) == 2
+        assert DeltaTable(flat).metadata.configuration["delta.appendOnly"] == "false"
+        enabled.range(1).selectExpr("id", "'x' AS more").write.format("delta").mode("append").save(flat)
+        enabled.sql(f"MERGE INTO delta.`{flat}` t USING (SELECT 9L AS id, 1 AS other) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *")
+        assert DeltaTable(flat).schema.names == ["id", "more", "other"]
+    finally:
+        for name in settings:
+            enabled.conf.unset(name)
+
+
+def test_tables_by_path_under_the_calls_that_name_tables(tmp_path: Path, enabled: Any) -> None:
+    from pyspark.sql import functions as F
+
+    path, frame = str(tmp_path / "t"), numbers(enabled, 6)
+    name = f"delta.`{path}`"
+    with pytest.raises(TableNotFoundError):
+        frame.writeTo(name).append()
+    frame.writeTo(name).using("delta").partitionedBy(F.col("p")).tableProperty("delta.appendOnly", "false").create()
+    with pytest.raises(TableAlreadyExistsError):
+        frame.writeTo(name).create()
+    frame.writeTo(name).option("userMetadata", "why").append()
+    assert enabled.read.format("delta").load(path).count() == 12
+    frame.where("p = 1").writeTo(name).overwritePartitions()
+    frame.where("id = 0").writeTo(name).overwrite(F.col("p") == 0)
+    assert sorted(row["id"] for row in enabled.read.format("delta").load(path).collect()) == [0, 1, 2, 2, 4, 5, 5]
+    frame.selectExpr("id AS x", "p AS y", "name AS z").where("x = 3").write.insertInto(name, overwrite=True)
+    frame.where("id = 1").write.format("delta").mode("append").saveAsTable(name)
+    assert sorted(row["name"] for row in enabled.read.format("delta").load(path).collect()) == ["n1", "n3"]
+    with pytest.raises(SchemaMismatchError, match="insertInto"):
+        enabled.range(1).write.insertInto(name)
+    frame.select("id").writeTo(name).createOrReplace()
+    history = [row["operation"] for row in DeltaTable(path).history()]
+    assert history[0] == "CREATE OR REPLACE TABLE AS SELECT"
+    assert history[-1] == "CREATE TABLE AS SELECT"
+    assert DeltaTable(path).metadata.partition_columns == []
+    for call in (
+        lambda: frame.write.format("delta").saveAsTable("by_name"),
+        lambda: frame.writeTo("by_name").using("delta"),
+        lambda: frame.write.format("delta").bucketBy(2, "id").save(path + "b"),
+    ):
+        with pytest.raises(UnsupportedFeatureError, match=r"by name|bucketBy"):
+            call()
+    with pytest.raises(SchemaMismatchError, match="no columns"):
+        frame.select().write.format("delta").mode("append").save(path)
+    frame.write.format("parquet").saveAsTable("of_spark")
+    frame.write.insertInto("of_spark")
+    assert enabled.table("of_spark").count() == 12
+    assert type(frame.writeTo("of_spark").using("parquet")).__name__ == "DataFrameWriterV2"
+    enabled.sql("DROP TABLE of_spark")
 
 
 @pytest.mark.parametrize(

@@ -57,14 +57,15 @@ def checked(
     if not found:
         return plan
     inner = getattr(plan, "alias", "u")
-    first = f"{inner}.{col(schema.names[0])}"
+    # Of columns without a type no value is written, and none computed.
+    place = next((number for number, field in enumerate(schema) if field.type != "void"), 0)
     whens = []
     for message, condition in found:
         engine.resolve(condition, {inner: schema})
         failure = failing(ConstraintViolationError, message, expected=condition)
         whens.append(f"WHEN NOT coalesce({enclosed(condition)}, false) THEN {failure}")
-    # raise_error has no value: a comparison with it keeps the column's type.
-    guard = f"CASE {' '.join(whens)} ELSE NULL END"
     columns = [(name, f"{inner}.{col(name)}") for name in (*schema.names, *hidden)]
-    columns[0] = (schema.names[0], f"CASE WHEN {guard} IS NULL THEN {first} END")
+    name, value = columns[place]
+    # A value that is always null must not be all that there is of the column: an optimizer would leave out the conditions with it.
+    columns[place] = (name, f"CASE {' '.join(whens)} ELSE {value} END")
     return Project(plan, tuple(columns), alias)

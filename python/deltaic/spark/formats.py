@@ -7,27 +7,18 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Literal
 
-from deltaic.commands.write import Mode
 from deltaic.engine.spark.engine import SETTING
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError
-from deltaic.spark.options import ReadOptions, WriteOptions
+from deltaic.spark.frame_writes import FORMATS, Asked, write_frame
+from deltaic.spark.options import ReadOptions
 from deltaic.spark.views import watched
-from deltaic.table import DeltaTable, run_write
+from deltaic.spark.writers import PathWriter, insert_into, no_catalog, path_named
+from deltaic.table import DeltaTable
 
-FORMATS = frozenset({"delta", "deltaic"})
 _ASKED = "_deltaic_asked"
-_MODES: dict[str, Mode] = {
-    "append": "append",
-    "overwrite": "overwrite",
-    "ignore": "ignore",
-    "error": "error",
-    "errorifexists": "error",
-    "default": "error",
-}
 
 
 def enable(spark: Any, native: Literal["auto", "never"]) -> None:
@@ -35,22 +26,11 @@ def enable(spark: Any, native: Literal["auto", "never"]) -> None:
     setattr(spark, SETTING, native)
     _wrap_reader()
     _wrap_writer()
+    _wrap_named_writes(type(spark.range(1)))
 
 
-class _Asked:
-    """What a reader or writer has been told so far."""
-
-    def __init__(self) -> None:
-        self.format: str | None = None
-        self.options: dict[str, Any] = {}
-        self.mode: str | None = None
-        self.partition_by: tuple[str, ...] = ()
-        self.cluster_by: tuple[str, ...] = ()
-        self.schema: Any = None
-
-
-def _asked(of: Any) -> _Asked:
-    asked: _Asked = of.__dict__.setdefault(_ASKED, _Asked())
+def _asked(of: Any) -> Asked:
+    asked: Asked = of.__dict__.setdefault(_ASKED, Asked())
     return asked
 
 
@@ -60,15 +40,6 @@ def _is_ours(of: Any, format: str | None) -> bool:
         return False
     name = format or _asked(of).format or spark.conf.get("spark.sql.sources.default", "parquet")
     return str(name).lower() in FORMATS
-
-
-def _put(options: dict[str, Any], more: dict[str, Any]) -> None:
-    """Options match without regard to case; the last one holds."""
-    for name, value in more.items():
-        for known in [each for each in options if each.lower() == name.lower()]:
-            del options[known]
-        if value is not None:
-            options[name] = str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _noting(method: Callable[..., Any], note: Callable[..., None]) -> Callable[..., Any]:
@@ -81,16 +52,16 @@ def _noting(method: Callable[..., Any], note: Callable[..., None]) -> Callable[.
     return call
 
 
-def _format(asked: _Asked, source: str) -> None:
+def _format(asked: Asked, source: str) -> None:
     asked.format = source
 
 
-def _option(asked: _Asked, key: str, value: Any) -> None:
-    _put(asked.options, {key: value})
+def _option(asked: Asked, key: str, value: Any) -> None:
+    asked.put({key: value})
 
 
-def _options(asked: _Asked, **named: Any) -> None:
-    _put(asked.options, named)
+def _options(asked: Asked, **named: Any) -> None:
+    asked.put(named)
 
 
 def _wrap_reader() -> None:
@@ -99,7 +70,7 @@ def _wrap_reader() -> None:
     if _ASKED in DataFrameReader.load.__dict__:
         return
 
-    def schema(asked: _Asked, schema: Any) -> None:
+    def schema(asked: Asked, schema: Any) -> None:
         asked.schema = schema
 
     for name, note in (("format", _format), ("option", _option), ("options", _options), ("schema", schema)):
@@ -111,7 +82,7 @@ def _wrap_reader() -> None:
         if not _is_ours(self, format):
             return load(self, path, format, schema, **options)
         asked = _asked(self)
-        _put(asked.options, {**options, **({} if path is None else {"path": _path(path)})})
+        asked.put({**options, **({} if path is None else {"path": _path(path)})})
         if schema is not None or asked.schema is not None:
             raise InvalidArgumentError("a Delta table has its own schema", found="schema()", expected="select() or the option columns")
         with opening(self._spark):
@@ -144,14 +115,20 @@ def _wrap_writer() -> None:
     if _ASKED in DataFrameWriter.save.__dict__:
         return
 
-    def mode(asked: _Asked, saveMode: str | None) -> None:
+    def mode(asked: Asked, saveMode: str | None) -> None:
         asked.mode = saveMode or asked.mode
 
-    def partition_by(asked: _Asked, *columns: Any) -> None:
+    def partition_by(asked: Asked, *columns: Any) -> None:
         asked.partition_by = _names(columns)
 
-    def cluster_by(asked: _Asked, *columns: Any) -> None:
+    def cluster_by(asked: Asked, *columns: Any) -> None:
         asked.cluster_by = _names(columns)
+
+    def bucket_by(asked: Asked, *columns: Any) -> None:
+        asked.refused = "bucketBy"
+
+    def sort_by(asked: Asked, *columns: Any) -> None:
+        asked.refused = asked.refused or "sortBy"
 
     notes: dict[str, Callable[..., None]] = {
         "format": _format,
@@ -160,6 +137,8 @@ def _wrap_writer() -> None:
         "mode": mode,
         "partitionBy": partition_by,
         "clusterBy": cluster_by,
+        "bucketBy": bucket_by,
+        "sortBy": sort_by,
     }
     for name, note in notes.items():
         setattr(DataFrameWriter, name, _noting(getattr(DataFrameWriter, name), note))
@@ -173,35 +152,70 @@ def _wrap_writer() -> None:
             save(self, path, format, mode, partitionBy, **options)
             return
         asked = _asked(self)
-        _put(asked.options, {**options, **({} if path is None else {"path": _path(path)})})
+        asked.put({**options, **({} if path is None else {"path": _path(path)})})
         if partitionBy is not None:
             asked.partition_by = _names((partitionBy,))
-        _write(self._df, asked, mode or asked.mode)
+        write_frame(self._df, asked, mode or asked.mode)
 
     saved.__dict__[_ASKED] = True
     DataFrameWriter.save = saved
 
 
-def _write(df: Any, asked: _Asked, mode: str | None) -> None:
-    chosen = _MODES.get((mode or "error").lower())
-    if chosen is None:
-        raise InvalidArgumentError("unknown save mode", found=repr(mode), expected=", ".join(sorted(_MODES)))
-    options = dict(asked.options)
-    for name, columns in (("partitionBy", asked.partition_by), ("clusterBy", asked.cluster_by)):
-        if columns:
-            _put(options, {name: ",".join(f"`{column.replace('`', '``')}`" for column in columns)})
-    if _is_set(options, "optimizeWrite"):  # rows of a partition together, in tasks of about the size that Spark is told to aim at
-        df = df.hint("rebalance", *asked.partition_by)
-    wanted = WriteOptions.of(options, chosen)
-    run_write(wanted.path, df, replace(wanted.job, more=wanted.more), dict(wanted.storage_options) or None)
+def _wrap_named_writes(frames: type) -> None:
+    """The calls that name a table. `frames`: the session's class of DataFrames."""
+    from pyspark.sql.readwriter import DataFrameWriter, DataFrameWriterV2
+
+    _wrap_write_to(frames, DataFrameWriterV2)
+    if _ASKED in DataFrameWriter.saveAsTable.__dict__:
+        return
+    save_as_table, insert_into_table = DataFrameWriter.saveAsTable, DataFrameWriter.insertInto
+
+    @functools.wraps(save_as_table)
+    def saved_as(self: Any, name: str, format: str | None = None, mode: str | None = None, partitionBy: Any = None, **options: Any) -> None:
+        told = format or _asked(self).format or "delta"
+        path = path_named(name) if getattr(self._spark, SETTING, None) is not None and told.lower() in FORMATS else None
+        if path is not None:
+            self.save(path, told, mode, partitionBy, **options)
+            return
+        if _is_ours(self, format):
+            raise no_catalog(name)
+        save_as_table(self, name, format, mode, partitionBy, **options)
+
+    @functools.wraps(insert_into_table)
+    def inserted(self: Any, tableName: str, overwrite: bool | None = None) -> None:
+        path = path_named(tableName) if getattr(self._spark, SETTING, None) is not None else None
+        if path is None:
+            insert_into_table(self, tableName, overwrite)
+            return
+        if overwrite is not None:
+            self.mode("overwrite" if overwrite else "append")
+        insert_into(self._df, _asked(self), path)
+
+    for wrapped in (saved_as, inserted):
+        wrapped.__dict__[_ASKED] = True
+    DataFrameWriter.saveAsTable, DataFrameWriter.insertInto = saved_as, inserted
 
 
-def _is_set(options: dict[str, Any], name: str) -> bool:
-    """Takes an option that is true or false out."""
-    found = [options.pop(each) for each in list(options) if each.lower() == name.lower()]
-    if found and found[0].lower() not in ("true", "false"):
-        raise InvalidArgumentError(f"the option {name}", found=repr(found[0]), expected="true or false")
-    return bool(found) and found[0].lower() == "true"
+def _wrap_write_to(frames: type, writers: type) -> None:
+    write_to: Any = frames.writeTo  # type: ignore[attr-defined]
+    if _ASKED in write_to.__dict__:
+        return
+    using: Any = writers.using  # type: ignore[attr-defined]
+
+    @functools.wraps(write_to)
+    def written_to(self: Any, table: str) -> Any:
+        path = path_named(table) if getattr(self.sparkSession, SETTING, None) is not None else None
+        return write_to(self, table) if path is None else PathWriter(self, path)
+
+    @functools.wraps(using)
+    def by_format(self: Any, provider: str) -> Any:
+        if str(provider).lower() in FORMATS and getattr(self._spark, SETTING, None) is not None:
+            raise no_catalog(f"writeTo().using({provider!r})")
+        return using(self, provider)
+
+    for wrapped in (written_to, by_format):
+        wrapped.__dict__[_ASKED] = True
+    frames.writeTo, writers.using = written_to, by_format  # type: ignore[attr-defined]
 
 
 def _names(columns: tuple[Any, ...]) -> tuple[str, ...]:

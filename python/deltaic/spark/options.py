@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from deltaic.commands.create import Wanted
 from deltaic.commands.write import Mode, SchemaMode, Write
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.options import CommitOptions, ParquetOptions
+from deltaic.protocol.actions import Metadata
 from deltaic.protocol.properties import REGISTRY
 from deltaic.protocol.schema import path_text
 from deltaic.sql.tokens import Reader
@@ -102,7 +103,9 @@ class WriteOptions:
         path = taken.path()
         dynamic = taken.one_of("partitionOverwriteMode", ("static", "dynamic")) == "dynamic"
         where = taken.text("replaceWhere")
-        if mode == "overwrite" and dynamic and where is None:
+        if dynamic and where is not None:
+            raise InvalidArgumentError("replaceWhere and partitionOverwriteMode=dynamic: one of them", found=where)
+        if mode == "overwrite" and dynamic:
             mode = "overwrite_partitions"
         if taken.flag("dataChange") is False:
             raise UnsupportedFeatureError("dataChange=false of a write", expected="optimize")
@@ -110,7 +113,7 @@ class WriteOptions:
             raise UnsupportedFeatureError(
                 "optimizeWrite through the data source, which cannot ask for a shuffle", expected="deltaic.spark.enable, or repartition"
             )
-        compression, size = taken.text("compression"), taken.whole("maxRecordsPerFile", least=0)
+        compression, size = taken.text("compression"), taken.most("maxRecordsPerFile")
         job = Write(
             mode=mode,
             where=where,
@@ -120,8 +123,14 @@ class WriteOptions:
             parquet=None if compression is None else ParquetOptions(compression=_codec(compression)),
             commit=taken.commit(),
         )
-        more = {} if not size else {"max_records_per_file": size}
+        more = {} if size is None else {"max_records_per_file": size}
         return WriteOptions(path=path, job=job, more=more, storage_options=taken.rest())
+
+    def into(self, metadata: Metadata | None) -> WriteOptions:
+        """For the table that is there, None for none: one without partition columns is a single partition, to be overwritten as a whole."""
+        if metadata is None or metadata.partition_columns or self.job.mode != "overwrite_partitions":
+            return self
+        return replace(self, job=replace(self.job, mode="overwrite"))
 
 
 def travelled(path: str, storage_options: Mapping[str, str]) -> tuple[str, int | None, str | None]:
@@ -171,6 +180,14 @@ class _Taken:
         if value is not None and (not value.strip().isdecimal() or int(value) < least):
             raise InvalidArgumentError(f"the option {name}", found=repr(value), expected=f"a whole number, at least {least}")
         return None if value is None else int(value)
+
+    def most(self, name: str) -> int | None:
+        """A whole number; none where it is not above 0."""
+        value = self.text(name)
+        try:
+            return None if value is None or int(value) < 1 else int(value)
+        except ValueError:
+            raise InvalidArgumentError(f"the option {name}", found=repr(value), expected="a whole number") from None
 
     def names(self, name: str) -> tuple[str, ...] | None:
         """Names divided by commas, in backticks where they need them."""

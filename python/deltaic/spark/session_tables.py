@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from deltaic.commands.write import Mode
+from deltaic.engine.spark import settings
 from deltaic.errors import InvalidArgumentError
 from deltaic.relation.literal import lit
 from deltaic.spark.views import path_of
 from deltaic.sql.names import Name, Tables
-from deltaic.table import DeltaTable
+from deltaic.table import DeltaTable, write
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -59,6 +61,15 @@ class SparkTables(Tables):
         from deltaic.spark.statements import sql
 
         return sql(self._spark, text)
+
+    @property
+    def evolves(self) -> bool:
+        return settings.is_on(self._spark, settings.MERGE_SCHEMA)
+
+    def insert(self, table: DeltaTable, rows: Any, mode: Mode, where: str | None) -> None:
+        if mode == "overwrite" and where is None and table.metadata.partition_columns and settings.overwrites_partitions(self._spark):
+            mode = "overwrite_partitions"
+        write(table, rows, mode=mode, where=where, schema_mode="merge" if self.evolves else None)
 
     def column_names(self, rows: Any) -> Sequence[str]:
         names: Sequence[str] = rows.columns

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import deltaic
+from deltaic.engine.spark.settings import table_properties
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, TableNotFoundError
 from deltaic.protocol.schema import Field, Schema
@@ -126,7 +127,7 @@ class DeltaTableBuilder:
             partition_by=self._partitions or (),
             cluster_by=self._clusters or (),
             description=self._comment,
-            properties=self._properties,
+            properties=table_properties(self._spark, self._properties),
         )
 
     def _at(self, path: str) -> DeltaTableBuilder:

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 import deltaic
+from deltaic.engine.spark.settings import MERGE_SCHEMA, is_on
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
 from deltaic.scan.rows import Rows
@@ -150,7 +151,7 @@ class DeltaTable:
         source_alias, target_alias = alias_of(source) or "__deltaic_s", self._alias or "__deltaic_t"
 
         def begin(evolution: bool) -> Merge:
-            mode: Literal["merge"] | None = "merge" if evolution else None
+            mode: Literal["merge"] | None = "merge" if evolution or is_on(self._spark, MERGE_SCHEMA) else None
             return self._table().merge(source, on, source_alias=source_alias, target_alias=target_alias, schema_mode=mode)
 
         return DeltaMergeBuilder(MergeStart(self._spark, begin))

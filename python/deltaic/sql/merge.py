@@ -34,7 +34,7 @@ def merge(reader: Reader, tables: Tables) -> Rows:
         condition,
         source_alias=source_alias,
         target_alias=alias,
-        schema_mode="merge" if evolution else None,
+        schema_mode="merge" if evolution or tables.evolves else None,
     )
     if reader.done:
         reader.fail("WHEN MATCHED or WHEN NOT MATCHED")

@@ -143,6 +143,11 @@ class Tables:
 
         return renamed(rows, names)
 
+    @property
+    def evolves(self) -> bool:
+        """Whether MERGE adds columns of its source where the statement does not say so."""
+        return False
+
     def insert(self, table: DeltaTable, rows: Any, mode: Mode, where: str | None) -> None:
         """Writes what `query` gave into a table that is there, and moves the table to it."""
         write_table(table, rows, mode=mode, where=where)

@@ -52,6 +52,7 @@ class DeltaWriter(Shipped, DataSourceArrowWriter):  # type: ignore[misc]
         made.schema = written_schema(schema)
         made.location = locate(made.wanted.path)
         snapshot = existing(made._store())
+        made.wanted = made.wanted.into(None if snapshot is None else snapshot.metadata)
         made.version = None if snapshot is None else snapshot.version
         made.definition = prepared(snapshot, made.schema, made.wanted.job)
         return made
