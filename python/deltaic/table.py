@@ -59,9 +59,12 @@ class DeltaTable:
             raise InvalidTypeError("spark", found=type(spark).__name__, expected="a SparkSession")
         self._spark = spark
         self._options = dict(storage_options or {})
-        with _stores_of(spark):
-            store = open_store(path, self._options)
-        self._snapshot = Snapshot.load(store, version=version, timestamp=timestamp)
+        if spark is None:
+            self._snapshot = Snapshot.load(open_store(path, self._options), version=version, timestamp=timestamp)
+        else:
+            from deltaic.engine.spark.engine import engine_of
+
+            self._snapshot = engine_of(spark).opened.open(spark, path, self._options, version, timestamp)
 
     @classmethod
     def _of(cls, snapshot: Snapshot, storage_options: Mapping[str, str], spark: Any = None) -> DeltaTable:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -530,3 +532,31 @@ def test_a_malformed_line_is_named_as_it_is_in_a_small_commit(line: str, found: 
     assert said[0] == said[1]
     assert said[0][0].startswith(commit_path(1))
     assert found in said[0][1]
+
+
+# --- a version that is known already
+
+
+def test_a_large_log_with_the_same_files_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = small_log()
+    store = before.store
+    assert Snapshot.load(store, known=Snapshot.load(store)).core is not before.core, "a small one is"
+    before.core.write_checkpoint(store, checkpoint_path(3), min_deletion_timestamp=0, schema=before.table_schema)
+    known = opened(store, monkeypatch)
+    assert Snapshot.load(store, known=known) is known
+    assert Snapshot.load(store, version=3, known=known) is known
+    assert paths(Snapshot.load(store, version=2, known=known)) == ["0.parquet", "1.parquet"]
+    after = append(before, "3.parquet", ids=(3, 3))
+    assert paths(Snapshot.load(store, known=known)) == paths(after)
+    assert Snapshot.load(store, version=3, known=known) is known
+
+
+def test_a_large_log_whose_file_was_written_anew_is_read_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    store = Store(str(tmp_path))
+    snapshot = append(create(store), "0.parquet", ids=(0, 0))
+    snapshot.core.write_checkpoint(store, checkpoint_path(1), min_deletion_timestamp=0, schema=snapshot.table_schema)
+    known = opened(store, monkeypatch)
+    file = tmp_path / checkpoint_path(1)
+    seconds = file.stat().st_mtime + 1
+    os.utime(file, (seconds, seconds))
+    assert Snapshot.load(store, known=known) is not known

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import deltaic
+import deltaic.spark
 from deltaic import DeltaTable
 from deltaic.engine.spark.engine import engine_of
 from deltaic.engine.spark.native.file_index import FileIndex
@@ -281,3 +282,28 @@ def test_of_a_hundred_thousand_files(many_files: Path, spark: Any, calls: list[s
     assert tasks.getNumPartitions() > 1000
     assert weight(tasks) < 50_000
     assert len(whole.toString()) < 5_000
+
+
+def test_the_large_log_that_was_read_last_stays_known(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another read of the same version reads no log again, and sees each commit of others."""
+    data = pa.table({"id": [1, 2, 3]})
+    for name in ("t", "other"):
+        deltaic.write(tmp_path / name, data)
+        DeltaTable(tmp_path / name).checkpoint()
+    monkeypatch.setattr("deltaic.log.snapshot.READ_AT_ONCE", 0)
+
+    def opened(name: str = "t", **options: Any) -> Any:
+        return DeltaTable(tmp_path / name, spark=spark, **options)._snapshot
+
+    first = opened()
+    assert opened() is first
+    assert opened(storage_options={"a": "b"}) is not first, "other rights"
+    first = opened()
+    with deltaic.configure(durable=False):
+        assert opened() is not first, "other settings"
+    first = opened()
+    opened("other")
+    assert opened() is not first, "one table is kept, not all"
+    deltaic.write(tmp_path / "t", data, mode="append")
+    assert deltaic.spark.read(spark, tmp_path / "t").count() == 6
+    assert deltaic.spark.read(spark, tmp_path / "t", version=0).count() == 3

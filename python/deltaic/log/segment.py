@@ -62,8 +62,8 @@ class Listing:
 
     `commits`: version -> modification time in ms. `checkpoints`: complete ones, newest first; a version may have several. `incomplete`:
     versions with a checkpoint whose parts are not all there. `start`: the version that the listing began with. `compactions`: by their
-    first version, the one that goes farthest comes first. `checksums`: versions that have one. `sizes`: path -> bytes. `hint`: what the
-    listing began with.
+    first version, the one that goes farthest comes first. `checksums`: versions that have one. `sizes`: path -> bytes. `times`: path ->
+    modification time in ms. `hint`: what the listing began with.
     """
 
     commits: dict[int, int] = field(default_factory=dict)
@@ -73,6 +73,7 @@ class Listing:
     compactions: Mapping[int, Sequence[Compaction]] = field(default_factory=dict)
     checksums: frozenset[int] = frozenset()
     sizes: Mapping[str, int] = field(default_factory=dict)
+    times: Mapping[str, int] = field(default_factory=dict)
     hint: Hint | None = None
 
     @property
@@ -90,7 +91,8 @@ class Segment:
     """The files of one version: a checkpoint or none, and the commits after it, without a gap.
 
     `commits`: (version, path); a compacted range stands as its last version. `has_checksum`: the version has a checksum file.
-    `size`: bytes of all these files, as far as the listing and the hint tell; `commits_size`: of the commits alone.
+    `size`: bytes of all these files, as far as the listing and the hint tell; `commits_size`: of the commits alone. `times`: when each
+    of them was modified, ms: equal segments are the same files.
     """
 
     version: int
@@ -99,6 +101,7 @@ class Segment:
     has_checksum: bool = False
     size: int = 0
     commits_size: int = 0
+    times: tuple[int, ...] = ()
 
     @property
     def checkpoint_parts(self) -> tuple[str, ...]:
@@ -121,9 +124,10 @@ def parse_listing(entries: Iterator[tuple[str, int, int]] | Sequence[tuple[str, 
     compactions: dict[int, list[Compaction]] = {}
     checksums: set[int] = set()
     sizes: dict[str, int] = {}
+    times: dict[str, int] = {}
     for path, size, modified in entries:
         name = path.rsplit("/", 1)[-1]
-        sizes[path] = size
+        sizes[path], times[path] = size, modified
         if match := _COMMIT.fullmatch(name):
             commits[int(match[1])] = modified
         elif size == 0:
@@ -147,7 +151,7 @@ def parse_listing(entries: Iterator[tuple[str, int, int]] | Sequence[tuple[str, 
     kept = {version: modified for version, modified in commits.items() if start <= version <= MAX_VERSION}
     for ranges in compactions.values():
         ranges.sort(key=lambda each: -each.last)
-    return Listing(kept, tuple(usable), frozenset(incomplete), start, compactions, frozenset(checksums), sizes)
+    return Listing(kept, tuple(usable), frozenset(incomplete), start, compactions, frozenset(checksums), sizes, times)
 
 
 def read_hint(store: Store) -> int | None:
@@ -255,12 +259,13 @@ def cover(listing: Listing, first: int, last: int) -> tuple[tuple[int, str], ...
 
 
 def _segment(listing: Listing, target: int, checkpoint: Checkpoint | None, commits: tuple[tuple[int, str], ...]) -> Segment:
-    commits_size = size = sum(listing.sizes.get(path, 0) for _, path in commits)
-    if checkpoint is not None:
-        size += sum(listing.sizes.get(path, 0) for path in checkpoint.parts)
-        if listing.hint is not None and listing.hint.version == checkpoint.version:  # it knows of the sidecars, too
-            size += listing.hint.size_in_bytes
-    return Segment(target, checkpoint, commits, target in listing.checksums, size, commits_size)
+    parts = checkpoint.parts if checkpoint is not None else ()
+    commits_size = sum(listing.sizes.get(path, 0) for _, path in commits)
+    size = commits_size + sum(listing.sizes.get(path, 0) for path in parts)
+    if checkpoint is not None and listing.hint is not None and listing.hint.version == checkpoint.version:
+        size += listing.hint.size_in_bytes  # it knows of the sidecars, too
+    times = tuple(listing.times.get(path, 0) for path in (*parts, *(path for _, path in commits)))
+    return Segment(target, checkpoint, commits, target in listing.checksums, size, commits_size, times)
 
 
 def _missing(listing: Listing, target: int) -> int:

@@ -46,10 +46,12 @@ class Snapshot:
         *,
         checksum: Checksum | None = None,
         definition: Definition | None = None,
+        segment: Segment | None = None,
     ) -> None:
-        """`core` None: it is read when first asked for, and until then `definition` says what there is to say."""
+        """`core` None: it is read from the `segment` when first asked for, and until then `definition` says what there is to say."""
         self.store = store
         self._loaded, self._checksum, self._definition, self._lock = core, checksum, definition, threading.Lock()
+        self._segment = segment
         if core is not None:
             self._check(core)
         with self._placed():
@@ -72,8 +74,12 @@ class Snapshot:
         version: int | None = None,
         timestamp: datetime | str | None = None,
         sleep: Sleep = time.sleep,
+        known: Snapshot | None = None,
     ) -> Snapshot:
         """The newest version, or the one asked for. A checkpoint that cannot be read is replaced by an older one or by commits.
+
+        `known`: one opened before at the same place with the same rights. It is the answer where it was not read when it was opened and its
+        log has the same files still.
 
         Raises TableNotFoundError, VersionNotFoundError, ProtocolError, UnsupportedFeatureError.
         """
@@ -81,9 +87,11 @@ class Snapshot:
             version = history.version_at(store, timestamp, version)
         ways = segments(store, version, sleep=sleep)
         best = next(ways)
+        if known is not None and known._segment == best:
+            return known
         checksum = checksums.read(store, best.version) if best.has_checksum else None
         if best.size > READ_AT_ONCE and (definition := _define(store, best, checksum)) is not None:
-            return Snapshot(store, None, checksum=checksum, definition=definition)
+            return Snapshot(store, None, checksum=checksum, definition=definition, segment=best)
         core = _build(store, chain((best,), ways), partial(segments, store, version, sleep=sleep))
         return Snapshot(store, core, checksum=checksum if core.version == best.version else None)
 
@@ -94,7 +102,8 @@ class Snapshot:
         with self._lock:
             if self._loaded is None:
                 again = partial(segments, self.store, self.version)
-                self._loaded = Snapshot(self.store, _build(self.store, again(), again), checksum=self._checksum)._loaded
+                ways = chain((self._segment,) if self._segment is not None else (), again())
+                self._loaded = Snapshot(self.store, _build(self.store, ways, again), checksum=self._checksum)._loaded
             assert self._loaded is not None
             if self._checksum is not None:
                 checksums.verify_files(self._checksum, self._loaded, self.location)

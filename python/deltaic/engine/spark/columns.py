@@ -74,25 +74,34 @@ class ScanColumns:
         return frame.select(*(opaque(F.col(col(name)), True).alias(name) if name in names else F.col(col(name)) for name in frame.columns))
 
     def selected(self, row_index: Any | None, opaque: Callable[[Any, bool], Any]) -> list[Any]:
-        """Columns of the output over a frame with the data columns and constants under their physical names.
+        """Columns of the output over a frame with the data columns and constants under their physical names; what is there as
+        it is by its name: each object that is made of it takes ten calls of the JVM.
 
         `opaque(column, nested)`: the same values, of which Spark pushes no condition into Parquet. Bounds of floats in Parquet leave
         NaN out, which Spark takes for greater than everything: its reader would leave out row groups with a match."""
         from pyspark.sql import functions as F
 
-        chosen = [self._column(name, opaque).alias(_root_of(self.scan, name)) for name in self.scan.columns]
+        chosen = [self._named(name, opaque) for name in self.scan.columns]
         if self.tracking:
             row_id, version = (F.col(col(field.name)) for field in self.tracking)
             first = F.coalesce(row_id, F.col(BASE_ROW_ID) + row_index)
             chosen += [first.alias(self.tracking[0].name), F.coalesce(version, F.col(ROW_VERSION)).alias(self.tracking[1].name)]
-        chosen += [F.col(col(field.name)) for field in self.scan.constants]
+        chosen += [col(field.name) for field in self.scan.constants]
         if self.scan.row_ids:
             assert row_index is not None
-            chosen += [F.col(FILE_COLUMN), row_index.alias(ROW_COLUMN)]
+            chosen += [FILE_COLUMN, row_index.alias(ROW_COLUMN)]
         return chosen
 
+    def _named(self, name: str, opaque: Callable[[Any, bool], Any]) -> Any:
+        from pyspark.sql import functions as F
+
+        column, root = self._column(name, opaque), _root_of(self.scan, name)
+        if isinstance(column, str):
+            return column if column == col(root) else F.col(column).alias(root)
+        return column.alias(root)
+
     def _column(self, name: str, opaque: Callable[[Any, bool], Any]) -> Any:
-        """A wanted column, as the table says; of a dotted name a struct with just that branch."""
+        """A wanted column, as the table says, or the frame's own by its name; of a dotted name a struct with just that branch."""
         from pyspark.sql import functions as F
 
         path, _ = self.scan.schema.find(name)
@@ -100,11 +109,11 @@ class ScanColumns:
         if field.type == "void":
             return F.lit(None)
         if len(path) == 1:
-            column = F.col(col(physical_name(field)))
+            there = col(physical_name(field))
             if is_renamed_inside(field.type):  # no condition gets through a cast of a struct
-                return column.cast(type_to_spark(field.type))
+                return F.col(there).cast(type_to_spark(field.type))
             is_data = field.name not in self.scan.table_schema.partition_columns
-            return opaque(column, not isinstance(field.type, str)) if is_data and _has_floats(field.type) else column
+            return opaque(F.col(there), not isinstance(field.type, str)) if is_data and _has_floats(field.type) else there
         branch = F.expr(_branch(col(physical_name(field)), field, path[1:]))
         narrow = narrowed(self.scan.schema, name)
         return branch.cast(type_to_spark(narrow.type))

@@ -33,6 +33,7 @@ from deltaic.engine.spark.on_driver import (
 )
 from deltaic.engine.spark.predicates import predicate_text
 from deltaic.engine.spark.sources import conformed, frame_of
+from deltaic.engine.spark.stores import Opened
 from deltaic.engine.spark.types import of_frame, to_spark
 from deltaic.engine.spark.ways import Native, Ways
 from deltaic.protocol.schema import Schema
@@ -67,6 +68,7 @@ class SparkEngine:
     def __init__(self, spark: Any, native: Native = "auto") -> None:
         self.spark = spark
         self.ways = Ways(spark, native)
+        self.opened = Opened()
         self._jvm: Any = None
 
     @property

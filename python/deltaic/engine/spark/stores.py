@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from deltaic import _core, configuration
 from deltaic.errors import InvalidArgumentError
-from deltaic.log.store import opened_by
+from deltaic.log.snapshot import Snapshot
+from deltaic.log.store import open_store, opened_by
 
 Setting = Callable[[str], "str | None"]
 _OWN = frozenset({"file", "memory", "http", "https"})
@@ -53,9 +56,35 @@ def opening(spark: Any) -> AbstractContextManager[None]:
     return opened_by(lambda location, options: store_of(spark, location, options))
 
 
+class Opened:
+    """The table that a session opened last. Who asks it once likely asks it again: the files of a large log are not read anew then."""
+
+    def __init__(self) -> None:
+        self._last: tuple[tuple[str, Mapping[str, str], configuration.Configuration], Snapshot] | None = None
+
+    def open(
+        self, spark: Any, path: str | os.PathLike[str], options: Mapping[str, str], version: int | None, timestamp: datetime | str | None
+    ) -> Snapshot:
+        """As `Snapshot.load`, by the session's settings."""
+        with opening(spark):
+            store = open_store(path, options)
+        if _is_set_by_session(spark, store.location, options):  # credentials among the settings may be others by now
+            return Snapshot.load(store, version=version, timestamp=timestamp)
+        place, last = (store.location, options, configuration.current()), self._last
+        known = last[1] if last is not None and last[0] == place else None
+        snapshot = Snapshot.load(store, version=version, timestamp=timestamp, known=known)
+        self._last = place, snapshot
+        return snapshot
+
+
+def _is_set_by_session(spark: Any, location: str, options: Mapping[str, str]) -> bool:
+    """Options of the user's go before Hadoop's settings."""
+    return not options and "://" in location and hasattr(spark, "_jsparkSession")
+
+
 def store_of(spark: Any, location: str, options: Mapping[str, str]) -> _core.Store | None:
-    """The store of a location, None where our own opens it without more ado: options of the user's go before Hadoop's settings."""
-    if options or "://" not in location or not hasattr(spark, "_jsparkSession"):
+    """The store of a location, None where our own opens it without more ado."""
+    if not _is_set_by_session(spark, location, options):
         return None
     hadoop = spark._jsparkSession.sessionState().newHadoopConf()
     found = reached_by(location, lambda name: hadoop.get(name))
