@@ -109,6 +109,18 @@ def test_a_function_of_python_has_no_text(spark: Any, path: str) -> None:
         table.delete(F.udf(lambda value: True, "boolean")("id"))
 
 
+def test_a_struct_has_a_text(spark: Any) -> None:
+    from pyspark.sql import functions as F
+
+    from deltaic.spark.expressions import sql_text
+
+    inner = F.struct(F.col("x").alias("q"), F.struct(F.col("y")))
+    assert sql_text(F.struct(F.lit(1).alias("a"), F.col("b")), "set") == "struct(1 AS a, b)"
+    assert sql_text(F.coalesce(F.col("s"), inner), "set") == "coalesce(s, struct(x AS q, struct(y)))"
+    with pytest.raises(UnsupportedFeatureError, match="no SQL text"):
+        sql_text(F.struct(F.udf(lambda value: value)("x").alias("q")), "set")
+
+
 def test_merge(spark: Any, path: str) -> None:
     source = spark.createDataFrame([(1, "a", 10.0), (3, "b", None), (7, "c", 7.0)], "id bigint, part string, amount double")
     table = DeltaTable.forPath(spark, path)

@@ -6,7 +6,7 @@ DataFrame) it is refused by name, never run as something else. Operators, which 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
@@ -59,12 +59,41 @@ def _of_column(column: Any, what: str) -> str:
     expression = session._jsparkSession.expression(column._jc)
     text = str(expression.sql())
     try:
-        same = session._jsparkSession.sessionState().sqlParser().parseExpression(text).equals(expression)
+        parsed = session._jsparkSession.sessionState().sqlParser().parseExpression(text)
+        same = parsed.equals(expression) or _are_same_structs(session, parsed, expression)
     except Exception as error:  # whatever Spark's parser says of it: there is no text
         raise _no_text(what, text) from error
     if not same:
         raise _no_text(what, text)
     return text
+
+
+def _are_same_structs(session: Any, parsed: Any, expression: Any) -> bool:
+    """Whether two expressions differ only in how struct(...) is made, which to the parser is no call of a function, and in the ids of the
+    names in it."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.classic.column import _to_seq
+
+    made = session._jvm.org.apache.spark.sql.catalyst.expressions
+
+    def rebuilt(node: Any, change: Callable[[Any], Any]) -> Any:
+        children = node.children()
+        inner = [rebuilt(children.apply(index), change) for index in range(children.length())]
+        return change(node.withNewChildren(_to_seq(session.sparkContext, inner)) if inner else node)
+
+    def as_parsed(node: Any) -> Any:
+        is_call = node.nodeName() == "UnresolvedFunction" and node.nameParts().mkString(".") == "struct"
+        return made.CreateStruct.create(node.children()) if is_call else node
+
+    def without_ids(node: Any) -> Any:
+        if node.nodeName() != "Alias":
+            return node
+        name = session._jsparkSession.expression(F.lit(node.name())._jc)
+        return made.CreateNamedStruct(_to_seq(session.sparkContext, [name, node.child()]))
+
+    if "struct(" not in str(expression.sql()):
+        return False
+    return bool(rebuilt(parsed, without_ids).equals(rebuilt(rebuilt(expression, as_parsed), without_ids)))
 
 
 def _no_text(what: str, text: str) -> UnsupportedFeatureError:
