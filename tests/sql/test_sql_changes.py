@@ -189,6 +189,7 @@ def test_insert_needs_one_value_for_each_column(table: deltaic.DeltaTable) -> No
         ("UPDATE t SET nothing = 1", InvalidArgumentError, "nothing"),
         ("DELETE FROM t WHERE nothing = 1", InvalidArgumentError, "nothing"),
         ("DELETE FROM t WHERE id IN (SELECT 1)", UnsupportedFeatureError, r"subquery .*IN \(SELECT 1\)"),
+        ("UPDATE t SET amount = (SELECT max(id) FROM s)", UnsupportedFeatureError, r"subquery .*SELECT max"),
         ("DELETE t WHERE id = 1", InvalidArgumentError, "DELETE FROM|expected"),
         ("UPDATE t SET amount = 1 WHERE", InvalidArgumentError, "end of the statement"),
         ("MERGE INTO t USING s ON t.id = s.id", InvalidArgumentError, "WHEN"),

@@ -17,7 +17,7 @@ from sqlglot.errors import ParseError, SqlglotError, TokenError
 from sqlglot.parsers.databricks import DatabricksParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from deltaic.errors import InvalidArgumentError
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 
 _COMPARISONS: dict[TokenType, type[exp.Binary]] = {
     TokenType.EQ: exp.EQ,
@@ -196,6 +196,8 @@ def _parse(text: str, into: type[exp.Condition] | None) -> exp.Expression:
     if len(trees) != 1 or trees[0] is None:
         raise InvalidArgumentError("SQL does not parse: exactly one expression is expected", found=_excerpt(text))
     tree = cast(exp.Expression, trees[0])
+    if into is not None and isinstance(tree, exp.Subquery):
+        raise UnsupportedFeatureError("a subquery (SELECT) as the value of an expression", found=_excerpt(text))
     if into is not None and isinstance(tree, (exp.Alias, exp.Query, exp.Star)):
         raise InvalidArgumentError(f"an expression is expected, not {type(tree).__name__.lower()}", found=_excerpt(text))
     return tree
