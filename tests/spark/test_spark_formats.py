@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -91,6 +92,49 @@ def test_time_travel(tmp_path: Path, enabled: Any) -> None:
         enabled.read.format("delta").option("versionAsOf", 7).load(path)
     with pytest.raises(TableNotFoundError):
         enabled.read.format("delta").load(str(tmp_path / "none"))
+
+
+def test_moments_are_said_in_the_zone_of_the_session(tmp_path: Path, enabled: Any) -> None:
+    path = str(tmp_path / "t")
+    for _ in range(2):
+        numbers(enabled, 5).write.format("delta").mode("append").save(path)
+    before = enabled.conf.get("spark.sql.session.timeZone")
+    moment = DeltaTable(path).history()[1]["timestamp"]
+    try:
+        for zone in ("America/New_York", "Asia/Kolkata"):
+            enabled.conf.set("spark.sql.session.timeZone", zone)
+            local = moment.astimezone(ZoneInfo(zone))
+            read = enabled.read.format("delta")
+            assert read.option("timestampAsOf", local.strftime("%Y-%m-%d %H:%M:%S.%f")).load(path).count() == 5
+            digits = local.strftime("%Y%m%d%H%M%S") + f"{local.microsecond // 1000:03}"
+            assert enabled.read.format("delta").load(f"{path}@{digits}").count() == 5
+    finally:
+        enabled.conf.set("spark.sql.session.timeZone", before)
+
+
+def test_tables_by_path_have_a_name_for_table(tmp_path: Path, enabled: Any) -> None:
+    path = str(tmp_path / "t")
+    for _ in range(2):
+        numbers(enabled, 5).write.format("delta").mode("append").save(path)
+    assert enabled.table(f"delta.`{path}`").count() == 10
+    assert enabled.read.option("versionAsOf", 0).table(f"delta.`{path}`").count() == 5
+    assert enabled.table(f"delta.`{path}@V0`").count() == 5
+    assert deltaic.spark.read(enabled, f"{path}@v0").count() == 5
+    enabled.range(3).createOrReplaceTempView("three")
+    assert enabled.table("three").count() == enabled.read.table("three").count() == 3
+
+
+def test_streams_come_later(tmp_path: Path, enabled: Any) -> None:
+    path = str(tmp_path / "t")
+    DeltaTable.create(path, "id bigint")
+    with pytest.raises(UnsupportedFeatureError, match="streaming"):
+        enabled.readStream.format("delta").load(path)
+    with pytest.raises(UnsupportedFeatureError, match="streaming"):
+        enabled.readStream.table(f"delta.`{path}`")
+    rates = enabled.readStream.format("rate").load()
+    for start in (lambda: rates.writeStream.format("delta").start(path), lambda: rates.writeStream.start(path, format="delta")):
+        with pytest.raises(UnsupportedFeatureError, match="streaming"):
+            start()
 
 
 def test_commit_options(tmp_path: Path, enabled: Any) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import deltaic
-from deltaic.errors import DeltaError, InvalidArgumentError, UnsupportedFeatureError
+from deltaic.errors import DeltaError, InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
 
 pytest.importorskip("pyspark")
 
@@ -218,6 +218,73 @@ def test_into_sparks_tables(spark: Any, sql: Any, path: str) -> None:
         assert spark.table("copied").count() == 9
     finally:
         spark.sql("DROP TABLE copied")
+
+
+def test_views_stand_for_tables(spark: Any, sql: Any, path: str) -> None:
+    """The view shows what a statement by its name has made of the table, and a query of a whole table makes such a view."""
+    sql(f"CREATE OR REPLACE TEMP VIEW everything AS SELECT * FROM delta.`{path}`")
+    sql("DELETE FROM everything WHERE id < 3")
+    assert ids(spark.table("everything")) == [3, 4, 5]
+    before = spark.table("everything")
+    sql("UPDATE everything SET id = 30 WHERE id = 3")
+    assert ids(spark.table("everything")) == [4, 5, 30]
+    assert ids(before) == [3, 4, 5]
+    sql(f"CREATE GLOBAL TEMPORARY VIEW of_all (a, b, c) AS SELECT * FROM delta.`{path}`")
+    try:
+        assert spark.table("global_temp.of_all").columns == ["a", "b", "c"]
+        assert spark.table("global_temp.of_all").count() == 3
+    finally:
+        spark.catalog.dropGlobalTempView("of_all")
+    sql(f"CREATE OR REPLACE TEMP VIEW part_of_it AS SELECT id FROM delta.`{path}`")
+    with pytest.raises(UnsupportedFeatureError, match="part_of_it"):
+        sql("DELETE FROM part_of_it")
+
+
+def test_definitions_before_a_statement(sql: Any, path: str) -> None:
+    news = "WITH a AS (SELECT 7L AS id), news AS (SELECT id, 'n' AS part FROM a)"
+    sql(f"{news} INSERT INTO delta.`{path}` (id, part) SELECT * FROM news")
+    assert rows_at(path)[-1] == (7, "n", None)
+    sql(f"{news} MERGE INTO delta.`{path}` t USING news ON t.id = news.id WHEN MATCHED THEN DELETE")
+    clauses = "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (k)"
+    sql(f"MERGE INTO delta.`{path}` t USING (VALUES (1L), (8L)) s(k) ON t.id = s.k {clauses}")
+    assert [row[0] for row in rows_at(path)] == [2, 3, 4, 5, 8]
+    assert ids(sql(f"WITH a AS (SELECT * FROM delta.`{path}`) SELECT id FROM a WHERE id > 4")) == [5, 8]
+
+
+def test_insert_into_a_partition(spark: Any, sql: Any, path: str) -> None:
+    sql(f"INSERT INTO delta.`{path}` PARTITION (part = 'x') (amount, id) VALUES (1.0, 9)")
+    sql(f"INSERT OVERWRITE delta.`{path}` PARTITION (part = 'a') SELECT 10L, 2.0D")
+    assert [row for row in rows_at(path) if row[0] > 5] == [(9, "x", 1.0), (10, "a", 2.0)]
+    assert not {1, 2} & {row[0] for row in rows_at(path)}
+    before = rows_at(path)
+    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    try:
+        sql(f"INSERT OVERWRITE delta.`{path}` PARTITION (part) SELECT 11L, 'x', 3.0D")
+    finally:
+        spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
+    assert rows_at(path) == sorted([row for row in before if row[1] != "x"] + [(11, "x", 3.0)])
+    with pytest.raises(SchemaMismatchError, match="PARTITION"):
+        sql(f"INSERT INTO delta.`{path}` PARTITION (amount = 1) SELECT 1, 'a'")
+
+
+def test_moments(sql: Any, path: str) -> None:
+    """In the text of a path, as expressions, and as arguments."""
+    assert ids(sql(f"SELECT id FROM delta.`{path}@v0`")) == [1, 2, 3, 4]
+    assert ids(sql(f"SELECT id FROM delta.`{path}` TIMESTAMP AS OF now() + INTERVAL 1 HOUR WHERE id > 3")) == [4, 5]
+    assert ids(sql(f"SELECT id FROM delta.`{path}` VERSION AS OF :v WHERE id > :least", {"v": 0, "least": 3})) == [4]
+    assert ids(sql(f"SELECT delta.`{path}`.id FROM delta.`{path}` TIMESTAMP AS OF ? WHERE id > ?", ["2100-01-01", 4])) == [5]
+    with pytest.raises(InvalidArgumentError, match="one of them"):
+        sql(f"SELECT id FROM delta.`{path}@v0` VERSION AS OF 1")
+    with pytest.raises(InvalidArgumentError, match="CAST_INVALID_INPUT"):
+        sql(f"SELECT id FROM delta.`{path}` TIMESTAMP AS OF 'hello'")
+
+
+@pytest.mark.parametrize(
+    "text", ["OPTIMIZE t", "VACUUM t", "DESCRIBE HISTORY t", "RESTORE t TO VERSION AS OF 1", "CREATE TABLE t (x INT) USING delta"]
+)
+def test_tables_of_a_catalog_come_later(sql: Any, text: str) -> None:
+    with pytest.raises(UnsupportedFeatureError, match="tables by name"):
+        sql(text)
 
 
 def test_parameters(spark: Any, sql: Any, path: str) -> None:

@@ -176,6 +176,12 @@ def test_insert_replace_where(table: deltaic.DeltaTable) -> None:
     assert [row[0] for row in rows(table)] == [3, 4, 20]
 
 
+def test_insert_into_a_partition(table: deltaic.DeltaTable) -> None:
+    deltaic.sql(f"INSERT INTO {at(table)} PARTITION (part = 'x') (amount, id) VALUES (1.5, 9)")
+    deltaic.sql(f"INSERT OVERWRITE {at(table)} PARTITION (part = 'a') SELECT 20, 2.5")
+    assert [row[:2] for row in rows(table)] == [(3, "b"), (4, None), (9, "x"), (20, "a")]
+
+
 def test_insert_needs_one_value_for_each_column(table: deltaic.DeltaTable) -> None:
     with pytest.raises(SchemaMismatchError, match="one value for each column"):
         deltaic.sql(f"INSERT INTO {at(table)} VALUES (1, 'a')")
@@ -194,7 +200,7 @@ def test_insert_needs_one_value_for_each_column(table: deltaic.DeltaTable) -> No
         ("UPDATE t SET amount = 1 WHERE", InvalidArgumentError, "end of the statement"),
         ("MERGE INTO t USING s ON t.id = s.id", InvalidArgumentError, "WHEN"),
         ("MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (1, 2)", InvalidArgumentError, "one value"),
-        ("INSERT INTO t PARTITION (part = 'a') SELECT 1, 2", UnsupportedFeatureError, "PARTITION"),
+        ("INSERT INTO t PARTITION (id = 1) SELECT 'a', 2", SchemaMismatchError, "PARTITION"),
         ("INSERT INTO s VALUES (1)", InvalidArgumentError, "Delta table"),
         ("DELETE FROM nobody", InvalidArgumentError, "no such table"),
         ("DELETE FROM t; DELETE FROM t", InvalidArgumentError, "one statement"),

@@ -12,10 +12,13 @@ from typing import Any, Literal
 from deltaic.engine.spark.engine import SETTING
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError
+from deltaic.relation.literal import lit
+from deltaic.spark import streams
 from deltaic.spark.frame_writes import FORMATS, Asked, write_frame
 from deltaic.spark.options import ReadOptions
-from deltaic.spark.views import watched
-from deltaic.spark.writers import PathWriter, insert_into, no_catalog, path_named
+from deltaic.spark.session_tables import moment_of
+from deltaic.spark.views import path_named, watched
+from deltaic.spark.writers import PathWriter, insert_into, no_catalog
 from deltaic.table import DeltaTable
 
 _ASKED = "_deltaic_asked"
@@ -27,6 +30,7 @@ def enable(spark: Any, native: Literal["auto", "never"]) -> None:
     _wrap_reader()
     _wrap_writer()
     _wrap_named_writes(type(spark.range(1)))
+    streams.refuse(FORMATS)
 
 
 def _asked(of: Any) -> Asked:
@@ -91,11 +95,22 @@ def _wrap_reader() -> None:
 
     loaded.__dict__[_ASKED] = True
     DataFrameReader.load = loaded
+    table = DataFrameReader.table
+
+    @functools.wraps(table)
+    def tabled(self: Any, tableName: str) -> Any:
+        path = path_named(tableName) if getattr(self._spark, SETTING, None) is not None else None
+        if path is None:
+            return table(self, tableName)
+        return loaded(self, path, "delta")
+
+    DataFrameReader.table = tabled
 
 
 def _read(spark: Any, wanted: ReadOptions) -> Any:
     options = dict(wanted.storage_options)
-    opened = DeltaTable(wanted.path, version=wanted.version, timestamp=wanted.timestamp, storage_options=options, spark=spark)
+    moment = None if wanted.timestamp is None else moment_of(spark, lit(wanted.timestamp))
+    opened = DeltaTable(wanted.path, version=wanted.version, timestamp=moment, storage_options=options, spark=spark)
     frame = opened.scan(wanted.columns).to_spark()
     whole = wanted.version is None and wanted.timestamp is None and wanted.columns is None
     return watched(spark, frame, opened.location) if whole else frame

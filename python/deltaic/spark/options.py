@@ -51,7 +51,7 @@ _LATER = {
 }
 _OF_WRITERS = ("mergeSchema", "overwriteSchema")
 """What jobs say of reading too, where it has no meaning: delta-spark takes no notice of it."""
-_TRAVEL = re.compile(r"(?P<path>.+)@(v(?P<version>\d+)|(?P<moment>\d{17}))")
+_TRAVEL = re.compile(r"(?P<path>.+)@([vV](?P<version>\d+)|(?P<moment>\d{17}))")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,18 +36,23 @@ _ENDS_FROM = frozenset(
         "VALUES",
     ]
 )
+_OPERATORS = ("+", "-", "*", "/", "%", "DIV", "||")
+_UNITS = frozenset(["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND", "NANOSECOND"])
 _KINDS = {"VERSION": "version", "SYSTEM_VERSION": "version", "TIMESTAMP": "moment", "SYSTEM_TIME": "moment"}
 
 
 @dataclass(frozen=True)
 class Reference:
-    """One place in a text, from `start` to `end`, that stands for a table: at a version, at a moment (SQL of a time), or the newest."""
+    """One place in a text, from `start` to `end`, that stands for a table: at a version, at a moment (SQL of a time), or the newest.
+    `is_marked`: markers of arguments stand in the version or moment, which are known when these are filled in. `by_path`: not a view."""
 
     start: int
     end: int
     path: str
     version: int | None = None
     moment: str | None = None
+    is_marked: bool = False
+    by_path: bool = True
 
 
 def references(reader: Reader, spark: Any) -> list[Reference]:
@@ -67,13 +72,32 @@ def references(reader: Reader, spark: Any) -> list[Reference]:
 
 
 def spliced(text: str, names: Mapping[Reference, str]) -> str:
-    """The text with each reference replaced by a name."""
+    """The text with each reference replaced by a name, and so what qualifies columns by a path: delta.`path`.column, `path`.column."""
+    edits = {reference.start: (reference.end, name) for reference, name in names.items()}
+    edits |= {start: (end, name) for start, end, name in _qualifiers(Reader(text), names)}
     pieces: list[str] = []
     copied = 0
-    for reference in sorted(names, key=lambda item: item.start):
-        pieces += [text[copied : reference.start], names[reference]]
-        copied = reference.end
+    for start, (end, name) in sorted(edits.items()):
+        pieces += [text[copied:start], name]
+        copied = end
     return "".join(pieces) + text[copied:]
+
+
+def _qualifiers(reader: Reader, names: Mapping[Reference, str]) -> Iterator[tuple[int, int, str]]:
+    """Start, end and the name that takes its place, of each qualifier that is a path. One that several references have is left to Spark."""
+    paths = [reference.path for reference in names if reference.by_path]
+    known = {reference.path: name for reference, name in names.items() if reference.by_path and paths.count(reference.path) == 1}
+    inside = [(reference.start, reference.end) for reference in names]
+    tokens = reader.tokens
+    for index, token in enumerate(tokens[:-2]):
+        if token.kind != "quoted" or tokens[index + 1].text != "." or any(start <= token.start < end for start, end in inside):
+            continue
+        name = known.get(token.text[1:-1].replace("``", "`"))
+        if name is None:
+            continue
+        whole = index > 1 and tokens[index - 1].text == "." and tokens[index - 2].text.lower() in _FORMATS
+        if whole or index == 0 or tokens[index - 1].text != ".":
+            yield tokens[index - 2 if whole else index].start, token.end, name
 
 
 class _Clauses:
@@ -127,12 +151,13 @@ def _reference(reader: Reader, spark: Any) -> Reference | None:
         return Reference(token.start, end, path)
     kind, text = moment
     end = reader.tokens[reader.position - 1].end
-    if kind == "moment":
-        return Reference(token.start, end, path, moment=text)
+    is_marked = any(each.text in (":", "?") for each in Reader(text).tokens)
+    if kind == "moment" or is_marked:
+        return Reference(token.start, end, path, moment=text, is_marked=is_marked, by_path=by_path)
     digits = text.strip("'\"")
     if not digits.isdecimal():
         raise InvalidArgumentError("not a version of a table", found=text, expected="a whole number")
-    return Reference(token.start, end, path, version=int(digits))
+    return Reference(token.start, end, path, version=int(digits), by_path=by_path)
 
 
 def _moment(reader: Reader) -> tuple[str, str] | None:
@@ -147,16 +172,31 @@ def _moment(reader: Reader) -> tuple[str, str] | None:
 
 
 def _value(reader: Reader) -> str:
+    """A version or time: operands with Spark's operators between them. What may follow in a query begins with no operator."""
     first = reader.position
-    reader.accept("TIMESTAMP") or reader.accept("DATE")
+    _operand(reader)
+    while any(reader.accept(operator) for operator in _OPERATORS):
+        _operand(reader)
+    return reader.text[reader.tokens[first].start : reader.tokens[reader.position - 1].end]
+
+
+def _operand(reader: Reader) -> None:
+    """A literal, a marker, a name or call, or an expression in brackets."""
+    while reader.accept("-") or reader.accept("+"):
+        pass
+    if reader.at("INTERVAL"):
+        _interval(reader)
+        return
+    reader.accept("TIMESTAMP") or reader.accept("TIMESTAMP_LTZ") or reader.accept("TIMESTAMP_NTZ") or reader.accept("DATE")
+    reader.accept(":")  # of a marker
     if reader.done:
         reader.fail("a version or a time")
     token = reader.tokens[reader.position]
     if token.text == "(":
         reader.inside("a value")
-    elif token.kind in ("string", "number"):
+    elif token.kind in ("string", "number") or token.text == "?":
         reader.position += 1
-    elif token.kind == "word":
+    elif token.kind in ("word", "quoted"):
         reader.dotted()
         if reader.at("(", ")"):
             reader.position += 2
@@ -166,4 +206,22 @@ def _value(reader: Reader) -> str:
         raise UnsupportedFeatureError(
             "a version or time of this form", found=token.text, expected="a literal, or an expression in brackets"
         )
-    return reader.text[reader.tokens[first].start : reader.tokens[reader.position - 1].end]
+
+
+def _interval(reader: Reader) -> None:
+    """INTERVAL 1 DAY 2 HOURS, INTERVAL '1 day', INTERVAL '1:30' HOUR TO MINUTE, INTERVAL (x) DAY."""
+    reader.expect("INTERVAL")
+    while not reader.done:
+        start = reader.position
+        reader.accept("-") or reader.accept("+")
+        if reader.at("("):
+            reader.inside("a value")
+        elif reader.tokens[reader.position].kind in ("string", "number"):
+            reader.position += 1
+        else:
+            reader.position = start
+            return
+        if not reader.done and reader.tokens[reader.position].keyword.rstrip("S") in _UNITS:
+            reader.position += 1
+            if reader.accept("TO"):
+                reader.name()

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.spark.frames import read
+from deltaic.spark.made_views import made_view, whole_table
 from deltaic.spark.parameters import with_arguments, with_values
 from deltaic.spark.references import Reference, references, spliced
 from deltaic.spark.results import frame_of
 from deltaic.spark.session_tables import SparkTables, moment_of, spark_sql
-from deltaic.spark.views import path_of
+from deltaic.spark.views import path_named, path_of
 from deltaic.sql.names import Name, read_name
+from deltaic.sql.results import nothing
 from deltaic.sql.statement import run
 from deltaic.sql.tokens import Reader
 
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["install", "sql", "uninstall"]
 
 _MAY_BE_OURS = re.compile(
-    r"\bdelta(ic)?\s*\.\s*`|\bAS\s+OF\b|\b(INSERT|DELETE|UPDATE|MERGE|TRUNCATE|ALTER|OPTIMIZE|REORG|VACUUM|RESTORE|DESC|DESCRIBE|CONVERT|GENERATE|FSCK)\b",
+    r"\bdelta(ic)?\s*\.\s*`|\bUSING\s+`?delta|\bAS\s+OF\b|\b(INSERT|DELETE|UPDATE|MERGE|TRUNCATE|ALTER|OPTIMIZE|REORG|VACUUM|RESTORE|DESC|DESCRIBE|CONVERT|GENERATE|FSCK)\b",
     re.IGNORECASE,
 )
 """Texts without any of these are never read by us."""
@@ -63,6 +67,9 @@ _HEADS: tuple[tuple[str, ...], ...] = (
     ("DESCRIBE",),
     ("DESC",),
 )
+_CHANGES = {"INSERT", "DELETE", "UPDATE", "MERGE", "TRUNCATE", "RESTORE", "ALTER"}
+_ONLY_OURS = {"OPTIMIZE", "VACUUM", "REORG", "RESTORE", "FSCK"}
+"""Statements that Spark does not have."""
 _BY_PATH = {"OPTIMIZE", "VACUUM", "DESCRIBE", "DESC", "REORG", "RESTORE"}
 """Statements that take a path in quotes as well."""
 
@@ -82,7 +89,7 @@ def sql(spark: Any, statement: str, args: Any = None, **parameters: Any) -> Data
 
 
 def install(spark: Any) -> None:
-    """Makes `spark.sql` of this session the `sql` above. Once or several times is the same."""
+    """Makes `spark.sql` of this session the `sql` above, and lets `spark.table` know delta.`path`. Once or several times is the same."""
 
     def enabled(sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:
         return sql(spark, sqlQuery, args, **kwargs)
@@ -90,10 +97,19 @@ def install(spark: Any) -> None:
     enabled.__doc__ = sql.__doc__
     spark.sql = enabled
 
+    def table(tableName: str) -> DataFrame:
+        if path_named(tableName) is None:
+            return type(spark).table(spark, tableName)
+        return spark.read.format("delta").table(tableName)
+
+    table.__doc__ = type(spark).table.__doc__
+    spark.table = table
+
 
 def uninstall(spark: Any) -> None:
-    """Spark's own `sql` again."""
-    spark.__dict__.pop("sql", None)
+    """Spark's own `sql` and `table` again."""
+    for name in ("sql", "table"):
+        spark.__dict__.pop(name, None)
 
 
 def _dispatched(spark: Any, text: str, args: Any) -> DataFrame:
@@ -101,14 +117,80 @@ def _dispatched(spark: Any, text: str, args: Any) -> DataFrame:
         reader = Reader(text)
     except InvalidArgumentError:  # several statements, or what only Spark can read
         return spark_sql(spark, text, args)
+    definitions = _definitions(reader)
     target = _target(reader)
     if target is not None and _is_ours(spark, reader, target):
-        whole = _by_name(with_arguments(text, args))
+        whole = with_arguments(text, args)
+        reader = Reader(whole)
+        before, names = _definitions(reader) or ("", [])
         with opening(spark):
-            return frame_of(spark, run(whole, SparkTables(spark)))
+            done = frame_of(spark, run(_by_name(whole[reader.tokens[reader.position].start :]), SparkTables(spark, before, names)))
+        if target.path is None and (path := path_of(spark, target)) is not None and reader.tokens[reader.position].keyword in _CHANGES:
+            read(spark, path).createOrReplaceTempView(target.parts[0])  # the view goes with the table
+        return done
+    if definitions is not None:
+        reader.position = 0
     if reader.at("CONVERT", "TO", "DELTA") or (reader.at("GENERATE") and references(reader, spark)):
         raise UnsupportedFeatureError(f"{reader.tokens[0].keyword} as a statement", expected="a later release")
-    return _queried(spark, reader, args)
+    with _of_tables_by_name(spark, reader, target):
+        return _queried(spark, reader, args)
+
+
+def _definitions(reader: Reader) -> tuple[str, list[str]] | None:
+    """WITH name AS (query), ... in front of a statement that changes a table -> its text and the names, the cursor behind it. None where
+    there is none: the cursor then stays."""
+    start = reader.position
+    if not reader.accept("WITH"):
+        return None
+    names: list[str] = []
+    try:
+        reader.accept("RECURSIVE")
+        while True:
+            names.append(reader.name().lower())
+            if reader.at("("):
+                reader.inside("columns")
+            reader.accept("AS")
+            reader.inside("a query")
+            if not reader.accept(","):
+                break
+    except InvalidArgumentError:
+        names.clear()
+    if not names or reader.done or reader.tokens[reader.position].keyword not in _CHANGES:
+        reader.position = start
+        return None
+    return reader.text[reader.tokens[start].start : reader.tokens[reader.position - 1].end], names
+
+
+@contextmanager
+def _of_tables_by_name(spark: Any, reader: Reader, target: Name | None) -> Iterator[None]:
+    """What Spark says of statements about Delta tables of the catalog, and about views that are no whole table, by its name."""
+    if _makes_table_by_name(spark, reader, target):
+        raise UnsupportedFeatureError("tables by name", found=str(target), expected="delta.`path`")
+    try:
+        yield
+    except Exception as error:
+        first = reader.tokens[0].keyword
+        only_ours = first in _ONLY_OURS or (
+            len(reader.tokens) > 1 and reader.tokens[1].keyword in ("HISTORY", "DETAIL") and first in _BY_PATH
+        )
+        if target is not None and only_ours and type(error).__name__ in ("ParseException", "AnalysisException"):
+            raise UnsupportedFeatureError("tables by name", found=str(target), expected="delta.`path`") from error
+        if first in _CHANGES and "Unexpected table relation" in str(error):
+            raise UnsupportedFeatureError(
+                f"{first} of a view", found=str(target), expected="delta.`path`, or a temporary view of a whole Delta table"
+            ) from error
+        raise
+
+
+def _makes_table_by_name(spark: Any, reader: Reader, target: Name | None) -> bool:
+    """CREATE TABLE name USING delta, where no catalog of another Delta is there: Spark would take it, and keep nothing of the table."""
+    if target is None or target.path is not None or reader.tokens[0].keyword not in ("CREATE", "REPLACE"):
+        return False
+    ours = any(
+        token.keyword == "USING" and after.text.lower().strip("`") in ("delta", "deltaic")
+        for token, after in zip(reader.tokens, reader.tokens[1:], strict=False)
+    )
+    return ours and spark.conf.get("spark.sql.catalog.spark_catalog", "builtin") == "builtin" and len(target.parts) < 3
 
 
 def _target(reader: Reader) -> Name | None:
@@ -157,49 +239,17 @@ def _queried(spark: Any, reader: Reader, args: Any) -> DataFrame:
     found = references(reader, spark)
     if not found:
         return spark_sql(spark, reader.text, args)
-    if (cached := _cached(reader)) is not None:
-        lazy, name, query = cached
-        sql(spark, query, args).createOrReplaceTempView(name)
-        return spark_sql(spark, f"CACHE {'LAZY ' if lazy else ''}TABLE `{name.replace('`', '``')}`")
-    view = _view_made(reader)
-    if view is None and (reader.at("CREATE", "VIEW") or reader.at("CREATE", "OR", "REPLACE", "VIEW")):
+    if args and any(each.is_marked for each in found):  # Spark sees nothing of a moment, nor of what is to be filled in there
+        return _queried(spark, Reader(with_arguments(reader.text, args)), None)
+    if (view := made_view(reader.text)) is not None:
+        path = None if view.columns else whole_table(spark, view.query)
+        view.make(sql(spark, view.query, args) if path is None else read(spark, path))
+        if view.cached is None:
+            return frame_of(spark, nothing())
+        return spark_sql(spark, f"{view.cached} `{view.name.replace('`', '``')}`")
+    if reader.at("CREATE", "VIEW") or reader.at("CREATE", "OR", "REPLACE", "VIEW"):
         raise UnsupportedFeatureError("a lasting view of a table by path", expected="CREATE TEMPORARY VIEW")
-    if view is not None:
-        replace, name, query = view
-        frame = sql(spark, query, args)
-        return _nothing(spark, frame.createOrReplaceTempView if replace else frame.createTempView, name)
     return _with_views(spark, reader.text, found, lambda text: spark_sql(spark, text, args))
-
-
-def _nothing(spark: Any, make: Callable[[str], None], name: str) -> DataFrame:
-    from deltaic.sql.results import nothing
-
-    make(name)
-    return frame_of(spark, nothing())
-
-
-def _view_made(reader: Reader) -> tuple[bool, str, str] | None:
-    """CREATE [OR REPLACE] TEMP[ORARY] VIEW name AS query -> whether it replaces, name, query."""
-    fresh = Reader(reader.text)
-    if not fresh.accept("CREATE"):
-        return None
-    replace = fresh.accept("OR", "REPLACE")
-    if not (fresh.accept("TEMPORARY", "VIEW") or fresh.accept("TEMP", "VIEW")):
-        return None
-    name = fresh.name()
-    return (replace, name, fresh.rest("a query")) if fresh.accept("AS") else None
-
-
-def _cached(reader: Reader) -> tuple[bool, str, str] | None:
-    """CACHE [LAZY] TABLE name AS query -> whether it is lazy, name, query."""
-    fresh = Reader(reader.text)
-    if not fresh.accept("CACHE"):
-        return None
-    lazy = fresh.accept("LAZY")
-    if not fresh.accept("TABLE"):
-        return None
-    name = fresh.name()
-    return (lazy, name, fresh.rest("a query")) if fresh.accept("AS") else None
 
 
 _numbers = itertools.count()
@@ -207,8 +257,6 @@ _numbers = itertools.count()
 
 def _with_views(spark: Any, text: str, found: list[Reference], function: Callable[[str], DataFrame]) -> DataFrame:
     """Runs `function` on the text in which each reference is a view. Where the answer's plan is settled at once, the views go again."""
-    from deltaic.spark import read
-
     made: dict[Reference, str] = {}
     try:
         for reference in found:

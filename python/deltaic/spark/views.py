@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from deltaic.errors import UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.sql.names import Name, read_name
 from deltaic.sql.tokens import Reader
 
@@ -21,6 +21,19 @@ def named_path(spark: Any, identifier: str) -> str:
     if path is None:
         raise UnsupportedFeatureError("tables by name", found=identifier, expected="delta.`path`, or a temporary view of a Delta table")
     return path
+
+
+def path_named(identifier: Any) -> str | None:
+    """The path in the text delta.`path`; None for anything else, which is Spark's."""
+    if not isinstance(identifier, str) or "." not in identifier:
+        return None
+    try:
+        reader = Reader(identifier)
+        name = read_name(reader)
+        reader.end()
+    except InvalidArgumentError:
+        return None
+    return name.path
 
 
 def path_of(spark: Any, name: Name) -> str | None:

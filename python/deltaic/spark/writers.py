@@ -10,20 +10,8 @@ from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableNotFo
 from deltaic.protocol.schema import Schema
 from deltaic.spark.expressions import sql_text
 from deltaic.spark.frame_writes import FORMATS, Asked, write_frame
-from deltaic.sql.names import read_name
 from deltaic.sql.tokens import Reader
 from deltaic.table import DeltaTable
-
-
-def path_named(name: Any) -> str | None:
-    """The path in delta.`path`, None for any other name."""
-    try:
-        reader = Reader(name)
-        found = read_name(reader)
-        reader.end()
-    except (InvalidArgumentError, TypeError):  # Spark says what is wrong with it
-        return None
-    return found.path
 
 
 def no_catalog(name: Any) -> UnsupportedFeatureError:

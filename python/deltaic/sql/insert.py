@@ -2,39 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from deltaic.commands.write import Mode
 from deltaic.errors import SchemaMismatchError, UnsupportedFeatureError
+from deltaic.protocol.ddl import format_type
 from deltaic.protocol.schema import Schema, quote_name
 from deltaic.scan.rows import Rows
 from deltaic.sql.change import defaulted
 from deltaic.sql.names import Tables, read_name
 from deltaic.sql.results import nothing
 from deltaic.sql.tokens import Reader, without_qualifiers
+from deltaic.table import DeltaTable
 
 _QUERY_STARTS = ("SELECT", "VALUES", "WITH", "TABLE", "FROM")
 
 
 @dataclass(frozen=True)
 class _Target:
-    """Which columns of the table the query fills, in its order; `by_name`: as the query calls them."""
+    """Which columns of the table the query fills, in its order; `by_name`: as the query calls them. `fixed`: SQL of the values that
+    PARTITION gives to other columns."""
 
     columns: tuple[str, ...]
     by_name: bool
+    fixed: Mapping[str, str]
 
 
 def insert(reader: Reader, tables: Tables) -> Rows:
-    """INSERT INTO | OVERWRITE [TABLE] name [(columns) | BY NAME] [REPLACE WHERE condition] query"""
+    """INSERT INTO | OVERWRITE [TABLE] name [PARTITION (column [= value], ...)] [(columns) | BY NAME] [REPLACE WHERE condition] query"""
     reader.expect("INSERT")
     overwrite = reader.accept("OVERWRITE")
     if not overwrite:
         reader.expect("INTO")
     reader.accept("TABLE")
     name = read_name(reader)
-    if reader.at("PARTITION"):
-        raise UnsupportedFeatureError("INSERT ... PARTITION", expected="the partition's columns in the query, or REPLACE WHERE")
+    partition = reader.bracketed(lambda: _partition(reader)) if reader.accept("PARTITION") else []
     listed = tuple(reader.bracketed(reader.name)) if _lists_columns(reader) else None
     by_name = reader.accept("BY", "NAME")
     where = None
@@ -44,11 +48,41 @@ def insert(reader: Reader, tables: Tables) -> Rows:
         reader.expect("WHERE")
         where = without_qualifiers(reader.slice(*_QUERY_STARTS, expected="a condition"), name.qualifiers)
     table = tables.table(name)
-    target = _Target(_filled(table.schema, listed), by_name)
+    fixed = _fixed(partition, table)
+    filled = _filled(table.schema, listed)
+    target = _Target(tuple(name for name in filled if listed is not None or name not in fixed), by_name, fixed)
+    if both := set(target.columns) & set(fixed):
+        raise SchemaMismatchError("PARTITION gives a value to a column that is listed too", where=str(name), found=sorted(both))
     rows = _placed(_with_defaults(reader.rest("a query"), target, table.schema), target, str(name), tables)
     mode: Mode = "overwrite" if overwrite or where is not None else "append"
+    if overwrite and table.metadata.partition_columns and tables.overwrites_partitions():
+        mode = "overwrite_partitions"
+    elif overwrite and fixed:
+        where = " AND ".join(f"{quote_name(column)} {_equal_to(value)}" for column, value in fixed.items())
     tables.insert(table, rows, mode, where)
     return nothing()
+
+
+def _partition(reader: Reader) -> tuple[str, str | None]:
+    """column [= value]"""
+    name = reader.name()
+    return name, reader.slice(",", expected="a value") if reader.accept("=") else None
+
+
+def _fixed(partition: list[tuple[str, str | None]], table: DeltaTable) -> dict[str, str]:
+    """The columns that PARTITION gives a value, as the table calls them, with the value in their type."""
+    columns = {name.lower(): name for name in table.metadata.partition_columns}
+    unknown = [name for name, _ in partition if name.lower() not in columns]
+    if unknown or len({name.lower() for name, _ in partition}) < len(partition):
+        raise SchemaMismatchError(
+            "PARTITION takes partition columns, each once", found=[name for name, _ in partition], expected=list(columns.values())
+        )
+    given = {columns[name.lower()]: value for name, value in partition if value is not None}
+    return {name: f"CAST({value} AS {format_type(table.schema.field(name).type)})" for name, value in given.items()}
+
+
+def _equal_to(value: str) -> str:
+    return "IS NULL" if value.upper().startswith("CAST(NULL AS ") else f"= {value}"
 
 
 def _lists_columns(reader: Reader) -> bool:
@@ -91,10 +125,12 @@ def _with_defaults(text: str, target: _Target, schema: Schema) -> str:
 
 def _placed(text: str, target: _Target, where: str, tables: Tables) -> Any:
     """The query's columns under the names of the table's: by position, as SQL has it, unless BY NAME."""
+    if target.fixed:
+        text = f"SELECT *, {', '.join(f'{value} AS {quote_name(name)}' for name, value in target.fixed.items())} FROM ({text})"
     rows = tables.query(text)
     if target.by_name:
         return rows
-    names = tables.column_names(rows)
+    names = tables.column_names(rows)[: -len(target.fixed) or None]
     if len(names) != len(target.columns):
         raise SchemaMismatchError(
             "INSERT needs one value for each column",
@@ -102,4 +138,4 @@ def _placed(text: str, target: _Target, where: str, tables: Tables) -> Any:
             found=f"{len(names)} ({', '.join(names)})",
             expected=f"{len(target.columns)} ({', '.join(target.columns)})",
         )
-    return tables.renamed(rows, target.columns)
+    return tables.renamed(rows, (*target.columns, *target.fixed))

@@ -50,11 +50,12 @@ def merge_rows(metrics: Mapping[str, int]) -> Rows:
 
 
 def _source(reader: Reader, tables: Tables) -> tuple[Any, str, Name | None]:
-    """name [VERSION AS OF n] or (query), with its alias -> data, alias, and the name of a table."""
+    """name [VERSION AS OF n] or (query), with its alias and, of a query, names for its columns -> data, alias, and the name of a table."""
     if reader.at("("):
         text = reader.inside("a query")
         reader.accept("AS")
-        return tables.query(text), (reader.name() if not reader.at("ON") else "s"), None
+        alias, rows = (reader.name() if not reader.at("ON") else "s"), tables.query(text)
+        return (tables.renamed(rows, reader.bracketed(reader.name)) if reader.at("(") else rows), alias, None
     name: Name = read_name(reader, alias=True, travel=True)
     return tables.rows(name), name.alias or name.parts[-1], name
 

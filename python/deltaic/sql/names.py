@@ -148,6 +148,10 @@ class Tables:
         """Whether MERGE adds columns of its source where the statement does not say so."""
         return False
 
+    def overwrites_partitions(self) -> bool:
+        """Whether INSERT OVERWRITE replaces just the partitions that the new rows are in, and not the table's rows."""
+        return False
+
     def insert(self, table: DeltaTable, rows: Any, mode: Mode, where: str | None) -> None:
         """Writes what `query` gave into a table that is there, and moves the table to it."""
         write_table(table, rows, mode=mode, where=where)

@@ -47,6 +47,8 @@ def named(error: Exception) -> Exception:
     if match and match[1] == "PATH_NOT_FOUND":
         return _gone(message)
     if isinstance(error, (AnalysisException, ParseException, IllegalArgumentException)):
+        if match and match[1] == "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY":
+            return UnsupportedFeatureError("a subquery over a table by path in an expression", found=message, expected="MERGE, or a join")
         if match and match[1].startswith("UNSUPPORTED"):
             return UnsupportedFeatureError(message)
         return InvalidArgumentError(message, where=_place(text))

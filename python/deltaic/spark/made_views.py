@@ -1,0 +1,59 @@
+"""Statements that make temporary views, or caches, of queries over Delta tables by path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from deltaic.spark.references import references
+from deltaic.sql.tokens import Reader
+
+
+@dataclass(frozen=True)
+class MadeView:
+    """CREATE [OR REPLACE] [GLOBAL] TEMP[ORARY] VIEW `name` [(columns)] AS `query`, or with `cached` (lazily or at once) CACHE TABLE."""
+
+    name: str
+    query: str
+    replaces: bool = False
+    is_global: bool = False
+    columns: tuple[str, ...] = ()
+    cached: str | None = None
+
+    def make(self, frame: Any) -> None:
+        """Gives the view of a DataFrame its name."""
+        if self.columns:
+            frame = frame.toDF(*self.columns)
+        maker = f"create{'OrReplace' if self.replaces or self.cached else ''}{'Global' if self.is_global else ''}TempView"
+        getattr(frame, maker)(self.name)
+
+
+def made_view(text: str) -> MadeView | None:
+    """What a statement makes; None where it is another one, or one that Spark says more of."""
+    reader = Reader(text)
+    if reader.accept("CACHE"):
+        cached = "CACHE LAZY TABLE" if reader.accept("LAZY") else "CACHE TABLE"
+        if not reader.accept("TABLE"):
+            return None
+        name = reader.name()
+        return MadeView(name, reader.rest("a query"), cached=cached) if reader.accept("AS") else None
+    if not reader.accept("CREATE"):
+        return None
+    replaces, is_global = reader.accept("OR", "REPLACE"), reader.accept("GLOBAL")
+    if not (reader.accept("TEMPORARY", "VIEW") or reader.accept("TEMP", "VIEW")):
+        return None
+    name = reader.name()
+    columns = tuple(reader.bracketed(reader.name)) if reader.at("(") else ()
+    if reader.accept("COMMENT"):
+        reader.string()
+    return MadeView(name, reader.rest("a query"), replaces, is_global, columns) if reader.accept("AS") else None
+
+
+def whole_table(spark: Any, query: str) -> str | None:
+    """The path in SELECT * FROM delta.`path`, which shows the table as it is; None for any other query."""
+    reader = Reader(query)
+    if not reader.accept("SELECT", "*", "FROM"):
+        return None
+    found = references(reader, spark)
+    is_all = len(found) == 1 and found[0].end == reader.tokens[-1].end and found[0].start == reader.tokens[3].start
+    return found[0].path if is_all and found[0].version is None and found[0].moment is None else None
