@@ -133,6 +133,14 @@ def test_types_that_fit_value_by_value(tmp_path: Path, spark: Any) -> None:
     assert DeltaTable(tmp_path / "t").version == 2
 
 
+def test_a_null_struct_whose_fields_take_no_null(tmp_path: Path, spark: Any) -> None:
+    frame = spark.sql("SELECT * FROM VALUES (1L, named_struct('a', 1, 'b', array(named_struct('c', 'z')))), (2L, NULL) AS t(id, s)")
+    expected = ["{'id': 1, 's': {'a': 1, 'b': [{'c': 'z'}]}}", "{'id': 2, 's': None}"]
+    for name, source in (("here", frame), ("tasks", frame.coalesce(1))):
+        assert rows(deltaic.write(tmp_path / name, source)) == expected
+        assert rows(DeltaTable(tmp_path / name)) == expected
+
+
 def test_a_failed_job_leaves_nothing(tmp_path: Path, spark: Any) -> None:
     table = deltaic.write(tmp_path / "t", spark.range(10))
     before = sorted(path.name for path in (tmp_path / "t").iterdir())

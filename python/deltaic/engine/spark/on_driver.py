@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from deltaic.engine.spark.native.jvm import LOCAL_BYTES, Jvm
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, decimal_parts
+from deltaic.relation.literal import col
 from deltaic.relation.plan import Aggregate, Data, Filter, Join, Plan, Project, Union
 
 if TYPE_CHECKING:
@@ -71,7 +72,29 @@ def _lying(jvm: Jvm, frame: Any) -> pa.Table | None:
 def collected(engine: SparkEngine, frame: Any) -> pa.Table:
     """All rows of a frame."""
     table = engine.ways.planned("rows on the driver", lambda: _lying(engine.jvm, frame), lambda: None)
-    return frame.toArrow() if table is None else table
+    return _loosened(frame).toArrow() if table is None else table
+
+
+def _loosened(frame: Any) -> Any:
+    """The same rows, in which any field of a struct may be null: pyarrow takes no null struct whose fields may not be."""
+    from pyspark.sql import functions as F
+
+    wanted = [(field.name, field.dataType, _with_nulls(field.dataType)) for field in frame.schema.fields]
+    if all(given == loose for _, given, loose in wanted):
+        return frame
+    return frame.select(*(F.col(col(name)) if given == loose else F.col(col(name)).cast(loose) for name, given, loose in wanted))
+
+
+def _with_nulls(data_type: Any) -> Any:
+    from pyspark.sql.types import ArrayType, MapType, StructField, StructType
+
+    if isinstance(data_type, StructType):
+        return StructType([StructField(field.name, _with_nulls(field.dataType), True, field.metadata) for field in data_type.fields])
+    if isinstance(data_type, ArrayType):
+        return ArrayType(_with_nulls(data_type.elementType), data_type.containsNull)
+    if isinstance(data_type, MapType):
+        return MapType(_with_nulls(data_type.keyType), _with_nulls(data_type.valueType), data_type.valueContainsNull)
+    return data_type
 
 
 def gathered(engine: SparkEngine, frame: Any) -> pa.Table | None:
