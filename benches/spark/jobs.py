@@ -6,8 +6,8 @@
 `--rows`: of the table that is scanned and appended; `--changed`: of the one that is changed. One session at a time, the systems take turns,
 the minimum of each counts. A job runs at least once before the clock starts, and every change has a fresh copy of the table.
 DELTA_SPARK_JARS: folder of delta-spark's jars, for the PySpark that DELTA_SPARK_PYTHON (this interpreter when not set) has; both systems
-should run on the same Spark. What a job leaves behind is compared between the systems: a difference ends the bench. `--log PATH`: a table
-of which only the log is needed, for the jobs plan_first, plan_warm and plan_again.
+should run on the same Spark. What a job leaves behind is compared between the systems: a difference ends the bench. `--files N`: the
+jobs plan_first, plan_warm and plan_again too, over a log of so many files (benches/peers/log.py makes it; nobody reads the files).
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "peers"))
 
 from _pairs import Job, data, record, show, sums
+
+from log import checkpointed, write_log
 
 JARS = os.environ.get("DELTA_SPARK_JARS")
 NEEDED = ("delta-", "unitycatalog", "jackson-datatype-jdk8")
@@ -93,12 +95,16 @@ def merge_source(rows: int) -> Any:
     return table.set_column(0, "id", pa.array(ids)).set_column(2, "value", pa.array(np.full(len(ids), 0.5)))
 
 
-def prepare(root: Path, rows: int, changed: int) -> None:
-    """One table for the systems to read, one like it with a tenth of its rows deleted, and one to copy and change."""
+def prepare(root: Path, rows: int, changed: int, files: int) -> None:
+    """One table for the systems to read, one like it with a tenth of its rows deleted, one to copy and change, and a log of many files."""
     import pyarrow.parquet as pq
 
     import deltaic
 
+    if files:
+        write_log(root / "log", files)
+        checkpointed(root / "log")
+    (root / "files").write_text(str(files))
     for name, count in (("plain", rows), ("changed", changed)):
         step = -(-count // FILES)
         for start in range(0, count, step):
@@ -123,7 +129,6 @@ class Child:
 
     system: str
     root: Path
-    log: Path | None
 
     def __post_init__(self) -> None:
         self.rows = int((self.root / "rows").read_text())
@@ -230,10 +235,10 @@ class Child:
 
     def plan(self, job: str) -> dict[str, Any]:
         """Opening a log and planning a query that needs few of its files: in a new session, again without what was kept, and again."""
-        assert self.log is not None, "--log"
+        first = int((self.root / "files").read_text()) // 2 * 1000
 
         def query() -> int:
-            frame = self.read(self.log).where("id BETWEEN 500000000 AND 500009999")  # type: ignore[arg-type]
+            frame = self.read(self.root / "log").where(f"id BETWEEN {first} AND {first + 9999}")
             parts = frame._jdf.queryExecution().toRdd().partitions()
             return sum(len(part.files()) for part in parts)
 
@@ -302,8 +307,8 @@ def left_behind(system: str, place: Path) -> list[Any]:
     return found
 
 
-def child(system: str, jobs: list[str], root: Path, log: Path | None) -> None:
-    run = Child(system, root, log)
+def child(system: str, jobs: list[str], root: Path) -> None:
+    run = Child(system, root)
     for job in jobs:
         print("RESULT " + json.dumps({"job": job, **run.run(job)}), flush=True)
     run.spark.stop()
@@ -312,9 +317,9 @@ def child(system: str, jobs: list[str], root: Path, log: Path | None) -> None:
 # --- turns
 
 
-def turn(system: str, jobs: list[str], root: Path, log: Path | None) -> dict[str, dict[str, Any]]:
+def turn(system: str, jobs: list[str], root: Path) -> dict[str, dict[str, Any]]:
     python = os.environ.get("DELTA_SPARK_PYTHON", sys.executable) if system == "delta-spark" else sys.executable
-    command = [python, __file__, "--child", system, str(root), "--jobs", ",".join(jobs), *([] if log is None else ["--log", str(log)])]
+    command = [python, __file__, "--child", system, str(root), "--jobs", ",".join(jobs)]
     finished = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYSPARK_PYTHON": python})
     if finished.returncode:
         raise SystemExit(f"{system} {jobs} failed:\n{finished.stderr[-5000:]}")
@@ -322,7 +327,7 @@ def turn(system: str, jobs: list[str], root: Path, log: Path | None) -> dict[str
     return {row["job"]: row for row in found}
 
 
-def compare(jobs: list[Job], root: Path, pairs: int, log: Path | None) -> list[dict[str, Any]]:
+def compare(jobs: list[Job], root: Path, pairs: int) -> list[dict[str, Any]]:
     systems = ["deltaic", *dict.fromkeys(rival for job in jobs for rival in job.limits)]
     best: dict[tuple[str, str], dict[str, Any]] = {}
     checks: dict[str, dict[str, Any]] = {}
@@ -330,7 +335,7 @@ def compare(jobs: list[Job], root: Path, pairs: int, log: Path | None) -> list[d
         print(f"pair {number + 1} of {pairs}, {time.strftime('%H:%M:%S')}", file=sys.stderr, flush=True)
         for system in systems:
             theirs = [job.name for job in jobs if system == "deltaic" or system in job.limits]
-            for name, found in turn(system, theirs, root, log).items():
+            for name, found in turn(system, theirs, root).items():
                 if "place" in found:
                     found["check"] = left_behind(system, Path(found.pop("place")))
                 if name in (check := checks.setdefault(system, {})) and check[name] != found["check"]:
@@ -361,19 +366,19 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--changed", type=int, default=4_000_000)
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--jobs", help="comma-separated; all but those that need --log")
-    parser.add_argument("--log", type=Path, help="a table of which only the log is read")
+    parser.add_argument("--jobs", help="comma-separated; all but those that need --files")
+    parser.add_argument("--files", type=int, default=0, help="of the log that is planned over")
     parser.add_argument("--record", type=Path, help="file for the results as JSON")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    wanted = options.jobs.split(",") if options.jobs else [job.name for job in JOBS if options.log or job.name not in PLANS]
+    wanted = options.jobs.split(",") if options.jobs else [job.name for job in JOBS if options.files or job.name not in PLANS]
     if options.child:
-        child(options.child[0], wanted, Path(options.child[1]), options.log)
+        child(options.child[0], wanted, Path(options.child[1]))
         return
     with tempfile.TemporaryDirectory(prefix="deltaic-bench-") as directory:
         root = Path(directory)
-        prepare(root, options.rows, options.changed)
-        results = compare([job for job in JOBS if job.name in wanted], root, options.pairs, options.log)
+        prepare(root, options.rows, options.changed, options.files)
+        results = compare([job for job in JOBS if job.name in wanted], root, options.pairs)
     if options.record:
         import pyspark
 
