@@ -195,8 +195,8 @@ class Snapshot:
     def num_records(self) -> int | None:
         """Logical rows (physical less deleted) of all live files; None where a file has no numRecords."""
     @property
-    def with_vectors(self) -> tuple[int, int]:
-        """How many live files have a deletion vector, and their bytes."""
+    def with_vectors(self) -> tuple[int, int, int]:
+        """How many live files have a deletion vector, their bytes, and those of the vectors."""
     def size_histogram(self, bounds: Sequence[int] | None = None) -> tuple[list[int], list[int], list[int]]:
         """Where the bins of file sizes begin, and of each the files and their bytes. `bounds`: ascending from 0; None: delta-spark's, which
         are counted once and kept up to date from version to version."""

@@ -314,7 +314,10 @@ def test_vectors_travel_with_the_tasks_of_their_files(tmp_path: Path, spark: Any
     assert frame.selectExpr("sum(id)").first()[0] == sum(range(1, 960_000, 2))
 
 
-def test_large_vectors_go_to_their_own_tasks_by_public_interfaces_too(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("native", ["auto", "never"])
+def test_vectors_too_large_for_the_driver_are_read_by_tasks(
+    native: str, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing is broadcast; rows, row ids, constants and what DML finds are the same."""
     kinds = {
         "at": [dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc)] * 1000,
@@ -329,7 +332,10 @@ def test_large_vectors_go_to_their_own_tasks_by_public_interfaces_too(tmp_path: 
     table.delete("id % 3 = 0 and part = 0")
     deltaic.write(table, data.slice(0, 10), mode="append")
     monkeypatch.setattr("deltaic.engine.spark.read_by_tasks.MOST_BITS", 0)
-    monkeypatch.setattr(spark, SETTING, "never", raising=False)
+    monkeypatch.setattr(spark, SETTING, native, raising=False)
+    if native == "auto":
+        monkeypatch.setattr(engine_of(spark).jvm, "most_set_bytes", 0)
+        monkeypatch.setattr("deltaic.engine.spark.native.files.MANY_VECTORS", 0)
     same(table, spark)
     same(table, spark, ["l", "s.d", "part"], "id > 100 and part = 0")
     frame = DeltaTable(tmp_path / "t", spark=spark).scan(where="part = 0 and id between 20 and 40").to_spark()

@@ -69,11 +69,14 @@ class Planned:
         adds = self.selection.adds
         return replace(self._leaf(columns, numbered(adds) if row_ids else adds), alias=alias, row_ids=row_ids)
 
-    def scan_later(self, columns: Sequence[str], most: int, most_marked: int) -> Scan:
-        """The same; of more than `most` files none is chosen yet, nor where more than `most_marked` have a deletion vector."""
+    def scan_later(self, columns: Sequence[str], most: int, most_marked: int, most_vectors: int) -> Scan:
+        """The same; of more than `most` files none is chosen yet, nor where more than `most_marked` have a deletion vector, unless these
+        have more than `most_vectors` bytes in all."""
         core = self.snapshot.core
         bound = most_marked if core.file_count > most_marked and core.with_vectors[0] > most_marked else most
         if not self.skipping or core.file_count <= bound or (self.pushed is not None and self._left <= bound):
+            return self.scan(columns)
+        if core.with_vectors[2] > most_vectors:
             return self.scan(columns)
         return replace(self._leaf(columns, _core.empty_adds()), later=LaterFiles(self))
 
@@ -102,7 +105,7 @@ class LaterFiles:
         self._planned = replace(planned)  # without the files that it may have chosen
         core, pushed = planned.snapshot.core, planned.pushed
         if pushed is None:
-            whole, marked = (core.file_count, core.size_in_bytes), core.with_vectors
+            whole, marked = (core.file_count, core.size_in_bytes), core.with_vectors[:2]
         else:
             adds = planned.selection.adds
             whole, marked = _weight(adds), _weight(adds.filter(adds["deletionVector"].is_valid()))

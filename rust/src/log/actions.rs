@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch};
+use arrow::array::{Array, ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch};
 use arrow::datatypes::DataType;
 
 use super::schema::{self, text};
@@ -81,16 +81,41 @@ pub fn logical_rows(batch: &RecordBatch) -> Result<Option<i64>> {
     Ok(Some(rows))
 }
 
-/// How many of these files have a deletion vector, and their bytes.
-pub fn files_with_vectors(batch: &RecordBatch) -> Result<(usize, i64)> {
-    let vectors = schema::vectors(batch)?;
-    if vectors.null_count() == vectors.len() {
-        return Ok((0, 0));
+/// Files that have a deletion vector.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct WithVectors {
+    /// How many.
+    pub files: usize,
+    /// Their own bytes.
+    pub bytes: i64,
+    /// Those of their vectors.
+    pub vector_bytes: i64,
+}
+
+impl WithVectors {
+    /// Those of a batch of adds.
+    pub fn of(batch: &RecordBatch) -> Result<Self> {
+        let vectors = schema::vectors(batch)?;
+        if vectors.null_count() == vectors.len() {
+            return Ok(Self::default());
+        }
+        let sizes = schema::long(batch, "size")?;
+        let lengths = vectors.column_by_name("sizeInBytes").and_then(|column| column.as_any().downcast_ref::<Int32Array>());
+        let with = (0..vectors.len()).filter(|&row| vectors.is_valid(row));
+        Ok(with.fold(Self::default(), |sum, row| {
+            let bytes = if sizes.is_valid(row) { sizes.value(row) } else { 0 };
+            let vector_bytes = lengths.filter(|column| column.is_valid(row)).map_or(0, |column| i64::from(column.value(row)));
+            sum.plus(Self { files: 1, bytes, vector_bytes })
+        }))
     }
-    let sizes = schema::long(batch, "size")?;
-    let with = (0..vectors.len()).filter(|&row| vectors.is_valid(row));
-    Ok(with.fold((0, 0), |(files, bytes), row| {
-        let size = if sizes.is_valid(row) { sizes.value(row) } else { 0 };
-        (files + 1, i64::saturating_add(bytes, size))
-    }))
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            files: self.files + other.files,
+            bytes: self.bytes.saturating_add(other.bytes),
+            vector_bytes: self.vector_bytes.saturating_add(other.vector_bytes),
+        }
+    }
 }

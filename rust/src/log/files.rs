@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 
-use super::actions;
+use super::actions::{self, WithVectors};
 use super::line::FileKind;
 use super::replay::{Span, replaced};
 use super::schema::{ADD, REMOVE};
@@ -106,7 +106,7 @@ pub struct Live {
     count: usize,
     bytes: i64,
     num_records: OnceLock<Option<i64>>,
-    with_vectors: OnceLock<(usize, i64)>,
+    with_vectors: OnceLock<WithVectors>,
     sizes: OnceLock<Sizes>,
     deleted: OnceLock<Deleted>,
 }
@@ -147,17 +147,17 @@ impl Live {
         Ok(*self.num_records.get_or_init(|| all))
     }
 
-    /// Live files with a deletion vector, and their bytes.
-    pub fn with_vectors(&self, interrupt: &Interrupt) -> Result<(usize, i64)> {
+    /// Live files with a deletion vector.
+    pub fn with_vectors(&self, interrupt: &Interrupt) -> Result<WithVectors> {
         if let Some(known) = self.with_vectors.get() {
             return Ok(*known);
         }
         let count = |piece: &Piece<'_>| {
             let read = piece.read(Columns::Of(&["size", "deletionVector"]), &piece.live(), interrupt)?;
-            read.iter().try_fold((0, 0_i64), |sum, batch| Ok(plus(sum, actions::files_with_vectors(batch)?)))
+            read.iter().try_fold(WithVectors::default(), |sum, batch| Ok(sum.plus(WithVectors::of(batch)?)))
         };
         let counts = on_threads(&self.pieces(FileKind::Add), interrupt, &count)?;
-        let all = counts.into_iter().fold((0, 0), plus);
+        let all = counts.into_iter().fold(WithVectors::default(), WithVectors::plus);
         Ok(*self.with_vectors.get_or_init(|| all))
     }
 
@@ -325,8 +325,4 @@ impl Live {
         self.segments = kept;
         Ok(())
     }
-}
-
-fn plus(left: (usize, i64), right: (usize, i64)) -> (usize, i64) {
-    (left.0 + right.0, left.1.saturating_add(right.1))
 }

@@ -299,8 +299,9 @@ impl PySnapshot {
         self.with(py, |files, interrupt| files.live(interrupt)?.num_records(interrupt))
     }
     #[getter]
-    fn with_vectors(&self, py: Python<'_>) -> PyResult<(usize, i64)> {
-        self.with(py, |files, interrupt| files.live(interrupt)?.with_vectors(interrupt))
+    fn with_vectors(&self, py: Python<'_>) -> PyResult<(usize, i64, i64)> {
+        let found = self.with(py, |files, interrupt| files.live(interrupt)?.with_vectors(interrupt))?;
+        Ok((found.files, found.bytes, found.vector_bytes))
     }
     #[pyo3(signature = (bounds=None))]
     fn size_histogram(&self, py: Python<'_>, bounds: Option<Vec<i64>>) -> PyResult<(Vec<i64>, Vec<i64>, Vec<i64>)> {

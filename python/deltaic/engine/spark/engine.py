@@ -126,7 +126,10 @@ class SparkEngine:
         from deltaic.engine.spark.native.files import MANY_FILES, MANY_VECTORS
 
         with named_errors():
-            return self._scan(planned.scan_later(columns, MANY_FILES, MANY_VECTORS) if self.is_native else planned.scan(columns))
+            if not self.is_native:
+                return self._scan(planned.scan(columns))
+            most = self.ways.planned("the size of the heap", lambda: int(self.jvm.most_set_bytes), lambda: 0)
+            return self._scan(planned.scan_later(columns, MANY_FILES, MANY_VECTORS, most))
 
     @property
     def most_here(self) -> int:

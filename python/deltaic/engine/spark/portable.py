@@ -46,8 +46,13 @@ def portable_scan(spark: Any, scan: Scan) -> Any:
     if not are_large(files.filter(marked)):
         return _joined(spark, scan, files)
     with_sets, others = replace(scan, files=files.filter(marked)), files.filter(pc.invert(marked))
-    rows = read_by_tasks(spark, with_sets) if travels(scan.store) else _joined(spark, scan, with_sets.files, apart=True)
+    rows = scan_apart(spark, with_sets)
     return rows.unionAll(_joined(spark, scan, others)) if others.num_rows else rows
+
+
+def scan_apart(spark: Any, scan: Scan) -> Any:
+    """The same, of files that all have a set of rows: no task has those of others. They are numbered where their numbers are asked for."""
+    return read_by_tasks(spark, scan) if travels(scan.store) else _joined(spark, scan, scan.files, apart=True)
 
 
 def _joined(spark: Any, scan: Scan, files: pa.Table, *, apart: bool = False) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.engine.spark.batches import as_schema, of_bytes, spark_arrow_schema, to_bytes
@@ -40,6 +41,12 @@ def are_large(files: pa.Table) -> bool:
         return False
     rows = _core.physical_rows(files)
     return bool(rows.null_count) or int(np.sum(rows.to_numpy())) // 8 > MOST_BITS
+
+
+def set_bytes(files: pa.Table) -> int:
+    """Of the sets of rows of these files, as they are stored."""
+    lengths = {"deletionVector": lambda column: pc.struct_field(column, "sizeInBytes"), "selection": pc.binary_length}
+    return sum(int(pc.sum(length(files[name])).as_py() or 0) for name, length in lengths.items() if name in files.column_names)
 
 
 def read_by_tasks(spark: Any, scan: Scan) -> Any:

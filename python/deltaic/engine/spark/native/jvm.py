@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,9 @@ DATASOURCES = "org.apache.spark.sql.execution.datasources."
 EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 LOCAL_BYTES = 32 * 1024**2
 """Under Spark's bound for rows that it keeps on the driver (spark.sql.execution.arrow.localRelationThreshold, 48 MB)."""
+
+HEAP_SHARE = 8
+"""Sets of rows may take one part in so many of the heap."""
 
 STATUSES = 50_000
 """Files of which the JVM is told at once: it holds the message several times."""
@@ -64,6 +68,12 @@ class Jvm:
         if key not in self._classes:
             self._classes[key] = self.type_of(name).getMethod(method, self._types(*types))
         return self.type_of(name)
+
+    @cached_property
+    def most_set_bytes(self) -> int:
+        """Sets of rows that the JVM may have at a time: they lie in its heap several times, and larger ones than half a region of it in
+        whole regions."""
+        return int(self.get("java.lang.Runtime").getRuntime().maxMemory()) // HEAP_SHARE
 
     @property
     def none(self) -> Any:

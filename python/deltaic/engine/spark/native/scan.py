@@ -1,17 +1,20 @@
 """A scan leaf as a DataFrame over Spark's own Parquet reader: one relation for each way in which the rows of a file count, united.
 
-Files without a set of rows are scanned without any of what the others need.
+Files without a set of rows are scanned without any of what the others need. Sets that are too large for the driver's heap stay away from it:
+tasks read them, each those of its files.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.engine.spark.columns import ScanColumns
@@ -19,6 +22,8 @@ from deltaic.engine.spark.native.deleted_rows import ROW_INDEX, SETS, in_set, op
 from deltaic.engine.spark.native.file_index import FileIndex, rehearse, relation
 from deltaic.engine.spark.native.files import Chosen, Files, Given
 from deltaic.engine.spark.native.jvm import Jvm
+from deltaic.engine.spark.portable import scan_apart
+from deltaic.engine.spark.read_by_tasks import has_set, set_bytes
 from deltaic.engine.spark.types import in_files, to_spark
 from deltaic.protocol.schema import Field, Schema
 from deltaic.relation.plan import FILE_COLUMN, Later, Scan
@@ -38,6 +43,16 @@ def native_scan(jvm: Jvm, scan: Scan) -> Any:
 
 def _given(jvm: Jvm, scan: Scan) -> list[Any]:
     files = numbered(scan.files) if scan.row_ids else scan.files
+    if set_bytes(files) <= jvm.most_set_bytes:
+        return _listed(jvm, scan, files)
+    marked = has_set(files)
+    return [
+        scan_apart(jvm.spark, replace(scan, files=files.filter(marked))),
+        *_listed(jvm, scan, files.filter(pc.invert(marked))),
+    ]
+
+
+def _listed(jvm: Jvm, scan: Scan, files: pa.Table) -> list[Any]:
     handed = _core.hand_over(scan.store, scan.table_schema, files)
     columns = ScanColumns(scan)
     kinds = handed["__deltaic_rows"].to_numpy()
