@@ -119,13 +119,9 @@ def _bounds(engine: Engine, source: Data, column: Field, key: str) -> dict[str, 
 def _few_values(engine: Engine, source: Data, key: str) -> pa.ChunkedArray | None:
     """The distinct keys, None where they are many. A null key matches nothing."""
     groups = Aggregate(source, (("key", key),), (("rows", "count(*)"),))
-    batches = []
-    with engine.to_arrow(engine.run(groups)) as reader:
-        for batch in reader:
-            batches.append(batch.column("key"))
-            if sum(map(len, batches)) > MAX_VALUES:
-                return None
-        return pa.chunked_array(batches, reader.schema.field("key").type).drop_null()
+    with engine.to_arrow(engine.run(groups), limit=MAX_VALUES + 1) as reader:
+        keys = reader.read_all()["key"]
+    return None if len(keys) > MAX_VALUES else keys.drop_null()
 
 
 def _within(values: pa.ChunkedArray, data_type: DataType, *, clip: bool = False) -> pa.ChunkedArray:

@@ -156,9 +156,12 @@ class Run:
             changed_rows = self._row_ids(pairs, orphans, self.matched, self.by_source, unique=not only_delete)
             self.transaction.read(self.planned.predicate)
             target = write_target(self.snapshot.store, self.metadata, self.protocol, self.spec.parquet, copies=True)
-            new = [*self._updated(pairs, self.matched, self.both, target), *self._inserted(pairs, counts, target)]
+            only_update = orphans is None and all(each.clause.action == "update" for each in self.matched)
+            updated = changed_rows if only_update else self._row_ids_of_updates(pairs, self.matched)
+            new = [*self._updated(pairs, updated, self.matched, self.both, target), *self._inserted(pairs, counts, target)]
             if orphans is not None:
-                new += self._updated(orphans, self.by_source, {self.t: self.schema}, target)
+                updated = self._row_ids_of_updates(orphans, self.by_source)
+                new += self._updated(orphans, updated, self.by_source, {self.t: self.schema}, target)
             self.changes = any(counts.values())
             changed = Changed()
             if self.changes:
@@ -197,12 +200,13 @@ class Run:
         changed = Filter(rows, f"{CLAUSE} IN ({numbers}) AND {ROW_COLUMN} IS NOT NULL")
         return Project(changed, ((FILE_COLUMN, FILE_COLUMN), (ROW_COLUMN, ROW_COLUMN)), "ids")
 
-    def _updated(self, rows: Data, clauses: list[Bound], scope: Mapping[str, Schema], to: WriteTarget) -> list[Plan]:
-        """The changed rows: their columns are read now, and only theirs."""
-        updates = [each for each in clauses if each.clause.action == "update"]
-        if not updates:
-            return []
-        ids = self.engine.row_ids(self.engine.run(self._ids(rows, updates)))
+    def _row_ids_of_updates(self, rows: Data, clauses: list[Bound]) -> _core.RowIds:
+        updates = _updates(clauses)
+        return self.engine.row_ids(self.engine.run(self._ids(rows, updates))) if updates else _core.RowIds.collect(_no_ids())
+
+    def _updated(self, rows: Data, ids: _core.RowIds, clauses: list[Bound], scope: Mapping[str, Schema], to: WriteTarget) -> list[Plan]:
+        """The changed rows, whose `ids` these are: their columns are read now, and only theirs."""
+        updates = _updates(clauses)
         if len(ids) == 0:
             return []
         wide = self.planned.scan(self._read_by(updates, scope), alias=self.t, row_ids=True)
@@ -291,6 +295,10 @@ def _with_variants(source: Data, target: Schema, engine: Engine) -> Data:
 
     typed = Schema([item.with_(type="variant") if is_variant(item) else item for item in source.schema])
     return source if typed == source.schema else engine.conform(source, typed)
+
+
+def _updates(clauses: list[Bound]) -> list[Bound]:
+    return [each for each in clauses if each.clause.action == "update"]
 
 
 def _among(clauses: list[Bound]) -> str:

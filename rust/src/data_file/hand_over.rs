@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BinaryArray, Int8Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{Field as ArrowField, Schema};
-use roaring::RoaringBitmap;
 
 use super::files::Files;
 use super::row_selection::FileRows;
@@ -157,31 +156,31 @@ fn form(rows: &DeletionVector, only_bits: bool) -> Result<Form> {
         let error = Error::new(Kind::UnsupportedFeature, "a deleted row lies too far behind for this engine").found(last);
         return Err(error.expected(format!("at most {}", i32::MAX)));
     }
-    // All rows are below 2³², so there is one bitmap at most.
-    let mut bitmap = rows.bitmaps().next().map(|(_, bitmap)| bitmap.clone()).unwrap_or_default();
-    bitmap.optimize();
     let words = last as usize / 64 + 1;
-    if !only_bits && words * 8 > FEW_BYTES && words * 8 > BITS_PER_ROARING * bitmap.serialized_size() {
+    // All rows are below 2³², so there is one bitmap at most.
+    if let Some((_, bitmap)) = rows.bitmaps().next().filter(|_| !only_bits && words * 8 > FEW_BYTES)
+        && words * 8 > BITS_PER_ROARING * bitmap.serialized_size()
+    {
+        let mut bitmap = bitmap.clone();
+        bitmap.optimize();
         let mut bytes = Vec::with_capacity(bitmap.serialized_size());
         // Writing into a Vec cannot fail.
         let _ = bitmap.serialize_into(&mut bytes);
         return Ok(Form::Roaring(bytes));
     }
-    Ok(Form::Bits(bits(&bitmap, words)))
+    Ok(Form::Bits(bits(rows, words)))
 }
 
-fn bits(bitmap: &RoaringBitmap, words: usize) -> Vec<u8> {
-    let mut set = vec![0_u64; words];
-    for row in bitmap {
-        if let Some(word) = set.get_mut(row as usize / 64) {
-            *word |= 1 << (row % 64);
-        }
-    }
-    set.into_iter().flat_map(u64::to_le_bytes).collect()
+fn bits(rows: &DeletionVector, words: usize) -> Vec<u8> {
+    let mut others = vec![u64::MAX; words];
+    rows.clear_deleted(0, words * 64, &mut others);
+    others.into_iter().flat_map(|word| (!word).to_le_bytes()).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use roaring::RoaringBitmap;
+
     use super::*;
 
     fn set(rows: Vec<u64>) -> DeletionVector {

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from deltaic.engine.spark.origins import unnoted
 from deltaic.errors import DeltaError, InvalidArgumentError, ProtocolError, UnsupportedFeatureError
 from deltaic.relation.failures import read_failure
 
@@ -17,11 +18,12 @@ _OF_ROWS = frozenset({"22", "21", "2F"})
 
 @contextmanager
 def named_errors() -> Iterator[None]:
-    """Errors of the body that come from Spark leave it as `deltaic.errors`."""
+    """Errors of the body that come from Spark leave it as `deltaic.errors`, without a line of ours that PySpark would put into them."""
     from pyspark.errors import PySparkException
 
     try:
-        yield
+        with unnoted():
+            yield
     except DeltaError:
         raise
     except Exception as error:

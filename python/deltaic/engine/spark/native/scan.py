@@ -1,7 +1,7 @@
 """A scan leaf as a DataFrame over Spark's own Parquet reader: one relation for each way in which the rows of a file count, united.
 
-Files without a set of rows are scanned without any of what the others need. Sets that are too large for the driver's heap stay away from it:
-tasks read them, each those of its files.
+Files without a set of rows are scanned without any of what the others need. Sets too large for the driver's heap stay away from it: tasks
+read them, each those of its files.
 """
 
 from __future__ import annotations
