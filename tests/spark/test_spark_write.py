@@ -281,3 +281,13 @@ def test_who_writes(tmp_path: Path, spark: Any) -> None:
     assert asked(str(tmp_path), "true")
     with pytest.raises(InvalidArgumentError, match=direct.SETTING):
         asked(str(tmp_path), "perhaps")
+
+
+@pytest.mark.parametrize("text", ["s COLLATE UTF8_LCASE", "array(s COLLATE UNICODE_CI)", "named_struct('x', s COLLATE UTF8_LCASE)"])
+def test_text_with_a_collation_is_refused(tmp_path: Path, spark: Any, text: str) -> None:
+    frame = spark.sql("SELECT 'a' AS s")
+    with pytest.raises(UnsupportedFeatureError, match=r"column [cx].*collation.*(LCASE|UNICODE_CI)"):
+        deltaic.write(tmp_path / "t", frame.selectExpr(f"{text} AS c"))
+    assert not (tmp_path / "t").exists()
+    deltaic.write(tmp_path / "t", frame.selectExpr("CAST(s COLLATE UTF8_LCASE AS STRING COLLATE UTF8_BINARY) AS c"))
+    assert DeltaTable(tmp_path / "t").scan().to_arrow().to_pylist() == [{"c": "a"}]

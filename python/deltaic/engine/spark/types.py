@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
+from deltaic.errors import UnsupportedFeatureError
 from deltaic.protocol.column_mapping import map_fields, physical_name
 from deltaic.protocol.schema import DataType, Field, Schema, Struct
 
@@ -22,9 +24,18 @@ def type_to_spark(data_type: DataType) -> Any:
     return to_spark([Field("t", data_type)])["t"].dataType
 
 
+_COLLATION = re.compile(r'"__COLLATIONS":\{"((?:[^"\\]|\\.)*)":"([^"]*)"')
+"""In Spark's JSON of a schema: the column (`a.element`, ...) and its collation."""
+
+
 def of_frame(frame: Any) -> Schema:
-    """The columns of a DataFrame."""
-    return Schema(map(bare, Schema.from_json(frame.schema.json())))
+    """The columns of a DataFrame. UnsupportedFeatureError for text that is compared by a collation: a table would not say so."""
+    text = frame.schema.json()
+    if collated := _COLLATION.search(text):
+        raise UnsupportedFeatureError(
+            "text with a collation", where=f"column {collated[1]}", found=collated[2], expected="STRING COLLATE UTF8_BINARY, by a cast"
+        )
+    return Schema(map(bare, Schema.from_json(text)))
 
 
 def bare(field: Field) -> Field:
