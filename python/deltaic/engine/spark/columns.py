@@ -75,7 +75,7 @@ class ScanColumns:
 
     def selected(self, row_index: Any | None, opaque: Callable[[Any, bool], Any]) -> list[Any]:
         """Columns of the output over a frame with the data columns and constants under their physical names; what is there as
-        it is by its name: each object that is made of it takes ten calls of the JVM.
+        it is comes by its name, as each object that is made of it takes calls of the JVM.
 
         `opaque(column, nested)`: the same values, of which Spark pushes no condition into Parquet. Bounds of floats in Parquet leave
         NaN out, which Spark takes for greater than everything: its reader would leave out row groups with a match."""

@@ -122,7 +122,7 @@ def _constants(spark: Any, columns: ScanColumns, files: pa.Table, handed: pa.Tab
     found += [(in_files(field), handed[in_files(field).name]) for field in columns.partitions]
     found += [(field, files[field.name]) for field in columns.constants]
     if apart:
-        found += [(Field(KIND, "byte"), handed[KIND]), (Field(NUMBER, "integer"), pa.array(range(files.num_rows), pa.int32()))]
+        found += [(Field(KIND, "byte"), handed[KIND]), (Field(NUMBER, "integer"), _numbers(files.num_rows))]
     elif handed[KIND].to_numpy().any():
         found += [(Field(KIND, "byte"), handed[KIND]), (Field(WORDS, Array("long")), _words(handed["__deltaic_bits"]))]
     table = pa.table([array for _, array in found], names=[field.name for field, _ in found])
@@ -131,11 +131,15 @@ def _constants(spark: Any, columns: ScanColumns, files: pa.Table, handed: pa.Tab
 
 def _sets(spark: Any, bits: pa.ChunkedArray) -> Any:
     """A row for each file: its number and its set of rows. A batch of them is a task's."""
-    table = pa.table({NUMBER: pa.array(range(len(bits)), pa.int32()), WORDS: _words(bits)})
+    table = pa.table({NUMBER: _numbers(len(bits)), WORDS: _words(bits)})
     task = np.cumsum(pc.fill_null(pc.binary_length(bits), 0).to_numpy().astype(np.int64)) // SENT_BYTES
     starts = np.flatnonzero(np.diff(task, prepend=-1)).tolist()
     parts = [table.slice(start, end - start) for start, end in zip(starts, [*starts[1:], len(bits)], strict=True)]
     return spark.createDataFrame(pa.concat_tables(parts), to_spark([Field(NUMBER, "integer"), Field(WORDS, Array("long"))]))
+
+
+def _numbers(count: int) -> pa.Array:
+    return pa.array(np.arange(count, dtype=np.int32))
 
 
 def _words(bits: pa.ChunkedArray) -> pa.Array:
