@@ -25,7 +25,7 @@ test-spark: .venv/built ## tests/spark on another PySpark, in an environment of 
 	rm -rf $(SPARK_VENV)/wheels
 	$(BIN)/maturin build --locked --release --out $(SPARK_VENV)/wheels
 	$(SPARK_VENV)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(SPARK_VENV)/bin/python -m pip install --quiet --group spark 'pyspark==$(VERSION).*' $(SPARK_VENV)/wheels/*.whl
+	$(SPARK_VENV)/bin/python -m pip install --quiet --group spark 'pyspark[connect]==$(VERSION).*' $(SPARK_VENV)/wheels/*.whl
 	$(SPARK_VENV)/bin/python -m pip install --quiet --force-reinstall --no-deps $(SPARK_VENV)/wheels/*.whl
 	$(SPARK_VENV)/bin/python -m pytest -q $(or $(TESTS),tests/spark)
 

@@ -1,5 +1,5 @@
-"""Asks Spark (ANSI on) for the value, type and error of every form of tests/relation/spark_forms.py on every row, and writes
-tests/relation/recorded/. Needs PySpark and Java; run it from the repository's root: `python scripts/record_spark_expressions.py [family
+"""Asks Spark (ANSI on) for the value, type and error of every form of tests/spark_sql/spark_forms.py on every row, and writes
+tests/spark_sql/recorded/. Needs PySpark and Java; run it from the repository's root: `python scripts/record_spark_expressions.py [family
 ...]`.
 
 A form that fails on some row is asked again row by row. A form that Spark refuses before any row is recorded with `refused`. The queries of
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "relation"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "spark_sql"))
 
 import pyarrow as pa
 from planning_queries import PLANNING, PLANNING_SCHEMA

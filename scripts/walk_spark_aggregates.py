@@ -2,7 +2,8 @@
 
 Prints every query that is answered differently; what is refused by name is not asked. Needs PySpark and Java; from the repository's root:
 `python scripts/walk_spark_aggregates.py [--zone ZONE] [--sample N] [--seed N] [--record N]`. `--record` writes N of those that are the
-same, and all of tests/relation/aggregates_found.txt, what once was different, where tests/relation/test_aggregates_recorded.py finds them.
+same, and all of tests/spark_sql/aggregates_found.txt, what once was different, where
+tests/spark_sql/test_aggregates_recorded.py finds them. `--statistics` alone records the queries of tests/spark_sql/statistics_cases.py.
 """
 
 from __future__ import annotations
@@ -17,19 +18,20 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "relation"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "spark_sql"))
 
 from aggregate_answers import Aggregates, differences, failing
 from aggregate_cases import Query, queries, select
 from pyspark.sql import DataFrame, SparkSession
 from record_spark_expressions import condition, load, session
 from spark_recording import encode, save
+from statistics_cases import QUERIES
 from walk_cases import WALK
 
 from deltaic.errors import DeltaError, UnsupportedFeatureError
 
 _ORDER = re.compile(r"\b(first|last|any)\w*\(")  # in Spark too of the order in which rows happen to come
-FOUND = Path(__file__).resolve().parents[1] / "tests" / "relation" / "aggregates_found.txt"
+FOUND = Path(__file__).resolve().parents[1] / "tests" / "spark_sql" / "aggregates_found.txt"
 
 
 class Spark:
@@ -78,7 +80,15 @@ def _alike(query: Query) -> tuple[str, str, bool]:
     return query.tail, query.key, "DISTINCT" in query.aggregate
 
 
+def record_statistics(zone: str) -> None:
+    """Records the queries of statistics_cases.py, all of them."""
+    answers = Spark(session(), zone).answers(QUERIES, set(QUERIES))
+    save("statistics", zone, [{"query": list(query), **theirs} for query, theirs in answers])
+
+
 def main(options: argparse.Namespace) -> None:
+    if options.statistics:
+        return record_statistics(options.zone)
     ours, asked = Aggregates(WALK, options.zone), queries()
     chosen, start = random.Random(options.seed), time.monotonic()
     if options.sample:
@@ -109,5 +119,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     for name in ("--sample", "--seed", "--record"):
         parser.add_argument(name, type=int, default=0)
+    parser.add_argument("--statistics", action="store_true")
     parser.add_argument("--zone", default="America/New_York")
     main(parser.parse_args())

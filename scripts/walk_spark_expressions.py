@@ -4,8 +4,8 @@ Prints every form that is answered differently, that Spark refuses, or that is r
 name is not asked. Needs PySpark and Java; from the repository's root: `python scripts/walk_spark_expressions.py [--sample N] [--seed N]
 [--zone ZONE] [--nested N] [--part I/N] [--known FOLDER] [--json FILE] [--record N] [--found]`. `--known` keeps Spark's answers, so that a
 second walk asks for what is new alone; `--part 0/2` walks every second form, from the first on. `--record` writes the forms that are the
-same, N of them at most, with Spark's answers, where tests/relation/test_walk.py finds them; `--found` records
-tests/relation/walk_found.txt, what once was different.
+same, N of them at most, with Spark's answers, where tests/spark_sql/test_walk.py finds them; `--found` records
+tests/spark_sql/walk_found.txt, what once was different.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "relation"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "spark_sql"))
 
 from engine_answers import Answers, conditional, differences
 from record_spark_expressions import session
@@ -30,9 +30,9 @@ from spark_recording import save
 from walk_cases import WALK, first_level, nested
 
 from deltaic.errors import InvalidArgumentError
-from deltaic.relation.duckdb import Translated
+from deltaic.spark_sql.duckdb import Translated
 
-FOUND = Path(__file__).resolve().parents[1] / "tests" / "relation" / "walk_found.txt"
+FOUND = Path(__file__).resolve().parents[1] / "tests" / "spark_sql" / "walk_found.txt"
 MAX_CONDITIONS = 150
 """Of so many forms that fail the error condition is asked, a row at a time; of the others only whether they fail."""
 _CLOCK = re.compile(r"current_|now\(|localtimestamp|curdate|rand|uuid")

@@ -12,7 +12,8 @@ Fault = Literal["before", "after", "lost"]
 
 class NumberedStore:
     """deltaic.log.store.LogStore. The call with number `fail_at` (from 1) fails: "before" it does anything, "after" it did everything
-    (both OSError), or its answer is "lost" (TimeoutError after the deed). `lasting`: all later calls fail too.
+    (both OSError), or its answer is "lost" (TimeoutError after the deed). `lasting`: all later calls fail too. `error`: what is raised
+    instead, also after the deed of a commit.
 
     `calls`: what was asked, one entry for each call: the method and its path.
     """
@@ -23,6 +24,7 @@ class NumberedStore:
         self.fail_at: int | None = None
         self.fault: Fault = "before"
         self.lasting = False
+        self.error: type[BaseException] | None = None
         self._lock = threading.Lock()
 
     def reset(self, fail_at: int | None = None, fault: Fault = "before", *, lasting: bool = False) -> None:
@@ -37,10 +39,12 @@ class NumberedStore:
         if self.fail_at is None or number < self.fail_at or (number > self.fail_at and not self.lasting):
             return False
         if self.fault == "before":
-            raise OSError(f"call {number}, {method} of {path or '/'}, failed")
+            raise (self.error or OSError)(f"call {number}, {method} of {path or '/'}, failed")
         return True
 
     def _end(self, failing: bool, path: str) -> None:
+        if failing and self.error is not None:
+            raise self.error(f"failed after the deed: {path}")
         if failing:
             raise TimeoutError(f"no answer for {path}") if self.fault == "lost" else OSError(f"failed after the deed: {path}")
 
@@ -75,7 +79,7 @@ class NumberedStore:
                 self.objects[path] = (data, time.time_ns() // 1_000_000)
         # What fails after the deed is not known to the caller: the protocol's third answer.
         if failing:
-            raise TimeoutError(f"no answer for {path}")
+            raise self.error(f"failed after the deed: {path}") if self.error is not None else TimeoutError(f"no answer for {path}")
         return not there
 
     def write(self, path: str, data: bytes) -> None:

@@ -48,7 +48,7 @@ class Condition:
 
 
 def compare(column: str, operator: str, literal: str, value: Any) -> Condition:
-    """column operator literal; null where the column is null."""
+    """column operator literal, the literal not NaN; null where the column is null. A NaN of the column is greater than all."""
     tests: dict[str, Callable[[Any], bool]] = {
         "=": lambda found: found == value,
         "<": lambda found: found < value,
@@ -57,7 +57,8 @@ def compare(column: str, operator: str, literal: str, value: Any) -> Condition:
     }
 
     def holds(row: dict[str, Any]) -> bool | None:
-        return None if row[column] is None else tests[operator](row[column])
+        found = row[column]
+        return None if found is None else tests[operator](math.inf if isinstance(found, float) and math.isnan(found) else found)
 
     return Condition(lambda prefix: f"{prefix}`{column}` {operator} {literal}", holds)
 

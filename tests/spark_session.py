@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,6 +29,10 @@ SETTINGS = {
 IGNORED = ("ignore::FutureWarning:pyspark", "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 
 
+REMOTE = "DELTAIC_TEST_REMOTE"
+"""Environment variable: the address of a server of Spark Connect, or `local[n]` for one that is started, on which the tests then run."""
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A local session of two threads, as a user of plain PySpark makes it: nothing of deltaic is set up in it."""
@@ -36,6 +41,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     if home is not None:
         os.environ["JAVA_HOME"] = home
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if (remote := os.environ.get(REMOTE)) is not None:
+        yield from remote_session(sql.SparkSession, remote, str(tmp_path_factory.mktemp("warehouse")))
+        return
     builder = sql.SparkSession.builder.master("local[2]").appName("deltaic-tests")
     for name, value in {**SETTINGS, "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse"))}.items():
         builder = builder.config(name, value)
@@ -46,3 +54,16 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     session.stop()
     # What is to be tested through Spark's own interfaces has not been tested by the public ones unnoticed.
     assert [engine.ways.reason for engine in engines.values() if engine.ways.reason] == []
+
+
+def remote_session(sessions: Any, address: str, warehouse: str) -> Iterator[Any]:
+    """A session of Spark Connect. It is not stopped: the first stop ends a local server, and any other then waits for that one's answer for
+    minutes, so whoever runs these tests ends the process without its clean-up."""
+    builder = sessions.builder.remote(address)
+    for name, value in {**SETTINGS, "spark.sql.warehouse.dir": warehouse}.items():
+        if address.startswith("local") or name.startswith("spark.sql."):
+            builder = builder.config(name, value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # settings of the server that it does not change any more
+        session = builder.getOrCreate()
+    yield session

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
@@ -100,3 +102,27 @@ def test_a_schema_comes_from_whatever_has_one(tmp_path):
 
     for number, given in enumerate((ROWS, ROWS.schema, pl.DataFrame(ROWS), ROWS.to_pandas(), deltaic.Schema.from_arrow(ROWS.schema))):
         assert deltaic.DeltaTable.create(tmp_path / str(number), given).schema.names == ["id", "name"]
+
+
+def test_an_iterator_that_was_read_before_is_an_error_and_not_no_names(tmp_path: Path) -> None:
+    rows = pa.table({"a": [1], "b": [2]})
+    table = deltaic.write(tmp_path / "t", rows, partition_by=(name for name in ["a"]))
+    assert table.metadata.partition_columns == ("a",)
+    assert table.scan(name for name in ["b", "a"]).to_arrow().to_pylist() == [{"b": 2, "a": 1}]  # type: ignore[arg-type]
+    table.vacuum(keep_versions=iter([0]), dry_run=True)
+    read = iter(["a"])
+    list(read)
+    for call in (
+        lambda: deltaic.write(tmp_path / "u", rows, partition_by=read),
+        lambda: deltaic.DeltaTable.create(tmp_path / "u", rows.schema, cluster_by=read),
+        lambda: table.scan(read),  # type: ignore[arg-type]
+        lambda: table.vacuum(keep_versions=read),  # type: ignore[arg-type]
+        lambda: table.add_files(read, mode="overwrite"),
+        lambda: table.add_files([], remove=read),
+        lambda: table.merge(rows, "t.a = s.a").when_matched_update_all(exclude=read),
+        lambda: table.optimize.statistics(read),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(InvalidArgumentError, match="read before"):
+            call()
+    assert table.scan().count() == 1
+    assert table.scan([]).count() == 1

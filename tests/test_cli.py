@@ -16,12 +16,13 @@ import pytest
 import deltaic
 
 
-def run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, code: int = 0, columns: int = 200, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [sys.executable, "-m", "deltaic.cli", *arguments],
         capture_output=True,
         text=True,
-        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"},
+        input=stdin,
+        env={**os.environ, "COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "dumb"},
         timeout=120,
     )
     assert done.returncode == code, done.stderr
@@ -38,6 +39,15 @@ def path(tmp_path: Path) -> str:
     table = deltaic.write(tmp_path / "t", data, partition_by="part", properties={"delta.enableDeletionVectors": True})
     table.delete("id = 3")
     return str(tmp_path / "t")
+
+
+def test_a_look_at_a_table_imports_neither_arrow_nor_a_parser(path: str) -> None:
+    heavy = ("pyarrow", "numpy", "duckdb", "sqlglot")
+    code = f"import sys; sys.argv = ['deltaic', 'show', {path!r}]\nfrom deltaic.cli import main\ntry: main()\n"
+    code += f"finally: print([name for name in {heavy} if name in sys.modules], file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stderr.strip() == "[]"
+    assert "deletionVectors" in done.stdout
 
 
 def test_show(path: str) -> None:
@@ -62,6 +72,27 @@ def test_history(path: str) -> None:
     assert "DELETE" in run("history", path, "-n", "1").stdout
 
 
+def test_history_can_be_read_in_80_columns(path: str) -> None:
+    shown = run("history", path, columns=80).stdout
+    assert max(map(len, shown.splitlines())) <= 80
+    heading, *lines = [line.replace("┃", " ").replace("│", " ") for line in shown.splitlines()]
+    assert heading.split() == ["version", "time", "(UTC)", "operation", "details"]
+    assert len([line for line in lines if line.split()[:1] in (["0"], ["1"])]) == 2
+    assert any("numDeletedRows: 1" in line for line in lines)  # a pair of name and value is not torn apart
+
+
+def test_control_characters_are_shown_and_not_sent(tmp_path: Path) -> None:
+    hostile = "a\x1b[2Jb\x9bc\u202ed\re"
+    path = str(tmp_path / "t")
+    deltaic.write(path, pa.table({"n\x1b]0;x\x07": [hostile]}), properties={"delta.columnMapping.mode": "name"})
+    for arguments in (["head", path], ["head", path, "--json"], ["sql", f"SELECT * FROM delta.`{path}`"], ["show", path]):
+        shown = run(*arguments).stdout
+        assert not set("\x1b\x9b\u202e\r\x07") & set(shown), arguments
+    assert r"a\x1b[2Jb\x9bc\u202ed\re" in run("head", path).stdout
+    assert [list(row.values()) for row in run_json("head", path)] == [[hostile]]
+    assert "\x1b" not in run("head", path, "--where", "x = '\x1b'", code=1).stderr
+
+
 def test_files(path: str) -> None:
     assert [file["num_records"] for file in run_json("files", path)] == [10, 10]
     assert len(run_json("files", path, "--where", "part = 1")) == 1
@@ -83,6 +114,17 @@ def test_optimize_and_vacuum(path: str) -> None:
     assert "retention" in run("vacuum", path, "--retain", "0", code=1).stderr
 
 
+def test_optimize_takes_a_size_and_clusters(path: str, tmp_path: Path) -> None:
+    assert run_json("optimize", path, "--z-order", "id", "--target-size", "1GB")["num_files_added"] == 2
+    assert "--target-size: not a size" in run("optimize", path, "--target-size", "many", code=1).stderr
+    clustered = str(tmp_path / "c")
+    for number in range(2):
+        deltaic.write(clustered, pa.table({"id": [number, number + 5]}), mode="append", cluster_by="id" if number == 0 else None)
+    assert run_json("optimize", clustered, "--cluster")["num_files_removed"] == 2
+    assert run("optimize", path, "--cluster", "--purge", code=2).stderr != ""
+    assert run("optimize", clustered, "--cluster", "--where", "id = 1", code=2).stderr != ""
+
+
 def test_sql(path: str) -> None:
     assert run_json("sql", f"SELECT count(*) AS n FROM delta.`{path}`") == [{"n": 19}]
     assert run_json("sql", "SELECT max(id) AS m FROM t VERSION AS OF 0", "--table", f"t={path}") == [{"m": 19}]
@@ -91,6 +133,8 @@ def test_sql(path: str) -> None:
     limited = run("sql", f"SELECT id FROM delta.`{path}`", "--limit", "5")
     assert len(limited.stdout.strip().splitlines()) == 7
     assert "first 5 rows" in limited.stderr
+    for arguments in (["sql", "-"], ["sql"]):
+        assert json.loads(run(*arguments, "--json", stdin=f"SELECT min(id) AS m FROM delta.`{path}`\n").stdout) == [{"m": 2}]
 
 
 def test_json_of_awkward_values(path: str) -> None:
@@ -114,9 +158,11 @@ def test_wrong_usage_is_code_2(arguments: list[str]) -> None:
     assert run(*arguments, code=2).stderr != ""
 
 
-def test_no_command_and_about() -> None:
+def test_no_command_and_version() -> None:
     assert "vacuum" in run("--help").stdout
-    assert run("--about").stdout.startswith("deltaic ")
+    assert run("-h").stdout == run("--help").stdout
+    assert run("--version").stdout.startswith("deltaic ")
+    assert "--install-completion" in run("--help").stdout
 
 
 def test_log(path: str) -> None:
@@ -143,7 +189,7 @@ def test_log_in_words(path: str) -> None:
     assert [line.split()[0] for line in lines] == ["remove", "add"]
 
 
-@pytest.mark.parametrize("versions", ["2", "0..2", "1..0", "x", "..", "-1", "0...1", "9" * 30])
+@pytest.mark.parametrize("versions", ["2", "99", "90..99", "0..2", "1..0", "x", "..", "-1", "0...1", "9" * 30])
 def test_log_of_versions_that_are_not_there(path: str, versions: str) -> None:
     refused = run("log", path, "--", versions, code=1)
     assert "expected" in refused.stderr

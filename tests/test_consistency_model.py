@@ -11,6 +11,7 @@ import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from contextvars import copy_context
 from itertools import permutations
 from typing import Any
 
@@ -90,7 +91,8 @@ def run(operation: Any, guard: str, order: tuple[int, ...], vectors: bool) -> bo
             return True
 
         with ThreadPoolExecutor(2) as pool:
-            told = sum(pool.map(attempt, [0, 1]))
+            contexts = [copy_context(), copy_context()]  # threads see the settings of a `with` block by its context alone
+            told = sum(pool.map(lambda writer: contexts[writer].run(attempt, writer), [0, 1]))
         table = deltaic.DeltaTable(location)
         seen = [sum(table.at(version).scan(["n"]).to_arrow()["n"].to_pylist()) for version in range(table.version + 1)]
     return told >= 1 and seen == list(range(told + 1))

@@ -23,7 +23,7 @@ Command = Callable[[DeltaTable], object]
 @pytest.fixture(autouse=True)
 def scheme(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Tables at faults://<name> lie in the store of that name; nobody waits in these tests."""
-    monkeypatch.setattr("deltaic.transaction.transaction.PUT_WAITS", (0.0, 0.0))
+    monkeypatch.setattr("deltaic.transaction.attempts.PUT_WAITS", (0.0, 0.0))
     monkeypatch.setattr("deltaic.transaction.transaction.READ_WAITS", (0.0, 0.0))
     with deltaic.configure(log_stores={"faults": lambda location, options: _stores[location]}):
         yield

@@ -83,11 +83,10 @@ RUN = {
     DESCRIBE: lambda table: table.alter.set_description("x"),
 }
 IN_USE = [
-    ("checkConstraints", legacy(1, 3), {"delta.constraints.c": "a > 0"}, None, {APPEND, UPDATE}),
-    ("checkConstraints", listed("checkConstraints"), {"delta.constraints.c": "a > 0"}, None, {APPEND, UPDATE}),
-    ("changeDataFeed", legacy(1, 4), {"delta.enableChangeDataFeed": "true"}, None, {DELETE, UPDATE}),
-    ("generatedColumns", legacy(1, 4), {}, {"delta.generationExpression": "1"}, {APPEND, UPDATE}),
-    ("identityColumns", legacy(1, 6), {}, {"delta.identity.start": 1, "delta.identity.step": 1}, {APPEND, UPDATE}),
+    ("checkConstraints", legacy(1, 3), {"delta.constraints.c": "a > 0"}, None, set()),
+    ("checkConstraints", listed("checkConstraints"), {"delta.constraints.c": "a > 0"}, None, set()),
+    ("changeDataFeed", legacy(1, 4), {"delta.enableChangeDataFeed": "true"}, None, set()),
+    ("generatedColumns", legacy(1, 4), {}, {"delta.generationExpression": "if(a > 0, a, 7)"}, set()),
     ("icebergCompatV2", listed("icebergCompatV2"), {"delta.enableIcebergCompatV2": "true"}, None, set(RUN)),
     ("shiny", listed("shiny"), {}, None, set(RUN)),
 ]

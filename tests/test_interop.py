@@ -98,6 +98,41 @@ def test_deltalake_reads_after_upkeep(tmp_path: Path) -> None:
     assert deltalake_rows(table.location, ["id", "text"]) == ours(table, ["id", "text"])
 
 
+@pytest.mark.parametrize("maker", ["deltaic", "deltalake"])
+def test_both_keep_constraints_and_generated_columns(tmp_path: Path, maker: str) -> None:
+    """Of a table that either made, by turns: what one leaves out the other computes, and both refuse what breaks a rule."""
+    import deltalake
+
+    path = str(tmp_path / "t")
+    if maker == "deltaic":
+        properties = {"delta.constraints.pos": "id > 0", "delta.enableDeletionVectors": False}
+        deltaic.DeltaTable.create(path, "id bigint, twice bigint generated always as (id * 2)", properties=properties)
+    else:
+        twice = deltalake.Field("twice", "long", metadata={"delta.generationExpression": "id * 2"})
+        deltalake.DeltaTable.create(path, deltalake.Schema([deltalake.Field("id", "long"), twice])).alter.add_constraint({"pos": "id > 0"})
+
+    def theirs(data: pa.Table) -> None:
+        deltalake.write_deltalake(path, data, mode="append")
+
+    def our(data: pa.Table) -> None:
+        deltaic.write(path, data, mode="append")
+
+    for turn in range(1, 11):
+        (our if turn % 2 else theirs)(pa.table({"id": [turn]}))
+    for write, error in ((our, DeltaError), (theirs, deltalake.exceptions.DeltaError)):
+        for wrong in ({"id": [-1]}, {"id": [1], "twice": [3]}):
+            with pytest.raises(error):
+                write(pa.table(wrong))
+    deltaic.DeltaTable(path).update({"id": "id + 100"}, "id > 5")
+    deltaic.DeltaTable(path).alter.add_constraints({"small": "id < 1000"})
+    with pytest.raises(deltalake.exceptions.DeltaError):
+        theirs(pa.table({"id": [1000]}))
+    expected = multiset((number, number * 2) for number in [1, 2, 3, 4, 5, 106, 107, 108, 109, 110])
+    assert deltalake_rows(path, ["id", "twice"]) == ours(deltaic.DeltaTable(path), ["id", "twice"]) == expected
+    deltaic.DeltaTable(path).alter.drop_constraint("pos")
+    theirs(pa.table({"id": [-1]}))
+
+
 def test_we_read_what_deltalake_wrote(tmp_path: Path) -> None:
     from deltalake import write_deltalake
 

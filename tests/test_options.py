@@ -51,7 +51,7 @@ def test_to_core_uses_the_writers_names() -> None:
         (CommitOptions, {"user_metadata": 3}, InvalidTypeError),
         (CommitOptions, {"transactions": {"a": "1"}}, InvalidTypeError),
         (CommitOptions, {"transactions": {"a": True}}, InvalidTypeError),
-        (CommitOptions, {"isolation": "snapshot"}, InvalidArgumentError),
+        (CommitOptions, {"isolation": "read_committed"}, InvalidArgumentError),
         (CommitOptions, {"max_retries": -1}, InvalidArgumentError),
         (ColumnOptions, {"dictionary": True, "encoding": "plain"}, InvalidArgumentError),
         (ColumnOptions, {"encoding": "fastest"}, InvalidArgumentError),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import json
+import operator
 from decimal import Decimal
 from typing import Any
 
@@ -103,6 +105,44 @@ def test_of_a_conjunction_what_can_be_said_is() -> None:
         {"op": "and", "args": [compare("=", "a", "1"), compare("=", "s", "x")]},
         False,
     )
+
+
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize(("op", "connect"), [("or", operator.or_), ("and", operator.and_)])
+def test_a_chain_of_thousands_is_one_call(op: str, connect: Any, right: bool) -> None:
+    """pyarrow nests it once for each operand, to the left where a loop builds it."""
+    parts = [(f("a") != number) & (f("s") == "x") if op == "or" else f("a") != number for number in range(3_000)]
+    chain = functools.reduce(lambda one, other: connect(other, one), reversed(parts)) if right else functools.reduce(connect, parts)
+    found, exact = said(chain)
+    assert exact
+    assert found["op"] == op
+    assert len(found["args"]) == 3_000
+    compared = [arg["args"][0] if op == "or" else arg for arg in found["args"]]
+    assert sorted(int(arg["literal"]) for arg in compared) == list(range(3_000))
+
+
+def test_connectives_inside_each_other_keep_their_places() -> None:
+    one, two, three, four = (compare("=", "a", str(number)) for number in range(1, 5))
+    a, b, c, d = (f("a") == number for number in range(1, 5))
+    assert said((a | b) & (c | d) & (a | (b & (c & d)))) == (
+        {
+            "op": "and",
+            "args": [
+                {"op": "or", "args": [one, two]},
+                {"op": "or", "args": [three, four]},
+                {"op": "or", "args": [one, {"op": "and", "args": [two, three, four]}]},
+            ],
+        },
+        True,
+    )
+
+
+def test_calls_nested_too_deeply_are_left_to_the_caller() -> None:
+    def negated(times: int) -> Any:
+        return functools.reduce(lambda inner, _: ~inner, range(times), f("a") == 1)
+
+    assert said(negated(150))[1]
+    assert said(negated(250)) == (None, False)
 
 
 class Recorder(ds.Dataset):

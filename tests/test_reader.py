@@ -163,7 +163,7 @@ deleted_rows = st.one_of(
     threads=st.sampled_from([1, 2, 8]),
     limit=st.one_of(st.none(), st.sampled_from([0, 1, 100, ROWS, 10**9])),
     pruning=st.booleans(),
-    prefetch=st.sampled_from([None, 1]),
+    memory_limit=st.sampled_from([None, 1]),
 )
 def test_reads_agree_with_a_naive_reader(
     root: Path,
@@ -174,7 +174,7 @@ def test_reads_agree_with_a_naive_reader(
     threads: int,
     limit: int | None,
     pruning: bool,
-    prefetch: int | None,
+    memory_limit: int | None,
 ) -> None:
     predicate, keeps = PREDICATES[which]
     if batch_size == 1:
@@ -189,7 +189,7 @@ def test_reads_agree_with_a_naive_reader(
         threads=threads,
         limit=limit,
         pruning=pruning,
-        prefetch=prefetch,
+        memory_limit=memory_limit,
     )
     names = [*columns, "__deltaic_file", "__deltaic_row"]
     expected = [{name: row[name] for name in names} for row in naive(root, deleted) if keeps(row)]

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
+import resource
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import deltaic
 from deltaic import _core
-from deltaic.errors import InvalidArgumentError, PathOutsideTableError
+from deltaic.errors import CommitError, InvalidArgumentError, PathOutsideTableError
 from deltaic.log.store import locate
 
 
@@ -245,6 +251,74 @@ def test_durable_puts_reach_the_disk_in_order(tmp_path: Path) -> None:
     assert calls == ["mkdir", "fsync", "mkdir", "fsync", "fsync", "linkat", "fsync"]
 
 
+PARTITIONED_WRITE = """
+import deltaic, pyarrow as pa
+with deltaic.configure(durable={durable}):
+    deltaic.write({path!r}, pa.table({{"p": pa.array(range(40)), "v": pa.array(range(40))}}), partition_by=["p"])
+"""
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_new_files_are_durable_before_their_commit_is_visible(tmp_path: Path, durable: bool) -> None:
+    """40 files, their folders, the table's and its parent are synced before the link, on several threads; nothing is without `durable`."""
+    trace, script = tmp_path / "trace", PARTITIONED_WRITE.format(durable=durable, path=str(tmp_path / "t"))
+    try:
+        subprocess.run(
+            ["strace", "-f", "-y", "-e", "trace=fsync,fdatasync,link,linkat", "-o", str(trace), sys.executable, "-c", script], check=True
+        )
+    except FileNotFoundError:
+        pytest.skip("no strace here")
+    lines = [line.split(None, 1) for line in trace.read_text().splitlines() if "sync(" in line or "00000.json" in line]
+    committed = next(number for number, (_, call) in enumerate(lines) if "00000.json" in call and call.startswith("link"))
+    synced = [(thread, call.partition("<")[2].partition(">")[0]) for thread, call in lines[:committed]]
+    names = {path for _, path in synced}
+    if not durable:
+        assert not any("sync(" in call for _, call in lines)
+        return
+    assert {str(tmp_path / "t" / f"p={number}") for number in range(40)} | {str(tmp_path / "t"), str(tmp_path)} <= names
+    assert sum(path.endswith(".parquet") for path in names) == 40
+    assert any("00000.json" in path for path in names)
+    assert len({thread for thread, _ in synced}) > 1
+
+
+def test_a_commit_whose_files_cannot_be_made_durable_is_not_there(tmp_path: Path) -> None:
+    store = _core.Store(str(tmp_path))
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(OSError, match=r"loop|commit|store"):
+        store.put_if_absent("commit", b"1", after=["loop"])
+    assert store.head("commit") is None
+    assert [path.name for path in tmp_path.iterdir()] == ["loop"]
+    with pytest.raises(PathOutsideTableError):
+        store.put_if_absent("commit", b"1", after=["../x"])
+
+
+def test_files_of_a_commit_that_are_gone_do_not_hold_it_up(store: _core.Store) -> None:
+    store.put("a/b", b"1")
+    assert store.put_if_absent("commit", b"1", after=["a/b", "a/gone", "nowhere/gone"]) == "created"
+    assert store.put_if_absent("commit", b"1", after=["a/b"]) == "exists"
+
+
+def test_links_below_the_root_are_read_and_those_that_lead_out_are_not(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    root.mkdir()
+    store = _core.Store(str(root))
+    store.put("d/file", b"inside")
+    (tmp_path / "secret").write_bytes(b"outside")
+    (root / "relative").symlink_to("d/file")
+    (root / "absolute").symlink_to(root / "d" / "file")
+    (root / "folder").symlink_to("d")
+    (root / "out").symlink_to(tmp_path / "secret")
+    (root / "up").symlink_to("..")
+    for path in ("relative", "absolute", "folder/file", "d/file"):
+        assert store.get(path) == b"inside"
+    for path in ("out", "up/secret"):
+        with pytest.raises(PathOutsideTableError):
+            store.get(path)
+    (tmp_path / "other").symlink_to(root)
+    assert _core.Store(str(tmp_path / "other")).get("relative") == b"inside"
+    assert _core.Store(str(root), allowed_roots=[str(tmp_path)]).get("out") == b"outside"
+
+
 def test_it_works_after_fork() -> None:
     store = _core.Store(f"memory://{uuid.uuid4()}")
     store.put("a", b"1")
@@ -271,3 +345,51 @@ def test_it_works_after_fork() -> None:
 def test_hadoops_form_of_a_local_path(tmp_path: Path) -> None:
     assert locate(f"file:{tmp_path}/a b") == f"{tmp_path}/a b"
     assert locate(f"file://{tmp_path}") == f"file://{tmp_path}"
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="becomes another user to whom files are closed")
+def test_what_the_system_refuses_is_its_own_error_with_the_whole_path(tmp_path: Path) -> None:
+    folder = Path(tempfile.mkdtemp())  # pytest's own is closed to others, and what cannot be seen is not there
+    folder.chmod(0o755)
+    try:
+        table = deltaic.write(folder / "t", pa.table({"a": [1]}))
+        data = folder / "t" / table.files().to_arrow()["path"][0].as_py()
+        data.chmod(0)
+        read, other = deltaic.DeltaTable(folder / "t"), folder / "new"
+        os.seteuid(65534)
+        try:
+            with pytest.raises(PermissionError) as reading:
+                read.scan().to_arrow()
+            with pytest.raises(PermissionError) as writing:
+                deltaic.write(table, pa.table({"a": [2]}), mode="append")
+            with pytest.raises(PermissionError) as making:
+                deltaic.write(other, pa.table({"a": [2]}))
+            with pytest.raises(PermissionError) as checkpointing:
+                table.checkpoint()
+            with pytest.raises(CommitError, match="could not be written: Permission denied") as committing:
+                table.alter.set_properties({"delta.appendOnly": True})
+        finally:
+            os.seteuid(0)
+    finally:
+        shutil.rmtree(folder)
+    assert (reading.value.errno, reading.value.filename) == (errno.EACCES, str(data))
+    assert str(reading.value) == f"[Errno 13] Permission denied: '{data}'"
+    for error, place in ((writing, folder / "t"), (making, other), (checkpointing, folder / "t/_delta_log")):
+        assert error.value.errno == errno.EACCES
+        assert Path(error.value.filename).parent == place
+    assert isinstance(committing.value.__cause__, PermissionError)
+
+
+def test_a_file_that_does_not_fit_is_the_systems_error(tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path, pa.table({"a": [1]}))
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200, limits[1]))
+        with pytest.raises(OSError, match="File too large") as raised:
+            deltaic.write(table, pa.table({"a": range(10_000)}), mode="append")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    assert raised.value.errno == errno.EFBIG
+    assert Path(raised.value.filename).parent == tmp_path

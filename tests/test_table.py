@@ -17,7 +17,7 @@ import pytest
 
 import deltaic
 from deltaic import DeltaTable
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, TableNotFoundError, UnsupportedFeatureError, VersionNotFoundError
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, TableNotFoundError, VersionNotFoundError
 
 
 def batch(*values: int) -> pa.Table:
@@ -217,22 +217,6 @@ def test_a_users_own_store() -> None:
         assert ids(DeltaTable("mine://bucket/t")) == [1, 2]
     assert table.location == "mine://bucket/t"
     assert len(stores["mine://bucket/t"].commits) == 2
-
-
-LATER = [
-    lambda table: table.changes(0),
-    lambda table: table.tail(),
-    lambda table: table.clone("elsewhere"),
-    lambda table: table.generate(),
-    lambda table: DeltaTable.convert("somewhere"),
-]
-
-
-@pytest.mark.parametrize("call", LATER)
-def test_what_a_later_release_brings_is_refused_by_name(tmp_path: Path, call: Any) -> None:
-    table = deltaic.write(tmp_path, batch(1))
-    with pytest.raises(UnsupportedFeatureError, match="not supported by this release"):
-        call(table)
 
 
 def test_checkpoint_and_clean_log(tmp_path: Path) -> None:

@@ -262,6 +262,20 @@ def test_many_partitions_stay_within_memory(tmp_path: Path) -> None:
     assert adds.num_rows >= 600
 
 
+def test_row_groups_end_early_where_memory_is_short(tmp_path: Path) -> None:
+    table = schema(("v", "long"), ("s", "string"))
+    rows = 200_000
+    data = pa.table({"v": range(rows), "s": [f"{number * 2654435761 % 2**32:050}" for number in range(rows)]})
+    groups = {}
+    for limit in (1 << 30, 4 << 20):
+        folder = tmp_path / str(limit)
+        adds = write(folder, table, data, memory_limit=limit)
+        assert read(folder, table, adds).equals(data)
+        groups[limit] = [pq.ParquetFile(folder / path).num_row_groups for path in adds["path"].to_pylist()]
+    assert groups[1 << 30] == [1]
+    assert groups[4 << 20][0] > 1
+
+
 def test_not_null_is_enforced_at_every_depth_and_nothing_stays(tmp_path: Path) -> None:
     plain = schema(("a", "integer"), not_null=("a",))
     with pytest.raises(ConstraintViolationError, match=r"column a is NOT NULL and row 2"):
@@ -374,3 +388,36 @@ def test_no_row_gives_no_file(tmp_path: Path) -> None:
     only = schema(("p", "integer"), partition=("p",))
     with pytest.raises(SchemaMismatchError, match="besides partition columns"):
         write(tmp_path, only, pa.table({"p": pa.array([1], pa.int32())}))
+
+
+@pytest.mark.parametrize("partition", [(), ("p",), ("p", "q")])
+@pytest.mark.parametrize("more", [{}, {"max_records_per_file": 7}, {"max_row_group_rows": 5}, {"target_file_size": 900}, {"threads": 1}])
+def test_files_of_few_rows_are_as_the_pool_writes_them(tmp_path: Path, partition: tuple[str, ...], more: dict[str, Any]) -> None:
+    """A small file is encoded by one thread and put at once: same files, bytes, statistics and rows as through the pool."""
+    table = schema(("p", "integer"), ("q", "string"), ("v", "double"), ("a", EVERY_TYPE[15][1]), partition=partition)
+    rows = 300
+    data = pa.table(
+        {
+            "p": pa.array([row % 23 or None for row in range(rows)], pa.int32()),
+            "q": pa.array([f"{row % 3}" if row % 5 else "" for row in range(rows)]),
+            "v": pa.array([row / 7 if row % 11 else None for row in range(rows)]),
+            "a": pa.array([[row, None] if row % 2 else None for row in range(rows)], pa.list_(pa.int32())),
+        }
+    )
+
+    def written(name: str, **options: Any) -> tuple[list[Any], pa.Table]:
+        reader = pa.RecordBatchReader.from_batches(data.schema, data.to_batches(max_chunksize=64))
+        adds = write(tmp_path / name, table, reader, modification_time=1, **more, **options)
+        found = adds.drop_columns(["path"]).to_pylist()
+        return sorted(found, key=str), read(tmp_path / name, table, adds).sort_by([("v", "ascending"), ("p", "ascending")])
+
+    assert written("whole") == written("pooled", pooled_small_files=True)
+    assert not [path for path in files(tmp_path) if path.suffix != ".parquet"]
+
+
+def test_a_failed_write_of_many_small_files_leaves_none(tmp_path: Path) -> None:
+    table = schema(("p", "integer"), ("v", "long"), partition=("p",))
+    (tmp_path / "p=7").write_bytes(b"in the way")
+    with pytest.raises(OSError, match="p=7"):
+        write(tmp_path, table, pa.table({"p": pa.array(range(30), pa.int32()), "v": pa.array(range(30))}))
+    assert files(tmp_path) == [tmp_path / "p=7"]

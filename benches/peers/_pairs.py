@@ -170,8 +170,8 @@ def main(
     options = parser.parse_args()
     if options.child:
         system, job, root = options.child
-        print(json.dumps(timed(run(system, job, Path(root)))))
-        return
+        print(json.dumps(timed(run(system, job, Path(root)))), flush=True)
+        os._exit(0)  # deltalake ends with "terminate called" where its threads are still there when the interpreter ends
     wanted = options.jobs.split(",")
     results = []
     with tempfile.TemporaryDirectory(prefix="deltaic-bench-") as directory:

@@ -69,13 +69,13 @@ def run_deltaic(job: str, path: str, rows: int, source: Path) -> Callable[[], ob
     import deltaic.commands.merge_run
     import deltaic.commands.optimize
     import deltaic.commands.update
-    import deltaic.engine.connection
-    import deltaic.engine.local
-    import deltaic.engine.lowering
-    import deltaic.relation.expression
-    import deltaic.scan.dataset
-    import deltaic.scan.partition_functions
-    import deltaic.scan.pushdown
+    import deltaic.engine.dataset
+    import deltaic.engine.duckdb.connection
+    import deltaic.engine.duckdb.engine
+    import deltaic.engine.duckdb.lowering
+    import deltaic.planning.partition_functions
+    import deltaic.planning.pushdown
+    import deltaic.spark_sql.expression
 
     table = deltaic.DeltaTable(path)
     if job == "delete_one":

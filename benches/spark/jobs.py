@@ -7,7 +7,8 @@
 the minimum of each counts. A job runs at least once before the clock starts, and every change has a fresh copy of the table.
 DELTA_SPARK_JARS: folder of delta-spark's jars, for the PySpark that DELTA_SPARK_PYTHON (this interpreter when not set) has; both systems
 should run on the same Spark. What a job leaves behind is compared between the systems: a difference ends the bench. `--files N`: the
-jobs plan_first, plan_warm and plan_again too, over a log of so many files (benches/peers/log.py makes it; nobody reads the files).
+jobs plan_first, plan_warm, plan_again and count_files too, over a log of so many files (benches/peers/log.py makes it; nobody reads the
+files).
 """
 
 from __future__ import annotations
@@ -53,15 +54,23 @@ JOBS = (
     Job(name="delete_1pct", limits=against_delta(0.5)),
     Job(name="update_one", limits=against_delta(0.5)),
     Job(name="merge_1pct", limits=against_delta(0.5)),
+    Job(name="merge_200k", limits=against_delta(0.5)),
     Job(name="z_order", limits=against_delta(0.7)),
+    Job(name="count_wide", limits=against_delta(0.5)),
+    Job(name="count_files", limits=against_delta(0.5)),
     Job(name="plan_first", limits=against_delta(0.1)),
     Job(name="plan_warm", limits=against_delta(0.2)),
     Job(name="plan_again", limits=against_delta(1 / 3)),
 )
 PLANS = ("plan_first", "plan_warm", "plan_again")
+OF_LOGS = (*PLANS, "count_files")
+COUNTS = ("count_wide", "count_files")
+COLUMNS = 400
+"""Columns of the table whose rows `count_wide` counts; the files have statistics of each."""
 REPEATED = {
     **dict.fromkeys(SCANS + HOLES, (4, 6)),
     **dict.fromkeys(("scan_all", "holes_all"), (2, 2)),
+    **dict.fromkeys(COUNTS, (4, 10)),
     **dict.fromkeys(("append", "appends_50"), (1, 1)),
     "z_order": (1, 2),
 }
@@ -84,15 +93,21 @@ def wide(rows: int, first: int = 0) -> Any:
     return table.append_column("code", pa.array([f"c{number}" for number in range(50)]).take(pa.array(rng.integers(0, 50, rows))))
 
 
-def merge_source(rows: int) -> Any:
-    """1 % of the rows: half are there, spread over all of the table, half are new."""
+def merge_source(rows: int, half: int) -> Any:
+    """Twice `half` rows: half of them are in the table, spread over all of it, half are new."""
     import numpy as np
     import pyarrow as pa
 
-    half = rows // 200
     ids = np.concatenate([np.linspace(0, rows - 1, half).astype(np.int64), np.arange(rows, rows + half)])
     table = wide(2 * half)
     return table.set_column(0, "id", pa.array(ids)).set_column(2, "value", pa.array(np.full(len(ids), 0.5)))
+
+
+def columns_of_numbers(rows: int) -> Any:
+    import numpy as np
+    import pyarrow as pa
+
+    return pa.table({f"c{number}": pa.array(np.arange(rows) + number) for number in range(COLUMNS)})
 
 
 def prepare(root: Path, rows: int, changed: int, files: int) -> None:
@@ -111,7 +126,9 @@ def prepare(root: Path, rows: int, changed: int, files: int) -> None:
             deltaic.write(root / name, wide(min(step, count - start), start), mode="append")
     copied(root / "plain", root / "holes")
     deltaic.DeltaTable(root / "holes").delete("count % 10 = 3")
-    pq.write_table(merge_source(changed), root / "source.parquet")
+    deltaic.write(root / "wide", columns_of_numbers(1_000), properties={"delta.dataSkippingNumIndexedCols": -1})
+    pq.write_table(merge_source(changed, changed // 200), root / "source.parquet")
+    pq.write_table(merge_source(changed, min(100_000, changed)), root / "source_200k.parquet")
     (root / "rows").write_text(str(changed))
 
 
@@ -133,7 +150,6 @@ class Child:
     def __post_init__(self) -> None:
         self.rows = int((self.root / "rows").read_text())
         self.spark = session(self.system)
-        self.source = self.spark.read.parquet(str(self.root / "source.parquet"))
 
     def run(self, job: str) -> dict[str, Any]:
         """-> the best seconds, and an answer or the place of what is left behind."""
@@ -151,7 +167,9 @@ class Child:
         return {"seconds": best, **({"place": str(place)} if answer is None else {"check": answer})}
 
     def place(self, job: str, number: int) -> Path:
-        """Scans read the table as it is; the rest has a copy, or nothing."""
+        """Scans and counts read the table as it is; the rest has a copy, or nothing."""
+        if job in COUNTS:
+            return self.root / ("wide" if job == "count_wide" else "log")
         if job.startswith(("scan_", "holes_")):
             return self.root / ("holes" if job.startswith("holes_") else "plain")
         place = self.root / f"{self.system}-{job}-{number}"
@@ -162,6 +180,8 @@ class Child:
 
     def work(self, job: str, place: Path, *, warming: bool) -> Any:
         kind, _, what = job.partition("_")
+        if kind == "count":
+            return int(self.read(place).count())
         if kind in ("scan", "holes"):
             return self.count(self.narrowed(self.read(place), what))
         if kind == "append":
@@ -215,7 +235,7 @@ class Child:
         elif job == "z_order":
             table.optimize.z_order(["key", "at"])
         else:
-            table.merge(self.source, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+            table.merge(self.source(job), "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
 
     def delta_spark_change(self, job: str, place: Path) -> None:
         table = f"delta.`{place}`"
@@ -228,10 +248,13 @@ class Child:
         elif job == "z_order":
             self.spark.sql(f"OPTIMIZE {table} ZORDER BY (key, at)").collect()
         else:
-            self.source.createOrReplaceTempView("source")
+            self.source(job).createOrReplaceTempView("source")
             self.spark.sql(
                 f"MERGE INTO {table} t USING source s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
             ).collect()
+
+    def source(self, job: str) -> Any:
+        return self.spark.read.parquet(str(self.root / ("source_200k.parquet" if job == "merge_200k" else "source.parquet")))
 
     def plan(self, job: str) -> dict[str, Any]:
         """Opening a log and planning a query that needs few of its files: in a new session, again without what was kept, and again."""
@@ -371,7 +394,7 @@ def main() -> None:
     parser.add_argument("--record", type=Path, help="file for the results as JSON")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    wanted = options.jobs.split(",") if options.jobs else [job.name for job in JOBS if options.files or job.name not in PLANS]
+    wanted = options.jobs.split(",") if options.jobs else [job.name for job in JOBS if options.files or job.name not in OF_LOGS]
     if options.child:
         child(options.child[0], wanted, Path(options.child[1]))
         return

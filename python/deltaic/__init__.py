@@ -16,15 +16,17 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from deltaic.options import ColumnOptions as ColumnOptions
     from deltaic.options import CommitOptions as CommitOptions
     from deltaic.options import ParquetOptions as ParquetOptions
+    from deltaic.plan.literal import col as col
+    from deltaic.plan.literal import lit as lit
     from deltaic.protocol.schema import Array as Array
     from deltaic.protocol.schema import Field as Field
     from deltaic.protocol.schema import Map as Map
     from deltaic.protocol.schema import Schema as Schema
     from deltaic.protocol.schema import Struct as Struct
-    from deltaic.relation.literal import col as col
-    from deltaic.relation.literal import lit as lit
-    from deltaic.scan.rows import Rows as Rows
-    from deltaic.scan.rows import ScanReport as ScanReport
+    from deltaic.rows.query_report import QueryReport as QueryReport
+    from deltaic.rows.rows import Rows as Rows
+    from deltaic.rows.rows import ScanReport as ScanReport
+    from deltaic.rows.tail import TailBatch as TailBatch
     from deltaic.sql.statement import sql as sql
     from deltaic.table import DeltaTable as DeltaTable
     from deltaic.table import write as write
@@ -42,18 +44,25 @@ _HOMES: dict[str, str] = {
     "Map": "deltaic.protocol.schema",
     "Merge": "deltaic.commands.merge",
     "ParquetOptions": "deltaic.options",
-    "Rows": "deltaic.scan.rows",
-    "ScanReport": "deltaic.scan.rows",
+    "Rows": "deltaic.rows.rows",
+    "QueryReport": "deltaic.rows.query_report",
+    "ScanReport": "deltaic.rows.rows",
+    "TailBatch": "deltaic.rows.tail",
     "Schema": "deltaic.protocol.schema",
     "Struct": "deltaic.protocol.schema",
-    "col": "deltaic.relation.literal",
+    "col": "deltaic.plan.literal",
     "configure": "deltaic.configuration",
-    "lit": "deltaic.relation.literal",
+    "lit": "deltaic.plan.literal",
     "sql": "deltaic.sql.statement",
     "write": "deltaic.table",
 }
 
 __all__ = sorted({*_HOMES, "errors"} - {"__version__"})  # pyright: ignore
+
+
+def __dir__() -> list[str]:
+    """The public names alone, for completion in shells and notebooks."""
+    return [*__all__, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
@@ -62,4 +71,6 @@ def __getattr__(name: str) -> Any:
     if home := _HOMES.get(name):
         value = globals()[name] = getattr(import_module(home), name)
         return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from deltaic.deltalake_names import MODULE, unknown
+
+    raise unknown(name, f"module {__name__!r}", MODULE)

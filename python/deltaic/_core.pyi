@@ -40,8 +40,8 @@ class TableSchema:
     def partition_columns(self) -> list[str]: ...
     @property
     def column_mapping(self) -> Literal["none", "name", "id"]: ...
-    def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Schema:
-        """Logical Arrow schema; Delta field metadata becomes Arrow field metadata (values as text)."""
+    def to_arrow(self, columns: Sequence[str] | None = None, *, encoded: Sequence[str] = ()) -> pa.Schema:
+        """Logical Arrow schema; Delta field metadata becomes Arrow field metadata (values as text). `encoded`: columns with the types of `read`'s `encoded`."""
     def with_hidden(self, names: Sequence[str]) -> TableSchema:
         """The same with columns of type long at its end that data files may have and the table does not show; found by name whatever the
         column mapping, without statistics."""
@@ -75,20 +75,34 @@ class LogStore(Protocol):
         """False where there was none."""
 
 @final
+class StagedObject:
+    """A durable object that waits for its name; one that got none leaves nothing behind."""
+
+    def publish(self, path: str) -> bool:
+        """Gives it this name, unless there is such an object: then False. Others see it from now on; its name may be lost with the power."""
+    def settle(self) -> None:
+        """Makes its name durable."""
+
+@final
 class Store:
     """A table's place: all bytes go through it. Paths are relative to it, '/'-separated, decoded.
 
-    `location`: an absolute local path, `file://`, `memory://name/...`, or another URL that object_store knows.
+    `location`: an absolute local path, `file://`, `memory://name/...`, or a URL of S3, Google Cloud Storage or Azure.
     `durable`: fsync files and directories of local stores. Pickles by location and non-secret options.
     """
 
     def __new__(cls, location: str, options: Mapping[str, str] | None = None, *, durable: bool = True,
-                allowed_roots: Sequence[str] = ()) -> Store: ...
+                allowed_roots: Sequence[str] = (),
+                credentials: Callable[[str], tuple[dict[str, str], float | None]] | None = None) -> Store:
+        """`credentials`: called with the bucket's URL, gives storage options and until when (seconds since 1970) they are valid."""
     @staticmethod
     def from_python(log_store: LogStore, location: str) -> Store:
         """A user's object as a store. It pickles if the object does."""
     @property
     def location(self) -> str: ...
+    @property
+    def is_remote(self) -> bool:
+        """Each call is a request over a network."""
     def list_from(self, prefix: str, start_after: str | None = None, *, recursive: bool = False) -> pa.Table:
         """Objects whose path begins with the folder `prefix` and (as text) lies after it + `start_after`, sorted by path:
         path (string), size (int64), modification_time (int64, ms), symlink (bool). A missing folder is empty."""
@@ -98,11 +112,20 @@ class Store:
         """(size, modification time in ms), None where there is no such object."""
     def get(self, path: str, *, most: int | None = None) -> bytes:
         """FileNotFoundError where there is none, ProtocolError where it has more than `most` bytes."""
-    def put_if_absent(self, path: str, data: bytes, *, durable: bool = True) -> Literal["created", "exists", "unknown"]:
-        """`durable=False`: it may be lost with the power, whatever the store was opened with."""
+    def put_if_absent(
+        self, path: str, data: bytes, *, durable: bool = True, after: Sequence[str] | None = None
+    ) -> Literal["created", "exists", "unknown"]:
+        """`durable=False`: it may be lost with the power, whatever the store was opened with. `after`: files of this store that are made
+        durable before the object becomes visible, all in one wait on a local disk; those that are missing are passed over."""
+    def stage(self, folder: str, data: bytes, *, after: Sequence[str]) -> StagedObject | None:
+        """Makes `data` and the files `after` durable in `folder`, without a name yet: what takes long of a put-if-absent, done before it is
+        known which name is free. None where the store has no such thing."""
     def put(self, path: str, data: bytes) -> None: ...
     def delete(self, paths: Any) -> int:
         """Arrow array of paths (or a sequence) -> how many were there. Missing ones are no error. Never follows a link."""
+    def copy_from(self, source: Store, origins: Any, paths: Any) -> int:
+        """Copies objects of another store, by several threads; -> bytes. `origins`: where they are in `source`, or absolute paths and URLs
+        that it may read; `paths`: what they are called here. The copies are not durable yet on a local disk: the commit makes them so."""
     def remove_empty_directories(self, prefix: str = "") -> int: ...
 
 # --- log.rs ------------------------------------------------------------------------------------------------------------
@@ -129,10 +152,16 @@ class Commit:
     def removes(self) -> pa.Table: ...
     @property
     def has_cdc(self) -> bool: ...
+    @property
+    def change_files(self) -> list[str]:      # JSON of the `cdc` actions
+        ...
 
 def read_commit(store: Store, version: int, path: str) -> Commit: ...
 def read_commit_info(store: Store, path: str) -> str | None:
     """commitInfo's JSON of a commit, found without parsing the other actions."""
+
+def read_commit_infos(store: Store, paths: Sequence[str]) -> list[str | None]:
+    """`read_commit_info` of several commits, read by several threads."""
 
 def commit_body(actions: Sequence[str], adds: Any | None = None, removes: Any | None = None, cdc: Any | None = None) -> bytes:
     """JSON lines of a commit: `actions` (each a JSON object on one line, commitInfo first), then removes, then adds.
@@ -143,11 +172,24 @@ def empty_removes() -> pa.Table: ...
 def removes_of(adds: Any, deletion_timestamp: int, data_change: bool = True) -> pa.Table:
     """The remove actions of these files: partitionValues, size, deletionVector, extendedFileMetadata carried over."""
 
+def canonical_json(document: str) -> str:
+    """A JSON document in the form whose MD5 is its checksum (PROTOCOL.md: JSON checksum), without its own field `checksum`: each leaf as
+    path=value, the path's parts joined by +, ordered by the bytes of the path. ProtocolError: not JSON."""
+
 def physical_rows(adds: Any) -> pa.Array:
     """numRecords of each file, as int64: rows in it, also those that its vector deletes; null where its statistics do not say."""
 
 def adds_again(adds: Any, *, data_change: bool | None = None) -> pa.Table:
     """The same files as add actions to be written again (stats as JSON, tags, row ids kept)."""
+
+def absolute_adds(adds: Any, location: str) -> pa.Table:
+    """The files of the table at `location` by absolute paths, their vectors too, without row ids: what a shallow clone adds."""
+
+def relocated_adds(adds: Any, location: str, live: Any, taken: Any) -> tuple[pa.Table, pa.Table]:
+    """The files of the table at `location` by the paths of their copies in another table, without row ids, and what is to be copied:
+    from, to (strings, as for `Store.copy_from`), fresh (bool: nothing has that path yet).
+
+    `live`: adds of the other table, of which a file of the same path, size and time is the copy; `taken`: paths of all its objects."""
 
 @final
 class Batches:
@@ -253,6 +295,17 @@ def overlapping_paths(left: Any, right: Any) -> list[str]:
 def filter_adds(adds: Any, schema: TableSchema, predicate: Predicate | None, *, partitions_only: bool = False) -> pa.Table:
     """Those of `adds` that may hold a matching row."""
 
+def files_that_may_match(files: Any, predicate: Predicate) -> pa.Table:
+    """Those of the `files` of a scan that may hold a matching row, with all their columns and in their order. A path may come several times."""
+
+def read_changes(store: Store, commits: Sequence[tuple[int, str, int | None]], partitioned: bool) -> tuple[list[str | None], pa.Table, pa.Table]:
+    """What commits changed: the JSON of each one's `metaData`, and two tables of files as for `read`, in the order of the commits.
+
+    `commits`: (version, path of its file, its time in ms or None for its own `inCommitTimestamp`). `partitioned`: a remove without partition
+    values is a ProtocolError. The first table has files of which all rows, or those of their `selection`, were inserted or deleted; the second
+    one the files of `cdc` actions, and where a commit has some, the first one has none of it. Partition values of all files:
+    `_commit_version`, `_commit_timestamp`, those of the first table `_change_type`, too."""
+
 # --- predicate.rs ------------------------------------------------------------------------------------------------------
 
 @final
@@ -281,7 +334,8 @@ class Predicate:
 
 def read(store: Store, schema: TableSchema, files: Any, columns: Sequence[str], predicate: Predicate | None = None, *,
          row_ids: bool = False, constants: Sequence[str] = (), row_tracking: tuple[str, str] | None = None,
-         threads: int | None = None, batch_size: int = 65536, limit: int | None = None, prefetch: int | None = None, pruning: bool = True) -> ReadStream:
+         threads: int | None = None, batch_size: int = 65536, limit: int | None = None, memory_limit: int | None = None, pruning: bool = True,
+         encoded: Sequence[str] = ()) -> ReadStream:
     """Logical rows of `files`, deleted ones skipped, in the order of the files, then of the file.
 
     `files`: columns of `add` (path, size, partitionValues, deletionVector are read), and optionally
@@ -290,9 +344,15 @@ def read(store: Store, schema: TableSchema, files: Any, columns: Sequence[str], 
     `columns`: top-level logical names, in output order; a name "a.b.c" reads just that field as a struct of one branch.
     `row_ids`: appends `__deltaic_file` (int32, the file's ordinal: its position in `files`, or its `__deltaic_file` value where that column is
     given) and `__deltaic_row` (int64, absolute row index). `predicate`: rows for which it is not true are left out, exactly.
+    `memory_limit`: bytes that all scans of the process may hold together, fetched and decoded (None: 1 GiB).
     `row_tracking`: names of the hidden columns that keep row ids and row commit versions. Both come after the data columns, completed from
     `baseRowId` and `defaultRowCommitVersion` of `files`; a file without these is a ProtocolError.
+    `encoded`: names of top-level columns. Of these, texts come as dictionary(int32, string), decimals of at most 9 and 18 digits as decimal32
+    and decimal64: as files mostly have them, so that an engine that takes these types gets them without a copy.
     """
+
+def dictionary_columns(store: Store, schema: TableSchema, files: Any, columns: Sequence[str]) -> list[str]:
+    """Those of the `columns` of type string whose values the largest of `files` has only as keys of dictionaries. Reads its footer."""
 
 @final
 class ReadStream:
@@ -311,9 +371,9 @@ class ReadStream:
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
-def conform(data: Any, schema: TableSchema, *, casting: Literal["strict", "try"] = "strict") -> ReadStream:
+def conform(data: Any, schema: TableSchema, *, casting: Literal["strict", "try"] = "strict", unique_keys: bool = False) -> ReadStream:
     """A stream of data as the table's logical columns: matched by name without case, in the table's order, cast where no value changes;
-    a missing column is null. SchemaMismatchError names column, value and types."""
+    a missing column is null. SchemaMismatchError names column, value and types; with `unique_keys` also the first map with a key twice."""
 
 def write(store: Store, schema: TableSchema, data: Any, options: str = "{}") -> pa.Table:
     """Writes data files (logical columns of the table in, partition columns included) -> `add` actions, with statistics.
@@ -324,7 +384,11 @@ def write(store: Store, schema: TableSchema, data: Any, options: str = "{}") -> 
     dictionary_page_size, write_batch_size, statistics_truncate_length (32), default / columns ({dictionary, encoding, statistics,
     bloom_filter, bloom_filter_fpp, bloom_filter_ndv}), statistics_columns (list of logical dotted names; null: the first `indexed_columns`),
     indexed_columns (32, -1: all), tight_bounds (bool or null = absent), random_prefix_length (0: none), data_change (true), tags ({}),
-    threads, memory_limit (bytes), max_records_per_file, modification_time (ms; null: now), partition_columns (false: partition values are in the log alone), file_per_partition_order (bool: input is already grouped)
+    threads, memory_limit (bytes), max_records_per_file, modification_time (ms; null: now), second_version (false; true: pages and
+    encodings of Parquet's second version), partition_columns (false: partition values are in the log alone),
+    change_files (false; true: the files lie below `_change_data`), file_per_partition_order (bool: input is already grouped),
+    synced_by_commit (false: the files are durable when this returns; true: the commit makes them so, `Store.put_if_absent(after=)`),
+    pooled_small_files (false; true: files of few rows are encoded by the pool as large ones are, for tests that compare)
     """
 
 def file_statistics(store: Store, schema: TableSchema, files: Any, options: str = "{}", *, tight: bool = False) -> pa.Table:
@@ -345,6 +409,26 @@ def adopt(store: Store, schema: TableSchema, folder: str, options: str = "{}", *
     """What Spark has just written below `folder` -> `add` actions, with statistics from the footers unless not `footers`. A level of folders for each
     partition column, `name=value` as Hive escapes it (a timestamp with a zone as microseconds since 1970). Names that begin with `_` or `.`
     are left out. `options`: those of `write`."""
+
+@final
+class Survey:
+    """Parquet files of anybody, with what their footers and folders say. Each footer is read once.
+
+    `files`: path, size and modification_time as `Store.list_from` gives them. `hive`: folders are `name=value`; else values alone.
+    `progress`: called now and then, on any thread, with the number of footers read."""
+
+    def __new__(cls, store: Store, files: Any, *, hive: bool = True, progress: Callable[[int], object] | None = None) -> Survey: ...
+    @property
+    def schemas(self) -> list[tuple[str, str]]:
+        """JSON of the Delta schemas that the files have, each with the first file that has it."""
+    @property
+    def names(self) -> list[str]:
+        """Partition columns, by level of folders; where these are values alone, an empty name for each."""
+    def values(self, level: int) -> pa.Array:
+        """Of each file the partition value at this level (string)."""
+    def adds(self, schema: TableSchema, options: str = "{}", *, statistics: bool = True) -> pa.Table:
+        """`add` actions, with statistics from the footers. Partition columns of `schema` are in the order of the levels. `options`: those
+        of `write`. SchemaMismatchError where a file's columns do not fit."""
 
 def footers(store: Store, schema: TableSchema, adds: Any, options: str = "{}") -> pa.Table:
     """The same `add` actions of files that Spark has written, with statistics from their footers."""
@@ -410,7 +494,8 @@ class RowIds:
 def mark_deleted(store: Store, files: Any, rows: RowIds, *, deletion_timestamp: int, inline: bool = False, prefix_length: int = 0,
                  target_size: int = 2097152) -> MarkedFiles:
     """Merges `rows` into the vectors of `files` (add rows), packs and writes them.
-    Reads the footer of a file without numRecords. A row deleted already counts once."""
+    Reads the footer of a file without numRecords. A row deleted already counts once. The files of vectors are not durable yet: the commit
+    makes them so (`Store.put_if_absent(after=)`)."""
 
 @final
 class MarkedFiles:
@@ -423,6 +508,33 @@ class MarkedFiles:
         """num_deleted_rows, num_deletion_vectors_added, _removed, _updated (delta-spark's counting), num_removed_files (fully deleted), num_bytes_written."""
     @property
     def written(self) -> list[str]: ...           # vector files, to delete where the commit fails for good
+
+@final
+class RebasedRows:
+    """The rows of a command after another commit."""
+
+    @property
+    def files(self) -> pa.Table: ...              # the files that still have some of them, as add rows with `__deltaic_file`
+    @property
+    def rows(self) -> RowIds: ...
+    @property
+    def deleted(self) -> list[tuple[str, int]]:
+        """Files of which the commit deleted some of the rows, and how many."""
+    @property
+    def is_changed(self) -> bool: ...             # whether the commit touched one of the files
+
+def rebase_rows(store: Store, files: Any, rows: RowIds, adds: Any, removes: Any) -> RebasedRows:
+    """`rows`, found in `files` (add rows as the command saw them), after a commit with these actions."""
+
+def adds_with_new_rows(store: Store, adds: Any, removes: Any) -> pa.Table:
+    """Those of a commit's add rows whose files may have rows that were not there before it: all but files of which it only deleted rows."""
+
+# --- expressions.rs ----------------------------------------------------------------------------------------------------
+
+def evaluate_kernel(arguments: Sequence[Any]) -> pa.Array:
+    """A kernel of Spark's SQL functions: its name as an array of text (the same in every row), then its arguments as arrays of that length.
+
+    InvalidArgumentError: a row fails in Spark; the message begins with Spark's error condition in brackets."""
 
 # --- zorder.rs ---------------------------------------------------------------------------------------------------------
 

@@ -1,15 +1,18 @@
-"""Settings of the process: memory, threads, time zone, defaults of new tables."""
+"""Settings of the process and of `with` blocks: memory, threads, time zone, defaults of new tables."""
 
 from __future__ import annotations
 
 import os
 import re
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
 
+from deltaic import memory
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError, check_instance
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
@@ -21,11 +24,14 @@ _TABLE_DEFAULTS: Mapping[str, str] = {"delta.enableDeletionVectors": "true"}
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """What holds now. Sizes in bytes; None: the engine's own choice.
+    """The settings that hold. Sizes in bytes.
 
-    `memory_limit`, `temp_limit`, `threads`: of the embedded engine and of reading and writing. `default_properties`: of new tables.
+    `memory_limit`: of readers, writers and the embedded engine together; None: half of what the machine or the container allows.
+    `temp_directory`, `temp_limit`: where and how much the engine spills; None: below the system's temporary folder, 90 % of its disk.
+    `threads`: of the engine, of reading and writing; None: one for each processor. `default_properties`: of new tables.
     `durable`: fsync on local disks. `allowed_roots`: locations outside a table that its log may name.
-    `log_stores`: URL scheme -> factory(location, storage options) -> LogStore. `background_checkpoints`: checkpoints are written after the
+    `log_stores`: URL scheme -> factory(location, storage options) -> LogStore. `credentials`: (URL of a bucket) -> storage options that are
+    credentials. `background_checkpoints`: checkpoints are written after the
     commit's answer. `log_compaction_interval`: so many commits each are compacted into one file beside them; 0 for none.
     """
 
@@ -39,30 +45,67 @@ class Configuration:
     allowed_roots: tuple[str, ...] = ()
     log_stores: Mapping[str, Callable[[str, Mapping[str, str]], Any]] = field(default_factory=dict)
     pickle_credentials: bool = False
+    credentials: Callable[[str], Mapping[str, Any]] | None = None
     background_checkpoints: bool = False
     log_compaction_interval: int = 0
 
 
 _lock = threading.Lock()
-_current = Configuration()
+_process: tuple[Configuration, tuple[_Layer, ...]] = (Configuration(), ())
+"""The process's settings, and changes of them that may still turn out to be those of a `with` block."""
+_context: ContextVar[tuple[_Layer, ...]] = ContextVar("deltaic configuration", default=())
+"""Changes of the `with` blocks around the running code, the innermost one last."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Layer:
+    """The settings that one call of `configure` changes, and the object that it gave to the caller."""
+
+    changes: Mapping[str, Any]
+    setting: weakref.ref[Setting]
 
 
 def current() -> Configuration:
-    """What holds now."""
-    return _current
+    """The configuration of the running code: that of the process, with the changes of the `with` blocks around it."""
+    configuration, layers = _process
+    for layer in (*layers, *_context.get()):
+        configuration = replace(configuration, **layer.changes)
+    return configuration
+
+
+def budget() -> memory.Budget:
+    """How the running code's memory is divided."""
+    configuration = current()
+    return memory.budget(configuration.memory_limit, configuration.threads)
 
 
 class Setting:
-    """What `configure` gives back: as a context manager it puts back what it changed; without `with`, the change stays."""
+    """The result of `configure`. In a `with` statement its changes are those of the running context (thread or asyncio task) alone, until
+    the block ends; without `with` they are the process's, and stay."""
 
-    def __init__(self, before: Mapping[str, Any]) -> None:
-        self._before = before
+    def __init__(self, changes: Mapping[str, Any]) -> None:
+        global _process
+        self._layer = _Layer(changes, weakref.ref(self))
+        with _lock:
+            configuration, layers = _process
+            while layers and layers[0].setting() is None:  # nobody can enter it any more
+                configuration, layers = replace(configuration, **layers[0].changes), layers[1:]
+            _process = configuration, (*layers, self._layer)
+        if blocks := _context.get():  # the last call wins, also over the block that it stands in
+            _context.set((*blocks, self._layer))
 
     def __enter__(self) -> Configuration:
-        return _current
+        global _process
+        with _lock:
+            configuration, layers = _process
+            _process = configuration, tuple(layer for layer in layers if layer is not self._layer)
+        _context.set((*(layer for layer in _context.get() if layer is not self._layer), self._layer))
+        return current()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        _change(self._before)
+        layers = _context.get()
+        if self._layer in layers:
+            _context.set(layers[: layers.index(self._layer)])
 
 
 def configure(
@@ -80,13 +123,30 @@ def configure(
     limits: Any = None,
     log_stores: Mapping[str, Callable[[str, Mapping[str, str]], Any]] | None = None,
     pickle_credentials: bool | None = None,
+    credentials: Callable[[str], Mapping[str, Any]] | None = None,
     background_checkpoints: bool | None = None,
     log_compaction_interval: int | None = None,
 ) -> Setting:
-    """Changes settings for the process, or until the end of `with deltaic.configure(...):`. None leaves a setting.
+    """Changes settings for the process; in `with deltaic.configure(...):` for the code of the block alone. None leaves a setting.
 
-    Sizes: bytes or text like "4GB", "512MiB". `default_properties` replaces the properties of new tables
-    (`{"delta.enableDeletionVectors": "true"}` to begin with). `time_zone`: an IANA name. `durable`: fsync on local disks (True).
+    Other threads and asyncio tasks do not see the settings of a block, unless they run in a copy of its context (`asyncio.to_thread`,
+    tasks made in the block, `contextvars.copy_context().run`). Rows and queries keep the time zone they were made with.
+
+    Sizes: bytes or text like "4GB", "512MiB".
+
+    `memory_limit`: what reading, writing and the embedded engine take together in this process, within 20 %; to begin with half of the
+    machine's memory, or of what the container allows (control groups of version 1 and 2). The engine has about half of it and spills
+    beyond that to files in `temp_directory`, at most `temp_limit` bytes of them; scans and writes wait, or write smaller row groups.
+    Objects of the caller, such as a table that is written or the result of `to_arrow()`, come on top. The libraries alone take some
+    150 MB, so a limit below 600 MB is not kept; where the engine cannot do its work within its part, MemoryError is raised.
+
+    `default_properties` replaces the properties of new tables
+    (`{"delta.enableDeletionVectors": "true"}` to begin with). `time_zone`: an IANA name. `durable`: new files reach the disk before
+    their commit is visible (True).
+    `credentials`: a function that gives the credentials of object stores. It is called with the URL of the bucket ("s3://bucket") and
+    returns storage options, such as aws_access_key_id, aws_secret_access_key and aws_session_token, azure_storage_token or google_token;
+    with `expires` (a datetime with a zone, or seconds since 1970) it is called again five minutes before that time. These go before
+    credentials in `storage_options` and in the environment.
     `background_checkpoints`: a commit answers before the checkpoint that is due is written (False); the process does not end before it
     is. `log_compaction_interval`: every so many commits get a compacted file beside them, which readers may take instead (0: none).
     Raises InvalidArgumentError, and UnsupportedFeatureError for `cache_directory`, `cache_limit` and `limits`, which this release lacks.
@@ -105,10 +165,11 @@ def configure(
         "allowed_roots": _roots(allowed_roots),
         "log_stores": _log_stores(log_stores),
         "pickle_credentials": _flag(pickle_credentials, "pickle_credentials"),
+        "credentials": _function(credentials, "credentials"),
         "background_checkpoints": _flag(background_checkpoints, "background_checkpoints"),
         "log_compaction_interval": _interval(log_compaction_interval),
     }
-    return Setting(_change({name: value for name, value in changes.items() if value is not None}))
+    return Setting({name: value for name, value in changes.items() if value is not None})
 
 
 def parse_size(value: int | str, name: str = "size") -> int:
@@ -122,15 +183,6 @@ def parse_size(value: int | str, name: str = "size") -> int:
     if size < 1:
         raise InvalidArgumentError(f"{name}: not a size", found=repr(value), expected="at least 1 byte")
     return size
-
-
-def _change(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Makes the changes and gives what was before."""
-    global _current
-    with _lock:
-        before = {each.name: getattr(_current, each.name) for each in fields(_current) if each.name in changes}
-        _current = replace(_current, **changes)
-    return before
 
 
 def _threads(value: int | None) -> int | None:
@@ -148,6 +200,12 @@ def _interval(value: int | None) -> int | None:
 def _flag(value: bool | None, name: str) -> bool | None:
     if value is not None and not isinstance(value, bool):
         raise InvalidTypeError(name, found=repr(value), expected="True or False")
+    return value
+
+
+def _function(value: Callable[[str], Mapping[str, Any]] | None, name: str) -> Callable[[str], Mapping[str, Any]] | None:
+    if value is not None and not callable(value):
+        raise InvalidTypeError(f"{name} is no function", found=type(value).__name__, expected="a callable that takes a URL")
     return value
 
 

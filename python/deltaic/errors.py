@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class DeltaError(Exception):
@@ -33,6 +36,15 @@ class InvalidArgumentError(DeltaError, ValueError):
 
 class InvalidTypeError(InvalidArgumentError, TypeError):
     """An argument of the wrong Python type."""
+
+
+def items_of(values: Iterable[T], name: str) -> tuple[T, ...]:
+    """The values of an argument. An iterator without any is an error: it has most likely been read before, and a call that is repeated
+    with it would do something else than the first one."""
+    items = tuple(values)
+    if not items and isinstance(values, Iterator):
+        raise InvalidArgumentError(f"{name}: the iterator gives nothing, or has been read before", expected="a list, which may be empty")
+    return items
 
 
 def check_instance(value: object, kinds: type | tuple[type, ...], what: str, expected: str) -> None:
@@ -91,9 +103,11 @@ class AppendOnlyError(CommitError):
 
 
 class DeltaConcurrentModificationException(CommitError):
-    """Base of the conflicts; `winner` is the version that came first."""
+    """Base of the conflicts; `winner` is the version that came first, `winner_operation` what it did ("WRITE", "DELETE", ...), and `where`
+    the file that both concern, where there is one."""
 
     winner: int | None = None
+    winner_operation: str | None = None
 
 
 class ConcurrentWriteException(DeltaConcurrentModificationException):
@@ -128,6 +142,10 @@ class CommitUnknownError(DeltaError):
     """The store did not say whether the commit happened. Not a CommitError, so that nobody retries by accident."""
 
 
+class CancelledError(DeltaError):
+    """Another thread called `Rows.cancel`."""
+
+
 @contextmanager
 def placed(place: Callable[[DeltaError], str | None]) -> Iterator[None]:
     """Errors of the body say where it came from: `place` tells, None where it does not know."""
@@ -138,3 +156,9 @@ def placed(place: Callable[[DeltaError], str | None]) -> Iterator[None]:
         if known is None or (error.where or "").startswith(known):
             raise
         raise error.within(known) from None
+
+
+def add_note(error: BaseException, text: str) -> None:
+    """Adds a line to an exception of somebody else's, where Python has such notes (3.11)."""
+    if hasattr(error, "add_note"):
+        error.add_note(text)

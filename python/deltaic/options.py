@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, check_instance
 
-Isolation = Literal["serializable", "write_serializable"]
+Isolation = Literal["serializable", "write_serializable", "snapshot"]
 
 # commitInfo's keys that a transaction writes itself.
 RESERVED_INFO = frozenset(
@@ -67,10 +67,9 @@ class CommitOptions:
         for app_id, version in self.transactions.items():
             if not isinstance(app_id, str) or isinstance(version, bool) or not isinstance(version, int):
                 raise InvalidTypeError("CommitOptions.transactions maps text to integers", found=f"{app_id!r}: {version!r}")
-        if self.isolation not in (None, "serializable", "write_serializable"):
-            raise InvalidArgumentError(
-                "unknown isolation", found=repr(self.isolation), expected="'serializable', 'write_serializable' or None"
-            )
+        if self.isolation not in (None, *get_args(Isolation)):
+            names = ", ".join(map(repr, get_args(Isolation)))
+            raise InvalidArgumentError("unknown isolation", found=repr(self.isolation), expected=f"{names} or None")
         if self.max_retries is not None and self.max_retries < 0:
             raise InvalidArgumentError("max_retries", found=repr(self.max_retries), expected="a number >= 0, or None")
 

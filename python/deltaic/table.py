@@ -4,39 +4,43 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from deltaic import configuration
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
+from deltaic.deltalake_names import TABLE, Explained, Version, renamed, unknown
+from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import locate, open_store, public_options
+from deltaic.session import commit_of, committing, engine_of, refresh_cached, session_of, stores_of, with_default_properties
 
 if TYPE_CHECKING:
     from deltaic.commands.add_files import AddFile
     from deltaic.commands.alter import Alter
     from deltaic.commands.create import Mode as CreateMode
     from deltaic.commands.describe import Detail
-    from deltaic.commands.merge import Merge
+    from deltaic.commands.merge import Merge, MergeSpec
     from deltaic.commands.optimize import Optimize
     from deltaic.commands.vacuum import Mode as VacuumMode
     from deltaic.commands.write import Mode as WriteMode
     from deltaic.commands.write import SchemaMode, Write
     from deltaic.engine.engine import Engine
     from deltaic.options import CommitOptions, ParquetOptions
+    from deltaic.plan.nodes import Scan
     from deltaic.protocol.actions import Metadata, Protocol
     from deltaic.protocol.schema import Schema
-    from deltaic.scan.rows import Rows
+    from deltaic.rows.rows import Rows
+    from deltaic.rows.tail import Tail
+    from deltaic.spark_sql.query.tables import TableName
 
 Path = str | os.PathLike[str]
 Casting = Literal["strict", "try"]
 T = TypeVar("T")
 
 
-class DeltaTable:
+class DeltaTable(metaclass=Explained):
     """One snapshot of a table. Reads see `version`; a command starts from it, commits on top of what is newest if the conflict
     rules allow, and moves the object to its own commit. Threads may share it: each call pins the snapshot it starts with.
 
@@ -84,6 +88,7 @@ class DeltaTable:
         return not list_log(open_store(path, storage_options)).is_empty
 
     @classmethod
+    @renamed(table_uri="path", configuration="properties", commit_properties="commit")
     def create(
         cls,
         path: Path,
@@ -121,14 +126,38 @@ class DeltaTable:
         commit: CommitOptions | None = None,
         storage_options: Mapping[str, str] | None = None,
     ) -> DeltaTable:
-        """Parquet files in place: a later release."""
-        raise UnsupportedFeatureError("convert is not supported by this release", where=os.fspath(path))
+        """Makes a Delta table of the Parquet files below `path`, in place: a log is written beside them, and no file is touched.
+
+        The columns are those of all files, each of one type in all of them. `partitioning`: how folders say partition values, "hive"
+        (`year=2026/month=9/`) or "directory" (`2026/09/`). `partition_schema`: names and types of the partition columns (DDL text or
+        Arrow), for "directory" in the order of the folders; without it types are inferred: whole numbers, doubles, dates, else text.
+        `statistics`: from the footers, so that conditions skip files. `mode` where there is a Delta table: "error"
+        (TableAlreadyExistsError) or "ignore". Names that begin with `_` or `.` are left out. Progress is logged to `deltaic.commands`.
+
+        Raises InvalidArgumentError (no file, folders that do not fit), SchemaMismatchError (a column of two types), ProtocolError (a file
+        that is not Parquet).
+
+        >>> table = deltaic.DeltaTable.convert("/lake/events", partition_schema="day date")
+        """
+        from deltaic.commands import convert, create
+
+        snapshot = convert.convert(
+            open_store(path, storage_options),
+            partition_schema=partition_schema,
+            partitioning=partitioning,
+            statistics=statistics,
+            mode=mode,
+            wanted=create.Wanted.of(None, None, name, description, properties),
+            commit=commit,
+        )
+        return cls._of(snapshot, storage_options or {})
 
     # --- the snapshot
 
     @property
     def version(self) -> int:
-        return self._snapshot.version
+        """The version of this snapshot; the first one of a table is 0."""
+        return Version(self._snapshot.version)
 
     @property
     def location(self) -> str:
@@ -137,18 +166,22 @@ class DeltaTable:
 
     @property
     def schema(self) -> Schema:
+        """The columns of this snapshot, with Delta's types."""
         return self._snapshot.schema
 
     @property
     def storage_options(self) -> Mapping[str, str]:
+        """A copy of the options that the store was opened with."""
         return dict(self._options)
 
     @property
     def metadata(self) -> Metadata:
+        """The `metaData` action of this snapshot: id, name, description, schema, partition columns, properties."""
         return self._snapshot.metadata
 
     @property
     def protocol(self) -> Protocol:
+        """The `protocol` action of this snapshot: reader and writer versions and features."""
         return self._snapshot.protocol
 
     def refresh(self) -> None:
@@ -187,23 +220,26 @@ class DeltaTable:
 
     @cached_property
     def _engine(self) -> Engine:
-        return _engine_of(self._spark)
+        return engine_of(self._spark, partial(_read_by_query, self._options))
 
+    @renamed(filters="where", filter="where", predicate="where", partitions="where")
     def scan(self, columns: Sequence[str] | None = None, where: str | None = None, *, limit: int | None = None) -> Rows:
-        """Rows of this version, lazily. `columns`: names, nested ones dotted; `where`: a condition in Spark's SQL dialect."""
-        from deltaic.scan import scan
+        """Rows of this version, lazily. `columns`: names, those of fields in structs dotted (they stay in their struct: `["st.a", "st.b"]`
+        gives a column `st`); `where`: a condition in Spark's SQL dialect."""
+        from deltaic.rows import scan
 
         return scan.scan(self._snapshot, self._engine, columns, where, limit=limit)
 
+    @renamed(partition_filters="where")
     def files(self, where: str | None = None, *, deleted_rows: bool = False) -> Rows:
         """A row for each live file that may hold a matching row, ordered by path."""
-        from deltaic.scan import scan
+        from deltaic.rows import scan
 
         return scan.files(self._snapshot, self._engine, where, deleted_rows=deleted_rows)
 
     def partitions(self, where: str | None = None) -> Rows:
         """A row for each partition: its columns, `num_files`, `size` (bytes)."""
-        from deltaic.scan import scan
+        from deltaic.rows import scan
 
         return scan.partitions(self._snapshot, self._engine, where)
 
@@ -218,33 +254,94 @@ class DeltaTable:
         where: str | None = None,
         allow_out_of_range: bool = False,
     ) -> Rows:
-        """The change data feed: a later release."""
-        raise UnsupportedFeatureError("the change data feed is not supported by this release", where=self.location)
+        """The change data feed: the rows that a range of versions inserted, updated (before and after) and deleted, lazily, in no order.
+
+        The range has a start, a version or a time, and both its ends count; without an end it goes up to this version. `columns` and
+        `where` (a condition in Spark's SQL dialect) are as for `scan`; beside the table's columns there are `_change_type` (`insert`,
+        `delete`, `update_preimage`, `update_postimage`), `_commit_version` and `_commit_timestamp`. Columns are those of the last version.
+
+        VersionNotFoundError for an end that is not in the log; with `allow_out_of_range` the range ends with the log, and one that begins
+        after it has no rows. InvalidArgumentError for a version that was written without the feed (`delta.enableChangeDataFeed`),
+        SchemaMismatchError where a column was dropped, renamed or changed within the range.
+
+        >>> table.changes(5, where="_change_type = 'delete'").to_arrow()
+        """
+        from deltaic.log.changes import Range
+        from deltaic.rows import changes
+
+        wanted = Range(starting_version, ending_version, starting_timestamp, ending_timestamp)
+        return changes.changes(self._snapshot, self._engine, wanted, columns=columns, where=where, allow_out_of_range=allow_out_of_range)
 
     def tail(
         self,
         *,
-        start: Literal["latest", "earliest"] | int = "latest",
+        start: Literal["latest", "earliest"] | int | datetime = "latest",
         changes: bool = False,
         max_files: int | None = None,
         max_bytes: int | None = None,
-        poll: float = 1.0,
+        poll: float | None = 1.0,
         offset: str | None = None,
-    ) -> Any:
-        """Following a table: a later release."""
-        raise UnsupportedFeatureError("tail is not supported by this release", where=self.location)
+        ignore_deletes: bool = False,
+        ignore_changes: bool = False,
+        skip_change_commits: bool = False,
+        exclude_regex: str | None = None,
+        fail_on_data_loss: bool = True,
+    ) -> Tail:
+        """Follows the table: an iterator of `TailBatch` (`rows`: Rows; `offset`: JSON) that gives the rows of commits as they come, those
+        of a commit in its order of files. Offsets are those that delta-spark's streams keep; whoever stores each one together with what
+        became of the rows goes on by `offset=` and gets each row once.
+
+        `start`: "latest", the commits after this snapshot; "earliest", the rows of this snapshot, from the oldest file on, and then the
+        commits; a version (int) or time (datetime), the commits from there on. `offset`: where an earlier iterator was; `start` is not
+        heeded then. `changes`: the change data feed, with its columns, instead of rows. `max_files` and `max_bytes`: of a batch, of which
+        one file is always there; 1,000 files where neither is given. `poll`: seconds between two looks at the log; None: end where there
+        is nothing new.
+
+        A commit that removes rows is an InvalidArgumentError: with `ignore_deletes` commits that only remove files are passed over, with
+        `skip_change_commits` all that remove some; `ignore_changes` gives all rows of the files that they add, changed or not.
+        `exclude_regex`: files whose path has a match are left out. `fail_on_data_loss=False` goes on where commits are gone.
+        VersionNotFoundError where commits are gone, SchemaMismatchError where rows do not fit this snapshot's schema any more: a new
+        iterator of a refreshed table goes on from the same offset.
+
+        >>> for batch in table.tail(start="earliest", offset=stored): store(batch.rows.to_arrow(), batch.offset)
+        """
+        from deltaic.log.stream import StreamOptions
+        from deltaic.rows.tail import Tail
+
+        options = StreamOptions(
+            start=start,
+            changes=changes,
+            max_files=max_files,
+            max_bytes=max_bytes,
+            ignore_deletes=ignore_deletes,
+            ignore_changes=ignore_changes,
+            skip_change_commits=skip_change_commits,
+            exclude_regex=exclude_regex,
+            fail_on_data_loss=fail_on_data_loss,
+        )
+        return Tail(self._snapshot, self._engine.pinned(), options, poll, offset)
 
     # --- changing rows
 
+    @renamed(predicate="where", writer_properties="parquet", commit_properties="commit", post_commithook_properties="commit")
     def delete(
         self, where: str | None = None, *, parquet: ParquetOptions | None = None, commit: CommitOptions | None = None
     ) -> dict[str, int]:
-        """Deletes the rows for which `where` is true; all without it."""
+        """Deletes the rows for which `where` is true; all without it. On the embedded engine subqueries may stand in it, over tables by
+        path: ``table.delete("id IN (SELECT id FROM delta.`/data/gone`)")``."""
         from deltaic.commands import delete
 
-        options = _commit_of(self._spark, commit)
-        return self._run(lambda snapshot: delete.delete(snapshot, self._engine, where, parquet=parquet, commit=options))
+        with committing(self._spark, commit) as options:
+            return self._run(lambda snapshot: delete.delete(snapshot, self._engine, where, parquet=parquet, commit=options))
 
+    @renamed(
+        updates="set",
+        new_values="set",
+        predicate="where",
+        writer_properties="parquet",
+        commit_properties="commit",
+        post_commithook_properties="commit",
+    )
     def update(
         self,
         set: Mapping[str, Any],
@@ -254,14 +351,22 @@ class DeltaTable:
         parquet: ParquetOptions | None = None,
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
-        """Sets columns in the rows for which `where` is true. Values: text is SQL, anything else a literal."""
+        """Sets columns in the rows for which `where` is true. Values: text is SQL, anything else a literal. Subqueries may
+        stand in both, as in `delete`."""
         from deltaic.commands import update
 
-        options = _commit_of(self._spark, commit)
-        return self._run(
-            lambda snapshot: update.update(snapshot, self._engine, set, where, casting=casting, parquet=parquet, commit=options)
-        )
+        with committing(self._spark, commit) as options:
+            return self._run(
+                lambda snapshot: update.update(snapshot, self._engine, set, where, casting=casting, parquet=parquet, commit=options)
+            )
 
+    @renamed(
+        predicate="on",
+        merge_schema="schema_mode",
+        writer_properties="parquet",
+        commit_properties="commit",
+        post_commithook_properties="commit",
+    )
     def merge(
         self,
         source: Any,
@@ -275,19 +380,30 @@ class DeltaTable:
         commit: CommitOptions | None = None,
     ) -> Merge:
         """MERGE INTO this table: add clauses to what this gives, then `execute()`."""
-        from deltaic.commands.merge import Merge, MergeSpec, merge
+        from deltaic.commands.merge import MergeSpec
+        from deltaic.engine.source import buffered
 
         spec = MergeSpec(
-            source=source,
+            source=buffered(source),  # a merge that met a conflict may be executed again
             on=on,
             source_alias=source_alias,
             target_alias=target_alias,
             schema_mode=schema_mode,
             casting=casting,
             parquet=parquet,
-            commit=_commit_of(self._spark, commit),
+            commit=commit,
         )
-        return Merge(spec, lambda whole: self._run(lambda snapshot: merge(snapshot, self._engine, whole)))
+        return self._merging(spec, self._engine)
+
+    def _merging(self, spec: MergeSpec, engine: Engine) -> Merge:
+        from deltaic.commands.merge import Merge, merge
+
+        def run(whole: MergeSpec) -> dict[str, int]:
+            with committing(self._spark, whole.commit) as options:
+                job = replace(whole, commit=options)
+                return self._run(lambda snapshot: merge(snapshot, engine, job))
+
+        return Merge(spec, run)
 
     def add_files(
         self,
@@ -296,13 +412,18 @@ class DeltaTable:
         mode: Literal["append", "overwrite"] = "append",
         where: str | None = None,
         remove: Iterable[str] = (),
+        check_rows: bool = True,
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
-        """Takes in Parquet files that another engine wrote into the table's folder."""
+        """Takes in Parquet files that another engine wrote into the table's folder. `check_rows`: their rows are read and checked where
+        the table has constraints, NOT NULL columns or other rules (ConstraintViolationError)."""
         from deltaic.commands import add_files
 
+        options = commit_of(self._spark, commit)
         return self._run(
-            lambda snapshot: add_files.add_files(snapshot, self._engine, files, mode=mode, where=where, remove=remove, commit=commit)
+            lambda snapshot: add_files.add_files(
+                snapshot, self._engine, files, mode=mode, where=where, remove=remove, check_rows=check_rows, commit=options
+            )
         )
 
     # --- definition and upkeep
@@ -312,15 +433,22 @@ class DeltaTable:
         """Changes of the definition, each one commit."""
         from deltaic.commands.alter import Alter
 
-        return Alter(lambda: self._snapshot, self._move, lambda: self._engine)
+        return Alter(lambda: self._snapshot, self._move, lambda: self._engine, lambda given: commit_of(self._spark, given))
 
     @property
     def optimize(self) -> Optimize:
         """Changes of the layout: compact, z_order, purge, statistics."""
         from deltaic.commands.optimize import Optimize
 
-        return Optimize(lambda: self._snapshot, self._move, self._engine)
+        return Optimize(lambda: self._snapshot, self._move, self._engine, lambda given: commit_of(self._spark, given))
 
+    @renamed(
+        retention_hours="retention",
+        enforce_retention_duration="enforce_retention",
+        full="mode",
+        commit_properties="commit",
+        post_commithook_properties="commit",
+    )
     def vacuum(
         self,
         *,
@@ -332,9 +460,10 @@ class DeltaTable:
         commit: CommitOptions | None = None,
     ) -> Rows:
         """Deletes files that no version within the retention needs, of the newest version on; -> path, size, modification_time of what
-        went (or would, with `dry_run`)."""
+        went (or would, with `dry_run`). On a full disk it deletes without its two commits, and logs a warning. Files of the log that a
+        killed writer left half written go after a day."""
         from deltaic.commands import vacuum
-        from deltaic.scan.rows import Rows
+        from deltaic.rows.rows import Rows
 
         snapshot, gone = vacuum.vacuum(
             self._snapshot.refresh(),
@@ -343,12 +472,13 @@ class DeltaTable:
             dry_run=dry_run,
             enforce_retention=enforce_retention,
             keep_versions=keep_versions,
-            commit=commit,
+            commit=commit_of(self._spark, commit),
         )
         if not dry_run and gone.num_rows:
             self._snapshot = snapshot
         return Rows.of(gone)
 
+    @renamed(target="version", protocol_downgrade_allowed="allow_protocol_downgrade", commit_properties="commit")
     def restore(
         self,
         version: int | None = None,
@@ -369,16 +499,16 @@ class DeltaTable:
                 timestamp=timestamp,
                 ignore_missing_files=ignore_missing_files,
                 allow_protocol_downgrade=allow_protocol_downgrade,
-                commit=commit,
+                commit=commit_of(self._spark, commit),
             )
         )
 
     def repair(self, *, dry_run: bool = False, commit: CommitOptions | None = None) -> Rows:
         """Takes files out of the log that the store no longer has; -> path of each."""
         from deltaic.commands import repair
-        from deltaic.scan.rows import Rows
+        from deltaic.rows.rows import Rows
 
-        snapshot, gone = repair.repair(self._snapshot, dry_run=dry_run, commit=commit)
+        snapshot, gone = repair.repair(self._snapshot, dry_run=dry_run, commit=commit_of(self._spark, commit))
         self._snapshot = snapshot
         return Rows.of(gone)
 
@@ -390,7 +520,8 @@ class DeltaTable:
         checkpoint.write(self._snapshot, now=now_ms())
 
     def clean_log(self) -> None:
-        """Deletes expired commits that neither this version nor an unexpired one needs."""
+        """Deletes expired commits that neither this version nor an unexpired one needs, and files that a killed writer left half written
+        in the log a day ago or longer."""
         from deltaic.log import cleanup
         from deltaic.transaction.transaction import now_ms
 
@@ -406,12 +537,52 @@ class DeltaTable:
         commit: CommitOptions | None = None,
         storage_options: Mapping[str, str] | None = None,
     ) -> DeltaTable:
-        """A later release."""
-        raise UnsupportedFeatureError("clone is not supported by this release", where=self.location)
+        """Makes another table of this version: its rows, definition and properties, with a history of its own.
+
+        `shallow`: the new table names the files of this one and copies none. Its readers must be allowed to look here
+        (`deltaic.configure(allowed_roots=[...])`), and it cannot be read any more when a vacuum of this table deletes files that it still
+        names; a vacuum of the new table touches no file of this one. Deep: files are copied, by the store itself where it can; repeated
+        with `replace=True` only those that are new. `replace`: a table that is there gets the rows and the definition of this one, as a
+        new version. `properties` replace those of this table. `storage_options`: of the target; those of this table by default.
+
+        History: CLONE with `source`, `sourceVersion`, `isShallow` and delta-spark's metrics. Raises TableAlreadyExistsError,
+        InvalidArgumentError where the target is this table.
+
+        >>> backup = table.clone("/backups/flights", replace=True)
+        """
+        return self._clone(target, shallow, replace, properties, commit, storage_options)[0]
+
+    def _clone(
+        self,
+        target: Path,
+        shallow: bool,
+        replace: bool,
+        properties: Mapping[str, Any] | None,
+        commit: CommitOptions | None,
+        storage_options: Mapping[str, str] | None,
+    ) -> tuple[DeltaTable, dict[str, int]]:
+        """The clone and its metrics."""
+        from deltaic.commands import clone
+
+        options = self._options if storage_options is None else storage_options
+        with stores_of(self._spark), committing(self._spark, commit) as wanted:
+            store = open_store(target, options)
+            snapshot, metrics = clone.clone(self._snapshot, store, shallow=shallow, replace=replace, properties=properties, commit=wanted)
+        refresh_cached(self._spark, snapshot)
+        return self._of(snapshot, options, self._spark), metrics
 
     def generate(self, mode: str = "symlink_format_manifest") -> None:
-        """A later release."""
-        raise UnsupportedFeatureError("generate is not supported by this release", where=self.location)
+        """Writes symlink manifests of the newest version: lists of its files, for engines that read these and no Delta (Presto, Athena).
+
+        They lie below `_symlink_format_manifest`, one for each partition. With `delta.compatibility.symlinkFormatManifest.enabled` every
+        commit brings them up to date. UnsupportedFeatureError where files have deletion vectors, as readers of a manifest would see deleted
+        rows, and where columns are mapped.
+        """
+        from deltaic.log import manifests
+
+        if mode != "symlink_format_manifest":
+            raise InvalidArgumentError("unknown mode of generate", found=repr(mode), expected="'symlink_format_manifest'")
+        manifests.generate(self._snapshot.refresh())
 
     def compact_log(self, starting_version: int, ending_version: int) -> None:
         """Writes what the commits from one version to another (both count) say together, as one file that readers may take instead."""
@@ -422,17 +593,21 @@ class DeltaTable:
     def _run(self, command: Callable[[Snapshot], tuple[Snapshot, T]]) -> T:
         """Runs a command on the snapshot of this moment, and moves to its commit."""
         snapshot, answer = command(self._snapshot)
-        self._snapshot = snapshot
+        self._move(snapshot)
         return answer
 
     def _move(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
+        refresh_cached(self._spark, snapshot)
 
     # --- the object itself
 
+    def __getattr__(self, name: str) -> Any:
+        raise unknown(name, type(self).__name__, TABLE)
+
     def __getstate__(self) -> dict[str, Any]:
         carried = self._options if configuration.current().pickle_credentials else public_options(self._options)
-        return {"path": self.location, "version": self.version, "storage_options": carried}
+        return {"path": self.location, "version": self._snapshot.version, "storage_options": carried}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         DeltaTable.__init__(self, state["path"], version=state["version"], storage_options=state["storage_options"])
@@ -441,6 +616,15 @@ class DeltaTable:
         return f"DeltaTable({self.location!r}, version={self.version})"
 
 
+@renamed(
+    table_or_uri="table",
+    predicate="where",
+    configuration="properties",
+    writer_properties="parquet",
+    commit_properties="commit",
+    post_commithook_properties="commit",
+    partition_filters="where",
+)
 def write(
     table: Path | DeltaTable,
     data: Any,
@@ -453,6 +637,7 @@ def write(
     name: str | None = None,
     description: str | None = None,
     properties: Mapping[str, Any] | None = None,
+    casting: Casting | None = None,
     target_file_size: int | None = None,
     parquet: ParquetOptions | None = None,
     commit: CommitOptions | None = None,
@@ -460,12 +645,15 @@ def write(
 ) -> DeltaTable:
     """Writes rows, and makes the table where there is none; always one commit.
 
-    `data`: anything with `__arrow_c_stream__` or `__arrow_c_array__`, a Polars LazyFrame, an iterable of record batches (read once,
-    larger than memory if need be), a Spark DataFrame (its session writes it). `mode` for a table that is there: "error", "ignore",
-    "append", "overwrite" (with `where` only the matching rows, and every new row must match), "overwrite_partitions" (those that the data
-    touches). `schema_mode`: "merge" adds columns, "overwrite" replaces the definition; what is said of an existing table's definition
-    must agree with it otherwise.
-    `target_file_size`: bytes.
+    `data`: anything with `__arrow_c_stream__` or `__arrow_c_array__`, a pyarrow dataset, pandas (named levels of the index become
+    columns), Polars, a DuckDB relation, a list of dicts, a dict of columns, an iterable of record batches (larger than memory if
+    need be; a reader or generator that has been read before is an error), a Spark DataFrame (its session writes it). `mode` for a
+    table that is there: "error", "ignore", "append", "overwrite" (with `where` only the matching rows, and every new row must
+    match), "overwrite_partitions" (those that the data touches). `schema_mode`: "merge" adds columns, "overwrite" replaces the
+    definition; what is said of an existing table's definition must agree with it otherwise.
+    `casting`: what becomes of values of another type than their column's. None: only those are taken that stay the same (1.5 of a
+    double column goes into a float column, 0.1 does not); "strict": a cast as in UPDATE and MERGE, which may round and fails where a value
+    is out of range; "try": null there. `target_file_size`: bytes.
 
     Raises TableAlreadyExistsError, SchemaMismatchError, ConstraintViolationError, InvalidArgumentError, the conflicts, CommitUnknownError.
     """
@@ -477,6 +665,7 @@ def write(
         where=where,
         schema_mode=schema_mode,
         wanted=create.Wanted.of(partition_by, cluster_by, name, description, properties),
+        casting=casting,
         target_file_size=target_file_size,
         parquet=parquet,
         commit=commit,
@@ -492,61 +681,34 @@ def run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options: 
     if isinstance(table, DeltaTable):
         if storage_options is not None:
             raise InvalidArgumentError("storage_options= go with a path: a DeltaTable has its own")
-        spark = _session_of(data) if table._spark is None else table._spark
-        engine, job = _engine_of(spark), _as_said(spark, job, is_new=False)
-        table._run(lambda snapshot: writing.write(snapshot.store, snapshot, engine, data, job))
+        spark = session_of(data) if table._spark is None else table._spark
+        engine = engine_of(spark)
+        with committing(spark, job.commit) as options:
+            table._run(lambda snapshot: writing.write(snapshot.store, snapshot, engine, data, replace(job, commit=options)))
+        if table._spark is None and spark is not None:
+            refresh_cached(spark, table._snapshot)
         return table
-    spark = _session_of(data)
-    with _stores_of(spark):
+    spark = session_of(data)
+    with stores_of(spark):
         store = open_store(locate(table), storage_options)
     before = create.existing(store)
-    snapshot, _ = writing.write(store, before, _engine_of(spark), data, _as_said(spark, job, is_new=before is None))
+    wanted = with_default_properties(spark, job.wanted) if before is None else job.wanted
+    with committing(spark, job.commit) as options:
+        snapshot, _ = writing.write(store, before, engine_of(spark), data, replace(job, wanted=wanted, commit=options))
+    refresh_cached(spark, snapshot)
     return DeltaTable._of(snapshot, storage_options or {}, spark)
-
-
-def _session_of(data: Any) -> Any | None:
-    """The Spark session of a DataFrame, None for any other data."""
-    return data.sparkSession if type(data).__module__.startswith("pyspark.sql.") and hasattr(data, "sparkSession") else None
-
-
-def _stores_of(spark: Any | None) -> AbstractContextManager[None]:
-    """A session's settings say how its tables are reached."""
-    if spark is None:
-        return nullcontext()
-    from deltaic.engine.spark.stores import opening
-
-    return opening(spark)
-
-
-def _commit_of(spark: Any | None, given: CommitOptions | None) -> CommitOptions | None:
-    """A session has settings about its commits."""
-    if spark is None:
-        return given
-    from deltaic.engine.spark.settings import commit_options
-
-    return commit_options(spark, given)
-
-
-def _as_said(spark: Any | None, job: Write, *, is_new: bool) -> Write:
-    """The same of a write, and about the properties of new tables."""
-    if spark is None:
-        return job
-    from deltaic.engine.spark.settings import commit_options, table_properties
-
-    wanted = replace(job.wanted, properties=table_properties(spark, job.wanted.properties)) if is_new else job.wanted
-    return replace(job, wanted=wanted, commit=commit_options(spark, job.commit))
-
-
-def _engine_of(spark: Any | None) -> Engine:
-    if spark is not None:
-        from deltaic.engine.spark.engine import engine_of
-
-        return engine_of(spark)
-    from deltaic.engine.local import LocalEngine
-
-    return LocalEngine()
 
 
 def _check_version(version: int | None) -> None:
     if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
         raise InvalidTypeError("version", found=repr(version), expected="a whole number")
+
+
+def _read_by_query(storage_options: Mapping[str, str], name: TableName, alias: str) -> Scan:
+    """The rows of a table that a subquery names by its path."""
+    from deltaic.planning.planned import Planned
+
+    if len(name.parts) != 2 or name.parts[0].lower() not in ("delta", "deltaic"):
+        raise InvalidArgumentError("no such table", found=str(name), expected="delta.`path`")
+    snapshot = DeltaTable(name.parts[1], version=name.version, timestamp=name.timestamp, storage_options=storage_options)._snapshot
+    return Planned(snapshot).scan(snapshot.schema.names, alias=alias)

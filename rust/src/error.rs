@@ -60,6 +60,19 @@ impl Error {
     pub fn protocol(message: impl Into<String>) -> Self {
         Self::new(Kind::Protocol, message)
     }
+    /// What Parquet's writer raised for the file at `path`. The store's own errors come back from below it as they were.
+    pub fn of_writer(error: parquet::errors::ParquetError, path: &str) -> Self {
+        let failed = Self::new(Kind::Io, "writing failed").at(path);
+        let parquet::errors::ParquetError::External(inner) = error else { return failed.caused_by(error) };
+        match inner.downcast::<std::io::Error>() {
+            Ok(io) => Self::of_write(*io, path),
+            Err(other) => failed.caused_by(other),
+        }
+    }
+    /// What a store's writer raised for the file at `path`: its own error as it was.
+    pub fn of_write(error: std::io::Error, path: &str) -> Self {
+        error.downcast::<Self>().unwrap_or_else(|io| Self::new(Kind::Io, "writing failed").at(path).caused_by(io))
+    }
     /// Where: a path, with line, row or byte. The outermost caller that knows more wins nothing: the first one stays.
     pub fn at(mut self, location: impl Into<String>) -> Self {
         self.0.location.get_or_insert_with(|| short(location.into(), 1000));
@@ -155,7 +168,7 @@ impl From<arrow::error::ArrowError> for Error {
     fn from(error: arrow::error::ArrowError) -> Self {
         match error {
             arrow::error::ArrowError::ExternalError(inner) => unwrap_ours(inner),
-            other => Self::protocol("the data cannot be read").found(other).expected("well-formed data"),
+            other => damaged(&other).unwrap_or_else(|| Self::protocol("the data cannot be read").found(other).expected("well-formed data")),
         }
     }
 }
@@ -165,16 +178,26 @@ impl From<parquet::errors::ParquetError> for Error {
     fn from(error: parquet::errors::ParquetError) -> Self {
         match error {
             parquet::errors::ParquetError::External(inner) => unwrap_ours(inner),
-            other => Self::protocol("the Parquet file cannot be read").found(other).expected("a whole Parquet file"),
+            other => damaged(&other)
+                .unwrap_or_else(|| Self::protocol("the Parquet file cannot be read").found(other).expected("a whole Parquet file")),
         }
     }
+}
+
+/// The error of a page whose bytes do not match its checksum, which Parquet tells by its text alone.
+fn damaged(error: &dyn std::error::Error) -> Option<Error> {
+    let mismatch = error.to_string().contains("CRC checksum mismatch");
+    mismatch.then(|| Error::protocol("a page of the Parquet file is damaged").found("other bytes than its checksum was made of"))
 }
 
 fn unwrap_ours(inner: Box<dyn std::error::Error + Send + Sync>) -> Error {
     match inner.downcast::<Error>() {
         Ok(ours) => *ours,
         Err(foreign) => match foreign.downcast::<std::io::Error>() {
-            Ok(io) => Error::new(Kind::Io, "reading failed").caused_by(io),
+            Ok(io) => match io.downcast::<Error>() {
+                Ok(ours) => ours,
+                Err(io) => Error::new(Kind::Io, "reading failed").caused_by(io),
+            },
             Err(other) => Error::protocol("the data cannot be read").caused_by(other),
         },
     }

@@ -8,6 +8,7 @@
 //! - [`pages`]: what the pages of any Parquet file claim, and no more of them than that
 //! - [`data_file`]: "Data Files", "Per-file Statistics"
 //! - [`log`]: "Delta Log Entries", "Checkpoints", "Action Reconciliation"
+//! - [`expressions`]: kernels of Spark's SQL functions; no format
 //! - [`zorder`]: range ids and curves for clustering; no format
 //! - [`guard`]: panics of dependencies as errors
 //! - [`interrupt`]: the user's wish to stop, handed down into long loops
@@ -16,6 +17,7 @@
 pub mod data_file;
 pub mod deletion_vector;
 pub mod error;
+pub mod expressions;
 pub mod guard;
 pub mod interrupt;
 pub mod log;

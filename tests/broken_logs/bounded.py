@@ -25,7 +25,7 @@ import pyarrow.dataset
 import deltaic
 import deltaic.commands.vacuum
 import deltaic.commands.write
-import deltaic.engine.local
+import deltaic.engine.duckdb.engine
 import deltaic.sql.statement
 from deltaic import _core
 from deltaic.log.snapshot import Snapshot

@@ -158,7 +158,8 @@ def check(case: Case, root: Path, bounded: Any) -> None:
     case.break_it(table)
     result = bounded.run(case.operation, str(table.root))
     assert result.ended is None, result
-    assert result.printed == ""
+    warnings = [line for line in result.printed.splitlines() if "cannot be read and is passed over" not in line]
+    assert warnings == []
     assert result.peak_mib < PEAK_MIB
     assert (root / "secret.parquet").exists()
     if isinstance(case.outcome, Reads):

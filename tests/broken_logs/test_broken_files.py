@@ -114,6 +114,11 @@ CASES = [
     Case("a time before 1970", add(modificationTime=-(2**63)), HEALTHY),
     Case("no word on data", add(dataChange=...), bad("no such field", "dataChange")),
     Case("a word on data that is text", add(dataChange="true"), bad("invalid type: string", JSON)),
+    Case(
+        "a remove without a word on data",
+        lambda t: t.append(2, {"remove": {key: value for key, value in t.remove(1).items() if key != "dataChange"}}),
+        bad("no such field", "dataChange", f"{2:020}.json:4"),
+    ),
     Case("tags as a list", add(tags=["x"]), bad("invalid type: sequence", JSON)),
     Case("a base of row ids that is text", add(baseRowId="0"), bad("invalid type: string", JSON)),
     Case("an add that is a list", lambda t: t.append(2, '{"add":["f2.parquet"]}'), bad("invalid", JSON, f"{2:020}.json:4")),

@@ -63,7 +63,8 @@ CASES = [
     Case("no format", metadata(format=...), bad("None", "an object")),
     Case("a format as text", metadata(format="parquet"), bad("'parquet'", "an object")),
     Case("another format", metadata(format={"provider": "orc", "options": {}}), bad("'orc'", "'parquet'")),
-    Case("no columns of partitions", metadata(partitionColumns=...), Reads(AT_2)),
+    Case("no columns of partitions", metadata(partitionColumns=...), bad("None", "a list of text")),
+    Case("columns of partitions of null", metadata(partitionColumns=None), bad("None", "a list of text")),
     Case("columns of partitions as text", metadata(partitionColumns="p"), bad("'p'", "a list of text")),
     Case("columns of partitions as numbers", metadata(partitionColumns=[1]), bad("[1]", "a list of text")),
     Case("a column of partitions that is not there", metadata(partitionColumns=["p", "q"]), bad("q", "a column of the schema")),
@@ -73,7 +74,7 @@ CASES = [
     Case("properties as a list", metadata(configuration=[]), bad("[]", "an object of text")),
     Case("a property that is a number", metadata(configuration={"delta.checkpointInterval": 10}), bad("10", "text")),
     Case("a property of null", metadata(configuration={"x": None}), HEALTHY),
-    Case("no properties", metadata(configuration=...), HEALTHY),
+    Case("no properties", metadata(configuration=...), bad("None", "an object of text")),
     Case(
         "a field twice",
         lambda t: t.replace(0, '"partitionColumns":["p"]', '"partitionColumns":["p"],"partitionColumns":[]'),

@@ -150,7 +150,7 @@ CASES = [
         holding(lambda t: [{"txn": {"appId": "a", "version": 1}}]),
         bad("txn", "add and remove alone", "_sidecars/s.parquet"),
     ),
-    Case("a sidecar of other columns", holding(lambda t: pa.table({"a": [1]})), bad("columns a", "columns add", "_sidecars/s.parquet")),
+    Case("a sidecar of other columns", holding(lambda t: pa.table({"a": [1]})), bad("columns a", "a column of add", "_sidecars/s.parquet")),
     Case(
         "a sidecar with a row that is broken",
         holding(lambda t: [{"add": t.add(1)}, {"add": t.add(2, size=-1)}]),

@@ -144,6 +144,17 @@ CASES = [
     Case("a control character in text", lambda t: t.append(2, '{"commitInfo":{"a":"\x01"}}'), line(4, "control character", JSON_LINES)),
     Case("half of a surrogate pair", lambda t: t.append(2, '{"txn":{"appId":"\\ud800","version":1}}'), line(4, "hex escape", JSON_LINES)),
     Case("an action that nobody knows", lambda t: t.append(2, '{"future":{"deep":[{}]}}'), HEALTHY),
+    Case(
+        "an unknown key before a known action",
+        lambda t: t.append(2, '{"some_new_action":[1],"txn":{"appId":"a","version":1},"another":"x"}'),
+        HEALTHY,
+    ),
+    Case("two unknown keys", lambda t: t.append(2, '{"one":{},"two":[]}'), HEALTHY),
+    Case(
+        "two known actions beside an unknown key",
+        lambda t: t.append(2, text({"new": [], "add": t.add(0), "commitInfo": {}})),
+        line(4, "two actions", JSON_LINES),
+    ),
     Case("a field that nobody knows", lambda t: t.change(2, "add", future={"deep": [{}]}), HEALTHY),
     Case("an action of nothing", lambda t: t.append(2, '{"add":null}', "{}"), HEALTHY),
     Case("an action that is text", lambda t: t.append(2, '{"metaData":"x"}'), line(4, "'metaData' is no object", JSON_LINES)),

@@ -139,8 +139,8 @@ def test_properties(plain):
         plain.alter.unset_properties("own")
     with pytest.raises(InvalidArgumentError, match="unknown"):
         plain.alter.set_properties({"delta.nonsense": 1})
-    with pytest.raises(UnsupportedFeatureError, match="enableChangeDataFeed"):
-        plain.alter.set_properties({"delta.enableChangeDataFeed": True})
+    with pytest.raises(UnsupportedFeatureError, match="enableIcebergCompatV2"):
+        plain.alter.set_properties({"delta.enableIcebergCompatV2": True})
 
 
 def test_internal_properties_stay(mapped):
@@ -168,18 +168,9 @@ def test_add_features(plain):
     version = plain.version
     plain.alter.add_features("appendOnly")
     assert plain.version == version
-    for name in ("changeDataFeed", "icebergCompatV2", "shiny"):
+    for name in ("icebergCompatV2", "shiny"):
         with pytest.raises(UnsupportedFeatureError, match=name):
             plain.alter.add_features(name)
-
-
-def test_what_a_later_release_brings(plain):
-    for call in (
-        lambda: plain.alter.add_constraints({"c": "id > 1"}),
-        lambda: plain.alter.drop_constraint("c", if_exists=True),
-    ):
-        with pytest.raises(UnsupportedFeatureError):
-            call()
 
 
 def test_commit_options_and_conflicts(plain):

@@ -184,9 +184,8 @@ def test_files_without_statistics_of_a_new_column_are_named(tmp_path: Path) -> N
     table.optimize.statistics(["a", "b"])
     table.alter.cluster_by("b")
     assert columns_of(table) == [["b"]]
-    table.alter.set_properties({"delta.dataSkippingStatsColumns": "a"})
-    with pytest.raises(UnsupportedFeatureError, match="must have statistics"):
-        deltaic.write(table, points(1), mode="append")
+    with pytest.raises(InvalidArgumentError, match="would have no statistics"):
+        table.alter.set_properties({"delta.dataSkippingStatsColumns": "a"})
 
 
 def test_an_existing_table_must_agree(tmp_path: Path) -> None:
@@ -262,3 +261,52 @@ def test_deltalake_reads_a_clustered_table(tmp_path: Path) -> None:
     table.optimize.cluster()
     theirs = deltalake.DeltaTable(table.location).to_pyarrow_table()
     assert sorted(theirs["c"].to_pylist()) == list(range(100))
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"delta.dataSkippingNumIndexedCols": 0},
+        {"delta.dataSkippingNumIndexedCols": 1},
+        {"delta.dataSkippingStatsColumns": "a"},
+        {"delta.dataSkippingStatsColumns": "s.y"},
+    ],
+    ids=str,
+)
+def test_statistics_of_clustering_columns_cannot_be_taken_away(tmp_path: Path, properties: dict[str, Any]) -> None:
+    ddl = "a int, s struct<x: int, y: int>, b int"
+    table = DeltaTable.create(tmp_path / "t", ddl, cluster_by=["s.x"])
+    texts = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+    for attempt in (
+        lambda: table.alter.set_properties(properties),
+        lambda: deltaic.sql(f"ALTER TABLE t SET TBLPROPERTIES ({texts})", tables={"t": table}),
+        lambda: DeltaTable.create(tmp_path / "new", ddl, cluster_by=["s.x"], properties=properties),
+        lambda: DeltaTable.create(tmp_path / "t", ddl, cluster_by=["s.x"], properties=properties, mode="overwrite"),
+    ):
+        with pytest.raises(InvalidArgumentError, match="statistics"):
+            attempt()
+    assert DeltaTable(tmp_path / "t").version == 0
+    deltaic.write(table, pa.table({"a": pa.array([1], pa.int32())}), mode="append")
+    table.alter.set_properties({"delta.dataSkippingStatsColumns": "s"})
+    deltaic.write(table, pa.table({"a": pa.array([2], pa.int32())}), mode="append")
+    with pytest.raises(InvalidArgumentError, match="statistics"):
+        table.alter.cluster_by("b")
+    table.alter.cluster_by()
+    table.alter.unset_properties("delta.dataSkippingStatsColumns")
+    table.alter.set_properties(properties)
+    with pytest.raises(InvalidArgumentError, match="statistics"):
+        table.alter.cluster_by("s.x")
+
+
+def test_a_table_that_lost_them_can_be_mended(tmp_path: Path) -> None:
+    """By another writer the property may be there: other properties can be set, and this one taken back."""
+    table = DeltaTable.create(tmp_path / "t", "a int", cluster_by=["a"])
+    log = tmp_path / "t" / "_delta_log" / f"{0:020}.json"
+    log.write_text(log.read_text().replace('"configuration":{', '"configuration":{"delta.dataSkippingNumIndexedCols":"0",', 1))
+    log.with_suffix(".crc").unlink()
+    table = DeltaTable(tmp_path / "t")
+    with pytest.raises(UnsupportedFeatureError, match="must have statistics"):
+        deltaic.write(table, pa.table({"a": pa.array([1], pa.int32())}), mode="append")
+    table.alter.set_properties({"delta.logRetentionDuration": "interval 3 days"})
+    table.alter.unset_properties("delta.dataSkippingNumIndexedCols")
+    deltaic.write(table, pa.table({"a": pa.array([1], pa.int32())}), mode="append")

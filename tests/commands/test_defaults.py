@@ -57,7 +57,7 @@ def test_merge_inserts_them_and_update_leaves_them(tmp_path: Path) -> None:
     merge = table.merge(source, "t.id = s.id").when_matched_update({"s": "s.s", "n": "null"}).when_not_matched_insert({"id": "s.id"})
     merge.execute()
     assert rows(table) == [{"id": 1, "n": None, "s": "u"}, {"id": 2, "n": 5, "s": None}]
-    table.merge(pa.table({"id": [3], "s": ["a"]}), "t.id = s.id").when_not_matched_insert_all().execute()
+    table.merge(pa.table({"id": [3], "s": ["a"]}), "t.id = s.id").when_not_matched_insert_all(exclude=["n"]).execute()
     assert rows(table)[2] == {"id": 3, "n": 5, "s": "a"}
     table.update({"s": "'v'"}, "id = 1")
     assert rows(table)[0] == {"id": 1, "n": None, "s": "v"}

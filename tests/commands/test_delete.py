@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -116,6 +117,14 @@ def test_refusals(make: Make, sample: pa.Table) -> None:
         table.delete("id = ")
     with pytest.raises(SchemaMismatchError, match="boolean"):
         table.delete("id + 1")
+    assert table.version == 0
+
+
+def test_subqueries_on_the_embedded_engine_alone(make: Make, sample: pa.Table, session: Any) -> None:
+    table = make(sample)
+    if session is None:
+        assert table.delete("id in (select 1)")["num_deleted_rows"] == 1
+        return
     with pytest.raises(UnsupportedFeatureError, match="SELECT"):
         table.delete("id in (select 1)")
     assert table.version == 0

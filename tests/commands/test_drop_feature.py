@@ -236,6 +236,30 @@ def test_checkpoint_protection_goes_with_the_versions_that_it_protects(tmp_path:
     assert rows(DeltaTable(table.location)) == [1, 2, 3, 4, 5]
 
 
+def test_features_of_columns_and_of_the_feed(tmp_path: Path) -> None:
+    fields = [
+        deltaic.Field(
+            "id", "long", metadata={"delta.identity.start": 1, "delta.identity.step": 1, "delta.identity.allowExplicitInsert": True}
+        ),
+        deltaic.Field("a", "long", metadata={"CURRENT_DEFAULT": "7"}),
+        deltaic.Field("twice", "long", metadata={"delta.generationExpression": "a * 2"}),
+    ]
+    properties = {"delta.enableChangeDataFeed": True, "delta.enableDeletionVectors": False}
+    table = DeltaTable.create(tmp_path, deltaic.Schema(fields), cluster_by="a", properties=properties)
+    deltaic.write(table, pa.table({"a": [1, 2]}), mode="append")
+    names = ["changeDataFeed", "identityColumns", "allowColumnDefaults", "generatedColumns", "clustering"]
+    assert features(table) >= set(names)
+    for name in names:
+        table.alter.drop_feature(name)
+        assert name not in features(table)
+        assert table.history()[0]["operationParameters"] == {"featureName": name}
+    assert not any(field.metadata for field in table.schema)
+    assert "delta.enableChangeDataFeed" not in table.metadata.configuration
+    assert not table.detail().clustering_columns
+    deltaic.write(table, pa.table({"id": [9], "a": [5], "twice": [5]}), mode="append")
+    assert rows(table, "twice") == [2, 4, 5]
+
+
 def test_refusals_name_the_feature(tmp_path: Path) -> None:
     table = make(tmp_path, enableRowTracking=True)
     with pytest.raises(InvalidArgumentError, match="'deletionVectors'"):

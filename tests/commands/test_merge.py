@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -14,6 +15,9 @@ import pytest
 from commands_model import Make, asked, rows
 
 import deltaic
+from deltaic.commands.merge import Merge
+from deltaic.commands.merge_run import Run
+from deltaic.engine.duckdb import held_rows
 from deltaic.errors import (
     ConstraintViolationError,
     InvalidArgumentError,
@@ -22,6 +26,7 @@ from deltaic.errors import (
     SchemaMismatchError,
     UnsupportedFeatureError,
 )
+from deltaic.planning import opening
 
 SOURCE = pa.table(
     {
@@ -296,9 +301,14 @@ def test_history(make: Make, sample: pa.Table) -> None:
     assert newest["operationMetrics"]["numTargetRowsDeleted"] == "2"
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_random_merges(make: Make, seed: int) -> None:
+@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize("seed", range(4))
+def test_random_merges(make: Make, way: str, seed: int, in_memory: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys with repetition in the target and nulls on both sides, all clauses, against a loop over rows."""
+    if not in_memory:
+        if way.endswith("spark"):
+            pytest.skip("Spark holds rows in its own way")
+        monkeypatch.setattr(held_rows, "HELD_BYTES", -1)
     random.seed(seed)
     target = [(random.choice([None, *range(40)]), random.randrange(100)) for _ in range(300)]
     source = [(key, random.randrange(100)) for key in random.sample(range(60), 30)] + [(None, 1)]
@@ -326,6 +336,41 @@ def test_random_merges(make: Make, seed: int) -> None:
     present = {key for key, _ in target}
     expected += [(key, -value) for key, value in source if (key is None or key not in present) and (value > 10 or key is None)]
     assert rows(table) == sorted(expected, key=repr)
+
+
+CLAUSES: dict[str, Callable[[Merge], Merge]] = {
+    "upsert": lambda merge: merge.when_matched_update_all().when_not_matched_insert_all(),
+    "upsert of some": lambda merge: merge.when_matched_update_all("s.x > 1").when_not_matched_insert_all("s.x < 4"),
+    "other values": lambda merge: merge.when_matched_update_all().when_not_matched_insert({"id": "s.id", "name": "upper(s.name)"}),
+    "one column": lambda merge: merge.when_matched_update({"name": "s.name"}).when_not_matched_insert_all(),
+    "constants": lambda merge: merge.when_matched_update({"id": 7, "grp": 1, "name": "'c'", "x": "cast(s.grp as double)"}),
+    "orphans": lambda merge: merge.when_matched_update_all().when_not_matched_by_source_update({"id": 1, "grp": 2, "name": "''", "x": 0.5}),
+    "deleted": lambda merge: merge.when_matched_delete("s.x > 1").when_matched_update_all().when_not_matched_by_source_delete("t.id > 90"),
+}
+
+
+@pytest.mark.parametrize("clauses", CLAUSES)
+def test_short_cuts_change_nothing(make: Make, sample: pa.Table, clauses: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the rows in memory, and with changed rows read again whatever their new values are: the same rows and metrics."""
+
+    def merged(name: str) -> tuple[list[Any], dict[str, int]]:
+        table = make(sample, files=3, name=name)
+        metrics = CLAUSES[clauses](table.merge(SOURCE, "t.id = s.id")).execute()
+        return rows(table), {name: value for name, value in metrics.items() if "bytes" not in name}
+
+    short = merged("short")
+    monkeypatch.setattr(held_rows, "HELD_BYTES", -1)
+    monkeypatch.setattr(Run, "_reads_target", lambda *_: True)
+    assert merged("long") == short
+
+
+def test_an_upsert_of_all_columns_reads_no_row_again(tmp_path: Path, sample: pa.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = deltaic.write(tmp_path / "table", sample, properties={"delta.enableDeletionVectors": True})
+    opened: list[tuple[str, ...]] = []
+    original = opening.open_scan
+    monkeypatch.setattr(opening, "open_scan", lambda scan, **how: (opened.append(scan.columns), original(scan, **how))[1])
+    table.merge(SOURCE, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+    assert opened == [("id",)]
 
 
 def test_a_condition_of_an_insert_sees_the_source_alone(make: Make, sample: pa.Table) -> None:
@@ -388,3 +433,27 @@ def test_memory_is_bounded(make: Make, tmp_path: Path, vectors: bool) -> None:
     found = table.scan().to_arrow().sort_by("id")
     assert found["id"].to_pylist() == sorted({*range(count), *range(0, 2 * count, 2)})
     assert found.filter(pc.equal(pc.bit_wise_and(found["id"], 1), 0))["name"].equals(source["name"])
+
+
+def test_a_second_match_names_key_file_and_source_rows(tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path / "t", pa.table({"id": [1, 2], "v": ["a", "b"]}))
+    source = pa.table({"id": [2, 2, 7], "v": ["x", "y", "z"]})
+    with pytest.raises(MergeCardinalityError) as raised:
+        table.merge(source, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+    message = str(raised.value)
+    (file,) = table.files().to_arrow()["path"].to_pylist()
+    assert "2 source rows with {id: 2}" in message
+    assert "{id: 2, v: 'x'}" in message
+    assert "{id: 2, v: 'y'}" in message
+    assert f"row 1 of {file}" in message
+    assert table.version == 0
+
+
+def test_a_merge_that_has_not_run_says_so(tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path / "t", pa.table({"id": [1]}))
+    merge = table.merge(pa.table({"id": [1]}), "t.id = s.id")
+    assert "(no clause yet)" in repr(merge)
+    shown = repr(merge.when_matched_delete("s.id > 3").when_not_matched_insert_all())
+    assert shown == (
+        "<Merge of Table ON t.id = s.id WHEN MATCHED AND s.id > 3 THEN DELETE WHEN NOT MATCHED THEN INSERT; not run yet: call execute()>"
+    )

@@ -137,6 +137,32 @@ def test_repair(tmp_path: Path) -> None:
     assert table.history()[0]["operation"] == "FSCK"
 
 
+@pytest.mark.parametrize("inline", [False, True])
+def test_repair_of_lost_vectors(tmp_path: Path, inline: bool) -> None:
+    properties = {"delta.enableDeletionVectors": True, "deltaic.inlineDeletionVectors": inline}
+    table = deltaic.write(tmp_path, batch(1, 2), properties=properties)
+    deltaic.write(table, batch(3, 4), mode="append")
+    table.delete("id = 2")
+    table.delete("id = 4")
+    files = table.files().to_arrow()
+    if inline:
+        assert table.repair().count() == 0
+        return
+    lost = min(tmp_path.glob("*.bin"), key=lambda path: path.stat().st_mtime_ns)
+    lost.unlink()
+    gone = table.repair(dry_run=True).to_arrow().to_pylist()
+    assert [(row["data_file_missing"], row["deletion_vector"], row["deletion_vector_missing"]) for row in gone] == [
+        (False, lost.name, True)
+    ]
+    assert gone[0]["path"] in files["path"].to_pylist()
+    shown = deltaic.sql("FSCK REPAIR TABLE t", tables={"t": table}).to_arrow().to_pylist()
+    assert shown == [
+        {"dataFilePath": gone[0]["path"], "dataFileMissing": False, "deletionVectorPath": lost.name, "deletionVectorFileMissing": True}
+    ]
+    assert ids(table) == [3]  # nobody knows which rows of the other file were deleted
+    assert table.history()[0]["operationMetrics"] == {"numRemovedFiles": "1"}
+
+
 # --- create
 
 

@@ -22,7 +22,6 @@ BY_NAME: dict[str, tuple[pa.DataType, Any, pa.DataType, Any, Any]] = {
     "map": (pa.map_(pa.string(), XY), [("k", OLD)], pa.map_(pa.string(), YX), [("q", NEW_YX), ("n", None)], [("q", NEW), ("n", None)]),
     "array in struct": (pa.struct({"a": pa.list_(XY)}), {"a": [OLD]}, pa.struct({"a": pa.list_(YX)}), {"a": [NEW_YX]}, {"a": [NEW]}),
     "array in array": (pa.list_(pa.list_(XY)), [[OLD]], pa.list_(pa.list_(YX)), [[NEW_YX], None, []], [[NEW], None, []]),
-    "fields that the source lacks": (pa.list_(XY), [OLD], pa.list_(X), [{"x": 5}], [{"x": 5, "y": None}]),
 }
 
 
@@ -48,10 +47,56 @@ def test_merge_matches_fields_by_name(make: Make, name: str) -> None:
     assert values(table) == [old, expected]
 
 
-def test_a_star_update_sets_the_fields_that_the_source_has(make: Make) -> None:
-    table = make(column(XY, OLD))
-    table.merge(column(X, {"x": 5}), "t.id = s.id").when_matched_update_all().execute()
-    assert values(table) == [{"x": 5, "y": 2}]
+LACKING: dict[str, tuple[pa.DataType, Any, pa.DataType, Any, Any, Any, str]] = {
+    "struct": (XY, OLD, X, {"x": 5}, {"x": 5, "y": 2}, {"x": 5, "y": None}, "named_struct('x', 5)"),
+    "array": (pa.list_(XY), [OLD], pa.list_(X), [{"x": 5}], [{"x": 5, "y": None}], [{"x": 5, "y": None}], "array(named_struct('x', 5))"),
+    "map": (
+        pa.map_(pa.string(), XY),
+        [("k", OLD)],
+        pa.map_(pa.string(), X),
+        [("k", {"x": 5})],
+        [("k", {"x": 5, "y": None})],
+        [("k", {"x": 5, "y": None})],
+        "map('k', named_struct('x', 5))",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LACKING)
+def test_fields_that_a_struct_lacks(make: Make, name: str) -> None:
+    """An error, as delta-spark's, unless the merge evolves the schema: a star update then keeps them, anything else makes them null."""
+    target, old, source, new, starred, set_whole, text = LACKING[name]
+    table, rows = make(column(target, old)), column(source, new, new)
+    merge = table.merge(rows, "t.id = s.id")
+    for command in (
+        lambda: table.update({"v": text}),
+        merge.when_matched_update_all().execute,
+        merge.when_matched_update({"v": "s.v"}).execute,
+        merge.when_not_matched_insert_all().execute,
+        merge.when_not_matched_insert({"id": "s.id", "v": "s.v"}).execute,
+        table.merge(rows, "t.id = s.id", casting="try").when_matched_update({"v": "s.v"}).execute,
+    ):
+        with pytest.raises(SchemaMismatchError, match=r"lacks fields|does not fit"):
+            command()
+    assert (table.version, values(table)) == (0, [old])
+    evolving = table.merge(rows, "t.id = s.id", schema_mode="merge")
+    evolving.when_matched_update_all().when_not_matched_insert_all().execute()
+    assert values(table) == [starred, set_whole]
+    table.merge(rows, "t.id = s.id", schema_mode="merge").when_matched_update({"v": "s.v"}).execute()
+    assert values(table) == [set_whole, set_whole]
+
+
+def test_a_star_clause_needs_each_column_of_the_table(make: Make) -> None:
+    table = make(pa.table({"id": [1], "v": [1], "w": [1]}))
+    rows = pa.table({"id": [1, 2], "v": [5, 5], "W_": [6, 6]})
+    merge = table.merge(rows, "t.id = s.id")
+    for clause in (merge.when_matched_update_all(), merge.when_not_matched_insert_all(), merge.when_matched_update_all(exclude=["v"])):
+        with pytest.raises(SchemaMismatchError, match=r"^w: \[DELTA_MERGE_UNRESOLVED_EXPRESSION\]"):
+            clause.execute()
+    assert table.version == 0
+    merge.when_matched_update_all(exclude=["w"]).when_not_matched_insert_all(exclude=["w"]).execute()
+    assert table.scan().to_arrow().sort_by("id").to_pylist() == [{"id": 1, "v": 5, "w": 1}, {"id": 2, "v": 5, "w": None}]
+    table.merge(rows.drop_columns(["W_"]), "t.id = s.id", schema_mode="merge").when_matched_update_all().execute()
 
 
 def test_update_matches_fields_by_name(make: Make) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,8 @@ import pytest
 
 import deltaic
 from deltaic import CommitOptions, DeltaTable
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError, VersionNotFoundError
+from deltaic.errors import CommitError, InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError, VersionNotFoundError
+from numbered_store import NumberedStore
 
 ZERO: dict[str, Any] = {"retention": timedelta(0), "enforce_retention": False}
 
@@ -212,11 +215,18 @@ def test_hidden_names_stay_but_not_partitions_that_look_like_it(tmp_path: Path) 
 def test_what_a_killed_writer_left_half_written_goes(tmp_path: Path) -> None:
     table = deltaic.write(tmp_path, batch(1), partition_by="month")
     half = [f".part-00000-5b7e.{'0a' * 16}.tmp", f"month=1/.part-00001-5b7e.{'0b' * 16}.tmp"]
-    for name in (*half, f".{'0c' * 16}.tmp", ".notes.tmp", f"_delta_log/.{1:020}.json.{'0d' * 16}.tmp"):
+    log = [f"_delta_log/.{1:020}.json.{'0d' * 16}.tmp", f"_delta_log/_sidecars/.x.parquet.{'0e' * 16}.tmp"]
+    (tmp_path / "_delta_log/_sidecars").mkdir()
+    for name in (*half, *log, f".{'0c' * 16}.tmp", ".notes.tmp", "_delta_log/.notes.tmp"):
         (tmp_path / name).write_bytes(b"x")
     assert gone(table) == set()  # too young: its writer may be at work
+    time.sleep(0.01)
+    assert gone(table, **ZERO) == set(half)  # nobody deletes the commit that another writer is about to make
+    for name in half:
+        (tmp_path / name).write_bytes(b"x")
     age(tmp_path, 100)
-    assert gone(table) == set(half)
+    assert gone(table) == {*half, *log}
+    assert (tmp_path / "_delta_log/.notes.tmp").exists()
     assert (tmp_path / ".notes.tmp").exists()
     assert ids(DeltaTable(tmp_path)) == [1]
 
@@ -297,3 +307,73 @@ def test_options_of_the_commit(tmp_path: Path) -> None:
     table.vacuum(commit=CommitOptions(user_metadata="tidy", transactions={"job": 1}), **ZERO)
     assert [entry["userMetadata"] for entry in table.history(2)] == ["tidy", "tidy"]
     assert table.transaction_version("job") == 1
+
+
+class FullDisk(NumberedStore):
+    """Takes `room` more commits, then none with `error`; `freed`: until something is deleted. `before`: what happens before the first
+    commit that is refused."""
+
+    room = 10**9
+    freed = False
+    number = errno.ENOSPC
+    before: Callable[[], object] | None = None
+
+    def write_if_absent(self, path: str, data: bytes) -> bool | None:
+        if path.endswith(".json"):
+            self.room -= 1
+            if self.room < 0:
+                before, self.before = self.before, None
+                if before is not None:
+                    self.room = 10**9
+                    before()
+                    self.room = -1
+                raise OSError(self.number, os.strerror(self.number), path)
+        return super().write_if_absent(path, data)
+
+    def delete(self, path: str) -> bool:
+        self.room = 10**9 if self.freed else self.room
+        return super().delete(path)
+
+
+@pytest.fixture
+def full_disk() -> Iterator[tuple[FullDisk, DeltaTable, set[str]]]:
+    """With a table, and the file that it does not need any more."""
+    store = FullDisk()
+    with deltaic.configure(log_stores={"full": lambda location, options: store}):
+        table = deltaic.write("full://t", batch(1))
+        removed = set(table.files().to_arrow()["path"].to_pylist())
+        deltaic.write(table, batch(2), mode="overwrite")
+        time.sleep(0.01)
+        yield store, table, removed
+
+
+@pytest.mark.parametrize(
+    ("room", "freed", "recorded"),
+    [(0, True, ["VACUUM END", "WRITE"]), (0, False, ["WRITE", "WRITE"]), (1, False, ["VACUUM START", "WRITE"])],
+)
+def test_on_a_full_disk_it_makes_room(
+    full_disk: tuple[FullDisk, DeltaTable, set[str]], room: int, freed: bool, recorded: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    store, table, removed = full_disk
+    store.room, store.freed = room, freed
+    assert gone(table, **ZERO) == removed
+    assert removed.isdisjoint(store.objects)
+    assert "as the disk is full" in caplog.text
+    assert [entry["operation"] for entry in table.history(2)] == recorded
+    assert ids(DeltaTable("full://t")) == [2]
+
+
+def test_on_a_full_disk_it_keeps_what_another_writer_brought_back(full_disk: tuple[FullDisk, DeltaTable, set[str]]) -> None:
+    store, table, removed = full_disk
+    rival = DeltaTable("full://t")
+    store.room, store.before = 0, lambda: rival.restore(0)
+    assert gone(table, **ZERO).isdisjoint(removed)
+    assert ids(DeltaTable("full://t")) == [1]
+
+
+def test_what_else_fails_its_commit_stops_it(full_disk: tuple[FullDisk, DeltaTable, set[str]]) -> None:
+    store, table, removed = full_disk
+    store.room, store.number = 0, errno.EACCES
+    with pytest.raises(CommitError, match="Permission denied"):
+        table.vacuum(**ZERO)
+    assert removed <= set(store.objects)

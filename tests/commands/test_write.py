@@ -292,7 +292,7 @@ def test_sources(tmp_path: Path) -> None:
     assert ids(table)[:4] == [0, 0, 1, 1]
 
 
-@pytest.mark.parametrize("source", [None, 5, "text", {"id": [1]}])
+@pytest.mark.parametrize("source", [None, 5, "text", {"id": 1}])
 def test_what_holds_no_rows_is_refused(tmp_path: Path, source: Any) -> None:
     with pytest.raises((InvalidTypeError, InvalidArgumentError)):
         deltaic.write(tmp_path, source)

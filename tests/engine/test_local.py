@@ -13,12 +13,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from text_plans import filtered, grouped, joined, projected
 
 import deltaic
-from deltaic.engine.local import LocalEngine
+from deltaic import configuration
+from deltaic.engine.duckdb.connection import Work
+from deltaic.engine.duckdb.engine import LocalEngine
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, SchemaMismatchError
+from deltaic.plan.nodes import Data, Plan, Union
 from deltaic.protocol.schema import Schema
-from deltaic.relation.plan import Aggregate, Data, Filter, Join, Plan, Project, Union
 
 ENGINE = LocalEngine()
 LEFT = pa.table({"k": [1, 2, 3, None], "v": ["a", "b", "c", "d"]})
@@ -48,25 +51,48 @@ def run(plan: Plan) -> list[tuple[Any, ...]]:
     ],
 )
 def test_joins(kind: Any, expected: list[tuple[Any, ...]]) -> None:
-    assert run(Project(Join(left(), right(), "l.k = r.k", kind), (("v", "l.v"), ("w", "w")), "p")) == expected
+    assert run(projected(joined(left(), right(), "l.k = r.k", kind), (("v", "l.v"), ("w", "w")), "p")) == expected
+
+
+VALUES = pa.table(
+    {
+        "id": pa.array([1, 2, 3, 4, 5, None], pa.int64()),
+        "f": pa.array([1.5, float("nan"), None, -0.0, float("inf"), 0.0]),
+        "s": pa.array(["a", "", None, "é", "b%", "a"]),
+        "st": pa.array([{"x": 1}, None, {"x": None}, {"x": 4}, {"x": 5}, {"x": 6}], pa.struct([("x", pa.int32())])),
+    }
+)
+
+
+def test_a_first_query_imports_neither_datasets_nor_commands(tmp_path: Path) -> None:
+    deltaic.write(tmp_path, VALUES)
+    script = f"""
+        import sys, deltaic
+        rows = deltaic.sql("SELECT count(*) AS n FROM delta.`{tmp_path}` WHERE f > 1").to_arrow()
+        assert rows["n"].to_pylist() == [3], rows
+        late = ("pyarrow.dataset", "pyarrow.compute", "pandas", "deltaic.commands.merge", "deltaic.transaction.transaction", "rich")
+        print([name for name in late if name in sys.modules])
+    """
+    found = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
 
 
 def test_semi_and_anti_joins() -> None:
     columns = (("v", "l.v"),)
-    assert run(Project(Join(left(), right(), "l.k = r.k", "left_semi"), columns, "p")) == [("b",), ("c",)]
-    assert run(Project(Join(left(), right(), "l.k = r.k", "left_anti"), columns, "p")) == [("a",), ("d",)]
+    assert run(projected(joined(left(), right(), "l.k = r.k", "left_semi"), columns, "p")) == [("b",), ("c",)]
+    assert run(projected(joined(left(), right(), "l.k = r.k", "left_anti"), columns, "p")) == [("a",), ("d",)]
 
 
 def test_filters_projections_and_groups_nest() -> None:
-    counted = Aggregate(Filter(right(), "w > 0"), (("k", "r.k"),), (("n", "count(*)"), ("most", "max(r.w)"), ("least", "min(r.w)")), "g")
+    counted = grouped(filtered(right(), "w > 0"), (("k", "r.k"),), (("n", "count(*)"), ("most", "max(r.w)"), ("least", "min(r.w)")), "g")
     assert run(counted) == [(2, 1, 20.0, 20.0), (3, 2, 31.0, 30.0)]
-    again = Filter(Project(Filter(counted, "n > 1"), (("twice", "n * 2"),), "q"), "q.twice > 3")
+    again = filtered(projected(filtered(counted, "n > 1"), (("twice", "n * 2"),), "q"), "q.twice > 3")
     assert run(again) == [(4,)]
-    assert run(Aggregate(left(), (), (("n", "count(*)"),))) == [(4,)]
+    assert run(grouped(left(), (), (("n", "count(*)"),))) == [(4,)]
 
 
 def test_unions_keep_their_order() -> None:
-    both = Union((Project(left(), (("v", "v"),), "a"), Project(right(), (("v", "cast(w as string)"),), "b")))
+    both = Union((projected(left(), (("v", "v"),), "a"), projected(right(), (("v", "cast(w as string)"),), "b")))
     assert ENGINE.to_arrow(ENGINE.run(both)).read_all()["v"].to_pylist() == ["a", "b", "c", "d", "20.0", "30.0", "31.0", "0.0"]
 
 
@@ -75,7 +101,7 @@ def test_types_are_deltas() -> None:
     schema += ", l array<int>, m map<string, bigint>, n struct<x: int, y: array<string>>, o boolean, p double"
     delta = Schema.from_ddl(schema)
     empty = pa.schema(delta).empty_table()
-    plan = Filter(ENGINE.source(empty, "t"), "c > 1 or c is null")
+    plan = filtered(ENGINE.source(empty, "t"), "c > 1 or c is null")
     assert ENGINE.to_arrow(ENGINE.run(plan)).schema.equals(pa.schema(delta))
     assert ENGINE.to_arrow(ENGINE.run(plan)).read_all().schema.equals(pa.schema(delta))
 
@@ -83,7 +109,7 @@ def test_types_are_deltas() -> None:
 def test_held_rows_are_read_many_times_and_gone_after() -> None:
     with ENGINE.hold(ENGINE.run(ENGINE.source(iter(LEFT.to_batches()), "l")), "h") as held:
         assert run(held) == run(held) == run(left())
-        assert run(Project(Join(held, ENGINE.source(LEFT, "o"), "h.k = o.k"), (("v", "h.v"),), "p")) == [("a",), ("b",), ("c",)]
+        assert run(projected(joined(held, ENGINE.source(LEFT, "o"), "h.k = o.k"), (("v", "h.v"),), "p")) == [("a",), ("b",), ("c",)]
         assert held.schema.names == ["k", "v"]
     with pytest.raises(Exception, match="held"):
         run(held)
@@ -94,15 +120,31 @@ def test_rows_beyond_the_memory_limit_spill(tmp_path: Path) -> None:
     with deltaic.configure(memory_limit="60MB", temp_directory=tmp_path / "spill"):
         engine = LocalEngine()
         with engine.hold(engine.run(engine.source(wide, "w")), "h") as held:
-            counted = Aggregate(Filter(held, "k % 2 = 0"), (), (("n", "count(*)"),))
+            counted = grouped(filtered(held, "k % 2 = 0"), (), (("n", "count(*)"),))
             assert engine.to_arrow(engine.run(counted)).read_all()["n"].to_pylist() == [200_000]
+
+
+def test_databases_in_use_share_the_engines_memory(tmp_path: Path) -> None:
+    def limit(cursor: Any) -> int:
+        value, unit = cursor.execute("SELECT current_setting('memory_limit')").fetchone()[0].split()
+        return int(float(value) * {"MiB": 2**20, "GiB": 2**30}[unit])
+
+    with deltaic.configure(memory_limit="1500MB", temp_directory=tmp_path):  # below 2 GiB: of those DuckDB shows the first decimal only
+        whole = configuration.budget().engine
+        planned, free = Work(), Work()
+        assert limit(planned.cursor()) == pytest.approx(whole, rel=0.05)
+        assert limit(free.cursor(planned=False)) == pytest.approx(whole / 2, rel=0.05)
+        assert limit(planned.cursor()) == pytest.approx(whole / 2, rel=0.05)
+        planned.close()
+        assert limit(free.cursor(planned=False)) == pytest.approx(whole, rel=0.05)
+        free.close()
 
 
 def test_errors_of_rows_have_their_names() -> None:
     with pytest.raises(InvalidArgumentError, match="DIVIDE_BY_ZERO"):
-        run(Project(left(), (("x", "1 div (k - 2)"),), "p"))
+        run(projected(left(), (("x", "1 div (k - 2)"),), "p"))
     with pytest.raises(InvalidArgumentError, match="no column nope"):
-        run(Filter(left(), "nope = 1"))
+        run(filtered(left(), "nope = 1"))
     with pytest.raises(SchemaMismatchError):
         run(ENGINE.conform(ENGINE.source(pa.table({"k": [2**40]}), "s"), Schema.from_ddl("k int")))
 
@@ -116,11 +158,11 @@ def test_the_first_error_of_a_source_is_the_one_that_is_raised() -> None:
         raise Broken("the source's own")
 
     with pytest.raises(Exception, match="the source's own"):
-        run(Filter(ENGINE.source(batches(), "s"), "k > 0"))
+        run(filtered(ENGINE.source(batches(), "s"), "k > 0"))
 
 
 def test_sources_are_checked() -> None:
-    for wrong in ("text", 5, {"a": [1]}, None):
+    for wrong in ("text", 5, {"a": 1}, None):
         with pytest.raises(InvalidTypeError):
             ENGINE.source(wrong, "s")
     with pytest.raises(InvalidTypeError, match="record batch"):
@@ -135,7 +177,7 @@ def test_sources_are_checked() -> None:
 
 def test_threads_share_an_engine() -> None:
     found: list[Any] = []
-    plan = Project(Join(left(), right(), "l.k = r.k"), (("v", "l.v"),), "p")
+    plan = projected(joined(left(), right(), "l.k = r.k"), (("v", "l.v"),), "p")
 
     def work() -> None:
         for _ in range(5):
@@ -151,22 +193,24 @@ def test_threads_share_an_engine() -> None:
 
 def test_a_reader_that_is_closed_early_ends_the_work() -> None:
     big = pa.table({"k": range(300_000)})
-    reader = ENGINE.to_arrow(ENGINE.run(Filter(ENGINE.source(big, "b"), "k % 3 = 0")))
+    reader = ENGINE.to_arrow(ENGINE.run(filtered(ENGINE.source(big, "b"), "k % 3 = 0")))
     assert reader.read_next_batch().num_rows > 0
     reader.close()
-    assert run(Aggregate(ENGINE.source(big, "b"), (), (("n", "count(*)"),))) == [(300_000,)]
+    assert run(grouped(ENGINE.source(big, "b"), (), (("n", "count(*)"),))) == [(300_000,)]
 
 
 ENDLESS = """
     import signal, threading, time, os
     import pyarrow as pa
-    from deltaic.engine.local import LocalEngine
-    from deltaic.relation.plan import Aggregate, Join
+    from deltaic.engine.duckdb.engine import LocalEngine
+    from deltaic.plan.expression import COUNT
+    from deltaic.plan.nodes import Aggregate, Join
 
     engine = LocalEngine()
     rows = pa.table({"k": range(200_000)})
-    cross = Join(engine.source(rows, "a"), engine.source(rows, "b"), "a.k % 10 = b.k % 10 and a.k + b.k < 0")
-    plan = Aggregate(cross, (), (("n", "count(*)"),))
+    a, b = engine.source(rows, "a"), engine.source(rows, "b")
+    few = engine.resolve("a.k % 10 = b.k % 10 and a.k + b.k < 0", {"a": a.schema, "b": b.schema})
+    plan = Aggregate(Join(a, b, few), (), (("n", COUNT),))
     started = time.monotonic()
     threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     try:
@@ -183,11 +227,11 @@ def test_ctrl_c_stops_a_query() -> None:
 
 
 def test_after_a_fork_the_child_has_its_own_database() -> None:
-    assert run(Filter(left(), "k > 1")) == [(2, "b"), (3, "c")]
+    assert run(filtered(left(), "k > 1")) == [(2, "b"), (3, "c")]
     pid = os.fork()
     if pid == 0:
         try:
-            same = run(Filter(left(), "k > 1")) == [(2, "b"), (3, "c")]
+            same = run(filtered(left(), "k > 1")) == [(2, "b"), (3, "c")]
         except BaseException:
             same = False
         os._exit(0 if same else 1)

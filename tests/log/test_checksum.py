@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +65,19 @@ def test_one_is_read_back() -> None:
     snapshot = table(1)
     found = checksum.read(snapshot.store, 1)
     assert found is not None
-    assert found.file_sizes == snapshot.core.size_histogram()
-    assert replace(found, file_sizes=None) == checksum.Checksum(1, snapshot.protocol, snapshot.metadata, 1, 100)
+    assert found == checksum.Checksum(1, snapshot.protocol, snapshot.metadata, 1, 100)
     assert checksum.read(snapshot.store, 2) is None
+
+
+def test_sizes_are_said_of_versions_that_get_a_checkpoint() -> None:
+    """The distribution of sizes is most of a checksum's bytes: a log of many small commits has it once for each checkpoint."""
+    snapshot = create(memory_store(), properties={"delta.checkpointInterval": "3"})
+    for version in range(1, 8):
+        snapshot = append(snapshot, f"{version}.parquet")
+    histograms = {version: said(snapshot, version).get("fileSizeHistogram") for version in range(8)}
+    assert [version for version, histogram in histograms.items() if histogram is not None] == [0, 3, 6]
+    assert sum(histograms[6]["fileCounts"]) == 6
+    assert len((Snapshot.load(snapshot.store).store).get(checksum_path(7))) < 1_000
 
 
 def test_one_that_is_there_is_not_replaced() -> None:
@@ -110,13 +119,16 @@ def test_one_with_a_malformed_field_counts_for_nothing(fields: dict[str, Any]) -
     assert paths(Snapshot.load(snapshot.store)) == ["1.parquet", "2.parquet"]
 
 
+METADATA = {"id": "x", "format": {"provider": "parquet"}, "schemaString": "{}", "partitionColumns": [], "configuration": {}}
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
         ({"numFiles": 3}, "numFiles of its checksum.*found 2; expected 3"),
         ({"tableSizeBytes": 100}, "tableSizeBytes of its checksum.*found 200; expected 100"),
         ({"protocol": {"minReaderVersion": 1, "minWriterVersion": 1}}, "protocol of its checksum"),
-        ({"metadata": {"id": "x", "format": {"provider": "parquet"}, "schemaString": "{}"}}, "metadata of its checksum"),
+        ({"metadata": METADATA}, "metadata of its checksum"),
     ],
 )
 @pytest.mark.parametrize("with_checkpoint", [False, True])
@@ -285,7 +297,7 @@ def test_what_is_said_of_a_version_is_what_delta_spark_said(name: str) -> None:
         theirs = json.loads(path.read_bytes())
         theirs["fileSizeHistogram"] = theirs.pop("histogramOpt")
         del theirs["allFiles"]
-        ours = checksum.document(Snapshot.load(Store(str(root)), version=int(path.stem)), {"txnId": theirs["txnId"]})
+        ours = checksum.document(Snapshot.load(Store(str(root)), version=int(path.stem)), {"txnId": theirs["txnId"]}, sizes=True)
         for name in ("metadata", "protocol"):
             assert set(ours.pop(name)) <= set(theirs.pop(name))
         assert ours == theirs
@@ -308,7 +320,10 @@ def test_distributions_follow_commits_as_a_fresh_count_does(monkeypatch: pytest.
         transaction.add(sized(new))
         snapshot = transaction.commit()
         live = {**{name: file for name, file in live.items() if name not in gone}, **new}
-        found = said(snapshot, version)
+        found = checksum.document(snapshot, {}, sizes=True)
+        assert {name: value for name, value in said(snapshot, version).items() if name != "txnId"} == {
+            name: value for name, value in found.items() if name != "fileSizeHistogram"
+        }
         fresh = Snapshot.load(snapshot.store).core
         assert bins(found["fileSizeHistogram"]) == {
             low: (len(sizes), sum(sizes))
@@ -398,7 +413,7 @@ def test_a_distribution_that_differs_is_an_error_by_name(fields: dict[str, Any],
 )
 def test_an_optional_field_that_is_malformed_is_left_out_alone(fields: dict[str, Any]) -> None:
     snapshot = table(2)
-    change(snapshot, 2, **fields)
+    change(snapshot, 2, **{"fileSizeHistogram": HISTOGRAM, **fields})
     found = checksum.read(snapshot.store, 2)
     assert found is not None
     assert found.deleted_records == (None, None, None)

@@ -57,6 +57,23 @@ def test_nothing_goes_without_a_checkpoint_below_the_first_unexpired_version(tmp
     assert versions(snapshot) == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize(
+    ("retention", "left"),
+    [(None, {3, 5, 6, 7}), ("interval 9 days", {3, 6, 7}), ("interval 2 days", {3, 7}), ("interval 90 days", {3, 5, 6, 7})],
+)
+def test_checkpoints_that_no_version_needs_go_by_their_own_retention(tmp_path: Path, retention: str | None, left: set[int]) -> None:
+    ages = [100, 90, 80, 70, 40, 10, 9, 8]
+    properties = {"delta.checkpointRetentionDuration": retention} if retention else {}
+    snapshot = aged(tmp_path, ages, {2, 3, 5, 6, 7}, **properties)
+    for version in (2, 3, 5, 6, 7):
+        os.utime(tmp_path / checkpoint_path(version), (NOW - ages[version] * DAY, NOW - ages[version] * DAY))
+    cleanup.clean(snapshot, now=NOW * 1000)
+    assert {each.version for each in list_log(snapshot.store).checkpoints} == left
+    assert versions(snapshot) == [3, 4, 5, 6, 7]
+    for version in versions(snapshot):
+        assert len(paths(Snapshot.load(snapshot.store, version=version))) == version
+
+
 def test_the_newest_version_never_expires(tmp_path: Path) -> None:
     snapshot = aged(tmp_path, [100, 90, 80], {1, 2})
     assert cleanup.clean(snapshot, now=NOW * 1000) > 0

@@ -44,7 +44,13 @@ EVERY_TOMBSTONE = -(2**62)
 
 def metadata(number: int) -> dict[str, Any]:
     settings = {"user.number": str(number), "delta.checkpointPolicy": "v2"}
-    table = {"id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": SCHEMA, "partitionColumns": []}
+    table = {
+        "id": "t",
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": SCHEMA,
+        "partitionColumns": [],
+        "configuration": {},
+    }
     return {"metaData": {**table, "configuration": settings, "createdTime": number}}
 
 

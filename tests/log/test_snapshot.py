@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from deltaic.errors import (
 from deltaic.log import checkpoint, history
 from deltaic.log.segment import checkpoint_path, commit_path
 from deltaic.log.snapshot import Snapshot
+from deltaic.transaction.transaction import Transaction
 from log_actions import append, create, memory_store, paths
 from numbered_store import NumberedStore
 
@@ -141,7 +143,17 @@ def line(action: dict[str, Any]) -> bytes:
 
 
 PROTOCOL = line({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}})
-METADATA = line({"metaData": {"id": "i", "format": {"provider": "parquet"}, "schemaString": '{"type":"struct","fields":[]}'}})
+METADATA = line(
+    {
+        "metaData": {
+            "id": "i",
+            "format": {"provider": "parquet"},
+            "schemaString": '{"type":"struct","fields":[]}',
+            "partitionColumns": [],
+            "configuration": {},
+        }
+    }
+)
 
 
 @pytest.mark.parametrize(
@@ -292,3 +304,33 @@ def test_a_store_pickles_so_that_a_snapshot_can_be_loaded_elsewhere(tmp_path: Pa
     snapshot = create(Store(str(tmp_path / "table")))
     again = pickle.loads(pickle.dumps(snapshot.store))
     assert Snapshot.load(again).metadata == snapshot.metadata
+
+
+def test_what_follows_from_the_definition_is_kept_until_it_changes() -> None:
+    first = table(1)
+    parts = ("protocol", "metadata", "schema", "properties", "table_schema")
+    before = [getattr(first, name) for name in parts]
+    second = append(first, "2.parquet")
+    assert [getattr(second, name) for name in parts] == before
+    assert all(getattr(second, name) is part for name, part in zip(parts, before, strict=True))
+    transaction = Transaction(second, "SET TBLPROPERTIES")
+    transaction.set_metadata(replace(second.metadata, configuration={"delta.checkpointInterval": "7"}))
+    third = transaction.commit()
+    fresh = Snapshot.load(third.store)
+    assert third.properties.checkpoint_interval == fresh.properties.checkpoint_interval == 7
+    assert (third.metadata, third.protocol, third.schema) == (fresh.metadata, fresh.protocol, fresh.schema)
+    assert second.properties.checkpoint_interval == 1000
+
+
+def test_the_history_of_many_commits_is_that_of_each() -> None:
+    """Commits are read at once, few first: what comes out is what reading one after the other gives, at every length and limit."""
+    snapshot = table(40)
+    each = [history.commit_info(snapshot.store, version) for version in range(41)]
+    for limit in (None, 0, 1, 16, 17, 41, 100):
+        found = list(history.entries(snapshot.store, 40, limit))
+        assert [entry["version"] for entry in found] == list(range(40, -1, -1))[:limit]
+        assert all(entry["txnId"] == each[entry["version"]]["txnId"] for entry in found)
+    snapshot.store.put(commit_path(20), b'{"commitInfo": 1')
+    found = []
+    with pytest.raises(ProtocolError, match=rf"{20:020}\.json"):
+        found.extend(history.entries(snapshot.store, 40))

@@ -87,13 +87,16 @@ def test_metadata_lines():
         metadata.configuration["k"] = "w"
     with pytest.raises(TypeError):
         metadata.configuration.update(k="w")
-    small = Metadata.from_json('{"id":"i","format":{"provider":"parquet"},"schemaString":"{}","configuration":{"a":null}}')
+    fields = {"id": "i", "format": {"provider": "parquet"}, "schemaString": "{}", "partitionColumns": [], "configuration": {"a": None}}
+    small = Metadata.from_json(json.dumps(fields))
     assert (small.name, small.created_time, small.configuration, small.partition_columns) == (None, None, {}, ())
 
 
 @pytest.mark.parametrize(
     ("key", "value"),
     [
+        ("partitionColumns", None),
+        ("configuration", None),
         ("id", None),
         ("id", 1),
         ("name", 1),

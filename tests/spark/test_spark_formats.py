@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import pyarrow.parquet as pq
 import pytest
 
 import deltaic
@@ -50,6 +51,37 @@ def test_modes(tmp_path: Path, enabled: Any) -> None:
     assert DeltaTable(path).version == 2
     with pytest.raises(InvalidArgumentError, match="unknown save mode"):
         frame.write.format("delta").save(path, mode="often")
+
+
+def test_every_writer_computes_columns_and_keeps_rules(tmp_path: Path, enabled: Any) -> None:
+    path = str(tmp_path / "t")
+    ddl = "key bigint generated always as identity, id bigint, twice bigint generated always as (id * 2)"
+    DeltaTable.create(path, ddl, properties={"delta.constraints.few": "id < 100"})
+    writers = (
+        lambda frame: frame.write.format("delta").mode("append").save(path),
+        lambda frame: frame.writeTo(f"delta.`{path}`").append(),
+        lambda frame: frame.write.format("delta").mode("overwrite").option("replaceWhere", "id >= 0").save(path),
+    )
+    for number, write in enumerate(writers):
+        before = DeltaTable(path).version
+        for wrong, message in (
+            (enabled.range(98, 102), r"CHECK constraint few; found (2 rows, one with )?id = 10[01]"),
+            (enabled.range(2).selectExpr("id", "id + 1 AS twice"), "generated column twice"),
+        ):
+            with pytest.raises(ConstraintViolationError, match=message):
+                write(wrong)
+        assert DeltaTable(path).version == before
+        write(enabled.range(number, 4))
+        found = DeltaTable(path).scan().to_arrow().to_pylist()
+        assert all(row["twice"] == 2 * row["id"] for row in found)
+        assert len({row["key"] for row in found}) == len(found)
+
+
+def test_many_rows_are_not_computed_again_to_be_counted(tmp_path: Path, enabled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    DeltaTable.create(tmp_path / "t", "id bigint", properties={"delta.constraints.few": "id < 100"})
+    monkeypatch.setattr("deltaic.engine.spark.engine.CHEAP_BYTES", 10)
+    with pytest.raises(ConstraintViolationError, match=r"CHECK constraint few; found id = 10[01]"):
+        enabled.range(98, 102).write.format("delta").mode("append").save(str(tmp_path / "t"))
 
 
 def test_partitions_and_what_replaces_them(tmp_path: Path, enabled: Any) -> None:
@@ -124,19 +156,6 @@ def test_tables_by_path_have_a_name_for_table(tmp_path: Path, enabled: Any) -> N
     assert enabled.table("three").count() == enabled.read.table("three").count() == 3
 
 
-def test_streams_come_later(tmp_path: Path, enabled: Any) -> None:
-    path = str(tmp_path / "t")
-    DeltaTable.create(path, "id bigint")
-    with pytest.raises(UnsupportedFeatureError, match="streaming"):
-        enabled.readStream.format("delta").load(path)
-    with pytest.raises(UnsupportedFeatureError, match="streaming"):
-        enabled.readStream.table(f"delta.`{path}`")
-    rates = enabled.readStream.format("rate").load()
-    for start in (lambda: rates.writeStream.format("delta").start(path), lambda: rates.writeStream.start(path, format="delta")):
-        with pytest.raises(UnsupportedFeatureError, match="streaming"):
-            start()
-
-
 def test_commit_options(tmp_path: Path, enabled: Any) -> None:
     path = str(tmp_path / "t")
     options = {"userMetadata": "why", "txnAppId": "job", "txnVersion": 1, "maxRecordsPerFile": 4, "optimizeWrite": "true"}
@@ -147,8 +166,39 @@ def test_commit_options(tmp_path: Path, enabled: Any) -> None:
     assert table.history()[0]["userMetadata"] == "why"
     assert table.transaction_version("job") == 1
     assert max(table.files().to_arrow()["num_records"].to_pylist()) == 4
-    with pytest.raises(InvalidArgumentError, match="nonsense"):
-        numbers(enabled).write.format("delta").option("nonsense", 1).mode("append").save(path)
+
+
+def test_optimized_writes_and_the_version_of_parquet(tmp_path: Path, enabled: Any) -> None:
+    rows = enabled.range(0, 20000, 1, 8).selectExpr("id", "CAST(id % 3 AS STRING) p")
+    found = {}
+    for name, properties, options in (
+        ("plain", {}, {}),
+        ("optimized", {"delta.autoOptimize.optimizeWrite": "true", "delta.parquet.format.version": "2.12.0"}, {}),
+        ("not", {"delta.autoOptimize.optimizeWrite": "true"}, {"optimizeWrite": "false"}),
+    ):
+        table = DeltaTable.create(tmp_path / name, "id bigint, p string", partition_by="p", properties=properties)
+        rows.write.format("delta").options(**options).mode("append").save(table.location)
+        table.refresh()
+        assert table.scan().count() == 20000
+        found[name] = table.files().count()
+    assert found == {"plain": 24, "optimized": 3, "not": 24}
+    file = pq.ParquetFile(next((tmp_path / "optimized").rglob("*.parquet")))
+    assert "DELTA_BINARY_PACKED" in file.metadata.row_group(0).column(0).encodings
+
+
+def test_unknown_options_have_no_effect_but_a_warning(tmp_path: Path, enabled: Any, caplog: pytest.LogCaptureFixture) -> None:
+    path = str(tmp_path / "t")
+    with caplog.at_level("WARNING", "deltaic.spark"):
+        numbers(enabled).write.format("delta").options(header=True, nonsense="x").save(path)
+        assert enabled.read.format("delta").options(inferSchema=True, maxFilesPerTrigger=1, readChangeFeed=False).load(path).count() == 12
+    warned = {record.args[0] for record in caplog.records if "has no effect" in record.msg and isinstance(record.args, tuple)}
+    assert warned == {"header", "nonsense", "inferschema", "maxfilespertrigger"}
+    for wrong in ({"mergeSchema": "maybe"}, {"txnAppId": "a", "txnVersion": "x"}, {"maxRecordsPerFile": "many"}):
+        with pytest.raises(InvalidArgumentError, match=list(wrong)[-1]):
+            numbers(enabled).write.format("delta").mode("append").options(**wrong).save(path)
+    with pytest.raises(InvalidArgumentError, match="versionAsOf"):
+        enabled.read.format("delta").option("versionAsOf", "one").load(path)
+    assert DeltaTable(path).version == 0
 
 
 def test_settings_of_the_session_say_what_options_do_not(tmp_path: Path, enabled: Any) -> None:
@@ -208,46 +258,41 @@ def test_tables_by_path_under_the_calls_that_name_tables(tmp_path: Path, enabled
     assert sorted(row["name"] for row in enabled.read.format("delta").load(path).collect()) == ["n1", "n3"]
     with pytest.raises(SchemaMismatchError, match="insertInto"):
         enabled.range(1).write.insertInto(name)
+    frame.selectExpr("CAST(id + 100 AS STRING)", "p", "id").where("id = 3").write.insertInto(name)
+    assert enabled.sql(f"SELECT * FROM {name} WHERE id = 103").collect()[0][2] == "3"
+    with pytest.raises(SchemaMismatchError, match="column id"):
+        frame.selectExpr("'abc'", "p", "name").write.insertInto(name)
     frame.select("id").writeTo(name).createOrReplace()
     history = [row["operation"] for row in DeltaTable(path).history()]
     assert history[0] == "CREATE OR REPLACE TABLE AS SELECT"
     assert history[-1] == "CREATE TABLE AS SELECT"
     assert DeltaTable(path).metadata.partition_columns == []
-    for call in (
-        lambda: frame.write.format("delta").saveAsTable("by_name"),
-        lambda: frame.writeTo("by_name").using("delta"),
-        lambda: frame.write.format("delta").bucketBy(2, "id").save(path + "b"),
-    ):
-        with pytest.raises(UnsupportedFeatureError, match=r"by name|bucketBy"):
-            call()
+    with pytest.raises(UnsupportedFeatureError, match="bucketBy"):
+        frame.write.format("delta").bucketBy(2, "id").save(path + "b")
     with pytest.raises(SchemaMismatchError, match="no columns"):
         frame.select().write.format("delta").mode("append").save(path)
     frame.write.format("parquet").saveAsTable("of_spark")
     frame.write.insertInto("of_spark")
     assert enabled.table("of_spark").count() == 12
-    assert type(frame.writeTo("of_spark").using("parquet")).__name__ == "DataFrameWriterV2"
     enabled.sql("DROP TABLE of_spark")
 
 
-@pytest.mark.parametrize(
-    "name", ["readChangeFeed", "startingVersion", "ignoreDeletes", "maxFilesPerTrigger", "ignoreMissingFiles", "fs.s3a.access.key"]
-)
+@pytest.mark.parametrize("name", ["ignoreMissingFiles", "ignoreCorruptFiles", "fs.s3a.access.key"])
 def test_options_of_delta_spark_that_come_later_are_named(tmp_path: Path, enabled: Any, name: str) -> None:
     path = str(tmp_path / "t")
     DeltaTable.create(path, "id bigint")
     with pytest.raises(UnsupportedFeatureError, match=name.lower()):
-        enabled.read.format("delta").option(name, "1").load(path)
+        enabled.read.format("delta").option(name, "true").load(path)
     assert enabled.read.format("delta").option("mergeSchema", "true").load(path).count() == 0
     with pytest.raises(UnsupportedFeatureError, match="replaceUsing"):
         enabled.range(3).write.format("delta").mode("overwrite").option("replaceUsing", "id").save(path)
 
 
-def test_other_formats_and_other_sessions_are_left_alone(tmp_path: Path, enabled: Any) -> None:
+def test_other_formats_are_left_alone(tmp_path: Path, enabled: Any) -> None:
     path = str(tmp_path / "p")
     numbers(enabled).write.format("parquet").partitionBy("p").option("compression", "gzip").save(path)
     assert enabled.read.schema("id long, p int").parquet(path).count() == 12
     assert enabled.read.format("parquet").load(path).where("p = 0").count() == 4
-    assert getattr(enabled.newSession(), SETTING, None) is None
 
 
 def test_read_and_write_need_no_enabling(tmp_path: Path, spark: Any) -> None:

@@ -106,7 +106,8 @@ def test_the_same_files_and_rows_either_way(table: DeltaTable, spark: Any, liste
             monkeypatch.setattr(MANY, many)
             frames.append(DeltaTable(table.location, spark=spark).scan(columns, where).to_spark())
         given, later = frames
-        assert not given._jdf.sameSemantics(later._jdf)
+        plans = [frame.where("id >= 0")._jdf.queryExecution().optimizedPlan() for frame in frames]
+        assert not plans[0].sameResult(plans[1])
         for predicate in PREDICATES if columns is None else ("id = 65", "id > 1000", "true"):
             files = files_of(given.where(predicate))
             rows = later.where(predicate).select("id")
@@ -213,7 +214,7 @@ def test_a_vector_that_is_gone_fails_the_query_by_name(tmp_path: Path, spark: An
         vector.unlink()
     frame = DeltaTable(tmp_path / "t", spark=spark).scan().to_spark()
     with pytest.raises(Exception, match=r"(?s)FileNotFoundError.*deletion_vector"):
-        frame.count()
+        frame.collect()
     assert engine_of(spark).is_native
 
 

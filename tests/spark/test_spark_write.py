@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaic
+import deltaic.spark
 from deltaic import CommitOptions, DeltaTable, ParquetOptions
 from deltaic.errors import ConstraintViolationError, InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
 
@@ -153,7 +154,7 @@ def test_a_failed_job_leaves_nothing(tmp_path: Path, spark: Any) -> None:
 def test_row_counts_and_compression_are_options(tmp_path: Path, spark: Any) -> None:
     import deltaic.spark
 
-    deltaic.spark.write(spark.range(100), tmp_path / "t", parquet=ParquetOptions(compression="gzip(6)"))
+    deltaic.spark.write(spark.range(0, 100, 1, 1), tmp_path / "t", parquet=ParquetOptions(compression="gzip(6)"))
     table = DeltaTable(tmp_path / "t", spark=spark)
     [file] = table.files().to_arrow()["location"].to_pylist()
     assert pq.ParquetFile(file).metadata.row_group(0).column(0).compression == "GZIP"
@@ -166,6 +167,24 @@ def test_row_counts_and_compression_are_options(tmp_path: Path, spark: Any) -> N
         deltaic.spark.write(spark.range(5), table, mode="append", commit=commit)
     assert table.version == 1
     assert table.history(1)[0]["userMetadata"] == "first"
+
+
+@pytest.mark.parametrize("native", ["auto", "never"])
+def test_partitions_of_a_frame_are_kept(tmp_path: Path, spark: Any, native: str) -> None:
+    session = spark.newSession()
+    deltaic.spark.enable(session, native=native)  # type: ignore[arg-type]
+
+    def files(name: str, rows: Any, **options: Any) -> int:
+        rows.write.format("delta").options(**options).save(str(tmp_path / name))
+        table = DeltaTable(tmp_path / name)
+        assert table.scan().count() == 8
+        return table.files().to_arrow().num_rows
+
+    assert files("repartitioned", session.range(8).repartition(4)) == 4
+    assert files("range", session.range(0, 8, 1, 3).selectExpr("id", "id AS other")) == 3
+    assert files("some empty", session.range(0, 8, 1, 2).repartition(5, "id").where("id < 100")) <= 5
+    assert files("optimized", session.range(8).repartition(4), optimizeWrite=True) == 1
+    assert files("in the plan", session.createDataFrame([(i,) for i in range(8)], "id long")) <= 2
 
 
 def test_a_table_made_of_a_frame_takes_nulls(tmp_path: Path, spark: Any) -> None:

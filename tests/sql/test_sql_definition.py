@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import deltaic
-from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, TableNotFoundError, UnsupportedFeatureError
+from deltaic.errors import DeltaError, InvalidArgumentError, TableAlreadyExistsError, TableNotFoundError, UnsupportedFeatureError
 
 
 def test_create_with_everything(tmp_path: Path) -> None:
@@ -119,18 +120,9 @@ def test_alter_properties(table: deltaic.DeltaTable) -> None:
     assert "my.own" not in table.metadata.configuration
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "ALTER TABLE t ADD CONSTRAINT c CHECK (id > 0)",
-        "ALTER TABLE t ADD COLUMN z INT FIRST",
-        "OPTIMIZE t FULL",
-        "CREATE TABLE t SHALLOW CLONE s",
-    ],
-)
-def test_what_a_later_release_brings(table: deltaic.DeltaTable, statement: str) -> None:
+def test_what_a_later_release_brings(table: deltaic.DeltaTable) -> None:
     with pytest.raises(UnsupportedFeatureError):
-        deltaic.sql(statement, tables={"t": table})
+        deltaic.sql("OPTIMIZE t FULL", tables={"t": table})
     assert table.version == 0
 
 
@@ -205,6 +197,137 @@ def test_describe_detail(table: deltaic.DeltaTable) -> None:
 def test_describe_table(table: deltaic.DeltaTable) -> None:
     found = deltaic.sql("DESCRIBE TABLE t", tables={"t": table}).to_arrow().to_pylist()
     assert found[0] == {"col_name": "id", "data_type": "bigint", "comment": None}
+
+
+PLACED = "id INT, p STRING, st STRUCT<a: INT, b: INT>, ar ARRAY<STRUCT<x: INT>>, m MAP<STRING, STRUCT<x: INT, y: INT>>"
+
+
+@pytest.mark.parametrize(
+    ("action", "columns"),
+    [
+        ("ADD COLUMNS (x INT FIRST)", "x INT, " + PLACED),
+        ("ADD COLUMN x INT COMMENT 'c' AFTER ID", PLACED.replace("p STRING", "x INT COMMENT 'c', p STRING")),
+        ("ADD COLUMNS (x INT AFTER id, y STRING AFTER x)", PLACED.replace("p STRING", "x INT, y STRING, p STRING")),
+        ("ADD COLUMNS (st.c INT, st.d INT)", PLACED.replace("b: INT", "b: INT, c: INT, d: INT")),
+        ("ADD COLUMNS (st.c INT AFTER a)", PLACED.replace("b: INT", "c: INT, b: INT")),
+        ("ADD COLUMNS (ar.element.y INT FIRST)", PLACED.replace("<STRUCT<x: INT>", "<STRUCT<y: INT, x: INT>")),
+        ("ADD COLUMNS (m.value.z INT AFTER x)", PLACED.replace("y: INT", "z: INT, y: INT")),
+        ("ALTER COLUMN p FIRST", "p STRING, " + PLACED.replace("p STRING, ", "")),
+        ("ALTER COLUMN id AFTER p", "p STRING, id INT, " + PLACED.replace("id INT, p STRING, ", "")),
+        ("ALTER COLUMN st.b FIRST", PLACED.replace("a: INT, b: INT", "b: INT, a: INT")),
+        ("ALTER COLUMN m.value.y FIRST", PLACED.replace("x: INT, y: INT", "y: INT, x: INT")),
+        ("CHANGE COLUMN id id INT COMMENT 'x' AFTER p", "p STRING, id INT COMMENT 'x', " + PLACED.replace("id INT, p STRING, ", "")),
+        (
+            f"REPLACE COLUMNS (n INT, {PLACED.replace('a: INT, b: INT', 'b: INT, c: INT, a: INT')} COMMENT 'm')",
+            f"n INT, {PLACED.replace('a: INT, b: INT', 'b: INT, c: INT, a: INT')} COMMENT 'm'",
+        ),
+        ("CHANGE id id INT COMMENT 'x'", PLACED.replace("id INT", "id INT COMMENT 'x'")),
+    ],
+)
+def test_the_place_of_columns(tmp_path: Path, action: str, columns: str) -> None:
+    place = f"delta.`{tmp_path}/t`"
+    deltaic.sql(f"CREATE TABLE {place} ({PLACED})")
+    values = "1, 'a', named_struct('a', 1, 'b', 2), array(named_struct('x', 3)), map('k', named_struct('x', 4, 'y', 5))"
+    deltaic.sql(f"INSERT INTO {place} VALUES ({values})")
+    deltaic.sql(f"ALTER TABLE {place} {action}")
+    table = deltaic.DeltaTable(tmp_path / "t")
+    assert table.schema == deltaic.Schema.from_ddl(columns)
+    (row,) = table.scan().to_arrow().to_pylist()
+    assert (row["id"], row["p"], row["st"]["a"], row["st"]["b"], row["ar"][0]["x"]) == (1, "a", 1, 2, 3)
+    assert {name: dict(row["m"])["k"][name] for name in "xy"} == {"x": 4, "y": 5}
+
+
+@pytest.mark.parametrize(
+    ("action", "message"),
+    [
+        ("ADD COLUMNS (x INT AFTER nothing)", "no such neighbour"),
+        ("ADD COLUMNS (st.x INT AFTER id)", "no such neighbour"),
+        ("ADD COLUMNS (p.x INT)", "only a struct"),
+        ("ADD COLUMNS (st.a INT)", "exists already"),
+        ("ALTER COLUMN id AFTER id", "no such neighbour"),
+        ("ALTER COLUMN ar.element FIRST", "no place of their own"),
+        ("CHANGE COLUMN st st STRUCT<a: INT, b: INT, c: INT>", "fields of a struct"),
+        ("CHANGE COLUMN id other INT", "another name"),
+        ("REPLACE COLUMNS (id INT)", "drops none; found without p, st, ar, m"),
+        (f"REPLACE COLUMNS ({PLACED.replace('id INT', 'id BIGINT')})", "changes no type"),
+        (f"REPLACE COLUMNS ({PLACED.replace('id INT', 'id INT NOT NULL')})", "NOT NULL"),
+        (f"REPLACE COLUMNS ({PLACED.replace('id INT', 'id INT DEFAULT 5')})", "order and comments alone"),
+    ],
+)
+def test_places_that_cannot_be(tmp_path: Path, action: str, message: str) -> None:
+    place = f"delta.`{tmp_path}/t`"
+    deltaic.sql(f"CREATE TABLE {place} ({PLACED})")
+    with pytest.raises(DeltaError, match=message):
+        deltaic.sql(f"ALTER TABLE {place} {action}")
+    assert deltaic.DeltaTable(tmp_path / "t").version == 0
+
+
+def test_mapped_columns_are_not_replaced(table: deltaic.DeltaTable) -> None:
+    table.alter.set_properties({"delta.columnMapping.mode": "name"})
+    with pytest.raises(UnsupportedFeatureError, match="mapped"):
+        table.alter.replace_columns("part STRING, id BIGINT, amount DOUBLE")
+
+
+def test_a_column_has_one_place(table: deltaic.DeltaTable) -> None:
+    with pytest.raises(InvalidArgumentError, match="the first, or after"):
+        table.alter.change_column("id", first=True, after="part")
+    table.alter.change_column("id", after="part")
+    entry = table.history(1)[0]
+    assert (table.schema.names, entry["operationParameters"]["position"]) == (["part", "id", "amount"], "AFTER part")
+    table.alter.add_columns("x INT", places={"x": None})
+    assert table.schema.names == ["x", "part", "id", "amount"]
+    assert table.scan(["id", "part"]).to_arrow().num_rows == 4
+
+
+def answered(statement: str, table: deltaic.DeltaTable) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in deltaic.sql(statement, tables={"t": table}).to_arrow().to_pylist()]
+
+
+def test_describe_partitions_and_the_table_itself(table: deltaic.DeltaTable) -> None:
+    columns = [("id", "bigint", None), ("part", "string", None), ("amount", "double", None)]
+    partitions = [("# Partition Information", "", ""), ("# col_name", "data_type", "comment"), ("part", "string", None)]
+    assert answered("DESCRIBE t", table) == columns + partitions
+    deltaic.sql("COMMENT ON TABLE t IS 'all of them'", tables={"t": table})
+    for words in ("DESCRIBE EXTENDED", "DESC FORMATTED", "DESCRIBE TABLE EXTENDED"):
+        whole = answered(f"{words} t", table)
+        assert whole[:8] == [*columns, *partitions, ("", "", ""), ("# Detailed Table Information", "", "")]
+        said = {name: value for name, value, _ in whole[8:]}
+        assert (said["Comment"], said["Location"], said["Provider"]) == ("all of them", table.location, "delta")
+        assert "delta.enableDeletionVectors=true" in said["Table Properties"]
+    deltaic.sql("COMMENT ON TABLE t IS NULL", tables={"t": table})
+    assert "Comment" not in {row[0] for row in answered("DESCRIBE EXTENDED t", table)}
+
+
+def test_describe_of_a_column_and_of_tables_called_like_words(table: deltaic.DeltaTable) -> None:
+    assert answered("DESCRIBE t ID", table) == [("col_name", "id"), ("data_type", "bigint"), ("comment", "NULL")]
+    deltaic.sql("ALTER TABLE t ALTER COLUMN id COMMENT 'the id'", tables={"t": table})
+    assert answered("DESCRIBE EXTENDED t id", table)[2] == ("comment", "the id")
+    with pytest.raises(InvalidArgumentError, match="nothing"):
+        answered("DESCRIBE t nothing", table)
+    for name in ("table", "extended", "history"):
+        assert deltaic.sql(f"DESCRIBE {name}", tables={name: table}).count() == 6
+
+
+def test_show(table: deltaic.DeltaTable) -> None:
+    assert answered("SHOW COLUMNS IN t", table) == answered("SHOW COLUMNS FROM t", table) == [("id",), ("part",), ("amount",)]
+    partitions = deltaic.sql("SHOW PARTITIONS t", tables={"t": table}).to_arrow()
+    assert sorted(row["part"] or "" for row in partitions.to_pylist()) == ["", "a", "b"]
+    assert partitions.schema.names == ["part"]
+    properties = dict(answered("SHOW TBLPROPERTIES t", table))
+    assert properties["delta.enableDeletionVectors"] == "true"
+    assert (properties["delta.minReaderVersion"], properties["delta.feature.deletionVectors"]) == ("3", "supported")
+    assert answered("SHOW TBLPROPERTIES t ('delta.minWriterVersion')", table) == [("delta.minWriterVersion", "7")]
+    ((key, answer),) = answered("SHOW TBLPROPERTIES t (a.b)", table)
+    assert key == "a.b"
+    assert "does not have property: a.b" in answer
+    with pytest.raises(InvalidArgumentError, match="COLUMNS, PARTITIONS or TBLPROPERTIES"):
+        answered("SHOW TABLES", table)
+
+
+def test_show_partitions_of_a_table_without(tmp_path: Path) -> None:
+    plain = deltaic.write(tmp_path / "plain", {"id": [1]})
+    with pytest.raises(InvalidArgumentError, match="partitioned"):
+        answered("SHOW PARTITIONS t", plain)
 
 
 def test_no_such_table(tmp_path: Path) -> None:

@@ -1,14 +1,16 @@
-"""Queries: versions, named tables, laziness. What expressions mean is tested in tests/relation."""
+"""Queries: versions, named tables, laziness. What expressions mean is tested in tests/spark_sql."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import deltaic
-from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError, VersionNotFoundError
+from deltaic.errors import DeltaConcurrentModificationException, InvalidArgumentError, UnsupportedFeatureError, VersionNotFoundError
+from deltaic.sql.names import Tables
 
 
 def values(statement: str, **tables: Any) -> list[tuple[Any, ...]]:
@@ -17,6 +19,22 @@ def values(statement: str, **tables: Any) -> list[tuple[Any, ...]]:
 
 def test_select_by_path(table: deltaic.DeltaTable) -> None:
     assert values(f"SELECT id, amount FROM delta.`{table.location}` WHERE amount > 0 ORDER BY id") == [(1, 1.5), (4, 40.0)]
+
+
+def test_all_mentions_of_a_path_are_one_version(table: deltaic.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another writer adds rows after each opening of the table."""
+    opened = Tables.opened
+
+    def opened_and_changed(self: Tables, *arguments: Any) -> deltaic.DeltaTable:
+        found = opened(self, *arguments)
+        deltaic.write(table.location, found.scan(), mode="append")
+        return found
+
+    monkeypatch.setattr(Tables, "opened", opened_and_changed)
+    path, rows = f"delta.`{table.location}`", table.scan().count()
+    assert values(f"SELECT (SELECT count(*) FROM {path}), count(*) FROM {path}") == [(rows, rows)]
+    with pytest.raises(DeltaConcurrentModificationException):  # the target that the subquery read is the one that is changed
+        deltaic.sql(f"DELETE FROM {path} WHERE id = (SELECT max(id) FROM {path} WHERE id < 1000)")
 
 
 def test_select_star_has_the_tables_types(table: deltaic.DeltaTable) -> None:
@@ -117,6 +135,29 @@ def test_refusals(table: deltaic.DeltaTable, statement: str, error: Any) -> None
         deltaic.sql(statement, tables={"t": table, "s": pa.table({"a": [1]})}).to_arrow()
 
 
+def test_two_columns_of_one_name(table: deltaic.DeltaTable) -> None:
+    rows = deltaic.sql("SELECT a.id, b.id, NULL AS none FROM t a JOIN t b ON a.id = b.id + 3", tables={"t": table})
+    assert rows.schema.names == rows.to_arrow().schema.names == rows.to_reader().schema.names == ["id", "id", "none"]
+    assert [column.to_pylist() for column in rows.to_arrow().columns] == [[4], [1], [None]]
+    assert list(rows.to_pandas().columns) == ["id", "id", "none"]
+    with pytest.raises(InvalidArgumentError):
+        deltaic.sql(f"CREATE TABLE delta.`{table.location}_2` USING delta AS SELECT id, id FROM t", tables={"t": table})
+
+
+def test_no_error_of_the_engine_comes_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    import duckdb
+
+    from deltaic.engine.duckdb import engine
+
+    def refuse(*args: Any, **kwargs: Any) -> None:
+        raise duckdb.BinderException("Binder Error: words of the engine")
+
+    monkeypatch.setattr(engine, "_execute", refuse)
+    with pytest.raises(UnsupportedFeatureError, match=r"^the embedded engine cannot run a query of this form") as caught:
+        deltaic.sql("SELECT 1").to_arrow()
+    assert "words of the engine" not in str(caught.value)
+
+
 def test_names_that_differ_by_case_only() -> None:
     data = pa.table({"a": [1]})
     with pytest.raises(InvalidArgumentError, match="case"):
@@ -131,3 +172,24 @@ def test_a_scalar_query_of_many_rows_is_an_error(table: deltaic.DeltaTable) -> N
 def test_an_at_sign_after_a_table_is_no_alias(table: deltaic.DeltaTable) -> None:
     with pytest.raises(UnsupportedFeatureError, match="v0"):
         deltaic.sql("SELECT count(*) FROM t@v0", tables={"t": table})
+
+
+def test_table_changes(tmp_path: Path) -> None:
+    """The change data feed in a query: delta-spark's table functions, by name and by path."""
+    table = deltaic.write(tmp_path / "t", pa.table({"id": [1, 2, 3]}), properties={"delta.enableChangeDataFeed": True})
+    table.update({"id": "id + 10"}, "id > 1")
+    table.delete("id = 1")
+    path = table.location
+    counted = "SELECT _change_type, count(*) n, sum(id) s FROM {} GROUP BY _change_type ORDER BY _change_type"
+    expected = [("delete", 1, 1), ("update_postimage", 2, 25), ("update_preimage", 2, 5)]
+    for source in (f"table_changes('delta.`{path}`', 1)", f"table_changes_by_path('{path}', 1, 2)", "TABLE_CHANGES('named', 1) AS c"):
+        rows = deltaic.sql(counted.format(source), tables={"named": table}).to_pylist()
+        assert [tuple(row.values()) for row in rows] == expected
+    joined = f"SELECT c.id FROM table_changes('named', 0, 0) c JOIN delta.`{path}` t ON c.id + 10 = t.id WHERE c._commit_version = 0"
+    assert sorted(row["id"] for row in deltaic.sql(joined, tables={"named": table})) == [2, 3]
+    assert deltaic.sql("SELECT * FROM table_changes('named', '2001-01-01', 0)", tables={"named": table}).count() == 3
+    for wrong in ("table_changes('named')", "table_changes('nothing', 0)", "table_changes(1, 0)", "table_changes('named', 0, 1 + 1)"):
+        with pytest.raises((InvalidArgumentError, UnsupportedFeatureError)):
+            deltaic.sql(f"SELECT * FROM {wrong}", tables={"named": table})
+    with pytest.raises(VersionNotFoundError):
+        deltaic.sql("SELECT * FROM table_changes('named', 9)", tables={"named": table})

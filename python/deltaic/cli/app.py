@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pyarrow as pa
 import typer
 
 from deltaic import _core
 from deltaic.cli.render import note, print_mapping, print_records, print_rows, working
-from deltaic.scan.rows import Rows
-from deltaic.sql.statement import sql as run_sql
+from deltaic.configuration import parse_size
 from deltaic.table import DeltaTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from deltaic.rows.rows import Rows
 
 app = typer.Typer(
     name="deltaic",
     help="Delta Lake tables: look at them, query them, keep them.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 
@@ -57,11 +61,19 @@ def readable_size(count: int) -> str:
     return f"{size:,.1f} TiB"
 
 
-@app.callback(invoke_without_command=True)
-def _root(about: Annotated[bool, typer.Option("--about", help="print the version of deltaic and exit", is_eager=True)] = False) -> None:
-    if about:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         print(f"deltaic {_core.__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="print the version of deltaic and exit", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    pass
 
 
 @app.command()
@@ -118,14 +130,19 @@ def history(
         entries = [
             {
                 "version": entry["version"],
-                "time": entry["timestamp"].isoformat(" ", "seconds"),
+                "time (UTC)": entry["timestamp"].replace(tzinfo=None).isoformat(" ", "seconds"),
                 "operation": entry.get("operation"),
-                "parameters": entry.get("operationParameters"),
-                "metrics": entry.get("operationMetrics"),
+                "details": _details(entry),
             }
             for entry in entries
         ]
     print_records(entries, as_json=as_json)
+
+
+def _details(entry: Mapping[str, Any]) -> str:
+    """Parameters, then metrics, one a line; without those that are empty or 0."""
+    named = {**(entry.get("operationParameters") or {}), **(entry.get("operationMetrics") or {})}
+    return "\n".join(f"{name}: {value}" for name, value in named.items() if value not in (None, "", "[]", "{}", "0", 0))
 
 
 @app.command()
@@ -157,19 +174,26 @@ def optimize(
     path: Path,
     where: Annotated[str | None, typer.Option("--where", help="a condition on partition columns")] = None,
     z_order: Annotated[str | None, typer.Option("--z-order", metavar="A,B", help="cluster by these columns")] = None,
+    cluster: Annotated[bool, typer.Option("--cluster", help="cluster by the table's own clustering columns")] = False,
     purge: Annotated[bool, typer.Option("--purge", help="rewrite every file with deleted rows")] = False,
+    target_size: Annotated[str | None, typer.Option("--target-size", metavar="SIZE", help="size of a new file: bytes, 256MB, 1GB")] = None,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
-    """Pack small files into larger ones; with --z-order cluster, with --purge drop deleted rows."""
-    if z_order and purge:
-        raise typer.BadParameter("one of --z-order and --purge", param_hint="--purge")
+    """Pack small files into larger ones; with --z-order or --cluster sort rows along a curve, with --purge drop deleted rows."""
+    if bool(z_order) + cluster + purge > 1:
+        raise typer.BadParameter("one of --z-order, --cluster and --purge at a time", param_hint="--purge")
+    if cluster and where:
+        raise typer.BadParameter("--cluster takes the whole table", param_hint="--where")
+    size = None if target_size is None else parse_size(target_size, "--target-size")
     table = _open(path, None, None, storage_option)
     with working(f"optimizing {table.location}"):
         if z_order:
-            metrics = table.optimize.z_order([name.strip() for name in z_order.split(",")], where)
+            metrics = table.optimize.z_order([name.strip() for name in z_order.split(",")], where, target_size=size)
+        elif cluster:
+            metrics = table.optimize.cluster(target_size=size)
         else:
-            metrics = (table.optimize.purge if purge else table.optimize.compact)(where)
+            metrics = (table.optimize.purge if purge else table.optimize.compact)(where, target_size=size)
     print_mapping(metrics, as_json=as_json)
 
 
@@ -198,7 +222,9 @@ def vacuum(
 
 @app.command()
 def sql(
-    statement: Annotated[str, typer.Argument(help="one statement of Spark SQL; a table is delta.`path`", show_default=False)],
+    statement: Annotated[
+        str, typer.Argument(help="one statement of Spark SQL; a table is delta.`path`; - reads it from standard input", show_default=False)
+    ] = "-",
     table: Annotated[list[str] | None, typer.Option("--table", "-t", metavar="NAME=PATH", help="a name for a table")] = None,
     limit: Annotated[
         int | None, typer.Option("--limit", min=0, help="rows to print, 0 all of them  [default: 100, with --json all]")
@@ -207,10 +233,13 @@ def sql(
     as_json: AsJson = False,
 ) -> None:
     """Run a statement and print its rows."""
+    from deltaic.sql.statement import sql as run_sql  # here: the other commands start without a parser of SQL
+
     options = pairs(storage_option, "--storage-option")
     named = {name: DeltaTable(path, storage_options=options) for name, path in (pairs(table, "--table") or {}).items()}
+    text = sys.stdin.read() if statement == "-" else statement
     with working("running"):
-        rows = run_sql(statement, tables=named, storage_options=options)
+        rows = run_sql(text, tables=named, storage_options=options)
     _print(rows, as_json, limit if limit is not None else (0 if as_json else 100))
 
 

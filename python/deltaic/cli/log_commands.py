@@ -7,18 +7,21 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from itertools import islice
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pyarrow as pa
 import typer
 
 from deltaic.cli.app import AsJson, Path, StorageOptions, app, pairs, readable_size
-from deltaic.cli.render import jsonable, note, print_mapping, print_records, working
+from deltaic.cli.render import note, print_mapping, print_records, to_json, working
 from deltaic.errors import DeltaError
-from deltaic.log import inspection
 from deltaic.log.history import moment
 from deltaic.log.store import open_store
 from deltaic.protocol.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from deltaic.log import inspection
 
 
 @app.command()
@@ -32,6 +35,8 @@ def log(
     as_json: AsJson = False,
 ) -> None:
     """The actions of a commit, or of a range of commits, oldest first."""
+    from deltaic.log import inspection  # here and below: it imports pyarrow, which the other commands start without
+
     store = open_store(path, pairs(storage_option, "--storage-option"))
     found = inspection.commits(store, versions)
     if as_json:
@@ -58,7 +63,7 @@ def _print_json(commits: Iterator[inspection.Commit], limit: int) -> None:
             "add": list(_files(commit.adds, limit)),
             "cdc": commit.has_change_files,
         }
-        sys.stdout.write(separator + json.dumps(jsonable(document), ensure_ascii=False))
+        sys.stdout.write(separator + to_json(document))
         separator = ",\n "
     sys.stdout.write("]\n")
 
@@ -125,6 +130,8 @@ def _row(action: str, row: Mapping[str, Any]) -> dict[str, Any]:
 @app.command()
 def inspect(path: Path, storage_option: StorageOptions = None, as_json: AsJson = False) -> None:
     """Protocol, features, checkpoint and sizes, and why the table cannot be read, if so."""
+    from deltaic.log import inspection
+
     store = open_store(path, pairs(storage_option, "--storage-option"))
     with working(f"reading the log of {store.location}"):
         found = inspection.inspect(store)

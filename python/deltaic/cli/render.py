@@ -5,19 +5,36 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+from rich import markup
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
-_NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    from deltaic.deferred import pyarrow as pa
+
+# C0 and C1 control characters but tab and line end, and marks that turn the direction of text: a terminal would obey them.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def escape(text: str) -> str:
+    """Text of a table or a statement for rich: neither markup nor control characters are obeyed; `ESC [ 2 J` is shown as `\\x1b[2J`."""
+    return markup.escape(_CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode(), text))
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """JSON whose strings hold no character that a terminal obeys."""
+    text = json.dumps(jsonable(value), ensure_ascii=False, indent=indent)
+    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def fail(message: str) -> None:
@@ -48,8 +65,9 @@ def print_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, as_json:
         return
     console = Console()
     table = Table(title=escape(title) if title else None, title_justify="left", show_edge=False, pad_edge=False)
+    is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     for field in schema:
-        numeric = any(test(field.type) for test in _NUMBERS)
+        numeric = any(test(field.type) for test in is_number)
         table.add_column(escape(field.name), justify="right" if numeric else "left", overflow="fold")
     for batch in batches:
         for row in batch.to_pylist():
@@ -61,7 +79,7 @@ def print_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, as_json:
 def print_records(records: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
     """Objects of one shape that Python already holds: a table whose columns are the keys of the first, or a JSON array."""
     if as_json:
-        print(json.dumps([jsonable(record) for record in records], ensure_ascii=False, indent=1))
+        print(to_json(list(records), indent=1))
         return
     table = Table(show_edge=False, pad_edge=False)
     for key in records[0] if records else ():
@@ -74,7 +92,7 @@ def print_records(records: Sequence[Mapping[str, Any]], *, as_json: bool) -> Non
 def print_mapping(values: Mapping[str, Any], *, as_json: bool, title: str | None = None) -> None:
     """Named values, one a line, or one JSON object."""
     if as_json:
-        print(json.dumps({key: jsonable(value) for key, value in values.items()}, ensure_ascii=False))
+        print(to_json(values))
         return
     table = Table(title=escape(title) if title else None, title_justify="left", show_header=False, show_edge=False, pad_edge=False)
     table.add_column(style="bold")
@@ -88,7 +106,7 @@ def _print_json_rows(batches: Iterable[pa.RecordBatch]) -> None:
     separator = "["
     for batch in batches:
         for row in batch.to_pylist():
-            sys.stdout.write(separator + json.dumps({key: jsonable(value) for key, value in row.items()}, ensure_ascii=False))
+            sys.stdout.write(separator + to_json(row))
             separator = ",\n "
     sys.stdout.write("[]\n" if separator == "[" else "]\n")
 
@@ -97,7 +115,7 @@ def _cell(value: Any) -> str:
     if value is None:
         return "[dim]null[/]"
     if isinstance(value, (list, dict, tuple)):
-        return escape(json.dumps(jsonable(value), ensure_ascii=False))
+        return escape(to_json(value))
     if isinstance(value, bool):
         return str(value).lower()
     return escape(str(jsonable(value)) if not isinstance(value, datetime) else value.isoformat(" "))

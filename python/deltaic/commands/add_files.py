@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
-from deltaic.commands import delete
+from deltaic.commands import change_files, delete
+from deltaic.commands.constraints import check_files
 from deltaic.commands.data_files import snapshot_target
 from deltaic.commands.marking import staging, total_size
-from deltaic.errors import InvalidArgumentError, InvalidTypeError
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, items_of
 from deltaic.log import references
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
@@ -52,13 +53,15 @@ def add_files(
     mode: Mode = "append",
     where: str | None = None,
     remove: Iterable[str] = (),
+    check_rows: bool = True,
     commit: CommitOptions | None = None,
 ) -> tuple[Snapshot, dict[str, int]]:
     """Commits the files as they are. Of a path alone, size and statistics come from the file and partition values from its folders
     (`day=2026-01-01/x.parquet`). `mode="overwrite"` replaces all files, or the rows that match `where`; `remove`: paths that go besides.
+    `check_rows`: the rows are read and checked where the table has rules for them.
 
     Raises InvalidArgumentError (a file outside the table, named twice or not there; partition values that are missing),
-    SchemaMismatchError where a file's columns do not fit.
+    SchemaMismatchError where a file's columns do not fit, ConstraintViolationError.
     """
     if mode not in ("append", "overwrite"):
         raise InvalidArgumentError("unknown mode of add_files", found=repr(mode), expected="'append' or 'overwrite'")
@@ -66,8 +69,10 @@ def add_files(
         raise InvalidArgumentError("where= goes with mode='overwrite'", found=f"mode={mode!r}")
     if already_committed(snapshot, commit):
         return snapshot, {}
-    new = _actions(snapshot, [file if isinstance(file, AddFile) else _found(snapshot, file) for file in files])
-    gone = _named(snapshot, list(remove))
+    new = _actions(snapshot, [file if isinstance(file, AddFile) else _found(snapshot, file) for file in items_of(files, "files")])
+    if check_rows:
+        check_files(snapshot, engine, new)
+    gone = _named(snapshot, list(items_of(remove, "remove")))
     parameters: dict[str, Any] = {
         "mode": "Append" if mode == "append" else "Overwrite",
         "partitionBy": list(snapshot.metadata.partition_columns),
@@ -76,9 +81,12 @@ def add_files(
         parameters["predicate"] = where
     transaction = Transaction(snapshot, "WRITE", parameters, commit)
     metrics: dict[str, int] = {"num_files": new.num_rows, "num_output_bytes": total_size(new)}
+    room: delete.Metrics = dict
+    inserts: dict[str, int] = {}
     with staging(transaction):
         if where is not None:
-            metrics.update(delete.stage(transaction, snapshot, engine, where, None) or {})
+            room = delete.stage(transaction, snapshot, engine, where, None) or dict
+            inserts = change_files.write_inserts(transaction, engine, snapshot.protocol, snapshot.metadata, new, room())
         elif mode == "overwrite":
             gone = snapshot.files().adds
             transaction.read()
@@ -88,9 +96,13 @@ def add_files(
             transaction.remove(_core.removes_of(gone, transaction.clock()))
             metrics.update({"num_removed_files": gone.num_rows, "num_removed_bytes": total_size(gone)})
         transaction.add(new)
-    if not new.num_rows and not metrics.get("num_removed_files"):
-        return snapshot, metrics
-    return transaction.commit(metrics), metrics
+
+    def done() -> dict[str, int]:
+        return {**metrics, **room(), **inserts}
+
+    if not new.num_rows and not transaction.removes_files:
+        return snapshot, done()
+    return transaction.commit(done), done()
 
 
 def _found(snapshot: Snapshot, path: str) -> AddFile:

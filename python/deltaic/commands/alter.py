@@ -6,16 +6,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from deltaic.commands import backfill, defaults
+from deltaic.commands import backfill, defaults, identity, invariants
+from deltaic.commands.constraints import new_constraints
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError, check_instance
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
+from deltaic.plan.literal import enclosed
+from deltaic.planning.planned import Planned
 from deltaic.protocol import clustering, edits, row_tracking
-from deltaic.protocol.ddl import parse_type
+from deltaic.protocol.ddl import parse_column_type, parse_type
 from deltaic.protocol.definition import evolve
 from deltaic.protocol.features import Definition, column_mapping_mode, supported
-from deltaic.protocol.properties import REGISTRY, Status, canonical_name, text_of
-from deltaic.protocol.schema import DataType, Field, Schema, check_type, path_text, type_to_json
+from deltaic.protocol.properties import CONSTRAINT_PREFIX, REGISTRY, Status, canonical_name, constraint_names, text_of
+from deltaic.protocol.schema import CHAR_TYPES, DataType, Field, Schema, check_type, path_text, type_to_json
+from deltaic.spark_sql.char_types import check_longer
 from deltaic.transaction.transaction import Transaction, already_committed
 
 if TYPE_CHECKING:
@@ -23,23 +27,46 @@ if TYPE_CHECKING:
 
 
 class Alter:
-    """Changes of a table's definition. `pin` gives the snapshot that a change starts from, `move` takes the snapshot with the commit.
+    """Changes of a table's definition. `pin` gives the snapshot that a change starts from, `move` takes the snapshot with the commit,
+    `options` completes what a call asks of its commit.
 
     A call that changes nothing commits nothing. Each takes `commit=CommitOptions(...)`. Errors: InvalidArgumentError (unknown or clashing
     columns, properties), UnsupportedFeatureError (what this release cannot do, by name), and those of a commit.
     """
 
-    def __init__(self, pin: Callable[[], Snapshot], move: Callable[[Snapshot], None], engine: Callable[[], Engine]) -> None:
+    def __init__(
+        self,
+        pin: Callable[[], Snapshot],
+        move: Callable[[Snapshot], None],
+        engine: Callable[[], Engine],
+        options: Callable[[CommitOptions | None], CommitOptions | None],
+    ) -> None:
         self._pin = pin
         self._move = move
         self._engine = engine
+        self._options = options
 
-    def add_columns(self, schema: Any, *, commit: CommitOptions | None = None) -> None:
-        """Adds columns at the end (DDL text, or any schema); a struct column that exists gets the new fields. All take null."""
+    def add_columns(self, schema: Any, *, places: Mapping[str, str | None] | None = None, commit: CommitOptions | None = None) -> None:
+        """Adds columns at the end (DDL text, or any schema); a struct column that exists gets the new fields. All take null. `places`: for
+        new columns or fields (dotted) that go elsewhere the neighbour that they follow, None to be the first."""
+        check_instance(places, (Mapping, NoneType), "places", "a mapping of new columns to the column that each follows, or None")
         snapshot, new = self._pin(), Schema.of(schema)
         table = edits.add_columns(snapshot.schema, new)
-        parameters = {"columns": [{"column": _field_json(item)} for item in new]}
+        for name, after in (places or {}).items():
+            new.find(name)
+            table = edits.move_field(table, table.find(name)[0], after)
+        positions = {new.find(name)[0]: _position(after) for name, after in (places or {}).items()}
+        parameters = {"columns": [{"column": _field_json(item), **positions.get((item.name,), {})} for item in new]}
         self._commit(snapshot, "ADD COLUMNS", parameters, commit, schema=table)
+
+    def replace_columns(self, schema: Any, *, commit: CommitOptions | None = None) -> None:
+        """The columns of a schema (DDL text, or any), in its order and with its comments, in the place of the table's: all that the table
+        has, with their types, and new ones. Not where columns are mapped."""
+        snapshot, new = self._pin(), Schema.of(schema)
+        if column_mapping_mode(snapshot.protocol, snapshot.metadata) != "none":
+            raise UnsupportedFeatureError("replacing columns where columns are mapped", expected="add_columns, change_column, drop_columns")
+        table = edits.replace_columns(snapshot.schema, new)
+        self._commit(snapshot, "REPLACE COLUMNS", {"columns": [_field_json(item) for item in table]}, commit, schema=table)
 
     def rename_column(self, name: str, new_name: str, *, commit: CommitOptions | None = None) -> None:
         """Renames a column or a struct's field (dotted); `new_name` is the last part alone. Needs column mapping."""
@@ -94,21 +121,32 @@ class Alter:
         nullable: bool | None = None,
         comment: str | None = None,
         default: str | None = None,
+        first: bool = False,
+        after: str | None = None,
         commit: CommitOptions | None = None,
     ) -> None:
-        """Widens the type, drops NOT NULL (`nullable=True`), sets a comment; what is None stays. `type`: Delta's name or DDL, of a column,
-        a field, an array's `element`, a map's `key` or `value` (dotted); needs `delta.enableTypeWidening`. `default`: SQL without columns,
+        """Widens the type, lets a VARCHAR(n) grow, drops NOT NULL (`nullable=True`), sets a comment; what is None stays. `first` puts it
+        before its neighbours, `after` behind the one that it names. `type`: Delta's name or DDL, of a column, a field, an array's
+        `element`, a map's `key` or `value` (dotted); another type needs `delta.enableTypeWidening`. `default`: SQL without columns,
         for rows to come whose writer does not name the column."""
         check_instance(nullable, (bool, NoneType), "nullable", "True, False or None")
         check_instance(comment, (str, NoneType), "comment", "text")
         check_instance(default, (str, NoneType), "default", "SQL as text")
+        check_instance(first, bool, "first", "True or False")
+        check_instance(after, (str, NoneType), "after", "a column's name")
+        if first and after is not None:
+            raise InvalidArgumentError("a column is the first, or after another", found=after)
         snapshot = self._pin()
         path, field = snapshot.schema.find(name)
-        if type is not None and (wanted := _as_type(type)) != field.type:
-            edits.check_unused(snapshot.schema, snapshot.metadata, path)
-            table = edits.change_type(snapshot.schema, path, wanted)
-        else:
-            table = snapshot.schema
+        table = snapshot.schema
+        if type is not None:
+            wanted = _as_column(field, type, whole=len(path) == 1)
+            check_longer(path_text(path), field, wanted)
+            if wanted.type != field.type:
+                edits.check_unused(snapshot.schema, snapshot.metadata, path)
+                table = edits.change_type(snapshot.schema, path, wanted.type)
+            if (lengths := wanted.metadata.get(CHAR_TYPES)) != field.metadata.get(CHAR_TYPES):
+                table = edits.edit_field(table, path, lambda item: item.with_(metadata=_with(item.metadata, CHAR_TYPES, lengths)))
         if nullable is False and field.nullable:
             raise InvalidArgumentError("NOT NULL cannot be set on a column that takes null, only dropped", where=path_text(path))
 
@@ -122,9 +160,28 @@ class Alter:
         if default is not None:
             if len(path) > 1:
                 raise InvalidArgumentError("only a whole column has a default", where=path_text(path))
+            if invariants.is_computed(field):
+                raise InvalidArgumentError("a column that is computed has no default", where=path_text(path))
             defaults.check(self._engine(), [table.field(path[0])])
-        parameters = {"column": _field_json(table.find(path)[1])}
+        parameters: dict[str, Any] = {"column": _field_json(table.find(path)[1])}
+        if first or after is not None:
+            table = edits.move_field(table, path, after)
+            parameters |= _position(after)
         self._commit(snapshot, "CHANGE COLUMN", parameters, commit, schema=table)
+
+    def sync_identity(self, name: str, *, commit: CommitOptions | None = None) -> None:
+        """Moves the high-water mark of an identity column to the largest number in the table, or the least where the step is negative: the
+        next rows get numbers that none has, also after rows that brought their own."""
+        snapshot = self._pin()
+        field = snapshot.schema.field(snapshot.schema.find(name)[0][0])
+        if field.name not in identity.columns_of(snapshot.protocol, snapshot.schema):
+            raise InvalidArgumentError("not an identity column", where=name, expected="a column that is GENERATED ... AS IDENTITY")
+        low, high = identity.value_range(self._engine(), Planned(snapshot).scan([field.name]), field)
+        if low is None or high is None:
+            return
+        synced = field.with_(metadata={**field.metadata, identity.MARK: identity.further(field, low, high)})
+        schema = Schema([synced if item.name == field.name else item for item in snapshot.schema])
+        self._commit(snapshot, "CHANGE COLUMN", {"column": _field_json(synced)}, commit, schema=schema, reads=True)
 
     def set_column_metadata(self, name: str, metadata: Mapping[str, Any], *, commit: CommitOptions | None = None) -> None:
         """Sets keys of a column's metadata, JSON values; None takes a key away. Keys that features use are refused."""
@@ -186,15 +243,30 @@ class Alter:
         from deltaic.commands.drop_feature import drop_feature
 
         check_instance(name, str, "a feature's name", "text")
-        self._move(drop_feature(self._pin(), self._engine(), name, truncate_history=truncate_history, commit=commit))
+        self._move(drop_feature(self._pin(), self._engine(), name, truncate_history=truncate_history, commit=self._options(commit)))
 
     def add_constraints(self, constraints: Mapping[str, str], *, commit: CommitOptions | None = None) -> None:
-        """Not in this release: UnsupportedFeatureError."""
-        raise UnsupportedFeatureError("constraints (feature checkConstraints) are not supported by this release", found=repr(constraints))
+        """Adds CHECK constraints: a condition in Spark's SQL for each name, kept as written. Names do not distinguish case. The rows of the
+        table are checked first; ConstraintViolationError says how many break one. A row for which a condition is null breaks it, too."""
+        snapshot = self._pin()
+        if already_committed(snapshot, commit):
+            return
+        added = new_constraints(snapshot, self._engine(), constraints)
+        shown = {"name": ", ".join(added), "expr": " AND ".join(added.values() if len(added) == 1 else map(enclosed, added.values()))}
+        self._commit(snapshot, "ADD CONSTRAINT", shown, commit, constraints=added, reads=True)
 
     def drop_constraint(self, name: str, *, if_exists: bool = False, commit: CommitOptions | None = None) -> None:
-        """Not in this release: UnsupportedFeatureError."""
-        raise UnsupportedFeatureError("constraints (feature checkConstraints) are not supported by this release", found=repr(name))
+        """Drops a CHECK constraint. InvalidArgumentError where there is none of this name, unless `if_exists`."""
+        check_instance(name, str, "a constraint's name", "text")
+        snapshot = self._pin()
+        stored = {each.lower(): each for each in constraint_names(snapshot.metadata.configuration)}
+        if (known := stored.get(name.lower())) is None:
+            if not if_exists and not already_committed(snapshot, commit):
+                raise InvalidArgumentError("no such constraint", found=repr(name), expected=", ".join(sorted(stored.values())) or None)
+            return
+        key = CONSTRAINT_PREFIX + known
+        parameters = {"name": name, "expr": snapshot.metadata.configuration[key], "existed": "true"}
+        self._commit(snapshot, "DROP CONSTRAINT", parameters, commit, unset=[key])
 
     def cluster_by(self, *columns: str, commit: CommitOptions | None = None) -> None:
         """What `optimize.cluster()` sorts rows by from now on, at most four columns; none: the table is not clustered any more. No file is
@@ -232,6 +304,8 @@ class Alter:
         properties: Mapping[str, object] | None = None,
         unset: Iterable[str] = (),
         features: Iterable[str] = (),
+        constraints: Mapping[str, str] | None = None,
+        reads: bool = False,
         domains: Mapping[str, str] | None = None,
         name: str | None = None,
         description: str | None = None,
@@ -246,12 +320,15 @@ class Alter:
             properties=properties,
             unset=unset,
             features=features,
+            constraints=constraints,
             name=name,
             description=description,
         )
         if (protocol, metadata) == (snapshot.protocol, snapshot.metadata) and not domains:
             return
-        transaction = Transaction(snapshot, operation, parameters, commit)
+        transaction = Transaction(snapshot, operation, parameters, self._options(commit))
+        if reads:  # rows that come meanwhile were not checked: they are a conflict
+            transaction.read()
         if protocol != snapshot.protocol:
             transaction.set_protocol(protocol)
         if metadata != snapshot.metadata:
@@ -263,18 +340,30 @@ class Alter:
         self._move(transaction.commit({}))
 
 
+def _with(metadata: Mapping[str, Any], key: str, value: object) -> dict[str, Any]:
+    others = {name: known for name, known in metadata.items() if name != key}
+    return others if value is None else {**others, key: value}
+
+
+def _position(after: str | None) -> dict[str, str]:
+    """As delta-spark says it in the history."""
+    return {"position": "FIRST" if after is None else f"AFTER {path_text((after,))}"}
+
+
 def _field_json(item: Field) -> dict[str, Any]:
     return {"name": item.name, "type": type_to_json(item.type), "nullable": item.nullable, "metadata": dict(item.metadata)}
 
 
-def _as_type(given: DataType) -> DataType:
-    """Delta's own name, Struct, Array, Map, or Spark's DDL text."""
+def _as_column(field: Field, given: DataType, *, whole: bool) -> Field:
+    """The field with another type: Delta's own name, Struct, Array, Map, or Spark's DDL text. `whole`: it is a column, which may be a CHAR
+    or a VARCHAR."""
     if isinstance(given, str):
         try:
-            return check_type(given)
+            return Field(field.name, check_type(given))
         except InvalidArgumentError:
-            return parse_type(given)
-    return check_type(given)
+            data_type, metadata = parse_column_type(given) if whole else (parse_type(given), {})
+            return Field(field.name, data_type, metadata=metadata)
+    return Field(field.name, check_type(given))
 
 
 def _check_text(what: str, value: object) -> None:

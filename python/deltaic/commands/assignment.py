@@ -1,4 +1,4 @@
-"""Assignments: what SET and INSERT put into each column, as one Spark SQL expression for each."""
+"""Assignments: what SET and INSERT put into each column, as one expression for each."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from deltaic.commands.store_assignment import Casting, assigned, null_of
+from deltaic.commands.store_assignment import Casting, assigned
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
+from deltaic.plan.expression import Expression, null
+from deltaic.plan.literal import lit
 from deltaic.protocol.schema import DataType, Field, Schema, Struct, split_path
-from deltaic.relation.literal import col, lit
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 class _Node:
     """The assignments to a column or field: its own `value`, or those of its fields."""
 
-    value: str | None = None
+    value: str | Expression | None = None
     fields: dict[str, _Node] = field(default_factory=dict)
 
 
@@ -28,8 +29,10 @@ def check_casting(casting: str) -> None:
         raise InvalidArgumentError("casting", found=repr(casting), expected="'strict' or 'try'")
 
 
-def as_sql(value: Any) -> str:
-    """A value of `set=`: text is SQL, anything else a literal."""
+def as_sql(value: Any) -> str | Expression:
+    """A value of `set=`: text is SQL, an expression is one, anything else a literal."""
+    if isinstance(value, Expression):
+        return value
     if isinstance(value, str):
         if not value.strip():
             raise InvalidArgumentError("an empty expression", found=repr(value))
@@ -41,20 +44,21 @@ class Assignments:
     """`set=` of UPDATE and MERGE, or `values=` of an insert, checked against the table's schema.
 
     Keys: column, `` `column` ``, struct.field, with the target's alias in front or not. InvalidArgumentError for unknown columns and for
-    two assignments to one.
+    two assignments to one. `fills`: fields that a new struct lacks become null, as where the schema evolves; else they are an error.
     """
 
-    def __init__(self, schema: Schema, values: Mapping[str, Any], alias: str) -> None:
+    def __init__(self, schema: Schema, values: Mapping[str, Any], alias: str, *, fills: bool = False) -> None:
         if not isinstance(values, Mapping):
             raise InvalidTypeError("assignments are a mapping of columns to expressions", found=type(values).__name__)
         if not values:
             raise InvalidArgumentError("nothing is assigned", expected="at least one column")
-        self._schema, self._alias = schema, alias
+        self._schema, self._alias, self._fills = schema, alias, fills
         self._roots: dict[str, _Node] = {}
+        self._resolved: dict[str, Expression] = {}
         for key, value in values.items():
             self._put(key, as_sql(value))
 
-    def _put(self, key: str, value: str) -> None:
+    def _put(self, key: str, value: str | Expression) -> None:
         if not isinstance(key, str):
             raise InvalidTypeError("a column's name is text", found=repr(key))
         path = self._path(key)
@@ -86,22 +90,30 @@ class Assignments:
         """Top-level columns that are assigned."""
         return frozenset(self._roots)
 
-    def texts(self) -> list[str]:
-        """The users' expressions, for checking and for the columns they read."""
-        found: list[str] = []
+    def values(self, engine: Engine, scope: Mapping[str, Schema]) -> list[Expression]:
+        """The users' expressions, for checking."""
+        found: list[str | Expression] = []
         waiting = list(self._roots.values())
         while waiting:
             node = waiting.pop()
             found += [node.value] if node.value is not None else []
             waiting += node.fields.values()
-        return found
+        return [self._expression(engine, value, scope) for value in found]
 
-    def expression(self, engine: Engine, column: Field, scope: Mapping[str, Schema], casting: Casting, kept: str | None) -> str:
-        """The column's new value. `kept`: SQL of its value where nothing is assigned (None: null)."""
-        node = self._roots.get(column.name)
+    def _expression(self, engine: Engine, value: str | Expression, scope: Mapping[str, Schema]) -> Expression:
+        """A user's text is resolved once; the columns that it sees are always the same."""
+        if isinstance(value, Expression):
+            return value
+        if value not in self._resolved:
+            self._resolved[value] = engine.resolve(value, scope, queries=True)
+        return self._resolved[value]
+
+    def expression(self, engine: Engine, item: Field, scope: Mapping[str, Schema], casting: Casting, kept: Expression | None) -> Expression:
+        """The column's new value. `kept`: its value where nothing is assigned (None: null)."""
+        node = self._roots.get(item.name)
         if node is None:
-            return kept if kept is not None else null_of(column)
-        return self._value(engine, node, column.type, (column.name,), scope, casting, kept)
+            return kept if kept is not None else null(item.type)
+        return self._value(engine, node, item.type, (item.name,), scope, casting, kept)
 
     def _value(
         self,
@@ -111,21 +123,22 @@ class Assignments:
         path: tuple[str, ...],
         scope: Mapping[str, Schema],
         casting: Casting,
-        kept: str | None,
-    ) -> str:
+        kept: Expression | None,
+    ) -> Expression:
         if node.value is not None:
-            return assigned(engine, node.value, data_type, path, scope, casting)
+            value = self._expression(engine, node.value, scope)
+            return assigned(engine, value, data_type, path, scope, casting, fills=self._fills)
         assert isinstance(data_type, Struct)
-        parts = []
+        parts: list[str | Expression] = []
         for item in data_type.fields:
-            inner = None if kept is None else f"{kept}.{col(item.name)}"
+            inner = None if kept is None else kept.field(item)
             child = node.fields.get(item.name)
             if child is not None:
                 value = self._value(engine, child, item.type, (*path, item.name), scope, casting, inner)
             else:
-                value = inner if inner is not None else null_of(item)
-            parts.append(f"{lit(item.name)}, {value}")
-        return f"named_struct({', '.join(parts)})"
+                value = inner if inner is not None else null(item.type)
+            parts += [", " if parts else "", f"{lit(item.name)}, ", value]
+        return engine.compose(("named_struct(", *parts, ")"), data_type)
 
 
 def _twice(key: str) -> InvalidArgumentError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from deltaic import _core, configuration
-from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, TableNotFoundError, check_instance
+from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, TableNotFoundError, check_instance, items_of
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
 from deltaic.protocol import clustering, definition, features, properties
@@ -87,16 +87,18 @@ class Wanted:
         """InvalidArgumentError names what was asked for and what the table has, where they differ."""
         metadata = snapshot.metadata
         if self.partition_by is not None and _folded(self.partition_by) != _folded(metadata.partition_columns):
-            raise _differs("partition_by", list(self.partition_by), list(metadata.partition_columns))
+            raise _differs(
+                "partition_by", list(self.partition_by), list(metadata.partition_columns), "mode='overwrite' with schema_mode='overwrite'"
+            )
         if self.cluster_by is not None:
             there = [path_text(path) for path in clustering.logical_columns(snapshot.schema, snapshot.domains.get(clustering.DOMAIN))]
             if _folded(self.cluster_by) != _folded(there):
-                raise _differs("cluster_by", list(self.cluster_by), there)
+                raise _differs("cluster_by", list(self.cluster_by), there, "alter.cluster_by")
         if self.name is not None and self.name != metadata.name:
-            raise _differs("name", self.name, metadata.name)
+            raise _differs("name", self.name, metadata.name, "alter.set_name")
         if self.description is not None and self.description != metadata.description:
-            raise _differs("description", self.description, metadata.description)
-        asked = properties.request(self.properties)
+            raise _differs("description", self.description, metadata.description, "alter.set_description")
+        asked = properties.request(self.properties, defines=True)
         typed = TableProperties(asked.stored)
         for name, text in asked.stored.items():
             if name in properties.REGISTRY:
@@ -104,15 +106,19 @@ class Wanted:
             else:
                 agrees = metadata.configuration.get(name) == text
             if not agrees:
-                raise _differs(f"property {name}", text, metadata.configuration.get(name, "unset"))
+                raise _differs(f"property {name}", text, metadata.configuration.get(name, "unset"), "alter.set_properties")
+        for name, text in asked.constraints.items():
+            there_now = metadata.configuration.get(properties.CONSTRAINT_PREFIX + name)
+            if there_now != text:
+                raise _differs(f"constraint {name}", text, there_now or "none", "alter.add_constraints")
         protocol = snapshot.protocol
         if (asked.min_reader_version or 0) > protocol.min_reader_version:
-            raise _differs("delta.minReaderVersion", asked.min_reader_version, protocol.min_reader_version)
+            raise _differs("delta.minReaderVersion", asked.min_reader_version, protocol.min_reader_version, "alter.set_properties")
         if (asked.min_writer_version or 0) > protocol.min_writer_version:
-            raise _differs("delta.minWriterVersion", asked.min_writer_version, protocol.min_writer_version)
+            raise _differs("delta.minWriterVersion", asked.min_writer_version, protocol.min_writer_version, "alter.set_properties")
         for name in asked.features:
             if name not in features.supported(protocol):
-                raise _differs(f"feature {name}", "supported", "unsupported")
+                raise _differs(f"feature {name}", "supported", "unsupported", "alter.add_features")
 
 
 def create(
@@ -131,7 +137,7 @@ def create(
                 return there
             return _replace(there, schema, wanted, commit)
         protocol, metadata = wanted.new(schema)
-        check_defaults(metadata)
+        check_expressions(metadata)
         transaction = Transaction(None, "CREATE TABLE", definition_parameters(wanted, metadata), commit, store=store)
         transaction.set_protocol(protocol)
         transaction.set_metadata(metadata)
@@ -153,7 +159,7 @@ def existing(store: _core.Store) -> Snapshot | None:
 
 def _replace(snapshot: Snapshot, schema: Any, wanted: Wanted, commit: CommitOptions | None) -> Snapshot:
     protocol, metadata = wanted.replacing(snapshot, schema)
-    check_defaults(metadata)
+    check_expressions(metadata)
     transaction = Transaction(snapshot, "CREATE OR REPLACE TABLE", definition_parameters(wanted, metadata), commit)
     transaction.read()
     if protocol != snapshot.protocol:
@@ -165,13 +171,20 @@ def _replace(snapshot: Snapshot, schema: Any, wanted: Wanted, commit: CommitOpti
     return transaction.commit()
 
 
-def check_defaults(metadata: Metadata) -> None:
-    """The defaults of a definition can be computed, and have their columns' types."""
-    if "CURRENT_DEFAULT" in metadata.schema_string:
-        from deltaic.commands import defaults
-        from deltaic.engine.local import LocalEngine
+def check_expressions(metadata: Metadata) -> None:
+    """The defaults and generated columns of a definition can be computed, and have their columns' types; its constraints are conditions
+    over its columns."""
+    configuration = metadata.configuration
+    names = properties.constraint_names(configuration)
+    if names or any(key in metadata.schema_string for key in ("CURRENT_DEFAULT", "delta.generationExpression", "delta.identity.")):
+        from deltaic.commands import constraints, defaults, generated, identity
+        from deltaic.engine.duckdb.engine import LocalEngine
 
-        defaults.check(LocalEngine(), Schema.from_json(metadata.schema_string))
+        engine, schema = LocalEngine(), Schema.from_json(metadata.schema_string)
+        defaults.check(engine, schema)
+        identity.check(schema, metadata.partition_columns)
+        generated.check(engine, schema)
+        constraints.named({name: configuration[properties.CONSTRAINT_PREFIX + name] for name in names}, engine, schema)
 
 
 def set_clustering(transaction: Transaction, configuration: str | None) -> None:
@@ -198,7 +211,7 @@ def _names(value: str | Iterable[str] | None) -> tuple[str, ...] | None:
     if value is None:
         return None
     check_instance(value, Iterable, "names of columns", "one name or several")
-    names = (value,) if isinstance(value, str) else tuple(value)
+    names = (value,) if isinstance(value, str) else items_of(value, "names of columns")
     for name in names:
         check_instance(name, str, "a column's name", "text")
     return names
@@ -208,5 +221,7 @@ def _folded(names: Iterable[str]) -> list[str]:
     return [name.lower() for name in names]
 
 
-def _differs(what: str, asked: object, found: object) -> InvalidArgumentError:
-    return InvalidArgumentError(f"{what} differs from the table's; alter changes it", found=repr(asked), expected=repr(found))
+def _differs(what: str, asked: object, table_has: object, change: str) -> InvalidArgumentError:
+    """`change`: the call that gives the table what was asked for."""
+    expected = f"{table_has!r} as the table has it, or nothing; to change it use {change}"
+    return InvalidArgumentError(f"{what} differs from the table's", found=repr(asked), expected=expected)

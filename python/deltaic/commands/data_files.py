@@ -9,10 +9,11 @@ from deltaic.engine.engine import WriteTarget
 from deltaic.errors import check_instance
 from deltaic.log.snapshot import table_schema
 from deltaic.options import ParquetOptions
-from deltaic.protocol import row_tracking
+from deltaic.plan.expression import Expression, column, null
+from deltaic.protocol import change_feed, row_tracking
 from deltaic.protocol.features import supported
 from deltaic.protocol.properties import TableProperties
-from deltaic.relation.literal import col
+from deltaic.protocol.schema import Field
 
 if TYPE_CHECKING:
     from deltaic.log.snapshot import Snapshot
@@ -41,10 +42,14 @@ def write_target(
     target_file_size: int | None = None,
     data_change: bool = True,
     copies: bool = False,
+    synced_by_commit: bool = True,
+    optimize_write: bool | None = None,
     **more: Any,
 ) -> WriteTarget:
-    """What `_core.write` is told for a table. `target_file_size`: bytes, None is the table's. `copies`: some of the rows were there before,
-    and keep their row ids where the table tracks rows. `more`: further options of `_core.write`."""
+    """Where and how `_core.write` writes files of a table. `target_file_size`: bytes, None is the table's. `copies`: some of the rows were
+    there before, and keep their row ids where the table tracks rows. `synced_by_commit`: False where another process commits, as a commit
+    can only make files durable that were written on its own machine. `optimize_write`: None is the table's property. `more`: further
+    options of `_core.write`."""
     check_instance(parquet, (ParquetOptions, type(None)), "parquet", "ParquetOptions")
     properties = TableProperties(metadata.configuration)
     columns = properties.data_skipping_stats_columns
@@ -58,20 +63,22 @@ def write_target(
         "tight_bounds": True if has_vectors(protocol) else None,
         "random_prefix_length": properties.random_prefix_length,
         "data_change": data_change,
+        "synced_by_commit": synced_by_commit,
     }
     if metadata.partition_columns and (MATERIALIZED in supported(protocol) or properties.partition_columns_in_files):
         options["partition_columns"] = True
+    if properties.second_parquet_version:
+        options["second_version"] = True
     current = configuration.current()
     if current.threads is not None:
         options["threads"] = current.threads
-    if current.memory_limit is not None:
-        options["memory_limit"] = current.memory_limit
+    options["memory_limit"] = configuration.budget().writers
     options |= (parquet or ParquetOptions()).to_core()
     schema = table_schema(protocol, metadata)
     tracked = row_tracking.kept_in(protocol, metadata) if copies else None
     if tracked is not None:
         schema = schema.with_hidden(tracked)
-    return WriteTarget(store, schema, {**options, **more}, tracked)
+    return WriteTarget(store, schema, {**options, **more}, tracked, properties.optimize_write if optimize_write is None else optimize_write)
 
 
 def snapshot_target(snapshot: Snapshot, parquet: ParquetOptions | None = None, **options: Any) -> WriteTarget:
@@ -79,11 +86,16 @@ def snapshot_target(snapshot: Snapshot, parquet: ParquetOptions | None = None, *
     return write_target(snapshot.store, snapshot.metadata, snapshot.protocol, parquet, copies=True, **options)
 
 
-def tracked_columns(target: WriteTarget, alias: str | None) -> tuple[tuple[str, str], ...]:
+def hidden_field(name: str) -> Field:
+    """A column that rows have after the table's own on their way to files: a row id, a row commit version, or the kind of a change."""
+    return Field(name, "string" if name == change_feed.CHANGE_TYPE else "long")
+
+
+def tracked_columns(target: WriteTarget, alias: str | None) -> tuple[tuple[str, Expression], ...]:
     """The hidden columns of rows that go to `target`: of a changed row (`alias` names where it comes from) its id and no version, as it is
     changed in this one; of a new row (None) neither."""
     if target.row_tracking is None:
         return ()
     row_id, version = target.row_tracking
-    nothing = "CAST(NULL AS BIGINT)"
-    return (row_id, f"{col(alias)}.{col(row_id)}" if alias is not None else nothing), (version, nothing)
+    nothing = null("long")
+    return (row_id, column(alias, Field(row_id, "long")) if alias is not None else nothing), (version, nothing)

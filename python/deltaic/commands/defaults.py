@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from deltaic.commands.store_assignment import Casting, assigned
-from deltaic.relation.literal import col
-from deltaic.relation.plan import Data, Plan, Project
+from deltaic.plan.expression import Expression, columns_of, null
+from deltaic.plan.nodes import Data, Plan, Project
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 KEY = "CURRENT_DEFAULT"
 
 
-def value_of(engine: Engine, column: Field, casting: Casting = "strict") -> str | None:
-    """The default as SQL of the column's type; None where it has none. InvalidArgumentError where it names a column, SchemaMismatchError
-    where its type never fits."""
+def value_of(engine: Engine, column: Field, casting: Casting = "strict") -> Expression | None:
+    """The default as an expression of the column's type; None where it has none. InvalidArgumentError where it names a column,
+    SchemaMismatchError where its type never fits."""
     text = column.metadata.get(KEY)
     return None if text is None else assigned(engine, str(text), column.type, (column.name,), {}, casting)
 
 
 def check(engine: Engine, schema: Iterable[Field]) -> None:
     """Computes every default of these columns once: an error of it comes when it is set, not when rows are written."""
-    found = [(column.name, text) for column in schema if (text := value_of(engine, column)) is not None]
+    found = [(column.name, value) for column in schema if (value := value_of(engine, column)) is not None]
     if found:
         one = engine.source(pa.table({"__deltaic_one": [1]}), "d")
         engine.to_arrow(engine.run(Project(one, tuple(found), "d"))).read_all()
@@ -38,6 +38,5 @@ def filled(source: Data, schema: Schema, engine: Engine) -> Plan:
     missing = [column for column in schema if KEY in column.metadata and source.schema.get(column.name) is None]
     if not missing:
         return source
-    kept = [(name, f"{col(source.alias)}.{col(name)}") for name in source.schema.names]
-    found = [(column.name, value_of(engine, column) or "NULL") for column in missing]
-    return Project(source, (*kept, *found), source.alias)
+    found = [(column.name, value_of(engine, column) or null(column.type)) for column in missing]
+    return Project(source, (*columns_of(source.alias, source.schema), *found), source.alias)

@@ -6,20 +6,28 @@ Source: DESIGN section 3; PROTOCOL.md, "Deletion Vectors"; metrics as delta-spar
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 from deltaic import _core
-from deltaic.commands.data_files import snapshot_target
+from deltaic.commands.change_files import Recording
+from deltaic.commands.data_files import snapshot_target, writes_vectors
 from deltaic.commands.marking import Changed, staging, take_out, total_size, vector_metrics
 from deltaic.options import CommitOptions, ParquetOptions
+from deltaic.plan.expression import columns_of
+from deltaic.plan.nodes import Project
+from deltaic.planning.opening import ROW_ID_FIELDS
+from deltaic.planning.planned import Planned, live_rows, plan
+from deltaic.protocol import change_feed
 from deltaic.protocol.features import Change
-from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Project
-from deltaic.scan.scan import Planned, live_rows, plan
 from deltaic.transaction.transaction import Transaction, already_committed
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
     from deltaic.log.snapshot import Snapshot
+
+Metrics: TypeAlias = "Callable[[], dict[str, int]]"
+"""What a command did, asked once it is committed: another commit that came first may have done a part of it."""
 
 NOTHING = {
     "num_deleted_rows": 0,
@@ -41,15 +49,16 @@ def delete(
     *,
     parquet: ParquetOptions | None = None,
     commit: CommitOptions | None = None,
+    alias: str = "t",
 ) -> tuple[Snapshot, dict[str, int]]:
-    """Deletes the rows for which `where` is true (all without it). Where nothing matches, nothing is committed.
+    """Deletes the rows for which `where`, over columns of `alias`, is true (all without it). Where nothing matches, nothing is committed.
 
     Whole partitions and whole tables go by metadata alone. Raises AppendOnlyError on a table that only takes new rows.
     """
     if already_committed(snapshot, commit):
         return snapshot, dict(NOTHING)
     started = time.monotonic()
-    planned = plan(snapshot, engine, where)
+    planned = plan(snapshot, engine, where, alias=alias, changes=True)
     transaction = Transaction(snapshot, "DELETE", {"predicate": [] if where is None else [where]}, commit)
     transaction.change = Change.REMOVE  # what is written again is copied as it is
     transaction.expect(Change.REMOVE)
@@ -58,21 +67,21 @@ def delete(
         if metrics is None:
             return snapshot, dict(NOTHING)
     times = {"execution_time_ms": int((time.monotonic() - started) * 1000)}
-    return transaction.commit({**metrics, **times}), metrics
+    return transaction.commit(lambda: {**metrics(), **times}), metrics()
 
 
 def stage(
     transaction: Transaction, snapshot: Snapshot, engine: Engine, condition: Planned | str | None, parquet: ParquetOptions | None
-) -> dict[str, int] | None:
+) -> Metrics | None:
     """Stages the deletion in a transaction, also of another command; -> its metrics, None where nothing matches."""
-    planned = condition if isinstance(condition, Planned) else plan(snapshot, engine, condition)
-    transaction.read(planned.predicate)
+    planned = condition if isinstance(condition, Planned) else plan(snapshot, engine, condition, changes=True)
+    transaction.read(None if planned.reads_itself else planned.predicate, rows_only=not planned.reads_itself)
     if planned.partition_only:
         return _drop_files(transaction, planned)
     return _drop_rows(transaction, snapshot, engine, planned, parquet)
 
 
-def _drop_files(transaction: Transaction, planned: Planned) -> dict[str, int] | None:
+def _drop_files(transaction: Transaction, planned: Planned) -> Metrics | None:
     """Every row of the chosen files matches."""
     files = planned.selection.adds
     if not files.num_rows:
@@ -90,27 +99,36 @@ def _drop_files(transaction: Transaction, planned: Planned) -> dict[str, int] | 
         del metrics["num_deleted_rows"], metrics["num_copied_rows"]
     else:
         metrics["num_deleted_rows"] = rows
-    return metrics
+    return lambda: metrics
 
 
 def _drop_rows(
-    transaction: Transaction, snapshot: Snapshot, engine: Engine, planned: Planned, parquet: ParquetOptions | None
-) -> dict[str, int] | None:
+    transaction: Transaction,
+    snapshot: Snapshot,
+    engine: Engine,
+    planned: Planned,
+    parquet: ParquetOptions | None,
+) -> Metrics | None:
     scan = planned.scan(planned.residual_columns, row_ids=True)
-    ids = Project(scan, ((FILE_COLUMN, FILE_COLUMN), (ROW_COLUMN, ROW_COLUMN)), "ids")
-    rows = engine.row_ids(engine.run(ids))
+    rows = engine.row_ids(engine.run(Project(scan, columns_of(scan.alias, ROW_ID_FIELDS), "ids")))
     if len(rows) == 0:
         return None
-    changed = take_out(transaction, snapshot, engine, scan, rows, [], snapshot_target(snapshot, parquet))
-    return {"num_deleted_rows": changed.deleted, "num_copied_rows": changed.written_rows, **file_metrics(changed)}
+    recording = None
+    if not writes_vectors(snapshot):  # whose difference says which rows are deleted
+        left = [(rows, change_feed.DELETE)]
+        recording = Recording.of(snapshot.store, snapshot.metadata, snapshot.protocol, parquet, left)
+    changed = take_out(transaction, snapshot, engine, scan, rows, [], snapshot_target(snapshot, parquet), recording)
+    return lambda: {"num_deleted_rows": changed.deleted, "num_copied_rows": changed.written_rows, **file_metrics(changed)}
 
 
 def file_metrics(changed: Changed) -> dict[str, int]:
     """The part of the metrics that DELETE and UPDATE share."""
+    recorded = {} if changed.change_files is None else {"num_added_change_files": changed.change_files}
     return {
         "num_added_files": changed.added_files,
         "num_removed_files": changed.removed_files,
         "num_added_bytes": changed.added_bytes,
         "num_removed_bytes": changed.removed_bytes,
         **vector_metrics(changed),
+        **recorded,
     }

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
-from deltaic.commands import rewrite
+from deltaic.commands import identity, rewrite
+from deltaic.commands.create import set_clustering
 from deltaic.commands.optimize import Job, purge
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.log import checkpoint, cleanup, history, references
@@ -245,6 +246,21 @@ def _remove_domains(transaction: Transaction, snapshot: Snapshot) -> None:
         transaction.set_domain(domain, configuration, removed=True)
 
 
+def _without_keys(*keys: str) -> Callable[[Transaction, Snapshot], None]:
+    """Columns stay as they are, without what the feature says of them."""
+
+    def stage(transaction: Transaction, snapshot: Snapshot) -> None:
+        schema = column_mapping.without_keys(snapshot.schema, keys)
+        if schema != snapshot.schema:
+            transaction.set_metadata(replace(transaction.metadata or snapshot.metadata, schema_string=schema.to_json()))
+
+    return stage
+
+
+def _remove_clustering(transaction: Transaction, snapshot: Snapshot) -> None:
+    set_clustering(transaction, None)
+
+
 def _check_no_constraints(snapshot: Snapshot, engine: Engine, commit: CommitOptions | None) -> Snapshot:
     if names := constraint_names(snapshot.metadata.configuration):
         raise InvalidArgumentError("the table has constraints", found=", ".join(names), expected="alter.drop_constraint first")
@@ -275,5 +291,10 @@ DROPPABLE: dict[str, Droppable] = {
     "domainMetadata": Droppable(stage=_remove_domains),
     "checkConstraints": Droppable(_check_no_constraints),
     "materializePartitionColumns": Droppable(properties=("delta.enableMaterializePartitionColumnsFeature",)),
+    "changeDataFeed": Droppable(properties=("delta.enableChangeDataFeed",)),
+    "generatedColumns": Droppable(stage=_without_keys("delta.generationExpression")),
+    "identityColumns": Droppable(stage=_without_keys(identity.START, identity.STEP, identity.MARK, identity.EXPLICIT)),
+    "allowColumnDefaults": Droppable(stage=_without_keys("CURRENT_DEFAULT")),
+    "clustering": Droppable(stage=_remove_clustering),
     PROTECTION: Droppable(properties=(PROTECTED_BEFORE,)),
 }

@@ -1,25 +1,63 @@
-"""What every new row must satisfy besides NOT NULL (which the writer checks): column invariants.
+"""What every new row must satisfy besides NOT NULL (which the writer checks): CHECK constraints, column invariants, and the lengths of
+CHAR and VARCHAR.
 
-Source: PROTOCOL.md, "Column Invariants": `delta.invariants` in a column's metadata, `{"expression": {"expression": "x > 3"}}`.
+Sources: PROTOCOL.md, "CHECK Constraints": `delta.constraints.<name>` in the table's configuration; "Column Invariants": `delta.invariants`
+in a column's metadata, `{"expression": {"expression": "x > 3"}}`. As in delta-spark (CheckDeltaInvariant), a condition that is null is
+broken.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deltaic.commands.store_assignment import enclosed
-from deltaic.errors import ConstraintViolationError, ProtocolError
-from deltaic.protocol.schema import Schema, walk
-from deltaic.relation.failures import failing
-from deltaic.relation.literal import col
-from deltaic.relation.plan import Plan, Project
+from deltaic.commands.data_files import hidden_field
+from deltaic.errors import ConstraintViolationError, DeltaError, ProtocolError
+from deltaic.plan.expression import COUNT, Expression, Pieces, column, column_at
+from deltaic.plan.failures import failing_with
+from deltaic.plan.nodes import Aggregate, Plan, Project
+from deltaic.protocol.properties import CONSTRAINT_PREFIX, constraint_names
+from deltaic.protocol.schema import CHAR_TYPES, Field, Schema, path_text, walk
+from deltaic.spark_sql.char_types import length_conditions
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
+    from deltaic.protocol.actions import Metadata
 
 KEY = "delta.invariants"
+SHOWN_CHARACTERS = 100
+"""Maximum characters of each value of a row that an error shows; longer ones are cut."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A SQL condition that must be true of every new row. `message` and `expected` are the error's where it is not."""
+
+    message: str
+    condition: str
+    expected: str
+
+
+def rules_of(metadata: Metadata, schema: Schema) -> list[Rule]:
+    """The rules of a table: constraints by name, then invariants and lengths in the order of the columns."""
+    return [*_constraints(metadata.configuration), *_column_rules(schema)]
+
+
+def _constraints(configuration: Mapping[str, str]) -> Iterator[Rule]:
+    for name in constraint_names(configuration):
+        condition = configuration[CONSTRAINT_PREFIX + name]
+        yield Rule(f"a row breaks the CHECK constraint {name}", condition, condition)
+
+
+def _column_rules(schema: Schema) -> Iterator[Rule]:
+    for name, condition in conditions(schema):
+        yield Rule(f"a row breaks the invariant of column {name}", condition, condition)
+    for field in schema:
+        for where, kind, condition in length_conditions(field):
+            yield Rule(f"column {where} has a value that is longer than its type takes", condition, kind)
 
 
 def conditions(schema: Schema) -> Iterator[tuple[str, str]]:
@@ -38,34 +76,85 @@ def conditions(schema: Schema) -> Iterator[tuple[str, str]]:
         yield name, condition
 
 
-def checked(
-    plan: Plan,
-    schema: Schema,
-    engine: Engine,
-    alias: str = "checked",
-    *,
-    also: Sequence[tuple[str, str]] = (),
-    hidden: Sequence[str] = (),
-) -> Plan:
-    """The rows of `plan` (columns as in `schema`, then those of `hidden`), ending in ConstraintViolationError at the first that breaks an
-    invariant.
+def has_checks(field: Field) -> bool:
+    """Whether a top-level column has something that the values of new rows must satisfy."""
+    keys = (CHAR_TYPES, "delta.generationExpression", "delta.identity.start")
+    return bool(field.metadata.get(KEY)) or any(key in field.metadata for key in keys)
 
-    `also`: (message, condition) of what else every row must satisfy. The check is part of a written column, so that no engine can
-    leave it out."""
-    found = [(f"a row breaks the invariant of column {name}", condition) for name, condition in conditions(schema)]
-    found += also
-    if not found:
+
+def is_computed(field: Field) -> bool:
+    """Whether a column gets its values where a writer gives none: generated and identity columns."""
+    return "delta.generationExpression" in field.metadata or "delta.identity.start" in field.metadata
+
+
+def checked(
+    plan: Plan, schema: Schema, rules: Sequence[Rule], engine: Engine, alias: str = "checked", *, hidden: Sequence[str] = ()
+) -> Plan:
+    """The rows of `plan` (columns as in `schema`, then those of `hidden`), ending in ConstraintViolationError at the first that breaks a
+    rule; the error shows the row's values that the rule reads. The check is part of a written column: no engine can leave it out."""
+    if not rules:
         return plan
     inner = getattr(plan, "alias", "u")
-    # Of columns without a type no value is written, and none computed.
-    place = next((number for number, field in enumerate(schema) if field.type != "void"), 0)
-    whens = []
-    for message, condition in found:
-        engine.resolve(condition, {inner: schema})
-        failure = failing(ConstraintViolationError, message, expected=condition)
-        whens.append(f"WHEN NOT coalesce({enclosed(condition)}, false) THEN {failure}")
-    columns = [(name, f"{inner}.{col(name)}") for name in (*schema.names, *hidden)]
+    # Of columns without a type no value is written, and none computed; nested values are better only copied.
+    typed = [number for number, field in enumerate(schema) if field.type != "void"]
+    place = next((number for number in typed if isinstance(schema[number].type, str)), typed[0] if typed else 0)
+    whens: list[str | Expression] = []
+    for rule in rules:
+        resolved = engine.resolve(rule.condition, {inner: schema})
+        shown = _shown(sorted(path for _, path in resolved.columns), schema, inner)
+        failure = failing_with(shown, ConstraintViolationError, rule.message, expected=rule.expected)
+        whens += [" WHEN ", *_broken(resolved), " THEN ", *failure]
+    columns = [(item.name, column(inner, item)) for item in (*schema, *(hidden_field(name) for name in hidden))]
     name, value = columns[place]
     # A value that is always null must not be all that there is of the column: an optimizer would leave out the conditions with it.
-    columns[place] = (name, f"CASE {' '.join(whens)} ELSE {value} END")
+    columns[place] = (name, engine.compose(("CASE", *whens, " ELSE ", value, " END"), value.type))
     return Project(plan, tuple(columns), alias)
+
+
+def _broken(condition: Expression) -> Pieces:
+    """Whether a row breaks the rule of this condition."""
+    return ("NOT coalesce(", condition, ", false)")
+
+
+def _shown(paths: Sequence[tuple[str, ...]], schema: Schema, alias: str) -> list[tuple[str, Pieces]]:
+    """(name, its text) of the values that an error shows: those of primitive types."""
+    found: list[tuple[str, Pieces]] = []
+    for path in paths:
+        data_type = schema.find(path)[1].type
+        if not isinstance(data_type, str) or data_type in ("variant", "void"):
+            continue
+        value = column_at(alias, path, data_type)
+        text: Pieces = ("hex(", value, ")") if data_type == "binary" else ("CAST(", value, " AS STRING)")
+        found.append((path_text(path), ("substring(", *text, f", 1, {SHOWN_CHARACTERS})")))
+    return found
+
+
+@contextmanager
+def counting(engine: Engine, plans: Sequence[Plan], schema: Schema, rules: Sequence[Rule]) -> Iterator[None]:
+    """Adds to an error of one of the rules how many rows break it. `plans`: the rows before `checked`, which can be computed again."""
+    try:
+        yield
+    except ConstraintViolationError as error:
+        rule = next((rule for rule in rules if rule.message == error.message), None)
+        if rule is None or not all(engine.is_cheap(engine.run(plan)) for plan in plans):
+            raise
+        try:
+            count = 0
+            for plan in plans:
+                condition = engine.resolve(rule.condition, {getattr(plan, "alias", "u"): schema})
+                count += broken_rows(engine, plan, [condition])[0]
+        except DeltaError:  # another row fails in another way: the first error says enough
+            raise error from None
+        found = rows_text(count) if error.found is None else f"{rows_text(count)}, {'' if count == 1 else 'one '}with {error.found}"
+        raise ConstraintViolationError(error.message, where=error.where, found=found, expected=error.expected) from None
+
+
+def rows_text(count: int) -> str:
+    return f"{count} row{'' if count == 1 else 's'}"
+
+
+def broken_rows(engine: Engine, plan: Plan, conditions: Sequence[Expression]) -> list[int]:
+    """For each of these conditions of rules, how many rows of `plan` break it."""
+    flags = tuple((f"broken{number}", engine.compose(_broken(each), "boolean")) for number, each in enumerate(conditions))
+    groups = engine.to_arrow(engine.run(Aggregate(plan, flags, (("rows", COUNT),)))).read_all().to_pylist()
+    return [sum(group["rows"] for group in groups if group[name]) for name, _ in flags]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
+from deltaic.commands import change_files
+from deltaic.commands.change_files import Recording
 from deltaic.commands.data_files import writes_vectors
-from deltaic.relation.plan import Plan, Scan, Union
+from deltaic.plan.nodes import Plan, Scan, Union
+from deltaic.transaction.marks import Marks
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine, WriteTarget
@@ -43,6 +46,18 @@ class Changed:
     removed_bytes: int = 0
     vectors: dict[str, int] = field(default_factory=lambda: {"added": 0, "removed": 0, "updated": 0})
     vector_bytes: int = 0
+    change_files: int | None = None
+    """None where the table keeps no changes, or readers derive those of the commit."""
+
+    def count(self, marked: _core.MarkedFiles) -> None:
+        """What was done by vectors; counted anew where they are written anew."""
+        metrics = marked.metrics
+        self.deleted = metrics["num_deleted_rows"]
+        self.removed_files = metrics["num_removed_files"]
+        kept = pc.is_in(marked.removes["path"], value_set=marked.adds["path"])
+        self.removed_bytes = total_size(marked.removes.filter(pc.invert(kept)))
+        self.vectors = {name: metrics[f"num_deletion_vectors_{name}"] for name in ("added", "removed", "updated")}
+        self.vector_bytes = metrics["num_bytes_written"]
 
 
 def take_out(
@@ -53,11 +68,21 @@ def take_out(
     rows: _core.RowIds,
     new: list[Plan],
     target: WriteTarget,
+    recording: Recording | None = None,
 ) -> Changed:
-    """Stages: `rows` leave the files of `scan`, and the rows of `new` come in (columns as the target's schema, in order)."""
-    if writes_vectors(snapshot):
-        return _mark(transaction, snapshot, engine, scan, rows, new, target)
-    return _rewrite(transaction, engine, scan, rows, new, target)
+    """Stages: `rows` leave the files of `scan`, and the rows of `new` come in (columns as the target's schema, in order). With `recording`
+    the changes go to files of changes besides; the rows of `new` have the kind of change as their last column then."""
+    with ExitStack() as held:
+        recorded: list[Plan] = []
+        if recording is not None:
+            new, recorded = change_files.divided(engine, new, target, scan.schema, held)
+        if writes_vectors(snapshot):
+            changed = _mark(transaction, snapshot, engine, scan, rows, new, target)
+        else:
+            changed = _rewrite(transaction, engine, scan, rows, new, target)
+        if recording is not None and changed.written_rows:  # else whole files, or their vectors, say it all
+            changed.change_files = change_files.write(transaction, engine, [*recording.before(scan), *recorded], recording.target)
+    return changed
 
 
 def _mark(
@@ -67,25 +92,17 @@ def _mark(
     _write(transaction, engine, new, target, changed)
     if len(rows) == 0:
         return changed
-    marked = engine.mark_deleted(
-        rows,
-        scan,
-        deletion_timestamp=transaction.clock(),
-        inline=snapshot.properties.inline_deletion_vectors,
-        prefix_length=snapshot.properties.random_prefix_length,
-    )
-    transaction.written(marked.written)
-    transaction.add(marked.adds)
-    transaction.remove(marked.removes)
-    metrics = marked.metrics
-    changed.deleted = metrics["num_deleted_rows"]
-    changed.removed_files = metrics["num_removed_files"]
-    if changed.removed_files:
-        kept = pc.is_in(marked.removes["path"], value_set=marked.adds["path"])
-        gone = marked.removes.filter(pc.invert(kept))
-        changed.removed_bytes = total_size(gone)
-    changed.vectors = {name: metrics[f"num_deletion_vectors_{name}"] for name in ("added", "removed", "updated")}
-    changed.vector_bytes = metrics["num_bytes_written"]
+
+    def mark(files: pa.Table, rows: _core.RowIds) -> _core.MarkedFiles:
+        return engine.mark_deleted(
+            rows,
+            replace(scan, files=files),
+            deletion_timestamp=transaction.clock(),
+            inline=snapshot.properties.inline_deletion_vectors,
+            prefix_length=snapshot.properties.random_prefix_length,
+        )
+
+    transaction.mark(Marks(scan.files, rows, mark, changed.count))
     return changed
 
 
@@ -96,7 +113,7 @@ def _rewrite(transaction: Transaction, engine: Engine, scan: Scan, rows: _core.R
         touched = rows.select(scan.files, keep_selected=False)
         # The rows that stay come first and in their order, then the new ones.
         columns = tuple(scan.schema.names)
-        kept = replace(scan, columns=columns, where=(), predicate=None, row_ids=False, row_tracking=target.row_tracking)
+        kept = replace(scan, columns=columns, where=(), predicate=None, row_ids=False, row_tracking=target.row_tracking, as_stored=True)
         plans.insert(0, replace(kept, files=touched))
         changed.removed_files = touched.num_rows
         changed.removed_bytes = total_size(touched)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from deltaic.commands.assignment import check_casting
 from deltaic.commands.merge_clauses import Clause, Kind
 from deltaic.commands.store_assignment import Casting
-from deltaic.errors import InvalidArgumentError, InvalidTypeError
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, items_of
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.transaction.transaction import already_committed
 
@@ -66,26 +66,35 @@ class Merge:
         self._spec, self._execute = spec, execute
 
     def when_matched_update(self, set: Mapping[str, Any], where: str | None = None) -> Merge:
+        """Updates target rows that a source row matches. A column that `set` does not name keeps its value."""
         return self._with(Clause("matched", "update", where, values=_mapping(set)))
 
     def when_matched_update_all(self, where: str | None = None, *, exclude: Iterable[str] = ()) -> Merge:
-        """Every column of the source that the target has (with schema_mode="merge" every one), but `exclude`."""
+        """Updates target rows that a source row matches: every column of the target but `exclude` takes the source's of its name. With
+        schema_mode="merge" every column that the source has, new ones too, and of structs the fields that it has.
+
+        SchemaMismatchError, without schema_mode="merge", where the source lacks a column or a field of a struct."""
         return self._with(Clause("matched", "update", where, exclude=_names(exclude)))
 
     def when_matched_delete(self, where: str | None = None) -> Merge:
+        """Deletes target rows that a source row matches."""
         return self._with(Clause("matched", "delete", where))
 
     def when_not_matched_insert(self, values: Mapping[str, Any], where: str | None = None) -> Merge:
-        """A column that is not named becomes null."""
+        """Inserts source rows that match no target row. A column that `values` does not name becomes its default, or null."""
         return self._with(Clause("not_matched", "insert", where, values=_mapping(values)))
 
     def when_not_matched_insert_all(self, where: str | None = None, *, exclude: Iterable[str] = ()) -> Merge:
+        """Inserts source rows that match no target row, with the columns of `when_matched_update_all`; a column of `exclude`, or with
+        schema_mode="merge" one that the source lacks, gets its default or null."""
         return self._with(Clause("not_matched", "insert", where, exclude=_names(exclude)))
 
     def when_not_matched_by_source_update(self, set: Mapping[str, Any], where: str | None = None) -> Merge:
+        """Updates target rows that no source row matches."""
         return self._with(Clause("not_matched_by_source", "update", where, values=_mapping(set)))
 
     def when_not_matched_by_source_delete(self, where: str | None = None) -> Merge:
+        """Deletes target rows that no source row matches."""
         return self._with(Clause("not_matched_by_source", "delete", where))
 
     def execute(self) -> dict[str, int]:
@@ -96,6 +105,11 @@ class Merge:
         if not self._spec.clauses:
             raise InvalidArgumentError("a merge needs at least one clause", expected="when_matched_... or when_not_matched_...")
         return self._execute(self._spec)
+
+    def __repr__(self) -> str:
+        spec = self._spec
+        clauses = "".join(f" {clause}" for clause in spec.clauses) or " (no clause yet)"
+        return f"<Merge of {type(spec.source).__name__} ON {spec.on}{clauses}; not run yet: call execute()>"
 
     def _with(self, clause: Clause) -> Merge:
         if clause.where is not None and not isinstance(clause.where, str):
@@ -118,7 +132,7 @@ def _mapping(values: Mapping[str, Any]) -> Mapping[str, Any]:
 def _names(exclude: Iterable[str]) -> tuple[str, ...]:
     if isinstance(exclude, str):
         raise InvalidTypeError("exclude is a sequence of names", found=repr(exclude))
-    return tuple(exclude)
+    return items_of(exclude, "exclude")
 
 
 NOTHING = {
@@ -155,7 +169,10 @@ def merge(snapshot: Snapshot, engine: Engine, spec: MergeSpec) -> tuple[Snapshot
         run = Run(snapshot, engine, spec, held)
         metrics = run.stage()
         if not run.changes:
-            return snapshot, metrics
+            return snapshot, metrics()
         times = {"execution_time_ms": int((time.monotonic() - started) * 1000)}
-        ours = {name for name in metrics if name.endswith(("_scanned", "_skipped"))}
-        return run.transaction.commit({**{name: metrics[name] for name in metrics if name not in ours}, **times}), metrics
+
+        def written() -> dict[str, int]:
+            return {**{name: value for name, value in metrics().items() if not name.endswith(("_scanned", "_skipped"))}, **times}
+
+        return run.transaction.commit(written), metrics()

@@ -6,15 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from deltaic.commands import invariants
 from deltaic.commands.assignment import Assignments
 from deltaic.commands.store_assignment import Casting, same_type
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError
+from deltaic.plan.expression import Expression, column, null
+from deltaic.planning.columns import narrowed
+from deltaic.planning.planned import check_deterministic
 from deltaic.protocol.evolution import can_store, merge_schemas
-from deltaic.protocol.schema import DataType, Field, Schema, Struct, path_text, split_path, type_name
-from deltaic.relation.literal import col
-from deltaic.scan.columns import narrowed
+from deltaic.protocol.schema import DataType, Field, Schema, Struct, path_text, quote_name, split_path, type_name
 
 if TYPE_CHECKING:
+    from deltaic.commands.merge import MergeSpec
     from deltaic.engine.engine import Engine
 
 Kind: TypeAlias = Literal["matched", "not_matched", "not_matched_by_source"]
@@ -31,6 +34,10 @@ class Clause:
     values: Mapping[str, Any] | None = None
     exclude: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        kind = self.kind.upper().replace("_", " ")
+        return f"WHEN {kind}{'' if self.where is None else f' AND {self.where}'} THEN {self.action.upper()}"
+
     @property
     def is_star(self) -> bool:
         return self.values is None and self.action != "delete"
@@ -43,11 +50,14 @@ class Clause:
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A clause with its number (1, 2, ... over all clauses) and its assignments against the (evolved) target."""
+    """A clause with its number (1, 2, ... over all clauses), its condition and its assignments over what it sees: `scope`, with the
+    (evolved) target."""
 
     number: int
     clause: Clause
+    where: Expression | None
     assignments: Assignments | None
+    scope: Mapping[str, Schema]
 
 
 def evolved_schema(
@@ -60,7 +70,7 @@ def evolved_schema(
     wanted: dict[str, Any] = {}
     for clause in clauses:
         if clause.is_star:
-            excluded = _excluded(clause, source)
+            excluded = _excluded(clause, source, target)
             wanted |= {item.name: item for item in source if item.name.lower() not in excluded}
     schema = merge_schemas(target, Schema(item for item in source if item.name in wanted), widen=widen)
     for clause in clauses:
@@ -92,66 +102,93 @@ def _has(schema: Schema, path: Sequence[str]) -> bool:
     return True
 
 
-def bind(clause: Clause, number: int, target: Schema, source: Schema, source_alias: str, target_alias: str, casting: Casting) -> Bound:
-    """InvalidArgumentError for unknown columns, SchemaMismatchError for types that never fit."""
+def bind(engine: Engine, clause: Clause, number: int, target: Schema, source: Schema, spec: MergeSpec) -> Bound:
+    """InvalidArgumentError for unknown columns, SchemaMismatchError for types that never fit, and for a column or field of the target that
+    a source of "all columns" has not, unless the schema evolves: delta-spark takes such a source with schema evolution alone."""
+    of_target, of_source = {spec.target_alias: target}, {spec.source_alias: source}
+    scopes = {"matched": of_target | of_source, "not_matched": of_source, "not_matched_by_source": of_target}
+    scope = scopes[clause.kind]
+    where = None if clause.where is None else _condition(engine, clause.where, scope)
     if clause.action == "delete":
-        return Bound(number, clause, None)
-    values = clause.values if clause.values is not None else _star(clause, target, source, source_alias, casting)
-    return Bound(number, clause, Assignments(target, values, target_alias))
+        return Bound(number, clause, where, None, scope)
+    evolves = spec.schema_mode == "merge"
+    values = clause.values if clause.values is not None else _star(clause, target, source, spec.source_alias, spec.casting, evolves)
+    return Bound(number, clause, where, Assignments(target, values, spec.target_alias, fills=evolves), scope)
 
 
-def _star(clause: Clause, target: Schema, source: Schema, source_alias: str, casting: Casting) -> dict[str, str]:
-    excluded = _excluded(clause, source)
-    values: dict[str, str] = {}
+def _star(clause: Clause, target: Schema, source: Schema, source_alias: str, casting: Casting, evolves: bool) -> dict[str, Expression]:
+    excluded = _excluded(clause, source, target)
+    if not evolves:
+        _check_complete(clause, target, source, excluded)
+    values: dict[str, Expression] = {}
     for item in source:
-        column = target.get(item.name)
-        if item.name.lower() in excluded or column is None:
+        wanted = target.get(item.name)
+        if item.name.lower() in excluded or wanted is None:
             continue
-        if casting == "strict" and not can_store(item.type, column.type):
+        if casting == "strict" and not can_store(item.type, wanted.type):
             raise SchemaMismatchError(
                 "the source's type does not fit the column's",
-                where=f"column {column.name}",
+                where=f"column {wanted.name}",
                 found=type_name(item.type),
-                expected=type_name(column.type),
+                expected=type_name(wanted.type),
             )
-        _expand(values, (column.name,), column.type, item.type, f"{col(source_alias)}.{col(item.name)}", clause.action)
+        value = column(source_alias, item)
+        if evolves and clause.action == "update":
+            _expand(values, (wanted.name,), wanted.type, value)
+        else:
+            values[quote_name(wanted.name)] = value
     if not values:
         raise InvalidArgumentError("the source has no column of the target", found=", ".join(source.names))
     return values
 
 
-def _expand(values: dict[str, str], path: tuple[str, ...], target: DataType, source: DataType, text: str, action: Action) -> None:
-    """An update sets just the fields that the source has of a struct: the others keep their value."""
-    if action == "update" and isinstance(target, Struct) and isinstance(source, Struct) and not same_type(source, target):
+def _check_complete(clause: Clause, target: Schema, source: Schema, excluded: set[str]) -> None:
+    wanted = [column for column in target if column.name.lower() not in excluded and not invariants.is_computed(column)]
+    missing = [column.name for column in wanted if source.get(column.name) is None]
+    if missing:
+        raise SchemaMismatchError(
+            f"[DELTA_MERGE_UNRESOLVED_EXPRESSION] {clause.action} of all columns needs each column of the table in the source",
+            where=", ".join(missing),
+            found=", ".join(source.names),
+            expected="schema evolution, or a clause that names its columns",
+        )
+
+
+def _expand(values: dict[str, Expression], path: tuple[str, ...], target: DataType, value: Expression) -> None:
+    """An update that evolves the schema sets just the fields that the source has of a struct: the others keep their value."""
+    if isinstance(target, Struct) and isinstance(value.type, Struct) and not same_type(value.type, target):
         by_name = {item.name.lower(): item for item in target.fields}
-        for item in source.fields:
+        for item in value.type.fields:
             field = by_name[item.name.lower()]
-            _expand(values, (*path, field.name), field.type, item.type, f"{text}.{col(item.name)}", action)
+            _expand(values, (*path, field.name), field.type, value.field(item))
         return
-    values[path_text(path) if len(path) > 1 else path[0]] = text
+    values[path_text(path) if len(path) > 1 else path[0]] = value
 
 
-def _excluded(clause: Clause, source: Schema) -> set[str]:
-    return {source.field(name).name.lower() for name in clause.exclude}
+def _excluded(clause: Clause, source: Schema, target: Schema) -> set[str]:
+    """In lower case, of names that at least one of the two has."""
+    return {(target if source.get(name) is None else source).field(name).name.lower() for name in clause.exclude}
 
 
-def conditions(clauses: list[Bound]) -> list[str]:
-    return [bound.clause.where for bound in clauses if bound.clause.where is not None]
+def conditions(clauses: list[Bound]) -> list[Expression]:
+    return [bound.where for bound in clauses if bound.where is not None]
 
 
-def chosen(clauses: list[Bound]) -> str:
-    """SQL: the number of the first clause that applies, else null. A condition that is null does not hold."""
-    text = "CASE"
+def chosen(engine: Engine, clauses: list[Bound]) -> Expression:
+    """The number of the first clause that applies, else null. A condition that is null does not hold."""
+    whens: list[str | Expression] = []
     for bound in clauses:
-        if bound.clause.where is None:
-            return f"{text} ELSE {bound.number} END" if text != "CASE" else str(bound.number)
-        text += f" WHEN ({bound.clause.where}\n) THEN {bound.number}"
-    return f"{text} END" if clauses else "CAST(NULL AS INT)"
+        if bound.where is None:
+            number = str(bound.number)
+            return engine.compose(("CASE", *whens, f" ELSE {number} END") if whens else (number,), "integer")
+        whens += [" WHEN ", bound.where, f" THEN {bound.number}"]
+    return engine.compose(("CASE", *whens, " END"), "integer") if whens else null("integer")
 
 
-def check_conditions(engine: Engine, clauses: list[Bound], scope: Mapping[str, Schema]) -> None:
-    """Conditions must be booleans over what their clause sees."""
-    for text in conditions(clauses):
-        resolved = engine.resolve(text, scope)
-        if resolved.type not in ("boolean", "void"):
-            raise SchemaMismatchError("a condition must be a boolean", where=repr(text), found=type_name(resolved.type))
+def _condition(engine: Engine, text: str, scope: Mapping[str, Schema]) -> Expression:
+    """A condition must be a boolean over what its clause sees."""
+    resolved = engine.resolve(text, scope, queries=True)
+    if resolved.type not in ("boolean", "void"):
+        raise SchemaMismatchError("a condition must be a boolean", where=repr(text), found=type_name(resolved.type))
+    check_deterministic(resolved, "a condition of MERGE")
+    return resolved

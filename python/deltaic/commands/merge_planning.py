@@ -15,19 +15,17 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from deltaic import _core
-from deltaic.errors import InvalidArgumentError
+from deltaic.plan.expression import COUNT, Aggregated, Expression, column
+from deltaic.plan.nodes import Aggregate, Data
+from deltaic.planning.literals import INTEGERS
+from deltaic.planning.planned import Planned
+from deltaic.planning.pushdown import push
 from deltaic.protocol.schema import DataType, Field, Schema, decimal_parts
-from deltaic.relation.literal import col
-from deltaic.relation.parsing import parse
-from deltaic.relation.plan import Aggregate, Data
-from deltaic.scan.literals import INTEGERS
-from deltaic.scan.pushdown import push
-from deltaic.scan.scan import Planned
+from deltaic.spark_sql.char_types import has_char
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
     from deltaic.log.snapshot import Snapshot
-    from deltaic.relation.expression import Resolved
 
 MAX_VALUES = 1000
 """Up to so many distinct keys are looked for one by one; beyond, their range."""
@@ -35,7 +33,7 @@ MAX_VALUES = 1000
 _SAME = ("string", "date", "timestamp", "timestamp_ntz", "boolean")
 
 
-def plan_target(snapshot: Snapshot, engine: Engine, on: Resolved, source: Data, source_alias: str, target_alias: str) -> Planned:
+def plan_target(snapshot: Snapshot, engine: Engine, on: Expression, source: Data, source_alias: str, target_alias: str) -> Planned:
     """The scan of the target rows that may match. Nothing is left as text: the join evaluates the whole condition anyway."""
     pushed = push(
         on.conjuncts,
@@ -44,10 +42,13 @@ def plan_target(snapshot: Snapshot, engine: Engine, on: Resolved, source: Data, 
         target_alias,
         others=(source_alias,),
         time_zone=engine.time_zone,
+        pads_char=engine.pads_char,
     )
     predicate = pushed.predicate
-    for column, key in _equalities(on.conjuncts, snapshot.schema, source.schema, source_alias, target_alias):
-        found = _bounds(engine, source, column, key)
+    for target, key in _equalities(on.conjuncts, snapshot.schema, source.schema, source_alias, target_alias):
+        if has_char(target) and engine.pads_char:  # a key equals values that end in other numbers of spaces
+            continue
+        found = _bounds(engine, source, target, column(source_alias, key))
         if found is not None:
             bound = _core.Predicate.from_json(json.dumps(found), snapshot.table_schema)
             predicate = bound if predicate is None else predicate & bound
@@ -55,25 +56,22 @@ def plan_target(snapshot: Snapshot, engine: Engine, on: Resolved, source: Data, 
 
 
 def _equalities(
-    conjuncts: tuple[str, ...], schema: Schema, source: Schema, source_alias: str, target_alias: str
-) -> list[tuple[Field, str]]:
-    """(target column, source column as SQL) of each equality of the two, where it compares values of the column's type."""
+    conjuncts: tuple[Expression, ...], schema: Schema, source: Schema, source_alias: str, target_alias: str
+) -> list[tuple[Field, Field]]:
+    """(target column, source column) of each equality of the two, where it compares values of the column's type."""
     found = []
-    for text in conjuncts:
-        try:
-            tree = parse(text)
-        except InvalidArgumentError:  # a text that only another engine than the embedded one can read
-            continue
+    for conjunct in conjuncts:
+        tree = conjunct.tree
         while isinstance(tree, exp.Paren):
             tree = tree.this
         if not isinstance(tree, exp.EQ):
             continue
         for side, other in ((tree.this, tree.expression), (tree.expression, tree.this)):
-            column = _bare_column(side, schema, source, target_alias)
+            target = _bare_column(side, schema, source, target_alias)
             # An expression on the other side would have to be written anew as text, which is never done.
             key = _bare_column(other, source, schema, source_alias)
-            if column is not None and key is not None and _comparable(column.type, key.type):
-                found.append((column, f"{col(source_alias)}.{col(key.name)}"))
+            if target is not None and key is not None and _comparable(target.type, key.type):
+                found.append((target, key))
                 break
     return found
 
@@ -96,29 +94,29 @@ def _comparable(target: DataType, source: DataType) -> bool:
     return target == source and (target in _SAME or decimal_parts(target) is not None)
 
 
-def _bounds(engine: Engine, source: Data, column: Field, key: str) -> dict[str, Any] | None:
+def _bounds(engine: Engine, source: Data, target: Field, key: Expression) -> dict[str, Any] | None:
     """The condition on the column; None where the values cannot be written down."""
-    path = [column.name]
+    path = [target.name]
     distinct = _few_values(engine, source, key)
     if distinct is None:
-        range_of = Aggregate(source, (), (("low", f"min({key})"), ("high", f"max({key})")))
+        range_of = Aggregate(source, (), (("low", Aggregated("min", key)), ("high", Aggregated("max", key))))
         table = engine.to_arrow(engine.run(range_of)).read_all()
         sides = []
         for name, op in (("low", ">="), ("high", "<=")):
-            texts = _texts(_within(table[name], column.type, clip=True), column.type)
+            texts = _texts(_within(table[name], target.type, clip=True), target.type)
             if not texts:
                 return None
             sides.append({"op": op, "column": path, "literal": texts[0]})
         return {"op": "and", "args": sides}
-    literals = _texts(_within(distinct, column.type), column.type)
+    literals = _texts(_within(distinct, target.type), target.type)
     if literals is None:
         return None
     return {"op": "in", "column": path, "literals": literals} if literals else {"op": "false"}
 
 
-def _few_values(engine: Engine, source: Data, key: str) -> pa.ChunkedArray | None:
+def _few_values(engine: Engine, source: Data, key: Expression) -> pa.ChunkedArray | None:
     """The distinct keys, None where they are many. A null key matches nothing."""
-    groups = Aggregate(source, (("key", key),), (("rows", "count(*)"),))
+    groups = Aggregate(source, (("key", key),), (("rows", COUNT),))
     with engine.to_arrow(engine.run(groups), limit=MAX_VALUES + 1) as reader:
         keys = reader.read_all()["key"]
     return None if len(keys) > MAX_VALUES else keys.drop_null()

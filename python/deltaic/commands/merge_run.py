@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
@@ -11,33 +11,43 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 
 from deltaic import _core
-from deltaic.commands.data_files import tracked_columns, write_target
+from deltaic.commands import change_files, identity
+from deltaic.commands.change_files import Recording
+from deltaic.commands.data_files import tracked_columns, write_target, writes_vectors
 from deltaic.commands.defaults import value_of
-from deltaic.commands.invariants import checked
+from deltaic.commands.delete import Metrics
+from deltaic.commands.invariants import checked, counting, rules_of
 from deltaic.commands.marking import Changed, staging, take_out, vector_metrics
-from deltaic.commands.merge_clauses import Bound, bind, check_conditions, chosen, conditions, evolved_schema
+from deltaic.commands.merge_cardinality import cardinality_error
+from deltaic.commands.merge_clauses import Bound, bind, chosen, conditions, evolved_schema
+from deltaic.commands.merge_generated import CLAUSE, GeneratedValues
 from deltaic.commands.merge_planning import plan_target
-from deltaic.errors import InvalidArgumentError
+from deltaic.errors import InvalidArgumentError, MergeCardinalityError, UnsupportedFeatureError
 from deltaic.log.snapshot import table_schema
+from deltaic.plan.expression import COUNT, Expression, Pieces, column, columns_of
+from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN, Aggregate, Data, Filter, Join, JoinKind, Plan, Project, Scan, Union
+from deltaic.planning.opening import ROW_ID_FIELDS
+from deltaic.planning.planned import Planned, column_names, reads_table
+from deltaic.protocol import change_feed
 from deltaic.protocol.definition import evolve
 from deltaic.protocol.evolution import can_store
-from deltaic.protocol.schema import Field, Schema
-from deltaic.relation.literal import col
-from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Aggregate, Data, Filter, Join, JoinKind, Plan, Project, Scan
-from deltaic.scan.scan import Planned, column_names
+from deltaic.protocol.schema import Field, Schema, Struct
 from deltaic.transaction.transaction import Transaction
 
 if TYPE_CHECKING:
+    from deltaic.commands.assignment import Assignments
     from deltaic.commands.merge import MergeSpec
     from deltaic.engine.engine import Engine, WriteTarget
     from deltaic.log.snapshot import Snapshot
 
-CLAUSE = "__deltaic_clause"
-"""int: number of the clause that a pair of rows comes to, null where none applies."""
+_CLAUSE = Field(CLAUSE, "integer")
+_IDS = tuple(item.with_(nullable=True) for item in ROW_ID_FIELDS)
+"""The row id of the target's row in a pair; null where a source row has no match."""
 
 
 class Run:
-    """`stage()` does everything up to the commit. `changes`: whether there is anything to commit."""
+    """`stage()` does everything up to the commit. `changes`: whether there is anything to commit. `records`: whether files of changes are
+    part of it."""
 
     def __init__(self, snapshot: Snapshot, engine: Engine, spec: MergeSpec, held: ExitStack) -> None:
         self.snapshot, self.engine, self.spec, self.held = snapshot, engine, spec, held
@@ -45,36 +55,42 @@ class Run:
         source = _with_variants(engine.source(spec.source, self.s), snapshot.schema, engine)
         self.source_schema = source.schema
         widen = snapshot.properties.type_widening
-        self.schema = evolved_schema(snapshot.schema, source.schema, spec.clauses, spec.schema_mode, self.t, widen=widen)
-        self.protocol, self.metadata = evolve(snapshot.protocol, snapshot.metadata, schema=self.schema)
-        self.schema = Schema.from_json(self.metadata.schema_string)
-        bound = [
-            bind(clause, number, self.schema, source.schema, self.s, self.t, spec.casting)
-            for number, clause in enumerate(spec.clauses, start=1)
-        ]
+        self.protocol, self.metadata, self.schema = snapshot.protocol, snapshot.metadata, snapshot.schema
+        wanted = evolved_schema(snapshot.schema, source.schema, spec.clauses, spec.schema_mode, self.t, widen=widen)
+        if wanted is not snapshot.schema:
+            self.protocol, self.metadata = evolve(snapshot.protocol, snapshot.metadata, schema=wanted)
+            self.schema = Schema.from_json(self.metadata.schema_string)
+        bound = [bind(engine, clause, number, self.schema, source.schema, spec) for number, clause in enumerate(spec.clauses, start=1)]
+        self.clauses = bound
         self.matched = [each for each in bound if each.clause.kind == "matched"]
         self.inserts = [each for each in bound if each.clause.kind == "not_matched"]
         self.by_source = [each for each in bound if each.clause.kind == "not_matched_by_source"]
+        self.identities = identity.columns_of(self.protocol, self.schema)
+        self.numbers_rows = self._check_identities(bound)
+        self.generated = GeneratedValues(engine, self.protocol, self.schema, bound)
         self.both = {self.t: self.schema, self.s: source.schema}
-        check_conditions(engine, self.matched, self.both)
-        check_conditions(engine, self.inserts, {self.s: source.schema})
-        check_conditions(engine, self.by_source, {self.t: self.schema})
         self.on = engine.resolve(spec.on, self.both)
         if not self.on.deterministic or self.on.type not in ("boolean", "void"):
             raise InvalidArgumentError("on= must be a deterministic condition", found=repr(spec.on))
-        self._check_expressions()
+        self._values_of: dict[int, list[Expression]] = {}
+        for each in bound:  # errors of the assignments come before any work
+            self._values(each)
         self.source: Data = held.enter_context(engine.hold(engine.run(source), self.s))
         self.transaction = Transaction(snapshot, "MERGE", self._parameters(), spec.commit)
-        self.changes = False
+        self.changes = self.records = False
 
-    def _check_expressions(self) -> None:
-        """Errors of the assignments come before any work."""
-        for each in self.matched:
-            self._values(each, self.both, keep=True)
-        for each in self.inserts:
-            self._values(each, {self.s: self.source_schema}, keep=False)
-        for each in self.by_source:
-            self._values(each, {self.t: self.schema}, keep=True)
+    def _check_identities(self, clauses: list[Bound]) -> bool:
+        """Whether inserts number rows. InvalidArgumentError where a clause sets an identity column that it may not set."""
+        numbered = set()
+        for each in clauses if self.identities else ():
+            if each.assignments is not None and each.clause.action == "update":
+                identity.check_updated(self.identities, each.assignments.columns)
+            elif each.assignments is not None:
+                identity.check_inserted(self.identities, each.assignments.columns)
+                numbered.add(frozenset(self.identities) - each.assignments.columns)
+        if len(numbered - {frozenset()}) > 1:
+            raise UnsupportedFeatureError("inserts of one MERGE that leave different identity columns to the table")
+        return bool(numbered - {frozenset()})
 
     def _parameters(self) -> dict[str, object]:
         clauses = {
@@ -85,16 +101,24 @@ class Run:
         described = {name: [each.clause.described() for each in found] for name, found in clauses.items()}
         return {"predicate": self.spec.on, **described}
 
-    def _values(self, bound: Bound, scope: Mapping[str, Schema], *, keep: bool) -> list[str]:
-        """SQL of each of the table's columns as this clause leaves it."""
+    def _values(self, bound: Bound) -> list[Expression]:
+        """Each of the table's columns as this clause leaves it."""
         if bound.assignments is None:
             return []
-        assignments, casting = bound.assignments, self.spec.casting
-        kept = [f"{col(self.t)}.{col(item.name)}" if keep else None for item in self.schema]
-        if not keep:  # a new row gets the default of a column that nobody names
-            named = assignments.columns
-            kept = [None if item.name in named else value_of(self.engine, item, casting) for item in self.schema]
-        return [assignments.expression(self.engine, item, scope, casting, text) for item, text in zip(self.schema, kept, strict=True)]
+        if bound.number not in self._values_of:
+            self._values_of[bound.number] = self._assigned(bound, bound.assignments)
+        return self._values_of[bound.number]
+
+    def _assigned(self, bound: Bound, assignments: Assignments) -> list[Expression]:
+        casting, named = self.spec.casting, assignments.columns
+        found = []
+        for item in self.schema:
+            replaced = item.name in named and not isinstance(item.type, Struct)  # of a struct fields may stay
+            kept = None if replaced or self.generated.is_computed(item.name, bound) else column(self.t, item)
+            if bound.clause.action == "insert":  # a new row gets the default of a column that nobody names
+                kept = None if item.name in named else value_of(self.engine, item, casting)
+            found.append(assignments.expression(self.engine, item, bound.scope, casting, kept))
+        return found
 
     # --- matching
 
@@ -105,48 +129,70 @@ class Run:
             return Planned(self.snapshot)
         return plan_target(self.snapshot, self.engine, self.on, self.source, self.s, self.t)
 
-    def _target(self, texts: list[str], scope: Mapping[str, Schema]) -> Scan:
+    def _target(self, expressions: list[Expression]) -> Scan:
         """The narrow scan: the columns that these expressions read."""
-        columns = column_names([self.engine.resolve(text, scope) for text in texts], self.schema, self.t)
+        columns = column_names(expressions, self.schema, self.t)
         scan = self.planned.scan(columns, alias=self.t, row_ids=True)
-        return replace(scan, schema=self.schema, table_schema=table_schema(self.protocol, self.metadata))
+        return replace(scan, schema=self.schema, table_schema=self._table_schema)
+
+    @cached_property
+    def _table_schema(self) -> _core.TableSchema:
+        same = self.metadata is self.snapshot.metadata
+        return self.snapshot.table_schema if same else table_schema(self.protocol, self.metadata)
 
     def _pairs(self) -> Data:
         """Target rows with the source rows that match them, and source rows that match none (row id null): the clause of each, and the
         source's columns. Pairs to which no clause applies are left out, unless by-source clauses must know who has a match."""
-        on = self.spec.on
+        engine = self.engine
         # Without clauses for matched rows nothing but the match itself is asked of the target.
-        target = self._target([on, *conditions(self.matched)], self.both)
+        target = self._target([self.on, *conditions(self.matched)])
         kind: JoinKind = "right" if self.inserts else "inner"
-        columns = [(name, f"{col(self.s)}.{col(name)}") for name in self.source_schema.names]
-        ids = [(name, f"{col(self.t)}.{name}") for name in (FILE_COLUMN, ROW_COLUMN)]
-        pairs: Plan = Project(Join(target, self.source, on, kind), (*columns, *ids, (CLAUSE, chosen(self.matched))), self.s)
-        if self.inserts:
-            # A projection of its own: these conditions see the source alone, so that a bare name is never ambiguous.
-            of_row = f"CASE WHEN {col(self.s)}.{ROW_COLUMN} IS NOT NULL THEN {col(self.s)}.{CLAUSE} ELSE {chosen(self.inserts)} END"
-            kept = [(name, f"{col(self.s)}.{name}") for name in (FILE_COLUMN, ROW_COLUMN)]
-            pairs = Project(pairs, (*columns, *kept, (CLAUSE, of_row)), self.s)
+        columns, ids = columns_of(self.s, self.source_schema), columns_of(self.t, _IDS)
+        matches = Join(target, self.source, self.on, kind)
+        of_match, of_rest = chosen(engine, self.matched), chosen(engine, self.inserts)
+        if self.inserts and not conditions(self.inserts):
+            # As below in one projection: without conditions no name can be ambiguous.
+            of_pair = engine.compose(("CASE WHEN ", ids[1][1], " IS NOT NULL THEN ", of_match, " ELSE ", of_rest, " END"), "integer")
+            pairs: Plan = Project(matches, (*columns, *ids, (CLAUSE, of_pair)), self.s)
+        else:
+            pairs = Project(matches, (*columns, *ids, (CLAUSE, of_match)), self.s)
+            if self.inserts:
+                # A projection of its own: these conditions see the source alone, so that a bare name is never ambiguous.
+                kept, clause = columns_of(self.s, _IDS), column(self.s, _CLAUSE)
+                of_row = engine.compose(("CASE WHEN ", kept[1][1], " IS NOT NULL THEN ", clause, " ELSE ", of_rest, " END"), "integer")
+                pairs = Project(pairs, (*columns, *kept, (CLAUSE, of_row)), self.s)
         if not self.by_source:
-            pairs = Filter(pairs, f"{CLAUSE} IS NOT NULL")
-        return self.held.enter_context(self.engine.hold(self.engine.run(pairs), self.s))
+            pairs = self._with_clause(pairs)
+        return self.held.enter_context(engine.hold(engine.run(pairs), self.s))
+
+    def _with_clause(self, rows: Plan) -> Filter:
+        """The pairs, or rows without a match, to which a clause applies."""
+        return Filter(rows, self.engine.compose((column(self.s, _CLAUSE), " IS NOT NULL"), "boolean"))
+
+    @cached_property
+    def _is_match(self) -> Expression:
+        """Whether a pair has a row of the target."""
+        return self.engine.compose((column(self.s, _IDS[1]), " IS NOT NULL"), "boolean")
 
     def _orphans(self, pairs: Data) -> Data | None:
         """Target rows that no source row matches, with the by-source clause of each."""
         if not self.by_source:
             return None
-        target = self._target(conditions(self.by_source), {self.t: self.schema})
-        of_pairs = Project(
-            Filter(pairs, f"{ROW_COLUMN} IS NOT NULL"), ((FILE_COLUMN, FILE_COLUMN), (ROW_COLUMN, ROW_COLUMN)), "__deltaic_pairs"
-        )
-        same = " AND ".join(f"{col(self.t)}.{name} = __deltaic_pairs.{name}" for name in (FILE_COLUMN, ROW_COLUMN))
-        alone = Join(target, of_pairs, same, "left_anti")
-        ids = tuple((name, f"{col(self.t)}.{name}") for name in (FILE_COLUMN, ROW_COLUMN))
-        rows = Filter(Project(alone, (*ids, (CLAUSE, chosen(self.by_source))), self.s), f"{CLAUSE} IS NOT NULL")
+        target = self._target(conditions(self.by_source))
+        of_pairs = Project(Filter(pairs, self._is_match), columns_of(self.s, _IDS), "__deltaic_pairs")
+        alone = Join(target, of_pairs, self._same_row("__deltaic_pairs"), "left_anti")
+        clause = (CLAUSE, chosen(self.engine, self.by_source))
+        rows = self._with_clause(Project(alone, (*columns_of(self.t, _IDS), clause), self.s))
         return self.held.enter_context(self.engine.hold(self.engine.run(rows), self.s))
+
+    def _same_row(self, alias: str) -> Expression:
+        """Whether the target's row is that of the row ids under `alias`."""
+        (file, other_file), (row, other_row) = ((column(self.t, item), column(alias, item)) for item in _IDS)
+        return self.engine.compose((file, " = ", other_file, " AND ", row, " = ", other_row), "boolean")
 
     # --- changing
 
-    def stage(self) -> dict[str, int]:
+    def stage(self) -> Metrics:
         with staging(self.transaction):
             pairs = self._pairs()
             orphans = self._orphans(pairs)
@@ -154,23 +200,64 @@ class Run:
             # Two source rows for one target row are fine only where it is deleted whatever they say.
             only_delete = len(self.matched) == 1 and self.matched[0].clause.action == "delete" and self.matched[0].clause.where is None
             changed_rows = self._row_ids(pairs, orphans, self.matched, self.by_source, unique=not only_delete)
-            self.transaction.read(self.planned.predicate)
+            read = [*conditions(self.clauses), *(value for each in self.clauses for value in self._values(each))]
+            reads_itself = reads_table(read, self.snapshot)
+            self.transaction.read(
+                None if reads_itself else self.planned.predicate, rows_only=not reads_itself and self._changes_all_matches
+            )
             target = write_target(self.snapshot.store, self.metadata, self.protocol, self.spec.parquet, copies=True)
+            self.records = self._must_record(counts, changed_rows)
             only_update = orphans is None and all(each.clause.action == "update" for each in self.matched)
             updated = changed_rows if only_update else self._row_ids_of_updates(pairs, self.matched)
-            new = [*self._updated(pairs, updated, self.matched, self.both, target), *self._inserted(pairs, counts, target)]
+            new = self._new_rows(pairs, updated, counts, target)
+            left = [(updated, change_feed.BEFORE)]
             if orphans is not None:
                 updated = self._row_ids_of_updates(orphans, self.by_source)
-                new += self._updated(orphans, updated, self.by_source, {self.t: self.schema}, target)
+                new += self._updated(orphans, updated, self.by_source, target)
+                left.append((updated, change_feed.BEFORE))
             self.changes = any(counts.values())
             changed = Changed()
             if self.changes:
                 self._stage_definition()
-                rows = [checked(plan, self.schema, self.engine, hidden=target.row_tracking or ()) for plan in new]
-                known = table_schema(self.protocol, self.metadata)
-                scan = replace(self.planned.scan((), alias=self.t, row_ids=True), schema=self.schema, table_schema=known)
-                changed = take_out(self.transaction, self.snapshot, self.engine, scan, changed_rows, rows, target)
-            return self._metrics(counts, len(changed_rows), changed)
+                rules = [*self.generated.rules, *rules_of(self.metadata, self.schema)]
+                hidden = [*(target.row_tracking or ()), *([change_feed.CHANGE_TYPE] if self.records else ())]
+                rows = [checked(plan, self.schema, rules, self.engine, hidden=hidden) for plan in new]
+                scan = self.planned.scan((), alias=self.t, row_ids=True)
+                scan = replace(scan, schema=self.schema, table_schema=self._table_schema)
+                recording = None
+                if self.records:
+                    if not only_update:
+                        left.append((self._row_ids_of_deletes(pairs, orphans), change_feed.DELETE))
+                    recording = Recording.of(self.snapshot.store, self.metadata, self.protocol, self.spec.parquet, left)
+                with counting(self.engine, new, self.schema, rules):
+                    changed = take_out(self.transaction, self.snapshot, self.engine, scan, changed_rows, rows, target, recording)
+                if self.numbers_rows:
+                    self._stage_marks()
+            metrics = self._metrics(counts, len(changed_rows), changed)
+            return lambda: {**metrics, **_file_metrics(changed)}
+
+    @property
+    def _changes_all_matches(self) -> bool:
+        """Whether every target row that the command depends on is one that it changes: a row that has a match, but no clause that applies,
+        keeps a source row from being inserted."""
+        return not self.inserts or (bool(self.matched) and self.matched[-1].clause.where is None)
+
+    def _must_record(self, counts: Mapping[int, int], changed_rows: _core.RowIds) -> bool:
+        """Whether the commit needs files of changes: inserts, and deletes by vectors, show in its actions."""
+        if not change_files.are_kept(self.protocol, self.metadata):
+            return False
+        updates = any(counts.get(each.number) for each in _updates([*self.matched, *self.by_source]))
+        return updates or (len(changed_rows) > 0 and not writes_vectors(self.snapshot))
+
+    def _kind(self, kind: str, other: str = "", clauses: Sequence[Bound] = ()) -> tuple[tuple[str, Expression], ...]:
+        """The last column of new rows where changes are recorded: the kind of change, which is `other` for rows of `clauses`."""
+        if not self.records:
+            return ()
+        pieces: Pieces = (f"'{kind}'",)
+        if clauses:
+            numbers = ", ".join(str(each.number) for each in clauses)
+            pieces = ("CASE WHEN ", column(self.s, _CLAUSE), f" IN ({numbers}) THEN '{other}' ELSE '{kind}' END")
+        return ((change_feed.CHANGE_TYPE, self.engine.compose(pieces, "string")),)
 
     def _stage_definition(self) -> None:
         if self.metadata != self.snapshot.metadata:
@@ -178,9 +265,18 @@ class Run:
         if self.protocol != self.snapshot.protocol:
             self.transaction.set_protocol(self.protocol)
 
+    def _stage_marks(self) -> None:
+        """The high-water marks after the numbers of the rows that were written."""
+        marked = self.metadata
+        for adds in self.transaction.staged_adds:
+            schema = Schema.from_json(marked.schema_string)
+            columns = [schema.field(name) for name in self.identities]
+            marked = identity.marked(self.engine, self.snapshot.store, self.protocol, marked, schema, columns, adds)
+        self.transaction.set_metadata(marked)
+
     def _counts(self, rows: Data) -> dict[int, int]:
         """Rows of each clause."""
-        grouped = Aggregate(Filter(rows, f"{CLAUSE} IS NOT NULL"), ((CLAUSE, CLAUSE),), (("rows", "count(*)"),))
+        grouped = Aggregate(self._with_clause(rows), columns_of(self.s, [_CLAUSE]), (("rows", COUNT),))
         table = self.engine.to_arrow(self.engine.run(grouped)).read_all()
         return dict(zip(table[CLAUSE].to_pylist(), table["rows"].to_pylist(), strict=True))
 
@@ -191,63 +287,105 @@ class Run:
             found.append(self._ids(orphans, by_source))
         if not found:
             return _core.RowIds.collect(_no_ids())
-        from deltaic.relation.plan import Union
+        changed = Union(tuple(found)) if len(found) > 1 else found[0]
+        try:
+            return self.engine.row_ids(self.engine.run(changed), unique=unique)
+        except MergeCardinalityError as error:
+            read = {path[0] for alias, path in self.on.columns if alias == self.s}
+            keys = [name for name in self.source_schema.names if name in read]
+            raise cardinality_error(self.engine, changed, pairs, self.source_schema, keys, self.planned.selection.adds) or error from None
 
-        return self.engine.row_ids(self.engine.run(Union(tuple(found)) if len(found) > 1 else found[0]), unique=unique)
+    def _ids(self, rows: Data, clauses: list[Bound]) -> Project:
+        changed = Filter(self._among(rows, clauses), self._is_match)
+        return Project(changed, columns_of(self.s, _IDS), "ids")
 
-    def _ids(self, rows: Data, clauses: list[Bound]) -> Plan:
+    def _among(self, rows: Data, clauses: list[Bound]) -> Filter:
+        """The rows to which one of these clauses applies."""
         numbers = ", ".join(str(each.number) for each in clauses)
-        changed = Filter(rows, f"{CLAUSE} IN ({numbers}) AND {ROW_COLUMN} IS NOT NULL")
-        return Project(changed, ((FILE_COLUMN, FILE_COLUMN), (ROW_COLUMN, ROW_COLUMN)), "ids")
+        return Filter(rows, self.engine.compose((column(self.s, _CLAUSE), f" IN ({numbers})"), "boolean"))
+
+    def _row_ids_of_deletes(self, pairs: Data, orphans: Data | None) -> _core.RowIds:
+        matched, by_source = ([each for each in of if each.clause.action == "delete"] for of in (self.matched, self.by_source))
+        return self._row_ids(pairs, orphans, matched, by_source, unique=False)
 
     def _row_ids_of_updates(self, rows: Data, clauses: list[Bound]) -> _core.RowIds:
         updates = _updates(clauses)
         return self.engine.row_ids(self.engine.run(self._ids(rows, updates))) if updates else _core.RowIds.collect(_no_ids())
 
-    def _updated(self, rows: Data, ids: _core.RowIds, clauses: list[Bound], scope: Mapping[str, Schema], to: WriteTarget) -> list[Plan]:
-        """The changed rows, whose `ids` these are: their columns are read now, and only theirs."""
+    def _new_rows(self, pairs: Data, updated: _core.RowIds, counts: Mapping[int, int], to: WriteTarget) -> list[Plan]:
+        """Changed rows and inserted ones. They are one plan where both have the same values, as in an upsert of all columns."""
+        inserts = [each for each in self.inserts if counts.get(each.number)]
+        updates = _updates(self.matched) if len(updated) else []
+        if inserts and updates and not self.numbers_rows and not self._reads_target(updates, to):
+            inserted = self._by_clause(inserts)
+            if inserted == self._by_clause(updates):
+                kind = self._kind(change_feed.INSERT, change_feed.AFTER, updates)
+                return [self.generated.rows(self._among(pairs, [*updates, *inserts]), inserted, kind, self.s)]
+        return [*self._updated(pairs, updated, self.matched, to), *self._inserted(pairs, inserts, to)]
+
+    def _updated(self, rows: Data, ids: _core.RowIds, clauses: list[Bound], to: WriteTarget) -> list[Plan]:
+        """The changed rows, whose `ids` these are. The target's columns that the new values need are read now, and only theirs."""
         updates = _updates(clauses)
         if len(ids) == 0:
             return []
-        wide = self.planned.scan(self._read_by(updates, scope), alias=self.t, row_ids=True)
+        columns = self._by_clause(updates)
+        tracked = (*tracked_columns(to, self.t), *self._kind(change_feed.AFTER))
+        changed = self._among(rows, updates)
+        if not self._reads_target(updates, to):
+            return [self.generated.rows(changed, columns, tracked, self.s)]
+        wide = self.planned.scan(self._read_by(updates), alias=self.t, row_ids=True)
         target = replace(
             wide,
             schema=self.schema,
-            table_schema=table_schema(self.protocol, self.metadata),
+            table_schema=self._table_schema,
             files=ids.select(wide.files),
             where=(),
             predicate=None,
             row_tracking=to.row_tracking,
         )
-        same = " AND ".join(f"{col(self.t)}.{name} = {col(self.s)}.{name}" for name in (FILE_COLUMN, ROW_COLUMN))
-        join = Join(target, Filter(rows, _among(updates)), same)
-        return [Project(join, (*self._by_clause(updates, scope, keep=True), *tracked_columns(to, self.t)), "u")]
+        return [self.generated.rows(Join(target, changed, self._same_row(self.s)), columns, tracked, self.s)]
 
-    def _read_by(self, updates: list[Bound], scope: Mapping[str, Schema]) -> tuple[str, ...]:
+    def _reads_target(self, updates: list[Bound], to: WriteTarget) -> bool:
+        """Whether the new values need the target's old ones, or its rows keep their ids. An update of all columns needs neither."""
+        return to.row_tracking is not None or bool(self._read_by(updates))
+
+    def _read_by(self, updates: list[Bound]) -> tuple[str, ...]:
         """The target's columns that the new values need."""
-        texts = [text for each in updates for text in self._values(each, scope, keep=True)]
-        return column_names([self.engine.resolve(text, scope) for text in texts], self.schema, self.t)
+        return column_names([value for each in updates for value in self._values(each)], self.schema, self.t)
 
-    def _inserted(self, pairs: Data, counts: Mapping[int, int], to: WriteTarget) -> list[Plan]:
-        inserts = [each for each in self.inserts if counts.get(each.number)]
+    def _inserted(self, pairs: Data, inserts: list[Bound], to: WriteTarget) -> list[Plan]:
         if not inserts:
             return []
-        scope = {self.s: self.source_schema}
-        columns = (*self._by_clause(inserts, scope, keep=False), *tracked_columns(to, None))
-        return [Project(Filter(pairs, _among(inserts)), columns, "u")]
+        plans = []
+        for given, clauses in self._by_given_identities(inserts):
+            tracked = (*tracked_columns(to, None), *self._kind(change_feed.INSERT))
+            rows = self.generated.rows(self._among(pairs, clauses), self._by_clause(clauses), tracked, self.s)
+            numbered = [field for name, field in self.identities.items() if name not in given]
+            plans.append(identity.numbered(self.engine, rows, numbered))
+        return plans
 
-    def _by_clause(self, clauses: list[Bound], scope: Mapping[str, Schema], *, keep: bool) -> tuple[tuple[str, str], ...]:
-        values = [self._values(each, scope, keep=keep) for each in clauses]
+    def _by_given_identities(self, inserts: list[Bound]) -> list[tuple[frozenset[str], list[Bound]]]:
+        """The clauses, together where they give the same identity columns a value."""
+        groups: dict[frozenset[str], list[Bound]] = {}
+        for each in inserts:
+            given = each.assignments.columns & self.identities.keys() if each.assignments is not None else frozenset()
+            groups.setdefault(frozenset(given), []).append(each)
+        return list(groups.items())
+
+    def _by_clause(self, clauses: list[Bound]) -> tuple[tuple[str, Expression], ...]:
+        values = [self._values(each) for each in clauses]
         if len(clauses) == 1:
             return tuple(zip(self.schema.names, values[0], strict=True))
         columns = []
-        for number, name in enumerate(self.schema.names):
-            texts = [each[number] for each in values]
-            if all(text == texts[0] for text in texts):
-                columns.append((name, texts[0]))
+        for number, item in enumerate(self.schema):
+            of_column = [each[number] for each in values]
+            if all(value == of_column[0] for value in of_column):
+                columns.append((item.name, of_column[0]))
                 continue
-            whens = " ".join(f"WHEN {col(self.s)}.{CLAUSE} = {each.number} THEN {text}" for each, text in zip(clauses, texts, strict=True))
-            columns.append((name, f"CASE {whens} END"))
+            whens: list[str | Expression] = []
+            for each, value in zip(clauses, of_column, strict=True):
+                whens += [" WHEN ", column(self.s, _CLAUSE), f" = {each.number} THEN ", value]
+            columns.append((item.name, self.engine.compose(("CASE", *whens, " END"), item.type)))
         return tuple(columns)
 
     # --- what it reports
@@ -272,18 +410,25 @@ class Run:
             "num_target_rows_matched_deleted": deleted,
             "num_target_rows_not_matched_by_source_deleted": orphans_deleted,
             "num_target_rows_copied": changed.written_rows - inserted - updated - orphans_updated,
-            "num_target_files_added": changed.added_files,
-            "num_target_files_removed": changed.removed_files,
-            "num_target_bytes_added": changed.added_bytes,
-            "num_target_bytes_removed": changed.removed_bytes,
-            **vector_metrics(changed, "num_target"),
+            **_file_metrics(changed),
             "num_target_files_scanned": selection.adds.num_rows,
             "num_target_files_skipped": selection.total_files - selection.adds.num_rows,
         }
 
     def _source_rows(self) -> int:
-        counted = Aggregate(self.source, (), (("rows", "count(*)"),))
+        counted = Aggregate(self.source, (), (("rows", COUNT),))
         return int(pc.sum(self.engine.to_arrow(self.engine.run(counted)).read_all()["rows"]).as_py())
+
+
+def _file_metrics(changed: Changed) -> dict[str, int]:
+    return {
+        "num_target_files_added": changed.added_files,
+        "num_target_files_removed": changed.removed_files,
+        "num_target_bytes_added": changed.added_bytes,
+        "num_target_bytes_removed": changed.removed_bytes,
+        **vector_metrics(changed, "num_target"),
+        **({} if changed.change_files is None else {"num_target_change_files_added": changed.change_files}),
+    }
 
 
 def _with_variants(source: Data, target: Schema, engine: Engine) -> Data:
@@ -299,10 +444,6 @@ def _with_variants(source: Data, target: Schema, engine: Engine) -> Data:
 
 def _updates(clauses: list[Bound]) -> list[Bound]:
     return [each for each in clauses if each.clause.action == "update"]
-
-
-def _among(clauses: list[Bound]) -> str:
-    return f"{CLAUSE} IN ({', '.join(str(each.number) for each in clauses)})"
 
 
 def _no_ids() -> object:

@@ -20,15 +20,15 @@ from deltaic import _core
 from deltaic.commands.bins import Measured, compaction_bins, measure, purge_bins, whole_partitions
 from deltaic.commands.data_files import snapshot_target
 from deltaic.commands.marking import staging, total_size
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError, items_of
 from deltaic.options import CommitOptions, ParquetOptions
+from deltaic.plan.nodes import Scan
+from deltaic.planning.planned import plan
 from deltaic.protocol.clustering import DOMAIN, columns_without_statistics, logical_columns
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.features import Change, Definition
 from deltaic.protocol.row_tracking import hidden_columns
 from deltaic.protocol.schema import Array, Map, Struct, path_text, type_name
-from deltaic.relation.plan import Scan
-from deltaic.scan.scan import plan
 from deltaic.transaction.transaction import Transaction, already_committed
 
 if TYPE_CHECKING:
@@ -65,10 +65,17 @@ class Job:
 
 class Optimize:
     """`table.optimize`: each method is a command. `where`: a condition on partition columns. `target_size`: bytes that a new file aims at.
-    `commit_interval`: None one commit at the end; else commit what is done this often (0: each partition)."""
+    `commit_interval`: None one commit at the end; else commit what is done this often (0: each partition). `options` completes what a call
+    asks of its commit."""
 
-    def __init__(self, current: Callable[[], Snapshot], move: Callable[[Snapshot], None], engine: Engine) -> None:
-        self._current, self._move, self._engine = current, move, engine
+    def __init__(
+        self,
+        current: Callable[[], Snapshot],
+        move: Callable[[Snapshot], None],
+        engine: Engine,
+        options: Callable[[CommitOptions | None], CommitOptions | None],
+    ) -> None:
+        self._current, self._move, self._engine, self._options = current, move, engine, options
 
     def compact(
         self,
@@ -80,7 +87,7 @@ class Optimize:
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
         """Small files, and files with many deleted rows, become files of the target size; the rows keep their order."""
-        job = Job(where=where, target_size=target_size, commit_interval=commit_interval, parquet=parquet, commit=commit)
+        job = Job(where=where, target_size=target_size, commit_interval=commit_interval, parquet=parquet, commit=self._options(commit))
         return self._run(lambda snapshot: compact(snapshot, self._engine, job))
 
     def z_order(
@@ -97,7 +104,7 @@ class Optimize:
         """All rows sorted along a curve over the columns, so that a condition on any of them skips files. `curve`: "zorder" or
         "hilbert" (at most 9 columns)."""
         names = [columns] if isinstance(columns, str) else list(columns)
-        job = Job(where=where, target_size=target_size, commit_interval=commit_interval, parquet=parquet, commit=commit)
+        job = Job(where=where, target_size=target_size, commit_interval=commit_interval, parquet=parquet, commit=self._options(commit))
         return self._run(lambda snapshot: z_order(snapshot, self._engine, names, job, curve=curve))
 
     def cluster(
@@ -110,7 +117,7 @@ class Optimize:
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
         """Rows sorted along a Hilbert curve over the table's clustering columns; `full`: also those that are so already."""
-        job = Job(target_size=target_size, commit_interval=commit_interval, parquet=parquet, commit=commit)
+        job = Job(target_size=target_size, commit_interval=commit_interval, parquet=parquet, commit=self._options(commit))
         return self._run(lambda snapshot: cluster(snapshot, self._engine, job, full=full))
 
     def purge(
@@ -123,15 +130,15 @@ class Optimize:
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
         """Every file with deleted rows, or with values of dropped columns, is written again without them."""
-        job = Job(where=where, target_size=target_size, commit_interval=commit_interval, parquet=parquet, commit=commit)
+        job = Job(where=where, target_size=target_size, commit_interval=commit_interval, parquet=parquet, commit=self._options(commit))
         return self._run(lambda snapshot: purge(snapshot, self._engine, job))
 
     def statistics(
         self, columns: str | Sequence[str] | None = None, where: str | None = None, *, commit: CommitOptions | None = None
     ) -> dict[str, int]:
         """Missing or wide statistics made present and tight: files are added again, not rewritten."""
-        names = [columns] if isinstance(columns, str) else None if columns is None else list(columns)
-        return self._run(lambda snapshot: statistics(snapshot, self._engine, names, where, commit=commit))
+        names = [columns] if isinstance(columns, str) else None if columns is None else list(items_of(columns, "columns"))
+        return self._run(lambda snapshot: statistics(snapshot, self._engine, names, where, commit=self._options(commit)))
 
     def _run(self, command: Callable[[Snapshot], Outcome]) -> dict[str, int]:
         snapshot, metrics = command(self._current())
@@ -226,7 +233,7 @@ def statistics(
     if already_committed(snapshot, commit):
         return snapshot, {"num_files_updated": 0}
     options = dict(snapshot_target(snapshot).options)
-    files = plan(snapshot, engine, where).selection.adds
+    files = plan(snapshot, engine, where, as_stored=True).selection.adds
     if columns is not None:
         for name in columns:
             snapshot.schema.find(name)
@@ -280,7 +287,7 @@ class _Rewrite:
     def run(self, binning: Binning, parameters: dict[str, Any]) -> Outcome:
         if already_committed(self.snapshot, self.job.commit):
             return self.snapshot, self._metrics(_Done(), 0, 0)
-        planned = plan(self.snapshot, self.engine, self.job.where)
+        planned = plan(self.snapshot, self.engine, self.job.where, as_stored=True)
         if not planned.partition_only:
             raise InvalidArgumentError("where= of OPTIMIZE is a condition on partition columns", found=repr(self.job.where))
         files = planned.selection.adds
@@ -324,6 +331,7 @@ class _Rewrite:
             files=files,
             columns=tuple(self.snapshot.schema.names),
             row_tracking=self.target.row_tracking,
+            as_stored=True,
         )
         curve, engine = self.curve, self.engine
         relation = engine.cluster(scan, self.columns, curve, self._files_of(files)) if curve else engine.run(scan)

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
+from deltaic.commands import identity
 from deltaic.commands.create import set_clustering
 from deltaic.errors import InvalidArgumentError, ProtocolError
 from deltaic.log import references
@@ -114,7 +115,7 @@ def _metadata(snapshot: Snapshot, past: Snapshot, protocol: Protocol) -> Metadat
         id=snapshot.metadata.id,
         name=then.name,
         description=then.description,
-        schema_string=then.schema_string,
+        schema_string=identity.with_marks(snapshot.schema, past.schema, then.schema_string),
         partition_columns=then.partition_columns,
         configuration=configuration,
         created_time=snapshot.metadata.created_time,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from deltaic import _core
 from deltaic.commands.data_files import write_target
 from deltaic.commands.marking import rows_of, staging, total_size
+from deltaic.plan.nodes import Scan
 from deltaic.protocol.features import Change
-from deltaic.relation.plan import Scan
 from deltaic.transaction.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def all_files(
                 files=files,
                 columns=tuple(snapshot.schema.names),
                 row_tracking=target.row_tracking,
+                as_stored=True,
             )
             adds = engine.write(engine.run(scan), target)
             transaction.written(adds["path"].to_pylist())

@@ -1,7 +1,8 @@
 """Store assignment: an expression as the type of the column that it goes to, by Spark's ANSI rules, structs by name at every depth.
 
 Source: Spark's ANSI store assignment as delta-spark applies it in UPDATE and MERGE (UpdateExpressionsSupport.castIfNeeded): a value becomes
-the column's type by a cast that fails where it does not fit; fields of structs, also within arrays and maps, are matched by name.
+the column's type by a cast that fails where it does not fit; fields of structs, also within arrays and maps, are matched by name, and must
+be the same unless the command evolves the table's schema.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from deltaic.errors import SchemaMismatchError
+from deltaic.plan.expression import Expression, Pieces, null
+from deltaic.plan.failures import failing
+from deltaic.plan.literal import col, lit
 from deltaic.protocol.ddl import format_type
-from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, decimal_parts, type_name
-from deltaic.relation.failures import failing
-from deltaic.relation.literal import col, lit
+from deltaic.protocol.schema import Array, DataType, Map, Schema, Struct, decimal_parts, type_name
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
@@ -31,86 +33,107 @@ _WIDER = {
 _DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
 
 
-def null_of(column: Field) -> str:
-    return f"CAST(NULL AS {format_type(column.type)})"
+def assigned(
+    engine: Engine,
+    value: str | Expression,
+    target: DataType,
+    path: tuple[str, ...],
+    scope: Mapping[str, Schema],
+    casting: Casting,
+    *,
+    fills: bool = False,
+) -> Expression:
+    """The value, SQL text over `scope` or an expression, as the column's type. `fills`: fields that its structs lack become null.
 
-
-def enclosed(text: str) -> str:
-    """A user's expression within a longer text; the line break ends a comment."""
-    return f"({text}\n)"
-
-
-def assigned(engine: Engine, text: str, target: DataType, path: tuple[str, ...], scope: Mapping[str, Schema], casting: Casting) -> str:
-    """The expression as the column's type. SchemaMismatchError: here where the types never fit, at a row where its value does not."""
-    resolved = engine.resolve(text, scope)
+    SchemaMismatchError: here where the types never fit, at a row where its value does not."""
+    resolved = value if isinstance(value, Expression) else engine.resolve(value, scope)
     if same_type(resolved.type, target):
-        return enclosed(text)
-    fit = _Fit(f"column {'.'.join(path)}", casting)
+        return resolved
+    fit = _Fit(f"column {'.'.join(path)}", casting, fills)
     if resolved.deterministic:
-        return fit.value(enclosed(text), resolved.type, target)
+        return engine.compose(fit.value((resolved,), resolved.type, target), target)
     # What differs from one evaluation to the next is evaluated once.
     once = f"__deltaic_value{fit.depth}"
-    converted = _Fit(fit.where, casting, fit.depth + 1).value(once, resolved.type, target)
-    return f"element_at(transform(array({enclosed(text)}), {once} -> {converted}), 1)"
+    converted = _Fit(fit.where, casting, fills, fit.depth + 1).value((once,), resolved.type, target)
+    return engine.compose(("element_at(transform(array(", resolved, f"), {once} -> ", *converted, "), 1)"), target)
 
 
 @dataclass(frozen=True)
 class _Fit:
-    """`where` names the column or field. `depth`: of lambdas around the text."""
+    """`where` names the column or field. `fills`: fields that a struct lacks become null. `depth`: of lambdas around the value."""
 
     where: str
     casting: Casting
+    fills: bool = False
     depth: int = 0
 
-    def value(self, text: str, source: DataType, target: DataType) -> str:
-        """`text`, of type `source`, as `target`."""
+    def value(self, value: Pieces, source: DataType, target: DataType) -> Pieces:
+        """`value`, of type `source`, as `target`."""
         if same_type(source, target):
-            return text
+            return value
         if source == "void":
-            return f"CAST({text} AS {format_type(target)})"
+            return _cast(value, target)
         if isinstance(source, Struct) and isinstance(target, Struct):
-            return self._struct(text, source, target)
+            return self._struct(value, source, target)
         if isinstance(source, Array) and isinstance(target, Array):
             item, inner = self._inner()
-            return f"transform({text}, {item} -> {inner.value(item, source.element, target.element)})"
+            return ("transform(", *value, f", {item} -> ", *inner.value((item,), source.element, target.element), ")")
         if isinstance(source, Map) and isinstance(target, Map):
             item, inner = self._inner()
-            key, value = inner.value(f"{item}.key", source.key, target.key), inner.value(f"{item}.value", source.value, target.value)
-            return f"map_from_entries(transform(map_entries({text}), {item} -> named_struct('key', {key}, 'value', {value})))"
+            key = inner.value((f"{item}.key",), source.key, target.key)
+            of_key = inner.value((f"{item}.value",), source.value, target.value)
+            entry = ("named_struct('key', ", *key, ", 'value', ", *of_key, ")")
+            return ("map_from_entries(transform(map_entries(", *value, f"), {item} -> ", *entry, "))")
+        if target == "string" and not isinstance(source, str):
+            return _cast(value, target)
         if not isinstance(source, str) or not isinstance(target, str):
             raise SchemaMismatchError(
                 "a value does not fit its column", where=self.where, found=type_name(source), expected=type_name(target)
             )
-        return self._primitive(text, source, target)
+        return self._primitive(value, source, target)
 
     def _inner(self) -> tuple[str, _Fit]:
-        return f"__deltaic_item{self.depth}", _Fit(self.where, self.casting, self.depth + 1)
+        return f"__deltaic_item{self.depth}", _Fit(self.where, self.casting, self.fills, self.depth + 1)
 
-    def _struct(self, text: str, source: Struct, target: Struct) -> str:
-        """A field that the source lacks is null, one that the target lacks is an error."""
+    def _struct(self, value: Pieces, source: Struct, target: Struct) -> Pieces:
+        """One that has a field that the other lacks is an error; with `fills` the target may have more."""
         by_name = {item.name.lower(): item for item in source.fields}
         if extra := sorted(by_name.keys() - {item.name.lower() for item in target.fields}):
             raise SchemaMismatchError(
                 "a struct has fields that its column lacks", where=self.where, found=", ".join(extra), expected=type_name(target)
             )
-        parts = []
+        missing = [item.name for item in target.fields if item.name.lower() not in by_name]
+        if missing and not self.fills:
+            raise SchemaMismatchError(
+                "a struct lacks fields of its column",
+                where=self.where,
+                found=f"{type_name(source)}, without {', '.join(missing)}",
+                expected=f"{type_name(target)}, or a merge that evolves the schema",
+            )
+        parts: list[str | Expression] = []
         for item in target.fields:
             found = by_name.get(item.name.lower())
-            inner = _Fit(f"{self.where}.{item.name}", self.casting, self.depth)
-            value = null_of(item) if found is None else inner.value(f"{text}.{col(found.name)}", found.type, item.type)
-            parts.append(f"{lit(item.name)}, {value}")
-        return f"CASE WHEN {text} IS NOT NULL THEN named_struct({', '.join(parts)}) END"
+            inner = _Fit(f"{self.where}.{item.name}", self.casting, self.fills, self.depth)
+            part: Pieces = (null(item.type).text,)
+            if found is not None:
+                part = inner.value((*value, f".{col(found.name)}"), found.type, item.type)
+            parts += [", " if parts else "", f"{lit(item.name)}, ", *part]
+        return ("CASE WHEN ", *value, " IS NOT NULL THEN named_struct(", *parts, ") END")
 
-    def _primitive(self, text: str, source: str, target: str) -> str:
-        sql_type = format_type(target)
+    def _primitive(self, value: Pieces, source: str, target: str) -> Pieces:
         if _always_fits(source, target):
-            return f"CAST({text} AS {sql_type})"
-        attempt = f"try_cast({text} AS {sql_type})"
+            return _cast(value, target)
+        attempt: Pieces = ("try_cast(", *value, f" AS {format_type(target)})")
         if self.casting == "try":
             return attempt
         message = f"{self.where}: a value of type {type_name(source)} does not fit"
         failure = failing(SchemaMismatchError, message, expected=type_name(target))
-        return f"coalesce({attempt}, CASE WHEN {text} IS NOT NULL THEN CAST({failure} AS {sql_type}) END)"
+        otherwise: Pieces = ("CASE WHEN ", *value, f" IS NOT NULL THEN CAST({failure} AS {format_type(target)}) END")
+        return ("coalesce(", *attempt, ", ", *otherwise, ")")
+
+
+def _cast(value: Pieces, target: DataType) -> Pieces:
+    return ("CAST(", *value, f" AS {format_type(target)})")
 
 
 def same_type(left: DataType, right: DataType) -> bool:

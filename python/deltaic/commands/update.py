@@ -7,22 +7,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from deltaic import _core
+from deltaic.commands import generated, identity
 from deltaic.commands.assignment import Assignments, check_casting
+from deltaic.commands.change_files import Recording
 from deltaic.commands.data_files import snapshot_target, tracked_columns
 from deltaic.commands.delete import NOTHING as NOTHING_DELETED
 from deltaic.commands.delete import file_metrics
-from deltaic.commands.invariants import checked
+from deltaic.commands.invariants import checked, counting, rules_of
 from deltaic.commands.marking import staging, take_out
 from deltaic.commands.store_assignment import Casting
 from deltaic.options import CommitOptions, ParquetOptions
+from deltaic.plan.expression import Expression, column, columns_of
+from deltaic.plan.nodes import Plan, Project, Scan
+from deltaic.planning.opening import ROW_ID_FIELDS
+from deltaic.planning.planned import check_deterministic, plan, reads_table
+from deltaic.protocol import change_feed
 from deltaic.protocol.features import Change
-from deltaic.relation.literal import col
-from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Project, Scan
-from deltaic.scan.scan import plan
 from deltaic.transaction.transaction import Transaction, already_committed
 
 if TYPE_CHECKING:
@@ -30,7 +35,6 @@ if TYPE_CHECKING:
     from deltaic.log.snapshot import Snapshot
 
 NOTHING = {"num_updated_rows": 0, **{name: value for name, value in NOTHING_DELETED.items() if name != "num_deleted_rows"}}
-ALIAS = "t"
 
 
 def update(
@@ -42,36 +46,51 @@ def update(
     casting: Casting = "strict",
     parquet: ParquetOptions | None = None,
     commit: CommitOptions | None = None,
+    alias: str = "t",
 ) -> tuple[Snapshot, dict[str, int]]:
-    """Changes the rows for which `where` is true (all without it). Every expression sees the old row. Where nothing matches, nothing is
-    committed. SchemaMismatchError: a value that does not fit its column (with casting="try" it becomes null)."""
+    """Changes the rows for which `where` is true (all without it). Every expression sees the old row, under `alias`. Where nothing matches,
+    nothing is committed. SchemaMismatchError: a value that does not fit its column (with casting="try" it becomes null)."""
     check_casting(casting)
     if already_committed(snapshot, commit):
         return snapshot, dict(NOTHING)
     started = time.monotonic()
-    assignments = Assignments(snapshot.schema, set, ALIAS)
-    planned = plan(snapshot, engine, where, alias=ALIAS)
-    changed_columns = _expressions(snapshot, engine, assignments, casting)  # errors of the expressions come before any work
+    assignments = Assignments(snapshot.schema, set, alias)
+    identity.check_updated(identity.columns_of(snapshot.protocol, snapshot.schema), assignments.columns)
+    planned = plan(snapshot, engine, where, alias=alias, changes=True)
+    changed_columns = _expressions(snapshot, engine, assignments, alias, casting)  # errors of the expressions come before any work
     transaction = Transaction(snapshot, "UPDATE", {"predicate": [] if where is None else [where]}, commit)
     transaction.expect(Change.REPLACE)
-    transaction.read(planned.predicate)
-    with staging(transaction):
-        scan = planned.scan(planned.residual_columns, alias=ALIAS, row_ids=True)
-        rows = engine.row_ids(engine.run(Project(scan, ((FILE_COLUMN, FILE_COLUMN), (ROW_COLUMN, ROW_COLUMN)), "ids")))
+    reads_itself = planned.reads_itself or reads_table((value for _, value in changed_columns), snapshot)
+    transaction.read(None if reads_itself else planned.predicate, rows_only=not reads_itself)
+    with staging(transaction), ExitStack() as held:
+        scan = planned.scan(planned.residual_columns, row_ids=True)
+        rows = engine.row_ids(engine.run(Project(scan, columns_of(alias, ROW_ID_FIELDS), "ids")))
         if len(rows) == 0:
             return snapshot, dict(NOTHING)
         target = snapshot_target(snapshot, parquet)
         matched = replace(matched_rows(scan, rows, snapshot), row_tracking=target.row_tracking)
-        changed_rows = Project(matched, (*changed_columns, *tracked_columns(target, ALIAS)), ALIAS)
-        new = checked(changed_rows, snapshot.schema, engine, hidden=target.row_tracking or ())
-        changed = take_out(transaction, snapshot, engine, scan, rows, [new], target)
-    metrics = {
-        "num_updated_rows": len(rows),
-        "num_copied_rows": changed.written_rows - len(rows),
-        **file_metrics(changed),
-    }
+        old: Plan = matched
+        recording = Recording.of(snapshot.store, snapshot.metadata, snapshot.protocol, parquet, [(rows, change_feed.BEFORE)])
+        more = tracked_columns(target, alias)
+        if recording is not None:
+            old, recording = recording.held_rows(engine, matched, change_feed.BEFORE, held)
+            more = (*more, (change_feed.CHANGE_TYPE, engine.compose((f"'{change_feed.AFTER}'",), "string")))
+        changed_rows: Plan = Project(old, (*changed_columns, *more), alias)
+        hidden = [name for name, _ in more]
+        texts = generated.columns_of(snapshot.protocol, snapshot.schema)
+        stale = generated.changed_by(engine, snapshot.schema, texts, assignments.columns)
+        changed_rows = generated.computed(changed_rows, snapshot.schema, {name: texts[name] for name in stale}, engine, hidden=hidden)
+        rules = generated.rules_of({name: text for name, text in texts.items() if name in assignments.columns})
+        rules += rules_of(snapshot.metadata, snapshot.schema)
+        new = checked(changed_rows, snapshot.schema, rules, engine, hidden=hidden)
+        with counting(engine, [changed_rows], snapshot.schema, rules):
+            changed = take_out(transaction, snapshot, engine, scan, rows, [new], target, recording)
+
+    def metrics() -> dict[str, int]:
+        return {"num_updated_rows": len(rows), "num_copied_rows": changed.written_rows - len(rows), **file_metrics(changed)}
+
     times = {"execution_time_ms": int((time.monotonic() - started) * 1000)}
-    return transaction.commit({**metrics, **times}), metrics
+    return transaction.commit(lambda: {**metrics(), **times}), metrics()
 
 
 def matched_rows(scan: Scan, rows: _core.RowIds, snapshot: Snapshot, *, row_ids: bool = False) -> Scan:
@@ -80,8 +99,10 @@ def matched_rows(scan: Scan, rows: _core.RowIds, snapshot: Snapshot, *, row_ids:
     return replace(scan, files=files, columns=tuple(snapshot.schema.names), where=(), predicate=None, row_ids=row_ids)
 
 
-def _expressions(snapshot: Snapshot, engine: Engine, assignments: Assignments, casting: Casting) -> tuple[tuple[str, str], ...]:
-    scope = {ALIAS: snapshot.schema}
-    return tuple(
-        (item.name, assignments.expression(engine, item, scope, casting, kept=f"{ALIAS}.{col(item.name)}")) for item in snapshot.schema
-    )
+def _expressions(
+    snapshot: Snapshot, engine: Engine, assignments: Assignments, alias: str, casting: Casting
+) -> tuple[tuple[str, Expression], ...]:
+    scope = {alias: snapshot.schema}
+    for value in assignments.values(engine, scope):
+        check_deterministic(value, "a value that UPDATE sets")
+    return tuple((item.name, assignments.expression(engine, item, scope, casting, column(alias, item))) for item in snapshot.schema)

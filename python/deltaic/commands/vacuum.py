@@ -2,7 +2,7 @@
 
 Kept are the files and the vector files of the newest version, of tombstones that have not expired and of `keep_versions`, all that is
 newer than the retention by the store's clock, all that is hidden (names that begin with `_` or `.`) but files that a killed writer left
-half written, and whatever lies behind a symbolic link.
+half written (those of the log after a day), and whatever lies behind a symbolic link.
 
 Hadoop keeps a checksum beside each file that it writes to a local folder, `.X.crc` for X. It is no file of its own: it goes with X,
 uncounted.
@@ -10,6 +10,8 @@ uncounted.
 
 from __future__ import annotations
 
+import errno
+import logging
 import re
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
@@ -19,23 +21,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
-from deltaic.errors import InvalidArgumentError, InvalidTypeError
+from deltaic.errors import CommitError, InvalidArgumentError, InvalidTypeError, items_of
 from deltaic.log import references
-from deltaic.log.cleanup import milliseconds
+from deltaic.log.cleanup import milliseconds, stale_staged
 from deltaic.log.segment import commit_path, list_log
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
 from deltaic.protocol import features
+from deltaic.protocol.bounded_json import parse_json
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.transaction.transaction import Clock, Transaction, now_ms
 
+log = logging.getLogger("deltaic.commands")
+
 Mode = Literal["full", "lite"]
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 # Folders that other writers keep data in although their names begin with an underscore.
 _DATA_FOLDERS = ("_delta_index", "_change_data")
 # What a writer that was killed leaves behind: files on their way to their name (rust/src/store/local.rs), and attempts of Spark's tasks in
 # a folder of one write (engine/spark/write.py).
 _STAGED = r"(^|/)\.[^/]{1,40}\.[0-9a-f]{32}\.tmp$"
-_ATTEMPTS = r"^([0-9a-f]{32})/_temporary/(?:.*/)?([^/]*)$"
+_ATTEMPTS = r"^((?:shown/)?[0-9a-f]{32})/_temporary/(?:.*/)?([^/]*)$"
 _CHECKSUM = r"(^|/)\.([^/]+\.(?:parquet|bin))\.crc$"
 
 
@@ -60,11 +66,13 @@ def vacuum(
     features.check_writable(snapshot.protocol, snapshot.metadata, domains=snapshot.domains)
     retained = _retention(snapshot, retention, enforce_retention)
     kept = _versions(snapshot, keep_versions)
-    cutoff = clock() - milliseconds(retained)
-    candidates, checksums = _candidates(snapshot, cutoff)
+    now = clock()
+    cutoff = now - milliseconds(retained)
+    candidates, checksums = _candidates(snapshot, cutoff, now)
     doomed = _unprotected(candidates, snapshot, kept, cutoff)
     if mode == "lite":
-        doomed = doomed.filter(pc.is_in(doomed["path"], value_set=_removed(snapshot, 0)))
+        named = pa.concat_arrays([_removed(snapshot, 0), _change_files(snapshot)])
+        doomed = doomed.filter(pc.is_in(doomed["path"], value_set=named))
     if dry_run or not doomed.num_rows:
         return snapshot, _answer(doomed)
     parameters: dict[str, object] = {
@@ -74,14 +82,27 @@ def vacuum(
     if retention is not None:
         parameters["specifiedRetentionMillis"] = milliseconds(retention)
     start = Transaction(snapshot, "VACUUM START", parameters, commit, clock=clock)
-    started = start.commit({"num_files_to_delete": doomed.num_rows, "size_of_data_to_delete": int(pc.sum(doomed["size"]).as_py() or 0)})
-    if started.version > snapshot.version + 1:  # what came in between may have brought files back
+    planned = {"num_files_to_delete": doomed.num_rows, "size_of_data_to_delete": int(pc.sum(doomed["size"]).as_py() or 0)}
+    started = _commit_if_room(start, planned) or snapshot.refresh()
+    if started.version > snapshot.version + (start.committed is not None):  # what came in between may have brought files back
         doomed = _unprotected(doomed, started, kept, cutoff)
     deleted, directories = _delete(snapshot.store, doomed, checksums)
     # Application transactions are of the first commit; the second one would meet them as done.
     after = CommitOptions(user_metadata=commit.user_metadata, info=commit.info) if commit else None
     end = Transaction(started, "VACUUM END", {"status": "COMPLETED"}, after, clock=clock)
-    return end.commit({"num_deleted_files": deleted, "num_vacuumed_directories": directories}), _answer(doomed)
+    ended = _commit_if_room(end, {"num_deleted_files": deleted, "num_vacuumed_directories": directories})
+    return ended or started, _answer(doomed)
+
+
+def _commit_if_room(transaction: Transaction, metrics: dict[str, int]) -> Snapshot | None:
+    """The version with the commit; None where the disk is full: vacuum is what makes room then, and it goes on without its record."""
+    try:
+        return transaction.commit(metrics)
+    except CommitError as error:
+        if not isinstance(error.__cause__, OSError) or error.__cause__.errno not in _FULL:
+            raise
+        log.warning("%s: no %s in the history, as the disk is full", transaction.store.location, transaction.operation)
+        return None
 
 
 def _retention(snapshot: Snapshot, retention: timedelta | None, enforce: bool) -> timedelta:
@@ -103,19 +124,19 @@ def _retention(snapshot: Snapshot, retention: timedelta | None, enforce: bool) -
 
 
 def _versions(snapshot: Snapshot, versions: Iterable[int]) -> list[Snapshot]:
-    wanted = list(versions)
+    wanted = items_of(versions, "keep_versions")
     for version in wanted:
         if isinstance(version, bool) or not isinstance(version, int):
             raise InvalidTypeError("keep_versions", found=repr(version), expected="version numbers")
     return [snapshot.at(version) for version in wanted]
 
 
-def _candidates(snapshot: Snapshot, cutoff: int) -> tuple[pa.Table, pa.Table]:
+def _candidates(snapshot: Snapshot, cutoff: int, now: int) -> tuple[pa.Table, pa.Table]:
     """Files in the table's folder that are old enough, not hidden and no links; and Hadoop's checksums (`path`), each with the path of its
     file (`of`), null where it is old enough and its file has gone."""
     listing = snapshot.store.list_from("", None, recursive=True)
     old = pc.less(listing["modification_time"], cutoff)
-    visible = pc.invert(_hidden(listing["path"], _partition_folders(snapshot)))
+    visible = pc.or_(pc.invert(_hidden(listing["path"], _partition_folders(snapshot))), stale_staged(listing, now))
     files = pc.invert(listing["symlink"])
     checksums = listing.filter(pc.and_(files, pc.match_substring_regex(listing["path"], _CHECKSUM)))
     of = pc.replace_substring_regex(checksums["path"], _CHECKSUM, r"\1\2")
@@ -161,6 +182,14 @@ def _removed(snapshot: Snapshot, since: int) -> pa.Array:
         tables.append(snapshot.core.tombstones())
     found = [references.referenced(table, snapshot.location) for table in tables if table.num_rows]
     return pa.concat_arrays(found) if found else pa.array([], pa.string())
+
+
+def _change_files(snapshot: Snapshot) -> pa.Array:
+    """Files of changes that the log still names; those that are old enough go."""
+    versions = [version for version in sorted(list_log(snapshot.store).commits) if version <= snapshot.version]
+    read = (_core.read_commit(snapshot.store, version, commit_path(version)) for version in versions)
+    paths = [str(parse_json(text)["path"]) for commit in read for text in commit.change_files]
+    return references.data_files(pa.table({"path": pa.array(paths, pa.string())}), snapshot.location)
 
 
 def _delete(store: _core.Store, doomed: pa.Table, checksums: pa.Table) -> tuple[int, int]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 from typing import Protocol as Interface
@@ -16,28 +17,38 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
-from deltaic.commands import defaults, delete, invariants
-from deltaic.commands.create import Wanted, definition_parameters, set_clustering
+from deltaic.commands import change_files, defaults, delete, generated, identity, invariants
+from deltaic.commands.assignment import check_casting
+from deltaic.commands.create import Wanted, check_expressions, definition_parameters, set_clustering
 from deltaic.commands.data_files import write_target
+from deltaic.commands.invariants import Rule
 from deltaic.commands.marking import rows_of, staging, total_size
-from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableAlreadyExistsError
+from deltaic.commands.store_assignment import Casting, assigned, same_type
+from deltaic.engine.exporters import is_replayable
+from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableAlreadyExistsError, UnsupportedFeatureError, add_note
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions, ParquetOptions
+from deltaic.plan.expression import column
+from deltaic.plan.nodes import Project
+from deltaic.planning.literals import is_utc
 from deltaic.protocol import clustering, definition, evolution
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.features import Change
-from deltaic.protocol.schema import Schema, path_text, type_name
+from deltaic.protocol.properties import constraint_names
+from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, path_text, type_name
 from deltaic.transaction.transaction import Transaction, already_committed
+from deltaic.worker import Worker
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
-    from deltaic.relation.plan import Data, Plan
+    from deltaic.plan.nodes import Data, Plan
 
 log = logging.getLogger("deltaic.commands")
 
 Mode = Literal["error", "append", "overwrite", "overwrite_partitions", "ignore"]
 SchemaMode = Literal["merge", "overwrite"]
+_ZONED = {("date", "timestamp"), ("timestamp_ntz", "timestamp"), ("timestamp", "timestamp_ntz")}
 _MODES = {
     "error": "ErrorIfExists",
     "append": "Append",
@@ -50,7 +61,8 @@ _MODES = {
 @dataclass(frozen=True, kw_only=True)
 class Write:
     """One write as the user asked for it; the fields are `deltaic.write`'s arguments. `defines`: CREATE [OR REPLACE] TABLE AS SELECT,
-    which leaves nothing of a table that is there. `more`: further options of the engine's writer."""
+    which leaves nothing of a table that is there. `casting`: None for values that stay the same in the column's type. `more`: further
+    options of the engine's writer. `streaming`: of a batch of a stream, its parameters in the history."""
 
     mode: Mode = "error"
     where: str | None = None
@@ -60,7 +72,9 @@ class Write:
     parquet: ParquetOptions | None = None
     commit: CommitOptions | None = None
     defines: bool = False
+    casting: Casting | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
+    streaming: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.mode not in _MODES:
@@ -73,6 +87,8 @@ class Write:
             raise InvalidArgumentError(
                 "schema_mode='overwrite' goes with mode='overwrite' and no where=", found=f"mode={self.mode!r}, where={self.where!r}"
             )
+        if self.casting is not None:
+            check_casting(self.casting)
         size = self.target_file_size
         if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
             raise InvalidArgumentError("target_file_size", found=repr(size), expected="bytes, at least 1")
@@ -84,12 +100,16 @@ class Write:
     @property
     def operation(self) -> str:
         """delta-spark's name of it in the history."""
+        if self.streaming is not None:
+            return "STREAMING UPDATE"
         if not self.defines:
             return "WRITE"
         return "CREATE OR REPLACE TABLE AS SELECT" if self.mode == "overwrite" else "CREATE TABLE AS SELECT"
 
     def parameters(self, metadata: Metadata) -> dict[str, Any]:
         """commitInfo.operationParameters, as delta-spark's of the operation."""
+        if self.streaming is not None:
+            return dict(self.streaming)
         if self.defines:
             return definition_parameters(self.wanted, metadata)
         shown: dict[str, Any] = {"mode": _MODES[self.mode], "partitionBy": list(metadata.partition_columns)}
@@ -115,17 +135,24 @@ class NewRows(Interface):
 class _Source:
     """Rows that this process writes."""
 
-    def __init__(self, engine: Engine, data: Any) -> None:
-        self._engine, self._source = engine, engine.source(data, "s")
+    def __init__(self, engine: Engine, data: Any, job: Write) -> None:
+        self._engine, self._replayable = engine, is_replayable(data)
+        self._source = engine.source(data, "s", rounding=job.casting is not None)
 
     def definition(self, snapshot: Snapshot | None, job: Write) -> tuple[Protocol, Metadata]:
         return needed_definition(snapshot, self._source.schema, job)
 
     def files(self, transaction: Transaction, protocol: Protocol, metadata: Metadata, job: Write) -> pa.Table:
         target = write_target(transaction.store, metadata, protocol, job.parquet, target_file_size=job.target_file_size, **job.more)
-        rows = checked_rows(self._engine, self._source, metadata, job)
-        adds = self._engine.write(self._engine.run(rows), target)
+        engine = self._engine
+        rows, schema, rules = _new_rows(engine, self._source, protocol, metadata, job)
+        checked = invariants.checked(rows, schema, rules, engine)
+        with invariants.counting(engine, [rows], schema, rules) if self._replayable else nullcontext():
+            adds = engine.write(engine.run(checked), target)
         transaction.written(adds["path"].to_pylist())
+        if columns := _numbered_columns(self._source.schema, protocol, schema):
+            store = transaction.store
+            transaction.set_metadata(identity.marked(engine, store, protocol, metadata, schema, columns, adds))
         return adds
 
 
@@ -153,17 +180,24 @@ def write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: A
     with the table.
     """
     if snapshot is None:
-        return _write_first(store, engine, _rows(engine, data), job)
+        return _write_first(store, engine, _rows(engine, data, job), job)
     if _is_done(snapshot, job):
         return snapshot, {}
-    rows = _rows(engine, data)
+    rows = _rows(engine, data, job)
     protocol, metadata = rows.definition(snapshot, job)
+    if job.defines or job.replaces_definition:
+        check_expressions(metadata)
     transaction = _changing(snapshot, protocol, metadata, job)
     with staging(transaction):
         adds = rows.files(transaction, protocol, metadata, job)
-        metrics = {**_written(adds), **_make_room(transaction, snapshot, engine, adds, job)}
+        room = _make_room(transaction, snapshot, engine, adds, job)
+        inserts = change_files.write_inserts(transaction, engine, protocol, metadata, adds, room(), job.parquet)
         transaction.add(adds)
-    return _compacted(transaction.commit(metrics), engine, adds), metrics
+
+    def metrics() -> dict[str, int]:
+        return {**_written(adds), **room(), **inserts}
+
+    return _compacted(transaction.commit(metrics), engine, adds), metrics()
 
 
 def prepared(snapshot: Snapshot | None, schema: Schema, job: Write) -> tuple[Protocol, Metadata] | None:
@@ -174,30 +208,117 @@ def prepared(snapshot: Snapshot | None, schema: Schema, job: Write) -> tuple[Pro
     if _is_done(snapshot, job):
         return None
     protocol, metadata = needed_definition(snapshot, schema, job)
+    if columns := _numbered_columns(schema, protocol, Schema.from_json(metadata.schema_string)):
+        raise UnsupportedFeatureError(
+            "tasks that write by themselves cannot number the rows of a table together",
+            where=f"identity column {columns[0].name}",
+            expected="a write in a session after deltaic.spark.enable",
+        )
     _changing(snapshot, protocol, metadata, job)
     return protocol, metadata
 
 
-def checked_rows(engine: Engine, source: Data, metadata: Metadata, job: Write) -> Plan:
-    """The source's rows as columns of the table: defaults filled in, cast, and checked against what every row must satisfy."""
+def checked_rows(engine: Engine, source: Data, protocol: Protocol, metadata: Metadata, job: Write) -> Plan:
+    """The source's rows as columns of the table: defaults and generated columns filled in, cast, and checked against what every row must
+    satisfy."""
+    rows, schema, rules = _new_rows(engine, source, protocol, metadata, job)
+    return invariants.checked(rows, schema, rules, engine)
+
+
+def _new_rows(engine: Engine, source: Data, protocol: Protocol, metadata: Metadata, job: Write) -> tuple[Plan, Schema, list[Rule]]:
+    """The source's rows as columns of the table, its schema, and what is still to be checked of them."""
     schema = Schema.from_json(metadata.schema_string)
-    also = () if job.where is None else (("a new row does not match the where of the overwrite", job.where),)
-    return invariants.checked(engine.conform(defaults.filled(source, schema, engine), schema), schema, engine, also=also)
+    texts = generated.columns_of(protocol, schema)
+    missing = {name: text for name, text in texts.items() if source.schema.get(name) is None}
+    rules = generated.rules_of({name: text for name, text in texts.items() if name not in missing})
+    rules += invariants.rules_of(metadata, schema)
+    if job.where is not None:
+        rules.append(Rule("a new row does not match the where of the overwrite", job.where, job.where))
+    rows = _cast(defaults.filled(source, schema, engine), source, schema, engine, job.casting)
+    columns = _numbered_columns(source.schema, protocol, schema)
+    # A column that is computed after this is null until then.
+    later = {*missing, *(field.name for field in columns)}
+    fitting = engine.conform(rows, Schema([item.with_(nullable=True) if item.name in later else item for item in schema]))
+    return generated.computed(identity.numbered(engine, fitting, columns), schema, missing, engine), schema, rules
+
+
+def _numbered_columns(source: Schema, protocol: Protocol, schema: Schema) -> list[Field]:
+    """The identity columns that the source has not. InvalidArgumentError for one that it may not have."""
+    columns = identity.columns_of(protocol, schema)
+    given = [name for name in columns if source.get(name) is not None]
+    identity.check_inserted(columns, given)
+    return [field for name, field in columns.items() if name not in given]
+
+
+def _cast(rows: Plan, source: Data, schema: Schema, engine: Engine, casting: Casting | None) -> Plan:
+    """The source's columns as the table's types by store assignment, as UPDATE and MERGE cast; without `casting` only what the time zone
+    decides (a timestamp without a zone in a column with one). The rest of `rows` stays as it is."""
+    if casting is None and is_utc(engine.time_zone):  # as `_core` takes them, and without a query
+        return rows
+    columns, scope, is_cast = [], {source.alias: source.schema}, False
+    defaulted = [item.name for item in schema if source.schema.get(item.name) is None and defaults.KEY in item.metadata]
+    for name in (*source.schema.names, *defaulted):
+        wanted, given = schema.get(name), source.schema.get(name)
+        value = column(source.alias, given or schema.field(name))
+        if wanted is not None and given is not None and wanted.type not in ("variant", "void"):
+            target = wanted.type if casting is not None else _zoned(given.type, wanted.type)
+            if not same_type(given.type, target):
+                value, is_cast = assigned(engine, value, target, (wanted.name,), scope, casting or "strict"), True
+        columns.append((name, value))
+    return Project(rows, tuple(columns), source.alias) if is_cast else rows
+
+
+def _zoned(given: DataType, wanted: DataType) -> DataType:
+    """The given type with the times of the wanted one where only a time zone leads from one to the other."""
+    return _retyped(given, wanted, lambda have, want: (have, want) in _ZONED)
+
+
+def _as_cast(data: Schema, table: Schema) -> Schema:
+    """The data's columns as store assignment makes them where the table could not take them as they are."""
+    known = ((item, table.get(item.name)) for item in data)
+    return Schema([item if other is None else item.with_(type=_retyped(item.type, other.type, _is_cast)) for item, other in known])
+
+
+def _is_cast(given: DataType, wanted: DataType) -> bool:
+    """Whether a cast may lead to a type that does not store the given one: from text, between numbers and booleans, and to text."""
+    if given == "variant" or not isinstance(wanted, str) or wanted in ("variant", "void") or evolution.can_store(given, wanted):
+        return False
+    numbers = all(item == "boolean" or evolution.is_number(item) for item in (given, wanted))
+    return given == "string" or wanted == "string" or numbers
+
+
+def _retyped(given: DataType, wanted: DataType, replaces: Callable[[DataType, DataType], bool]) -> DataType:
+    """The given type with the wanted one at each place where `replaces` says so; fields by name."""
+    if replaces(given, wanted):
+        return wanted
+    if isinstance(given, Struct) and isinstance(wanted, Struct):
+        known = {item.name.lower(): item for item in wanted.fields}
+        inner = ((item, known.get(item.name.lower())) for item in given.fields)
+        return Struct([item if other is None else item.with_(type=_retyped(item.type, other.type, replaces)) for item, other in inner])
+    if isinstance(given, Array) and isinstance(wanted, Array):
+        return Array(_retyped(given.element, wanted.element, replaces), given.contains_null)
+    if isinstance(given, Map) and isinstance(wanted, Map):
+        key, value = _retyped(given.key, wanted.key, replaces), _retyped(given.value, wanted.value, replaces)
+        return Map(key, value, given.value_contains_null)
+    return given
 
 
 def _is_done(snapshot: Snapshot, job: Write) -> bool:
-    """Whether nothing is left to do on a table that is there; raises where the job disagrees with it."""
+    """Whether nothing is left to do on a table that is there; raises where the job disagrees with it. A write of an application's
+    transaction that is in the table is done in every mode: with mode="error" it made the table."""
+    if already_committed(snapshot, job.commit):
+        return True
     if job.mode == "error":
         raise TableAlreadyExistsError("a table is there already", where=snapshot.location, expected="mode='append' or another")
-    if job.mode == "ignore" or already_committed(snapshot, job.commit):
+    if job.mode == "ignore":
         return True
     if not job.replaces_definition:
         job.wanted.check_agrees(snapshot)
     return False
 
 
-def _rows(engine: Engine, data: Any) -> NewRows:
-    return data if isinstance(data, Delivered) else _Source(engine, data)
+def _rows(engine: Engine, data: Any, job: Write) -> NewRows:
+    return data if isinstance(data, Delivered) else _Source(engine, data, job)
 
 
 def _changing(snapshot: Snapshot, protocol: Protocol, metadata: Metadata, job: Write) -> Transaction:
@@ -213,7 +334,10 @@ def _changing(snapshot: Snapshot, protocol: Protocol, metadata: Metadata, job: W
 
 
 def needed_definition(snapshot: Snapshot | None, data: Schema, job: Write) -> tuple[Protocol, Metadata]:
-    """The protocol and metadata that rows of this schema need: a new table's where there is none."""
+    """The protocol and metadata that rows of this schema need: a new table's where there is none. Columns that are generated in the table
+    that rows come from are plain columns of a new one, as in delta-spark."""
+    if snapshot is None or job.defines or job.replaces_definition:
+        data = Schema([item.with_(metadata=generated.plain(item.metadata)) for item in data])
     if snapshot is None:
         return job.wanted.new(data)
     if job.defines:
@@ -231,6 +355,8 @@ def needed_definition(snapshot: Snapshot | None, data: Schema, job: Write) -> tu
             name=wanted.name,
             description=wanted.description,
         )
+    if job.casting is not None:
+        data = _as_cast(data, snapshot.schema)
     if job.schema_mode == "merge":
         merged = evolution.merge_schemas(snapshot.schema, data, widen=snapshot.properties.type_widening)
         evolution.check_nullability(snapshot.schema, data)
@@ -250,12 +376,12 @@ def _stage_clustering(transaction: Transaction, snapshot: Snapshot, metadata: Me
         set_clustering(transaction, wanted.clustering(metadata))
 
 
-def _make_room(transaction: Transaction, snapshot: Snapshot, engine: Engine, adds: pa.Table, job: Write) -> dict[str, int]:
+def _make_room(transaction: Transaction, snapshot: Snapshot, engine: Engine, adds: pa.Table, job: Write) -> delete.Metrics:
     """Stages what leaves the table for the new rows; -> its metrics."""
     if job.mode == "append":
-        return {}
+        return dict
     if job.where is not None:
-        return delete.stage(transaction, snapshot, engine, job.where, job.parquet) or {}
+        return delete.stage(transaction, snapshot, engine, job.where, job.parquet) or dict
     if job.mode == "overwrite":
         predicate = None
         gone = snapshot.files().adds
@@ -264,7 +390,7 @@ def _make_room(transaction: Transaction, snapshot: Snapshot, engine: Engine, add
         gone = snapshot.files(predicate, skipping=False).adds
     transaction.read(predicate)
     transaction.remove(_core.removes_of(gone, transaction.clock()))
-    return {"num_removed_files": gone.num_rows, "num_removed_bytes": total_size(gone)}
+    return lambda: {"num_removed_files": gone.num_rows, "num_removed_bytes": total_size(gone)}
 
 
 def _partitions_of(snapshot: Snapshot, adds: pa.Table) -> _core.Predicate:
@@ -290,6 +416,7 @@ def _equals(column: str, value: str | None) -> dict[str, Any]:
 def _write_first(store: _core.Store, engine: Engine, rows: NewRows, job: Write) -> tuple[Snapshot, dict[str, int]]:
     """The first version of a table, unless another writer makes it meanwhile."""
     protocol, metadata = rows.definition(None, job)
+    check_expressions(metadata)
     transaction = Transaction(None, job.operation, job.parameters(metadata), job.commit, store=store)
     transaction.set_protocol(protocol)
     transaction.set_metadata(metadata)
@@ -301,13 +428,13 @@ def _write_first(store: _core.Store, engine: Engine, rows: NewRows, job: Write) 
     try:
         return transaction.commit(metrics), metrics
     except TableAlreadyExistsError:
-        if job.mode == "error":
+        winner = Snapshot.load(store)
+        done = already_committed(winner, job.commit)
+        if done or job.mode in ("error", "ignore"):
             transaction.discard()
-            raise
-    winner = Snapshot.load(store)
-    if job.mode == "ignore" or already_committed(winner, job.commit):
-        transaction.discard()
-        return winner, {}
+            if job.mode == "error" and not done:
+                raise
+            return winner, {}
     return _onto_winner(transaction, winner, engine, adds, metadata, job)
 
 
@@ -319,9 +446,14 @@ def _onto_winner(
     lost.hand_over(transaction)
     with staging(transaction):
         _check_same_files(winner, metadata)
-        metrics = {**_written(adds), **_make_room(transaction, winner, engine, adds, job)}
+        room = _make_room(transaction, winner, engine, adds, job)
+        inserts = change_files.write_inserts(transaction, engine, winner.protocol, winner.metadata, adds, room(), job.parquet)
         transaction.add(adds)
-    return transaction.commit(metrics), metrics
+
+    def metrics() -> dict[str, int]:
+        return {**_written(adds), **room(), **inserts}
+
+    return transaction.commit(metrics), metrics()
 
 
 def _check_same_files(winner: Snapshot, ours: Metadata) -> None:
@@ -330,14 +462,16 @@ def _check_same_files(winner: Snapshot, ours: Metadata) -> None:
     problem = None
     if winner.metadata.partition_columns != ours.partition_columns:
         problem = f"partitioned by {list(winner.metadata.partition_columns)}"
-    for column in winner.schema:
-        mine = schema.get(column.name)
-        if mine is None and column.nullable and defaults.KEY not in column.metadata:
+    for other in winner.schema:
+        mine = schema.get(other.name)
+        if mine is None and other.nullable and defaults.KEY not in other.metadata and not invariants.has_checks(other):
             continue
-        if mine is None or mine.name != column.name or mine.type != column.type or (mine.nullable and not column.nullable):
-            problem = f"column {column.name} of type {type_name(column.type)}"
-        elif physical_name(column) != column.name or column.metadata.get(invariants.KEY):
-            problem = f"column {column.name} with metadata {dict(column.metadata)}"
+        if mine is None or mine.name != other.name or mine.type != other.type or (mine.nullable and not other.nullable):
+            problem = f"column {other.name} of type {type_name(other.type)}"
+        elif physical_name(other) != other.name or invariants.has_checks(other):
+            problem = f"column {other.name} with metadata {dict(other.metadata)}"
+    if constraint_names(winner.metadata.configuration) != constraint_names(ours.configuration):
+        problem = "CHECK constraints, against which the rows were not checked"
     if extra := [item.name for item in schema if winner.schema.get(item.name) is None]:
         problem = f"no column {extra[0]}"
     if problem is not None:
@@ -353,11 +487,21 @@ def _compacted(committed: Snapshot, engine: Engine, adds: pa.Table) -> Snapshot:
     """The version after the compaction that the table may want after a write; when that fails, the write stands."""
     from deltaic.commands.optimize import auto_compact
 
-    try:
-        return auto_compact(committed, engine, adds) if committed.properties.auto_compact else committed
-    except Exception as error:  # whatever it is: the write is there, and nobody may take it for failed
-        log.warning("%s: compaction after version %d failed: %s", committed.location, committed.version, error)
+    def compact(worker: Worker[Snapshot]) -> Snapshot:
+        worker.watch()
+        try:
+            return auto_compact(committed, engine, adds)
+        except Exception as error:  # whatever it is: the write is there, and nobody may take it for failed
+            log.warning("%s: compaction after version %d failed: %s", committed.location, committed.version, error)
+            return committed
+
+    if not committed.properties.auto_compact or not adds.num_rows:
         return committed
+    try:
+        return Worker(compact).result()  # apart, so that what a signal handler raises meanwhile is not taken for a failed compaction
+    except BaseException as error:
+        add_note(error, f"{committed.location}: the write is committed as version {committed.version}; do not do it again")
+        raise
 
 
 def _written(adds: pa.Table) -> dict[str, int]:

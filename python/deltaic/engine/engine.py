@@ -1,6 +1,6 @@
 """The interface between the commands and whoever does the relational work.
 
-A command builds a `relation.plan.Plan`, an engine lowers it. A `Relation` is the engine's own lazy result (nothing has run yet) and never
+A command builds a `plan.nodes.Plan`, an engine lowers it. A `Relation` is the engine's own lazy result (nothing has run yet) and never
 leaves it except through the methods here. Written for one machine and for a cluster alike: no method hands over rows one by one.
 """
 
@@ -12,13 +12,16 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from deltaic.errors import UnsupportedFeatureError
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from deltaic import _core
-    from deltaic.protocol.schema import Schema
-    from deltaic.relation.expression import Resolved
-    from deltaic.relation.plan import Data, Plan, Scan
+    from deltaic.plan.expression import Expression, Pieces
+    from deltaic.plan.nodes import Data, Plan, Scan
+    from deltaic.planning.planned import Planned
+    from deltaic.protocol.schema import DataType, Schema
 
 Curve: TypeAlias = Literal["zorder", "hilbert"]
 Relation: TypeAlias = Any
@@ -28,16 +31,26 @@ Relation: TypeAlias = Any
 @dataclass(frozen=True, eq=False)
 class WriteTarget:
     """Where new data files go: `options` are those of `_core.write`. `row_tracking`: hidden columns (row ids, row commit versions) that the
-    rows written there have after the table's own; `schema` has them too."""
+    rows written there have after the table's own; `schema` has them too. `optimize`: a parallel engine shuffles new rows first, so that few
+    files of about one size come of them."""
 
     store: _core.Store
     schema: _core.TableSchema
     options: Mapping[str, Any] = field(default_factory=dict)
     row_tracking: tuple[str, str] | None = None
+    optimize: bool = False
 
     @property
     def options_json(self) -> str:
         return json.dumps(dict(self.options))
+
+
+class Replayable:
+    """Rows that can be read again and again, each time from the first: `deltaic.Rows` are, which stand above the engines."""
+
+    def to_spark(self) -> Any:
+        """A DataFrame of the session that the table was opened with; nothing is brought to the driver."""
+        raise UnsupportedFeatureError("to_spark() needs a table opened with spark=")
 
 
 class Engine(Protocol):
@@ -47,23 +60,46 @@ class Engine(Protocol):
     def time_zone(self) -> str:
         """Of timestamps written without one in expressions."""
 
+    def pinned(self) -> Engine:
+        """An engine for rows that are computed later: the time zone of its expressions stays what it is now."""
+
     @property
     def plain_sql(self) -> bool:
-        """Whether an expression means here what `deltaic.relation` says, so that a simple one needs no `resolve`."""
+        """Whether an expression means here what `deltaic.spark_sql` says, so that a simple one needs no `resolve`."""
 
-    def resolve(self, text: str, schemas: Mapping[str, Schema]) -> Resolved:
-        """Type, columns, determinism and conjuncts of an expression over aliased schemas."""
+    @property
+    def pads_char(self) -> bool:
+        """Whether a CHAR(n) column is compared as text that spaces fill up to n characters, and not as the text that is stored."""
+
+    @property
+    def takes_repeated_files(self) -> bool:
+        """Whether a scan may name a file several times, each time with other rows of it. Spark knows by its path what is said of a file."""
+
+    def resolve(self, text: str, schemas: Mapping[str, Schema], *, queries: bool = False) -> Expression:
+        """A user's expression over aliased schemas: parsed, typed and translated once. `queries`: subqueries may stand in it, where the
+        engine knows tables."""
+
+    def compose(self, pieces: Pieces, data_type: DataType) -> Expression:
+        """The expression of this type that SQL of ours makes of others, which are not resolved again."""
 
     def run(self, plan: Plan) -> Relation:
         """Lowers a plan; errors of analysis are raised here, errors of rows when it is consumed."""
 
-    def source(self, data: Any, alias: str) -> Data:
+    def frame(self, planned: Planned, columns: Sequence[str]) -> Any | None:
+        """The rows of a planned scan as a DataFrame of Spark, of one version; None where the engine has none."""
+
+    def source(self, data: Any, alias: str, *, rounding: bool = False) -> Data:
         """Rows that a user hands over, as a leaf: anything with the Arrow PyCapsule interface, pandas, Polars (eager and lazy), a DuckDB
-        relation, a DeltaTable or Rows, an iterable of record batches. Columns that differ only in case are refused."""
+        relation, a DeltaTable or Rows, an iterable of record batches. Columns that differ only in case are refused, and so are values that
+        no type of Delta has; `rounding`: timestamps may lose the digits below a microsecond."""
 
     def conform(self, data: Plan, schema: Schema) -> Data:
         """A source's rows as a table's columns: matched by name without case, in the table's order, cast where no value changes; a missing
         column is null. SchemaMismatchError, when it is read, names column, value and types."""
+
+    def numbered(self, data: Plan, series: Mapping[str, tuple[int, int]]) -> Data:
+        """The rows with numbers in these columns of type bigint: (first, step), each number of first, first + step, ... once. A parallel
+        engine leaves gaps."""
 
     def hold(self, relation: Relation, alias: str) -> AbstractContextManager[Data]:
         """Computes once what is then read several times; spills beyond the memory limit; gone at the end of the `with`."""
@@ -76,6 +112,9 @@ class Engine(Protocol):
 
     def count(self, relation: Relation) -> int:
         """How many rows."""
+
+    def is_cheap(self, relation: Relation) -> bool:
+        """Whether the rows may be computed once more to say more in an error: on a cluster only few of them."""
 
     def write(self, relation: Relation, target: WriteTarget) -> pa.Table:
         """New data files -> their `add` actions. On an error nothing is left behind."""

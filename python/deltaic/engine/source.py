@@ -1,192 +1,205 @@
 """What users hand over, as something that opens a fresh Arrow stream: `Rows` in, rows out.
 
-Types become Delta's in `_core.conform`; a stream that can be read only once is told apart, so that the engine holds it first.
+Types become Delta's in `_core.conform`. Rows that can be read only once are kept as they are read (`BufferedSource`) where a statement or
+a command may read them again.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from deltaic import _core
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, SchemaMismatchError
+from deltaic import _core, configuration
+from deltaic.engine.exporters import (
+    Failure,
+    Unsliced,
+    check_unread,
+    exporter_of,
+    has_deep_struct,
+    is_duckdb_relation,
+    is_replayable,
+    started,
+)
+from deltaic.engine.limits import CheckedValues, refuse_extensions, value_checks
+from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import Schema
 
-
-@dataclass(eq=False)
-class Failure:
-    """The error that a user's own Python code raised while it was read: Arrow's C stream leaves only its text."""
-
-    error: BaseException | None = None
-
-    def check(self) -> None:
-        if self.error is not None:
-            raise self.error
-
-    def cancel(self) -> None:
-        """Nothing runs here."""
+MAX_BUFFERED_BYTES = 32 * 2**20
+"""Bytes of one source that a `BufferedSource` keeps in memory; the batches after them go to a temporary file."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """`open` gives a new stream of all rows, in Delta's types. `once`: it works a single time. `failure`: what the user's code raised."""
+    """`open` gives a new stream of all rows, in Delta's types. `failure`: the error that the user's code raised."""
 
     schema: Schema
-    open: Callable[[], _core.ReadStream]
-    once: bool
+    open: Callable[[], Any]
     failure: Failure = field(default_factory=Failure)
 
 
-def read_source(data: Any) -> Source:
-    """Columns that differ only in case are refused, as are things that hold no rows (InvalidTypeError)."""
+def read_source(data: Any, *, rounding: bool = False) -> Source:
+    """`rounding`: timestamps may lose the digits below a microsecond, which is an error otherwise.
+
+    Columns that differ only in case are refused, as are things that hold no rows (InvalidTypeError) and rows that can be read only once
+    and have been read already (InvalidArgumentError)."""
+    if isinstance(data, BufferedSource):
+        return data.source()
     failure = Failure()
-    exporter, once = _exporter(data, failure)
-    arrow_schema = _arrow_schema(exporter)
+    check_unread(data)
+    exporter, arrow_schema = exporter_of(data, failure)
     _refuse_twins(arrow_schema.names)
+    refuse_extensions(arrow_schema)
     schema = Schema.from_arrow(arrow_schema)
     table_schema = _core.TableSchema(schema.to_json())
-    if any(_has_deep_struct(item.type) for item in arrow_schema):
-        exporter = _Unsliced(exporter)
-    return Source(schema, lambda: _core.conform(exporter, table_schema), once, failure)
+    if any(has_deep_struct(item.type) for item in arrow_schema):
+        exporter = Unsliced(exporter)
+    if checks := value_checks(arrow_schema, rounding):
+        exporter = CheckedValues(exporter, checks, failure)
+
+    def opened() -> _core.ReadStream:
+        started(data)
+        return _core.conform(exporter, table_schema, unique_keys=True)
+
+    return Source(schema, opened, failure)
 
 
-def _exporter(data: Any, failure: Failure) -> tuple[Any, bool]:
-    """An object with `__arrow_c_stream__`, and whether that works only once."""
-    if _instance(data, "polars", "LazyFrame"):
-        return data.collect(), False
-    if type(data).__name__ == "DeltaTable" and hasattr(data, "scan"):
-        return data.scan(), False
-    if isinstance(data, (pa.Table, pa.RecordBatch)):
-        return (pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data), False
-    if isinstance(data, pa.RecordBatchReader) or (hasattr(data, "__arrow_c_stream__") and hasattr(data, "read_next_batch")):
-        return data, True
-    if _instance(data, "pandas", "DataFrame"):
-        return pa.Table.from_pandas(data, preserve_index=False), False
-    if hasattr(data, "__arrow_c_stream__"):
-        return data, False
-    if hasattr(data, "__arrow_c_array__"):
-        return pa.Table.from_batches([pa.record_batch(data)]), False
-    if isinstance(data, (str, bytes, dict)) or not isinstance(data, Iterable):
-        raise InvalidTypeError(
-            "not a source of rows",
-            found=type(data).__name__,
-            expected="Arrow data (__arrow_c_stream__), pandas, Polars, a DuckDB relation, a DeltaTable, an iterable of record batches",
-        )
-    return _from_batches(iter(data), failure), True
+def buffered(data: Any) -> Any:
+    """Data that may be read more than once: `data` itself where it can be, else a `BufferedSource` of it."""
+    return data if is_replayable(data) else BufferedSource(data)
 
 
-def _instance(data: Any, module: str, name: str) -> bool:
-    """Whether `data` is of a class of a library that need not be installed, and so is not imported here."""
-    loaded = sys.modules.get(module)
-    return loaded is not None and isinstance(data, getattr(loaded, name))
+class BufferedSource:
+    """Rows that can be read only once, for readers that come again or at the same time: each batch is kept when it is first read, up to
+    MAX_BUFFERED_BYTES in memory and from there on in a temporary file, which goes with this object."""
+
+    def __init__(self, data: Any) -> None:
+        # A DuckDB connection runs no other query while one of its results is open.
+        self._data, self._at_once = data, is_duckdb_relation(data)
+        self._lock = threading.RLock()
+        self._source: Source | None = None
+        self._stream: Any = None
+        self._reader: pa.RecordBatchReader | None = None
+        self._batches: list[pa.RecordBatch | tuple[int, int]] = []
+        """In order; of one in the file its offset and size."""
+        self._bytes = 0
+        self._file: BinaryIO | None = None
+        self._is_whole = False
+        self._error: BaseException | None = None
+
+    def source(self) -> Source:
+        original = self._original()
+        return Source(original.schema, lambda: _Replay(self), original.failure)
+
+    def _original(self) -> Source:
+        with self._lock:
+            if self._source is None:
+                self._source = read_source(self._data)
+            return self._source
+
+    def check(self) -> None:
+        """Raises the error that ended the one reading of the data: rows behind it are lost for every reader."""
+        if isinstance(self._error, Exception):
+            raise self._error
+        if self._error is not None:
+            raise InvalidArgumentError(
+                "rows that can be read only once were not read to their end, as that was interrupted", expected="a new reader or iterator"
+            )
+
+    def reader(self) -> pa.RecordBatchReader:
+        """All rows from the first one on."""
+        with self._lock:
+            self.check()
+            if self._reader is None and not self._is_whole:
+                self._stream = self._original().open()
+                self._reader = pa.RecordBatchReader.from_stream(self._stream)
+                self._schema = self._reader.schema
+        return pa.RecordBatchReader.from_batches(self._schema, self._replayed())
+
+    def _replayed(self) -> Iterator[pa.RecordBatch]:
+        position = 0
+        while (batch := self._batch(position)) is not None:
+            yield batch
+            position += 1
+
+    def _batch(self, position: int) -> pa.RecordBatch | None:
+        if position >= len(self._batches):
+            with self._lock:
+                while not self._is_whole and (self._at_once or position >= len(self._batches)):
+                    self._read_next()
+            if position >= len(self._batches):
+                return None
+        kept = self._batches[position]
+        if isinstance(kept, pa.RecordBatch):
+            return kept
+        assert self._file is not None
+        return pa.ipc.read_record_batch(pa.py_buffer(os.pread(self._file.fileno(), kept[1], kept[0])), self._schema)
+
+    def _read_next(self) -> None:
+        self.check()
+        assert self._reader is not None
+        try:
+            batch = next(self._reader, None)
+            if batch is not None:
+                self._keep(batch)
+                return
+        except BaseException as error:
+            self._error = self._first_error(error)
+            raise self._error from None
+        # Its memory goes, and a DuckDB connection is free for other queries.
+        self._is_whole, self._reader, self._stream, self._data = True, None, None, None
+
+    def _first_error(self, error: BaseException) -> BaseException:
+        """The error of the user's code or of our own stream, which Arrow leaves only the text of."""
+        try:
+            self._original().failure.check()
+            self._stream.check()
+        except BaseException as first:
+            return first
+        return error
+
+    def _keep(self, batch: pa.RecordBatch) -> None:
+        if self._file is None and self._bytes + batch.nbytes <= MAX_BUFFERED_BYTES:
+            self._bytes += batch.nbytes
+            self._batches.append(batch)
+            return
+        settings = configuration.current()
+        if self._file is None:
+            if settings.temp_directory is not None:
+                os.makedirs(settings.temp_directory, exist_ok=True)
+            self._bytes, self._file = 0, tempfile.TemporaryFile(dir=settings.temp_directory, buffering=0)  # noqa: SIM115 - open as long as this object
+        message = batch.serialize()
+        if settings.temp_limit is not None and self._bytes + message.size > settings.temp_limit:
+            raise MemoryError("rows that can be read only once take more than configure(temp_limit=) allows")
+        left = memoryview(message)
+        while left:
+            left = left[self._file.write(left) :]
+        self._batches.append((self._bytes, message.size))
+        self._bytes += message.size
 
 
-class _Unsliced:
-    """Arrow data whose structs within structs begin at offset 0: arrow-rs 59 adds the offset of a sliced one to its children twice when it
-    imports it, and fails."""
+class _Replay:
+    """One reading of a `BufferedSource`, in the form of a stream of `_core`."""
 
-    def __init__(self, exporter: Any) -> None:
-        self._exporter = exporter
+    def __init__(self, source: BufferedSource) -> None:
+        self._source = source
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        reader = pa.RecordBatchReader.from_stream(self._exporter)
-        return pa.RecordBatchReader.from_batches(reader.schema, map(_unsliced, reader)).__arrow_c_stream__(requested_schema)
+        return self._source.reader().__arrow_c_stream__(requested_schema)
+
+    def check(self) -> None:
+        self._source.check()
+
+    def cancel(self) -> None:
+        """Other readings go on."""
 
 
-def _unsliced(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Only columns that need it are copied."""
-    columns = [_moved(column) if _has_deep_struct(column.type) and _is_sliced(column) else column for column in batch.columns]
-    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
-
-
-def _moved(column: pa.Array) -> pa.Array:
-    return column.take(pa.array(range(len(column)), pa.int64()))
-
-
-def _is_sliced(array: pa.Array) -> bool:
-    """Whether it, or an array in it, begins behind the start of its buffers."""
-    if array.offset:
-        return True
-    if pa.types.is_struct(array.type):
-        return any(_is_sliced(array.field(index)) for index in range(array.type.num_fields))
-    return hasattr(array, "values") and _is_sliced(array.values)
-
-
-def _has_deep_struct(data_type: pa.DataType, inside: bool = False) -> bool:
-    """Whether a struct lies anywhere inside a struct."""
-    is_struct = pa.types.is_struct(data_type)
-    if is_struct and inside:
-        return True
-    return any(_has_deep_struct(data_type.field(index).type, inside or is_struct) for index in range(data_type.num_fields))
-
-
-def _from_batches(batches: Iterator[Any], failure: Failure) -> pa.RecordBatchReader:
-    first = next(batches, None)
-    if first is None:
-        raise InvalidArgumentError(
-            "an empty iterable has no schema", expected="record batches; pass a pyarrow.RecordBatchReader for no rows"
-        )
-
-    def rest() -> Iterator[pa.RecordBatch]:
-        try:
-            yield from known
-            for number, item in enumerate(batches, start=1):
-                for batch in _as_batches(item):
-                    yield _as_the_first(batch, schema, number)
-        except GeneratorExit:
-            raise
-        except BaseException as error:  # Ctrl-C too
-            failure.error = error
-            raise
-
-    known = _as_batches(first)
-    schema = known[0].schema if known else _arrow_schema(first)
-    return pa.RecordBatchReader.from_batches(schema, rest())
-
-
-def _as_the_first(batch: pa.RecordBatch, schema: pa.Schema, number: int) -> pa.RecordBatch:
-    """The batch under the first one's schema. An Arrow stream says its schema once: what differs would be read as other values."""
-    if batch.schema.equals(schema):
-        return batch
-    if sorted(batch.schema.names) != sorted(schema.names):
-        raise SchemaMismatchError(
-            f"batch {number} has other columns than the first", found=", ".join(batch.schema.names), expected=", ".join(schema.names)
-        )
-    batch = batch.select(schema.names)
-    for found, wanted in zip(batch.schema, schema, strict=True):
-        if not found.type.equals(wanted.type):
-            raise SchemaMismatchError(
-                f"column {found.name} of batch {number} has another type than in the first", found=found.type, expected=wanted.type
-            )
-    return pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-
-
-def _as_batches(item: Any) -> list[pa.RecordBatch]:
-    if isinstance(item, pa.RecordBatch):
-        return [item]
-    if isinstance(item, pa.Table):
-        batches: list[pa.RecordBatch] = item.to_batches()
-        return batches
-    if hasattr(item, "__arrow_c_array__"):
-        return [pa.record_batch(item)]
-    if hasattr(item, "__arrow_c_stream__"):
-        return _as_batches(pa.table(item))
-    raise InvalidTypeError("not a record batch", found=type(item).__name__, expected="an object with __arrow_c_array__")
-
-
-def _arrow_schema(exporter: Any) -> pa.Schema:
-    if isinstance(exporter, (pa.Table, pa.RecordBatchReader)):
-        return exporter.schema
-    if hasattr(exporter, "__arrow_c_schema__"):
-        return pa.schema(exporter)
-    return pa.RecordBatchReader.from_stream(exporter).schema
-
-
-def _refuse_twins(names: Iterable[str]) -> None:
+def _refuse_twins(names: list[str]) -> None:
     seen: dict[str, str] = {}
     for name in names:
         other = seen.get(name.lower())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
 
 Work = Callable[[], None]
 
@@ -27,8 +28,9 @@ class Queue:
 
     def submit(self, table: str, work: Work) -> None:
         """Does `work` soon, after what is being done for the same table."""
+        settings = copy_context()  # of `with deltaic.configure(...)`, which a new thread does not see
         with self._changed:
-            self._waiting[table] = work
+            self._waiting[table] = lambda: settings.run(work)
             if table in self._busy:
                 return
             self._busy.add(table)

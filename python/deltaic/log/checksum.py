@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from deltaic import _core
+from deltaic import _core, configuration
 from deltaic.errors import DeltaError, ProtocolError
+from deltaic.log import background, history
 from deltaic.log.segment import LOG
 from deltaic.protocol.actions import Metadata, Protocol, line
 from deltaic.protocol.bounded_json import parse_json
@@ -165,21 +166,33 @@ def _short(value: object) -> str:
     return text if len(text) <= 500 else f"{text[:500]}..."
 
 
+def after_commit(snapshot: Snapshot, commit_info: str) -> None:
+    """Writes the checksum of a version that was just committed, now or after the commit's answer, as `configure(background_checkpoints=)`
+    says; then versions that are committed meanwhile may be left without one. `commit_info`: the first line of the commit."""
+    info = history.parse_commit_info(commit_info)
+    if configuration.current().background_checkpoints:
+        background.submit(f"{snapshot.location}, checksums", lambda: write(snapshot, info))
+    else:
+        write(snapshot, info)
+
+
 def write(snapshot: Snapshot, commit_info: Mapping[str, Any]) -> None:
     """Writes the checksum of a version that was just committed. `commit_info`: of its commit.
 
     Lists and reads nothing. One that is there is never replaced. What goes wrong is logged: the commit stands, a checksum may be missing.
     """
     try:
-        text = line(document(snapshot, commit_info))
+        has_checkpoint = snapshot.version % snapshot.properties.checkpoint_interval == 0
+        text = line(document(snapshot, commit_info, sizes=has_checkpoint))
         if snapshot.store.put_if_absent(checksum_path(snapshot.version), text.encode(), durable=False) == "exists":
             _log().info("%s: version %d has a checksum already", snapshot.location, snapshot.version)
     except Exception as error:  # whatever it is: the commit is there, and nobody may take it for failed
         _log().warning("%s: the checksum of version %d could not be written: %s", snapshot.location, snapshot.version, error)
 
 
-def document(snapshot: Snapshot, commit_info: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a checksum, as PROTOCOL.md names them."""
+def document(snapshot: Snapshot, commit_info: Mapping[str, Any], *, sizes: bool = False) -> dict[str, Any]:
+    """The fields of a checksum, as PROTOCOL.md names them. `sizes`: with the optional distribution of file sizes, which takes 1.3 KB; it is
+    written for versions that get a checkpoint, so that a log of many small commits is half as large."""
     core = snapshot.core
     fields: dict[str, Any] = {"tableSizeBytes": core.size_in_bytes, "numFiles": core.file_count}
     if "txnId" in commit_info:
@@ -196,7 +209,8 @@ def document(snapshot: Snapshot, commit_info: Mapping[str, Any]) -> dict[str, An
         fields["domainMetadata"] = [_action(text, "domainMetadata") for text in core.domains.values()]
     fields["metadata"] = json.loads(snapshot.metadata.to_json())["metaData"]
     fields["protocol"] = json.loads(snapshot.protocol.to_json())["protocol"]
-    fields["fileSizeHistogram"] = dict(zip(_HISTOGRAM, core.size_histogram(), strict=True))
+    if sizes:
+        fields["fileSizeHistogram"] = dict(zip(_HISTOGRAM, core.size_histogram(), strict=True))
     if _VECTORS in (snapshot.protocol.reader_features or ()):
         fields[_DELETED[2]] = {"deletedRecordCounts": core.deleted_records[2]}
     return fields

@@ -25,6 +25,10 @@ log = logging.getLogger("deltaic.log")
 
 SIDECARS = f"{LOG}/_sidecars"
 _DAY_MS = 86_400_000
+# Files of the log on their way to their name (rust/src/store/local.rs). Those of a writer at work are young: it writes them in one go.
+STAGED = rf"^{LOG}/(?:_sidecars/)?\.[^/]{{1,40}}\.[0-9a-f]{{32}}\.tmp$"
+STAGED_AGE = _DAY_MS
+"""A staged file of the log whose last change is older (ms) was left behind by a writer that was killed."""
 # Files of the log that belong to a version: commits, their checksums, checkpoints of every kind.
 _OF_A_VERSION = re.compile(r"(\d{20})\.(?:json|crc|checkpoint\.[0-9A-Za-z.-]+)")
 _COMPACTED = re.compile(r"(\d{20})\.\d{20}\.compacted\.json")
@@ -39,8 +43,10 @@ def clean(snapshot: Snapshot, *, now: int, retention: timedelta | None = None) -
     """Deletes what no unexpired version and not this snapshot needs; -> how many files.
 
     The log is kept from the newest version on that is as old as `delta.logRetentionDuration`, counted from the midnight (UTC) before `now`
-    (ms), and from the newest readable checkpoint at or below that version; without such a checkpoint, whole. Sidecars go when no checkpoint
-    names them and they are older than yesterday's midnight. `retention`: another one, counted from `now` itself.
+    (ms), and from the newest readable checkpoint at or below that version; without such a checkpoint, whole. Checkpoints between that
+    one and the newest go when they are older than `delta.checkpointRetentionDuration`, where the table says it. Sidecars go when no
+    checkpoint names them and they are older than yesterday's midnight; what a killed writer left half written, after a day.
+    `retention`: another one, counted from `now` itself.
     """
     midnight = now // _DAY_MS * _DAY_MS
     cutoff = midnight - milliseconds(snapshot.properties.log_retention) if retention is None else now - milliseconds(retention)
@@ -49,18 +55,20 @@ def clean(snapshot: Snapshot, *, now: int, retention: timedelta | None = None) -
     listing = parse_listing(
         list(zip(paths, entries.column("size").to_pylist(), entries.column("modification_time").to_pylist(), strict=True))
     )
+    staged = _clean_staged(snapshot.store, entries, now)
     base = _base(snapshot, listing, cutoff)
     if base is None:
-        return 0
+        return staged
     expired = [path for path in paths if _is_expired(path, base.version)]
+    expired += _between(snapshot, listing, base, midnight)
     count = 0
     if expired:
         if not _may_go(snapshot, listing, base):
-            return 0
+            return staged
         _keep_known_by_old_readers(snapshot, listing, base, now)
         count = snapshot.store.delete(pa.array(expired, pa.string()))
         log.info("%s: %d expired files of the log are gone; it begins with version %d", snapshot.location, count, base.version)
-    return count + _clean_sidecars(snapshot.store, midnight - _DAY_MS)
+    return staged + count + _clean_sidecars(snapshot.store, midnight - _DAY_MS)
 
 
 def _base(snapshot: Snapshot, listing: Listing, cutoff: int) -> Checkpoint | None:
@@ -77,6 +85,18 @@ def _base(snapshot: Snapshot, listing: Listing, cutoff: int) -> Checkpoint | Non
             continue
         return checkpoint
     return None
+
+
+def _between(snapshot: Snapshot, listing: Listing, base: Checkpoint, midnight: int) -> list[str]:
+    """The old checkpoints that no version needs: each can be read from the one that the log begins with, and the commits since."""
+    retention = snapshot.properties.checkpoint_retention
+    if retention is None:
+        return []
+    kept = {base.version, max(checkpoint.version for checkpoint in listing.checkpoints)}
+    protected = snapshot.properties.checkpoint_protection_before_version
+    old = (each for each in listing.checkpoints if each.version > base.version and each.version >= protected and each.version not in kept)
+    before = midnight - milliseconds(retention)
+    return [part for each in old for part in each.parts if listing.times.get(part, midnight) < before]
 
 
 def _is_expired(path: str, base: int) -> bool:
@@ -114,6 +134,17 @@ def _keep_known_by_old_readers(snapshot: Snapshot, listing: Listing, base: Check
         at_base = Snapshots.load(snapshot.store, version=base.version)
         if checkpoints.has_second_form(at_base):
             checkpoints.write(at_base, now=now, path=classic)
+
+
+def stale_staged(entries: pa.Table, now: int) -> pa.ChunkedArray:
+    """Which of the listed files are staged files of the log that no writer works on any more."""
+    old = pc.less(entries.column("modification_time"), now - STAGED_AGE)
+    return pc.and_(old, pc.match_substring_regex(entries.column("path"), STAGED))
+
+
+def _clean_staged(store: _core.Store, entries: pa.Table, now: int) -> int:
+    stale = entries.filter(stale_staged(entries, now)).column("path").combine_chunks()
+    return store.delete(stale) if len(stale) else 0
 
 
 def _clean_sidecars(store: _core.Store, before: int) -> int:

@@ -14,6 +14,10 @@ from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError
 from deltaic.log.segment import Listing, commit_path, list_log, nothing_here, reconstructible
 from deltaic.protocol.bounded_json import parse_json
 
+# Commits that are read at once for the history: few first, as a caller may stop early, then twice as many each time.
+_FIRST_READ = 16
+_MOST_READ = 1024
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -106,10 +110,10 @@ def in_commit_time(store: _core.Store, version: int) -> int:
     return written
 
 
-def version_at(store: _core.Store, timestamp: datetime | str, version: int | None = None) -> int:
-    """The newest version made at `timestamp` or before; the last one for a time after it.
+def version_at(store: _core.Store, timestamp: datetime | str, version: int | None = None, *, after_last: bool = True) -> int:
+    """The newest version made at `timestamp` or before. `after_last`: the last one for a time after it.
 
-    VersionNotFoundError for a time before the first version that can still be read.
+    VersionNotFoundError for a time before the first version that can still be read, and for one after the last where `after_last` is not.
     """
     if version is not None:
         raise InvalidArgumentError("version and timestamp exclude each other", found=f"version={version}, timestamp={timestamp!r}")
@@ -136,6 +140,15 @@ def version_at(store: _core.Store, timestamp: datetime | str, version: int | Non
             found=moment(wanted).isoformat(),
             expected=f"{moment(first[1]).isoformat()} (version {first[0]}) or later" if first is not None else None,
         )
+    if not after_last and found == max(usable):
+        last = in_commit_time(store, found) if era is not None and found >= era.version else times[found]
+        if wanted > last:
+            raise VersionNotFoundError(
+                "the time is after the last version",
+                where=store.location,
+                found=moment(wanted).isoformat(),
+                expected=f"{moment(last).isoformat()} (version {found}) or earlier",
+            )
     return found
 
 
@@ -171,8 +184,22 @@ def entries(store: _core.Store, newest: int, limit: int | None = None, *, era: E
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
         raise InvalidArgumentError("limit", found=repr(limit), expected="a number >= 0, or None")
     times = commit_times(list_log(store))
-    versions = sorted((each for each in times if each <= newest), reverse=True)
-    for version in versions[:limit]:
-        info = commit_info(store, version)
-        own = info.get("inCommitTimestamp") if era is not None and version >= era.version else None
-        yield {**info, "version": version, "timestamp": moment(own if isinstance(own, int) else times[version])}
+    versions = sorted((each for each in times if each <= newest), reverse=True)[:limit]
+    first, count = 0, _FIRST_READ
+    while first < len(versions):
+        for version, info in _commit_infos(store, versions[first : first + count]):
+            own = info.get("inCommitTimestamp") if era is not None and version >= era.version else None
+            yield {**info, "version": version, "timestamp": moment(own if isinstance(own, int) else times[version])}
+        first, count = first + count, min(2 * count, _MOST_READ)
+
+
+def _commit_infos(store: _core.Store, versions: list[int]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(version, its commitInfo) of each version, in order."""
+    if len(versions) == 1:
+        yield versions[0], commit_info(store, versions[0])
+        return
+    paths = [commit_path(version) for version in versions]
+    for version, path, text in zip(versions, paths, _core.read_commit_infos(store, paths), strict=True):
+        with placed(lambda error, path=path: path):  # type: ignore[misc]
+            info = parse_commit_info(text)
+        yield version, info

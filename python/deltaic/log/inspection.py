@@ -108,14 +108,15 @@ def _range(text: str | None, listing: Listing, where: str) -> tuple[int, int]:
         return newest, newest
     first, dots, last = text.partition("..")
     if not (first or last) or any(part and not (part.isascii() and part.isdecimal() and len(part) <= 19) for part in (first, last)):
-        raise InvalidArgumentError("no versions", found=repr(text)[:80], expected="5, 3..7, 3.. or ..7")
+        raise InvalidArgumentError("not a range of versions", found=repr(text)[:80], expected="5, 3..7, 3.. or ..7")
     low = int(first) if first else oldest
     high = (int(last) if last else newest) if dots else low
-    within = range(low, min(high, newest + 1) + 1)
-    missing = low if low > high else next((each for each in within if each not in listing.commits), None)
+    if low > high:
+        raise InvalidArgumentError("not a range of versions", found=text, expected=f"the lower one first, {oldest} to {newest}")
+    outside = next((version for version in (low, high) if not oldest <= version <= newest), None)
+    missing = outside if outside is not None else next((each for each in range(low, high + 1) if each not in listing.commits), None)
     if missing is not None:
-        expected = f"versions of {oldest} to {newest}, the lower first"
-        raise VersionNotFoundError("no such commit in the log", where=where, found=missing, expected=expected)
+        raise VersionNotFoundError("no such version in the log", where=where, found=missing, expected=f"{oldest} to {newest}")
     return low, high
 
 

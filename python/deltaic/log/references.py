@@ -31,6 +31,22 @@ def vector_files(actions: pa.Table, location: str) -> pa.Array:
     return pa.concat_arrays([own, _relative(_decoded(absolute), location)])
 
 
+def vector_of_each(actions: pa.Table, location: str) -> pa.Array:
+    """For each of the actions the path of the file that its deletion vector is in, as `vector_files` has it; null without one, and for an
+    inline vector."""
+    if "deletionVector" not in actions.column_names:
+        return pa.nulls(actions.num_rows, pa.string())
+    vectors = _flat(actions.column("deletionVector"))
+    kinds = pc.if_else(pc.is_valid(vectors), pc.struct_field(vectors, "storageType"), None)
+    texts = pc.dictionary_encode(pc.struct_field(vectors, "pathOrInlineDv"))
+    spelled = texts.dictionary.to_pylist()  # files hold many vectors: few distinct texts
+    is_own = set(pc.unique(texts.filter(pc.equal(kinds, "u"))).to_pylist())
+    own = pa.array([_vector_path(text) if text in is_own else None for text in spelled], pa.string())
+    absolute = _relative(_decoded(texts.dictionary), location)
+    indices = texts.indices
+    return pc.case_when(pc.make_struct(pc.equal(kinds, "u"), pc.equal(kinds, "p")), own.take(indices), absolute.take(indices))
+
+
 def referenced(actions: pa.Table, location: str) -> pa.Array:
     """Data files and vector files of the actions."""
     return pa.concat_arrays([data_files(actions, location), vector_files(actions, location)])

@@ -92,7 +92,7 @@ class Segment:
 
     `commits`: (version, path); a compacted range stands as its last version. `has_checksum`: the version has a checksum file.
     `size`: bytes of all these files, as far as the listing and the hint tell; `commits_size`: of the commits alone. `times`: when each
-    of them was modified, ms: equal segments are the same files.
+    of them was modified, ms: equal segments are the same files. `modified`: when the version's own commit was, None where it is gone.
     """
 
     version: int
@@ -102,6 +102,12 @@ class Segment:
     size: int = 0
     commits_size: int = 0
     times: tuple[int, ...] = ()
+    modified: int | None = None
+
+    @property
+    def is_one_file(self) -> bool:
+        """The log of the version is read by one request."""
+        return len(self.checkpoint_parts) + len(self.commits) == 1
 
     @property
     def checkpoint_parts(self) -> tuple[str, ...]:
@@ -265,7 +271,7 @@ def _segment(listing: Listing, target: int, checkpoint: Checkpoint | None, commi
     if checkpoint is not None and listing.hint is not None and listing.hint.version == checkpoint.version:
         size += listing.hint.size_in_bytes  # it knows of the sidecars, too
     times = tuple(listing.times.get(path, 0) for path in (*parts, *(path for _, path in commits)))
-    return Segment(target, checkpoint, commits, target in listing.checksums, size, commits_size, times)
+    return Segment(target, checkpoint, commits, target in listing.checksums, size, commits_size, times, listing.commits.get(target))
 
 
 def _missing(listing: Listing, target: int) -> int:

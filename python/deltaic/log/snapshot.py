@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import threading
 import time
@@ -28,6 +29,9 @@ from deltaic.protocol.schema import Schema
 # A log of so many bytes is read when a version is opened, so that what is broken is told then; a larger one when its files are asked for,
 # and of a larger checkpoint no more than the question needs.
 READ_AT_ONCE = 4 * 1024**2
+# Cached properties of a snapshot that follow from its protocol and metadata.
+_OF_THE_DEFINITION = ("protocol", "metadata", "schema", "properties", "table_schema")
+log = logging.getLogger("deltaic.log")
 
 
 class Snapshot:
@@ -47,13 +51,21 @@ class Snapshot:
         checksum: Checksum | None = None,
         definition: Definition | None = None,
         segment: Segment | None = None,
+        before: Snapshot | None = None,
+        modified: int | None = None,
     ) -> None:
-        """`core` None: it is read from the `segment` when first asked for, and until then `definition` says what there is to say."""
+        """`segment`: the files of the log that the version was, or will be, read from. `core` None: it is read from there when first asked
+        for, and until then `definition` says what there is to say. `before`: an earlier version,
+        of which everything is kept that follows from its protocol and metadata where these are the same. `modified`: when the version's
+        commit was put (ms), by a listing or by who put it."""
         self.store = store
         self._loaded, self._checksum, self._definition, self._lock = core, checksum, definition, threading.Lock()
         self._segment = segment
+        self.modified = segment.modified if segment is not None else modified
         if core is not None:
             self._check(core)
+            if before is not None and before._defined_as(core):
+                self.__dict__.update({name: before.__dict__[name] for name in _OF_THE_DEFINITION if name in before.__dict__})
         with self._placed():
             features.check_readable(self.protocol, self.metadata)
         if core is not None and checksum is not None:
@@ -78,8 +90,7 @@ class Snapshot:
     ) -> Snapshot:
         """The newest version, or the one asked for. A checkpoint that cannot be read is replaced by an older one or by commits.
 
-        `known`: one opened before at the same place with the same rights. It is the answer where it was not read when it was opened and its
-        log has the same files still.
+        `known`: one opened before at the same place with the same rights. It is the answer where its log has the same files still.
 
         Raises TableNotFoundError, VersionNotFoundError, ProtocolError, UnsupportedFeatureError.
         """
@@ -89,11 +100,16 @@ class Snapshot:
         best = next(ways)
         if known is not None and known._segment == best:
             return known
-        checksum = checksums.read(store, best.version) if best.has_checksum else None
-        if best.size > READ_AT_ONCE and (definition := _define(store, best, checksum)) is not None:
+        is_small = best.size <= READ_AT_ONCE
+        # Over a network: a log of one file is read itself, and of more files only the checksum until somebody asks for the table's files.
+        has_use = best.has_checksum and not (store.is_remote and is_small and best.is_one_file)
+        checksum = checksums.read(store, best.version) if has_use else None
+        is_deferred = not is_small or (store.is_remote and checksum is not None)
+        if is_deferred and (definition := _define(store, best, checksum)) is not None:
             return Snapshot(store, None, checksum=checksum, definition=definition, segment=best)
         core = _build(store, chain((best,), ways), partial(segments, store, version, sleep=sleep))
-        return Snapshot(store, core, checksum=checksum if core.version == best.version else None)
+        is_best = core.version == best.version
+        return Snapshot(store, core, checksum=checksum if is_best else None, segment=best if is_best else None)
 
     def __getattr__(self, name: str) -> Any:
         """`core`, when it is first asked for; what the checksum says of the files is held against them then."""
@@ -119,20 +135,30 @@ class Snapshot:
             return Snapshot.load(self.store, sleep=sleep)
         commits = cover(listing, self.version + 1, listing.latest)
         try:
-            return self._advance(commits)
+            return self._advance(commits, listing.commits[listing.latest])
         except (ProtocolError, FileNotFoundError):
             if all(path == commit_path(each) for each, path in commits):
                 raise
             return self.advance(listing.latest)  # a compacted range is no use: its commits are
 
-    def advance(self, version: int) -> Snapshot:
-        """A later version, whose commits are known to be there; lists nothing."""
+    def advance(self, version: int, modified: int | None = None) -> Snapshot:
+        """A later version, whose commits are known to be there; lists nothing. `modified`: when the last of them was put (ms)."""
         if version == self.version:
             return self
-        return self._advance([(each, commit_path(each)) for each in range(self.version + 1, version + 1)])
+        return self._advance([(each, commit_path(each)) for each in range(self.version + 1, version + 1)], modified)
 
-    def _advance(self, commits: Sequence[tuple[int, str]]) -> Snapshot:
-        return Snapshot(self.store, self.core.refresh(self.store, commits))
+    def _advance(self, commits: Sequence[tuple[int, str]], modified: int | None) -> Snapshot:
+        return Snapshot(self.store, self.core.refresh(self.store, commits), before=self, modified=modified)
+
+    @staticmethod
+    def first(store: _core.Store, modified: int | None = None) -> Snapshot:
+        """Version 0, whose commit is known to be there; lists nothing."""
+        segment = Segment(0, None, ((0, commit_path(0)),), modified=modified)
+        return Snapshot(store, _build(store, [segment], partial(segments, store, 0)), modified=modified)
+
+    def _defined_as(self, core: _core.Snapshot) -> bool:
+        own = self._loaded
+        return own is not None and own.protocol == core.protocol and own.metadata == core.metadata
 
     def at(self, version: int | None = None, *, timestamp: datetime | str | None = None) -> Snapshot:
         """Another version of the same table; the newest when neither is given."""
@@ -246,14 +272,21 @@ def _define(store: _core.Store, segment: Segment, checksum: Checksum | None) -> 
 def _build(store: _core.Store, ways: Iterable[Segment], again: Callable[[], Iterable[Segment]] | None) -> _core.Snapshot:
     """The files of a version, the first way that can be gone. `again`: the ways of a second attempt, where files went away meanwhile."""
     first_error: Exception | None = None
+    passed_over: list[tuple[Segment, Exception]] = []
     for segment in ways:
         try:
             parts, commits = segment.checkpoint_parts, segment.commits
-            return _core.Snapshot.load(
+            built = _core.Snapshot.load(
                 store, segment.version, parts, commits, hold=READ_AT_ONCE, again=partial(_build_again, store, segment)
             )
+            for failed, why in passed_over:
+                if failed.checkpoint is not None and failed.checkpoint != segment.checkpoint:
+                    of = failed.checkpoint.version
+                    log.warning("%s: the checkpoint of version %d cannot be read and is passed over: %s", store.location, of, why)
+            return built
         except (ProtocolError, FileNotFoundError) as error:
             first_error = first_error or error
+            passed_over.append((segment, error))
             if isinstance(error, ProtocolError) and _needed_by_all(segment, error):
                 break
     if first_error is None:

@@ -14,7 +14,7 @@ from deltaic.errors import InvalidArgumentError, InvalidTypeError
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 # Names of storage options whose values must not leave the process.
-_SECRET = re.compile(r"secret|token|password|passwd|credential|signature|sas|key|auth", re.IGNORECASE)
+_SECRET = re.compile(r"secret|token|passw|credential|signature|sas|key|auth|proxy[_-]?url", re.IGNORECASE)
 
 
 @runtime_checkable
@@ -39,7 +39,8 @@ class LogStore(Protocol):
 
     def write_if_absent(self, path: str, data: bytes, /) -> bool | None:
         """True: created, whole and visible at once. False (or FileExistsError): there is one already. None (or TimeoutError,
-        ConnectionError): nobody knows. Any other exception says that nothing was written."""
+        ConnectionError): nobody knows. Any other exception says that nothing was written, and of a commit only where it cannot be read
+        then."""
         ...
 
     def write(self, path: str, data: bytes, /) -> None:
@@ -92,7 +93,22 @@ def open_store(path: str | os.PathLike[str], storage_options: Mapping[str, str] 
     opener = _opener.get()
     if opener is not None and (store := opener(location, options)) is not None:
         return store
-    return _core.Store(location, options, durable=settings.durable, allowed_roots=settings.allowed_roots)
+    return open_own(location, options)
+
+
+def open_own(location: str, options: Mapping[str, str]) -> _core.Store:
+    """The store of a location by our own clients: options, then the function of `configure(credentials=)`, then AWS profiles."""
+    settings = configuration.current()
+    scheme = location.split("://", 1)[0].lower() if _URL.match(location) else "file"
+    function = None
+    if scheme not in ("file", "memory"):
+        from deltaic.log import credentials  # importing deltaic stays light
+
+        if settings.credentials is not None:
+            function = credentials.checked(settings.credentials)
+        elif scheme in ("s3", "s3a"):
+            options, function = credentials.of_profile(options)
+    return _core.Store(location, dict(options), durable=settings.durable, allowed_roots=settings.allowed_roots, credentials=function)
 
 
 def public_options(storage_options: Mapping[str, str]) -> dict[str, str]:

@@ -212,16 +212,12 @@ def _text(action: Mapping[str, Any], key: str, *, required: bool = False) -> str
 
 
 def _texts(value: object, action: str, key: str) -> tuple[str, ...]:
-    if value is None and action == "metaData":
-        return ()
     if not isinstance(value, Iterable) or isinstance(value, (str, dict)) or not all(isinstance(item, str) for item in value):
         _bad(action, key, value, "a list of text")
     return tuple(value)
 
 
 def _configuration(value: object) -> dict[str, str]:
-    if value is None:
-        return {}
     if not isinstance(value, dict):
         _bad("metaData", "configuration", value, "an object of text")
     for key, item in value.items():

@@ -86,7 +86,7 @@ def clustering_columns(configuration: str) -> list[tuple[str, ...]]:
 
 
 def columns_without_statistics(definition: Definition, configuration: str) -> list[str]:
-    """Clustering columns (physical, dotted) that new files get no statistics of, by the table's properties."""
+    """Clustering columns (logical names, dotted) that new files get no statistics of, by the table's properties."""
     leaves = [
         path
         for path, item in walk(definition.schema)
@@ -102,7 +102,22 @@ def columns_without_statistics(definition: Definition, configuration: str) -> li
     else:
         count = definition.properties.data_skipping_num_indexed_cols
         indexed = {physical[path] for path in (leaves if count < 0 else leaves[:count])}
-    return [path_text(path) for path in clustering_columns(configuration) if path not in indexed]
+    logical = {name: path for path, name in physical.items()}
+    return [path_text(logical.get(path, path)) for path in clustering_columns(configuration) if path not in indexed]
+
+
+def check_kept(before: Definition | None, old: str | None, after: Definition, new: str | None) -> None:
+    """InvalidArgumentError where a change of the definition or of the clustering takes the statistics of a clustering column away.
+    `old`, `new`: the domain's configuration, None: not clustered."""
+    missing = columns_without_statistics(after, new) if new is not None else []
+    known = columns_without_statistics(before, old) if before is not None and old is not None and missing else []
+    if gone := [name for name in missing if name not in known]:
+        raise InvalidArgumentError(
+            "the table is clustered by a column that would have no statistics",
+            where=DOMAIN,
+            found=", ".join(gone),
+            expected="clustering columns within delta.dataSkippingNumIndexedCols or delta.dataSkippingStatsColumns",
+        )
 
 
 def _resolved(schema: Schema, name: str) -> tuple[str, ...]:

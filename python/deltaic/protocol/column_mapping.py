@@ -7,7 +7,7 @@ Iceberg compatibility wants those).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, path_text, walk
@@ -55,13 +55,17 @@ def _map_schema(schema: Schema, change: Callable[[Field], Field]) -> Schema:
 
 def strip(schema: Schema) -> Schema:
     """The schema without ids, physical names and type changes: what a new table starts from, whatever table its schema came from."""
-    return _map_schema(schema, lambda item: item.with_(metadata={k: v for k, v in item.metadata.items() if k not in _OF_ONE_TABLE}))
+    return without_keys(schema, _OF_ONE_TABLE)
 
 
 def unmapped(schema: Schema) -> Schema:
     """The schema of a table whose files are to be written by the columns' own names; its type changes stay."""
-    gone = _OF_ONE_TABLE - {"delta.typeChanges"}
-    return _map_schema(schema, lambda item: item.with_(metadata={k: v for k, v in item.metadata.items() if k not in gone}))
+    return without_keys(schema, _OF_ONE_TABLE - {"delta.typeChanges"})
+
+
+def without_keys(schema: Schema, keys: Collection[str]) -> Schema:
+    """The schema without these keys in the metadata of its fields, however deep."""
+    return _map_schema(schema, lambda item: item.with_(metadata={k: v for k, v in item.metadata.items() if k not in keys}))
 
 
 def assign(schema: Schema, max_id: int = 0, *, new_name: NewName = new_physical_name) -> tuple[Schema, int]:

@@ -7,10 +7,11 @@ DEFAULT and GENERATED are kept as written. What it does not know is an InvalidAr
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple, NoReturn
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError, check_instance
-from deltaic.protocol.schema import MAX_DEPTH, Array, DataType, Field, Map, Schema, Struct, quote_name
+from deltaic.protocol.schema import CHAR_TYPES, MAX_DEPTH, Array, DataType, Field, Map, Schema, Struct, quote_name
 
 _TOKEN = re.compile(
     r"(?P<space>\s+|--[^\n]*|/\*.*?\*/)"
@@ -27,7 +28,8 @@ _ALIASES = {
     "void": "void",
 }  # fmt: skip
 _TO_DDL = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
-_UNSUPPORTED = frozenset({"char", "character", "varchar", "interval", "geometry", "geography", "time"})
+_UNSUPPORTED = frozenset({"interval", "geometry", "geography", "time"})
+_BOUNDED = {"char": "char", "character": "char", "varchar": "varchar"}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
 
 
@@ -47,12 +49,20 @@ def parse_schema(text: str) -> Schema:
 
 
 def parse_type(text: str) -> DataType:
-    """One type in DDL, `array<struct<a: int>>`."""
+    """One type in DDL, `array<struct<a: int>>`. CHAR(n) and VARCHAR(n) are types of whole columns, whose metadata has their length."""
+    data_type, metadata = parse_column_type(text)
+    if metadata:
+        raise UnsupportedFeatureError("only a whole column has the type CHAR or VARCHAR", found=repr(text[:80]), expected="STRING")
+    return data_type
+
+
+def parse_column_type(text: str) -> tuple[DataType, dict[str, Any]]:
+    """The type of a column in DDL, and what of it stands in the column's metadata."""
     parser = _Parser(text)
     data_type = parser.data_type(0)
     if parser.peek().kind != "end":
         parser.fail("the end of the type")
-    return data_type
+    return data_type, parser.lengths(data_type)
 
 
 class _Parser:
@@ -65,6 +75,8 @@ class _Parser:
         ]
         self.tokens.append(_Token("end", "", len(text), len(text)))
         self.position = 0
+        self.leaves: list[str | None] = []
+        """Of the column's type so far: each type that is not nested, as CHAR(n) or VARCHAR(n) where it is one."""
 
     def peek(self, ahead: int = 0) -> _Token:
         return self.tokens[min(self.position + ahead, len(self.tokens) - 1)]
@@ -123,9 +135,11 @@ class _Parser:
         name = self.name()
         if self.is_mark(":"):
             self.next()
+        if not nested:
+            self.leaves.clear()
         data_type = self.data_type(depth)
         nullable = True
-        metadata: dict[str, Any] = {}
+        metadata: dict[str, Any] = {} if nested else self.lengths(data_type)
         while True:
             if self.words("not", "null"):
                 nullable = False
@@ -137,6 +151,10 @@ class _Parser:
                 self.generated(metadata)
             else:
                 return Field(name, data_type, nullable, metadata)
+
+    def lengths(self, data_type: DataType) -> dict[str, Any]:
+        """The metadata that CHAR and VARCHAR in the type which was just read give its column."""
+        return {CHAR_TYPES: _with_lengths(data_type, iter(self.leaves))} if any(self.leaves) else {}
 
     def generated(self, metadata: dict[str, Any]) -> None:
         always = self.words("always")
@@ -229,10 +247,13 @@ class _Parser:
         if word in _UNSUPPORTED:
             raise UnsupportedFeatureError(f"the type {word!r} is not supported", where=self.where(token))
         self.next()
-        if word in ("decimal", "dec", "numeric"):
-            return self.decimal(token)
         if word in ("array", "map", "struct"):
             return self.nested(word, depth)
+        self.leaves.append(None)
+        if word in _BOUNDED:
+            return self.bounded(_BOUNDED[word])
+        if word in ("decimal", "dec", "numeric"):
+            return self.decimal(token)
         if word == "string" and self.words("collate"):
             raise UnsupportedFeatureError("collations are not supported", where=self.where(token))
         if word not in _ALIASES:
@@ -256,6 +277,19 @@ class _Parser:
                 found=f"decimal({precision},{scale})",
             )
         return f"decimal({precision},{scale})"
+
+    def bounded(self, name: str) -> DataType:
+        """(n) of CHAR and VARCHAR: the column is a string in the log."""
+        self.mark("(")
+        self.leaves[-1] = f"{name}({self.length()})"
+        self.mark(")")
+        return "string"
+
+    def length(self) -> int:
+        token = self.peek()
+        if (length := self.whole_number()) < 1:
+            raise InvalidArgumentError("a CHAR or VARCHAR has at least one character", where=self.where(token), found=str(length))
+        return length
 
     def nested(self, word: str, depth: int) -> DataType:
         self.mark("<")
@@ -288,8 +322,19 @@ def format_type(data_type: DataType) -> str:
     return _TO_DDL.get(data_type, data_type)
 
 
+def _with_lengths(data_type: DataType, leaves: Iterator[str | None]) -> str:
+    """A type as Spark's `catalogString`, which it keeps in a column's metadata: `struct<x:char(3),y:int>`."""
+    if isinstance(data_type, Struct):
+        return f"struct<{','.join(f'{quote_name(item.name)}:{_with_lengths(item.type, leaves)}' for item in data_type.fields)}>"
+    if isinstance(data_type, Array):
+        return f"array<{_with_lengths(data_type.element, leaves)}>"
+    if isinstance(data_type, Map):
+        return f"map<{_with_lengths(data_type.key, leaves)},{_with_lengths(data_type.value, leaves)}>"
+    return next(leaves) or format_type(data_type)
+
+
 def _format_field(item: Field, between: str) -> str:
-    parts = [f"{quote_name(item.name)}{between}{format_type(item.type)}"]
+    parts = [f"{quote_name(item.name)}{between}{item.metadata.get(CHAR_TYPES) or format_type(item.type)}"]
     if not item.nullable:
         parts.append("not null")
     if between == " ":

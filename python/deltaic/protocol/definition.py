@@ -15,11 +15,11 @@ from dataclasses import replace
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError
-from deltaic.protocol import column_mapping, partitioning, row_tracking, widening
+from deltaic.protocol import change_feed, column_mapping, edits, partitioning, row_tracking, widening
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.evolution import merge_schemas
 from deltaic.protocol.features import FEATURES, Definition, column_mapping_mode, in_use, supported
-from deltaic.protocol.properties import REGISTRY, Requested, TableProperties, canonical_name, request
+from deltaic.protocol.properties import CONSTRAINT_PREFIX, REGISTRY, Requested, TableProperties, canonical_name, request
 from deltaic.protocol.schema import Schema, path_text, primitive_types, type_name, walk
 from deltaic.protocol.versions import check_honoured, new_protocol, upgrade
 
@@ -45,8 +45,8 @@ def new_table(
     (columns, names, properties that contradict), UnsupportedFeatureError (a property or field metadata that needs what this release cannot
     honour).
     """
-    asked = request({**_without(defaults, properties), **(properties or {})})
-    configuration = dict(asked.stored)
+    asked = request({**_without(defaults, properties), **(properties or {})}, defines=True)
+    configuration = dict(asked.stored) | _stored_constraints(asked.constraints)
     table = column_mapping.strip(Schema.of(schema))
     _check_types(table)
     mode = TableProperties(configuration).column_mapping_mode
@@ -67,6 +67,10 @@ def new_table(
     return protocol, metadata
 
 
+def _stored_constraints(constraints: Mapping[str, str]) -> dict[str, str]:
+    return {CONSTRAINT_PREFIX + name: condition for name, condition in constraints.items()}
+
+
 def _without(defaults: Mapping[str, object] | None, properties: Mapping[str, object] | None) -> dict[str, object]:
     """The defaults that the user's properties leave in force; names match as properties do."""
     given = {canonical_name(name) for name in properties or ()}
@@ -83,6 +87,7 @@ def evolve(
     properties: Mapping[str, object] | None = None,
     unset: Iterable[str] = (),
     features: Iterable[str] = (),
+    constraints: Mapping[str, str] | None = None,
     name: str | None = None,
     description: str | None = None,
     new_name: column_mapping.NewName = column_mapping.new_physical_name,
@@ -92,13 +97,14 @@ def evolve(
     `schema`: the new schema, whose old fields carry their old metadata; fields without id get one where columns are mapped. With
     `replace_schema` it is another schema altogether, as every file is replaced: all its fields are new, and any mode may be set.
     `partition_columns`: the new ones, only with `replace_schema` or when renamed; None keeps them. `properties`: as the user gave them,
-    `unset`: stored names to take away, `features`: names to add. `name`, `description`: None keeps. Errors as `new_table`. The protocol
-    never loses a feature.
+    `unset`: stored names to take away, `features`: names to add, `constraints`: SQL conditions by name to add.
+    `name`, `description`: None keeps. Errors as `new_table`. The protocol never loses a feature.
     """
-    asked = request(properties)
+    asked = request(properties, defines=replace_schema)
     before = Definition(metadata)
     gone = set(unset)
     configuration = {key: value for key, value in {**metadata.configuration, **asked.stored}.items() if key not in gone}
+    configuration |= _stored_constraints({**asked.constraints, **(constraints or {})})
     configuration = row_tracking.with_columns(configuration)
     table = _evolved_schema(before, schema, replace_schema, column_mapping_mode(protocol, before), configuration, new_name)
     partitions = metadata.partition_columns
@@ -169,6 +175,11 @@ def _with_type_changes(before: Definition, table: Schema, configuration: Mapping
             found=f"{type_name(before.schema.find(changed)[1].type)} to {type_name(table.find(changed)[1].type)}",
             expected=f"alter.set_properties({{'{widening.ENABLED}': 'true'}}) first",
         )
+    for path, item in walk(noted) if noted != table else ():
+        if item.metadata != table.find(path)[1].metadata:
+            edits.check_unused(before.schema, before.metadata, path)
+            if "delta.generationExpression" in item.metadata or "delta.identity.start" in item.metadata:
+                raise InvalidArgumentError("the type of a generated or an identity column stays", where=path_text(path))
     return noted
 
 
@@ -190,16 +201,21 @@ def _newly_used(protocol: Protocol, before: Definition, after: Definition, asked
 
 
 def _check_types(schema: Schema, known: Schema | None = None) -> None:
-    """A column whose type is nothing but null has no place in a Parquet file."""
+    """A column of a new table may have no type yet (void, nothing but nulls): its values come with the first data that has one. It has no
+    place in a Parquet file, so that another column must be there, and fields of structs, elements and map entries need a type."""
     there = {path for path, _ in walk(known or ())}
     for path, item in walk(schema):
-        if path not in there and "void" in primitive_types(item.type):
+        untyped = "void" in primitive_types(item.type) and (item.type != "void" or len(path) > 1 or known is not None)
+        if path not in there and (untyped or all(each.type == "void" for each in schema)):
             raise InvalidArgumentError("a column holds nothing but nulls, so that its type is not known", where=path_text(path))
 
 
 def _check_combination(definition: Definition) -> None:
-    """Vectors are refused together with what cannot show them: manifests of files, and Iceberg before version 3."""
+    """Vectors are refused together with what cannot show them: manifests of files, and Iceberg before version 3; the change data feed with
+    columns of its own names."""
     properties = definition.properties
+    if properties.change_data_feed:
+        change_feed.check_names(definition.schema)
     if not properties.deletion_vectors:
         return
     if properties.symlink_manifests:

@@ -14,7 +14,7 @@ from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.column_mapping import physical_name, strip
 from deltaic.protocol.properties import CONSTRAINT_PREFIX, TableProperties
-from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, path_text, split_path, walk
+from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, path_text, split_path, type_name, walk
 
 _STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 _IDENTIFIER = re.compile(r"`(?:[^`]|``)+`|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\w+")
@@ -43,6 +43,12 @@ def _add(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ...]) -
                     where=path_text(here),
                     expected="add_columns, then change_column(default=)",
                 )
+            if computed := sorted({"delta.generationExpression", "delta.identity.start"} & item.metadata.keys()):
+                raise InvalidArgumentError(
+                    "a column that is computed can only be made with the table, as older rows would not have it",
+                    where=path_text(here),
+                    found=computed[0],
+                )
             if not item.nullable:
                 raise InvalidArgumentError("a new column must take null, as older rows have no value of it", where=path_text(here))
             result.extend(strip(Schema([item])))
@@ -61,6 +67,91 @@ def _add_to(old: DataType, new: DataType, path: tuple[str, ...]) -> DataType:
         value = old.value if old.value == new.value and old.key != new.key else _add_to(old.value, new.value, (*path, "value"))
         return Map(key, value, old.value_contains_null)
     raise InvalidArgumentError("the column exists already", where=path_text(path))
+
+
+def replace_columns(schema: Schema, new: Schema) -> Schema:
+    """The columns and fields of `new`, in its order and with its comments; what the schema says besides of those that it has stays.
+
+    InvalidArgumentError: a column or field that `new` lacks, another type, default or expression, NOT NULL of one that takes null.
+    """
+    return Schema(_replaced(schema, new, ()))
+
+
+def _replaced(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ...]) -> list[Field]:
+    known = {item.name.lower(): item for item in fields}
+    result = []
+    for item in new:
+        here = (*path, item.name)
+        old = known.pop(item.name.lower(), None)
+        if old is None:
+            result += _add((), [item], path)
+            continue
+        if old.nullable and not item.nullable:
+            raise InvalidArgumentError("NOT NULL cannot be set on a column that takes null", where=path_text(here))
+        if changed := {key for key, value in item.metadata.items() if key != "comment" and old.metadata.get(key) != value}:
+            raise InvalidArgumentError(
+                "replacing columns changes their order and comments alone", where=path_text(here), found=sorted(changed)
+            )
+        metadata = {key: value for key, value in old.metadata.items() if key != "comment"}
+        comment = {"comment": item.metadata["comment"]} if "comment" in item.metadata else {}
+        result.append(old.with_(type=_replaced_type(old.type, item.type, here), nullable=item.nullable, metadata={**metadata, **comment}))
+    if known:
+        raise InvalidArgumentError(
+            "replacing columns drops none", found="without " + ", ".join(path_text((*path, item.name)) for item in known.values())
+        )
+    return result
+
+
+def _replaced_type(old: DataType, new: DataType, path: tuple[str, ...]) -> DataType:
+    if isinstance(old, Struct) and isinstance(new, Struct):
+        return Struct(_replaced(old.fields, new.fields, path))
+    if isinstance(old, Array) and isinstance(new, Array):
+        return Array(_replaced_type(old.element, new.element, (*path, "element")), old.contains_null)
+    if isinstance(old, Map) and isinstance(new, Map):
+        key = _replaced_type(old.key, new.key, (*path, "key"))
+        return Map(key, _replaced_type(old.value, new.value, (*path, "value")), old.value_contains_null)
+    if old != new:
+        raise InvalidArgumentError(
+            "replacing columns changes no type", where=path_text(path), found=type_name(new), expected=type_name(old)
+        )
+    return old
+
+
+def move_field(schema: Schema, path: Sequence[str], after: str | None) -> Schema:
+    """The schema with one field behind its neighbour `after`, or before all its neighbours. The path comes from `Schema.find`."""
+    above = tuple(path[:-1])
+    if not above:
+        return Schema(_moved(tuple(schema), path, after))
+    if not _is_field(schema, path):
+        raise InvalidArgumentError("an array's element and a map's key and value have no place of their own", where=path_text(path))
+    end = next(end for end in range(len(above), 0, -1) if _is_field(schema, above[:end]))
+    return edit_field(schema, above[:end], lambda item: item.with_(type=_moved_in(item.type, above[end:], path, after)))
+
+
+def _moved_in(data_type: DataType, steps: tuple[str, ...], path: Sequence[str], after: str | None) -> DataType:
+    """`steps`: elements, keys and values that lead from the type to the struct."""
+    if isinstance(data_type, Array):
+        return Array(_moved_in(data_type.element, steps[1:], path, after), data_type.contains_null)
+    if isinstance(data_type, Map):
+        key, value = (
+            _moved_in(side, steps[1:], path, after) if steps[0] == name else side
+            for name, side in (("key", data_type.key), ("value", data_type.value))
+        )
+        return Map(key, value, data_type.value_contains_null)
+    assert isinstance(data_type, Struct)  # Schema.find followed the path
+    return Struct(_moved(data_type.fields, path, after))
+
+
+def _moved(fields: Sequence[Field], path: Sequence[str], after: str | None) -> list[Field]:
+    moved = next(item for item in fields if item.name == path[-1])
+    result = [item for item in fields if item is not moved]
+    places = [index for index, item in enumerate(result, 1) if after is not None and item.name.lower() == after.lower()]
+    if after is not None and not places:
+        raise InvalidArgumentError(
+            "no such neighbour to follow", where=path_text(path), found=after, expected=", ".join(item.name for item in result)
+        )
+    result.insert(places[0] if places else 0, moved)
+    return result
 
 
 def edit_field(schema: Schema, path: Sequence[str], change: Callable[[Field], Field | None]) -> Schema:

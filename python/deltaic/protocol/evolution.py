@@ -14,6 +14,7 @@ from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct,
 from deltaic.protocol.widening import widens_by_itself
 
 _DEFAULT = "CURRENT_DEFAULT"
+_COMPUTED = ("delta.generationExpression", "delta.identity.start")
 _VARIANT = {"metadata": "binary", "value": "binary"}
 _NUMBERS = frozenset({"byte", "short", "integer", "long", "float", "double"})
 _TIMES = frozenset({"date", "timestamp", "timestamp_ntz"})
@@ -52,9 +53,10 @@ def can_store(source: DataType, target: DataType) -> bool:
 def merge_schemas(table: Schema, data: Schema, *, widen: bool = False) -> Schema:
     """The table's schema with what `data` has besides: new columns at the end, new fields at the end of their struct, nullable all the way.
 
-    What the table has stays as it is: names, types, order, nullability, metadata; with `widen` a column whose data has a wider type gets
-    that type (`widening.widens_by_itself`). Comments of new fields come along; ids and physical names
-    do not (`column_mapping.assign` gives new ones). SchemaMismatchError names the path and both types where a type cannot be stored.
+    What the table has stays as it is: names, types, order, nullability, metadata. A column without a type (void) gets the data's;
+    with `widen` a column whose data has a wider type gets that type (`widening.widens_by_itself`). Comments of new fields come
+    along; ids and physical names do not (`column_mapping.assign` gives new ones). SchemaMismatchError names the path and both types
+    where a type cannot be stored.
     """
     return Schema(_merge_fields(table, data, (), widen))
 
@@ -68,6 +70,14 @@ def check_fits(table: Schema, data: Schema) -> None:
             where=path_text(extra),
             expected="the table's columns, or schema_mode='merge' to add it",
         )
+    for before, after in zip(table, merged, strict=True):
+        if before.type == "void" != after.type:
+            raise SchemaMismatchError(
+                "the column has no type yet, as it has held nothing but nulls",
+                where=path_text((before.name,)),
+                found=type_name(after.type),
+                expected="nulls, or schema_mode='merge' to give it the data's type",
+            )
 
 
 def replaced_schema(data: Schema) -> Schema:
@@ -91,7 +101,9 @@ def new_field(item: Field, path: tuple[str, ...]) -> Field:
     if item.type == "void":
         raise SchemaMismatchError("a new column holds nothing but nulls, so that its type is not known", where=path_text(path))
     (clean,) = strip(Schema([item]))
-    metadata = {key: value for key, value in clean.metadata.items() if key != _DEFAULT}  # older rows would not have it
+    metadata = {
+        key: value for key, value in clean.metadata.items() if key not in (_DEFAULT, *_COMPUTED) and not key.startswith("delta.identity.")
+    }  # older rows would not have it
     return clean.with_(nullable=True, type=nullable_everywhere(clean.type), metadata=metadata)
 
 
@@ -101,6 +113,9 @@ def _merge_fields(table: Iterable[Field], data: Iterable[Field], path: tuple[str
     for item in table:
         other = incoming.pop(item.name.lower(), None)
         here = (*path, item.name)
+        if item.type == "void" and other is not None and other.type != "void":
+            result.append(new_field(other, here).with_(name=item.name, metadata={**other.metadata, **item.metadata}))
+            continue
         result.append(item if other is None else item.with_(type=_merge_types(item.type, other.type, here, widen)))
     return result + [new_field(item, (*path, item.name)) for item in incoming.values()]
 
@@ -148,5 +163,5 @@ def check_nullability(table: Schema, data: Schema) -> None:
     """SchemaMismatchError where the table wants a value, and the data has no such column and the table no default. Nulls are found when
     written."""
     for item in table:
-        if not item.nullable and data.get(item.name) is None and item.metadata.get(_DEFAULT) is None:
+        if not item.nullable and data.get(item.name) is None and not any(key in item.metadata for key in (_DEFAULT, *_COMPUTED)):
             raise SchemaMismatchError("the data has no such column, and the table does not take null", where=item.name)

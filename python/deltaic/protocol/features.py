@@ -148,14 +148,12 @@ class Feature:
 
     @property
     def status(self) -> Status:
-        """HONOURED, LATER or REFUSED, for the page of features."""
-        if self.read is Read.ALWAYS and not self.refused and self.name not in _LATER:
+        """HONOURED or REFUSED, for the page of features."""
+        if self.read is Read.ALWAYS and not self.refused:
             return Status.HONOURED
-        return Status.LATER if self.name in _LATER else Status.REFUSED
+        return Status.REFUSED
 
 
-# Not turned on by this release, though some are kept up on the tables of others: what they let other writers do cannot all be done here.
-_LATER = frozenset(("checkConstraints", "changeDataFeed", "generatedColumns", "identityColumns"))
 _PREVIEW = "-preview"
 
 FEATURES: Mapping[str, Feature] = {
@@ -163,12 +161,11 @@ FEATURES: Mapping[str, Feature] = {
     for item in (
         Feature("appendOnly", False, _flag("delta.appendOnly"), (1, 2)),
         Feature("invariants", False, _key("delta.invariants"), (1, 2)),
-        Feature("checkConstraints", False, lambda item: bool(constraint_names(item.metadata.configuration)), (1, 3), refused=NEW_ROWS),
-        # Readers of the feed compute it for pure appends; all else needs files of changes.
-        Feature("changeDataFeed", False, _flag("delta.enableChangeDataFeed"), (1, 4), refused=frozenset({Change.REMOVE, Change.REPLACE})),
-        Feature("generatedColumns", False, _key("delta.generationExpression"), (1, 4), refused=NEW_ROWS),
+        Feature("checkConstraints", False, lambda item: bool(constraint_names(item.metadata.configuration)), (1, 3)),
+        Feature("changeDataFeed", False, _flag("delta.enableChangeDataFeed"), (1, 4)),
+        Feature("generatedColumns", False, _key("delta.generationExpression"), (1, 4)),
         Feature("columnMapping", True, lambda item: item.properties.column_mapping_mode != "none", (2, 5)),
-        Feature("identityColumns", False, _key("delta.identity.start", "delta.identity.step"), (1, 6), refused=NEW_ROWS),
+        Feature("identityColumns", False, _key("delta.identity.start", "delta.identity.step"), (1, 6)),
         Feature("deletionVectors", True, _flag("delta.enableDeletionVectors")),
         Feature("timestampNtz", True, _type("timestamp_ntz")),
         Feature("v2Checkpoint", True, lambda item: item.properties.checkpoint_policy == "v2"),
@@ -318,10 +315,6 @@ def check_writable(
             where="protocol.writerFeatures",
             found=_shown(refused),
             expected="features that this release writes",
-        )
-    if change in FILES and definition.properties.symlink_manifests:
-        raise UnsupportedFeatureError(
-            f"manifests cannot be kept up in a commit that {change.value}", where="delta.compatibility.symlinkFormatManifest.enabled"
         )
     if change in NEW_ROWS | {Change.REARRANGE} and domains and "clustering" in listed and "delta.clustering" in domains:
         _check_clustering(definition, domains["delta.clustering"])

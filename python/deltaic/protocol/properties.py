@@ -6,8 +6,9 @@ docs/features.md shows the same list; a test holds the two together.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
 from typing import Any
@@ -22,8 +23,6 @@ class Status(Enum):
     HONOURED = "honoured"
     REFUSED = "refused"
     """Only a value that changes nothing may be set; another raises UnsupportedFeatureError."""
-    LATER = "later"
-    """As REFUSED; a later release brings it."""
     INTERNAL = "internal"
     """Written by a feature; a user cannot set it."""
 
@@ -61,6 +60,13 @@ def _codec(text: str) -> str:
     return {"none": "uncompressed", "lz4": "lz4_raw"}.get(name, name)  # Hadoop's framing of lz4 is deprecated
 
 
+def _format_version(text: str) -> str:
+    """delta-spark takes 1.0.0 and 2.12.0; every release of 2 has the same pages and encodings."""
+    if re.fullmatch(r"1\.0\.0|2\.[0-9]{1,3}\.[0-9]{1,3}", text.strip()):
+        return text.strip()
+    raise InvalidArgumentError("not a version of the Parquet format", found=repr(text), expected="1.0.0 or 2.12.0")
+
+
 def _auto_compact(text: str) -> bool:
     return _choice("true", "false", "auto")(text) != "false"
 
@@ -69,7 +75,7 @@ def _text(text: str) -> str:
     return text
 
 
-_H, _R, _L, _I = Status.HONOURED, Status.REFUSED, Status.LATER, Status.INTERNAL
+_R, _I = Status.REFUSED, Status.INTERNAL
 _DAY = timedelta(days=1)
 
 REGISTRY: Mapping[str, Property] = {
@@ -82,7 +88,7 @@ REGISTRY: Mapping[str, Property] = {
         Property("delta.checkpointInterval", _integer(1), 10),
         Property("delta.checkpoint.writeStatsAsJson", parse_boolean, True),
         Property("delta.checkpoint.writeStatsAsStruct", parse_boolean, True),
-        Property("delta.checkpointRetentionDuration", parse_duration, 2 * _DAY, _L),
+        Property("delta.checkpointRetentionDuration", parse_duration, 2 * _DAY),
         Property("delta.logRetentionDuration", parse_duration, 30 * _DAY),
         Property("delta.deletedFileRetentionDuration", parse_duration, 7 * _DAY),
         Property("delta.setTransactionRetentionDuration", parse_duration, None),
@@ -91,16 +97,16 @@ REGISTRY: Mapping[str, Property] = {
         Property("delta.dataSkippingNumIndexedCols", _integer(-1), 32),
         Property("delta.dataSkippingStatsColumns", parse_columns, None),
         Property("delta.dataSkippingStringPrefixLength", _integer(1), 32),
-        Property("delta.isolationLevel", _choice("Serializable", "WriteSerializable"), "Serializable"),
+        Property("delta.isolationLevel", _choice("Serializable", "WriteSerializable", "SnapshotIsolation"), "Serializable"),
         Property("delta.targetFileSize", parse_size, 256 * 1024**2),
         Property("delta.autoOptimize.autoCompact", _auto_compact, False),
-        Property("delta.autoOptimize.optimizeWrite", parse_boolean, False, _L),
+        Property("delta.autoOptimize.optimizeWrite", parse_boolean, False),
         Property("delta.autoOptimize", parse_boolean, False, _R),
         Property("delta.randomizeFilePrefixes", parse_boolean, False),
         Property("delta.randomPrefixLength", _integer(1, 64), 2),
         Property("delta.parquet.compression.codec", _codec, "zstd"),
-        Property("delta.parquet.format.version", _text, "1.0.0", _L),
-        Property("delta.enableChangeDataFeed", parse_boolean, False, _L, "changeDataFeed"),
+        Property("delta.parquet.format.version", _format_version, "1.0.0"),
+        Property("delta.enableChangeDataFeed", parse_boolean, False, feature="changeDataFeed"),
         Property("delta.enableRowTracking", parse_boolean, False, feature="rowTracking"),
         Property("delta.rowTrackingSuspended", parse_boolean, False, feature="rowTracking"),
         Property("delta.rowTracking.materializedRowIdColumnName", _text, None, _I, "rowTracking"),
@@ -110,7 +116,7 @@ REGISTRY: Mapping[str, Property] = {
         Property("delta.inCommitTimestampEnablementVersion", _integer(0, INT64_MAX), None, _I, "inCommitTimestamp"),
         Property("delta.inCommitTimestampEnablementTimestamp", _integer(0, INT64_MAX), None, _I, "inCommitTimestamp"),
         Property("delta.checkpointPolicy", _choice("classic", "v2"), "classic", feature="v2Checkpoint"),
-        Property("delta.compatibility.symlinkFormatManifest.enabled", parse_boolean, False, _L),
+        Property("delta.compatibility.symlinkFormatManifest.enabled", parse_boolean, False),
         Property("delta.universalFormat.enabledFormats", _text, "", _R),
         Property("delta.enableIcebergCompatV1", parse_boolean, False, _R, "icebergCompatV1"),
         Property("delta.enableIcebergCompatV2", parse_boolean, False, _R, "icebergCompatV2"),
@@ -154,12 +160,14 @@ OF_THE_LOG = (
 
 @dataclass(frozen=True)
 class Requested:
-    """What a user's `properties=` ask for. `stored`: text for the configuration. The others change the protocol and are not stored."""
+    """What a user's `properties=` ask for. `stored`: text for the configuration, `constraints`: SQL conditions by name in lower case. The
+    others change the protocol and are not stored."""
 
     stored: Mapping[str, str]
     min_reader_version: int | None = None
     min_writer_version: int | None = None
     features: tuple[str, ...] = ()
+    constraints: Mapping[str, str] = field(default_factory=dict)
 
 
 def text_of(name: str, value: object) -> str:
@@ -196,8 +204,9 @@ def canonical_name(name: str) -> str:
     raise InvalidArgumentError("unknown table property", found=repr(name), expected=_nearest(lowered))
 
 
-def request(properties: Mapping[str, object] | None) -> Requested:
-    """Checks and normalises the properties that a user gives for a table.
+def request(properties: Mapping[str, object] | None, *, defines: bool = False) -> Requested:
+    """Checks and normalises the properties that a user gives for a table. `defines`: of a table without rows, or one whose rows are all
+    replaced, which may get its constraints so.
 
     InvalidArgumentError: unknown `delta.` name, value that does not parse, a name that only features write. UnsupportedFeatureError:
     a known property with a value that this release cannot honour.
@@ -206,6 +215,7 @@ def request(properties: Mapping[str, object] | None) -> Requested:
     stored: dict[str, str] = {}
     versions: dict[str, int] = {}
     features: list[str] = []
+    constraints: dict[str, str] = {}
     for given, value in (properties or {}).items():
         name = canonical_name(given)
         if name in stored or name in versions:
@@ -218,11 +228,13 @@ def request(properties: Mapping[str, object] | None) -> Requested:
         elif name.startswith(FEATURE_PREFIX):
             _located(name, _choice("supported", "enabled"), text)
             features.append(name[len(FEATURE_PREFIX) :])
+        elif name.startswith(CONSTRAINT_PREFIX) and defines:
+            constraints[name[len(CONSTRAINT_PREFIX) :].lower()] = text
         elif name.startswith(CONSTRAINT_PREFIX):
             raise InvalidArgumentError("a constraint is not set as a property", found=repr(given), expected="alter.add_constraints")
         else:
             stored[name] = _checked(name, text)
-    return Requested(stored, versions.get(MIN_READER_VERSION), versions.get(MIN_WRITER_VERSION), tuple(features))
+    return Requested(stored, versions.get(MIN_READER_VERSION), versions.get(MIN_WRITER_VERSION), tuple(features), constraints)
 
 
 def _checked(name: str, text: str) -> str:
@@ -233,7 +245,7 @@ def _checked(name: str, text: str) -> str:
     if known.status is Status.INTERNAL:
         raise InvalidArgumentError("this property belongs to its feature and cannot be set", found=repr(name))
     value = _located(name, known.parse, text)
-    if known.status in (Status.REFUSED, Status.LATER) and value != known.default:
+    if known.status is Status.REFUSED and value != known.default:
         raise UnsupportedFeatureError(
             f"{name} = {text!r} is not supported by this release", where=name, expected=f"{known.default!r} or unset"
         )
@@ -379,6 +391,22 @@ class TableProperties:
     @property
     def auto_compact(self) -> bool:
         return bool(self.value("delta.autoOptimize.autoCompact"))
+
+    @property
+    def optimize_write(self) -> bool:
+        """A parallel engine brings the rows of a partition together before it writes them, so that files are few and of about one size."""
+        return bool(self.value("delta.autoOptimize.optimizeWrite"))
+
+    @property
+    def second_parquet_version(self) -> bool:
+        """New files have pages and encodings of Parquet's second version."""
+        return str(self.value("delta.parquet.format.version")).startswith("2.")
+
+    @property
+    def checkpoint_retention(self) -> timedelta | None:
+        """How old a checkpoint must be to go before the log that it stands in; None where the table does not say, and it stays."""
+        name = "delta.checkpointRetentionDuration"
+        return _duration(self.value(name)) if self.is_set(name) else None
 
     @property
     def random_prefix_length(self) -> int:

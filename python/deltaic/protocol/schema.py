@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeAlias, Union, overload
 
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, UnsupportedFeatureError, check_instance
@@ -24,9 +25,15 @@ PRIMITIVES = frozenset(
 # Types that other Delta writers may have put in a log and that have no place here yet.
 _LATER_TYPES = re.compile(r"(geometry|geography|interval|udt|char|varchar|time|timestamp_nanos|string collate)\b", re.IGNORECASE)
 _DECIMAL = re.compile(r"decimal\(\s*([0-9]{1,4})\s*,\s*(-?[0-9]{1,4})\s*\)")
+CHAR_TYPES = "__CHAR_VARCHAR_TYPE_STRING"
+COLLATIONS = "__COLLATIONS"
+_BY_BYTES = ("UTF8_BINARY", "SPARK.UTF8_BINARY")
+"""Key of a column's metadata: its type as Spark writes it where CHAR(n) or VARCHAR(n) stands in it."""
 MAX_DEPTH = 100
 """Nesting beyond this is refused: no real schema comes near, and a recursive reader must end somewhere."""
 MAX_FIELDS = 100_000
+# Characters of a schema's JSON whose fields are kept: a commit reads the same text at every step.
+_MOST_KEPT = 16_384
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 DataType: TypeAlias = Union[str, "Struct", "Array", "Map"]
@@ -137,6 +144,29 @@ class Schema(Sequence[Field]):
         self._by_name = {item.name.lower(): item for item in self._fields}
         self._hash: int | None = None
 
+    @staticmethod
+    def of_query(fields: Iterable[Field]) -> Schema:
+        """The columns of a query, of which several may have one name; no table has such a schema."""
+        result = Schema.__new__(Schema)
+        result._fields, result._hash = tuple(fields), None
+        result._by_name = {item.name.lower(): item for item in reversed(result._fields)}
+        return result
+
+    def distinct(self) -> Schema:
+        """A schema in which no two columns have one name: columns `a`, `a` become `a`, `a_2`."""
+        if len(self._by_name) == len(self._fields):
+            return self
+        taken, found = set(self._by_name), list[Field]()
+        seen: set[str] = set()
+        for item in self._fields:
+            name, count = item.name, 1
+            while name.lower() in seen or (count > 1 and name.lower() in taken):
+                count += 1
+                name = f"{item.name}_{count}"
+            seen.add(name.lower())
+            found.append(item.with_(name=name))
+        return Schema(found)
+
     # --- reading and writing
 
     @staticmethod
@@ -144,6 +174,10 @@ class Schema(Sequence[Field]):
         """From a metadata action's schemaString. ProtocolError says where it is not as PROTOCOL.md asks; a type from a feature that
         this release does not know is an UnsupportedFeatureError."""
         check_instance(text, (str, bytes), "the schema", "JSON text")
+        return _read_once(text) if len(text) <= _MOST_KEPT else Schema._read(text)
+
+    @staticmethod
+    def _read(text: str | bytes) -> Schema:
         try:
             value = parse_json(text)
         except (ValueError, RecursionError) as error:
@@ -321,6 +355,16 @@ def walk(fields: Iterable[Field], prefix: tuple[str, ...] = ()) -> Iterator[tupl
         yield from _walk_type(item.type, path)
 
 
+def collation_of(field: Field) -> str | None:
+    """The collation by which a field, or text inside it, is compared; None where all of it is compared by its bytes. Metadata that is no
+    mapping is taken for one that nobody knows."""
+    said = field.metadata.get(COLLATIONS)
+    if said is None:
+        return None
+    names = [str(name) for name in said.values()] if isinstance(said, Mapping) else [str(said)]
+    return next((name for name in names if name.upper() not in _BY_BYTES), None)
+
+
 def _walk_type(data_type: DataType, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Field]]:
     if isinstance(data_type, Struct):
         yield from walk(data_type.fields, path)
@@ -411,6 +455,11 @@ def _name_from_json(name: str, where: str) -> DataType:
         if _LATER_TYPES.match(name):
             raise UnsupportedFeatureError(f"the type {shown} is not supported", where=where, found=shown, expected="another type") from None
         raise ProtocolError(error.message, where=where, found=shown, expected="a type of PROTOCOL.md") from None
+
+
+@lru_cache(maxsize=128)
+def _read_once(text: str | bytes) -> Schema:
+    return Schema._read(text)
 
 
 def _field_from_json(value: Any, where: str, depth: int, count: list[int]) -> Field:

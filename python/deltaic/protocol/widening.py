@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError
-from deltaic.protocol.column_mapping import map_fields
+from deltaic.protocol.column_mapping import without_keys
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, decimal_parts, path_text, type_name
 
 FEATURES = ("typeWidening", "typeWidening-preview")
@@ -47,11 +47,7 @@ def widens_by_itself(before: DataType, after: DataType) -> bool:
 
 def forgotten(schema: Schema) -> Schema:
     """The schema without the record of type changes."""
-    whole = map_fields(
-        Struct(schema), lambda item: item.with_(metadata={key: value for key, value in item.metadata.items() if key != CHANGES})
-    )
-    assert isinstance(whole, Struct)
-    return Schema(whole.fields)
+    return without_keys(schema, (CHANGES,))
 
 
 def recorded(before: Schema, after: Schema) -> Schema:
@@ -67,7 +63,7 @@ def _recorded_fields(before: Iterable[Field], after: Iterable[Field], path: tupl
     result = []
     for item in after:
         old = known.get(item.name.lower())
-        if old is None or old.type == item.type:
+        if old is None or old.type in (item.type, "void"):  # void: no file has values of it
             result.append(item)
             continue
         changes: list[dict[str, str]] = []

@@ -1,5 +1,5 @@
-"""`spark.read.format("delta")` and `df.write.format("delta")`: Spark's own reader and writer objects, which in an enabled session hand
-over to deltaic what is asked of these formats. Every other format, and every other session, is left as it is.
+"""`spark.read.format("delta")` and `df.write.format("delta")`: Spark's own reader and writer objects, which in the sessions
+of an application that has enabled one hand over to deltaic what is asked of these formats. Every other format is left as it is.
 """
 
 from __future__ import annotations
@@ -9,28 +9,36 @@ import os
 from collections.abc import Callable
 from typing import Any, Literal
 
-from deltaic.engine.spark.engine import SETTING
+from deltaic.engine.spark.engine import enabled_as, note_enabled, session_of
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError
-from deltaic.relation.literal import lit
-from deltaic.spark import streams
+from deltaic.plan.literal import lit
+from deltaic.spark import catalog, merge_into, streams
 from deltaic.spark.frame_writes import FORMATS, Asked, write_frame
-from deltaic.spark.options import ReadOptions
+from deltaic.spark.frames import newest, version_at
+from deltaic.spark.named_tables import parsed, path_in_catalog
+from deltaic.spark.options import ChangeOptions, ReadOptions
 from deltaic.spark.session_tables import moment_of
-from deltaic.spark.views import path_named, watched
-from deltaic.spark.writers import PathWriter, insert_into, no_catalog
+from deltaic.spark.views import path_or_named
+from deltaic.spark.writers import NamedWriter, PathWriter, insert_into, save_as
 from deltaic.table import DeltaTable
 
 _ASKED = "_deltaic_asked"
+_OUT_OF_RANGE = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
+_FRAME = "_deltaic_frame"
+"""Attribute of a writer: the DataFrame that it writes."""
 
 
 def enable(spark: Any, native: Literal["auto", "never"]) -> None:
-    """Makes the formats known to a session; idempotent."""
-    setattr(spark, SETTING, native)
-    _wrap_reader()
-    _wrap_writer()
-    _wrap_named_writes(type(spark.range(1)))
-    streams.refuse(FORMATS)
+    """Makes the formats known to the sessions of an application; idempotent. Spark Connect has classes of its own for all of them."""
+    note_enabled(spark, native)
+    frame = spark.range(1)
+    _wrap_reader(type(spark.read))
+    _wrap_writer(type(frame), type(frame.write))
+    _wrap_named_writes(type(frame), type(frame.write))
+    merge_into.wrap(type(frame))
+    catalog.wrap(type(spark.catalog))
+    streams.wrap(type(spark.readStream))
 
 
 def _asked(of: Any) -> Asked:
@@ -39,8 +47,8 @@ def _asked(of: Any) -> Asked:
 
 
 def _is_ours(of: Any, format: str | None) -> bool:
-    spark = of._spark
-    if getattr(spark, SETTING, None) is None:
+    spark = session_of(of)
+    if enabled_as(spark) is None:
         return False
     name = format or _asked(of).format or spark.conf.get("spark.sql.sources.default", "parquet")
     return str(name).lower() in FORMATS
@@ -68,18 +76,16 @@ def _options(asked: Asked, **named: Any) -> None:
     asked.put(named)
 
 
-def _wrap_reader() -> None:
-    from pyspark.sql.readwriter import DataFrameReader
-
-    if _ASKED in DataFrameReader.load.__dict__:
+def _wrap_reader(readers: Any) -> None:
+    if _ASKED in readers.load.__dict__:
         return
 
     def schema(asked: Asked, schema: Any) -> None:
         asked.schema = schema
 
     for name, note in (("format", _format), ("option", _option), ("options", _options), ("schema", schema)):
-        setattr(DataFrameReader, name, _noting(getattr(DataFrameReader, name), note))
-    load = DataFrameReader.load
+        setattr(readers, name, _noting(getattr(readers, name), note))
+    load = readers.load
 
     @functools.wraps(load)
     def loaded(self: Any, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> Any:
@@ -89,31 +95,57 @@ def _wrap_reader() -> None:
         asked.put({**options, **({} if path is None else {"path": _path(path)})})
         if schema is not None or asked.schema is not None:
             raise InvalidArgumentError("a Delta table has its own schema", found="schema()", expected="select() or the option columns")
-        with opening(self._spark):
+        with opening(session_of(self)):
             wanted = ReadOptions.of(asked.options)
-        return _read(self._spark, wanted)
+        return _read(session_of(self), wanted)
 
     loaded.__dict__[_ASKED] = True
-    DataFrameReader.load = loaded
-    table = DataFrameReader.table
+    readers.load = loaded
+    table = readers.table
 
     @functools.wraps(table)
     def tabled(self: Any, tableName: str) -> Any:
-        path = path_named(tableName) if getattr(self._spark, SETTING, None) is not None else None
+        spark = session_of(self)
+        path = path_or_named(spark, tableName) if enabled_as(spark) is not None else None
         if path is None:
             return table(self, tableName)
         return loaded(self, path, "delta")
 
-    DataFrameReader.table = tabled
+    readers.table = tabled
 
 
 def _read(spark: Any, wanted: ReadOptions) -> Any:
     options = dict(wanted.storage_options)
-    moment = None if wanted.timestamp is None else moment_of(spark, lit(wanted.timestamp))
-    opened = DeltaTable(wanted.path, version=wanted.version, timestamp=moment, storage_options=options, spark=spark)
-    frame = opened.scan(wanted.columns).to_spark()
-    whole = wanted.version is None and wanted.timestamp is None and wanted.columns is None
-    return watched(spark, frame, opened.location) if whole else frame
+    if wanted.changes is not None:
+        return _read_changes(spark, wanted, wanted.changes)
+    if wanted.version is None and wanted.timestamp is None:
+        return newest(spark, wanted.path, wanted.columns, options)
+    if wanted.version is not None and wanted.timestamp is not None:
+        raise InvalidArgumentError("versionAsOf and timestampAsOf: one of them", found=f"{wanted.version} and {wanted.timestamp}")
+    version = wanted.version
+    if wanted.timestamp is not None:
+        version = version_at(spark, wanted.path, moment_of(spark, lit(wanted.timestamp)), options)
+    opened = DeltaTable(wanted.path, version=version, storage_options=options, spark=spark)
+    return opened.scan(wanted.columns).to_spark()
+
+
+def _read_changes(spark: Any, wanted: ReadOptions, changes: ChangeOptions) -> Any:
+    """As delta-spark: a range that ends after the newest version ends with it."""
+    table = DeltaTable(wanted.path, storage_options=dict(wanted.storage_options), spark=spark)
+    start, end = (None if text is None else moment_of(spark, lit(text)) for text in (changes.starting_timestamp, changes.ending_timestamp))
+    last = None if changes.ending_version is None else min(changes.ending_version, table.version)
+    allowed = str(spark.conf.get(_OUT_OF_RANGE, "false")).lower() == "true"
+    if last is not None and changes.starting_version is not None and changes.starting_version > table.version:
+        last = None  # the start is what is wrong
+    rows = table.changes(
+        changes.starting_version,
+        last,
+        starting_timestamp=start,
+        ending_timestamp=end,
+        columns=wanted.columns,
+        allow_out_of_range=allowed,
+    )
+    return rows.to_spark()
 
 
 def _path(path: Any) -> str:
@@ -124,11 +156,17 @@ def _path(path: Any) -> str:
     return os.fspath(path)
 
 
-def _wrap_writer() -> None:
-    from pyspark.sql.readwriter import DataFrameWriter
-
-    if _ASKED in DataFrameWriter.save.__dict__:
+def _wrap_writer(frames: Any, writers: Any) -> None:
+    if _ASKED in writers.save.__dict__:
         return
+    write = frames.write
+
+    def writer(self: Any) -> Any:
+        made = write.fget(self)
+        made.__dict__[_FRAME] = self
+        return made
+
+    frames.write = property(writer, doc=write.__doc__)
 
     def mode(asked: Asked, saveMode: str | None) -> None:
         asked.mode = saveMode or asked.mode
@@ -156,8 +194,8 @@ def _wrap_writer() -> None:
         "sortBy": sort_by,
     }
     for name, note in notes.items():
-        setattr(DataFrameWriter, name, _noting(getattr(DataFrameWriter, name), note))
-    save = DataFrameWriter.save
+        setattr(writers, name, _noting(getattr(writers, name), note))
+    save = writers.save
 
     @functools.wraps(save)
     def saved(
@@ -170,67 +208,69 @@ def _wrap_writer() -> None:
         asked.put({**options, **({} if path is None else {"path": _path(path)})})
         if partitionBy is not None:
             asked.partition_by = _names((partitionBy,))
-        write_frame(self._df, asked, mode or asked.mode)
+        write_frame(_frame_of(self), asked, mode or asked.mode)
 
     saved.__dict__[_ASKED] = True
-    DataFrameWriter.save = saved
+    writers.save = saved
 
 
-def _wrap_named_writes(frames: type) -> None:
-    """The calls that name a table. `frames`: the session's class of DataFrames."""
-    from pyspark.sql.readwriter import DataFrameWriter, DataFrameWriterV2
+def _frame_of(writer: Any) -> Any:
+    return writer.__dict__.get(_FRAME) or writer._df
 
-    _wrap_write_to(frames, DataFrameWriterV2)
-    if _ASKED in DataFrameWriter.saveAsTable.__dict__:
+
+def _wrap_named_writes(frames: Any, writers: Any) -> None:
+    """The calls that name a table. `frames`, `writers`: the session's classes of DataFrames and of what writes them."""
+    _wrap_write_to(frames)
+    if _ASKED in writers.saveAsTable.__dict__:
         return
-    save_as_table, insert_into_table = DataFrameWriter.saveAsTable, DataFrameWriter.insertInto
+    save_as_table, insert_into_table = writers.saveAsTable, writers.insertInto
 
     @functools.wraps(save_as_table)
     def saved_as(self: Any, name: str, format: str | None = None, mode: str | None = None, partitionBy: Any = None, **options: Any) -> None:
-        told = format or _asked(self).format or "delta"
-        path = path_named(name) if getattr(self._spark, SETTING, None) is not None and told.lower() in FORMATS else None
-        if path is not None:
-            self.save(path, told, mode, partitionBy, **options)
-            return
-        if _is_ours(self, format):
-            raise no_catalog(name)
+        told, spark = format or _asked(self).format or "delta", session_of(self)
+        if enabled_as(spark) is not None and told.lower() in FORMATS and (wanted := parsed(name)) is not None:
+            if wanted.path is not None:
+                self.save(wanted.path, told, mode, partitionBy, **options)
+                return
+            if _is_ours(self, format) or path_in_catalog(spark, wanted.parts) is not None:
+                asked = _asked(self)
+                asked.put(options)
+                if partitionBy is not None:
+                    asked.partition_by = _names((partitionBy,))
+                save_as(_frame_of(self), asked, wanted, mode or asked.mode)
+                return
         save_as_table(self, name, format, mode, partitionBy, **options)
 
     @functools.wraps(insert_into_table)
     def inserted(self: Any, tableName: str, overwrite: bool | None = None) -> None:
-        path = path_named(tableName) if getattr(self._spark, SETTING, None) is not None else None
+        spark = session_of(self)
+        path = path_or_named(spark, tableName) if enabled_as(spark) is not None else None
         if path is None:
             insert_into_table(self, tableName, overwrite)
             return
         if overwrite is not None:
             self.mode("overwrite" if overwrite else "append")
-        insert_into(self._df, _asked(self), path)
+        insert_into(_frame_of(self), _asked(self), path)
 
     for wrapped in (saved_as, inserted):
         wrapped.__dict__[_ASKED] = True
-    DataFrameWriter.saveAsTable, DataFrameWriter.insertInto = saved_as, inserted
+    writers.saveAsTable, writers.insertInto = saved_as, inserted
 
 
-def _wrap_write_to(frames: type, writers: type) -> None:
-    write_to: Any = frames.writeTo  # type: ignore[attr-defined]
+def _wrap_write_to(frames: Any) -> None:
+    write_to = frames.writeTo
     if _ASKED in write_to.__dict__:
         return
-    using: Any = writers.using  # type: ignore[attr-defined]
 
     @functools.wraps(write_to)
     def written_to(self: Any, table: str) -> Any:
-        path = path_named(table) if getattr(self.sparkSession, SETTING, None) is not None else None
-        return write_to(self, table) if path is None else PathWriter(self, path)
+        name = parsed(table) if enabled_as(self.sparkSession) is not None else None
+        if name is None:
+            return write_to(self, table)
+        return NamedWriter(self, write_to(self, table), name) if name.path is None else PathWriter(self, name.path)
 
-    @functools.wraps(using)
-    def by_format(self: Any, provider: str) -> Any:
-        if str(provider).lower() in FORMATS and getattr(self._spark, SETTING, None) is not None:
-            raise no_catalog(f"writeTo().using({provider!r})")
-        return using(self, provider)
-
-    for wrapped in (written_to, by_format):
-        wrapped.__dict__[_ASKED] = True
-    frames.writeTo, writers.using = written_to, by_format  # type: ignore[attr-defined]
+    written_to.__dict__[_ASKED] = True
+    frames.writeTo = written_to
 
 
 def _names(columns: tuple[Any, ...]) -> tuple[str, ...]:

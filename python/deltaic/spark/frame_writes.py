@@ -10,6 +10,7 @@ from deltaic.commands.write import Mode
 from deltaic.engine.spark import settings
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
+from deltaic.plan.literal import col
 from deltaic.spark.options import WriteOptions
 from deltaic.table import DeltaTable, run_write
 
@@ -36,6 +37,7 @@ class Asked:
         self.schema: Any = None
         self.properties: dict[str, str] = {}
         self.refused: str | None = None
+        self.streaming: dict[str, Any] | None = None
 
     def put(self, more: Mapping[str, Any]) -> None:
         """Options match without regard to case; the last one holds, None takes one away."""
@@ -49,8 +51,8 @@ class Asked:
         return any(each.lower() == name.lower() for each in self.options)
 
 
-def write_frame(df: Any, asked: Asked, mode: str | None, *, defines: bool = False) -> None:
-    """Writes a DataFrame. `defines`: it makes or replaces the table, as CREATE TABLE AS SELECT does."""
+def write_frame(df: Any, asked: Asked, mode: str | None, *, defines: bool = False, casts: bool = False) -> None:
+    """Writes a DataFrame. `defines`: it makes or replaces the table, as CREATE TABLE AS SELECT does. `casts`: by store assignment."""
     chosen = _MODES.get((mode or "error").lower())
     if chosen is None:
         raise InvalidArgumentError("unknown save mode", found=repr(mode), expected=", ".join(sorted(_MODES)))
@@ -62,13 +64,18 @@ def write_frame(df: Any, asked: Asked, mode: str | None, *, defines: bool = Fals
     told = _with_settings(spark, asked, chosen)
     for name, columns in (("partitionBy", asked.partition_by), ("clusterBy", asked.cluster_by)):
         if columns:
-            told.put({name: ",".join(f"`{column.replace('`', '``')}`" for column in columns)})
-    if _is_set(told.options, "optimizeWrite"):  # rows of a partition together, in tasks of about the size that Spark is told to aim at
-        df = df.hint("rebalance", *asked.partition_by)
+            told.put({name: ",".join(map(col, columns))})
+    optimize = _is_set(told.options, "optimizeWrite")
     wanted = WriteOptions.of(told.options, chosen)
     if wanted.job.mode == "overwrite_partitions":
         wanted = wanted.into(_metadata(spark, wanted))
-    job = replace(wanted.job, more=wanted.more, defines=defines)
+    job = replace(
+        wanted.job,
+        more=wanted.more if optimize is None else {**wanted.more, "optimize_write": optimize},
+        defines=defines,
+        casting="strict" if casts else None,
+        streaming=asked.streaming,
+    )
     if asked.properties:
         job = replace(job, wanted=replace(job.wanted, properties={**(job.wanted.properties or {}), **asked.properties}))
     run_write(wanted.path, df, job, dict(wanted.storage_options) or None)
@@ -103,9 +110,9 @@ def _metadata(spark: Any, wanted: WriteOptions) -> Any:
         return DeltaTable(wanted.path, storage_options=options).metadata
 
 
-def _is_set(options: dict[str, Any], name: str) -> bool:
-    """Takes an option that is true or false out."""
+def _is_set(options: dict[str, Any], name: str) -> bool | None:
+    """Takes an option that is true or false out; None where it is not given."""
     found = [options.pop(each) for each in list(options) if each.lower() == name.lower()]
     if found and found[0].lower() not in ("true", "false"):
         raise InvalidArgumentError(f"the option {name}", found=repr(found[0]), expected="true or false")
-    return bool(found) and found[0].lower() == "true"
+    return found[0].lower() == "true" if found else None

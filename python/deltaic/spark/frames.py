@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from deltaic import table
+from deltaic.engine.spark.engine import engine_of
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
-from deltaic.relation.literal import lit
+from deltaic.log import history
+from deltaic.log.snapshot import Snapshot
+from deltaic.log.store import open_store
+from deltaic.plan.literal import lit
+from deltaic.planning.columns import resolve_columns
 from deltaic.spark.options import travelled
 from deltaic.spark.session_tables import moment_of
 from deltaic.spark.views import watched
@@ -42,6 +48,26 @@ def read(
     return watched(spark, frame, opened.location) if whole else frame
 
 
+def newest(spark: Any, path: Path, columns: Sequence[str] | None = None, storage_options: Mapping[str, str] | None = None) -> Any:
+    """A DataFrame that follows the table, as one of delta-spark does: each query over it sees the version that is the newest when the query
+    is planned. Columns are those of the version at which it is made; a query fails where the table no longer has them. By Spark's public
+    interfaces alone the DataFrame stays at that version, as it does where `path` names one (`path@v3`)."""
+    engine, options = engine_of(spark), dict(storage_options or {})
+    path, version, _ = _pinned(spark, path, None, None, options)
+    if version is not None:
+        return read(spark, path, version=version, columns=columns, storage_options=options)
+    snapshot = engine.opened.open(spark, path, options)
+
+    def newer(last: Snapshot) -> Snapshot:
+        return engine.opened.open(spark, path, options, known=last)
+
+    # Plans show the place: no key of a store must stand in it.
+    rights = hashlib.blake2b(repr(sorted(options.items())).encode(), digest_size=8).hexdigest() if options else ""
+    place = f"{snapshot.location} {rights}".rstrip()
+    frame = engine.following(snapshot, resolve_columns(snapshot.schema, columns), newer, place)
+    return watched(spark, frame, snapshot.location) if columns is None else frame
+
+
 def _pinned(
     spark: Any, path: Path, version: int | None, timestamp: datetime | str | None, storage_options: Mapping[str, str]
 ) -> tuple[Path, int | None, datetime | str | None]:
@@ -54,7 +80,16 @@ def _pinned(
         return path, version, timestamp
     if version is not None or timestamp is not None:
         raise InvalidArgumentError("a moment in the path and another one", found=text, expected="one of them")
-    return inner, its_version, None if its_time is None else moment_of(spark, lit(its_time))
+    if its_time is None:
+        return inner, its_version, None
+    return inner, version_at(spark, inner, moment_of(spark, lit(its_time)), storage_options), None
+
+
+def version_at(spark: Any, path: Path, moment: datetime, storage_options: Mapping[str, str] | None = None) -> int:
+    """The version that `timestampAsOf`, TIMESTAMP AS OF and `path@yyyyMMddHHmmssSSS` mean. VersionNotFoundError for a time after the last
+    version, as with delta-spark: what is committed until then would change the rows."""
+    with opening(spark):
+        return history.version_at(open_store(path, storage_options), moment, after_last=False)
 
 
 def write(df: Any, path: Path | table.DeltaTable, **options: Any) -> None:

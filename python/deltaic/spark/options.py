@@ -1,18 +1,21 @@
 """The options of Spark's DataFrameReader and DataFrameWriter, as delta-spark names them, to what deltaic's own calls take.
 
-Spark hands options over as text, with names in lower case; they match without regard to case. An option that nothing here knows is refused.
+Spark hands options over as text, with names in lower case; they match without regard to case. An option that nothing here knows has no
+effect but a warning in the log, as in delta-spark; a wrong value of a known one is an error.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from deltaic.commands.create import Wanted
 from deltaic.commands.write import Mode, SchemaMode, Write
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.log.stream import StreamOptions
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.properties import REGISTRY
@@ -21,7 +24,6 @@ from deltaic.sql.tokens import Reader
 from deltaic.table import DeltaTable
 
 _OF_A_STORE = re.compile(r"(aws|azure|google|gcs|s3)_\w+|allow_http|allow_invalid_certificates|(connect_)?timeout|proxy_\w+|user_agent")
-_CHANGES = ("readchangefeed", "readchangedata", "startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
 _STREAMS = (
     "checkpointlocation",
     "excluderegex",
@@ -39,19 +41,52 @@ _STREAMS = (
     "allowsourcecolumndrop",
     "allowsourcecolumnrename",
     "allowsourcecolumntypechange",
+    "witheventtimeorder",
 )
+"""Options of streams, which mean nothing where none is read."""
 _LATER = {
-    **dict.fromkeys(_CHANGES, "the change data feed"),
-    **dict.fromkeys(_STREAMS, "structured streaming"),
     "replaceon": "replaceOn",
     "replaceusing": "replaceUsing",
     "writepartitioncolumns": "writePartitionColumns",
+}
+_LATER_FLAGS = {
     "ignorecorruptfiles": "ignoreCorruptFiles: reading less than the rows of a table",
     "ignoremissingfiles": "ignoreMissingFiles: reading less than the rows of a table",
 }
+_STREAM_FLAGS = {"ignore_deletes": "ignoreDeletes", "ignore_changes": "ignoreChanges", "skip_change_commits": "skipChangeCommits"}
+_NO_MATTER = ("withEventTimeOrder", "streamingSourceTrackingId")
+"""Options of streams without a meaning here: delta-spark's open source has none for the first."""
+_SIZE = re.compile(r"\s*(\d+)\s*([kmgtp]?)i?b?\s*", re.IGNORECASE)
+log = logging.getLogger("deltaic.spark")
 _OF_WRITERS = ("mergeSchema", "overwriteSchema")
 """What jobs say of reading too, where it has no meaning: delta-spark takes no notice of it."""
+_NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`\s*(?:,|$)|([^,]+)(?:,|$))")
 _TRAVEL = re.compile(r"(?P<path>.+)@([vV](?P<version>\d+)|(?P<moment>\d{17}))")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeOptions:
+    """The range of versions whose changes a reader asks for (readChangeFeed); times are text, in the session's zone."""
+
+    starting_version: int | None = None
+    starting_timestamp: str | None = None
+    ending_version: int | None = None
+    ending_timestamp: str | None = None
+
+    @staticmethod
+    def of(taken: _Taken) -> ChangeOptions | None:
+        """None where a table is asked for: the ends of a range mean nothing then."""
+        wanted = [taken.flag(name) for name in ("readChangeFeed", "readChangeData")]
+        if not any(wanted):
+            for name in ("startingVersion", "startingTimestamp", "endingVersion", "endingTimestamp"):
+                taken.text(name)
+            return None
+        return ChangeOptions(
+            starting_version=taken.whole("startingVersion"),
+            starting_timestamp=taken.text("startingTimestamp"),
+            ending_version=taken.whole("endingVersion"),
+            ending_timestamp=taken.text("endingTimestamp"),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,17 +99,23 @@ class ReadOptions:
     timestamp: str | None = None
     columns: tuple[str, ...] | None = None
     partitions: int | None = None
+    changes: ChangeOptions | None = None
     storage_options: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def of(options: Mapping[str, Any]) -> ReadOptions:
-        """InvalidArgumentError names an option that is unknown or wrong, UnsupportedFeatureError one that comes later."""
+        """InvalidArgumentError names an option whose value is wrong, UnsupportedFeatureError one that comes later."""
         taken = _Taken(options)
         path = taken.path()
         version, timestamp = taken.whole("versionAsOf"), taken.text("timestampAsOf")
         if version is not None and timestamp is not None:
             raise InvalidArgumentError("versionAsOf and timestampAsOf: one of them", found=f"{version} and {timestamp}")
         columns, partitions = taken.names("columns"), taken.whole("partitions", least=1)
+        changes = ChangeOptions.of(taken)
+        if changes is not None and (version is not None or timestamp is not None):
+            raise InvalidArgumentError(
+                "the change data feed of a version in the past", found="versionAsOf or timestampAsOf", expected="endingVersion"
+            )
         for name in _OF_WRITERS:
             taken.flag(name)
         storage_options = taken.rest()
@@ -83,8 +124,69 @@ class ReadOptions:
         elif travelled(path, storage_options)[1:] != (None, None):
             raise InvalidArgumentError("a moment in the path and one in the options", found=path, expected="one of them")
         return ReadOptions(
-            path=path, version=version, timestamp=timestamp, columns=columns, partitions=partitions, storage_options=storage_options
+            path=path,
+            version=version,
+            timestamp=timestamp,
+            columns=columns,
+            partitions=partitions,
+            changes=changes,
+            storage_options=storage_options,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamReadOptions:
+    """What a reader of a stream asks for. `starting_timestamp`: text, in the session's zone, in the place of `stream.start`."""
+
+    path: str
+    stream: StreamOptions
+    starting_timestamp: str | None = None
+    storage_options: Mapping[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def of(options: Mapping[str, Any]) -> StreamReadOptions:
+        """InvalidArgumentError names an option whose value is wrong, UnsupportedFeatureError one that comes later."""
+        taken = _Taken(options)
+        path = taken.path()
+        for name in ("versionAsOf", "timestampAsOf"):
+            if taken.text(name) is not None:
+                message = "[DELTA_UNSUPPORTED_TIME_TRAVEL_VIEWS] a stream follows a table, not a version of it"
+                raise InvalidArgumentError(message, found=name, expected="startingVersion")
+        for name in ("schemaTrackingLocation", "schemaLocation"):
+            if taken.text(name) is not None:
+                raise UnsupportedFeatureError("a log of schemas of a stream", found=f"the option {name}")
+        start, timestamp = _start(taken), taken.text("startingTimestamp")
+        if start is not None and timestamp is not None:
+            raise InvalidArgumentError(
+                "[DELTA_STARTING_VERSION_AND_TIMESTAMP_BOTH_SET] startingVersion and startingTimestamp: one of them",
+                found=f"{start} and {timestamp}",
+            )
+        flags = {ours: taken.flag(theirs) or False for ours, theirs in _STREAM_FLAGS.items()}
+        deletes_files, loses = taken.flag("ignoreFileDeletion") or False, taken.flag("failOnDataLoss") is False
+        changes = [taken.flag(name) for name in ("readChangeFeed", "readChangeData")]
+        for name in _NO_MATTER:
+            taken.text(name)
+        stream = StreamOptions(
+            start="earliest" if start is None else start,
+            changes=any(changes),
+            max_files=taken.whole("maxFilesPerTrigger", least=1),
+            max_bytes=taken.size("maxBytesPerTrigger"),
+            exclude_regex=taken.text("excludeRegex"),
+            fail_on_data_loss=not loses,
+            **{**flags, "ignore_changes": flags["ignore_changes"] or deletes_files},
+        )
+        return StreamReadOptions(path=path, stream=stream, starting_timestamp=timestamp, storage_options=taken.rest())
+
+
+def _start(taken: _Taken) -> Literal["latest"] | int | None:
+    text = taken.text("startingVersion")
+    if text is None:
+        return None
+    if text.strip().lower() == "latest":
+        return "latest"
+    if not text.strip().isdecimal():
+        raise InvalidArgumentError("the option startingVersion", found=repr(text), expected="a whole number, at least 0, or latest")
+    return int(text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +220,7 @@ class WriteOptions:
             mode=mode,
             where=where,
             schema_mode=taken.schema_mode(),
-            wanted=Wanted.of(taken.names("partitionBy"), taken.names("clusterBy"), None, taken.text("description"), taken.properties()),
+            wanted=Wanted.of(taken.top_level("partitionBy"), taken.names("clusterBy"), None, taken.text("description"), taken.properties()),
             target_file_size=taken.whole("targetFileSize", least=1),
             parquet=None if compression is None else ParquetOptions(compression=_codec(compression)),
             commit=taken.commit(),
@@ -181,6 +283,14 @@ class _Taken:
             raise InvalidArgumentError(f"the option {name}", found=repr(value), expected=f"a whole number, at least {least}")
         return None if value is None else int(value)
 
+    def size(self, name: str) -> int | None:
+        """Bytes, as Spark reads them: `1g` is 1,073,741,824."""
+        value = self.text(name)
+        match = None if value is None else _SIZE.fullmatch(value)
+        if value is not None and (match is None or int(match[1]) < 1):
+            raise InvalidArgumentError(f"the option {name}", found=repr(value), expected="a number of bytes, at least 1, such as 10m")
+        return None if match is None else int(match[1]) << 10 * " kmgtp".index(match[2].lower() or " ")
+
     def most(self, name: str) -> int | None:
         """A whole number; none where it is not above 0."""
         value = self.text(name)
@@ -198,6 +308,14 @@ class _Taken:
         found = reader.listed(reader.dotted)
         reader.end()
         return tuple(path[0] if len(path) == 1 and path[0].isidentifier() else path_text(path) for path in found)
+
+    def top_level(self, name: str) -> tuple[str, ...] | None:
+        """Names of top-level columns divided by commas, as they are or, where they have a comma, in backticks."""
+        value = self.text(name)
+        if value is None:
+            return None
+        found = _NAME.findall(value)
+        return tuple(quoted.replace("``", "`") if quoted else plain.strip() for quoted, plain in found)
 
     def schema_mode(self) -> SchemaMode | None:
         merge, overwrite = self.flag("mergeSchema"), self.flag("overwriteSchema")
@@ -219,12 +337,17 @@ class _Taken:
         return CommitOptions(user_metadata=self.text("userMetadata"), transactions=transactions)
 
     def rest(self) -> dict[str, str]:
-        """What is left is the store's."""
+        """The options of a store that are left. Any others have no effect: the log says so."""
+        for name, what in _LATER_FLAGS.items():
+            if self.flag(name):
+                raise UnsupportedFeatureError(what, found=f"the option {name}")
         for name in self._left:
             if name in _LATER:
                 raise UnsupportedFeatureError(_LATER[name], found=f"the option {name}")
             if name.startswith(("fs.", "dfs.")):
                 raise UnsupportedFeatureError("Hadoop's settings of one table", found=name, expected="settings of the Spark session")
-            if not _OF_A_STORE.fullmatch(name):
-                raise InvalidArgumentError("an unknown option", found=name, expected="delta-spark's options, columns, or those of a store")
-        return self._left
+        unknown = sorted(name for name in self._left if not _OF_A_STORE.fullmatch(name))
+        for name in unknown:
+            reason = "it is one of streams" if name in _STREAMS else "no such option is known"
+            log.warning("the option %s has no effect on a Delta table: %s", name, reason)
+        return {name: value for name, value in self._left.items() if name not in unknown}

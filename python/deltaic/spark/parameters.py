@@ -2,26 +2,66 @@
 
 from __future__ import annotations
 
+import itertools
+import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
-from deltaic.relation.literal import lit
+from deltaic.plan.literal import lit
 from deltaic.spark.expressions import sql_text
+from deltaic.spark.portable.connect_columns import is_of_connect
+from deltaic.spark.session_tables import spark_sql
 from deltaic.sql.tokens import Reader
 
+Formatted = Callable[[str, Mapping[str, Any]], Any]
 
-def with_values(spark: Any, text: str, values: Mapping[str, Any], function: Callable[[str], Any]) -> Any:
-    """Runs `function` on the text with `{name}` filled in by PySpark: DataFrames as temporary views, texts as literals."""
+
+def with_values(spark: Any, text: str, values: Mapping[str, Any], function: Formatted) -> Any:
+    """Runs `function` on the text with `{name}` filled in as PySpark does it, texts as literals, and on the DataFrames by the names that
+    stand for them in the text. With a JVM these are temporary views, and none is handed over."""
     if not hasattr(spark, "_jsparkSession"):
-        raise InvalidArgumentError("{name} in a statement on Spark Connect", found=sorted(values), expected="args=")
+        frames: dict[str, Any] = {}
+        return function(_Formatter(frames).format(text, **values), frames)
     from pyspark.sql.sql_formatter import SQLStringFormatter
 
     formatter = SQLStringFormatter(spark)
     try:
-        return function(formatter.format(text, **values))
+        return function(formatter.format(text, **values), {})
     finally:
         formatter.clear()
+
+
+_numbers = itertools.count()
+
+
+class _Formatter(string.Formatter):
+    """`frames`: gets the DataFrames of the values, each under the name that stands in the text."""
+
+    def __init__(self, frames: dict[str, Any]) -> None:
+        self._frames = frames
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+        value, first = super().get_field(field_name, args, kwargs)
+        return self._filled(value), first
+
+    def _filled(self, value: Any) -> Any:
+        if hasattr(value, "sparkSession"):
+            known = [name for name, frame in self._frames.items() if frame is value]
+            name = known[0] if known else f"__deltaic_frame_{next(_numbers)}__"
+            self._frames[name] = value
+            return name
+        return sql_text(value, "a column in a statement") if is_of_connect(value) else lit(value) if isinstance(value, str) else value
+
+
+def over_frames(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> Any:
+    """Spark's own statement on DataFrames that go by names in its text: the session gets no views of them."""
+    if not frames:
+        return spark_sql(spark, text, args)
+    braced = text.replace("{", "{{").replace("}", "}}")
+    for name in frames:
+        braced = braced.replace(name, f"{{{name}}}")
+    return spark_sql(spark, braced, args, **frames)
 
 
 def with_arguments(text: str, args: Any) -> str:
@@ -69,4 +109,4 @@ def _marked(text: str, named: Callable[[str], Any] | None, positional: Callable[
 
 
 def _literal(value: Any) -> str:
-    return sql_text(value, "args") if hasattr(value, "_jc") else lit(value)
+    return sql_text(value, "args") if hasattr(value, "_jc") or is_of_connect(value) else lit(value)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.plan.literal import col
+from deltaic.spark.named_tables import ViewQuery, parsed, path_in_catalog, query_of_view
 from deltaic.spark.views import path_of
 from deltaic.sql.names import Name
 from deltaic.sql.tokens import Reader, Token
 
+_CHANGES = ("table_changes", "table_changes_by_path")
 _FORMATS = ("delta", "deltaic")
 _QUERY = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE"})
 _BEFORE_A_TABLE = frozenset({"FROM", "JOIN", ",", "(", "USING"})
@@ -36,6 +39,13 @@ _ENDS_FROM = frozenset(
         "VALUES",
     ]
 )
+_NO_ALIAS = _ENDS_FROM | {
+    *("ANTI", "ASOF", "CROSS", "FULL", "INNER", "INSERT", "JOIN", "LATERAL", "LEFT", "NATURAL", "ON", "PIVOT", "RIGHT", "SEMI", "UNPIVOT"),
+    *("USING", "WHEN"),
+}
+"""Words after a table that are no alias of it."""
+_QUERIES_A_TABLE = _QUERY | {"(", "AS", "UNION", "ALL", "DISTINCT", "EXCEPT", "MINUS", "INTERSECT", "INSERT", ")"}
+"""Words in front of TABLE name where that is a query."""
 _OPERATORS = ("+", "-", "*", "/", "%", "DIV", "||")
 _UNITS = frozenset(["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND", "NANOSECOND"])
 _KINDS = {"VERSION": "version", "SYSTEM_VERSION": "version", "TIMESTAMP": "moment", "SYSTEM_TIME": "moment"}
@@ -44,7 +54,8 @@ _KINDS = {"VERSION": "version", "SYSTEM_VERSION": "version", "TIMESTAMP": "momen
 @dataclass(frozen=True)
 class Reference:
     """One place in a text, from `start` to `end`, that stands for a table: at a version, at a moment (SQL of a time), or the newest.
-    `is_marked`: markers of arguments stand in the version or moment, which are known when these are filled in. `by_path`: not a view."""
+    `is_marked`: markers of arguments stand in the version or moment, which are known when these are filled in. `by_path`: it names the
+    path. `view`: a lasting view over Delta tables, which has no path."""
 
     start: int
     end: int
@@ -53,34 +64,44 @@ class Reference:
     moment: str | None = None
     is_marked: bool = False
     by_path: bool = True
+    view: ViewQuery | None = None
+    alias: str | None = None
+    parts: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
 
 
 def references(reader: Reader, spark: Any) -> list[Reference]:
     """All of them, in their order. The cursor stays where it is."""
     places = Reader(reader.text)
-    clauses = _Clauses()
+    clauses, defined = _Clauses(), _defined(places)
     found: list[Reference] = []
     while not places.done:
         before = places.tokens[places.position - 1] if places.position else None
         table = clauses.holds_table(before)
         clauses.pass_by(places)
-        if table and (reference := _reference(places, spark)) is not None:
+        if table and (reference := _reference(places, spark, defined)) is not None:
             found.append(reference)
         else:
             places.position += 1
     return found
 
 
-def spliced(text: str, names: Mapping[Reference, str]) -> str:
-    """The text with each reference replaced by a name, and so what qualifies columns by a path: delta.`path`.column, `path`.column."""
-    edits = {reference.start: (reference.end, name) for reference, name in names.items()}
+def spliced(text: str, names: Mapping[Reference, str], functions: Container[str] = ()) -> str:
+    """The text with each reference replaced by a name, and so what qualifies columns by a path: delta.`path`.column, `path`.column.
+    `functions`: names that are table functions without arguments."""
+    edits = {each.start: (each.end, _placed(name, each, name in functions)) for each, name in names.items()}
     edits |= {start: (end, name) for start, end, name in _qualifiers(Reader(text), names)}
+    edits |= {start: (end, name) for start, end, name in _long_qualifiers(Reader(text), names)}
     pieces: list[str] = []
     copied = 0
     for start, (end, name) in sorted(edits.items()):
         pieces += [text[copied:start], name]
         copied = end
     return "".join(pieces) + text[copied:]
+
+
+def _placed(name: str, reference: Reference, is_function: bool) -> str:
+    return f"{name}{'()' if is_function else ''}{'' if reference.alias is None else f' AS {col(reference.alias)}'}"
 
 
 def _qualifiers(reader: Reader, names: Mapping[Reference, str]) -> Iterator[tuple[int, int, str]]:
@@ -98,6 +119,24 @@ def _qualifiers(reader: Reader, names: Mapping[Reference, str]) -> Iterator[tupl
         whole = index > 1 and tokens[index - 1].text == "." and tokens[index - 2].text.lower() in _FORMATS
         if whole or index == 0 or tokens[index - 1].text != ".":
             yield tokens[index - 2 if whole else index].start, token.end, name
+
+
+def _long_qualifiers(reader: Reader, names: Mapping[Reference, str]) -> Iterator[tuple[int, int, str]]:
+    """Start, end and the alias that takes its place, of each `schema.table` in front of a column."""
+    long = {tuple(part.lower() for part in each.parts): each for each in names if each.alias is not None and len(each.parts) > 1}
+    inside = [(reference.start, reference.end) for reference in names]
+    while long and not reader.done:
+        token = reader.tokens[reader.position]
+        is_first = reader.position == 0 or reader.tokens[reader.position - 1].text != "."
+        if not is_first or token.kind not in ("word", "quoted") or any(start <= token.start < end for start, end in inside):
+            reader.position += 1
+            continue
+        first = reader.position
+        parts = tuple(part.lower() for part in reader.dotted())
+        for size in range(len(parts) - 1, 1, -1):
+            if (reference := long.get(parts[:size])) is not None and reference.alias is not None:
+                yield token.start, reader.tokens[first + 2 * (size - 1)].end, col(reference.alias)
+                break
 
 
 class _Clauses:
@@ -133,31 +172,81 @@ class _Clauses:
             self._in_from[-1] = False
 
 
-def _reference(reader: Reader, spark: Any) -> Reference | None:
-    """The table that begins at the cursor, with its moment; the cursor then stands behind it. None where it is Spark's."""
+def _defined(reader: Reader) -> frozenset[str]:
+    """Names that WITH gives to queries, in lower case."""
+    triples = zip(reader.tokens, reader.tokens[1:], reader.tokens[2:], strict=False)
+    return frozenset(
+        name.text.strip("`").replace("``", "`").lower()
+        for name, middle, last in triples
+        if name.kind in ("word", "quoted") and middle.keyword == "AS" and last.text == "("
+    )
+
+
+def _reference(reader: Reader, spark: Any, defined: Container[str]) -> Reference | None:
+    """The table that begins at the cursor, with its moment; the cursor then stands behind it. None where it is Spark's. `defined`: names of
+    queries."""
     first = reader.position
     token = reader.tokens[first]
     if token.kind not in ("word", "quoted"):
         return None
+    qualifies = first == 0 or reader.tokens[first - 1].keyword != "TABLE"
+    by_name = qualifies or first < 2 or reader.tokens[first - 2].keyword in _QUERIES_A_TABLE  # and not DROP TABLE name
     parts = reader.dotted()
+    by_name = by_name and not (len(parts) == 1 and parts[0].lower() in defined)
+    if parts[-1].lower() in _CHANGES and len(parts) == 1 and reader.at("("):
+        return _changes(reader, spark, token.start, by_path=parts[-1].lower() != _CHANGES[0])
     by_path = len(parts) == 2 and parts[0].lower() in _FORMATS
     end = reader.tokens[reader.position - 1].end
     moment = _moment(reader)
-    path = path_of(spark, Name(("delta", parts[1]) if by_path else parts)) if by_path or moment is not None else None
+    if by_path or moment is not None:
+        path = path_of(spark, Name(("delta", parts[1]) if by_path else parts))
+    else:  # a temporary view is Spark's own
+        path = path_in_catalog(spark, parts) if by_name and not reader.at("(") else None
+    alias = None if by_path or not qualifies or _alias_follows(reader) else parts[-1]
     if path is None:
+        view = query_of_view(spark, parts) if by_name and moment is None and not reader.at("(") else None
+        if view is not None and references(Reader(view.text), spark):
+            return Reference(token.start, end, "", by_path=False, view=view, alias=alias, parts=parts)
         reader.position = first
         return None
     if moment is None:
-        return Reference(token.start, end, path)
+        return Reference(token.start, end, path, by_path=by_path, alias=alias, parts=parts)
     kind, text = moment
     end = reader.tokens[reader.position - 1].end
     is_marked = any(each.text in (":", "?") for each in Reader(text).tokens)
     if kind == "moment" or is_marked:
-        return Reference(token.start, end, path, moment=text, is_marked=is_marked, by_path=by_path)
+        return Reference(token.start, end, path, moment=text, is_marked=is_marked, by_path=by_path, alias=alias, parts=parts)
     digits = text.strip("'\"")
     if not digits.isdecimal():
         raise InvalidArgumentError("not a version of a table", found=text, expected="a whole number")
-    return Reference(token.start, end, path, version=int(digits), by_path=by_path)
+    return Reference(token.start, end, path, version=int(digits), by_path=by_path, alias=alias, parts=parts)
+
+
+def _changes(reader: Reader, spark: Any, start: int, *, by_path: bool) -> Reference | None:
+    """table_changes('name', first[, last]) or table_changes_by_path('path', first[, last]), the cursor in front of the bracket."""
+    inner = Reader(reader.inside("the table and the range of its changes"))
+    end = reader.tokens[reader.position - 1].end
+    text = inner.string()
+    ends: list[str] = []
+    while inner.accept(","):
+        ends.append(inner.slice(",", expected="a version or a time"))
+    inner.end()
+    if not 1 <= len(ends) <= 2:
+        raise InvalidArgumentError("table_changes takes a table, a start and, if wanted, an end", found=f"{len(ends) + 1} arguments")
+    name = parsed(text)
+    path = text if by_path else None if name is None else path_of(spark, name)
+    if path is None:
+        raise InvalidArgumentError("[DELTA_MISSING_DELTA_TABLE] no Delta table", found=text, expected="the name of a Delta table")
+    alias = None if by_path or name is None or _alias_follows(reader) else name.parts[-1]
+    return Reference(start, end, path, by_path=False, alias=alias, changes=tuple(ends))
+
+
+def _alias_follows(reader: Reader) -> bool:
+    """Whether the table at the cursor has an alias, or stands where it can have none."""
+    if reader.done:
+        return False
+    token = reader.tokens[reader.position]
+    return token.kind == "quoted" or (token.kind == "word" and token.keyword not in _NO_ALIAS)
 
 
 def _moment(reader: Reader) -> tuple[str, str] | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from deltaic.scan.rows import Rows
+    from deltaic.rows.rows import Rows
 
 
 def frame_of(spark: Any, rows: Rows) -> DataFrame:

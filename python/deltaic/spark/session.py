@@ -31,6 +31,13 @@ def enable(spark: Any, *, sql: bool = True, native: Literal["auto", "never"] = "
         statements.uninstall(spark)
 
 
+def enable_clone(spark: Any, native: Literal["auto", "never"], *, sql: bool) -> None:
+    """Enables a session that has the settings and functions of an enabled one already."""
+    formats.enable(spark, native)
+    if sql:
+        statements.install(spark)
+
+
 def session(**conf: Any) -> Any:
     """A local SparkSession, enabled: as many threads as there are processors, and no web interface unless `conf` says so.
 

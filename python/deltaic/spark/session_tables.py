@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from deltaic.commands.write import Mode
 from deltaic.engine.spark import settings
 from deltaic.engine.spark.errors import named_errors
+from deltaic.engine.spark.types import of_frame
 from deltaic.errors import InvalidArgumentError
-from deltaic.relation.literal import lit
-from deltaic.spark.views import path_of
+from deltaic.options import CommitOptions
+from deltaic.plan.literal import lit
+from deltaic.protocol.ddl import format_type
+from deltaic.protocol.schema import Field, quote_name
+from deltaic.spark.named_tables import NewTable, enter, place_of
+from deltaic.spark.views import path_of, path_of_view
 from deltaic.sql.names import Name, Tables
+from deltaic.sql.positions import named
 from deltaic.table import DeltaTable, write
 
+ORIGINAL = "_deltaic_original"
+"""Attribute of a method that stands in the place of Spark's own, which it names."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def spark_sql(spark: Any, statement: str, args: Any = None, **parameters: Any) -> Any:
-    """Spark's own `sql`, whatever stands in its place on this session."""
-    return type(spark).sql(spark, statement, args, **parameters)
+    """Spark's own `sql`, whatever stands in its place on the class of the session."""
+    return original(type(spark).sql)(spark, statement, args, **parameters)
+
+
+def original(method: Any) -> Any:
+    """Spark's own method of a class of sessions."""
+    return getattr(method, ORIGINAL, method)
 
 
 def moment_of(spark: Any, text: str) -> datetime:
@@ -35,18 +48,24 @@ def moment_of(spark: Any, text: str) -> datetime:
 class SparkTables(Tables):
     """delta.`path` and temporary views; rows of statements are DataFrames.
 
-    `definitions`: WITH and what follows it before the statement; `defined`: the names that it gives, in lower case."""
+    `definitions`: WITH and what follows it before the statement; `defined`: the names that it gives, in lower case. `given`: DataFrames by
+    names that the session does not know."""
 
-    def __init__(self, spark: Any, definitions: str = "", defined: Sequence[str] = ()) -> None:
+    def __init__(self, spark: Any, definitions: str = "", defined: Sequence[str] = (), given: Mapping[str, Any] | None = None) -> None:
         super().__init__(None, None)
-        self._spark, self._definitions, self._defined = spark, definitions, defined
+        self._spark, self._definitions, self._defined, self._given = spark, definitions, defined, given or {}
+        self._new: NewTable | None = None
 
     def overwrites_partitions(self) -> bool:
         return settings.overwrites_partitions(self._spark)
 
     def opened(self, path: str, version: int | None = None, timestamp: Any = None) -> DeltaTable:
-        moment = moment_of(self._spark, lit(timestamp)) if isinstance(timestamp, str) else timestamp
-        return DeltaTable(path, version=version, timestamp=moment, spark=self._spark)
+        if timestamp is not None and version is None:
+            from deltaic.spark.frames import version_at
+
+            moment = moment_of(self._spark, lit(timestamp)) if isinstance(timestamp, str) else timestamp
+            version = version_at(self._spark, path, moment)
+        return DeltaTable(path, version=version, spark=self._spark)
 
     def moment(self, text: str) -> Any:
         return moment_of(self._spark, lit(text))
@@ -55,28 +74,52 @@ class SparkTables(Tables):
         """A Delta table by its path or view, or whatever the session or the statement knows under the name."""
         if len(name.parts) == 1 and name.parts[0].lower() in self._defined:
             return self.query(f"SELECT * FROM {name}")
+        if len(name.parts) == 1 and name.parts[0] in self._given:
+            return self._given[name.parts[0]]
         path = path_of(self._spark, name)
         travels = name.version is not None or name.timestamp is not None
-        if path is not None and (name.path is not None or travels):
-            from deltaic.spark import read
+        if path is not None and (name.path is not None or travels or path_of_view(self._spark, name) is None):
+            from deltaic.spark.frames import newest, read, version_at
 
-            moment = None if name.timestamp is None else self.moment(name.timestamp)
-            return read(self._spark, path, version=name.version, timestamp=moment)
+            if not travels:
+                return newest(self._spark, path)
+            version = name.version if name.timestamp is None else version_at(self._spark, path, self.moment(name.timestamp))
+            return read(self._spark, path, version=version)
         if travels:
             raise InvalidArgumentError("only a Delta table has versions", where=str(name))
         return self._spark.table(str(name))
 
     def query(self, text: str) -> Any:
-        from deltaic.spark.statements import sql
+        from deltaic.spark.statements import queried
 
-        return sql(self._spark, f"{self._definitions} SELECT * FROM ({text})" if self._definitions else text)
+        return queried(self._spark, f"{self._definitions} SELECT * FROM ({text})" if self._definitions else text, self._given)
+
+    @property
+    def enforces_retention(self) -> bool:
+        return str(self._spark.conf.get(settings.RETENTION_CHECK, "true")).lower() != "false"
 
     @property
     def evolves(self) -> bool:
         return settings.is_on(self._spark, settings.MERGE_SCHEMA)
 
     def insert(self, table: DeltaTable, rows: Any, mode: Mode, where: str | None) -> None:
-        write(table, rows, mode=mode, where=where, schema_mode="merge" if self.evolves else None)
+        write(table, rows, mode=mode, where=where, casting="strict", schema_mode="merge" if self.evolves else None)
+
+    def restore(self, table: DeltaTable, moment: Name) -> Mapping[str, int]:
+        """VersionNotFoundError for a time after the last version, as for every other time on Spark."""
+        if moment.timestamp is None:
+            return super().restore(table, moment)
+        from deltaic.spark.frames import version_at
+
+        time = moment_of(self._spark, lit(moment.timestamp))
+        version_at(self._spark, table.location, time)
+        return table.restore(timestamp=time)
+
+    def table_properties(self, given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        return settings.table_properties(self._spark, given)
+
+    def commit_options(self) -> CommitOptions | None:
+        return settings.commit_options(self._spark, None)
 
     def column_names(self, rows: Any) -> Sequence[str]:
         names: Sequence[str] = rows.columns
@@ -84,6 +127,30 @@ class SparkTables(Tables):
 
     def renamed(self, rows: Any, names: Sequence[str]) -> Any:
         return rows.toDF(*names)
+
+    def placed(self, rows: Any, columns: Sequence[Field]) -> Any:
+        from pyspark.sql import functions as F
+
+        frame = rows.toDF(*(column.name for column in columns))
+        pairs = [(given, named(given, wanted)) for given, wanted in zip(of_frame(frame), columns, strict=True)]
+        return frame.select(
+            *(
+                F.col(quote_name(given.name))
+                if given == wanted
+                else F.col(quote_name(given.name)).cast(format_type(wanted.type)).alias(wanted.name)
+                for given, wanted in pairs
+            )
+        )
+
+    def place(self, name: Name, location: str | None) -> tuple[str, bool]:
+        if name.path is not None:
+            return super().place(name, location)
+        self._new = place_of(self._spark, name, location)
+        return self._new.path, self._new.enters
+
+    def entered(self) -> None:
+        if self._new is not None:
+            enter(self._spark, self._new)
 
     def _lookup(self, name: Name) -> Any:
         path = path_of(self._spark, name)

@@ -7,25 +7,32 @@ else goes to Spark as it came.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from deltaic.engine.spark.engine import application_of, enabled_as
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.spark.frames import read
+from deltaic.spark import plan_functions
+from deltaic.spark.catalog_statements import run_in_catalog
+from deltaic.spark.frame_writes import FORMATS
+from deltaic.spark.frames import newest, read, version_at
+from deltaic.spark.identifiers import identified, immediate, refuse_script
 from deltaic.spark.made_views import made_view, whole_table
-from deltaic.spark.parameters import with_arguments, with_values
+from deltaic.spark.named_tables import ViewQuery, parsed, path_in_catalog, query_of_view
+from deltaic.spark.parameters import over_frames, with_arguments, with_values
 from deltaic.spark.references import Reference, references, spliced
 from deltaic.spark.results import frame_of
-from deltaic.spark.session_tables import SparkTables, moment_of, spark_sql
-from deltaic.spark.views import path_named, path_of
+from deltaic.spark.session_tables import ORIGINAL, SparkTables, moment_of, original, spark_sql
+from deltaic.spark.views import path_of, path_of_view, path_or_named
 from deltaic.sql.names import Name, read_name
 from deltaic.sql.results import nothing
 from deltaic.sql.statement import run
-from deltaic.sql.tokens import Reader
+from deltaic.sql.tokens import Reader, insert_first
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,10 +40,11 @@ if TYPE_CHECKING:
 __all__ = ["install", "sql", "uninstall"]
 
 _MAY_BE_OURS = re.compile(
-    r"\bdelta(ic)?\s*\.\s*`|\bUSING\s+`?delta|\bAS\s+OF\b|\b(INSERT|DELETE|UPDATE|MERGE|TRUNCATE|ALTER|OPTIMIZE|REORG|VACUUM|RESTORE|DESC|DESCRIBE|CONVERT|GENERATE|FSCK)\b",
+    r"\bdelta(ic)?\s*\.\s*`|\bIDENTIFIER\s*\(|\bEXECUTE\s+IMMEDIATE\b|\bUSING\s+`?delta|\bAS\s+OF\b|\b(INSERT|DELETE|UPDATE|MERGE|TRUNCATE|ALTER|OPTIMIZE|REORG|VACUUM|RESTORE|DESC|DESCRIBE|CONVERT|GENERATE|FSCK)\b",
     re.IGNORECASE,
 )
-"""Texts without any of these are never read by us."""
+"""Texts without any of these, and of those that name tables, are never read by us."""
+_NAMES_A_TABLE = re.compile(r"\b(FROM|JOIN|TABLE|USING|COLUMNS|PARTITIONS|TBLPROPERTIES|table_changes)\b", re.IGNORECASE)
 
 # Words before the name of the table that a statement is about, the longer ones first.
 _HEADS: tuple[tuple[str, ...], ...] = (
@@ -62,13 +70,20 @@ _HEADS: tuple[tuple[str, ...], ...] = (
     ("RESTORE", "TABLE"),
     ("RESTORE",),
     ("FSCK", "REPAIR", "TABLE"),
-    ("CONVERT", "TO", "DELTA"),
-    *((word, what) for word in ("DESCRIBE", "DESC") for what in ("HISTORY", "DETAIL", "TABLE")),
+    ("GENERATE", "SYMLINK_FORMAT_MANIFEST", "FOR", "TABLE"),
+    *((word, "TABLE", what) for word in ("DESCRIBE", "DESC") for what in ("EXTENDED", "FORMATTED")),
+    *((word, what) for word in ("DESCRIBE", "DESC") for what in ("HISTORY", "DETAIL", "TABLE", "EXTENDED", "FORMATTED")),
     ("DESCRIBE",),
     ("DESC",),
+    ("SHOW", "COLUMNS", "IN"),
+    ("SHOW", "COLUMNS", "FROM"),
+    ("SHOW", "PARTITIONS"),
+    ("SHOW", "TBLPROPERTIES"),
+    ("COMMENT", "ON", "TABLE"),
 )
+_OF_THE_CATALOG = {"DROP", "ALTER", "REFRESH", "CACHE", "UNCACHE", "CREATE", "ANALYZE", "SHOW"}
 _CHANGES = {"INSERT", "DELETE", "UPDATE", "MERGE", "TRUNCATE", "RESTORE", "ALTER"}
-_ONLY_OURS = {"OPTIMIZE", "VACUUM", "REORG", "RESTORE", "FSCK"}
+_ONLY_OURS = {"OPTIMIZE", "VACUUM", "REORG", "RESTORE", "FSCK", "GENERATE"}
 """Statements that Spark does not have."""
 _BY_PATH = {"OPTIMIZE", "VACUUM", "DESCRIBE", "DESC", "REORG", "RESTORE"}
 """Statements that take a path in quotes as well."""
@@ -76,20 +91,36 @@ _BY_PATH = {"OPTIMIZE", "VACUUM", "DESCRIBE", "DESC", "REORG", "RESTORE"}
 
 def sql(spark: Any, statement: str, args: Any = None, **parameters: Any) -> DataFrame:
     """One statement on a Spark session: Spark's own, and besides on delta.`path` and temporary views of Delta tables SELECT with VERSION or
-    TIMESTAMP AS OF, INSERT (INTO, OVERWRITE, REPLACE WHERE), DELETE, UPDATE, MERGE, CREATE, CTAS, ALTER, TRUNCATE, OPTIMIZE, REORG, VACUUM,
-    RESTORE, DESCRIBE HISTORY and DETAIL, which return what delta-spark returns.
+    TIMESTAMP AS OF, INSERT (INTO, OVERWRITE, REPLACE WHERE), DELETE, UPDATE, MERGE, CREATE, CTAS, CLONE, ALTER, TRUNCATE, OPTIMIZE, REORG,
+    VACUUM, RESTORE, FSCK, GENERATE, CONVERT, DESCRIBE, SHOW COLUMNS, PARTITIONS and TBLPROPERTIES, COMMENT ON TABLE, which return what
+    delta-spark returns.
 
     `args` (values of `:name` and `?`) and `parameters` (of `{name}`, DataFrames too) as in `SparkSession.sql`.
     """
-    if not isinstance(statement, str) or not _MAY_BE_OURS.search(statement):
+    if not isinstance(statement, str) or not _may_be_ours(spark, statement):
         return spark_sql(spark, statement, args, **parameters)
     if parameters:
-        return with_values(spark, statement, parameters, lambda text: _dispatched(spark, text, args))
-    return _dispatched(spark, statement, args)
+        return with_values(spark, statement, parameters, lambda text, given: _dispatched(spark, text, args, given))
+    return _dispatched(spark, statement, args, {})
+
+
+def queried(spark: Any, text: str, given: Mapping[str, Any]) -> DataFrame:
+    """A query within a statement. `given`: DataFrames by their names in the text, of which the session knows nothing."""
+    return _dispatched(spark, text, None, given) if given or _may_be_ours(spark, text) else spark_sql(spark, text)
+
+
+def _may_be_ours(spark: Any, text: str) -> bool:
+    return _MAY_BE_OURS.search(text) is not None or (hasattr(spark, "_jsparkSession") and _NAMES_A_TABLE.search(text) is not None)
+
+
+_SQL = "_deltaic_sql"
 
 
 def install(spark: Any) -> None:
-    """Makes `spark.sql` of this session the `sql` above, and lets `spark.table` know delta.`path`. Once or several times is the same."""
+    """Makes `spark.sql` of this session, and of the other enabled ones of its application, the `sql` above, and lets `spark.table` know
+    delta.`path`. Once or several times is the same."""
+    _wrap(type(spark))
+    setattr(application_of(spark), _SQL, True)
 
     def enabled(sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:
         return sql(spark, sqlQuery, args, **kwargs)
@@ -98,9 +129,7 @@ def install(spark: Any) -> None:
     spark.sql = enabled
 
     def table(tableName: str) -> DataFrame:
-        if path_named(tableName) is None:
-            return type(spark).table(spark, tableName)
-        return spark.read.format("delta").table(tableName)
+        return _table(spark, tableName)
 
     table.__doc__ = type(spark).table.__doc__
     spark.table = table
@@ -108,15 +137,62 @@ def install(spark: Any) -> None:
 
 def uninstall(spark: Any) -> None:
     """Spark's own `sql` and `table` again."""
+    setattr(application_of(spark), _SQL, False)
     for name in ("sql", "table"):
         spark.__dict__.pop(name, None)
 
 
-def _dispatched(spark: Any, text: str, args: Any) -> DataFrame:
+def is_installed(spark: Any) -> bool:
+    """Whether `spark.sql` of this session is ours."""
+    return enabled_as(spark) is not None and bool(getattr(application_of(spark), _SQL, False))
+
+
+def _wrap(sessions: Any) -> None:
+    if hasattr(sessions.sql, ORIGINAL):
+        return
+    own = sessions.sql, sessions.table
+
+    @functools.wraps(own[0])
+    def enabled_sql(self: Any, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:
+        return (sql if is_installed(self) else own[0])(self, sqlQuery, args, **kwargs)
+
+    @functools.wraps(own[1])
+    def enabled_table(self: Any, tableName: str) -> DataFrame:
+        return _table(self, tableName) if is_installed(self) else own[1](self, tableName)
+
+    for placed, before in zip((enabled_sql, enabled_table), own, strict=True):
+        setattr(placed, ORIGINAL, before)
+    sessions.sql, sessions.table = enabled_sql, enabled_table
+
+
+def _table(spark: Any, name: str) -> DataFrame:
+    if path_or_named(spark, name) is not None:
+        return spark.read.format("delta").table(name)
+    view = parsed(name)
+    if view is not None and (query := query_of_view(spark, view.parts)) is not None:
+        return _of_view(spark, query)
+    return original(type(spark).table)(spark, name)
+
+
+def _dispatched(spark: Any, text: str, args: Any, given: Mapping[str, Any]) -> DataFrame:
+    """`given`: DataFrames by their names in the text, of which the session knows nothing."""
+    refuse_script(text)
     try:
+        inner = immediate(spark, text, args)
+        text, args = identified(spark, text, args)
         reader = Reader(text)
     except InvalidArgumentError:  # several statements, or what only Spark can read
-        return spark_sql(spark, text, args)
+        return over_frames(spark, text, args, given)
+    if inner is not None:
+        return sql(spark, inner.text, inner.args)
+    if reader.at("FROM"):
+        inserting = Reader(insert_first(text))
+        if (target := _target(inserting)) is not None and _is_ours(spark, inserting, target):
+            return _dispatched(spark, inserting.text, args, given)
+    if reader.tokens[0].keyword in _OF_THE_CATALOG and run_in_catalog(
+        spark, with_arguments(text, args), lambda query: _dispatched(spark, query, None, given)
+    ):
+        return frame_of(spark, nothing())
     definitions = _definitions(reader)
     target = _target(reader)
     if target is not None and _is_ours(spark, reader, target):
@@ -124,16 +200,17 @@ def _dispatched(spark: Any, text: str, args: Any) -> DataFrame:
         reader = Reader(whole)
         before, names = _definitions(reader) or ("", [])
         with opening(spark):
-            done = frame_of(spark, run(_by_name(whole[reader.tokens[reader.position].start :]), SparkTables(spark, before, names)))
-        if target.path is None and (path := path_of(spark, target)) is not None and reader.tokens[reader.position].keyword in _CHANGES:
-            read(spark, path).createOrReplaceTempView(target.parts[0])  # the view goes with the table
+            done = frame_of(spark, run(_by_name(whole[reader.tokens[reader.position].start :]), SparkTables(spark, before, names, given)))
+        if reader.tokens[reader.position].keyword in _CHANGES and target.path is None and (path := path_of_view(spark, target)) is not None:
+            newest(spark, path).createOrReplaceTempView(target.parts[0])  # by public interfaces a view shows one version
         return done
     if definitions is not None:
         reader.position = 0
-    if reader.at("CONVERT", "TO", "DELTA") or (reader.at("GENERATE") and references(reader, spark)):
-        raise UnsupportedFeatureError(f"{reader.tokens[0].keyword} as a statement", expected="a later release")
+    if reader.at("CONVERT", "TO", "DELTA"):
+        with opening(spark):
+            return frame_of(spark, run(text, SparkTables(spark)))
     with _of_tables_by_name(spark, reader, target):
-        return _queried(spark, reader, args)
+        return _queried(spark, reader, args, given)
 
 
 def _definitions(reader: Reader) -> tuple[str, list[str]] | None:
@@ -161,11 +238,15 @@ def _definitions(reader: Reader) -> tuple[str, list[str]] | None:
     return reader.text[reader.tokens[start].start : reader.tokens[reader.position - 1].end], names
 
 
+_NO_TABLE = re.compile(
+    r"Unexpected table relation|Table `(delta(ic)?|unknown)` does not support|Table does not support [\w ]+: delta(ic)?\b"
+)
+"""What Spark says of a statement that changes a view, and of one over a Python data source."""
+
+
 @contextmanager
 def _of_tables_by_name(spark: Any, reader: Reader, target: Name | None) -> Iterator[None]:
     """What Spark says of statements about Delta tables of the catalog, and about views that are no whole table, by its name."""
-    if _makes_table_by_name(spark, reader, target):
-        raise UnsupportedFeatureError("tables by name", found=str(target), expected="delta.`path`")
     try:
         yield
     except Exception as error:
@@ -174,8 +255,9 @@ def _of_tables_by_name(spark: Any, reader: Reader, target: Name | None) -> Itera
             len(reader.tokens) > 1 and reader.tokens[1].keyword in ("HISTORY", "DETAIL") and first in _BY_PATH
         )
         if target is not None and only_ours and type(error).__name__ in ("ParseException", "AnalysisException"):
-            raise UnsupportedFeatureError("tables by name", found=str(target), expected="delta.`path`") from error
-        if first in _CHANGES and "Unexpected table relation" in str(error):
+            expected = "delta.`path`, a Delta table of the session catalog, or a temporary view of one"
+            raise InvalidArgumentError("[DELTA_MISSING_DELTA_TABLE] no Delta table", found=str(target), expected=expected) from error
+        if first in _CHANGES and _NO_TABLE.search(str(error)):
             raise UnsupportedFeatureError(
                 f"{first} of a view", found=str(target), expected="delta.`path`, or a temporary view of a whole Delta table"
             ) from error
@@ -183,14 +265,29 @@ def _of_tables_by_name(spark: Any, reader: Reader, target: Name | None) -> Itera
 
 
 def _makes_table_by_name(spark: Any, reader: Reader, target: Name | None) -> bool:
-    """CREATE TABLE name USING delta, where no catalog of another Delta is there: Spark would take it, and keep nothing of the table."""
+    """CREATE TABLE name USING delta, where no catalog of another Delta is there. Without USING, the session's default format counts, and
+    that of a table that is replaced."""
     if target is None or target.path is not None or reader.tokens[0].keyword not in ("CREATE", "REPLACE"):
         return False
-    ours = any(
-        token.keyword == "USING" and after.text.lower().strip("`") in ("delta", "deltaic")
-        for token, after in zip(reader.tokens, reader.tokens[1:], strict=False)
-    )
+    if (provider := _provider(reader)) is None:
+        default = str(spark.conf.get("spark.sql.sources.default", "parquet"))
+        provider = "delta" if not reader.at("CREATE", "TABLE") and path_in_catalog(spark, target.parts) is not None else default
+    ours = provider.lower() in FORMATS
     return ours and spark.conf.get("spark.sql.catalog.spark_catalog", "builtin") == "builtin" and len(target.parts) < 3
+
+
+def _provider(reader: Reader) -> str | None:
+    """What follows USING, in front of the query of a CREATE TABLE; a clone is a Delta table."""
+    depth = 0
+    for token, after in zip(reader.tokens, reader.tokens[1:], strict=False):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if depth == 0 and token.keyword in ("AS", "LIKE"):
+            return None
+        if depth == 0 and token.keyword == "CLONE":
+            return "delta"
+        if depth == 0 and token.keyword == "USING":
+            return after.text.strip("`")
+    return None
 
 
 def _target(reader: Reader) -> Name | None:
@@ -210,11 +307,19 @@ def _target(reader: Reader) -> Name | None:
 
 
 def _is_ours(spark: Any, reader: Reader, target: Name) -> bool:
-    """Whether the statement is about a Delta table. What makes tables, and Spark's own DESCRIBE, mean views only as Spark does."""
-    by_path_alone = reader.tokens[0].keyword in ("CREATE", "REPLACE", "DROP")
-    if reader.tokens[0].keyword in ("DESCRIBE", "DESC"):
-        by_path_alone = len(reader.tokens) < 2 or reader.tokens[1].keyword not in ("HISTORY", "DETAIL")
-    return target.path is not None if by_path_alone else path_of(spark, target) is not None
+    """Whether the statement is about a Delta table. What makes tables, and Spark's own DESCRIBE, SHOW and COMMENT, mean views
+    only as Spark does."""
+    word = reader.tokens[reader.position].keyword
+    if target.path is not None:
+        return True
+    if word in ("CREATE", "REPLACE"):
+        return _makes_table_by_name(spark, reader, target)
+    if word == "DROP":
+        return False
+    as_spark = word in ("SHOW", "COMMENT")
+    if word in ("DESCRIBE", "DESC"):
+        as_spark = len(reader.tokens) < 2 or reader.tokens[1].keyword not in ("HISTORY", "DETAIL")
+    return (path_in_catalog(spark, target.parts) if as_spark else path_of(spark, target)) is not None
 
 
 def _by_name(text: str) -> str:
@@ -234,40 +339,86 @@ def _by_name(text: str) -> str:
 # --- queries
 
 
-def _queried(spark: Any, reader: Reader, args: Any) -> DataFrame:
+def _queried(spark: Any, reader: Reader, args: Any, given: Mapping[str, Any]) -> DataFrame:
     """Spark's own statement, its tables by path under the names of views."""
     found = references(reader, spark)
     if not found:
-        return spark_sql(spark, reader.text, args)
+        return over_frames(spark, reader.text, args, given)
     if args and any(each.is_marked for each in found):  # Spark sees nothing of a moment, nor of what is to be filled in there
-        return _queried(spark, Reader(with_arguments(reader.text, args)), None)
+        return _queried(spark, Reader(with_arguments(reader.text, args)), None, given)
     if (view := made_view(reader.text)) is not None:
         path = None if view.columns else whole_table(spark, view.query)
-        view.make(sql(spark, view.query, args) if path is None else read(spark, path))
+        view.make(_dispatched(spark, view.query, args, given) if path is None else newest(spark, path))
         if view.cached is None:
             return frame_of(spark, nothing())
         return spark_sql(spark, f"{view.cached} `{view.name.replace('`', '``')}`")
     if reader.at("CREATE", "VIEW") or reader.at("CREATE", "OR", "REPLACE", "VIEW"):
         raise UnsupportedFeatureError("a lasting view of a table by path", expected="CREATE TEMPORARY VIEW")
-    return _with_views(spark, reader.text, found, lambda text: spark_sql(spark, text, args))
+    if hasattr(spark, "_jsparkSession"):
+        return _with_views(spark, reader.text, found, lambda text: spark_sql(spark, text, args))
+    named = {reference: f"__deltaic_view_{next(_numbers)}__" for reference in found}
+    frames = {name: _referred(spark, reference) for reference, name in named.items()}
+    return over_frames(spark, spliced(reader.text, named), args, {**given, **frames})
 
 
 _numbers = itertools.count()
 
 
 def _with_views(spark: Any, text: str, found: list[Reference], function: Callable[[str], DataFrame]) -> DataFrame:
-    """Runs `function` on the text in which each reference is a view. Where the answer's plan is settled at once, the views go again."""
+    """Runs `function` on the text in which each reference is a view, or a table function where the text may read `_metadata`. The answer's
+    plan is settled at once, so these go again."""
     made: dict[Reference, str] = {}
+    functions: set[str] = set()
+    shows_metadata = plan_functions.mentions_metadata(text)
     try:
         for reference in found:
             name = f"__deltaic_view_{next(_numbers)}"
-            timestamp = None if reference.moment is None else moment_of(spark, reference.moment)
-            read(spark, reference.path, version=reference.version, timestamp=timestamp).createOrReplaceTempView(name)
+            frame = _referred(spark, reference)
+            if shows_metadata and plan_functions.make(spark, name, frame):
+                functions.add(name)
+            else:
+                frame.createOrReplaceTempView(name)
             made[reference] = name
-        return function(spliced(text, made))
+        return function(spliced(text, made, functions))
     finally:
-        if hasattr(spark, "_jsparkSession"):
-            catalog = spark._jsparkSession.sessionState().catalog()
-            for name in made.values():
-                # Not by `spark.catalog`: that one also throws away what a user has cached of the same table.
+        catalog = spark._jsparkSession.sessionState().catalog()
+        for name in made.values():
+            # Not by `spark.catalog`: that one also throws away what a user has cached of the same table.
+            if name in functions:
+                plan_functions.drop(spark, name)
+            else:
                 catalog.dropTempView(name)
+
+
+def _referred(spark: Any, reference: Reference) -> DataFrame:
+    """The rows that a reference stands for."""
+    version = reference.version
+    if reference.changes:
+        return _changes_of(spark, reference)
+    if reference.view is not None:
+        return _of_view(spark, reference.view)
+    if version is None and reference.moment is None:
+        return newest(spark, reference.path)
+    if reference.moment is not None:
+        version = version_at(spark, reference.path, moment_of(spark, reference.moment))
+    return read(spark, reference.path, version=version)
+
+
+def _changes_of(spark: Any, reference: Reference) -> DataFrame:
+    reader = spark.read.format("delta").option("readChangeFeed", "true")
+    for end, text in zip(("starting", "ending"), reference.changes, strict=False):
+        value = spark_sql(spark, f"SELECT {text}").collect()[0][0]
+        is_version = isinstance(value, int) and not isinstance(value, bool)
+        reader = reader.option(f"{end}{'Version' if is_version else 'Timestamp'}", str(value))
+    return reader.load(reference.path)
+
+
+def _of_view(spark: Any, view: ViewQuery) -> DataFrame:
+    """The rows of a lasting view, whose names are those of its own schema."""
+    catalog = spark._jsparkSession.sessionState().catalog()
+    before = catalog.getCurrentDatabase()
+    catalog.setCurrentDatabase(view.schema)
+    try:
+        return _dispatched(spark, view.text, None, {}).toDF(*view.columns)
+    finally:
+        catalog.setCurrentDatabase(before)

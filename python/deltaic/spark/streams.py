@@ -1,57 +1,255 @@
-"""Structured streaming of Delta tables is not there yet: in an enabled session it is refused by name, before a query starts."""
+"""Structured streaming in an enabled session: what starts streams of the formats "delta" and "deltaic", or of tables by path. What
+`foreachBatch` runs elsewhere, as Spark Connect does, finds an enabled session there."""
 
 from __future__ import annotations
 
 import functools
+import os
+import sys
 from typing import Any
 
-from deltaic.engine.spark.engine import SETTING
-from deltaic.errors import UnsupportedFeatureError
+from deltaic.engine.spark.engine import enabled_as, engine_of, session_of
+from deltaic.engine.spark.ways import Native
+from deltaic.errors import InvalidArgumentError
+from deltaic.spark.frame_writes import FORMATS, Asked
+from deltaic.spark.named_tables import parsed, path_in_catalog
+from deltaic.spark.options import StreamReadOptions
+from deltaic.spark.portable.shipping import by_value
+from deltaic.spark.views import path_or_named
 
 _WRAPPED = "_deltaic_wrapped"
+_ASKED = "_deltaic_stream"
+_CALLS = "_deltaic_calls"
+"""Attribute of a writer: the calls (name, arguments by position and by name) that hold for the query, whoever writes its rows."""
 
 
-def refuse(formats: frozenset[str]) -> None:
-    """Wraps what starts streams of these formats; once or several times is the same."""
-    from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
+def wrap(readers: Any) -> None:
+    """Idempotent. `readers`: the session's class of stream readers."""
+    writers = vars(sys.modules[readers.__module__])["DataStreamWriter"]
+    _note(readers, "format", "option", "options", "schema")
+    _note(writers, "format", "option", "options", "outputMode", "partitionBy", "clusterBy", "foreach")
+    _keep_calls(writers, "outputMode", "queryName", "trigger")
+    _replace(readers, "load", _load)
+    _replace(readers, "table", _table)
+    _replace(writers, "start", _start)
+    _replace(writers, "toTable", _to_table)
+    _enable_batches(writers)
 
-    for kind, names in ((DataStreamReader, ("load", "table")), (DataStreamWriter, ("start", "toTable"))):
-        _note_format(kind)
-        for name in names:
-            _refuse_in(kind, name, formats)
+
+def _asked(of: Any) -> Asked:
+    asked: Asked = of.__dict__.setdefault(_ASKED, Asked())
+    return asked
 
 
-def _note_format(kind: Any) -> None:
-    method = kind.format
-    if _WRAPPED in method.__dict__:
-        return
+def _note(kind: Any, *names: str) -> None:
+    for name in names:
+        if (method := getattr(kind, name, None)) is not None and _WRAPPED not in method.__dict__:
+            setattr(kind, name, _noting(method, name))
 
+
+def _noting(method: Any, name: str) -> Any:
     @functools.wraps(method)
-    def noted(self: Any, source: str) -> Any:
-        self.__dict__[_WRAPPED] = source
-        return method(self, source)
+    def noted(self: Any, *args: Any, **named: Any) -> Any:
+        _NOTES[name](_asked(self), *args, **named)
+        return method(self, *args, **named)
 
     noted.__dict__[_WRAPPED] = True
-    kind.format = noted
+    return noted
 
 
-def _refuse_in(kind: Any, name: str, formats: frozenset[str]) -> None:
+def _format(asked: Asked, source: str) -> None:
+    asked.format = source
+
+
+def _function(asked: Asked, f: Any) -> None:
+    """The rows go to a function of the user's, whatever the session's default format is."""
+    asked.format = "foreach"
+
+
+def _schema(asked: Asked, schema: Any) -> None:
+    asked.schema = schema
+
+
+def _option(asked: Asked, key: str, value: Any) -> None:
+    asked.put({key: value})
+
+
+def _options(asked: Asked, **options: Any) -> None:
+    asked.put(options)
+
+
+def _mode(asked: Asked, outputMode: str) -> None:
+    asked.mode = outputMode
+
+
+def _columns(columns: tuple[Any, ...]) -> tuple[str, ...]:
+    return tuple(columns[0]) if len(columns) == 1 and isinstance(columns[0], (list, tuple)) else columns
+
+
+def _partition_by(asked: Asked, *columns: Any) -> None:
+    asked.partition_by = _columns(columns)
+
+
+def _cluster_by(asked: Asked, *columns: Any) -> None:
+    asked.cluster_by = _columns(columns)
+
+
+_NOTES: dict[str, Any] = {
+    "format": _format,
+    "option": _option,
+    "options": _options,
+    "schema": _schema,
+    "outputMode": _mode,
+    "partitionBy": _partition_by,
+    "clusterBy": _cluster_by,
+    "foreach": _function,
+}
+
+
+def _keep_calls(kind: Any, *names: str) -> None:
+    for name in names:
+        if _CALLS not in (method := getattr(kind, name)).__dict__:
+            setattr(kind, name, _keeping(method, name))
+
+
+def _keeping(method: Any, name: str) -> Any:
+    @functools.wraps(method)
+    def kept(self: Any, *args: Any, **named: Any) -> Any:
+        self.__dict__.setdefault(_CALLS, []).append((name, args, named))
+        return method(self, *args, **named)
+
+    kept.__dict__[_CALLS] = True
+    return kept
+
+
+def _replace(kind: Any, name: str, call: Any) -> None:
     method = getattr(kind, name)
     if _WRAPPED in method.__dict__:
         return
 
     @functools.wraps(method)
-    def checked(self: Any, *args: Any, **named: Any) -> Any:
-        source = named.get("format") or self.__dict__.get(_WRAPPED) or (args[1] if name != "table" and len(args) > 1 else None)
-        by_path = name == "table" and str((args or [named.get("tableName")])[0]).lower().startswith(tuple(f"{each}.`" for each in formats))
-        if _is_enabled(self) and (by_path or str(source).lower() in formats):
-            raise UnsupportedFeatureError("structured streaming", found=f"{kind.__name__}.{name} of the format {source or 'delta'}")
-        return method(self, *args, **named)
+    def called(self: Any, *args: Any, **named: Any) -> Any:
+        return call(method, self, *args, **named)
 
-    checked.__dict__[_WRAPPED] = True
-    setattr(kind, name, checked)
+    called.__dict__[_WRAPPED] = True
+    setattr(kind, name, called)
 
 
-def _is_enabled(of: Any) -> bool:
-    spark = of._spark if hasattr(of, "_spark") else of._df.sparkSession
-    return getattr(spark, SETTING, None) is not None
+def _is_ours(of: Any, format: str | None) -> bool:
+    """Whether it is for deltaic in this process; a session without a JVM leaves it to the data source."""
+    spark = session_of(of)
+    name = format or _asked(of).format or spark.conf.get("spark.sql.sources.default", "parquet")
+    return enabled_as(spark) is not None and engine_of(spark).is_native and str(name).lower() in FORMATS
+
+
+def _load(load: Any, self: Any, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> Any:
+    if not _is_ours(self, format):
+        return load(self, path, format, schema, **options)
+    asked = _asked(self)
+    asked.put({**options, **({} if path is None else {"path": os.fspath(path)})})
+    if schema is not None or asked.schema is not None:
+        raise InvalidArgumentError("a Delta table has its own schema", found="schema()", expected="select()")
+    return _read(session_of(self), asked)
+
+
+def _table(table: Any, self: Any, tableName: str) -> Any:
+    path = path_or_named(session_of(self), tableName) if _is_ours(self, "delta") else None
+    if path is None:
+        return table(self, tableName)
+    _asked(self).put({"path": path})
+    return _read(session_of(self), _asked(self))
+
+
+def _read(spark: Any, asked: Asked) -> Any:
+    from deltaic.spark.stream_read import read_stream
+
+    return read_stream(spark, StreamReadOptions.of(asked.options))
+
+
+def _start(
+    start: Any,
+    self: Any,
+    path: Any = None,
+    format: str | None = None,
+    outputMode: str | None = None,
+    partitionBy: Any = None,
+    queryName: str | None = None,
+    **options: Any,
+) -> Any:
+    if not _is_ours(self, format):
+        return start(self, path, format, outputMode, partitionBy, queryName, **options)
+    asked = _asked(self)
+    asked.put({**options, **({} if path is None else {"path": os.fspath(path)})})
+    if partitionBy is not None:
+        _partition_by(asked, *([partitionBy] if isinstance(partitionBy, str) else partitionBy))
+    if outputMode is not None:
+        self.outputMode(outputMode)
+    if queryName is not None:
+        self.queryName(queryName)
+    return _write(start, self, asked)
+
+
+def _to_table(
+    to_table: Any,
+    self: Any,
+    tableName: str,
+    format: str | None = None,
+    outputMode: str | None = None,
+    partitionBy: Any = None,
+    queryName: str | None = None,
+    **options: Any,
+) -> Any:
+    name = parsed(tableName) if _is_ours(self, "delta") else None
+    path = None if name is None else name.path
+    if name is not None and path is None and (_is_ours(self, format) or path_in_catalog(session_of(self), name.parts) is not None):
+        from deltaic.spark.stream_write import named_place
+
+        columns = (partitionBy,) if isinstance(partitionBy, str) else tuple(partitionBy or ()) or _asked(self).partition_by
+        path = named_place(self._df, name, options.pop("path", None), columns)
+    if path is None:
+        return to_table(self, tableName, format, outputMode, partitionBy, queryName, **options)
+    return self.start(path, "delta", outputMode, partitionBy, queryName, **options)
+
+
+def _write(start: Any, writer: Any, asked: Asked) -> Any:
+    """By a function for each batch. A new writer gets what Spark itself has to know: it takes no partition columns with such a function."""
+    from deltaic.spark.stream_write import batch_writer
+
+    write_batch, checkpoint = batch_writer(session_of(writer), asked)
+    fresh = writer._df.writeStream.options(**checkpoint)
+    for name, args, named in writer.__dict__.get(_CALLS, ()):
+        fresh = getattr(fresh, name)(*args, **named)
+    return start(fresh.foreachBatch(write_batch))
+
+
+def _enable_batches(writers: Any) -> None:
+    """Connect runs the function of `foreachBatch` in a Python process of the server, with a clone of the session."""
+    method = writers.foreachBatch
+    if _WRAPPED in method.__dict__:
+        return
+
+    @functools.wraps(method)
+    def enabling(self: Any, func: Any) -> Any:
+        _function(_asked(self), func)
+        spark = session_of(self)
+        native = enabled_as(spark)
+        if native is None or hasattr(spark, "_jsparkSession"):
+            return method(self, func)
+        from deltaic.spark.statements import is_installed
+
+        return method(self, functools.partial(by_value(_run_batch), func, native, is_installed(spark)))
+
+    enabling.__dict__[_WRAPPED] = True
+    writers.foreachBatch = enabling
+
+
+def _run_batch(function: Any, native: Native, sql: bool, batch: Any, number: int) -> Any:
+    """Runs on the server, where deltaic may not be: it must not use a name of this module."""
+    try:
+        from deltaic.spark.session import enable_clone
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "deltaic":
+            raise
+    else:
+        enable_clone(batch.sparkSession, native, sql=sql)
+    return function(batch, number)

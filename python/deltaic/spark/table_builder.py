@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import deltaic
-from deltaic.engine.spark.settings import table_properties
+from deltaic.engine.spark.settings import commit_options, table_properties
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, TableNotFoundError
 from deltaic.protocol.schema import Field, Schema
+from deltaic.spark.named_tables import enter, parsed, place_of
 from deltaic.spark.portable.arrow_values import delta_schema
+from deltaic.spark.views import path_of_view
+from deltaic.sql.names import Name
 
 if TYPE_CHECKING:
     from deltaic.spark.tables import DeltaTable
@@ -31,9 +34,10 @@ class IdentityGenerator:
 class DeltaTableBuilder:
     """A table in the making: each method changes it and returns it, `execute` makes it."""
 
-    def __init__(self, spark: Any, way: Way, path_of: Callable[[str], str], opened: Callable[[str], DeltaTable]) -> None:
-        self._spark, self._way, self._path_of, self._opened = spark, way, path_of, opened
+    def __init__(self, spark: Any, way: Way, opened: Callable[[str], DeltaTable]) -> None:
+        self._spark, self._way, self._opened = spark, way, opened
         self._path: str | None = None
+        self._name: Name | None = None
         self._comment: str | None = None
         self._fields: list[Field] = []
         self._partitions: tuple[str, ...] | None = None
@@ -41,9 +45,15 @@ class DeltaTableBuilder:
         self._properties: dict[str, str] = {}
 
     def tableName(self, identifier: str) -> DeltaTableBuilder:
-        """delta.`path`, or a temporary view of a table."""
+        """delta.`path`, a name of the session catalog, or a temporary view of a table."""
         _check(identifier, str, "Identifier must be str.")
-        return self._at(self._path_of(identifier))
+        name = parsed(identifier)
+        if name is None:
+            raise InvalidArgumentError("not a name of a table", found=identifier)
+        if (path := name.path or path_of_view(self._spark, name)) is not None:
+            return self._at(path)
+        self._name = name
+        return self
 
     def location(self, location: str) -> DeltaTableBuilder:
         """The table's path."""
@@ -107,15 +117,21 @@ class DeltaTableBuilder:
 
     def execute(self) -> DeltaTable:
         """Makes the table. TableAlreadyExistsError from `create`, TableNotFoundError from `replace`."""
-        if self._path is None:
-            raise InvalidArgumentError("a table needs a place", expected="location(path), or tableName('delta.`path`')")
+        new = None if self._name is None else place_of(self._spark, self._name, self._path)
+        path = self._path if new is None else new.path
+        if path is None:
+            raise InvalidArgumentError("a table needs a place", expected="location(path), or tableName(name)")
         with opening(self._spark):
-            self._make(self._path)
-        return self._opened(self._path)
+            self._make(path, is_new_name=new is not None and new.enters)
+        if new is not None:
+            enter(self._spark, new)
+        return self._opened(path)
 
-    def _make(self, path: str) -> None:
+    def _make(self, path: str, *, is_new_name: bool) -> None:
         exists = deltaic.DeltaTable.exists(path)
-        if self._way == "replace" and not exists:
+        if is_new_name and exists and not self._fields and self._way in ("create", "createIfNotExists"):
+            return  # the table that is there gets the name
+        if self._way == "replace" and (not exists or is_new_name):
             raise TableNotFoundError("there is no table to replace", where=path, expected="createOrReplace()")
         mode: Literal["error", "ignore", "overwrite"] = "error"
         if self._way != "create":
@@ -128,6 +144,7 @@ class DeltaTableBuilder:
             cluster_by=self._clusters or (),
             description=self._comment,
             properties=table_properties(self._spark, self._properties),
+            commit=commit_options(self._spark, None),
         )
 
     def _at(self, path: str) -> DeltaTableBuilder:

@@ -6,15 +6,19 @@ do raises UnsupportedFeatureError by name. Source: delta-io/delta, python/delta/
 
 from __future__ import annotations
 
+from collections import deque
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 import deltaic
-from deltaic.engine.spark.settings import MERGE_SCHEMA, is_on
+from deltaic.engine.spark.settings import MERGE_SCHEMA, RETENTION_CHECK, commit_options, is_on, table_properties
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
-from deltaic.scan.rows import Rows
+from deltaic.protocol.schema import Schema
+from deltaic.rows.rows import Rows
+from deltaic.spark.column_text import Origins
 from deltaic.spark.expressions import assignments, condition_text, sql_text
+from deltaic.spark.frames import version_at
 from deltaic.spark.merge_builder import DeltaMergeBuilder, MergeStart
 from deltaic.spark.results import frame_of
 from deltaic.spark.session_tables import moment_of
@@ -23,7 +27,8 @@ from deltaic.spark.views import named_path
 from deltaic.sql.describe import detail_rows, history_rows
 from deltaic.sql.optimized import optimized
 from deltaic.sql.results import nothing
-from deltaic.sql.upkeep import restored_rows
+from deltaic.sql.tokens import Reader
+from deltaic.sql.upkeep import parquet_path, restored_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,8 +37,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DeltaMergeBuilder", "DeltaOptimizeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
 
-RETENTION_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
-"""The setting by which jobs of delta-spark allow a vacuum within the retention."""
+
+MOST_FRAMES = 16
+"""Maximum number of DataFrames of `toDF` whose columns conditions and values may name; of more, the newest."""
 
 
 class DeltaTable:
@@ -41,6 +47,7 @@ class DeltaTable:
 
     def __init__(self, spark: SparkSession, path: str, alias: str | None = None) -> None:
         self._spark, self._path, self._alias = spark, path, alias
+        self._frames: deque[DataFrame] = deque(maxlen=MOST_FRAMES)
 
     def _table(self) -> deltaic.DeltaTable:
         """The newest version, with the cluster as its engine."""
@@ -61,7 +68,7 @@ class DeltaTable:
 
     @classmethod
     def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> DeltaTable:
-        """delta.`path`, or a temporary view of a table."""
+        """delta.`path`, a table of the session catalog, or a temporary view of a table."""
         return cls.forPath(sparkSession, named_path(sparkSession, tableOrViewName))
 
     @classmethod
@@ -72,12 +79,13 @@ class DeltaTable:
 
     @classmethod
     def convertToDelta(cls, sparkSession: SparkSession, identifier: str, partitionSchema: Any = None) -> DeltaTable:
-        """Parquet files in place, named parquet.`path`."""
-        kind, _, quoted = identifier.partition(".")
-        path = quoted.strip("`")
-        if kind.lower() != "parquet" or not path:
-            raise InvalidArgumentError("what is to be converted", found=identifier, expected="parquet.`path`")
-        deltaic.DeltaTable.convert(path, partition_schema=partitionSchema)
+        """Parquet files in place, named parquet.`path`. `partitionSchema`: DDL text or a StructType. A Delta table stays as it is."""
+        path = parquet_path(Reader(identifier).dotted())
+        if hasattr(partitionSchema, "json"):
+            partitionSchema = Schema.from_json(partitionSchema.json())
+        with opening(sparkSession):
+            properties, commit = table_properties(sparkSession, None), commit_options(sparkSession, None)
+            deltaic.DeltaTable.convert(path, partition_schema=partitionSchema, mode="ignore", properties=properties, commit=commit)
         return cls.forPath(sparkSession, path)
 
     @classmethod
@@ -107,20 +115,23 @@ class DeltaTable:
         spark = session or SparkSession.getActiveSession()
         if spark is None:
             raise InvalidArgumentError("no Spark session is active", expected="a SparkSession")
-        return DeltaTableBuilder(spark, way, lambda name: named_path(spark, name), lambda path: cls.forPath(spark, path))
+        return DeltaTableBuilder(spark, way, lambda path: cls.forPath(spark, path))
 
     # --- reading
 
     def toDF(self) -> DataFrame:
         """The table's rows, with its alias."""
-        from deltaic.spark import read
+        from deltaic.spark.frames import newest
 
-        frame: DataFrame = read(self._spark, self._path)
+        frame: DataFrame = newest(self._spark, self._path)
+        self._frames.append(frame)
         return frame if self._alias is None else frame.alias(self._alias)
 
     def alias(self, aliasName: str) -> DeltaTable:
         """The same table under an alias."""
-        return DeltaTable(self._spark, self._path, aliasName)
+        made = DeltaTable(self._spark, self._path, aliasName)
+        made._frames = self._frames
+        return made
 
     def history(self, limit: int | None = None) -> DataFrame:
         """The commits, newest first, with the columns of DESCRIBE HISTORY."""
@@ -134,12 +145,13 @@ class DeltaTable:
 
     def delete(self, condition: Any = None) -> None:
         """Deletes the rows for which the condition is true; all without one."""
-        self._table().delete(self._own(condition_text(condition)))
+        self._table().delete(self._own(condition_text(condition, origins=self._origins(None))))
 
     def update(self, condition: Any = None, set: Any = None) -> None:
         """Sets columns in the rows for which the condition is true."""
-        values = {self._own(name): self._own(text) for name, text in assignments(set, "'set'").items()}
-        self._table().update(values, self._own(condition_text(condition)))
+        origins = self._origins(None)
+        values = {self._own(name): self._own(text) for name, text in assignments(set, "'set'", origins).items()}
+        self._table().update(values, self._own(condition_text(condition, origins=origins)))
 
     def merge(self, source: DataFrame, condition: Any) -> DeltaMergeBuilder:
         """MERGE of a DataFrame; columns are qualified by the aliases of table and DataFrame, or not where they are unambiguous."""
@@ -147,14 +159,19 @@ class DeltaTable:
             raise InvalidArgumentError(f"'{'source' if source is None else 'condition'}' in merge cannot be None")
         if not hasattr(source, "toArrow") or not hasattr(source, "createOrReplaceTempView"):
             raise InvalidTypeError("Type of 'source' in merge must be DataFrame.", found=type(source).__name__)
-        on = sql_text(condition, "condition")
         source_alias, target_alias = alias_of(source) or "__deltaic_s", self._alias or "__deltaic_t"
+        origins = self._origins(target_alias, (source, source_alias))
+        on = sql_text(condition, "condition", origins)
 
         def begin(evolution: bool) -> Merge:
             mode: Literal["merge"] | None = "merge" if evolution or is_on(self._spark, MERGE_SCHEMA) else None
             return self._table().merge(source, on, source_alias=source_alias, target_alias=target_alias, schema_mode=mode)
 
-        return DeltaMergeBuilder(MergeStart(self._spark, begin))
+        return DeltaMergeBuilder(MergeStart(self._spark, begin, origins=origins))
+
+    def _origins(self, alias: str | None, *others: tuple[DataFrame, str]) -> Origins:
+        """Of columns of the DataFrames that `toDF` gave, whose columns the command knows as those of `alias`, and of the `others`."""
+        return Origins(lambda: [*((frame, alias) for frame in self._frames), *others], self._spark)
 
     def _own(self, text: Any) -> Any:
         """The text without the table's alias before its columns: these commands know none."""
@@ -183,7 +200,8 @@ class DeltaTable:
     def restoreToTimestamp(self, timestamp: str) -> DataFrame:
         """The same by time: `2024-01-31` or `2024-01-31 12:00:00`, in the zone of the session."""
         _check(timestamp, str, "timestamp", "a string")
-        return self._frame(restored_rows(self._table().restore(timestamp=moment_of(self._spark, f"'{timestamp}'"))))
+        version = version_at(self._spark, self._path, moment_of(self._spark, f"'{timestamp}'"))
+        return self._frame(restored_rows(self._table().restore(version)))
 
     def generate(self, mode: str) -> None:
         """Manifests: `symlink_format_manifest`."""

@@ -1,10 +1,11 @@
-"""Which Delta table a name of a Spark session stands for: delta.`path`, or a temporary view of one."""
+"""Which Delta table a name of a Spark session stands for: delta.`path`, a temporary view of one, or a table of the session catalog."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError
+from deltaic.spark.named_tables import parsed, path_in_catalog
 from deltaic.sql.names import Name, read_name
 from deltaic.sql.tokens import Reader
 
@@ -13,33 +14,37 @@ _MAKERS = ("createTempView", "createOrReplaceTempView")
 
 
 def named_path(spark: Any, identifier: str) -> str:
-    """The path of the table that goes by a name. UnsupportedFeatureError for other names: tables of the catalog come later."""
+    """The path of the table that goes by a name. InvalidArgumentError for other names."""
     reader = Reader(identifier)
     name = read_name(reader)
     reader.end()
     path = path_of(spark, name)
     if path is None:
-        raise UnsupportedFeatureError("tables by name", found=identifier, expected="delta.`path`, or a temporary view of a Delta table")
+        expected = "delta.`path`, a Delta table of the session catalog, or a temporary view of one"
+        raise InvalidArgumentError("[DELTA_MISSING_DELTA_TABLE] no Delta table", found=identifier, expected=expected)
     return path
 
 
 def path_named(identifier: Any) -> str | None:
-    """The path in the text delta.`path`; None for anything else, which is Spark's."""
-    if not isinstance(identifier, str) or "." not in identifier:
-        return None
-    try:
-        reader = Reader(identifier)
-        name = read_name(reader)
-        reader.end()
-    except InvalidArgumentError:
-        return None
-    return name.path
+    """The path in the text delta.`path`; None for anything else."""
+    name = parsed(identifier) if isinstance(identifier, str) and "." in identifier else None
+    return None if name is None else name.path
+
+
+def path_or_named(spark: Any, identifier: Any) -> str | None:
+    """The path in the text delta.`path`, or that of a Delta table of the session catalog; None for anything else, which is Spark's."""
+    name = parsed(identifier)
+    return None if name is None else name.path or path_in_catalog(spark, name.parts)
 
 
 def path_of(spark: Any, name: Name) -> str | None:
-    """The path in delta.`path`, or that of the table that a temporary view shows as it is; None for anything else."""
-    if name.path is not None:
-        return name.path
+    """The path in delta.`path`, or that of the table that a temporary view shows as it is, or that the session catalog has by the name;
+    None for anything else."""
+    return name.path or path_of_view(spark, name) or path_in_catalog(spark, name.parts)
+
+
+def path_of_view(spark: Any, name: Name) -> str | None:
+    """The path of the table that a temporary view shows as it is."""
     return _path_of_view(spark, name.parts[0]) if len(name.parts) == 1 else None
 
 

@@ -1,4 +1,4 @@
-"""`df.writeTo("delta.`path`")`, and the calls of DataFrameWriter that name a table: by path they write it, any other name is refused."""
+"""`df.writeTo(name)`, and the calls of DataFrameWriter that name a table: by path, or by a name of the session catalog."""
 
 from __future__ import annotations
 
@@ -10,24 +10,37 @@ from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableNotFo
 from deltaic.protocol.schema import Schema
 from deltaic.spark.expressions import sql_text
 from deltaic.spark.frame_writes import FORMATS, Asked, write_frame
+from deltaic.spark.named_tables import NewTable, enter, path_in_catalog, place_of
+from deltaic.spark.session_tables import SparkTables
+from deltaic.sql.names import Name
 from deltaic.sql.tokens import Reader
 from deltaic.table import DeltaTable
 
+_ENDS = frozenset({"create", "replace", "createOrReplace", "append", "overwrite", "overwritePartitions"})
+"""Methods of DataFrameWriterV2 that write."""
 
-def no_catalog(name: Any) -> UnsupportedFeatureError:
-    """A table of Delta by its name in a catalog."""
-    return UnsupportedFeatureError("tables by name", found=str(name), expected="save(path), or delta.`path`")
+
+def save_as(df: Any, asked: Asked, name: Name, mode: str | None) -> None:
+    """`saveAsTable` of a name of the session catalog: the option `path` says where a new table is, else it lies in the warehouse."""
+    spark = df.sparkSession
+    path = next((value for each, value in asked.options.items() if each.lower() == "path"), None)
+    new = place_of(spark, name, path)
+    asked.put({"path": new.path})
+    write_frame(df, asked, mode)
+    enter(spark, new)
 
 
 def insert_into(df: Any, asked: Asked, path: str) -> None:
-    """`insertInto`: the columns are the table's by their position, whatever they are called."""
-    names = existing_schema(df.sparkSession, path).names
+    """`insertInto`: as INSERT, the columns are the table's by their position, whatever they are called, and cast by store assignment."""
+    schema = existing_schema(df.sparkSession, path)
+    names = schema.names
     if len(df.columns) != len(names):
         raise SchemaMismatchError("insertInto needs a column for each of the table's", where=path, found=df.columns, expected=names)
     if asked.partition_by:
         raise InvalidArgumentError("insertInto and partitionBy: the table is partitioned already", found=asked.partition_by)
     asked.put({"path": path})
-    write_frame(df.toDF(*names), asked, "overwrite" if asked.mode == "overwrite" else "append")
+    placed = SparkTables(df.sparkSession).placed(df, list(schema))
+    write_frame(placed, asked, "overwrite" if asked.mode == "overwrite" else "append", casts=True)
 
 
 def existing_schema(spark: Any, path: str) -> Schema:
@@ -36,10 +49,11 @@ def existing_schema(spark: Any, path: str) -> Schema:
 
 
 class PathWriter:
-    """DataFrameWriterV2 of one table by its path: the same methods. Columns are the table's by their names."""
+    """DataFrameWriterV2 of one table by its path: the same methods. Columns are the table's by their names. `new`: its name in the
+    catalog."""
 
-    def __init__(self, df: Any, path: str) -> None:
-        self._df, self._path, self._asked = df, path, Asked()
+    def __init__(self, df: Any, path: str, new: NewTable | None = None) -> None:
+        self._df, self._path, self._new, self._asked = df, path, new, Asked()
         self._asked.put({"path": path})
 
     def using(self, provider: str) -> PathWriter:
@@ -105,11 +119,53 @@ class PathWriter:
 
     def _must_exist(self) -> None:
         with opening(self._df.sparkSession):
-            if not DeltaTable.exists(self._path):
+            if (self._new is not None and self._new.enters) or not DeltaTable.exists(self._path):
                 raise TableNotFoundError("there is no Delta table", where=self._path, expected="create() or createOrReplace()")
 
     def _write(self, mode: Mode, *, defines: bool = False) -> None:
         write_frame(self._df, self._asked, mode, defines=defines)
+        if self._new is not None:
+            enter(self._df.sparkSession, self._new)
+
+
+class NamedWriter:
+    """DataFrameWriterV2 of a name: what it is told is kept until it is known whether the table is one of ours. `own`: Spark's."""
+
+    def __init__(self, df: Any, own: Any, name: Name) -> None:
+        self._df, self._own, self._name = df, own, name
+        self._calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
+        self._provider: str | None = None
+
+    def using(self, provider: str) -> NamedWriter:
+        """The format of the table that is made."""
+        self._provider = provider
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(self._own, name):
+            raise AttributeError(name)
+
+        def call(*args: Any, **named: Any) -> Any:
+            if name in _ENDS:
+                return getattr(self._resolved(name), name)(*args, **named)
+            self._calls.append((name, args, named))
+            return self
+
+        return call
+
+    def _resolved(self, end: str) -> Any:
+        spark = self._df.sparkSession
+        known = path_in_catalog(spark, self._name.parts) is not None
+        provider = self._provider or (None if known else spark.conf.get("spark.sql.sources.default", "parquet"))
+        writer = self._own
+        if provider is None or provider.lower() in FORMATS:
+            new = place_of(spark, self._name, None)
+            writer = PathWriter(self._df, new.path, new)
+        elif self._provider is not None:
+            writer = writer.using(self._provider)
+        for name, args, named in self._calls:
+            writer = getattr(writer, name)(*args, **named)
+        return writer
 
 
 def _column_name(column: Any) -> str:

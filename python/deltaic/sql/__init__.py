@@ -7,11 +7,11 @@ it can be called.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from deltaic.scan.rows import Rows
+from deltaic.rows.rows import Rows
 from deltaic.sql.statement import sql
 
 __all__ = ["sql"]
@@ -21,9 +21,14 @@ class _Callable(ModuleType):
     """Importing any module below `deltaic.sql` binds that name in `deltaic` to this package, over the function."""
 
     def __call__(
-        self, statement: str, *, tables: Mapping[str, Any] | None = None, storage_options: Mapping[str, str] | None = None
+        self,
+        statement: str,
+        *,
+        tables: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | Sequence[Any] | None = None,
+        storage_options: Mapping[str, str] | None = None,
     ) -> Rows:
-        return sql(statement, tables=tables, storage_options=storage_options)
+        return sql(statement, tables=tables, parameters=parameters, storage_options=storage_options)
 
     __call__.__doc__ = sql.__doc__
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.protocol.schema import path_text
-from deltaic.scan.rows import Rows
+from deltaic.protocol.edits import add_columns
+from deltaic.protocol.schema import CHAR_TYPES, Array, DataType, Field, Map, Schema, Struct, path_text, type_name
+from deltaic.rows.rows import Rows
 from deltaic.sql.create import read_properties, read_property_name
 from deltaic.sql.names import Tables, read_name
 from deltaic.sql.results import nothing
@@ -30,30 +32,65 @@ def alter(reader: Reader, tables: Tables) -> Rows:
 _Change = Callable[[DeltaTable], object]
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where a column goes among its neighbours: behind `after`, or before all."""
+
+    after: str | None
+
+
+def _read_place(reader: Reader) -> _Place | None:
+    """[FIRST | AFTER name]"""
+    if reader.accept("FIRST"):
+        return _Place(None)
+    return _Place(reader.name()) if reader.accept("AFTER") else None
+
+
 def _add_columns(reader: Reader) -> _Change:
     """ADD COLUMN[S] [(] name type [NOT NULL] [COMMENT text] [FIRST | AFTER name], ... [)]"""
     bracketed = reader.at("(")
     definitions = reader.bracketed(lambda: _definition(reader)) if bracketed else reader.listed(lambda: _definition(reader))
+    places = {path_text(path): place.after for path, _, place in definitions if place is not None}
 
     def change(table: DeltaTable) -> None:
-        nested = [path for path, _ in definitions if len(path) > 1]
-        if nested:
-            raise UnsupportedFeatureError(
-                "a nested field in ADD COLUMNS",
-                found=path_text(nested[0]),
-                expected="table.alter.add_columns with the struct that gets the field",
-            )
-        table.alter.add_columns(", ".join(f"{path_text(path)} {rest}" for path, rest in definitions))
+        new = Schema([])
+        for path, text, _ in definitions:
+            (field,) = Schema.from_ddl(f"{path_text(path[-1:])} {text}")
+            if len(path) > 1 and CHAR_TYPES in field.metadata:
+                where = path_text(path)
+                raise UnsupportedFeatureError("a new field with the type CHAR or VARCHAR", where=where, found=text, expected="STRING")
+            new = add_columns(new, Schema([_within(table.schema, path, field) if len(path) > 1 else field]))
+        table.alter.add_columns(new, places=places)
 
     return change
 
 
-def _definition(reader: Reader) -> tuple[tuple[str, ...], str]:
+def _definition(reader: Reader) -> tuple[tuple[str, ...], str, _Place | None]:
     path = reader.dotted()
-    text = reader.slice(",", "FIRST", "AFTER", expected="a type")
-    if reader.at("FIRST") or reader.at("AFTER"):
-        raise UnsupportedFeatureError("the place of a new column", found=reader.rest("a place"), expected="new columns at the end")
-    return path, text
+    return path, reader.slice(",", "FIRST", "AFTER", expected="a type"), _read_place(reader)
+
+
+def _within(schema: Schema, path: tuple[str, ...], new: Field) -> Field:
+    """The column of the table that the path begins with, with nothing in its structs but the way to the new field."""
+    found, above = schema.find(path[:-1])
+    if not isinstance(above.type, Struct):
+        raise InvalidArgumentError("only a struct gets new fields", where=path_text(found), found=type_name(above.type))
+    inner: DataType = Struct([new])
+    for end in range(len(found) - 1, 0, -1):
+        outer = schema.find(found[:end])[1].type
+        if isinstance(outer, Struct):
+            inner = Struct([Field(found[end], inner)])
+        elif isinstance(outer, Array):
+            inner = Array(inner)
+        elif isinstance(outer, Map):
+            inner = Map(inner, outer.value) if found[end] == "key" else Map(outer.key, inner)
+    return Field(found[0], inner)
+
+
+def _replace_columns(reader: Reader) -> _Change:
+    """REPLACE COLUMNS (name type [NOT NULL] [COMMENT text], ...)"""
+    columns = Schema.from_ddl(reader.inside("columns"))
+    return lambda table: table.alter.replace_columns(columns)
 
 
 def _rename_column(reader: Reader) -> _Change:
@@ -85,8 +122,9 @@ def _has(table: DeltaTable, path: tuple[str, ...]) -> bool:
     return True
 
 
-def _change_column(reader: Reader) -> _Change:
-    """ALTER | CHANGE [COLUMN] name TYPE type | COMMENT text | DROP NOT NULL | SET NOT NULL | SET DEFAULT expression | DROP DEFAULT"""
+def _alter_column(reader: Reader) -> _Change:
+    """ALTER | CHANGE [COLUMN] name TYPE type | COMMENT text | FIRST | AFTER name | DROP NOT NULL | SET NOT NULL | SET DEFAULT expression |
+    DROP DEFAULT | SYNC IDENTITY"""
     name = path_text(reader.dotted())
     if reader.accept("TYPE"):
         data_type = reader.rest("a type")
@@ -94,6 +132,8 @@ def _change_column(reader: Reader) -> _Change:
     if reader.accept("COMMENT"):
         comment = reader.string()
         return lambda table: table.alter.change_column(name, comment=comment)
+    if (place := _read_place(reader)) is not None:
+        return lambda table: table.alter.change_column(name, first=place.after is None, after=place.after)
     if reader.accept("DROP", "NOT", "NULL"):
         return lambda table: table.alter.change_column(name, nullable=True)
     if reader.accept("SET", "NOT", "NULL"):
@@ -103,9 +143,30 @@ def _change_column(reader: Reader) -> _Change:
         return lambda table: table.alter.change_column(name, default=default)
     if reader.accept("DROP", "DEFAULT"):
         return lambda table: table.alter.change_column(name, default="NULL")
-    if not reader.done and reader.tokens[reader.position].keyword in ("FIRST", "AFTER", "DROP", "SYNC"):
+    if reader.accept("SYNC", "IDENTITY"):
+        return lambda table: table.alter.sync_identity(name)
+    if reader.at("SYNC") or reader.at("DROP"):
         raise UnsupportedFeatureError("this change of a column", found=reader.rest("a change"))
-    reader.fail("TYPE, COMMENT, DROP NOT NULL, SET NOT NULL, SET DEFAULT or DROP DEFAULT")
+    return _redefined_column(reader, name)
+
+
+def _redefined_column(reader: Reader, name: str) -> _Change:
+    """What follows CHANGE COLUMN name: its name again, type [COMMENT text] [FIRST | AFTER name]"""
+    if reader.done or reader.tokens[reader.position].kind not in ("word", "quoted"):
+        reader.fail("TYPE, COMMENT, FIRST, AFTER, DROP NOT NULL, SET NOT NULL, SET DEFAULT or DROP DEFAULT")
+    again = reader.name()
+    (field,) = Schema.from_ddl(f"{path_text((again,))} {reader.slice('FIRST', 'AFTER', expected='a type')}")
+    place = _read_place(reader)
+
+    def change(table: DeltaTable) -> None:
+        path, _ = table.schema.find(name)
+        if path[-1].lower() != again.lower():
+            raise UnsupportedFeatureError("CHANGE COLUMN with another name", where=path_text(path), found=again, expected="RENAME COLUMN")
+        comment = field.metadata.get("comment")
+        first, after = (False, None) if place is None else (place.after is None, place.after)
+        table.alter.change_column(name, type=field.metadata.get(CHAR_TYPES, field.type), comment=comment, first=first, after=after)
+
+    return change
 
 
 def _set_properties(reader: Reader) -> _Change:
@@ -155,13 +216,15 @@ _ACTIONS: tuple[tuple[tuple[str, ...], Callable[[Reader], _Change]], ...] = (
     (("ADD", "CONSTRAINT"), _add_constraint),
     (("ADD", "COLUMNS"), _add_columns),
     (("ADD", "COLUMN"), _add_columns),
+    (("REPLACE", "COLUMNS"), _replace_columns),
     (("RENAME", "COLUMN"), _rename_column),
     (("DROP", "COLUMNS"), _drop_columns),
     (("DROP", "COLUMN"), _drop_columns),
     (("DROP", "CONSTRAINT"), _drop_constraint),
     (("DROP", "FEATURE"), _drop_feature),
-    (("ALTER", "COLUMN"), _change_column),
-    (("CHANGE", "COLUMN"), _change_column),
+    (("ALTER", "COLUMN"), _alter_column),
+    (("CHANGE", "COLUMN"), _alter_column),
+    (("CHANGE",), _alter_column),
     (("SET", "TBLPROPERTIES"), _set_properties),
     (("UNSET", "TBLPROPERTIES"), _unset_properties),
     (("CLUSTER", "BY"), _cluster_by),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from deltaic.commands.invariants import is_computed
 from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import Schema, quote_name
-from deltaic.scan.rows import Rows
+from deltaic.rows.rows import Rows
 from deltaic.sql.names import Name, Tables, read_name
 from deltaic.sql.results import counts, nothing
+from deltaic.sql.subqueries import engine_with, hold_queries
 from deltaic.sql.tokens import Reader, without_qualifiers
 
 
@@ -14,9 +16,17 @@ def delete(reader: Reader, tables: Tables) -> Rows:
     """DELETE FROM name [[AS] alias] [WHERE condition]"""
     reader.expect("DELETE", "FROM")
     name = read_name(reader, alias=True)
-    where = read_where(reader, name)
+    written = reader.rest("a condition") if reader.accept("WHERE") else None
     reader.end()
-    return counts(num_affected_rows=tables.table(name).delete(where).get("num_deleted_rows", 0))
+    table = tables.table(name)
+    if written is not None and hold_queries(table, [written]):
+        from deltaic.commands.delete import delete as delete_rows
+
+        engine, alias = engine_with(tables, table), _alias(name)
+        metrics = table._run(lambda snapshot: delete_rows(snapshot, engine, written, alias=alias))
+        return counts(num_affected_rows=metrics.get("num_deleted_rows", 0))
+    where = None if written is None else without_qualifiers(written, name.qualifiers)
+    return counts(num_affected_rows=table.delete(where).get("num_deleted_rows", 0))
 
 
 def truncate(reader: Reader, tables: Tables) -> Rows:
@@ -33,20 +43,25 @@ def update(reader: Reader, tables: Tables) -> Rows:
     reader.expect("UPDATE")
     name = read_name(reader, alias=True)
     reader.expect("SET")
-    assignments = reader.listed(lambda: read_assignment(reader, "WHERE"))
-    where = read_where(reader, name)
+    listed = reader.listed(lambda: read_assignment(reader, "WHERE"))
+    written = reader.rest("a condition") if reader.accept("WHERE") else None
     reader.end()
     table = tables.table(name)
+    schema = table.schema
+    assignments = [each for each in listed if not is_left_to_table(each[1], schema, _column(name, each[0]), of_new_row=False)] or listed
     named = [(_column(name, column), value) for column, value in assignments]
-    changes = {key: without_qualifiers(defaulted(value, table.schema, key), name.qualifiers) for key, value in named}
+    changes = {key: defaulted(value, table.schema, key) for key, value in named}
     if len({column.lower() for column in changes}) < len(assignments):
         raise InvalidArgumentError("a column is set twice", where="UPDATE", found=list(changes))
-    return counts(num_affected_rows=table.update(changes, where).get("num_updated_rows", 0))
+    if not hold_queries(table, [*changes.values(), *([] if written is None else [written])]):
+        where = None if written is None else without_qualifiers(written, name.qualifiers)
+        plain = {key: without_qualifiers(value, name.qualifiers) for key, value in changes.items()}
+        return counts(num_affected_rows=table.update(plain, where).get("num_updated_rows", 0))
+    from deltaic.commands.update import update as update_rows
 
-
-def read_where(reader: Reader, name: Name) -> str | None:
-    """[WHERE condition], in the table's own columns."""
-    return without_qualifiers(reader.rest("a condition"), name.qualifiers) if reader.accept("WHERE") else None
+    engine, alias = engine_with(tables, table), _alias(name)
+    metrics = table._run(lambda snapshot: update_rows(snapshot, engine, changes, written, alias=alias))
+    return counts(num_affected_rows=metrics.get("num_updated_rows", 0))
 
 
 def read_assignment(reader: Reader, *stops: str) -> tuple[tuple[str, ...], str]:
@@ -61,6 +76,18 @@ def defaulted(value: str, schema: Schema, column: str) -> str:
     if value.upper() != "DEFAULT":
         return value
     return str(schema.find(column)[1].metadata.get("CURRENT_DEFAULT", "NULL"))
+
+
+def is_left_to_table(value: str, schema: Schema, column: str, *, of_new_row: bool = True) -> bool:
+    """Whether a value is DEFAULT for a column (dotted) that the table computes, so that the statement means none for it. The number of an
+    identity column is computed of new rows alone."""
+    field = schema.find(column)[1]
+    return value.upper() == "DEFAULT" and (is_computed(field) if of_new_row else "delta.generationExpression" in field.metadata)
+
+
+def _alias(name: Name) -> str:
+    """What the statement's expressions call the table: a subquery may have other tables with the same columns."""
+    return name.alias or name.parts[-1]
 
 
 def _column(name: Name, parts: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""CREATE TABLE and CREATE TABLE AS SELECT."""
+"""CREATE TABLE, CREATE TABLE AS SELECT, and CREATE TABLE by CLONE."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from deltaic.commands.create import Wanted
 from deltaic.commands.write import Write
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
-from deltaic.protocol.schema import path_text
-from deltaic.scan.rows import Rows
+from deltaic.protocol.schema import Schema, path_text
+from deltaic.rows.rows import Rows
 from deltaic.sql.names import Name, Tables, read_name
-from deltaic.sql.results import nothing
+from deltaic.sql.results import counts, nothing
 from deltaic.sql.tokens import Reader
 from deltaic.table import DeltaTable
 
@@ -23,11 +23,13 @@ class _Clauses:
     cluster_by: list[str] | None = None
     comment: str | None = None
     properties: dict[str, str] | None = None
+    location: str | None = None
     seen: set[str] = field(default_factory=set)
 
 
 def create(reader: Reader, tables: Tables) -> Rows:
-    """CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name [(columns)] [USING delta] [clauses] [AS query], or REPLACE TABLE"""
+    """CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name [(columns)] [USING delta] [clauses] [AS query], or REPLACE TABLE; name SHALLOW | DEEP
+    CLONE source [VERSION | TIMESTAMP AS OF ...] [TBLPROPERTIES (...)] -> delta-spark's metrics"""
     if reader.accept("REPLACE"):
         replace, must_exist = True, True
     else:
@@ -38,23 +40,59 @@ def create(reader: Reader, tables: Tables) -> Rows:
     reader.expect("TABLE")
     if_missing = not replace and reader.accept("IF", "NOT", "EXISTS")
     name = read_name(reader)
-    columns = reader.inside("columns") if reader.at("(") else None
+    source, shallow = _cloned(reader)
+    columns = reader.inside("columns") if source is None and reader.at("(") else None
     clauses = _clauses(reader)
     reader.accept("AS")
     text = None if reader.done else reader.rest("a query")
-    path = tables.path_of(name)
+    path, is_new_name = tables.place(name, clauses.location)
     exists = DeltaTable.exists(path, storage_options=tables.storage_options)
-    if must_exist and not exists:
+    if must_exist and (not exists or is_new_name):
         raise InvalidArgumentError("REPLACE TABLE needs a table", found=str(name), expected="CREATE OR REPLACE TABLE")
     if exists and not replace:
-        if if_missing:
+        if is_new_name and text is None and source is None:
+            _check_columns(tables.opened(path), columns)
+            tables.entered()
+            return nothing()
+        if if_missing and not is_new_name:
             return nothing()
         raise TableAlreadyExistsError("a table is there already", where=path, expected="CREATE OR REPLACE TABLE, or IF NOT EXISTS")
+    if source is not None:
+        if text is not None or clauses.seen - {"TBLPROPERTIES", "LOCATION"}:
+            raise InvalidArgumentError(
+                "a clone has the definition of its source", found=str(name), expected="TBLPROPERTIES and LOCATION alone"
+            )
+        _, metrics = tables.table(source)._clone(
+            path, shallow, replace, clauses.properties, tables.commit_options(), tables.storage_options
+        )
+        tables.entered()
+        return counts(**metrics)
     if text is not None:
         _create_as(path, clauses, columns, text, replace, tables)
     else:
         _create(path, clauses, columns, replace, name, tables)
+    tables.entered()
     return nothing()
+
+
+def _cloned(reader: Reader) -> tuple[Name | None, bool]:
+    """[SHALLOW | DEEP] CLONE source -> the source, None where nothing is cloned, and whether it is shallow."""
+    shallow = reader.accept("SHALLOW", "CLONE")
+    if not (shallow or reader.accept("DEEP", "CLONE") or reader.accept("CLONE")):
+        return None, False
+    return read_name(reader, travel=True), shallow
+
+
+def _check_columns(table: DeltaTable, columns: str | None) -> None:
+    """InvalidArgumentError where a new name of a table says other columns than it has."""
+    given = None if columns is None else [(each.name.lower(), each.type) for each in Schema.from_ddl(columns)]
+    if given is not None and given != [(each.name.lower(), each.type) for each in table.schema]:
+        raise InvalidArgumentError(
+            "[DELTA_CREATE_TABLE_SCHEME_MISMATCH] the table at this place has other columns",
+            where=table.location,
+            found=columns,
+            expected=table.schema.to_ddl(),
+        )
 
 
 def _create(path: str, clauses: _Clauses, columns: str | None, replace: bool, name: Name, tables: Tables) -> None:
@@ -67,7 +105,8 @@ def _create(path: str, clauses: _Clauses, columns: str | None, replace: bool, na
         partition_by=clauses.partition_by or (),
         cluster_by=clauses.cluster_by or (),
         description=clauses.comment,
-        properties=clauses.properties,
+        properties=tables.table_properties(clauses.properties),
+        commit=tables.commit_options(),
         storage_options=tables.storage_options,
     )
 
@@ -95,18 +134,26 @@ def _clauses(reader: Reader) -> _Clauses:
             if (source := reader.name()).lower() not in ("delta", "deltaic"):
                 raise UnsupportedFeatureError("tables of another format", found=f"USING {source}", expected="USING delta")
         elif reader.accept("PARTITIONED", "BY"):
-            clauses.partition_by = [path_text(column) for column in reader.bracketed(reader.dotted)]
+            clauses.partition_by = [_top_level(column) for column in reader.bracketed(reader.dotted)]
         elif reader.accept("CLUSTER", "BY"):
             clauses.cluster_by = [path_text(column) for column in reader.bracketed(reader.dotted)]
         elif reader.accept("COMMENT"):
             clauses.comment = reader.string()
         elif reader.accept("TBLPROPERTIES"):
             clauses.properties = read_properties(reader)
-        elif reader.at("LOCATION") or reader.at("OPTIONS") or reader.at("CLONE") or reader.at("SHALLOW"):
+        elif reader.accept("LOCATION"):
+            clauses.location = reader.string()
+        elif reader.at("OPTIONS"):
             raise UnsupportedFeatureError(f"{word} of CREATE TABLE", expected="delta.`path` as the table's name")
         else:
-            reader.fail("USING, PARTITIONED BY, CLUSTER BY, COMMENT, TBLPROPERTIES or AS")
+            reader.fail("USING, PARTITIONED BY, CLUSTER BY, COMMENT, LOCATION, TBLPROPERTIES or AS")
     return clauses
+
+
+def _top_level(path: tuple[str, ...]) -> str:
+    if len(path) > 1:
+        raise InvalidArgumentError("a table is partitioned by top-level columns", found=path_text(path))
+    return path[0]
 
 
 def read_properties(reader: Reader) -> dict[str, str]:
@@ -115,7 +162,10 @@ def read_properties(reader: Reader) -> dict[str, str]:
 
 
 def read_property_name(reader: Reader) -> str:
-    return reader.string() if reader.tokens[reader.position].kind == "string" else ".".join(reader.dotted())
+    """'key', or the words key.of.words"""
+    if not reader.done and reader.tokens[reader.position].kind == "string":
+        return reader.string()
+    return ".".join(reader.dotted())
 
 
 def _property(reader: Reader) -> tuple[str, str]:

@@ -7,10 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaic.relation.values import type_text
-from deltaic.scan.rows import Rows
+from deltaic.protocol.schema import path_text
+from deltaic.rows.rows import Rows
+from deltaic.spark_sql.char_types import shown_type
 from deltaic.sql.names import Tables, read_name
 from deltaic.sql.results import rows_of
+from deltaic.sql.show import shown_properties
 from deltaic.sql.tokens import Reader
 from deltaic.table import DeltaTable
 
@@ -60,11 +62,14 @@ DETAIL = pa.schema(
 """DESCRIBE DETAIL, one row."""
 
 COLUMNS = pa.schema({"col_name": pa.string(), "data_type": pa.string(), "comment": pa.string()})
-"""DESCRIBE TABLE, a row for each column."""
+"""DESCRIBE TABLE, a row for each column, then those of partitions and, of EXTENDED, of the table."""
+
+COLUMN = pa.schema({"info_name": pa.string(), "info_value": pa.string()})
+"""DESCRIBE TABLE of one column."""
 
 
 def describe(reader: Reader, tables: Tables) -> Rows:
-    """DESCRIBE | DESC HISTORY name [LIMIT n] · DETAIL name · [TABLE] name"""
+    """DESCRIBE | DESC HISTORY name [LIMIT n] · DETAIL name · [TABLE] [EXTENDED | FORMATTED] name [column]"""
     if not reader.accept("DESC"):
         reader.expect("DESCRIBE")
     if _names_a_table(reader, "HISTORY"):
@@ -76,14 +81,37 @@ def describe(reader: Reader, tables: Tables) -> Rows:
         name = read_name(reader)
         reader.end()
         return detail_rows(tables.table(name))
-    reader.accept("TABLE")
+    _names_a_table(reader, "TABLE")
+    extended = _names_a_table(reader, "EXTENDED") or _names_a_table(reader, "FORMATTED")
     name = read_name(reader)
+    column = None if reader.done else reader.dotted()
     reader.end()
-    columns = [
-        {"col_name": column.name, "data_type": type_text(column.type), "comment": column.metadata.get("comment")}
-        for column in tables.table(name).schema
-    ]
-    return rows_of(pa.Table.from_pylist(columns, COLUMNS))
+    table = tables.table(name)
+    return table_rows(table, extended) if column is None else _column_rows(table, column)
+
+
+def table_rows(table: DeltaTable, extended: bool) -> Rows:
+    """DESCRIBE TABLE, of `extended` with what it says of the table itself."""
+    metadata = table.metadata
+    columns = {field.name: (field.name, shown_type(field), field.metadata.get("comment")) for field in table.schema}
+    rows: list[tuple[str, str, str | None]] = list(columns.values())
+    if metadata.partition_columns:
+        rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
+        rows += [columns[name] for name in metadata.partition_columns]
+    if extended:
+        properties = ",".join(f"{key}={value}" for key, value in shown_properties(table).items())
+        rows += [("", "", ""), ("# Detailed Table Information", "", "")]
+        rows += [("Name", metadata.name, "")] if metadata.name else []
+        rows += [("Comment", metadata.description, "")] if metadata.description else []
+        rows += [("Location", table.location, ""), ("Provider", "delta", ""), ("Table Properties", f"[{properties}]", "")]
+    return rows_of(pa.Table.from_pylist([dict(zip(COLUMNS.names, row, strict=True)) for row in rows], COLUMNS))
+
+
+def _column_rows(table: DeltaTable, column: tuple[str, ...]) -> Rows:
+    path, field = table.schema.find(column)
+    values = path_text(path), shown_type(field), str(field.metadata.get("comment", "NULL"))
+    names = COLUMNS.names
+    return rows_of(pa.table({"info_name": names, "info_value": values}, COLUMN))
 
 
 def history_rows(table: DeltaTable, limit: int | None = None) -> Rows:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from deltaic.commands.write import Mode
 from deltaic.errors import SchemaMismatchError, UnsupportedFeatureError
 from deltaic.protocol.ddl import format_type
 from deltaic.protocol.schema import Schema, quote_name
-from deltaic.scan.rows import Rows
-from deltaic.sql.change import defaulted
+from deltaic.rows.rows import Rows
+from deltaic.sql.change import defaulted, is_left_to_table
 from deltaic.sql.names import Tables, read_name
 from deltaic.sql.results import nothing
 from deltaic.sql.tokens import Reader, without_qualifiers
@@ -53,7 +54,10 @@ def insert(reader: Reader, tables: Tables) -> Rows:
     target = _Target(tuple(name for name in filled if listed is not None or name not in fixed), by_name, fixed)
     if both := set(target.columns) & set(fixed):
         raise SchemaMismatchError("PARTITION gives a value to a column that is listed too", where=str(name), found=sorted(both))
-    rows = _placed(_with_defaults(reader.rest("a query"), target, table.schema), target, str(name), tables)
+    text, computed = _with_defaults(reader.rest("a query"), target, table.schema)
+    if computed:
+        text, target = _without(text, target, computed)
+    rows = _placed(text, target, table, str(name), tables)
     mode: Mode = "overwrite" if overwrite or where is not None else "append"
     if overwrite and table.metadata.partition_columns and tables.overwrites_partitions():
         mode = "overwrite_partitions"
@@ -101,30 +105,46 @@ def _filled(schema: Schema, listed: tuple[str, ...] | None) -> tuple[str, ...]:
     return names
 
 
-def _with_defaults(text: str, target: _Target, schema: Schema) -> str:
-    """VALUES (1, DEFAULT), ... with what the columns have as their defaults; any other query as it is."""
+def _with_defaults(text: str, target: _Target, schema: Schema) -> tuple[str, set[str]]:
+    """VALUES (1, DEFAULT), ... with what the columns have as their defaults, and the columns that the table is to compute, which are null
+    there; any other query as it is."""
     reader = Reader(text)
     if not reader.accept("VALUES") or not reader.at("("):
-        return text
+        return text, set()
     pieces: list[str] = []
-    copied = 0
+    copied = rows = 0
+    computed: Counter[str] = Counter()
     while reader.accept("("):
         for column in (*target.columns, None):
             first = reader.position
             value = reader.slice(",")
+            if column is not None and is_left_to_table(value, schema, quote_name(column)):
+                computed[column] += 1
             if column is not None and value.upper() == "DEFAULT":
                 pieces += [text[copied : reader.tokens[first].start], f"({defaulted(value, schema, quote_name(column))})"]
                 copied = reader.tokens[first].end
             if not reader.accept(","):
                 break
         reader.expect(")")
+        rows += 1
         if not (reader.accept(",") and reader.at("(")):
             break
-    return "".join(pieces) + text[copied:]
+    if partly := sorted(column for column, count in computed.items() if count < rows):
+        raise UnsupportedFeatureError("DEFAULT in some rows only, of a column that the table computes", where=partly[0])
+    return "".join(pieces) + text[copied:], set(computed)
 
 
-def _placed(text: str, target: _Target, where: str, tables: Tables) -> Any:
-    """The query's columns under the names of the table's: by position, as SQL has it, unless BY NAME."""
+def _without(text: str, target: _Target, computed: set[str]) -> tuple[str, _Target]:
+    """The query without the columns that the table computes."""
+    kept = tuple(name for name in target.columns if name not in computed)
+    if not kept:
+        raise UnsupportedFeatureError("a row of nothing but columns that the table computes", found=text[:80])
+    columns, named = (", ".join(map(quote_name, names)) for names in (kept, target.columns))
+    return f"SELECT {columns} FROM ({text}) AS __deltaic_given({named})", replace(target, columns=kept)
+
+
+def _placed(text: str, target: _Target, table: DeltaTable, where: str, tables: Tables) -> Any:
+    """The query's columns, and the fields of its structs, under the names of the table's: by position, as SQL has it, unless BY NAME."""
     if target.fixed:
         text = f"SELECT *, {', '.join(f'{value} AS {quote_name(name)}' for name, value in target.fixed.items())} FROM ({text})"
     rows = tables.query(text)
@@ -138,4 +158,4 @@ def _placed(text: str, target: _Target, where: str, tables: Tables) -> Any:
             found=f"{len(names)} ({', '.join(names)})",
             expected=f"{len(target.columns)} ({', '.join(target.columns)})",
         )
-    return tables.renamed(rows, (*target.columns, *target.fixed))
+    return tables.placed(rows, [table.schema.field(name) for name in (*target.columns, *target.fixed)])

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from deltaic.commands.merge import MergeSpec
+from deltaic.engine.source import buffered
 from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import Schema, quote_name
-from deltaic.scan.rows import Rows
-from deltaic.sql.change import defaulted, read_assignment
+from deltaic.rows.rows import Rows
+from deltaic.sql.change import defaulted, is_left_to_table, read_assignment
 from deltaic.sql.names import Name, Tables, read_name
 from deltaic.sql.results import counts
+from deltaic.sql.subqueries import engine_with
 from deltaic.sql.tokens import Reader, requalified
 
 _CLAUSE_ENDS = ("WHEN",)
@@ -29,13 +32,14 @@ def merge(reader: Reader, tables: Tables) -> Rows:
     condition = reader.slice("WHEN", expected="a condition")
     table = tables.table(target)
     alias = target.alias or target.parts[-1]
-    building: Any = table.merge(
-        source,
-        condition,
+    spec = MergeSpec(
+        source=buffered(source),
+        on=condition,
         source_alias=source_alias,
         target_alias=alias,
         schema_mode="merge" if evolution or tables.evolves else None,
     )
+    building: Any = table._merging(spec, engine_with(tables, table))
     if reader.done:
         reader.fail("WHEN MATCHED or WHEN NOT MATCHED")
     while not reader.done:
@@ -114,7 +118,9 @@ def _insert(reader: Reader, building: Any, where: str | None, schema: Schema, al
     texts = reader.bracketed(lambda: reader.slice(","))
     if len(columns) != len(texts):
         raise InvalidArgumentError("INSERT needs one value for each column", where="MERGE", found=len(texts), expected=len(columns))
-    values = _assigned(zip(columns, texts, strict=True), schema, alias)
+    pairs = list(zip(columns, texts, strict=True))
+    given = [pair for pair in pairs if len(pair[0]) > 1 or not is_left_to_table(pair[1], schema, quote_name(pair[0][0]))]
+    values = _assigned(given or pairs, schema, alias)
     if len({name.lower() for name, _ in values}) < len(values):
         raise InvalidArgumentError("a column is set twice in one clause", where="MERGE", found=[name for name, _ in values])
     return building.when_not_matched_insert(dict(values), where)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from deltaic.commands.write import Mode, Write
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.options import CommitOptions
 from deltaic.sql.tokens import Reader
 from deltaic.table import DeltaTable, run_write
 from deltaic.table import write as write_table
+
+if TYPE_CHECKING:
+    from deltaic.commands.write import Mode, Write
+    from deltaic.protocol.schema import Field
 
 _NOT_AN_ALIAS = frozenset({"WHERE", "SET", "USING", "ON", "WHEN", "VERSION", "TIMESTAMP", "FOR"})
 """Words that may follow a table where an alias may stand."""
@@ -78,22 +82,29 @@ def _alias_follows(reader: Reader) -> bool:
 
 
 class Tables:
-    """The tables a statement can see, and what is done with their rows, here by the embedded engine. A path is opened when it is named, the
-    newest version unless the statement travels."""
+    """The tables a statement can see, and what is done with their rows, here by the embedded engine. A path is opened when it is first
+    named, at the newest version unless the statement travels, and every other mention of it in the statement is that same table."""
 
     def __init__(self, tables: Mapping[str, Any] | None, storage_options: Mapping[str, str] | None) -> None:
         self.storage_options = storage_options
         self._named: dict[str, tuple[str, Any]] = {}
+        self._opened: dict[tuple[str, int | None, str | None], DeltaTable] = {}
+        known: dict[int, Any] = {}
         for key, value in (tables or {}).items():
             if key.lower() in self._named:
                 found = [self._named[key.lower()][0], key]
                 raise InvalidArgumentError("two tables whose names differ by case only", where="tables=", found=found)
-            self._named[key.lower()] = (key, value)
+            from deltaic.engine.source import buffered
+
+            self._named[key.lower()] = (key, known.setdefault(id(value), buffered(value)))
 
     def data(self, name: Name) -> Any:
         """A DeltaTable, or the data that goes by this name."""
         if (path := name.path) is not None:
-            return self.opened(path, name.version, name.timestamp)
+            wanted = path, name.version, name.timestamp
+            if wanted not in self._opened:
+                self._opened[wanted] = self.opened(*wanted)
+            return self._opened[wanted]
         value = self._lookup(name)
         if name.version is None and name.timestamp is None:
             return value
@@ -108,14 +119,21 @@ class Tables:
             raise InvalidArgumentError("this statement needs a Delta table", where=str(name), found=type(value).__name__)
         return value
 
-    def path_of(self, name: Name) -> str:
-        """Where a table is to be made."""
+    def place(self, name: Name, location: str | None) -> tuple[str, bool]:
+        """Where a table is to be made, and whether its name is new to a catalog. `location`: what the statement says of it."""
+        if location is not None:
+            raise UnsupportedFeatureError(
+                "LOCATION without a catalog of names", found=location, expected="delta.`path` as the table's name"
+            )
         if (path := name.path) is not None:
-            return path
+            return path, False
         value = self._lookup(name)
         if not isinstance(value, DeltaTable):
             raise InvalidArgumentError("this statement needs a Delta table", where=str(name), found=type(value).__name__)
-        return value.location
+        return value.location, False
+
+    def entered(self) -> None:
+        """The table whose place was asked for last has been made: a catalog may note its name."""
 
     def opened(self, path: str, version: int | None = None, timestamp: str | None = None) -> DeltaTable:
         """The table at a path."""
@@ -143,22 +161,45 @@ class Tables:
 
         return renamed(rows, names)
 
+    def placed(self, rows: Any, columns: Sequence[Field]) -> Any:
+        """What `query` gave, under the names of these columns and of the fields within them by position."""
+        from deltaic.sql.positions import placed
+
+        return placed(rows, columns)
+
     @property
     def evolves(self) -> bool:
         """Whether MERGE adds columns of its source where the statement does not say so."""
         return False
+
+    @property
+    def enforces_retention(self) -> bool:
+        """Whether VACUUM refuses a time shorter than the table's retention."""
+        return True
 
     def overwrites_partitions(self) -> bool:
         """Whether INSERT OVERWRITE replaces just the partitions that the new rows are in, and not the table's rows."""
         return False
 
     def insert(self, table: DeltaTable, rows: Any, mode: Mode, where: str | None) -> None:
-        """Writes what `query` gave into a table that is there, and moves the table to it."""
-        write_table(table, rows, mode=mode, where=where)
+        """Writes what `query` gave, cast by store assignment, into a table that is there, and moves the table to it."""
+        write_table(table, rows, mode=mode, where=where, casting="strict")
 
     def create(self, path: str, rows: Any, job: Write) -> None:
         """Makes a table of what `query` gave, or replaces it."""
         run_write(path, rows, job, self.storage_options)
+
+    def restore(self, table: DeltaTable, moment: Name) -> Mapping[str, int]:
+        """Makes a table what it was at the version or time of `moment`."""
+        return table.restore(moment.version, timestamp=moment.timestamp)
+
+    def table_properties(self, given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """Properties of a table that a statement makes."""
+        return given
+
+    def commit_options(self) -> CommitOptions | None:
+        """Options for the commit of a statement that creates a table."""
+        return None
 
     def _lookup(self, name: Name) -> Any:
         if len(name.parts) == 1 and (found := self._named.get(name.parts[0].lower())):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from deltaic.scan.rows import Rows
+from deltaic.rows.rows import Rows
 from deltaic.sql.results import rows_of
 
 if TYPE_CHECKING:

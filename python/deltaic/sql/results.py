@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from deltaic.scan.rows import Rows
+from deltaic.rows.rows import Rows
 
 
 def rows_of(table: pa.Table) -> Rows:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import takewhile
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from deltaic import configuration
-from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.protocol.schema import Schema
-from deltaic.scan.rows import Rows
-from deltaic.sql.names import Name, Tables
+from deltaic.errors import UnsupportedFeatureError
+from deltaic.rows.rows import Rows, ScanReport
+from deltaic.sql.names import Name, Tables, read_name
+from deltaic.sql.positions import placed
 from deltaic.sql.tokens import Reader
 from deltaic.table import DeltaTable
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from sqlglot import exp
 
-    from deltaic.relation.plan import Data, Scan
+    from deltaic import _core
+    from deltaic.engine.duckdb.engine import LocalEngine, LocalRelation
+    from deltaic.log.snapshot import Snapshot
+    from deltaic.plan.nodes import Data, Scan
+    from deltaic.protocol.schema import Schema
+    from deltaic.rows.query_report import QueryReport
+    from deltaic.spark_sql.query.tables import TableName
+else:
+    from deltaic.deferred import pyarrow as pa
 
 
 def select(reader: Reader, tables: Tables) -> Rows:
@@ -29,108 +34,160 @@ def select(reader: Reader, tables: Tables) -> Rows:
 
 def query(text: str, tables: Tables) -> Rows:
     """The rows of a query, not yet computed. Its tables are opened here, so it sees them as they are now."""
-    from deltaic.engine.local import LocalEngine
-    from deltaic.relation.expression import parse_statement
-    from deltaic.relation.query import translate_query
+    from sqlglot import exp
+
+    from deltaic.engine.duckdb.engine import LocalEngine
+    from deltaic.spark_sql.expression import parse_statement
+    from deltaic.spark_sql.query.queries import translate_query
+    from deltaic.sql import first_rows
 
     reader = Reader(text)
     if reader.accept("TABLE"):
         text = f"SELECT * FROM {reader.rest('a table')}"
     tree = parse_statement(text)
-    leaves = _bind(tree, tables, LocalEngine())
-    translated = translate_query(
-        tree, {name: leaf.schema for name, leaf in leaves.items()}, time_zone=configuration.current().time_zone or "UTC"
+    engine = LocalEngine().pinned()
+    leaves, tables_of = bind(tree, tables, engine)
+    mentions = {node.name: node.alias for node in tree.find_all(exp.Table) if node.name in tables_of}
+    computed = _computed_columns(tree)
+    schemas = {name: _with_limits(leaf.schema, tables_of.get(name), computed) for name, leaf in leaves.items()}
+    translated = translate_query(tree, schemas, time_zone=engine.time_zone)
+    relation = first_rows.relation(engine, tree, translated, leaves)
+    scans = {name: (alias, tables_of[name]._snapshot) for name, alias in mentions.items()}
+    return _QueryRows(engine, relation, scans)
+
+
+class _QueryRows(Rows):
+    """The rows of a query. `scans`: alias and snapshot of each mention of a Delta table, by the name of its leaf."""
+
+    def __init__(self, engine: LocalEngine, relation: LocalRelation, scans: Mapping[str, tuple[str, Snapshot]]) -> None:
+        super().__init__(relation.schema, lambda: engine.to_arrow(relation), lambda: engine.to_table(relation))
+        self._scans = scans
+
+    def explain(self) -> QueryReport:
+        from deltaic.engine.duckdb.engine import PLANS
+        from deltaic.planning.opening import OPENED
+        from deltaic.rows.query_report import QueryReport, steps
+
+        opened: list[tuple[Scan, _core.ReadStream]] = []
+        plans: list[dict[str, Any]] = []
+        tokens = OPENED.set(opened), PLANS.set(plans)
+        try:
+            self.count()
+        finally:
+            OPENED.reset(tokens[0])
+            PLANS.reset(tokens[1])
+        reports: dict[str, ScanReport] = {}
+        for name, (alias, snapshot) in self._scans.items():
+            key = alias if alias not in reports else f"{alias} ({len(reports) + 1})"
+            reports[key] = _report(snapshot, [each for each in opened if each[0].alias == name])
+        return QueryReport.of(self.schema.names, "\n".join(line for plan in plans for line in steps(plan)) or "scan", reports)
+
+
+def _report(snapshot: Snapshot, opened: Sequence[tuple[Scan, _core.ReadStream]]) -> ScanReport:
+    """What the scans of one mention of a table have read; one may be opened several times."""
+    sizes = {path: size for scan, _ in opened for path, size in zip(*_paths_and_sizes(scan), strict=True)}
+    predicates = {scan.predicate.json: scan.predicate for scan, _ in opened if scan.predicate is not None}
+    chosen = [snapshot.core.files(snapshot.table_schema, predicate) for predicate in predicates.values()]
+    # By partition no more are skipped than by each of the scans; what is left was skipped by statistics, or was not asked for.
+    by_partition = min((each.skipped_by_partition for each in chosen), default=0) if len(opened) == len(chosen) else 0
+    files = snapshot.core.file_count
+    metrics = [stream.metrics for _, stream in opened]
+    read: dict[str, Any] = {name: sum(each[name] for each in metrics) for name in ("row_groups", "row_groups_read", "bytes_read", "rows")}
+    return ScanReport(
+        columns=tuple(dict.fromkeys(name for scan, _ in opened for name in scan.columns)),
+        pushed=" or ".join(predicates) or None,
+        files=files,
+        files_skipped_by_partition=by_partition,
+        files_skipped_by_statistics=files - by_partition - len(sizes) if opened else 0,
+        files_read=len(sizes),
+        bytes=snapshot.core.size_in_bytes,
+        bytes_of_files=sum(sizes.values()),
+        **read,
     )
-    engine = LocalEngine()
-    relation = engine.query(translated, leaves)
-    return Rows(relation.schema, lambda: engine.to_arrow(relation), lambda: engine.to_table(relation))
+
+
+def _paths_and_sizes(scan: Scan) -> tuple[list[str], list[int]]:
+    return scan.files["path"].to_pylist(), [size or 0 for size in scan.files["size"].to_pylist()]
+
+
+def explain(reader: Reader, tables: Tables) -> Rows:
+    """EXPLAIN query"""
+    reader.expect("EXPLAIN")
+    word = reader.tokens[reader.position].keyword
+    if word not in ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "("):
+        raise UnsupportedFeatureError("EXPLAIN of anything but a query", found=word, expected="EXPLAIN SELECT ...")
+    rows = query(reader.rest("a query"), tables)
+
+    def explained() -> pa.Table:
+        return pa.table({"plan": [str(rows.explain())]})
+
+    return Rows.computed(explained, pa.schema([("plan", pa.string())]))
 
 
 def renamed(rows: Rows, names: Sequence[str]) -> Rows:
     """The same columns under other names, by position."""
-    fields = [field.with_(name=name) for field, name in zip(rows.schema, names, strict=True)]
-
-    def opened() -> pa.RecordBatchReader:
-        reader = rows.to_reader()
-        schema = pa.schema([field.with_name(name) for field, name in zip(reader.schema, names, strict=True)])
-        return pa.RecordBatchReader.from_batches(schema, (batch.rename_columns(list(names)) for batch in reader))
-
-    return Rows(Schema(fields), opened)
+    return placed(rows, [field.with_(name=name) for field, name in zip(rows.schema, names, strict=True)])
 
 
-def _bind(tree: exp.Expr, tables: Tables, engine: Any) -> dict[str, Scan | Data]:
-    """Gives each table of the tree a name of its own and the rows behind it. Names that WITH defines are left alone."""
+def _computed_columns(tree: exp.Expr) -> frozenset[str]:
+    """Names within sums, products and casts, in lower case: limits of these columns can show that nothing overflows."""
     from sqlglot import exp
 
-    leaves: dict[str, Scan | Data] = {}
-    for node in list(tree.find_all(exp.Table)):
-        if not isinstance(node.this, exp.Identifier) or _is_defined(node):
-            continue
-        if (alias := node.args.get("alias")) is not None and not isinstance(alias.this, (exp.Identifier, type(None))):
-            raise UnsupportedFeatureError("what follows a table is no alias", found=alias.this.sql(dialect="databricks"))
-        name = _name(node)
-        if node.args.get("joins") and not isinstance(node.parent, (exp.From, exp.Join)):
-            raise UnsupportedFeatureError("a join in this place", found=str(name))
-        leaf_name = f"__deltaic_table_{len(leaves)}"
-        leaves[leaf_name] = _leaf(tables.data(name), leaf_name, engine)
-        if not node.alias:
-            node.set("alias", exp.TableAlias(this=exp.to_identifier(name.parts[-1], quoted=True)))
-        for part in ("db", "catalog", "version", "when"):
-            node.set(part, None)
-        node.set("this", exp.to_identifier(leaf_name, quoted=True))
-    return leaves
+    kinds = (exp.Add, exp.Sub, exp.Mul, exp.Cast)
+    return frozenset(column.name.lower() for node in tree.find_all(*kinds) for column in node.find_all(exp.Column))
+
+
+def _with_limits(schema: Schema, table: DeltaTable | None, columns: frozenset[str]) -> Schema:
+    """The schema with the limits of these columns as the statistics of the table's files have them."""
+    if table is None or not columns.intersection(map(str.lower, schema.names)):
+        return schema
+    from deltaic.planning.column_limits import column_limits
+    from deltaic.protocol.schema import Schema
+    from deltaic.spark_sql.scope import LIMITS
+
+    limits = column_limits(table._snapshot, columns)
+    return Schema([item.with_(metadata={**item.metadata, LIMITS: limits[item.name]}) if item.name in limits else item for item in schema])
+
+
+def bind(tree: exp.Expr, tables: Tables, engine: Any, given: Sequence[str] = ()) -> tuple[dict[str, Scan | Data], dict[str, DeltaTable]]:
+    """The rows behind each table of the tree, by the names that the tables have in it then, and those that are Delta tables."""
+    from deltaic.spark_sql.query.tables import bind
+
+    tables_of: dict[str, DeltaTable] = {}
+
+    def opened(name: TableName, leaf_name: str) -> Scan | Data:
+        data = _data(tables, name)
+        if isinstance(data, DeltaTable):
+            tables_of[leaf_name] = data
+        return _leaf(data, leaf_name, engine)
+
+    return bind(tree, opened, given), tables_of
+
+
+def leaf_of(tables: Tables, name: TableName, leaf_name: str, engine: Any) -> Scan | Data:
+    """The rows of a table that a statement names."""
+    return _leaf(_data(tables, name), leaf_name, engine)
+
+
+def _data(tables: Tables, name: TableName) -> Any:
+    if (wanted := name.changes) is None:
+        return tables.data(Name(name.parts, name.version, name.timestamp))
+    (text,) = name.parts
+    table = tables.table(Name(("delta", text)) if wanted.by_path else read_name(Reader(text)))
+    start, end = wanted.start, wanted.end
+    return table.changes(
+        start if isinstance(start, int) else None,
+        end if isinstance(end, int) else None,
+        starting_timestamp=start if isinstance(start, str) else None,
+        ending_timestamp=end if isinstance(end, str) else None,
+    )
 
 
 def _leaf(data: Any, name: str, engine: Any) -> Scan | Data:
     if isinstance(data, DeltaTable):
-        from deltaic.scan.scan import plan as plan_scan
+        from deltaic.planning.planned import plan as plan_scan
 
         snapshot = data._snapshot
         return plan_scan(snapshot, engine, None).scan(snapshot.schema.names, alias=name)
     leaf: Data = engine.source(data, name)
     return leaf
-
-
-def _is_defined(node: exp.Table) -> bool:
-    """Whether a WITH in sight defines this name: one of the same query or of a query around it, and before it where the table stands in
-    a definition itself."""
-    from sqlglot import exp
-
-    if node.args.get("db") or node.args.get("version"):
-        return False
-    wanted = node.name.lower()
-    inner: exp.Expr = node
-    scope = node.parent
-    while scope is not None:
-        defined = scope.args.get("with_") or scope.args.get("with")
-        if isinstance(scope, exp.With):
-            before = list(takewhile(lambda item, here=inner: item is not here, scope.expressions))  # type: ignore[misc]
-            if any(item.alias.lower() == wanted for item in before):
-                return True
-        elif isinstance(defined, exp.With) and inner is not defined and any(item.alias.lower() == wanted for item in defined.expressions):
-            return True
-        inner, scope = scope, scope.parent
-    return False
-
-
-def _name(node: exp.Table) -> Name:
-    from sqlglot import exp
-
-    parts = tuple(part.name for part in node.parts)
-    version = node.args.get("version") or node.args.get("when")
-    if version is None:
-        return Name(parts)
-    moment = version.expression
-    if version.args.get("kind") != "AS OF" or not isinstance(moment, exp.Expr):
-        raise UnsupportedFeatureError(
-            "this kind of time travel", found=version.sql(dialect="databricks"), expected="VERSION | TIMESTAMP AS OF"
-        )
-    while isinstance(moment, (exp.Paren, exp.Cast)):
-        moment = moment.this
-    if not isinstance(moment, exp.Literal):
-        raise UnsupportedFeatureError("a version or time that is computed", found=version.sql(dialect="databricks"), expected="a literal")
-    if str(version.name).upper() in ("TIMESTAMP", "SYSTEM_TIME"):
-        return Name(parts, timestamp=moment.name)
-    if not moment.name.isdecimal():
-        raise InvalidArgumentError("not a version of a table", found=moment.name, expected="a whole number")
-    return Name(parts, version=int(moment.name))

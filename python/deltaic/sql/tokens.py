@@ -1,13 +1,14 @@
 """A cursor over the words of one SQL statement, so that expressions reach the commands as slices of what the user wrote.
 
 Only the structure of statements is read here: words, quotes, brackets. What stands inside an expression or a query is somebody else's:
-`deltaic.relation` parses it.
+`deltaic.spark_sql` parses it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, TypeVar
 
@@ -84,6 +85,12 @@ class Reader:
             raise InvalidArgumentError("one statement at a time", found="several, divided by ';'")
         if not self.tokens:
             raise InvalidArgumentError("an empty statement", expected="a SQL statement")
+
+    def part(self, start: int, stop: int) -> Reader:
+        """A cursor over the tokens from `start` up to `stop`, at the places that they have in the whole text."""
+        part = copy(self)
+        part.tokens, part.position = self.tokens[start:stop], 0
+        return part
 
     # --- looking ---
 
@@ -204,6 +211,24 @@ class Reader:
         text = self.slice(expected=expected)
         self.expect(")")
         return text
+
+
+def insert_first(text: str) -> str:
+    """FROM tables INSERT INTO name SELECT ... as INSERT INTO name FROM tables SELECT ...; any other statement as it is, one of several
+    INSERTs too."""
+    reader = Reader(text)
+    if not reader.accept("FROM") or reader.done or reader.at("INSERT"):
+        return text
+    reader.slice("INSERT", "SELECT")
+    if not reader.at("INSERT"):
+        return text
+    insert = reader.tokens[reader.position].start
+    reader.slice("SELECT")
+    if reader.done:
+        return text
+    select = reader.tokens[reader.position].start
+    reader.slice("INSERT")
+    return f"{text[insert:select]}{text[:insert].rstrip()} {text[select:]}" if reader.done else text
 
 
 def without_qualifiers(text: str, qualifiers: tuple[tuple[str, ...], ...]) -> str:

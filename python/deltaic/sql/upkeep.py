@@ -1,4 +1,4 @@
-"""OPTIMIZE, REORG, VACUUM, RESTORE: the statements that keep a table."""
+"""OPTIMIZE, REORG, VACUUM, RESTORE, FSCK, GENERATE, CONVERT: the statements that keep a table."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Literal
 
 import pyarrow as pa
 
+from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import path_text
-from deltaic.scan.rows import Rows
+from deltaic.rows.rows import Rows
 from deltaic.sql.names import Tables, read_moment, read_name
 from deltaic.sql.optimized import optimized
-from deltaic.sql.results import counts, rows_of
+from deltaic.sql.results import counts, nothing, rows_of
 from deltaic.sql.tokens import Reader, without_qualifiers
+from deltaic.table import DeltaTable
 
 
 def optimize(reader: Reader, tables: Tables) -> Rows:
@@ -76,7 +78,7 @@ def vacuum(reader: Reader, tables: Tables) -> Rows:
         else:
             reader.fail("LITE, FULL, RETAIN n HOURS or DRY RUN")
     table = tables.table(name)
-    gone = table.vacuum(retention=retention, mode=mode, dry_run=dry_run)
+    gone = table.vacuum(retention=retention, mode=mode, dry_run=dry_run, enforce_retention=tables.enforces_retention)
     return rows_of(gone.to_arrow().select(["path"])) if dry_run else rows_of(pa.table({"path": [table.location]}))
 
 
@@ -92,7 +94,54 @@ def restore(reader: Reader, tables: Tables) -> Rows:
         reader.expect("TIMESTAMP", "AS", "OF")
         moment = read_moment(reader, name, False)
     reader.end()
-    return restored_rows(tables.table(name).restore(moment.version, timestamp=moment.timestamp))
+    return restored_rows(tables.restore(tables.table(name), moment))
+
+
+def repair(reader: Reader, tables: Tables) -> Rows:
+    """FSCK REPAIR TABLE name [DRY RUN] -> a row for each file that leaves the log, with Databricks' columns"""
+    reader.expect("FSCK", "REPAIR", "TABLE")
+    name = read_name(reader)
+    dry_run = reader.accept("DRY", "RUN")
+    reader.end()
+    gone = tables.table(name).repair(dry_run=dry_run, commit=tables.commit_options()).to_arrow()
+    return rows_of(gone.rename_columns(["dataFilePath", "dataFileMissing", "deletionVectorPath", "deletionVectorFileMissing"]))
+
+
+def generate(reader: Reader, tables: Tables) -> Rows:
+    """GENERATE symlink_format_manifest FOR TABLE name"""
+    reader.expect("GENERATE")
+    mode = reader.name()
+    reader.expect("FOR", "TABLE")
+    name = read_name(reader)
+    reader.end()
+    tables.table(name).generate(mode.lower())
+    return nothing()
+
+
+def convert(reader: Reader, tables: Tables) -> Rows:
+    """CONVERT TO DELTA parquet.`path` [NO STATISTICS] [PARTITIONED BY (column type, ...)]"""
+    reader.expect("CONVERT", "TO", "DELTA")
+    path = parquet_path(reader.dotted())
+    statistics = not reader.accept("NO", "STATISTICS")
+    columns = reader.inside("columns") if reader.accept("PARTITIONED", "BY") else None
+    reader.end()
+    DeltaTable.convert(
+        path,
+        partition_schema=columns,
+        statistics=statistics,
+        mode="ignore",
+        properties=tables.table_properties(None),
+        commit=tables.commit_options(),
+        storage_options=tables.storage_options,
+    )
+    return nothing()
+
+
+def parquet_path(parts: tuple[str, ...]) -> str:
+    """The path in parquet.`path`, the name of what is converted."""
+    if len(parts) == 2 and parts[0].lower() == "parquet" and parts[1]:
+        return parts[1]
+    raise InvalidArgumentError("what is to be converted", found=".".join(parts), expected="parquet.`path`")
 
 
 def restored_rows(metrics: Mapping[str, int]) -> Rows:

@@ -1,7 +1,7 @@
-"""A transaction: what it read, what it stages, and the loop that turns it into a version (PROTOCOL.md: Delta Log Entries).
+"""A transaction: what it read, what it stages, and its commit (PROTOCOL.md: Delta Log Entries).
 
-A commit has three outcomes: committed, refused by a conflict, unknown. Each carries a fresh `commitInfo.txnId`, so that one whose answer
-was lost is recognised by reading it back; the loop never goes on to the next version before this one is resolved.
+A commit has three outcomes: committed, refused by a conflict, unknown. Its attempts run on a thread of their own: an exception that a
+signal handler raises, or that another thread sets, stops the caller who waits for it, and never decides what became of the commit.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
@@ -19,31 +19,37 @@ import pyarrow.compute as pc
 from deltaic import _core
 from deltaic.errors import (
     AppendOnlyError,
-    CommitError,
     CommitUnknownError,
-    ConcurrentWriteException,
     DeltaError,
     InvalidArgumentError,
     TableAlreadyExistsError,
+    add_note,
     check_instance,
 )
-from deltaic.log import checkpoint, checksum, history
-from deltaic.log.segment import Sleep, commit_path
+from deltaic.log import checkpoint, checksum, manifests
+from deltaic.log.segment import Sleep
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
-from deltaic.protocol import features
+from deltaic.protocol import clustering, features
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.features import Change
-from deltaic.transaction.body import Base, commit_body
+from deltaic.transaction.attempts import Attempts
 from deltaic.transaction.conflicts import Current, Isolation
-from deltaic.transaction.winners import Winners
+from deltaic.transaction.marks import Marks
+from deltaic.transaction.winners import concat
+from deltaic.worker import Worker
 
 log = logging.getLogger("deltaic.transaction")
 
-# Pauses between attempts to learn what became of a put (seconds).
-PUT_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
 # Pauses between attempts to read back what was committed (seconds).
 READ_WAITS = (0.05, 0.2, 0.8)
+
+# CommitOptions' names.
+ISOLATION = {
+    "serializable": Isolation.SERIALIZABLE,
+    "write_serializable": Isolation.WRITE_SERIALIZABLE,
+    "snapshot": Isolation.SNAPSHOT,
+}
 
 Clock = Callable[[], int]
 
@@ -98,30 +104,37 @@ class Transaction:
         """What the commit does to rows, where the command knows better than the staged actions show: a DELETE says REMOVE."""
         self.metadata: Metadata | None = None
         self.protocol: Protocol | None = None
-        self._reads: list[_core.Predicate | None] = []
-        self._adds: list[pa.Table] = []
-        self._removes: list[pa.Table] = []
+        self.reads: list[_core.Predicate | None] = []
+        self.adds: list[pa.Table] = []
+        self.removes: list[pa.Table] = []
+        self.marks: Marks | None = None
+        self.reads_rows_only = False
+        self._changes: list[pa.Table] = []
         self.domains: dict[str, tuple[str, bool]] = {}
-        self._written: list[str] = []
-        self._first_line = "{}"
+        self.files: list[str] = []
+        self.first_line = "{}"
         """commitInfo of the last attempt, as written."""
-        self._in_doubt = False
-        """Between a put of the commit and the knowledge of what became of it."""
+        self.in_doubt = False
+        """From the first put of a commit until the log says that it is not there: never again, where it is there or nobody can tell."""
+        self.committed: int | None = None
+        """The version that has the commit, once that is known."""
         if snapshot is not None:
             features.check_writable(snapshot.protocol, snapshot.metadata, domains=snapshot.domains)
 
-    def read(self, predicate: _core.Predicate | None = None) -> None:
-        """Files that may match were read (None: the whole table). Several calls add up."""
-        self._reads.append(predicate)
+    def read(self, predicate: _core.Predicate | None = None, *, rows_only: bool = False) -> None:
+        """Files that may match were read (None: the whole table). Several calls add up. `rows_only`: of these files the transaction depends
+        on no row but those that it takes out, and it adds none of them again."""
+        self.reads.append(predicate)
+        self.reads_rows_only = rows_only and (self.reads_rows_only or len(self.reads) == 1)
 
     def read_nothing(self) -> None:
         """Nothing was read: what a transaction is until `read`."""
-        self._reads.clear()
+        self.reads.clear()
 
     def add(self, adds: pa.Table) -> None:
         """Stages `add` actions."""
         if adds.num_rows:
-            self._adds.append(adds)
+            self.adds.append(adds)
 
     def remove(self, removes: pa.Table) -> None:
         """Stages `remove` actions. AppendOnlyError where the table forbids them."""
@@ -129,7 +142,38 @@ class Transaction:
             return
         if _changes_data(removes):
             self._check_append_only()
-        self._removes.append(removes)
+        self.removes.append(removes)
+
+    def mark(self, marks: Marks) -> None:
+        """Stages rows that leave their files by deletion vectors. AppendOnlyError where the table forbids it."""
+        self.written(marks.marked.written)
+        self._check_append_only()
+        self.marks = marks
+
+    @property
+    def removes_files(self) -> bool:
+        """Whether files are removed, or rows of them marked."""
+        return bool(self.removes) or (self.marks is not None and self.marks.marked.removes.num_rows > 0)
+
+    def record(self, files: pa.Table) -> None:
+        """Stages files of changes, as `cdc` actions. They must hold all that the commit changes: readers look at nothing else then."""
+        if files.num_rows:
+            self._changes.append(files)
+
+    @property
+    def records_changes(self) -> bool:
+        """Whether files of changes are staged."""
+        return bool(self._changes)
+
+    @property
+    def changes(self) -> pa.Table | None:
+        """The staged files of changes."""
+        return pa.concat_tables(self._changes, promote_options="permissive") if self._changes else None
+
+    @property
+    def staged_adds(self) -> tuple[pa.Table, ...]:
+        """The add actions of `add`, those of each call together: new files."""
+        return tuple(self.adds)
 
     def set_metadata(self, metadata: Metadata) -> None:
         """Stages the table's new metadata."""
@@ -144,53 +188,96 @@ class Transaction:
         self.domains[domain] = (configuration, removed)
 
     def written(self, paths: Iterable[str]) -> None:
-        """New files of this transaction (as the log names them), deleted when it definitely failed, never when nobody knows."""
-        self._written.extend(paths)
+        """New files of this transaction (as the log names them), deleted when it definitely failed, never when nobody knows. On a local
+        disk they are made durable together with the commit, before it is visible."""
+        self.files.extend(paths)
 
     def hand_over(self, other: Transaction) -> None:
         """The files of `written` become another transaction's, to keep or to delete."""
-        other.written(self._written)
-        self._written = []
+        other.written(self.files)
+        self.files = []
 
     def discard(self) -> None:
-        """Deletes the files of `written`: for a command that gives up before its commit."""
-        paths, self._written = self._written, []
+        """Deletes the files of `written`, for a command that gives up; none while a commit that names them is there or may be."""
+        if self.in_doubt:
+            return
+        paths, self.files = self.files, []
+        self.delete_files(paths)
+
+    def delete_files(self, paths: Collection[str]) -> None:
         if paths:
             try:
                 self.store.delete([unquote(path) for path in paths])
             except (DeltaError, OSError) as error:
                 log.warning("%s: files of a failed %s could not be deleted: %s", self.store.location, self.operation, error)
 
-    def commit(self, metrics: Mapping[str, int] | None = None) -> Snapshot:
-        """Commits, and gives the version with this commit. `metrics`: snake_case names, written as delta-spark's.
+    def commit(self, metrics: Mapping[str, int] | Callable[[], Mapping[str, int]] | None = None) -> Snapshot:
+        """Commits, and gives the version with this commit. `metrics`: snake_case names, written as delta-spark's; a function is asked anew
+        for each attempt, as rows that another commit deleted first are not this one's.
 
         Raises the conflict's exception (nothing was committed, the files of `written` are gone), TableAlreadyExistsError for a new
         table that another made first (the files are kept, for the caller to use), CommitUnknownError when the store did not say (kept too).
-        Ctrl-C comes through as it is: then the files are gone too, unless the commit is there or may be.
+        An exception that is none of the commit's own, like that of Ctrl-C or of a signal handler, comes through as it is, with a note
+        where the commit is there or may be; the files are gone only where it is not.
         """
+        counted = metrics if callable(metrics) else lambda: metrics or {}
+        worker = Worker[Snapshot](lambda worker: self._commit(counted, worker))
         try:
-            adds, removes = _concat(self._adds, _core.empty_adds), _concat(self._removes, _core.empty_removes)
-            self._check_writable(adds, removes)
-            version = self._commit_loop(adds, removes, metrics or {})
-        except (CommitUnknownError, TableAlreadyExistsError):
-            raise
+            return worker.result()
         except BaseException as error:
-            if isinstance(error, Exception) or not self._in_doubt:
+            if worker.withdrawn:
                 self.discard()
+            elif worker.stopping:
+                self._add_note(error, worker)
             raise
-        self._written = []
+
+    def _add_note(self, error: BaseException, worker: Worker[Snapshot]) -> None:
+        """Says in an exception that stopped the caller what became of the commit, unless nothing did."""
+        if self.committed is not None:
+            text = f"{self.operation} is committed as version {self.committed}; do not do it again"
+        elif self.in_doubt or not worker.ended:
+            text = f"{self.operation} may be committed: look for it in the history before doing it again"
+        else:
+            return
+        add_note(error, f"{self.store.location}: {text}")
+
+    def _commit(self, metrics: Callable[[], Mapping[str, int]], worker: Worker[Snapshot]) -> Snapshot:
+        try:
+            self._check_writable(*self.actions())
+            version = self._commit_loop(metrics, worker)
+        except TableAlreadyExistsError:
+            raise
+        except BaseException:
+            self.discard()
+            raise
+        self.committed, self.files = version, []
         log.info("%s: %s is version %d", self.store.location, self.operation, version)
+        worker.watch()
         committed = self._read_back(version)
-        checksum.write(committed, history.parse_commit_info(self._first_line))
+        checksum.after_commit(committed, self.first_line)
         checkpoint.after_commit(committed, self.options, clock=self.clock)
+        if manifests.are_kept(committed.metadata):
+            self._write_manifests(committed, *self.actions())
         return committed
+
+    def _write_manifests(self, committed: Snapshot, adds: pa.Table, removes: pa.Table) -> None:
+        """Whoever reads the table by its manifests sees an older version until they are written: that is no matter for a log message."""
+        try:
+            manifests.after_commit(committed, adds, removes, redefined=self.metadata is not None)
+        except (DeltaError, OSError) as error:
+            raise CommitUnknownError(
+                f"{self.operation} is committed as version {committed.version}, but its symlink manifests could not be written; "
+                "do not do it again: DeltaTable.generate() writes them",
+                where=self.store.location,
+            ) from error
 
     def _read_back(self, version: int) -> Snapshot:
         """The version that was just committed. A store that fails now does not undo it: nobody may take that for a failed commit."""
         failure: Exception | None = None
         for wait in (*READ_WAITS, None):
             try:
-                return self.snapshot.advance(version) if self.snapshot else Snapshot.load(self.store, version=version)
+                now = self.clock()
+                return self.snapshot.advance(version, now) if self.snapshot else Snapshot.first(self.store, now)
             except (DeltaError, OSError) as error:
                 failure = error
             if wait is not None:
@@ -205,7 +292,7 @@ class Transaction:
             self._check_append_only()
         domains = dict(self.snapshot.domains) if self.snapshot else {}
         domains.update({name: configuration for name, (configuration, removed) in self.domains.items() if not removed})
-        features.check_writable(self._new_protocol, self._new_metadata, change, domains=domains)
+        features.check_writable(self._new_protocol, self.new_metadata, change, domains=domains)
 
     def _check_append_only(self) -> None:
         if self.snapshot is not None and self.snapshot.properties.append_only:
@@ -218,9 +305,19 @@ class Transaction:
     def _check_writable(self, adds: pa.Table, removes: pa.Table) -> None:
         staged = Change.of(adds=adds.num_rows > 0, removes=removes.num_rows > 0, data_change=_changes_data(adds) or _changes_data(removes))
         self.expect(self.change or staged)
+        if manifests.are_kept(self.new_metadata):
+            vectors = adds.num_rows - adds["deletionVector"].null_count
+            if self.snapshot is not None and not manifests.are_kept(self.snapshot.metadata) and not removes.num_rows:
+                vectors += self.snapshot.core.with_vectors[0]
+            manifests.check(self._new_protocol, self.new_metadata, vectors)
+        if self.metadata is not None:
+            former = self.snapshot.domains.get(clustering.DOMAIN) if self.snapshot else None
+            configuration, removed = self.domains.get(clustering.DOMAIN, (former, False))
+            before = features.Definition(self.snapshot.metadata) if self.snapshot else None
+            clustering.check_kept(before, former, features.Definition(self.metadata), None if removed else configuration)
 
     @property
-    def _new_metadata(self) -> Metadata:
+    def new_metadata(self) -> Metadata:
         metadata = self.metadata or (self.snapshot.metadata if self.snapshot else None)
         if metadata is None:
             raise InvalidArgumentError("the first version of a table needs metadata", where=self.store.location)
@@ -233,53 +330,44 @@ class Transaction:
             raise InvalidArgumentError("the first version of a table needs a protocol", where=self.store.location)
         return protocol
 
-    def _commit_loop(self, adds: pa.Table, removes: pa.Table, metrics: Mapping[str, int]) -> int:
-        current = self._current(adds, removes)
-        base = self.snapshot.version if self.snapshot else -1
-        rules = Winners(self.snapshot, self._reads, removes, self.store)
-        rules.check_log()
-        attempt = 0
-        while True:
-            txn_id = self.new_id()
-            body = commit_body(self, Base(base, rules.protocol, rules.metadata, rules.row_id_mark), current, txn_id, adds, removes, metrics)
-            self._first_line = body[: body.index(b"\n")].decode()
-            self._in_doubt = True
-            try:
-                ours = self._put(base + 1, body, txn_id)
-            except KeyboardInterrupt:
-                self._in_doubt = self._may_be_there(base + 1, txn_id)
-                raise
-            if ours:
-                return base + 1
-            self._in_doubt = False
-            if self.snapshot is None:
-                raise TableAlreadyExistsError("another writer made this table first", where=self.store.location)
-            if self.options.max_retries is not None and attempt >= self.options.max_retries:
-                error = ConcurrentWriteException(
-                    f"{self.operation} was not committed: version {base + 1} came first, and max_retries={self.options.max_retries}",
-                    where=self.store.location,
-                )
-                error.winner = base + 1
-                raise error
-            attempt += 1
-            newest = rules.newest(base + 1)
-            for version in range(base + 1, newest + 1):
-                rules.check(current, version)
-            base = newest
+    def actions(self) -> tuple[pa.Table, pa.Table]:
+        """All adds and removes, with those of the marks as they are now."""
+        adds, removes = self.adds, self.removes
+        if self.marks is not None:
+            adds, removes = [*adds, self.marks.marked.adds], [*removes, self.marks.marked.removes]
+        return concat(adds, _core.empty_adds), concat(removes, _core.empty_removes)
+
+    def _commit_loop(self, metrics: Callable[[], Mapping[str, int]], worker: Worker[Snapshot]) -> int:
+        def stop() -> None:
+            if worker.stopping:
+                raise KeyboardInterrupt("stopped before the commit was put")
+
+        return Attempts(self, self._current(*self.actions()), metrics, stop).commit()
+
+    def move_marks(self, rebased: _core.RebasedRows) -> None:
+        """Onto the files as other commits left them. The vectors of the former attempt are nobody's, as its version is another's."""
+        assert self.marks is not None
+        former = set(self.marks.move(rebased))
+        self.files = [*(path for path in self.files if path not in former), *self.marks.marked.written]
+        self.delete_files(former)
 
     def _current(self, adds: pa.Table, removes: pa.Table) -> Current:
         only_adds = not removes.num_rows
         return Current(
             operation=self.operation,
             isolation=self._isolation(adds, removes),
-            reads_files=bool(self._reads),
-            reads_whole_table=any(each is None for each in self._reads),
-            removes_files=not only_adds,
-            is_blind_append=only_adds and not self._reads,
+            reads_files=bool(self.reads),
+            reads_whole_table=any(each is None for each in self.reads),
+            removes_files=bool(self.removes),
+            is_blind_append=only_adds and not self.reads,
             changes_protocol=self.protocol is not None,
             changes_metadata=self.metadata is not None,
             domains=frozenset(self.domains),
             app_ids=frozenset(self.options.transactions),
+            reads_rows_only=self.reads_rows_only,
+            marks_rows=self.marks is not None,
+            only_deletes=self.marks is not None and not self.adds and not self._changes,
+            predicate=_text(self.parameters.get("predicate")),
         )
 
     def _isolation(self, adds: pa.Table, removes: pa.Table) -> Isolation:
@@ -287,58 +375,16 @@ class Transaction:
         if not other and not _changes_data(adds) and not _changes_data(removes):
             return Isolation.SNAPSHOT
         if self.options.isolation is not None:
-            return Isolation.WRITE_SERIALIZABLE if self.options.isolation == "write_serializable" else Isolation.SERIALIZABLE
-        level = self.snapshot.properties.isolation_level if self.snapshot else "Serializable"
-        return Isolation.WRITE_SERIALIZABLE if level == "WriteSerializable" else Isolation.SERIALIZABLE
-
-    def _put(self, version: int, body: bytes, txn_id: str) -> bool:
-        """Whether this version is ours; False when it is another's. CommitUnknownError when it cannot be told."""
-        path = commit_path(version)
-        doubt: Exception | None = None
-        asked = False
-        for wait in (*PUT_WAITS, None):
-            try:
-                answer = self.store.put_if_absent(path, body)
-            except Exception as error:
-                if asked:  # an earlier put of the same commit may still have happened
-                    raise self._unknown(version, txn_id) from error
-                if isinstance(error, OSError):
-                    raise CommitError(f"the commit could not be written: {error}", where=f"{self.store.location}/{path}") from error
-                raise
-            if answer == "created":
-                return True
-            asked = True
-            try:
-                info = history.commit_info(self.store, version)
-                return bool(info.get("txnId") == txn_id)
-            except FileNotFoundError:
-                pass  # nothing there: putting the same bytes at the same version again is safe
-            except (DeltaError, OSError, ValueError) as error:
-                doubt = error
-            if wait is not None:
-                self.sleep(wait)
-        raise self._unknown(version, txn_id) from doubt
-
-    def _may_be_there(self, version: int, txn_id: str) -> bool:
-        """Whether an interrupted put did, or may have done, what it should: no call of the store goes on after its exception."""
-        try:
-            return bool(history.commit_info(self.store, version).get("txnId") == txn_id)
-        except FileNotFoundError:
-            return False
-        except BaseException:
-            return True
-
-    def _unknown(self, version: int, txn_id: str) -> CommitUnknownError:
-        return CommitUnknownError(
-            f"the store did not say whether {self.operation} was committed as version {version}; "
-            f"look for commitInfo.txnId {txn_id} (DeltaTable.transaction_state) before doing it again",
-            where=self.store.location,
-        )
+            return ISOLATION[self.options.isolation]
+        return Isolation(self.snapshot.properties.isolation_level) if self.snapshot else Isolation.SERIALIZABLE
 
 
 def _changes_data(actions: pa.Table) -> bool:
     return bool(actions.num_rows) and pc.any(actions.column("dataChange")).as_py() is True
 
 
-def _concat(tables: list[pa.Table], empty: Callable[[], pa.Table]) -> pa.Table:
-    return pa.concat_tables(tables, promote_options="permissive") if tables else empty()
+def _text(predicate: Any) -> str | None:
+    """The condition of a command as the user wrote it; of a list the first one."""
+    if isinstance(predicate, list):
+        predicate = predicate[0] if predicate else None
+    return predicate if isinstance(predicate, str) else None

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
+from datetime import timedelta
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.errors import ConcurrentWriteException, UnsupportedFeatureError
@@ -16,23 +19,36 @@ from deltaic.protocol import features, row_tracking
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.transaction import conflicts
 from deltaic.transaction.conflicts import Current, Overlap, Winner
+from deltaic.transaction.marks import Marks
 
 log = logging.getLogger("deltaic.transaction")
 
 
 class Winners:
-    """The versions after `snapshot`, one after the other. `reads`, `removes`: of the transaction that met them."""
+    """The versions after `snapshot`, one after the other. `reads`, `removes`, `marks`: of the transaction that met them; its marks are
+    moved onto each commit that is in the way of none of its rows."""
 
-    def __init__(self, snapshot: Snapshot | None, reads: list[_core.Predicate | None], removes: pa.Table, store: _core.Store) -> None:
-        self.snapshot, self.reads, self.removes, self.store = snapshot, reads, removes, store
+    def __init__(
+        self,
+        snapshot: Snapshot | None,
+        reads: list[_core.Predicate | None],
+        removes: pa.Table,
+        marks: Marks | None,
+        store: _core.Store,
+    ) -> None:
+        self.snapshot, self.reads, self.removes, self.marks, self.store = snapshot, reads, removes, marks, store
+        self.rebased: _core.RebasedRows | None = None
+        """The rows of the marks after the last version that changed one of their files."""
         self.protocol = snapshot.protocol if snapshot else None
         self.metadata = snapshot.metadata if snapshot else None
         self.row_id_mark = row_tracking.high_water_mark(snapshot.domains.get(row_tracking.DOMAIN) if snapshot else None)
         self.read_files: pa.Table | None = None
 
-    def check_log(self) -> None:
-        """Where the log was cleaned beyond the snapshot there is room for a commit, in the past: nothing may be put there."""
-        if self.snapshot is None or self.store.head(commit_path(self.snapshot.version)) is not None:
+    def check_log(self, now: int) -> None:
+        """Where the log was cleaned beyond the snapshot there is room for a commit, in the past: nothing may be put there. `now`: ms."""
+        if self.snapshot is None or self._is_too_new_to_clean(self.snapshot, now):
+            return
+        if self.store.head(commit_path(self.snapshot.version)) is not None:
             return
         version = self.snapshot.version
         listing = list_log(self.store, version + 1)
@@ -44,6 +60,13 @@ class Winners:
             )
             error.winner = version + 1
             raise error
+
+    def _is_too_new_to_clean(self, snapshot: Snapshot, now: int) -> bool:
+        """Over a network a request is saved where no cleaning can have come to the snapshot's commit. Half of the retention is left to
+        clocks that differ."""
+        if not self.store.is_remote or snapshot.modified is None:
+            return False
+        return timedelta(milliseconds=now - snapshot.modified) < snapshot.properties.log_retention / 2
 
     def newest(self, first: int) -> int:
         """The last of the versions from `first` on that are there without a gap; `first` is known to be."""
@@ -58,7 +81,10 @@ class Winners:
         commit = _core.read_commit(self.store, version, commit_path(version))
         winner = self._winner(commit)
         conflicts.check_definition(current, winner)
-        conflicts.check_files(current, winner, self._overlap(current, winner, commit))
+        overlap, rebased = self._overlap(current, winner, commit)
+        conflicts.check_files(current, winner, overlap)
+        if rebased is not None and rebased.is_changed:
+            self.rebased = rebased
         log.debug("%s: version %d came first, no conflict", self.store.location, version)
 
     def _winner(self, commit: _core.Commit) -> Winner:
@@ -92,29 +118,44 @@ class Winners:
             metadata_changes=changes,
             domains=frozenset(commit.domains),
             app_ids=frozenset(commit.transactions),
+            rearranges=commit.adds.num_rows > 0 and commit.removes.num_rows > 0 and not _changes_data(commit),
         )
 
-    def _overlap(self, current: Current, winner: Winner, commit: _core.Commit) -> Overlap:
+    def _overlap(self, current: Current, winner: Winner, commit: _core.Commit) -> tuple[Overlap, _core.RebasedRows | None]:
         added: tuple[str, ...] = ()
         removed_read: tuple[str, ...] = ()
         removed_both: tuple[str, ...] = ()
+        taken: tuple[str, ...] = ()
+        deleted_both: tuple[str, ...] = ()
+        rebased: _core.RebasedRows | None = None
         if conflicts.must_see_adds(current, winner):
-            added = self._matching(commit.adds)
-        if winner.removes and current.reads_files:
+            added = self._matching(commit.adds, commit.removes)
+        if self.marks is not None:
+            files, rows = (self.rebased or self.marks).files, (self.rebased or self.marks).rows
+            rebased = _core.rebase_rows(self.store, files, rows, commit.adds, commit.removes)
+            lost = tuple(path for path, _ in rebased.deleted)
+            # Who only deleted wrote no row: what is gone is not somewhere else.
+            if winner.rearranges or (lost and _core.adds_with_new_rows(self.store, commit.adds, commit.removes).num_rows):
+                taken = lost
+            else:
+                deleted_both = lost
+        if winner.removes and conflicts.must_see_removes(current, winner):
             if current.reads_whole_table:
                 removed_read = _first_paths(commit.removes)
             else:
                 removed_read = tuple(_core.overlapping_paths(self._read_files(), commit.removes))
         if winner.removes and current.removes_files:
             removed_both = tuple(_core.overlapping_paths(self.removes, commit.removes))
-        return Overlap(added, removed_read, removed_both)
+        return Overlap(added, removed_read, removed_both, taken, deleted_both), rebased
 
-    def _matching(self, adds: pa.Table) -> tuple[str, ...]:
+    def _matching(self, adds: pa.Table, removes: pa.Table) -> tuple[str, ...]:
         assert self.protocol is not None
         assert self.metadata is not None
         schema = table_schema(self.protocol, self.metadata)
         for predicate in self.reads:
             found = adds if predicate is None else _core.filter_adds(adds, schema, predicate)
+            if found.num_rows:
+                found = _core.adds_with_new_rows(self.store, found, removes)
             if found.num_rows:
                 return _first_paths(found)
         return ()
@@ -128,5 +169,13 @@ class Winners:
         return self.read_files
 
 
+def _changes_data(commit: _core.Commit) -> bool:
+    return any(pc.any(actions["dataChange"], skip_nulls=False).as_py() is not False for actions in (commit.adds, commit.removes))
+
+
 def _first_paths(actions: pa.Table) -> tuple[str, ...]:
     return tuple(actions.column("path").slice(0, 1).to_pylist())
+
+
+def concat(tables: list[pa.Table], empty: Callable[[], pa.Table]) -> pa.Table:
+    return pa.concat_tables(tables, promote_options="permissive") if tables else empty()

@@ -1,5 +1,6 @@
 //! Any Arrow data -> a table's logical columns: by name without case, in the table's order, cast where no value changes.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{
@@ -86,20 +87,22 @@ fn join(place: &str, name: &str) -> String {
 }
 
 fn steps_of(fields: &[Field], found: &Fields, place: &str) -> Result<Vec<Option<(usize, Step)>>> {
-    let lower: Vec<String> = found.iter().map(|field| field.name().to_lowercase()).collect();
-    for (index, name) in lower.iter().enumerate() {
-        let shown = join(place, found[index].name());
-        if lower[..index].contains(name) {
-            return Err(mismatch("the data has the column twice (names are compared without case)".to_owned(), &shown));
+    let wanted: HashSet<String> = fields.iter().map(|field| field.name.to_lowercase()).collect();
+    let mut places = HashMap::with_capacity(found.len());
+    for (index, field) in found.iter().enumerate() {
+        let name = field.name().to_lowercase();
+        let shown = || join(place, field.name());
+        if places.insert(name.clone(), index).is_some() {
+            return Err(mismatch("the data has the column twice (names are compared without case)".to_owned(), &shown()));
         }
-        if !fields.iter().any(|field| field.name.to_lowercase() == *name) {
+        if !wanted.contains(&name) {
             let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-            return Err(mismatch("the table has no such column".to_owned(), &shown).expected(format!("one of {}", names.join(", "))));
+            return Err(mismatch("the table has no such column".to_owned(), &shown()).expected(format!("one of {}", names.join(", "))));
         }
     }
-    let step = |field: &Field| match lower.iter().position(|name| *name == field.name.to_lowercase()) {
+    let step = |field: &Field| match places.get(&field.name.to_lowercase()) {
         None => Ok(None),
-        Some(index) => Ok(Some((index, step_of(&field.data_type, found[index].data_type(), &join(place, &field.name))?))),
+        Some(&index) => Ok(Some((index, step_of(&field.data_type, found[index].data_type(), &join(place, &field.name))?))),
     };
     fields.iter().map(step).collect()
 }

@@ -1,16 +1,18 @@
 //! One row group -> logical batches. The predicate's columns are decoded first and the others only for the rows that it leaves.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, Int64Array, RecordBatch, RecordBatchOptions, new_null_array,
+    Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array,
 };
-use arrow::compute::concat;
-use arrow::datatypes::{DataType, Int64Type, Schema, SchemaRef};
+use arrow::compute::{concat, take};
+use arrow::datatypes::{DataType, Field as ArrowField, Int64Type, Schema};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
+use super::budget::Allowance;
+use super::encoded::{self, encode};
 use super::keep::Keep;
 use super::open::{Group, OpenFile, Output, Plan, repeat};
 use super::projection::Adapt;
@@ -21,16 +23,18 @@ use crate::predicate::Predicate;
 use crate::predicate::rows::matching;
 use crate::schema::Field;
 
-/// Batches aim at no more than this, by what the footer says of the columns.
-const BATCH_BYTES: u64 = 32 << 20;
+/// A window of a column chunk has no more bytes than these: larger reads are no faster.
+const LARGEST_WINDOW: u64 = 8 << 20;
+/// And no fewer, whatever the allowance: a page and its header are read at once.
+const SMALLEST_WINDOW: u64 = 64 << 10;
 
 /// Where batches go; false: nobody wants more.
 pub type Sink<'a> = dyn FnMut(RecordBatch) -> Result<bool> + 'a;
 
 /// Decodes one row group.
-pub fn decode(plan: &Plan, file: &OpenFile, group: &Group, sink: &mut Sink<'_>) -> Result<()> {
+pub fn decode(plan: &Plan, file: &OpenFile, group: &Group, allowance: Allowance, sink: &mut Sink<'_>) -> Result<()> {
     plan.metrics.row_groups_read.fetch_add(1, Ordering::Relaxed);
-    let job = Job { plan, file, group, wanted: file.rows(group) };
+    let job = Job { plan, file, group, allowance, wanted: file.rows(group) };
     match &file.predicate {
         None => job.all(sink),
         Some(predicate) => job.filtered(predicate, sink),
@@ -54,18 +58,26 @@ impl Chunk {
         };
         Ok(Self { columns, rows: keep.count(), positions })
     }
+
+    /// The rows at these places, some of them more than once.
+    fn take(self, places: &UInt32Array) -> Result<Self> {
+        let columns = self.columns.iter().map(|column| take(column, places, None)).collect::<Result<Vec<_>, _>>()?;
+        let positions = self.positions.map(|positions| take(&positions, places, None)).transpose()?;
+        Ok(Self { columns, rows: places.len(), positions: positions.map(|positions| positions.as_primitive().clone()) })
+    }
 }
 
 struct Job<'a> {
     plan: &'a Plan,
     file: &'a OpenFile,
     group: &'a Group,
+    allowance: Allowance,
     wanted: Rows,
 }
 
 impl<'a> Job<'a> {
     fn all(&self, sink: &mut Sink<'_>) -> Result<()> {
-        for chunk in self.scan(&self.plan.data, &self.wanted, self.plan.request.positions(), true)? {
+        for chunk in self.scan(&self.plan.data, &self.wanted, self.positions(), true)? {
             if !self.emit(chunk?, sink)? {
                 break;
             }
@@ -77,12 +89,11 @@ impl<'a> Job<'a> {
         let asked = &self.file.predicate_fields;
         let place = |field: &Field| asked.iter().position(|other| other == field);
         let rest: Vec<Field> = self.plan.data.iter().filter(|field| place(field).is_none()).cloned().collect();
-        let (schema, mut survivors) = (nullable(asked), BooleanBufferBuilder::new(self.wanted.count()));
+        let mut survivors = BooleanBufferBuilder::new(self.wanted.count());
         let mut kept = Kept::default();
-        for chunk in self.scan(asked, &self.wanted, self.plan.request.positions(), true)? {
+        for chunk in self.scan(asked, &self.wanted, self.positions(), true)? {
             let chunk = chunk?;
-            let options = RecordBatchOptions::new().with_row_count(Some(chunk.rows));
-            let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), chunk.columns.clone(), &options)?;
+            let batch = named(asked, &chunk)?;
             let mask = BooleanArray::new(matching(predicate, &batch)?, None);
             survivors.append_buffer(mask.values());
             let columns = self.plan.data.iter().filter_map(place).map(|at| Arc::clone(&chunk.columns[at])).collect();
@@ -110,8 +121,24 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
+    /// Must the rows' positions in the file be followed?
+    fn positions(&self) -> bool {
+        self.plan.request.positions() || self.file.owners.is_some()
+    }
+
     /// Adds the columns that no data file has.
     fn emit(&self, chunk: Chunk, sink: &mut Sink<'_>) -> Result<bool> {
+        let (chunk, entries) = match (&self.file.owners, &chunk.positions) {
+            (Some(owners), Some(positions)) => {
+                let (places, entries) = owners.of_rows(positions.values());
+                (if places.len() == chunk.rows { chunk } else { chunk.take(&places)? }, Some((owners, entries)))
+            }
+            _ => (chunk, None),
+        };
+        let constant = |position: usize| match &entries {
+            Some((owners, entries)) => Ok(take(&owners.constants[&position], entries, None)?),
+            None => repeat(&self.file.constants[&position], chunk.rows),
+        };
         let column = |(position, output): (usize, &Output)| -> Result<ArrayRef> {
             match output {
                 Output::Data(index) => Ok(Arc::clone(&chunk.columns[*index])),
@@ -128,7 +155,7 @@ impl<'a> Job<'a> {
                     let version: i64 = self.file.constants[&position].as_primitive::<Int64Type>().value(0);
                     Ok(completed(&chunk.columns[*index], std::iter::repeat_n(version, chunk.rows)))
                 }
-                _ => repeat(&self.file.constants[&position], chunk.rows),
+                _ => constant(position),
             }
         };
         let columns = self.plan.outputs.iter().enumerate().map(column).collect::<Result<Vec<_>>>()?;
@@ -150,6 +177,7 @@ impl<'a> Job<'a> {
             batch: self.batch_rows(&leaves),
             decoded: 0,
             emitted: 0,
+            encoded: &self.plan.request.encoded,
         };
         if leaves.is_empty() {
             scan.adapts.resize_with(fields.len(), || None);
@@ -157,20 +185,30 @@ impl<'a> Job<'a> {
         }
         let bytes = self.file.bytes.again();
         let ranges = self.file.ranges(self.group, rows, &leaves);
-        if now {
+        if ranges.iter().map(|range| range.end - range.start).sum::<u64>() > self.allowance.fetched {
+            let group = self.file.metadata.metadata().row_group(self.group.index);
+            let chunks = leaves.iter().map(|leaf| group.column(*leaf).byte_range()).map(|(start, length)| start..start + length);
+            let window = (self.allowance.fetched / leaves.len() as u64).clamp(SMALLEST_WINDOW, LARGEST_WINDOW);
+            bytes.fetch_by_windows(chunks.collect(), ranges, window);
+        } else if now {
             bytes.fetch(ranges)?
         } else {
             bytes.fetch_when_touched(ranges)
         }
         let wanted = Wanted { group: self.group.index, mask, batch: scan.batch, rows: rows.selection() };
-        let reader = pages::record_batches(bytes, &self.file.metadata, wanted)?;
+        let wished = fields.iter().filter(|field| self.plan.request.encoded.contains(&field.name));
+        let encoded = encoded::reading(&self.file.metadata, self.group.index, self.file.finder, wished)?;
+        let reader = pages::record_batches(bytes, encoded.as_ref().unwrap_or(&self.file.metadata), wanted)?;
         let found = arrow::array::RecordBatchReader::schema(&reader);
         for field in fields {
             scan.adapts.push(match self.file.finder.find(field, found.fields()) {
                 None => None,
                 Some(index) => {
-                    let target = field.data_type.to_arrow(false);
-                    let adapt = self.file.finder.adapt(&field.data_type, &target, found.field(index).data_type(), &field.name)?;
+                    let (target, found) = (field.data_type.to_arrow(false), found.field(index).data_type());
+                    let adapt = match &encoded {
+                        Some(_) if scan.encoded.contains(&field.name) && encoded::encoded(&target) == *found => Adapt::Same,
+                        _ => self.file.finder.adapt(&field.data_type, &target, found, &field.name)?,
+                    };
                     Some((index, adapt))
                 }
             });
@@ -188,7 +226,7 @@ impl<'a> Job<'a> {
             column.unencoded_byte_array_data_bytes().and_then(|plain| u64::try_from(plain).ok()).unwrap_or(0).max(stored)
         };
         let width = leaves.iter().map(bytes).sum::<u64>() / (group.num_rows() as u64).max(1);
-        let fitting = BATCH_BYTES / width.max(1);
+        let fitting = self.allowance.batch / width.max(1);
         self.plan.request.batch_size.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1)
     }
 }
@@ -202,8 +240,12 @@ fn completed(column: &ArrayRef, others: impl Iterator<Item = i64>) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(kept.iter().zip(others).map(|(kept, other)| kept.unwrap_or(other))))
 }
 
-fn nullable(fields: &[Field]) -> SchemaRef {
-    Arc::new(Schema::new(fields.iter().map(|field| field.to_arrow(false).with_nullable(true)).collect::<Vec<_>>()))
+/// The columns under their names.
+fn named(fields: &[Field], chunk: &Chunk) -> Result<RecordBatch> {
+    let columns = fields.iter().zip(&chunk.columns);
+    let columns = columns.map(|(field, column)| ArrowField::new(&field.name, column.data_type().clone(), true)).collect::<Vec<_>>();
+    let options = RecordBatchOptions::new().with_row_count(Some(chunk.rows));
+    Ok(RecordBatch::try_new_with_options(Arc::new(Schema::new(columns)), chunk.columns.clone(), &options)?)
 }
 
 /// An iterator over the decoded chunks of a row group.
@@ -218,6 +260,7 @@ struct Scan<'a> {
     batch: usize,
     decoded: usize,
     emitted: usize,
+    encoded: &'a HashSet<String>,
 }
 
 impl Scan<'_> {
@@ -251,7 +294,11 @@ impl Scan<'_> {
             return Ok(None);
         }
         self.emitted += rows;
-        let columns = self.fields.iter().map(|field| new_null_array(&field.data_type.to_arrow(false), rows)).collect();
+        let nulls = |field: &Field| {
+            let target = field.data_type.to_arrow(false);
+            new_null_array(&if self.encoded.contains(&field.name) { encoded::encoded(&target) } else { target }, rows)
+        };
+        let columns = self.fields.iter().map(nulls).collect();
         let positions = self.positions.as_mut().map(|positions| positions.take(self.first, rows));
         Ok(Some(Chunk { columns, rows, positions }))
     }
@@ -259,10 +306,11 @@ impl Scan<'_> {
     fn logical(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let column = |(field, adapt): (&Field, &Option<(usize, Adapt)>)| {
             let target: DataType = field.data_type.to_arrow(false);
-            match adapt {
-                None => Ok(new_null_array(&target, batch.num_rows())),
-                Some((index, adapt)) => adapt.apply(batch.column(*index), &target),
-            }
+            let column = match adapt {
+                None => new_null_array(&target, batch.num_rows()),
+                Some((index, adapt)) => adapt.apply(batch.column(*index), &target)?,
+            };
+            if self.encoded.contains(&field.name) { encode(&column) } else { Ok(column) }
         };
         self.fields.iter().zip(&self.adapts).map(column).collect()
     }

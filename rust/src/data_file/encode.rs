@@ -6,12 +6,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, SchemaRef};
-use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
+use parquet::arrow::arrow_writer::compute_leaves;
 
 use super::physical::relabel;
 use super::statistics::{Gathered, Wanted};
 use crate::error::{Error, Result};
 use crate::guard;
+use crate::pages::checksums::{Chunk, ColumnWriter, ColumnWriters};
 
 /// The threads' common state.
 #[derive(Debug, Default)]
@@ -54,7 +55,7 @@ struct Inbox {
 
 /// What a thread takes with it while it works on a column.
 struct Work {
-    writers: Vec<ArrowColumnWriter>,
+    writers: Vec<ColumnWriter>,
     gathered: Gathered,
     size: u64,
 }
@@ -69,7 +70,7 @@ impl std::fmt::Debug for Work {
 #[derive(Debug)]
 pub struct Done {
     /// One per Parquet leaf.
-    pub chunks: Vec<ArrowColumnChunk>,
+    pub chunks: Vec<Chunk>,
     /// For the file's statistics.
     pub gathered: Gathered,
 }
@@ -78,18 +79,34 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The writers of a row group, by column of `schema` (physical).
+fn works(factory: &ColumnWriters, schema: &SchemaRef, wanted: &[Wanted]) -> Result<Vec<Work>> {
+    let mut writers = factory.create()?.into_iter();
+    let work = |(field, wanted): (&Arc<arrow::datatypes::Field>, &Wanted)| {
+        let writers = writers.by_ref().take(super::projection::leaves(field.data_type())).collect();
+        Work { writers, gathered: Gathered::new(wanted), size: 0 }
+    };
+    Ok(schema.fields().iter().zip(wanted).map(work).collect())
+}
+
+/// The columns of a row group of few rows, encoded here and now.
+pub fn encode(factory: &ColumnWriters, schema: &SchemaRef, wanted: &[Wanted], arrays: &[ArrayRef]) -> Result<Vec<Done>> {
+    let finish = |(index, (mut work, array)): (usize, (Work, &ArrayRef))| {
+        work.add(array, schema, index)?;
+        work.finish()
+    };
+    works(factory, schema, wanted)?.into_iter().zip(arrays).enumerate().map(finish).collect()
+}
+
 impl RowGroup {
     /// Writers for columns of `schema` (physical).
-    pub fn new(factory: &ArrowRowGroupWriterFactory, schema: &SchemaRef, wanted: &[Wanted]) -> Result<Self> {
-        let mut writers = factory.create_column_writers(0)?.into_iter();
+    pub fn new(factory: &ColumnWriters, schema: &SchemaRef, wanted: &[Wanted]) -> Result<Self> {
         let encoded = Arc::new(AtomicU64::new(0));
-        let column = |(index, field): (usize, &Arc<arrow::datatypes::Field>)| {
-            let writers = writers.by_ref().take(super::projection::leaves(field.data_type())).collect();
-            let work = Work { writers, gathered: Gathered::new(&wanted[index]), size: 0 };
+        let column = |(index, work): (usize, Work)| {
             let inbox = Mutex::new(Inbox { work: Some(work), ..Inbox::default() });
             Arc::new(Column { schema: Arc::clone(schema), index, encoded: Arc::clone(&encoded), inbox })
         };
-        let columns = schema.fields().iter().enumerate().map(column).collect();
+        let columns = works(factory, schema, wanted)?.into_iter().enumerate().map(column).collect();
         Ok(Self { columns, encoded })
     }
     /// Bytes that it has so far, about.
@@ -227,7 +244,7 @@ impl Work {
         for (writer, leaf) in self.writers.iter_mut().zip(compute_leaves(field, &array)?) {
             writer.write(&leaf)?;
         }
-        self.size = self.writers.iter().map(|writer| writer.get_estimated_total_bytes() as u64).sum();
+        self.size = self.writers.iter().map(|writer| writer.estimated_bytes() as u64).sum();
         Ok(())
     }
 

@@ -24,6 +24,7 @@ pub struct Files {
     pub batch: RecordBatch,
     path: StringArray,
     size: Option<Int64Array>,
+    modified: Option<Int64Array>,
     partition_values: Option<MapArray>,
     vector: Option<Descriptors>,
     stats: Option<StringArray>,
@@ -41,6 +42,7 @@ impl Files {
         Ok(Self {
             path,
             size: typed(&batch, "size", &DataType::Int64)?.map(|array| array.as_primitive::<Int64Type>().clone()),
+            modified: typed(&batch, "modificationTime", &DataType::Int64)?.map(|array| array.as_primitive::<Int64Type>().clone()),
             partition_values: typed(&batch, "partitionValues", &map)?.map(|array| array.as_map().clone()),
             vector: batch.column_by_name("deletionVector").map(|column| Descriptors::of(column)).transpose()?,
             stats: text("stats")?,
@@ -73,6 +75,10 @@ impl Files {
                 .map(Some)
                 .map_err(|_| Error::protocol("a file has a negative size").at(self.path.value(index)).found(size)),
         }
+    }
+    /// When it was written, in milliseconds since 1970, where that is known and not before then.
+    pub fn modified(&self, index: usize) -> Option<u64> {
+        self.modified.as_ref().filter(|times| times.is_valid(index)).and_then(|times| u64::try_from(times.value(index)).ok())
     }
     /// The partition value under this physical name; `None` for null. A partition column that the map has not is an error.
     pub fn partition_value(&self, index: usize, physical: &str) -> Result<Option<String>> {
@@ -107,6 +113,15 @@ impl Files {
         let Some(selection) = self.selection.as_ref().filter(|selection| selection.is_valid(index)) else { return Ok(None) };
         let keep = self.keep_selected.as_ref().is_none_or(|keep| keep.is_null(index) || keep.value(index));
         Ok(Some((DeletionVector::from_bytes(selection.value(index)).map_err(|error| error.at("selection"))?, keep)))
+    }
+    /// Whether some of them may be one file, of which each entry names a few rows.
+    pub fn may_repeat(&self) -> bool {
+        self.selection.is_some() && self.keep_selected.is_some()
+    }
+    /// Whether only some rows of it are named, and these by themselves.
+    pub fn names_rows(&self, index: usize) -> bool {
+        let selected = self.selection.as_ref().is_some_and(|selection| selection.is_valid(index));
+        selected && self.keep_selected.as_ref().is_some_and(|keep| keep.is_valid(index) && keep.value(index))
     }
     /// Its first row id (`baseRowId`) or the version that added it (`defaultRowCommitVersion`), as an array of one.
     pub fn row_tracking(&self, name: &str, index: usize) -> Result<ArrayRef> {

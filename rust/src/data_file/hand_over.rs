@@ -30,7 +30,7 @@ pub fn hand_over(store: &Arc<dyn Store>, schema: &TableSchema, batch: RecordBatc
     let (mut places, mut sizes, mut statuses) = (Vec::new(), Vec::new(), Vec::new());
     for index in 0..files.len() {
         let (place, size) = place(store, &files, index)?;
-        statuses.push(status(&place, size));
+        statuses.push(status(&place, size, files.modified(index).unwrap_or(0)));
         sizes.push(i64::try_from(size).map_err(|_| Error::protocol("a file is too large").at(place.as_str()).found(size))?);
         places.push(place);
     }
@@ -84,13 +84,16 @@ fn shown(place: &str) -> String {
     escaped
 }
 
-/// Hadoop's `FileStatus` as it goes over the wire: a length in 4 bytes, big-endian, and `FileStatusProto` (type, path, length).
-fn status(place: &str, size: u64) -> Vec<u8> {
+/// Hadoop's `FileStatus` as it goes over the wire: a length in 4 bytes, big-endian, and `FileStatusProto` (type, path, length, time of
+/// modification in milliseconds).
+fn status(place: &str, size: u64, modified: u64) -> Vec<u8> {
     let mut message = vec![0x08, 0x02, 0x12];
     varint(&mut message, place.len() as u64);
     message.extend(place.as_bytes());
     message.push(0x18);
     varint(&mut message, size);
+    message.push(0x38);
+    varint(&mut message, modified);
     let mut framed = (message.len() as u32).to_be_bytes().to_vec();
     framed.extend(message);
     framed
@@ -215,8 +218,8 @@ mod tests {
 
     #[test]
     fn a_status_is_framed() {
-        let framed = status("file:///a", 300);
-        assert_eq!(framed[..4], 16_u32.to_be_bytes());
-        assert_eq!(&framed[4..], b"\x08\x02\x12\x09file:///a\x18\xac\x02");
+        let framed = status("file:///a", 300, 5);
+        assert_eq!(framed[..4], 18_u32.to_be_bytes());
+        assert_eq!(&framed[4..], b"\x08\x02\x12\x09file:///a\x18\xac\x02\x38\x05");
     }
 }

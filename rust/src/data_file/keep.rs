@@ -6,10 +6,10 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, GenericByteArray, PrimitiveArray, downcast_primitive};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, GenericByteArray, PrimitiveArray, downcast_primitive};
 use arrow::buffer::{BooleanBuffer, OffsetBuffer};
 use arrow::compute::{FilterBuilder, FilterPredicate};
-use arrow::datatypes::{ArrowPrimitiveType, ByteArrayType, DataType};
+use arrow::datatypes::{ArrowPrimitiveType, ByteArrayType, DataType, Int32Type};
 
 use super::compress::compress;
 use crate::error::Result;
@@ -65,6 +65,11 @@ impl<'a> Keep<'a> {
                 column.data_type() => (primitive),
                 DataType::Utf8 => return Ok(Arc::new(self.bytes(column.as_string::<i32>(), bits))),
                 DataType::Binary => return Ok(Arc::new(self.bytes(column.as_binary::<i32>(), bits))),
+                DataType::Dictionary(key, _) if key.as_ref() == &DataType::Int32 => {
+                    let dictionary = column.as_dictionary::<Int32Type>();
+                    let keys = self.primitive(dictionary.keys(), bits);
+                    return Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::clone(dictionary.values()))?));
+                }
                 _ => {}
             }
         }

@@ -19,6 +19,8 @@ const PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'&')
     .remove(b'(')
     .remove(b')');
+/// Where files of changes lie.
+pub const CHANGE_FOLDER: &str = "_change_data/";
 /// The folder of null.
 const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
 /// File systems take names of 255 bytes.

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field as ArrowField, Schema};
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 
 use super::files::Files;
 use super::open::{OpenFile, Plan, Request};
 use super::options::WriteOptions;
 use super::physical::data_columns;
+use super::projection::Finder;
 use super::prune::Pruner;
 use super::queue::Next;
 use super::reader::Reader;
@@ -43,11 +45,7 @@ pub fn measure(
     how: Measuring,
     interrupt: &Interrupt,
 ) -> Result<RecordBatch> {
-    let files = Files::new(batch)?;
-    let columns = data_columns(schema, false)?;
-    let fields: Vec<&Field> = columns.iter().map(|&index| &schema.fields()[index]).collect();
-    let wanted = Wanted::of(schema, &fields, &indexed(options))?;
-    let measurer = Measurer { store, schema, files, fields, wanted, options };
+    let measurer = Measurer { store, files: Files::new(batch)?, footers: FooterStatistics::new(schema, options)? };
     let measured = measurer.all(how, interrupt)?;
     with_columns(&measurer.files.batch, measured)
 }
@@ -70,7 +68,7 @@ pub fn has_dropped_columns(
 }
 
 /// What `work` answers for each file, by several threads; the first error ends all.
-fn each_file<T: Send + Clone>(
+pub(super) fn each_file<T: Send + Clone>(
     count: usize,
     threads: Option<usize>,
     interrupt: &Interrupt,
@@ -110,13 +108,66 @@ fn each_file<T: Send + Clone>(
 /// Size in bytes and statistics as JSON.
 type Measured = (i64, String);
 
-struct Measurer<'a> {
-    store: &'a Arc<dyn Store>,
+/// Statistics of files from their footers.
+pub(super) struct FooterStatistics<'a> {
     schema: &'a Arc<TableSchema>,
-    files: Files,
     fields: Vec<&'a Field>,
     wanted: Vec<Wanted>,
     options: &'a WriteOptions,
+}
+
+impl<'a> FooterStatistics<'a> {
+    /// For data files of a table.
+    pub fn new(schema: &'a Arc<TableSchema>, options: &'a WriteOptions) -> Result<Self> {
+        let columns = data_columns(schema, false)?;
+        let fields: Vec<&Field> = columns.iter().map(|&index| &schema.fields()[index]).collect();
+        let wanted = Wanted::of(schema, &fields, &indexed(options))?;
+        Ok(Self { schema, fields, wanted, options })
+    }
+
+    /// As JSON; [`Kind::SchemaMismatch`] where a column does not fit. `vector`: rows are deleted, so that bounds may be wide.
+    pub fn of(&self, metadata: &ArrowReaderMetadata, path: &str, vector: bool, how: Measuring) -> Result<String> {
+        let finder = Finder::new(self.schema.mapping(), metadata.schema());
+        let found = metadata.schema().fields();
+        for field in &self.fields {
+            if let Some(at) = finder.find(field, found) {
+                let target = field.data_type.to_arrow(false);
+                finder.adapt(&field.data_type, &target, found[at].data_type(), &field.name).map_err(|error| {
+                    let (found, expected) = error.found_expected();
+                    let wrong = Error::new(Kind::SchemaMismatch, error.message().to_owned()).at(path);
+                    wrong.found(found.unwrap_or_default()).expected(expected.unwrap_or_default())
+                })?;
+            }
+        }
+        let pruner = Pruner { schema: self.schema, finder, metadata };
+        let rows = metadata.metadata().file_metadata().num_rows();
+        let rows = u64::try_from(rows).map_err(|_| Error::protocol("a file has a negative number of rows").at(path).found(rows))?;
+        let gathered = self.fields.iter().zip(&self.wanted);
+        let gathered = gathered
+            .map(|(field, wanted)| bounds_of(&pruner, wanted, &field.data_type, &mut vec![field.name.clone()], how))
+            .collect::<Result<Vec<_>>>()
+            .map_err(|error| error.at(path))?;
+        let mut form = form(self.options);
+        if vector {
+            form.tight = Some(false);
+        }
+        Ok(to_json(rows, &self.named(&gathered), self.schema, form))
+    }
+
+    fn named<'b>(&'b self, gathered: &'b [Gathered]) -> Vec<Named<'b>> {
+        let named = |(field, gathered): (&&'b Field, &'b Gathered)| Named {
+            name: self.schema.physical_name(field),
+            data_type: &field.data_type,
+            gathered,
+        };
+        self.fields.iter().zip(gathered).map(named).collect()
+    }
+}
+
+struct Measurer<'a> {
+    store: &'a Arc<dyn Store>,
+    files: Files,
+    footers: FooterStatistics<'a>,
 }
 
 impl Measurer<'_> {
@@ -125,13 +176,13 @@ impl Measurer<'_> {
             // Threads of the reader share each file's row groups.
             return (0..self.files.len()).map(|index| self.live_rows(index, interrupt)).collect();
         }
-        each_file(self.files.len(), self.options.threads, interrupt, |index| self.footer(index, how))
+        each_file(self.files.len(), self.footers.options.threads, interrupt, |index| self.footer(index, how))
     }
 
     fn plan(&self, index: usize) -> Result<Plan> {
-        let columns = self.fields.iter().map(|field| field.name.clone()).collect();
-        let request = Request::unpruned(columns);
-        Plan::new(Arc::clone(self.store), Arc::clone(self.schema), Files::new(self.files.batch.slice(index, 1))?, request)
+        let columns = self.footers.fields.iter().map(|field| field.name.clone()).collect();
+        let files = Files::new(self.files.batch.slice(index, 1))?;
+        Plan::new(Arc::clone(self.store), Arc::clone(self.footers.schema), files, Request::unpruned(columns))
     }
 
     fn size(&self, index: usize) -> Result<i64> {
@@ -150,39 +201,17 @@ impl Measurer<'_> {
     fn footer(&self, index: usize, how: Measuring) -> Result<Measured> {
         let plan = self.plan(index)?;
         let file = OpenFile::open(&plan, 0)?;
-        let found = file.metadata.schema().fields();
-        for field in &self.fields {
-            if let Some(at) = file.finder.find(field, found) {
-                let target = field.data_type.to_arrow(false);
-                file.finder.adapt(&field.data_type, &target, found[at].data_type(), &field.name).map_err(|error| {
-                    let (found, expected) = error.found_expected();
-                    let wrong = Error::new(Kind::SchemaMismatch, error.message().to_owned()).at(file.path.as_str());
-                    wrong.found(found.unwrap_or_default()).expected(expected.unwrap_or_default())
-                })?;
-            }
-        }
-        let pruner = Pruner { schema: self.schema, finder: file.finder, metadata: &file.metadata };
-        let rows = file.metadata.metadata().file_metadata().num_rows();
-        let rows =
-            u64::try_from(rows).map_err(|_| Error::protocol("a file has a negative number of rows").at(file.path.as_str()).found(rows))?;
-        let gathered = self.fields.iter().zip(&self.wanted);
-        let gathered = gathered
-            .map(|(field, wanted)| bounds_of(&pruner, wanted, &field.data_type, &mut vec![field.name.clone()], how))
-            .collect::<Result<Vec<_>>>()
-            .map_err(|error| error.at(file.path.as_str()))?;
-        let mut form = form(self.options);
-        if plan.files.vector(0)?.is_some() {
-            form.tight = Some(false);
-        }
-        Ok((self.size(index)?, to_json(rows, &self.named(&gathered), self.schema, form)))
+        let statistics = self.footers.of(&file.metadata, &file.path, plan.files.vector(0)?.is_some(), how)?;
+        Ok((self.size(index)?, statistics))
     }
 
     fn live_rows(&self, index: usize, interrupt: &Interrupt) -> Result<Measured> {
         let plan = self.plan(index)?;
         let rows = OpenFile::open(&plan, 0)?.metadata.metadata().file_metadata().num_rows();
         let rows = u64::try_from(rows).map_err(|_| Error::protocol("a file has a negative number of rows").found(rows))?;
-        let mut gathered: Vec<Gathered> = self.wanted.iter().map(Gathered::new).collect();
-        let mut reader = Reader::new(plan, self.options.threads, None, None);
+        let FooterStatistics { schema, wanted, options, .. } = &self.footers;
+        let mut gathered: Vec<Gathered> = wanted.iter().map(Gathered::new).collect();
+        let mut reader = Reader::new(plan, options.threads, None, None);
         loop {
             interrupt.check()?;
             match reader.next(Duration::from_millis(100))? {
@@ -191,16 +220,7 @@ impl Measurer<'_> {
                 Next::End => break,
             }
         }
-        Ok((self.size(index)?, to_json(rows, &self.named(&gathered), self.schema, form(self.options))))
-    }
-
-    fn named<'a>(&'a self, gathered: &'a [Gathered]) -> Vec<Named<'a>> {
-        let named = |(field, gathered): (&&'a Field, &'a Gathered)| Named {
-            name: self.schema.physical_name(field),
-            data_type: &field.data_type,
-            gathered,
-        };
-        self.fields.iter().zip(gathered).map(named).collect()
+        Ok((self.size(index)?, to_json(rows, &self.footers.named(&gathered), schema, form(options))))
     }
 }
 

@@ -1,23 +1,26 @@
 //! A file opened for a scan: footer, vector, partition values, and what of it has to be read.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::array::{ArrayRef, Int32Array, RecordBatch};
-use arrow::compute::take;
+use arrow::array::{Array, ArrayRef, Int32Array, RecordBatch, UInt32Array};
+use arrow::compute::{concat, take};
 use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 
+use super::encoded::{encode, encoded_field};
 use super::files::{FILE_COLUMN, Files, ROW_COLUMN};
 use super::projection::{Finder, leaves};
 use super::prune::Pruner;
 use super::row_selection::{FileRows, Rows};
 use super::source::{self, FileBytes};
+use crate::deletion_vector::DeletionVector;
 use crate::error::{Error, Kind, Result};
 use crate::predicate::Predicate;
+use crate::predicate::parse::to_json;
 use crate::predicate::rows::evaluate;
 use crate::schema::{Field, TableSchema, partition_values};
 use crate::store::{Store, resolve};
@@ -39,13 +42,15 @@ pub struct Request {
     pub batch_size: usize,
     /// Row groups and pages without a match are left out.
     pub pruning: bool,
+    /// Columns that come in the types of [`super::encoded`].
+    pub encoded: HashSet<String>,
 }
 
 impl Request {
     /// All rows of these columns, and nothing left out by statistics.
     pub fn unpruned(columns: Vec<String>) -> Self {
         let (predicate, constants, row_tracking) = (None, Vec::new(), None);
-        Self { columns, predicate, row_ids: false, constants, row_tracking, batch_size: 1 << 16, pruning: false }
+        Self { columns, predicate, row_ids: false, constants, row_tracking, batch_size: 1 << 16, pruning: false, encoded: HashSet::new() }
     }
     /// Must the rows' positions in their files be followed?
     pub fn positions(&self) -> bool {
@@ -90,6 +95,8 @@ pub struct Plan {
     pub output: SchemaRef,
     /// What was asked.
     pub request: Request,
+    /// Positions of the files that are read together, as they are one file with several selections; `None`: each file by itself.
+    units: Option<Vec<Vec<usize>>>,
     /// Counters.
     pub metrics: Metrics,
 }
@@ -114,7 +121,8 @@ impl Plan {
     pub fn new(store: Arc<dyn Store>, schema: Arc<TableSchema>, files: Files, request: Request) -> Result<Self> {
         let (mut outputs, mut data, mut fields) = (Vec::new(), Vec::new(), Vec::new());
         for field in schema.select(&request.columns)? {
-            fields.push(field.to_arrow(false));
+            let column = field.to_arrow(false);
+            fields.push(if request.encoded.contains(&field.name) { encoded_field(column) } else { column });
             if schema.is_partition(schema.column(&field.name)?.0) {
                 outputs.push(Output::Partition(field));
             } else {
@@ -141,7 +149,100 @@ impl Plan {
             outputs.extend([Output::File, Output::Row]);
         }
         let output = Arc::new(Schema::new(fields));
-        Ok(Self { store, schema, files, outputs, data, output, request, metrics: Metrics::default() })
+        let mut plan = Self { store, schema, files, outputs, data, output, request, units: None, metrics: Metrics::default() };
+        plan.units = plan.shared()?;
+        Ok(plan)
+    }
+
+    /// How many files are opened.
+    pub fn unit_count(&self) -> usize {
+        self.units.as_ref().map_or(self.files.len(), Vec::len)
+    }
+
+    /// Positions in [`Self::files`] of what the `unit`th file to be opened stands for: the first one, and the others.
+    pub fn unit(&self, unit: usize) -> (usize, &[usize]) {
+        match self.units.as_ref().and_then(|units| units[unit].split_first()) {
+            Some((first, others)) => (*first, others),
+            None => (unit, &[]),
+        }
+    }
+
+    /// Files of one path of which each entry names a few rows, as in the change data feed, where every DELETE names some more: together.
+    fn shared(&self) -> Result<Option<Vec<Vec<usize>>>> {
+        if !self.files.may_repeat() || self.request.row_tracking.is_some() {
+            return Ok(None);
+        }
+        let mut units: Vec<Vec<usize>> = Vec::new();
+        let mut known: HashMap<(&str, String), usize> = HashMap::new();
+        for index in 0..self.files.len() {
+            let key = self.shared_key(index)?;
+            match key.as_ref().and_then(|key| known.get(key)) {
+                Some(unit) => units[*unit].push(index),
+                None => {
+                    known.extend(key.map(|key| (key, units.len())));
+                    units.push(vec![index]);
+                }
+            }
+        }
+        Ok((units.len() < self.files.len()).then_some(units))
+    }
+
+    /// What entries that are read together have in common: the path, and what partition values leave of the predicate.
+    fn shared_key(&self, index: usize) -> Result<Option<(&str, String)>> {
+        if !self.files.names_rows(index) || self.files.vector(index)?.is_some() {
+            return Ok(None);
+        }
+        let predicate = self.request.predicate.as_ref().map(|predicate| on_partition(self, index, predicate)).transpose()?;
+        let predicate = predicate.map(|predicate| to_json(&predicate)).transpose()?.unwrap_or_default();
+        Ok(Some((self.files.path(index)?, predicate)))
+    }
+}
+
+/// Whose the rows are of a file that several entries of a scan name.
+#[derive(Debug)]
+pub struct Owners {
+    /// (row, entry), ascending.
+    rows: Vec<(u64, u32)>,
+    /// For the output columns that are the same in all rows of an entry: a value for each entry.
+    pub constants: HashMap<usize, ArrayRef>,
+}
+
+impl Owners {
+    /// Those of the entries at these positions, and all of their rows together.
+    fn of(plan: &Plan, entries: impl Iterator<Item = usize>) -> Result<(Self, DeletionVector)> {
+        let (mut rows, mut all) = (Vec::new(), DeletionVector::default());
+        let mut values: HashMap<usize, Vec<ArrayRef>> = HashMap::new();
+        for (entry, index) in (0_u32..).zip(entries) {
+            let (selected, _) = plan.files.selection(index)?.unwrap_or_default();
+            rows.extend(selected.iter().map(|row| (row, entry)));
+            all = all.union(&selected);
+            for (position, value) in constants_of(plan, index)? {
+                values.entry(position).or_default().push(value);
+            }
+        }
+        rows.sort_unstable();
+        let joined = |(position, values): (usize, Vec<ArrayRef>)| {
+            let values: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();
+            Ok((position, concat(&values)?))
+        };
+        Ok((Self { rows, constants: values.into_iter().map(joined).collect::<Result<_>>()? }, all))
+    }
+
+    /// For each entry of each of these rows (ascending): the row's place among them, and the entry.
+    pub fn of_rows(&self, rows: &[i64]) -> (UInt32Array, UInt32Array) {
+        let first = rows.first().and_then(|row| u64::try_from(*row).ok()).unwrap_or_default();
+        let mut at = self.rows.partition_point(|(row, _)| *row < first);
+        let (mut places, mut entries) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
+        for (place, row) in (0_u32..).zip(rows) {
+            while let Some((owned, entry)) = self.rows.get(at).filter(|(owned, _)| i64::try_from(*owned).is_ok_and(|owned| owned <= *row)) {
+                if i64::try_from(*owned) == Ok(*row) {
+                    places.push(place);
+                    entries.push(*entry);
+                }
+                at += 1;
+            }
+        }
+        (UInt32Array::from(places), UInt32Array::from(entries))
     }
 }
 
@@ -181,13 +282,16 @@ pub struct OpenFile {
     pub groups: Vec<Group>,
     /// One-element arrays for the output columns that are the same in each row.
     pub constants: HashMap<usize, ArrayRef>,
+    /// Where several entries of the scan are this file, whose each row is: these have constants of their own.
+    pub owners: Option<Owners>,
 }
 
 impl OpenFile {
-    /// Opens file `index` of the plan.
-    pub fn open(plan: &Plan, index: usize) -> Result<Self> {
+    /// Opens the `unit`th file of the plan.
+    pub fn open(plan: &Plan, unit: usize) -> Result<Self> {
+        let (index, others) = plan.unit(unit);
         let text = plan.files.path(index)?;
-        Self::open_at(plan, index).map_err(|error| match error.kind() {
+        Self::open_at(plan, index, others).map_err(|error| match error.kind() {
             Kind::NotFound => {
                 let missing = Error::protocol("a file that the log names is not there; VACUUM may have removed it").at(text);
                 missing.found("no such file").expected("a data file").caused_by(error)
@@ -196,7 +300,7 @@ impl OpenFile {
         })
     }
 
-    fn open_at(plan: &Plan, index: usize) -> Result<Self> {
+    fn open_at(plan: &Plan, index: usize, others: &[usize]) -> Result<Self> {
         let constants = constants_of(plan, index)?;
         let predicate = match &plan.request.predicate {
             None => None,
@@ -212,7 +316,12 @@ impl OpenFile {
         let descriptor = plan.files.vector(index)?;
         let deleted = descriptor.as_ref().map(|vector| vector.read(&*plan.store, num_records)).transpose();
         let deleted = deleted.map_err(|error| error.within(plan.files.path(index).unwrap_or_default()))?;
-        let wanted = FileRows::new(deleted, plan.files.selection(index)?);
+        let (owners, wanted) = if others.is_empty() {
+            (None, FileRows::new(deleted, plan.files.selection(index)?))
+        } else {
+            let (owners, rows) = Owners::of(plan, std::iter::once(index).chain(others.iter().copied()))?;
+            (Some(owners), FileRows::Only(rows))
+        };
         let pages = predicate.is_some() || wanted.may_miss_pages(num_records);
         let (bytes, metadata) = open_footer(plan, index, store, &path, pages)?;
         let rows = metadata.metadata().file_metadata().num_rows() as u64;
@@ -228,7 +337,7 @@ impl OpenFile {
         }
         let finder = Finder::new(plan.schema.mapping(), metadata.schema());
         let (predicate_fields, groups) = (Vec::new(), Vec::new());
-        let mut file = Self { index, path, bytes, metadata, finder, predicate, predicate_fields, wanted, groups, constants };
+        let mut file = Self { index, path, bytes, metadata, finder, predicate, predicate_fields, wanted, groups, constants, owners };
         if let Some(predicate) = &file.predicate {
             let branches: Vec<Vec<String>> = predicate.columns().iter().map(|column| column.path.clone()).collect();
             file.predicate_fields = plan.schema.select_at(&branches)?;
@@ -242,7 +351,8 @@ impl OpenFile {
         let metadata = source::empty_metadata()?;
         let finder = Finder::new(plan.schema.mapping(), metadata.schema());
         let (predicate_fields, groups, constants) = (Vec::new(), Vec::new(), HashMap::new());
-        Ok(Self { index, path, bytes, metadata, finder, predicate: None, predicate_fields, wanted: FileRows::All, groups, constants })
+        let (predicate, wanted, owners) = (None, FileRows::All, None);
+        Ok(Self { index, path, bytes, metadata, finder, predicate, predicate_fields, wanted, groups, constants, owners })
     }
 
     fn plan_groups(&self, plan: &Plan) -> Result<Vec<Group>> {
@@ -318,6 +428,14 @@ impl OpenFile {
     }
 }
 
+/// The footer of file `index` of the plan, and how its columns are found.
+pub fn footer(plan: &Plan, index: usize) -> Result<(ArrowReaderMetadata, Finder)> {
+    let (store, path) = resolve(&plan.store, plan.files.path(index)?)?;
+    let (_, metadata) = open_footer(plan, index, store, &path, false)?;
+    let finder = Finder::new(plan.schema.mapping(), metadata.schema());
+    Ok((metadata, finder))
+}
+
 /// Footer and size: the log's size is believed unless the footer is not where it says.
 fn open_footer(plan: &Plan, index: usize, store: Arc<dyn Store>, path: &str, pages: bool) -> Result<(FileBytes, ArrowReaderMetadata)> {
     let actual = |store: &Arc<dyn Store>| -> Result<u64> {
@@ -346,6 +464,7 @@ fn constants_of(plan: &Plan, index: usize) -> Result<HashMap<usize, ArrayRef>> {
     let mut constants = HashMap::new();
     for (position, output) in plan.outputs.iter().enumerate() {
         let value: ArrayRef = match output {
+            Output::Partition(field) if plan.request.encoded.contains(&field.name) => encode(&partition_scalar(plan, index, field)?)?,
             Output::Partition(field) => partition_scalar(plan, index, field)?,
             Output::Constant(column) => column.slice(index, 1),
             Output::File => Arc::new(Int32Array::from(vec![plan.files.ordinal(index)])),

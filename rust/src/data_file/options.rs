@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use parquet::basic::{BrotliLevel, Compression, Encoding, GzipLevel, Type as PhysicalType, ZstdLevel};
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterVersion};
 use parquet::schema::types::{ColumnDescriptor, ColumnPath, SchemaDescriptor};
 use serde::Deserialize;
 
@@ -59,10 +59,18 @@ pub struct WriteOptions {
     pub max_records_per_file: Option<u64>,
     /// `modificationTime`, ms.
     pub modification_time: Option<i64>,
+    /// Pages and encodings of Parquet's second version.
+    pub second_version: bool,
     /// Data files carry the partition columns, too.
     pub partition_columns: bool,
     /// The input is grouped by partition: a file is closed when another partition begins.
     pub file_per_partition_order: bool,
+    /// The rows are changes: their files lie below `_change_data`, where no reader of the table looks.
+    pub change_files: bool,
+    /// The commit makes the files durable (`Store::put_after`), so that the write does not wait for the disk.
+    pub synced_by_commit: bool,
+    /// Files of few rows, too, are encoded column by column on the pool: for tests that compare.
+    pub pooled_small_files: bool,
 }
 
 /// Options of one column.
@@ -110,6 +118,9 @@ impl WriteOptions {
             .set_created_by(concat!("deltaic ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_compression(self.codec()?)
             .set_max_row_group_row_count(None);
+        if self.second_version {
+            builder = builder.set_writer_version(WriterVersion::PARQUET_2_0);
+        }
         if let Some(size) = self.data_page_size {
             builder = builder.set_data_page_size_limit(size);
         }

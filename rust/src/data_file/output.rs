@@ -4,15 +4,16 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::sync::Arc;
 
-use parquet::arrow::arrow_writer::ArrowRowGroupWriterFactory;
 use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::TypePtr;
 
-use super::encode::{Pool, RowGroup};
+use super::encode::{Done, Pool, RowGroup, encode};
 use super::statistics::{Gathered, Wanted};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
+use crate::pages::checksums::ColumnWriters;
 use crate::store::{ObjectWriter, Store};
+use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
 
 /// Bytes kept before a file is opened: of many small files few are open at a time.
@@ -27,7 +28,7 @@ pub struct Shape {
     /// How to encode.
     pub properties: WriterPropertiesPtr,
     /// Makes column writers.
-    pub factory: ArrowRowGroupWriterFactory,
+    pub factory: ColumnWriters,
     /// Statistics to gather.
     pub wanted: Vec<Wanted>,
 }
@@ -51,6 +52,19 @@ impl Sink {
         }
         self.buffer.clear();
         Ok(())
+    }
+
+    /// Ends the file; its size. What was never opened is put at once.
+    fn finish(&mut self) -> std::io::Result<u64> {
+        let put = if self.writer.is_none() {
+            let bytes = std::mem::take(&mut self.buffer);
+            let size = bytes.len() as u64;
+            self.store.put_unsynced(&self.path, bytes.into()).map(|()| size)
+        } else {
+            self.flush_buffer()?;
+            self.writer.take().map_or(Ok(0), |writer| writer.finish_unsynced())
+        };
+        put.map_err(std::io::Error::other)
     }
 }
 
@@ -116,26 +130,12 @@ pub struct Finished {
     pub gathered: Vec<Gathered>,
 }
 
-/// The store's own errors come back from below Parquet's writer as they were.
-fn store_error(error: parquet::errors::ParquetError, path: &str) -> Error {
-    if let parquet::errors::ParquetError::External(inner) = error {
-        return match inner.downcast::<std::io::Error>() {
-            Ok(io) => match io.downcast::<Error>() {
-                Ok(ours) => ours,
-                Err(io) => Error::new(Kind::Io, "writing failed").at(path).caused_by(io),
-            },
-            Err(other) => Error::new(Kind::Io, "writing failed").at(path).caused_by(other),
-        };
-    }
-    Error::new(Kind::Io, "writing failed").at(path).caused_by(error)
-}
-
 impl Output {
     /// A file to be at `path`.
     pub fn new(store: &Arc<dyn Store>, path: String, shape: &Shape) -> Result<Self> {
         let sink = Sink { store: Arc::clone(store), path: path.clone(), buffer: Vec::new(), writer: None };
         let writer = SerializedFileWriter::new(sink, Arc::clone(&shape.root), Arc::clone(&shape.properties))
-            .map_err(|error| store_error(error, &path))?;
+            .map_err(|error| Error::of_writer(error, &path))?;
         let gathered = shape.wanted.iter().map(Gathered::new).collect();
         Ok(Self { path, rows: 0, writer, current: None, closing: VecDeque::new(), gathered })
     }
@@ -143,17 +143,25 @@ impl Output {
     pub fn group(&self) -> (usize, u64) {
         self.current.as_ref().map_or((0, 0), |current| (current.rows, current.raw))
     }
+    /// Bytes that the row group has so far as it is encoded, about.
+    pub fn group_size(&self) -> u64 {
+        self.current.as_ref().map_or(0, |current| current.group.size())
+    }
     /// Bytes so far, about.
     pub fn size(&self) -> u64 {
         let open = self.current.iter().map(|current| current.group.size()).chain(self.closing.iter().map(RowGroup::size));
         self.writer.bytes_written() as u64 + open.sum::<u64>()
+    }
+    /// Bytes that the store has not got yet, as the file is small.
+    pub fn buffered(&self) -> u64 {
+        self.writer.inner().buffer.len() as u64
     }
     /// Is the store's file open?
     pub fn is_open(&self) -> bool {
         self.writer.inner().writer.is_some()
     }
     /// Gives rows to the current row group.
-    pub fn feed(&mut self, pool: &Pool, shape: &Shape, arrays: &[arrow::array::ArrayRef], sizes: &[u64], rows: usize) -> Result<()> {
+    pub fn feed(&mut self, pool: &Pool, shape: &Shape, arrays: &[ArrayRef], sizes: &[u64], rows: usize) -> Result<()> {
         if self.current.is_none() {
             self.current = Some(Current { group: RowGroup::new(&shape.factory, &shape.schema, &shape.wanted)?, rows: 0, raw: 0 });
         }
@@ -188,26 +196,39 @@ impl Output {
     fn append(&mut self, pool: &Pool, tick: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         let Some(group) = self.closing.pop_front() else { return Ok(()) };
         let done = pool.collect(group, tick)?;
+        self.append_group(done)
+    }
+
+    fn append_group(&mut self, done: Vec<Done>) -> Result<()> {
         let path = self.path.clone();
-        let wrap = |error| store_error(error, &path);
+        let wrap = |error| Error::of_writer(error, &path);
         let mut writer = self.writer.next_row_group().map_err(wrap)?;
         for (column, gathered) in done.into_iter().zip(&mut self.gathered) {
             for chunk in column.chunks {
-                chunk.append_to_row_group(&mut writer).map_err(wrap)?;
+                chunk.append_to(&mut writer).map_err(wrap)?;
             }
             gathered.merge(column.gathered);
         }
         writer.close().map_err(wrap)?;
         Ok(())
     }
-    /// Makes the file durable and visible.
+    /// Makes the file visible; `Store::sync` makes it durable.
     pub fn finish(mut self, pool: &Pool, tick: &mut dyn FnMut() -> Result<()>) -> Result<Finished> {
         self.drain(pool, tick)?;
+        self.close()
+    }
+    /// A whole file of one row group, encoded on this thread.
+    pub fn whole(store: &Arc<dyn Store>, path: String, shape: &Shape, arrays: &[ArrayRef], rows: usize) -> Result<Finished> {
+        let mut output = Self::new(store, path, shape)?;
+        output.append_group(encode(&shape.factory, &shape.schema, &shape.wanted, arrays)?)?;
+        output.rows = rows as u64;
+        output.close()
+    }
+
+    fn close(self) -> Result<Finished> {
         let path = self.path;
-        let mut sink = self.writer.into_inner().map_err(|error| store_error(error, &path))?;
-        sink.flush_buffer().map_err(|error| Error::new(Kind::Io, "writing failed").at(path.as_str()).caused_by(error))?;
-        let writer = sink.writer.take().ok_or_else(|| Error::new(Kind::Io, "writing failed").at(path.as_str()))?;
-        let size = writer.finish()?;
+        let mut sink = self.writer.into_inner().map_err(|error| Error::of_writer(error, &path))?;
+        let size = sink.finish().map_err(|error| Error::of_write(error, &path))?;
         Ok(Finished { path, size, rows: self.rows, gathered: self.gathered })
     }
 }

@@ -13,14 +13,13 @@ use crate::error::Result;
 const BURST: usize = 4 << 20;
 
 /// The queue: one slot for each piece of work, taken empty slot after empty slot.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Queue {
     state: Mutex<State>,
     /// There is something to take.
     ready: Condvar,
     /// There is room again.
     room: Condvar,
-    limit: usize,
 }
 
 #[derive(Debug, Default)]
@@ -54,10 +53,6 @@ pub enum Next {
 }
 
 impl Queue {
-    /// At most about `limit` bytes wait decoded.
-    pub fn new(limit: usize) -> Self {
-        Self { state: Mutex::default(), ready: Condvar::new(), room: Condvar::new(), limit }
-    }
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -72,8 +67,9 @@ impl Queue {
         self.lock().complete = true;
         self.ready.notify_all();
     }
-    /// Puts a batch into a slot, waiting while too much waits already, except in the slot that is read now. False: nobody wants it.
-    pub fn push(&self, slot: u64, batch: RecordBatch) -> bool {
+    /// Puts a batch into a slot, waiting while more than about `limit` bytes wait decoded, except in the slot that is read now. False:
+    /// nobody wants it.
+    pub fn push(&self, slot: u64, batch: RecordBatch, limit: usize) -> bool {
         let bytes = batch.get_array_memory_size();
         let mut state = self.lock();
         loop {
@@ -81,7 +77,6 @@ impl Queue {
                 return false;
             }
             let at = slot.checked_sub(state.first).and_then(|at| usize::try_from(at).ok());
-            let limit = self.limit;
             let room = state.bytes == 0 || state.bytes + bytes <= limit;
             let Some(target) = at.and_then(|at| state.slots.get_mut(at)) else { return false };
             if room || (at == Some(0) && target.batches.is_empty()) {

@@ -8,22 +8,31 @@ use std::time::Duration;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
+use super::budget::{self, Allowance, SCANS, Sharer};
 use super::decode::decode;
 use super::open::{OpenFile, Plan};
 use super::queue::{Next, Queue};
 use crate::error::{Error, Kind, Result};
 use crate::guard;
 
-/// Bytes that may wait decoded, where nothing else was asked.
-pub const DEFAULT_PREFETCH: usize = 256 << 20;
-/// Files opened ahead of the one whose row groups are given out.
+/// Bytes that all scans together may hold, where nothing else was asked.
+pub const DEFAULT_MEMORY: u64 = 1 << 30;
+/// At most so many bytes wait decoded in one scan.
+const MOST_WAITING: u64 = 256 << 20;
+/// Files opened ahead of the one whose row groups are given out; over a network many, as each waits for an answer.
 const FILES_AHEAD: usize = 8;
+const REMOTE_FILES_AHEAD: usize = 32;
+/// Over a network: threads that do nothing but open files, at most so many that decode, and memory of the scan that each of these needs.
+const OPENERS: usize = 16;
+const REMOTE_DECODERS: u64 = 8;
+const OF_REMOTE_DECODER: u64 = 64 << 20;
 
 /// A running scan. Dropping it stops its threads.
 #[derive(Debug)]
 pub struct Reader {
     shared: Arc<Shared>,
-    threads: usize,
+    /// It counts among the scans that share memory from the first batch to the last.
+    running: Option<Sharer>,
     started: bool,
     left: Option<usize>,
 }
@@ -34,6 +43,9 @@ struct Shared {
     queue: Queue,
     work: Mutex<Work>,
     changed: Condvar,
+    threads: usize,
+    openers: usize,
+    memory: u64,
 }
 
 /// What is given out: files are opened ahead, row groups are given out in order.
@@ -60,13 +72,21 @@ enum Task {
 }
 
 impl Reader {
-    /// Nothing happens before the first batch is asked for. `limit`: at most so many rows.
-    pub fn new(plan: Plan, threads: Option<usize>, limit: Option<usize>, prefetch: Option<usize>) -> Self {
+    /// Nothing happens before the first batch is asked for. `limit`: at most so many rows. `memory`: bytes that all scans of the process
+    /// may hold together, fetched and decoded.
+    pub fn new(plan: Plan, threads: Option<usize>, limit: Option<usize>, memory: Option<u64>) -> Self {
         let available = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = threads.unwrap_or(available).clamp(1, 256);
-        let queue = Queue::new(prefetch.unwrap_or(DEFAULT_PREFETCH));
-        let shared = Shared { plan, queue, work: Mutex::default(), changed: Condvar::new() };
-        Self { shared: Arc::new(shared), threads, started: false, left: limit }
+        let memory = memory.unwrap_or(DEFAULT_MEMORY);
+        let mut wanted = threads.unwrap_or(available).clamp(1, 256);
+        let mut openers = 0;
+        if plan.store.is_remote() && threads != Some(1) {
+            wanted = wanted.max(usize::try_from((memory / OF_REMOTE_DECODER).min(REMOTE_DECODERS)).unwrap_or(1));
+            openers = OPENERS.min(plan.unit_count().saturating_sub(wanted));
+        }
+        let threads = budget::threads(memory, wanted);
+        let (queue, work, changed) = (Queue::default(), Mutex::default(), Condvar::new());
+        let shared = Shared { plan, queue, work, changed, threads, openers, memory };
+        Self { shared: Arc::new(shared), running: None, started: false, left: limit }
     }
     /// The schema of its batches.
     pub fn schema(&self) -> &SchemaRef {
@@ -76,13 +96,18 @@ impl Reader {
     pub fn next(&mut self, timeout: Duration) -> Result<Next> {
         if self.left == Some(0) {
             self.shared.stop();
+            self.running = None;
             return Ok(Next::End);
         }
         if !self.started {
             self.started = true;
+            self.running = Some(SCANS.enter());
             self.start()?;
         }
         let next = self.shared.queue.next(timeout).inspect_err(|_| self.shared.stop())?;
+        if matches!(next, Next::End) {
+            self.running = None;
+        }
         let Next::Batch(batch) = next else { return Ok(next) };
         let batch = match &mut self.left {
             Some(left) => {
@@ -120,10 +145,11 @@ impl Reader {
         if shared.plan.files.is_empty() {
             shared.queue.complete();
         }
-        let threads = self.threads.min(if shared.plan.files.is_empty() { 0 } else { usize::MAX });
-        for index in 0..threads {
+        let threads = if shared.plan.files.is_empty() { 0 } else { shared.threads };
+        for index in 0..threads + shared.openers {
             let shared = Arc::clone(shared);
-            let spawned = std::thread::Builder::new().name(format!("deltaic-read-{index}")).spawn(move || shared.work());
+            let decodes = index < threads;
+            let spawned = std::thread::Builder::new().name(format!("deltaic-read-{index}")).spawn(move || shared.work(decodes));
             match spawned {
                 Ok(_) => {}
                 Err(_) if index > 0 => break, // fewer threads do the same work
@@ -170,13 +196,13 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    fn work(&self) {
+    fn work(&self, decodes: bool) {
         loop {
-            match self.next_task() {
+            match self.next_task(decodes) {
                 Task::Done => return,
                 Task::Fail(error, slot) => self.queue.finish(slot, Err(error)),
                 Task::Open(index) => {
-                    let opened = match self.guarded(index, || OpenFile::open(&self.plan, index)) {
+                    let opened = match self.guarded(self.plan.unit(index).0, || OpenFile::open(&self.plan, index)) {
                         Ok(file) => Opened::File(Arc::new(file)),
                         Err(error) => Opened::Failed(error),
                     };
@@ -184,12 +210,22 @@ impl Shared {
                     self.changed.notify_all();
                 }
                 Task::Group(file, group, slot) => {
-                    let mut sink = |batch: RecordBatch| Ok(batch.num_rows() == 0 || self.queue.push(slot, batch));
-                    let end = self.guarded(file.index, || decode(&self.plan, &file, &file.groups[group], &mut sink));
+                    let mut sink = |batch: RecordBatch| Ok(batch.num_rows() == 0 || self.queue.push(slot, batch, self.most_waiting()));
+                    let allowance = self.allowance();
+                    let end = self.guarded(file.index, || decode(&self.plan, &file, &file.groups[group], allowance, &mut sink));
                     self.queue.finish(slot, end);
                 }
             }
         }
+    }
+
+    /// Bytes that may wait decoded.
+    fn most_waiting(&self) -> usize {
+        usize::try_from((SCANS.part(self.memory) / 2).min(MOST_WAITING)).unwrap_or(usize::MAX)
+    }
+
+    fn allowance(&self) -> Allowance {
+        budget::allowance(SCANS.part(self.memory), self.threads)
     }
 
     /// A panic of the decoder and an error both come out as an error that names the file.
@@ -200,18 +236,19 @@ impl Shared {
         })
     }
 
-    fn next_task(&self) -> Task {
+    fn next_task(&self, decodes: bool) -> Task {
+        let ahead = if self.openers > 0 { REMOTE_FILES_AHEAD } else { FILES_AHEAD };
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if work.complete || self.queue.cancelled() {
                 return Task::Done;
             }
-            if let Some(task) = self.ready(&mut work) {
+            if decodes && let Some(task) = self.ready(&mut work) {
                 self.changed.notify_all();
                 return task;
             }
-            let files = self.plan.files.len();
-            if work.next_to_open < files && work.next_to_open < work.current + FILES_AHEAD {
+            let files = self.plan.unit_count();
+            if work.next_to_open < files && work.next_to_open < work.current + ahead {
                 work.next_to_open += 1;
                 return Task::Open(work.next_to_open - 1);
             }
@@ -222,7 +259,7 @@ impl Shared {
     /// A row group of the current file, if it is open; goes on to the next file where none is left.
     fn ready(&self, work: &mut Work) -> Option<Task> {
         loop {
-            if work.current == self.plan.files.len() {
+            if work.current == self.plan.unit_count() {
                 work.complete = true;
                 self.queue.complete();
                 return Some(Task::Done);
@@ -239,8 +276,8 @@ impl Shared {
                 }
                 Opened::Failed(_) => {
                     let Some(Opened::Failed(error)) = work.opened.remove(&work.current) else { return None };
-                    work.current = self.plan.files.len(); // nothing after an error
-                    work.next_to_open = self.plan.files.len();
+                    work.current = self.plan.unit_count(); // nothing after an error
+                    work.next_to_open = self.plan.unit_count();
                     return Some(Task::Fail(error, self.queue.open()));
                 }
             }

@@ -1,5 +1,6 @@
 //! The bytes of one data file, fetched through a [`Store`] in few requests, as the Parquet reader wants them.
 
+use std::io::Read;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,28 +22,66 @@ const LARGEST_FOOTER: u64 = 256 << 20;
 const GAP: u64 = 256 * 1024;
 
 /// A file in a store, with the pieces of it that are already here.
+#[derive(Debug, Clone)]
+pub struct FileBytes(Arc<Pieces>);
+
 #[derive(Debug)]
-pub struct FileBytes {
+struct Pieces {
     store: Arc<dyn Store>,
     path: String,
     size: u64,
     pieces: Mutex<Vec<(u64, Bytes)>>,
     later: Mutex<Vec<Range<u64>>>,
+    windows: Mutex<Windows>,
     fetched: Arc<AtomicU64>,
+}
+
+/// Column chunks of which only a part is here at a time, and the ranges in them that are wanted; both ascend.
+#[derive(Debug, Default)]
+struct Windows {
+    chunks: Vec<Range<u64>>,
+    ranges: Vec<Range<u64>>,
+    bytes: u64,
 }
 
 impl FileBytes {
     /// The file at `path` (decoded) of `size` bytes; `fetched` counts bytes.
     pub fn new(store: Arc<dyn Store>, path: String, size: u64, fetched: Arc<AtomicU64>) -> Self {
-        Self { store, path, size, pieces: Mutex::default(), later: Mutex::default(), fetched }
+        let (pieces, later, windows) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self(Arc::new(Pieces { store, path, size, pieces, later, windows, fetched }))
     }
-    /// The same file with no piece here.
+    /// This file with no piece here; but of a small one over a network the piece that is all of it.
     pub fn again(&self) -> Self {
-        Self::new(Arc::clone(&self.store), self.path.clone(), self.size, Arc::clone(&self.fetched))
+        let again = Self::new(Arc::clone(&self.0.store), self.0.path.clone(), self.0.size, Arc::clone(&self.0.fetched));
+        if self.0.size <= TAIL
+            && self.0.store.is_remote()
+            && let Some(whole) = self.0.piece(0).filter(|bytes| bytes.len() as u64 == self.0.size)
+        {
+            again.0.pieces.lock().unwrap_or_else(PoisonError::into_inner).push((0, whole));
+        }
+        again
     }
     /// Fetches these ranges now, neighbours together.
     pub fn fetch(&self, ranges: Vec<Range<u64>>) -> Result<()> {
-        let ranges = coalesce(ranges);
+        self.0.fetch(ranges)
+    }
+    /// Fetches these ranges together as soon as one of them is touched.
+    pub fn fetch_when_touched(&self, ranges: Vec<Range<u64>>) {
+        *self.0.later.lock().unwrap_or_else(PoisonError::into_inner) = ranges;
+    }
+    /// Fetches of these ranges what is touched and at most `bytes` from there on, and forgets what lies before it in its column chunk:
+    /// each chunk is read from its start to its end.
+    pub fn fetch_by_windows(&self, mut chunks: Vec<Range<u64>>, mut ranges: Vec<Range<u64>>, bytes: u64) {
+        chunks.sort_unstable_by_key(|chunk| chunk.start);
+        ranges.sort_unstable_by_key(|range| range.start);
+        *self.0.windows.lock().unwrap_or_else(PoisonError::into_inner) = Windows { chunks, ranges, bytes };
+    }
+}
+
+impl Pieces {
+    fn fetch(&self, ranges: Vec<Range<u64>>) -> Result<()> {
+        let mut ranges = coalesce(ranges);
+        ranges.retain(|range| self.piece(range.start).is_none_or(|bytes| (bytes.len() as u64) < range.end - range.start));
         if ranges.is_empty() {
             return Ok(());
         }
@@ -58,10 +97,6 @@ impl FileBytes {
         pieces.extend(ranges.iter().map(|range| range.start).zip(found));
         pieces.sort_by_key(|(start, _)| *start);
         Ok(())
-    }
-    /// Fetches these ranges together as soon as one of them is touched.
-    pub fn fetch_when_touched(&self, ranges: Vec<Range<u64>>) {
-        *self.later.lock().unwrap_or_else(PoisonError::into_inner) = ranges;
     }
     /// The piece that holds byte `start`, from there on.
     fn piece(&self, start: u64) -> Option<Bytes> {
@@ -83,10 +118,26 @@ impl FileBytes {
                 return Ok(bytes);
             }
         }
-        let end = start.saturating_add(length.max(1));
+        let end = self.move_window(start).unwrap_or(start).max(start.saturating_add(length.max(1)));
         self.fetch(vec![start..end])?;
         self.piece(start).filter(enough).ok_or_else(|| Error::protocol("the Parquet file is cut off").at(self.path.as_str()))
     }
+}
+
+impl Pieces {
+    /// Where `start` lies in a range that is read by windows: forgets the pieces before it, and gives the end of the next window.
+    fn move_window(&self, start: u64) -> Option<u64> {
+        let windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let chunk = holding(&windows.chunks, start)?;
+        self.pieces.lock().unwrap_or_else(PoisonError::into_inner).retain(|(first, _)| !(chunk.start..=start).contains(first));
+        Some(holding(&windows.ranges, start)?.end.min(start.saturating_add(windows.bytes)))
+    }
+}
+
+/// The one of some ascending ranges that holds a byte.
+fn holding(ranges: &[Range<u64>], byte: u64) -> Option<&Range<u64>> {
+    let at = ranges.partition_point(|range| range.start <= byte).checked_sub(1)?;
+    ranges.get(at).filter(|range| range.contains(&byte))
 }
 
 /// Joins ranges that lie close; the result ascends.
@@ -105,26 +156,56 @@ fn coalesce(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
 
 impl Length for FileBytes {
     fn len(&self) -> u64 {
-        self.size
+        self.0.size
+    }
+}
+
+/// Reads a file from one byte on, piece after piece.
+#[derive(Debug)]
+pub struct FileRead {
+    file: FileBytes,
+    next: u64,
+    piece: Bytes,
+}
+
+impl FileRead {
+    fn fill(&mut self) -> Result<()> {
+        let left = self.file.0.size.saturating_sub(self.next);
+        if self.piece.is_empty() && left > 0 {
+            self.piece = match self.file.0.piece(self.next) {
+                Some(bytes) => bytes,
+                // Page headers are read this way where there is no page index.
+                None => self.file.0.piece_or_fetch(self.next, left.min(TAIL))?,
+            };
+            self.next += self.piece.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+impl Read for FileRead {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        self.fill().map_err(std::io::Error::other)?;
+        let length = self.piece.len().min(into.len());
+        self.piece.copy_to_slice(&mut into[..length]);
+        Ok(length)
     }
 }
 
 impl ChunkReader for FileBytes {
-    type T = bytes::buf::Reader<Bytes>;
+    type T = FileRead;
 
     fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
-        let length = self.size.saturating_sub(start).min(TAIL); // page headers are read this way where there is no page index
-        if let Some(bytes) = self.piece(start) {
-            return Ok(bytes.reader());
-        }
-        Ok(self.piece_or_fetch(start, length).map_err(external)?.reader())
+        let mut read = FileRead { file: self.clone(), next: start, piece: Bytes::new() };
+        read.fill().map_err(external)?;
+        Ok(read)
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
         if length == 0 {
             return Ok(Bytes::new());
         }
-        Ok(self.piece_or_fetch(start, length as u64).map_err(external)?.slice(..length))
+        Ok(self.0.piece_or_fetch(start, length as u64).map_err(external)?.slice(..length))
     }
 }
 
@@ -134,22 +215,22 @@ fn external(error: Error) -> ParquetError {
 
 /// Reads the footer, and the page index where `pages`.
 pub fn read_footer(file: &FileBytes, pages: bool) -> Result<ParquetMetaData> {
-    let size = file.size;
+    let size = file.0.size;
     if size < 12 {
-        let error = Error::protocol("the file is too short for Parquet").at(file.path.as_str()).found(format!("{size} bytes"));
+        let error = Error::protocol("the file is too short for Parquet").at(file.0.path.as_str()).found(format!("{size} bytes"));
         return Err(error.expected("a Parquet file"));
     }
     let tail = TAIL.min(size);
     file.fetch(vec![size - tail..size])?;
-    let trailer = file.piece_or_fetch(size - 8, 8)?;
+    let trailer = file.0.piece_or_fetch(size - 8, 8)?;
     if &trailer[4..8] != b"PAR1" {
-        let error = Error::protocol("the file does not end as Parquet does").at(file.path.as_str());
+        let error = Error::protocol("the file does not end as Parquet does").at(file.0.path.as_str());
         return Err(error.found(format!("\"{}\"", trailer[4..8].escape_ascii())).expected("PAR1, unencrypted"));
     }
     let length = u64::from(u32::from_le_bytes([trailer[0], trailer[1], trailer[2], trailer[3]]));
     if length + 8 > size || length > LARGEST_FOOTER {
         return Err(Error::protocol("the Parquet footer has an impossible length")
-            .at(file.path.as_str())
+            .at(file.0.path.as_str())
             .found(length)
             .expected(format!("at most {}", LARGEST_FOOTER.min(size - 8))));
     }
@@ -158,14 +239,14 @@ pub fn read_footer(file: &FileBytes, pages: bool) -> Result<ParquetMetaData> {
     }
     let policy = if pages { PageIndexPolicy::Optional } else { PageIndexPolicy::Skip };
     let reader = ParquetMetaDataReader::new().with_page_index_policy(policy);
-    let metadata = reader.parse_and_finish(file).map_err(|error| Error::from(error).at(file.path.as_str()))?;
+    let metadata = reader.parse_and_finish(file).map_err(|error| Error::from(error).at(file.0.path.as_str()))?;
     check_footer(file, &metadata)?;
     Ok(metadata)
 }
 
 /// Refuses numbers that no file has, before anything is reserved by them.
 fn check_footer(file: &FileBytes, metadata: &ParquetMetaData) -> Result<()> {
-    let wrong = |message: &str, found: String| Err(Error::protocol(message).at(file.path.as_str()).found(found));
+    let wrong = |message: &str, found: String| Err(Error::protocol(message).at(file.0.path.as_str()).found(found));
     let mut rows = 0_i64;
     for (index, group) in metadata.row_groups().iter().enumerate() {
         if group.num_rows() < 0 {
@@ -175,7 +256,7 @@ fn check_footer(file: &FileBytes, metadata: &ParquetMetaData) -> Result<()> {
         for column in group.columns() {
             let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
             let end = start.checked_add(column.compressed_size());
-            if start < 0 || column.compressed_size() < 0 || end.is_none_or(|end| end as u64 > file.size) {
+            if start < 0 || column.compressed_size() < 0 || end.is_none_or(|end| end as u64 > file.0.size) {
                 let place = format!("row group {index}, column {}: {} bytes at {start}", column.column_path(), column.compressed_size());
                 return wrong("a column chunk lies outside the file", place);
             }
@@ -207,4 +288,34 @@ pub fn empty_metadata() -> Result<ArrowReaderMetadata> {
         Arc::new(ParquetMetaData::new(file, Vec::new())),
         ArrowReaderOptions::new().with_skip_arrow_metadata(true),
     )?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{OpenOptions, open};
+
+    #[test]
+    fn windows_let_go_of_what_lies_before_them() {
+        let store = open("memory://windows/x", &OpenOptions::default()).unwrap();
+        let data: Vec<u8> = (0..100_000_u32).map(|at| (at % 251) as u8).collect();
+        store.put("f", Bytes::from(data.clone())).unwrap();
+        let file = FileBytes::new(store, "f".to_owned(), 100_000, Arc::default());
+        let chunks = [10..40_000, 40_000..90_000];
+        file.fetch_by_windows(chunks.to_vec(), chunks.to_vec(), 1000);
+        let held = || file.0.pieces.lock().unwrap().iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
+        for at in (0..39_000).step_by(700) {
+            for chunk in &chunks {
+                let start = chunk.start + at;
+                let place = usize::try_from(start).unwrap();
+                assert_eq!(file.get_bytes(start, 700).unwrap(), data[place..place + 700]);
+                assert!(held() <= 2000);
+            }
+        }
+        let mut read = Vec::new();
+        file.get_read(80_000).unwrap().take(5000).read_to_end(&mut read).unwrap();
+        assert_eq!(read, data[80_000..85_000]); // over the ends of windows
+        assert_eq!(file.get_bytes(85_000, 4000).unwrap(), data[85_000..89_000]); // more than a window
+        assert_eq!(file.get_bytes(95_000, 10).unwrap(), data[95_000..95_010]); // in no chunk
+    }
 }

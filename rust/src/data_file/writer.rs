@@ -1,15 +1,16 @@
 //! Rows -> data files: checked, split by partition, cut into files and row groups, described as `add` actions.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
 use arrow::compute::concat_batches;
 use parquet::arrow::ArrowSchemaConverter;
-use parquet::arrow::arrow_writer::ArrowRowGroupWriterFactory;
 use parquet::file::writer::SerializedFileWriter;
 
 use super::adds::{self, Added};
+use super::budget::{Sharer, WRITES};
 use super::conform::{Casting, Conform, first_null, null_in};
 use super::encode::Pool;
 use super::layout;
@@ -21,16 +22,19 @@ use super::statistics::{Form, Indexed, Named, Wanted, to_json};
 use crate::error::{Error, Kind, Result};
 use crate::guard;
 use crate::interrupt::Interrupt;
+use crate::pages::checksums::ColumnWriters;
 use crate::schema::{ColumnMapping, Field, TableSchema};
 use crate::store::Store;
 
 /// Rows of a partition wait until there are so many: tiny arrays cost more than their rows.
 const PENDING_ROWS: usize = 8192;
+/// Maximum bytes of rows that wait so in a table without partitions, and of a file that is encoded by one thread.
+const PENDING_BYTES: u64 = 4 << 20;
 /// Files of other partitions that may be open in the store.
 const OPEN_FILES: usize = 128;
-/// Bytes that may wait for the encoding threads.
+/// At most so many bytes wait for the encoding threads.
 const QUEUED: u64 = 64 << 20;
-/// Where nothing else was asked: bytes held for all files together.
+/// Where nothing else was asked: bytes that all writes of the process hold together.
 const MEMORY: u64 = 1 << 30;
 /// A file smaller than this tells nothing of how well others will compress.
 const MEASURABLE: u64 = 64 << 10;
@@ -46,23 +50,27 @@ pub fn write(
     interrupt: &Interrupt,
 ) -> Result<RecordBatch> {
     let threads = options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).clamp(1, 64);
-    let pool = Pool::default();
-    let mut writer = Writer::new(store, schema, options, &pool, interrupt)?;
-    let outcome = std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| pool.work());
-        }
+    let (pool, started) = (Pool::default(), OnceLock::new());
+    std::thread::scope(|scope| {
+        let start = || started.get_or_init(|| (0..threads).for_each(|_| drop(scope.spawn(|| pool.work())))).to_owned();
+        let mut writer = Writer::new(store, schema, options, Threads { pool: &pool, start: &start, number: threads }, interrupt)?;
         let outcome = guard::caught(|| writer.run(input));
         pool.close();
-        outcome.unwrap_or_else(|panic| Err(Error::new(Kind::Io, "the rows could not be written").found(panic)))
-    });
-    match outcome.and_then(|()| writer.adds()) {
-        Ok(adds) => Ok(adds),
-        Err(error) => {
+        let outcome = outcome.unwrap_or_else(|panic| Err(Error::new(Kind::Io, "the rows could not be written").found(panic)));
+        let adds = outcome.and_then(|()| writer.sync()).and_then(|()| writer.adds());
+        if adds.is_err() {
             writer.undo();
-            Err(error)
         }
-    }
+        adds
+    })
+}
+
+/// The threads that encode.
+struct Threads<'a> {
+    pool: &'a Pool,
+    /// Starts the pool's threads when there is work for them: a file of few rows needs none.
+    start: &'a dyn Fn(),
+    number: usize,
 }
 
 /// Statistics as the options want them.
@@ -98,6 +106,7 @@ struct Writer<'a> {
     schema: &'a TableSchema,
     options: &'a WriteOptions,
     pool: &'a Pool,
+    threads: Threads<'a>,
     interrupt: &'a Interrupt,
     columns: Vec<usize>,
     shape: Shape,
@@ -109,6 +118,8 @@ struct Writer<'a> {
     last: Option<usize>,
     /// What the last file had in the end, by what it was thought to have: pages that are still open count before compression.
     shrinkage: f64,
+    /// It counts among the writes that share memory.
+    _running: Sharer,
 }
 
 impl<'a> Writer<'a> {
@@ -116,7 +127,7 @@ impl<'a> Writer<'a> {
         store: &'a Arc<dyn Store>,
         schema: &'a TableSchema,
         options: &'a WriteOptions,
-        pool: &'a Pool,
+        threads: Threads<'a>,
         interrupt: &'a Interrupt,
     ) -> Result<Self> {
         let columns = physical::data_columns(schema, options.partition_columns)?;
@@ -125,7 +136,7 @@ impl<'a> Writer<'a> {
         let properties = Arc::new(options.properties(schema, &descriptor)?);
         // A file of no rows in memory, only to make the factory.
         let probe = SerializedFileWriter::new(Vec::new(), descriptor.root_schema_ptr(), Arc::clone(&properties))?;
-        let factory = ArrowRowGroupWriterFactory::new(&probe, Arc::clone(&physical));
+        let factory = ColumnWriters::new(&probe, Arc::clone(&physical));
         let fields: Vec<&Field> = columns.iter().map(|&index| &schema.fields()[index]).collect();
         let wanted = Wanted::of(schema, &fields, &indexed(options))?;
         let shape = Shape { schema: physical, root: descriptor.root_schema_ptr(), properties, factory, wanted };
@@ -134,7 +145,8 @@ impl<'a> Writer<'a> {
             store,
             schema,
             options,
-            pool,
+            pool: threads.pool,
+            threads,
             interrupt,
             columns,
             shape,
@@ -145,7 +157,13 @@ impl<'a> Writer<'a> {
             rows: 0,
             last: None,
             shrinkage: 1.0,
+            _running: WRITES.enter(),
         })
+    }
+
+    /// Bytes that this write may hold.
+    fn memory(&self) -> u64 {
+        WRITES.part(self.options.memory_limit.unwrap_or(MEMORY))
     }
 
     fn run(&mut self, input: Box<dyn RecordBatchReader + Send>) -> Result<()> {
@@ -159,11 +177,73 @@ impl<'a> Writer<'a> {
                 self.take(&batch)?;
             }
         }
+        let mut small = Vec::new();
         for number in 0..self.targets.len() {
+            if self.is_small(number) {
+                let pending = std::mem::take(&mut self.targets[number].pending);
+                small.push((number, self.path(number)?, pending));
+                continue;
+            }
             self.write_pending(number)?;
             self.finish(number)?;
         }
-        Ok(())
+        self.write_small(small)
+    }
+
+    /// Whether all that a partition has is one file of few rows.
+    fn is_small(&self, number: usize) -> bool {
+        let (target, options) = (&self.targets[number], self.options);
+        let rows = u64::try_from(target.pending_rows).unwrap_or(u64::MAX);
+        rows > 0
+            && target.output.is_none()
+            && !options.pooled_small_files
+            && rows <= options.max_records_per_file.unwrap_or(u64::MAX).max(1)
+            && target.pending_rows <= options.group_rows()
+            && target.pending_bytes <= (options.file_size() / 4).min(options.group_bytes()).min(PENDING_BYTES)
+    }
+
+    /// A file of each partition, each encoded and put by one thread.
+    fn write_small(&mut self, small: Vec<(usize, String, Vec<RecordBatch>)>) -> Result<()> {
+        let (next, finished) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let (store, shape, interrupt) = (self.store, &self.shape, self.interrupt);
+        let (schema, columns) = (self.schema, &self.columns);
+        let write = |(number, path, pending): &(usize, String, Vec<RecordBatch>)| {
+            interrupt.check()?;
+            let rows = match &pending[..] {
+                [one] => one.clone(),
+                [first, ..] => concat_batches(&first.schema(), pending)?,
+                [] => return Ok(()),
+            };
+            let file = Output::whole(store, path.clone(), shape, &stored_columns(schema, columns, &rows)?, rows.num_rows())?;
+            lock(&finished).push((*number, file));
+            Ok(())
+        };
+        let work = || {
+            while let Some(file) = small.get(next.fetch_add(1, Ordering::Relaxed)) {
+                guard::guarded("the rows cannot be written", || write(file)).inspect_err(|_| next.store(small.len(), Ordering::Relaxed))?;
+            }
+            Ok(())
+        };
+        let outcome = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..self.threads.number.min(small.len())).map(|_| scope.spawn(work)).collect();
+            let mine = work();
+            others.into_iter().fold(mine, |outcome, other| {
+                outcome.and(other.join().unwrap_or_else(|_| Err(Error::new(Kind::Io, "the rows could not be written"))))
+            })
+        });
+        let mut files = finished.into_inner().unwrap_or_else(PoisonError::into_inner);
+        files.sort_unstable_by_key(|(number, _)| *number);
+        self.finished.append(&mut files);
+        outcome
+    }
+
+    /// Makes all files durable at once, unless the commit does.
+    fn sync(&self) -> Result<()> {
+        if self.options.synced_by_commit {
+            return Ok(());
+        }
+        let paths: Vec<String> = self.finished.iter().map(|(_, file)| file.path.clone()).collect();
+        self.store.sync(&paths)
     }
 
     fn check_nulls(&self, batch: &RecordBatch) -> Result<()> {
@@ -190,7 +270,7 @@ impl<'a> Writer<'a> {
                 self.write_pending(last)?;
                 self.finish(last)?;
             }
-            if !partitioned || rows.num_rows() >= PENDING_ROWS {
+            if rows.num_rows() >= PENDING_ROWS {
                 self.write_pending(number)?;
                 self.write_rows(number, &rows)?;
                 continue;
@@ -199,7 +279,7 @@ impl<'a> Writer<'a> {
             target.pending_rows += rows.num_rows();
             target.pending_bytes += rows.columns().iter().map(bytes_of).sum::<u64>();
             target.pending.push(rows);
-            if target.pending_rows >= PENDING_ROWS {
+            if target.pending_rows >= PENDING_ROWS || (!partitioned && target.pending_bytes > PENDING_BYTES) {
                 self.write_pending(number)?;
             }
         }
@@ -208,7 +288,7 @@ impl<'a> Writer<'a> {
 
     /// The partition that holds most goes to its file until all together hold little enough.
     fn stay_within_memory(&mut self) -> Result<()> {
-        let limit = self.options.memory_limit.unwrap_or(MEMORY) / 2; // encoded pages and the input take their share
+        let limit = self.memory() / 2; // encoded pages and the input take their share
         let mut held: u64 = self.targets.iter().map(Target::held).sum();
         while held > limit {
             let Some((number, most)) = self.targets.iter().map(Target::held).enumerate().max_by_key(|(_, held)| *held) else { break };
@@ -219,6 +299,7 @@ impl<'a> Writer<'a> {
             }
             held = held.saturating_sub(most.max(1));
         }
+        self.finish_buffered(limit)?;
         let open = |target: &&Target| target.output.as_ref().is_some_and(Output::is_open);
         if self.targets.iter().filter(open).count() > OPEN_FILES {
             let largest = self
@@ -230,6 +311,18 @@ impl<'a> Writer<'a> {
             if let Some((number, _)) = largest {
                 self.finish(number)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Files so small that the store has not got anything of them yet, the largest first, until the others hold no more than `limit`.
+    fn finish_buffered(&mut self, limit: u64) -> Result<()> {
+        let buffered = |target: &Target| target.output.as_ref().map_or(0, Output::buffered);
+        let mut held: u64 = self.targets.iter().map(buffered).sum();
+        while held > limit {
+            let Some((number, most)) = self.targets.iter().map(buffered).enumerate().max_by_key(|(_, held)| *held) else { break };
+            self.finish(number)?;
+            held = held.saturating_sub(most.max(1));
         }
         Ok(())
     }
@@ -246,13 +339,9 @@ impl<'a> Writer<'a> {
     }
 
     fn write_rows(&mut self, number: usize, batch: &RecordBatch) -> Result<()> {
-        let array = |&index: &usize| match batch.column(index) {
-            column if self.schema.is_partition(index) => partition::stored(column),
-            column => Ok(Arc::clone(column)),
-        };
-        let arrays = self.columns.iter().map(array).collect::<Result<Vec<ArrayRef>>>()?;
+        let arrays = stored_columns(self.schema, &self.columns, batch)?;
         let width = arrays.iter().map(bytes_of).sum::<u64>() / batch.num_rows().max(1) as u64;
-        let piece = (self.options.file_size() / 4).clamp(64 << 10, 16 << 20);
+        let piece = (self.options.file_size() / 4).min(self.memory() / 16).clamp(64 << 10, 16 << 20);
         let piece_rows = usize::try_from(piece / width.max(1)).unwrap_or(usize::MAX).clamp(1, 1 << 16);
         let mut at = 0;
         while at < batch.num_rows() {
@@ -265,23 +354,32 @@ impl<'a> Writer<'a> {
             }
             at += rows;
             let close = self.options.file_size() < CLOSE_TARGET;
-            pool.wait_below(if close { 0 } else { QUEUED }, &mut || interrupt.check())?;
+            let queued = QUEUED.min(self.memory() / 8);
+            pool.wait_below(if close { 0 } else { queued }, &mut || interrupt.check())?;
             self.cut(number)?;
         }
         Ok(())
     }
 
+    /// Where the next file of a partition lies.
+    fn path(&mut self, number: usize) -> Result<String> {
+        let codec = suffix(self.options.codec()?);
+        let prefix = match (self.options.random_prefix_length, self.schema.mapping()) {
+            (0, ColumnMapping::Name | ColumnMapping::Id) => 2, // as delta-spark: logical names may change, folders stay
+            (length, _) => length,
+        };
+        let folder = layout::folder(&self.splitter.folder_values(number), prefix);
+        let root = if self.options.change_files { layout::CHANGE_FOLDER } else { "" };
+        let path = format!("{root}{folder}{}", layout::file_name(self.number, codec));
+        self.number += 1;
+        Ok(path)
+    }
+
     /// How many rows the current row group of the current file still takes; opens the file.
     fn room(&mut self, number: usize) -> Result<usize> {
         if self.targets[number].output.is_none() {
-            let codec = suffix(self.options.codec()?);
-            let prefix = match (self.options.random_prefix_length, self.schema.mapping()) {
-                (0, ColumnMapping::Name | ColumnMapping::Id) => 2, // as delta-spark: logical names may change, folders stay
-                (length, _) => length,
-            };
-            let folder = layout::folder(&self.splitter.folder_values(number), prefix);
-            let path = format!("{folder}{}", layout::file_name(self.number, codec));
-            self.number += 1;
+            (self.threads.start)();
+            let path = self.path(number)?;
             self.targets[number].output = Some(Output::new(self.store, path, &self.shape)?);
         }
         let Some(output) = &self.targets[number].output else { return Ok(0) };
@@ -292,6 +390,7 @@ impl<'a> Writer<'a> {
     /// Ends the row group or the file where it is full.
     fn cut(&mut self, number: usize) -> Result<()> {
         let (pool, interrupt, options) = (self.pool, self.interrupt, self.options);
+        let encoded = self.memory() / 4; // the row group before it waits for its place in the file, and the store may hold as much
         let Some(output) = &mut self.targets[number].output else { return Ok(()) };
         let (rows, raw) = output.group();
         if output.size() as f64 * self.shrinkage >= options.file_size() as f64
@@ -299,7 +398,7 @@ impl<'a> Writer<'a> {
         {
             return self.finish(number);
         }
-        if rows >= options.group_rows() || raw >= options.group_bytes() {
+        if rows >= options.group_rows() || raw >= options.group_bytes() || output.group_size() >= encoded {
             output.end_group(pool, &mut || interrupt.check())?;
         }
         Ok(())
@@ -350,6 +449,19 @@ impl<'a> Writer<'a> {
             }
         }
     }
+}
+
+/// The columns that a data file has of these rows.
+fn stored_columns(schema: &TableSchema, columns: &[usize], batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+    let array = |&index: &usize| match batch.column(index) {
+        column if schema.is_partition(index) => partition::stored(column),
+        column => Ok(Arc::clone(column)),
+    };
+    columns.iter().map(array).collect()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Bytes of the rows that an array shows, whatever its buffers hold besides.

@@ -8,6 +8,7 @@
 //! - [`columns`]: the `deletionVector` column of action tables <-> descriptors
 //! - [`update`]: rows to delete -> merged vectors, and the actions that put them in place; with [`pack`] (writing many to one file),
 //!   [`wide_statistics`] and [`footer`] (what the statistics of a file with a vector say)
+//! - [`rebase`]: what another commit did to the rows that a command has found
 //! - [`row_ids`]: rows of many files, gathered from pairs
 //! - [`values`]: Z85 and vectors as values of columns
 //! - [`limit`]: how large a vector may be
@@ -20,6 +21,7 @@ pub mod file;
 pub mod footer;
 pub mod limit;
 pub mod pack;
+pub mod rebase;
 pub mod row_ids;
 pub mod rows;
 pub mod update;

@@ -74,8 +74,8 @@ impl<'a> Packer<'a> {
         let size = data.len() as u64;
         // Known before it is there: a put that fails may have happened.
         self.written.push(path.clone());
-        // The name is nobody else's, so that a put that is tried again by the store does no harm.
-        self.store.put(&path, data)?;
+        // Not durable yet: the commit that names the file waits for it.
+        self.store.put_unsynced(&path, data)?;
         self.bytes += size;
         Ok(())
     }

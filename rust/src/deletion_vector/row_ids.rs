@@ -3,7 +3,7 @@
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Int32Array, Int64Array, RecordBatch, UInt32Array};
 use arrow::compute::{cast, take_record_batch};
 use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{DeletionVector, RowIndex};
@@ -128,6 +128,14 @@ impl RowIds {
     /// The rows of the file with this ordinal.
     pub fn of_file(&self, ordinal: i32) -> Option<&DeletionVector> {
         self.files.get(&ordinal)
+    }
+
+    /// The rows of the files with these ordinals.
+    pub fn only(&self, ordinals: &[i32]) -> Self {
+        let wanted: BTreeSet<_> = ordinals.iter().collect();
+        let files = self.files.iter().filter(|(file, _)| wanted.contains(file)).map(|(file, rows)| (*file, rows.clone()));
+        let named = self.named.iter().filter(|(file, _)| wanted.contains(file)).map(|(file, count)| (*file, *count));
+        Self { files: files.collect(), named: named.collect(), unique: self.unique }
     }
 
     /// Which rows of the table `files` have rows here, with their ordinals: [`FILE_COLUMN`] where `files` has it, else the position.

@@ -28,7 +28,21 @@ pub(super) struct Plan {
 #[derive(Clone)]
 struct Typed {
     partitions: Vec<(Vec<String>, DataType)>,
-    leaves: Vec<(Vec<String>, DataType)>,
+    leaves: Vec<Measured>,
+}
+
+/// A column that has statistics.
+#[derive(Clone)]
+struct Measured {
+    path: Vec<String>,
+    data_type: DataType,
+    was_float: bool,
+}
+
+impl Measured {
+    fn wanted(&self) -> Wanted<'_> {
+        Wanted { path: &self.path, data_type: &self.data_type, was_float: self.was_float }
+    }
 }
 
 impl Typed {
@@ -45,12 +59,12 @@ impl Typed {
     }
 }
 
-fn gather(schema: &TableSchema, field: &types::Field, mut path: Vec<String>, leaves: &mut Vec<(Vec<String>, DataType)>) {
+fn gather(schema: &TableSchema, field: &types::Field, mut path: Vec<String>, leaves: &mut Vec<Measured>) {
     path.push(schema.physical_name(field).to_owned());
     match &field.data_type {
         types::Type::Struct(fields) => fields.iter().for_each(|field| gather(schema, field, path.clone(), leaves)),
         types::Type::Primitive(types::Primitive::Void) => {}
-        other => leaves.push((path, other.to_arrow(false))),
+        other => leaves.push(Measured { path, data_type: other.to_arrow(false), was_float: field.was_float() }),
     }
 }
 
@@ -163,13 +177,13 @@ impl Typed {
     fn statistics(&self, batch: &RecordBatch) -> Result<StructArray> {
         let rows = batch.num_rows();
         let json = text(batch, "stats")?;
-        let wanted: Vec<Wanted<'_>> = self.leaves.iter().map(|(path, data_type)| (path.as_slice(), data_type)).collect();
+        let wanted: Vec<Wanted<'_>> = self.leaves.iter().map(Measured::wanted).collect();
         let known = parse_as_written(json, &wanted)?;
-        let of_bounds = || self.leaves.iter().zip(&known.columns).filter(|((_, data_type), _)| has_bounds(data_type));
-        let min: Vec<_> = of_bounds().map(|((path, _), column)| (path.as_slice(), Arc::clone(&column.min))).collect();
-        let max: Vec<_> = of_bounds().map(|((path, _), column)| (path.as_slice(), Arc::clone(&column.max))).collect();
+        let of_bounds = || self.leaves.iter().zip(&known.columns).filter(|(leaf, _)| has_bounds(&leaf.data_type));
+        let min: Vec<_> = of_bounds().map(|(leaf, column)| (leaf.path.as_slice(), Arc::clone(&column.min))).collect();
+        let max: Vec<_> = of_bounds().map(|(leaf, column)| (leaf.path.as_slice(), Arc::clone(&column.max))).collect();
         let nulls = self.leaves.iter().zip(&known.columns);
-        let nulls: Vec<_> = nulls.map(|((path, _), column)| (path.as_slice(), Arc::new(column.null_count.clone()) as ArrayRef)).collect();
+        let nulls: Vec<_> = nulls.map(|(leaf, column)| (leaf.path.as_slice(), Arc::new(column.null_count.clone()) as ArrayRef)).collect();
         let mut columns: Vec<(Field, ArrayRef)> = vec![
             (Field::new("numRecords", DataType::Int64, true), Arc::new(known.num_records)),
             (Field::new("tightBounds", DataType::Boolean, true), Arc::new(tight_bounds(json))),

@@ -19,6 +19,8 @@ use crate::store::{ObjectMeta, Store};
 
 /// Read at a time where the length of a page is not yet known.
 const LOOK_AHEAD: u64 = 16 * 1024;
+/// The end of a file that is fetched when it is opened over a network: the footer, and all of a small checkpoint.
+const TAIL: u64 = 1 << 20;
 /// Bytes of a column in a row group that are read at once, and of all such columns.
 const NEAR: (u64, u64) = (256 << 10, 4 << 20);
 
@@ -69,13 +71,17 @@ impl StoredFile {
                 continue; // a column that lies about itself is told when it is read
             }
             total += length;
+            if self.nearby(start).is_some_and(|rest| rest.len() as u64 >= length) {
+                continue;
+            }
             match ranges.last_mut() {
                 Some(last) if last.end == start => last.end = end,
                 _ => ranges.push(start..end),
             }
         }
         let read = self.store.get_ranges(&self.path, &ranges)?;
-        let near = ranges.iter().map(|range| range.start).zip(read).collect();
+        let fetched = ranges.iter().map(|range| range.start).zip(read);
+        let near = self.near.iter().cloned().chain(fetched).collect();
         Ok(Self { near, ..self.clone() })
     }
 
@@ -206,14 +212,17 @@ fn is_wanted(parts: &[String], typed_alone: bool) -> bool {
     }
 }
 
+/// Actions of checkpoints. A part needs the columns of its own actions alone ("Checkpoint Schema").
+const ACTIONS: [&str; 8] = ["add", "remove", "metaData", "protocol", "txn", "domainMetadata", "checkpointMetadata", "sidecar"];
+
 /// With the columns that the state needs.
 pub fn open(store: &Arc<dyn Store>, path: &str) -> Result<Open> {
     let mut file = open_columns(store, path, &|_| true)?;
-    if !["add", "remove", "metaData", "protocol"].iter().any(|name| file.has_column(name)) {
+    if !ACTIONS.iter().any(|name| file.has_column(name)) {
         let root = file.parquet().file_metadata().schema_descr().root_schema().clone();
         let columns: Vec<&str> = root.get_fields().iter().map(|field| field.name()).collect();
         let error = Error::protocol("the file is no checkpoint").at(path).found(format!("columns {}", columns.join(", ")));
-        return Err(error.expected("columns add, remove, metaData, protocol"));
+        return Err(error.expected(format!("a column of {}", ACTIONS.join(", "))));
     }
     // Typed statistics are decoded only where some file may lack them as JSON.
     file.typed_alone = lacks_json_statistics(&file.metadata);
@@ -224,8 +233,15 @@ pub fn open(store: &Arc<dyn Store>, path: &str) -> Result<Open> {
 
 /// With those leaves that are wanted.
 pub fn open_columns(store: &Arc<dyn Store>, path: &str, wanted: &dyn Fn(&[String]) -> bool) -> Result<Open> {
-    let head = store.head(path)?.ok_or_else(|| Error::new(Kind::NotFound, "a file of the checkpoint is missing").at(path))?;
-    let bytes = StoredFile { store: Arc::clone(store), path: path.to_owned(), found: Arc::new(head), near: Arc::default() };
+    let missing = || Error::new(Kind::NotFound, "a file of the checkpoint is missing").at(path);
+    let (found, near) = if store.is_remote() {
+        let (found, bytes) = store.tail(path, TAIL)?.ok_or_else(missing)?;
+        let start = found.size.saturating_sub(bytes.len() as u64);
+        (found, Arc::from([(start, bytes)]))
+    } else {
+        (store.head(path)?.ok_or_else(missing)?, Arc::default())
+    };
+    let bytes = StoredFile { store: Arc::clone(store), path: path.to_owned(), found: Arc::new(found), near };
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let metadata = ArrowReaderMetadata::load(&bytes, options).map_err(|error| Error::from(error).at(path))?;
     let mask = mask_of(&metadata, wanted);

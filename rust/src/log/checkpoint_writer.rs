@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::arrow::ArrowSchemaConverter;
+use parquet::arrow::arrow_writer::compute_leaves;
 use parquet::basic::Compression;
+use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
 use super::checkpoint_columns::{Plan, single_actions};
@@ -16,8 +18,9 @@ use super::segment::Piece;
 use super::sidecar::{Sidecar, unexpired};
 use super::skipping::on_threads;
 use super::snapshot::Snapshot;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
+use crate::pages::checksums::{ColumnWriter, ColumnWriters};
 use crate::schema::TableSchema;
 use crate::store::{ObjectWriter, Store};
 
@@ -88,38 +91,77 @@ pub fn write(snapshot: &Snapshot, store: &dyn Store, path: &str, choices: &Choic
 
 /// The Parquet file under way; dropped unfinished, it leaves nothing.
 pub(super) struct Sink {
-    writer: ArrowWriter<Box<dyn ObjectWriter>>,
+    writer: SerializedFileWriter<Box<dyn ObjectWriter>>,
+    schema: SchemaRef,
+    columns: ColumnWriters,
+    /// The row group that takes rows now, a writer for each leaf, and its rows.
+    group: Vec<ColumnWriter>,
+    rows: usize,
     path: String,
 }
 
 impl Sink {
     /// At `path` in the store.
     pub fn create(store: &dyn Store, path: &str, schema: &SchemaRef) -> Result<Self> {
-        let mut properties = WriterProperties::builder().set_compression(Compression::SNAPPY).set_max_row_group_row_count(Some(GROUP_ROWS));
+        let mut properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
         for column in [["add", "path"], ["add", "stats"], ["remove", "path"]] {
             // All values differ: a dictionary would only cost.
             properties = properties.set_column_dictionary_enabled(ColumnPath::from(column.map(String::from).to_vec()), false);
         }
-        let options = ArrowWriterOptions::new().with_properties(properties.build()).with_skip_arrow_metadata(true);
-        let writer = ArrowWriter::try_new_with_options(store.writer(path)?, Arc::clone(schema), options)?;
-        Ok(Self { writer, path: path.to_owned() })
+        let root = ArrowSchemaConverter::new().convert(schema)?.root_schema_ptr();
+        let writer = SerializedFileWriter::new(store.writer(path)?, root, Arc::new(properties.build()))?;
+        let columns = ColumnWriters::new(&writer, Arc::clone(schema));
+        Ok(Self { writer, schema: Arc::clone(schema), columns, group: Vec::new(), rows: 0, path: path.to_owned() })
     }
 
     /// More rows.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.writer.write(batch).map_err(|error| self.failed(error))
+        self.write(batch).map_err(|error| self.failed(error))
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> std::result::Result<(), ParquetError> {
+        let mut from = 0;
+        while from < batch.num_rows() {
+            if self.group.is_empty() {
+                self.group = self.columns.create()?;
+            }
+            let some = batch.slice(from, (GROUP_ROWS - self.rows).min(batch.num_rows() - from));
+            let mut writers = self.group.iter_mut();
+            for (field, column) in self.schema.fields().iter().zip(some.columns()) {
+                for leaf in compute_leaves(field, column)? {
+                    writers.next().ok_or_else(|| ParquetError::General("more leaves than columns".to_owned()))?.write(&leaf)?;
+                }
+            }
+            from += some.num_rows();
+            self.rows += some.num_rows();
+            if self.rows == GROUP_ROWS {
+                self.end_group()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end_group(&mut self) -> std::result::Result<(), ParquetError> {
+        self.rows = 0;
+        let writers = std::mem::take(&mut self.group);
+        if writers.is_empty() {
+            return Ok(());
+        }
+        let mut group = self.writer.next_row_group()?;
+        for writer in writers {
+            writer.close()?.append_to(&mut group)?;
+        }
+        group.close().map(drop)
     }
 
     /// Makes it visible; its size.
-    pub fn finish(self) -> Result<u64> {
+    pub fn finish(mut self) -> Result<u64> {
+        self.end_group().map_err(|error| self.failed(error))?;
         let path = self.path;
-        self.writer
-            .into_inner()
-            .map_err(|error| Error::new(Kind::Io, "the checkpoint cannot be written").at(path).caused_by(error))?
-            .finish()
+        self.writer.into_inner().map_err(|error| Error::of_writer(error, &path))?.finish()
     }
 
-    fn failed(&self, error: parquet::errors::ParquetError) -> Error {
-        Error::new(Kind::Io, "the checkpoint cannot be written").at(self.path.clone()).caused_by(error)
+    fn failed(&self, error: ParquetError) -> Error {
+        Error::of_writer(error, &self.path)
     }
 }

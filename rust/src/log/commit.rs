@@ -72,6 +72,8 @@ pub struct Commit {
     pub files: Vec<Segment>,
     /// It has change files.
     pub has_cdc: bool,
+    /// JSON of its `cdc` actions; none where the actions on files stay in the commit.
+    pub change_files: Vec<String>,
     /// Lines that are not blank.
     pub actions: usize,
 }
@@ -205,7 +207,7 @@ impl Commit {
     }
 
     fn take(&mut self, chunk: Chunk, place: &dyn Fn(usize) -> String) -> Result<(), Fault> {
-        let Chunk { adds, removes, texts, has_cdc, lines } = chunk;
+        let Chunk { adds, removes, texts, has_cdc, change_files, lines } = chunk;
         self.actions += lines;
         for (into, actions) in [(&mut self.adds, adds), (&mut self.removes, removes)] {
             if !actions.is_empty() {
@@ -213,6 +215,7 @@ impl Commit {
             }
         }
         self.has_cdc |= has_cdc;
+        self.change_files.extend(change_files);
         for (kind, offset, text) in texts {
             match kind {
                 TextKind::Protocol => self.places.protocol = Some(place(offset)),
@@ -335,6 +338,7 @@ pub(super) struct Chunk {
     pub removes: FileActions,
     texts: Vec<(TextKind, usize, String)>,
     has_cdc: bool,
+    change_files: Vec<String>,
     lines: usize,
 }
 
@@ -345,6 +349,7 @@ impl Chunk {
             removes: FileActions::new(FileKind::Remove),
             texts: Vec::new(),
             has_cdc: false,
+            change_files: Vec::new(),
             lines: 0,
         };
         let mut offset = start;
@@ -366,7 +371,10 @@ impl Chunk {
         match parse_line::<Text<'_>>(line)? {
             Action::File(FileKind::Add, action) => self.adds.append(&action)?,
             Action::File(FileKind::Remove, action) => self.removes.append(&action)?,
-            Action::ChangeFile => self.has_cdc = true,
+            Action::ChangeFile(value) => {
+                self.has_cdc = true;
+                self.change_files.push(value.get().to_owned());
+            }
             Action::Text(kind, value) => self.texts.push((kind, offset, value.get().to_owned())),
             Action::Other => {}
         }

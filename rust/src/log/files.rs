@@ -83,6 +83,12 @@ impl Files {
         Ok(self.now.get_or_init(|| now))
     }
 
+    /// Whether `now` has nothing to read, and all keys are there that `after` looks up.
+    pub fn is_decoded(&self) -> bool {
+        let live = if self.waiting.is_empty() { Some(&self.base) } else { self.now.get() };
+        live.is_some_and(|live| live.segments.iter().all(Segment::has_keys))
+    }
+
     /// After these commits.
     pub fn after(&self, changes: Vec<Changes>, interrupt: &Interrupt) -> Result<Self> {
         let mut next = match self.now.get() {

@@ -144,7 +144,7 @@ impl<S> FileAction<'_, S> {
                 .or_else(|| lacks(self.size.is_none(), "size"))
                 .or_else(|| lacks(self.modification_time.is_none(), "modificationTime"))
                 .or_else(|| lacks(self.data_change.is_none(), "dataChange")),
-            FileKind::Remove => None,
+            FileKind::Remove => lacks(self.data_change.is_none(), "dataChange"),
         }
     }
 }
@@ -181,10 +181,10 @@ pub enum Action<'a, S> {
     /// `add` or `remove`
     File(FileKind, Box<FileAction<'a, S>>),
     /// `cdc`
-    ChangeFile,
+    ChangeFile(&'a RawValue),
     /// An action kept as text.
     Text(TextKind, &'a RawValue),
-    /// Unknown actions, and none at all.
+    /// No action that is known.
     Other,
 }
 
@@ -234,9 +234,9 @@ fn read_action<'de, A: MapAccess<'de>, S: Deserialize<'de>>(name: &str, map: &mu
         (_, "null") => None,
         (Some(kind), text) if text.starts_with('{') => Some(Action::Text(kind, value)),
         (Some(_), _) => return Err(A::Error::custom(format_args!("'{name}' is no object"))),
-        (None, text) if name == "cdc" && text.starts_with('{') => Some(Action::ChangeFile),
+        (None, text) if name == "cdc" && text.starts_with('{') => Some(Action::ChangeFile(value)),
         (None, _) if name == "cdc" => return Err(A::Error::custom("'cdc' is no object")),
-        (None, _) => Some(Action::Other),
+        (None, _) => None, // of a later release: ignored, alone or beside a known action
     })
 }
 

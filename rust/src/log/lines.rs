@@ -141,7 +141,7 @@ impl Scanned {
                 rows.keys.push((keys::with_vector(path, action.vector_id()), path));
                 rows.sizes.push(action.size());
             }
-            Action::ChangeFile => self.has_cdc = true,
+            Action::ChangeFile(_) => self.has_cdc = true,
             Action::Text(kind, value) => self.texts.push((kind, number, value.get().to_owned())),
             Action::Other => {}
         }

@@ -65,7 +65,8 @@ impl Listing {
 
     fn rows(&self, adds: &RecordBatch, vectors_in: Option<&dyn Store>) -> Result<RecordBatch> {
         let stats = text(adds, "stats")?;
-        let wanted: Vec<Wanted<'_>> = self.leaves.iter().map(|leaf| (leaf.physical.as_slice(), &leaf.data_type)).collect();
+        let wanted: Vec<Wanted<'_>> =
+            self.leaves.iter().map(|leaf| Wanted { path: &leaf.physical, data_type: &leaf.data_type, was_float: false }).collect();
         let statistics = parse_as_written(stats, &wanted)?;
         let (paths, locations) = self.places(text(adds, "path")?)?;
         let modified: TimestampMillisecondArray = long(adds, "modificationTime")?.iter().collect();

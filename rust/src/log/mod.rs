@@ -11,10 +11,12 @@
 //!   [`slice`], [`lines`]: those that stay in their checkpoint or commit until they are asked for
 //!   [`totals`]: what version checksums say of them besides
 //! - [`statistics`], [`skipping`]: "Per-file Statistics" as typed columns, for those that a predicate names; [`typed_statistics`]: as checkpoints have them
-//! - [`actions`]: tables of actions made from others; [`listing`]: files as users see them
+//! - [`changes`]: the change data feed: files, and rows of files, that commits inserted and deleted
+//! - [`actions`]: tables of actions made from others; [`relocate`]: those of a clone; [`listing`]: files as users see them
 
 pub mod actions;
 pub mod body;
+pub mod changes;
 pub mod checkpoint;
 mod checkpoint_columns;
 pub mod checkpoint_file;
@@ -25,12 +27,14 @@ pub mod commit;
 pub mod compaction;
 pub mod definition;
 pub mod files;
+pub mod hint;
 pub mod json_text;
 pub mod keys;
 pub mod line;
 pub mod lines;
 pub mod listing;
 pub mod once;
+pub mod relocate;
 pub mod replay;
 pub mod schema;
 pub mod segment;

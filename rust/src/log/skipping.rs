@@ -9,11 +9,11 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::{concat, filter_record_batch, interleave_record_batch, sort_to_indices};
 
 use super::keys::{Key, of_path};
-use super::schema::{ADD, long, map, map_values, text};
+use super::schema::{ADD, conform, long, map, map_values, text};
 use super::segment::{Columns, Piece};
 use super::statistics::{Statistics, Wanted, parse};
 use super::typed_statistics::narrow;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::guard;
 use crate::interrupt::Interrupt;
 use crate::predicate::statistics::{Bounds, Containers, may_match};
@@ -89,7 +89,8 @@ fn by_partition(batch: &RecordBatch, predicate: &Predicate) -> Result<BooleanArr
 }
 
 fn by_statistics(batch: &RecordBatch, predicate: &Predicate, columns: &[Arc<Column>]) -> Result<BooleanArray> {
-    let wanted: Vec<Wanted<'_>> = columns.iter().map(|column| (column.physical.as_slice(), &column.data_type)).collect();
+    let wanted: Vec<Wanted<'_>> =
+        columns.iter().map(|column| Wanted { path: &column.physical, data_type: &column.data_type, was_float: column.was_float }).collect();
     let statistics = parse(text(batch, "stats")?, &wanted)?;
     may_match(predicate, &Files { batch, statistics: Some((columns.to_vec(), statistics)) })
 }
@@ -185,6 +186,22 @@ pub fn select(live: &RecordBatch, predicate: Option<&Predicate>, skipping: bool,
         Some(predicate) => on_threads(&cut(live), interrupt, &|piece| judge(piece.clone(), predicate, skipping))?,
     };
     totals.of(judged, "", interrupt)
+}
+
+/// The positions of the files that may hold a match, ascending; a path may be there several times.
+pub fn positions(files: &RecordBatch, predicate: &Predicate, interrupt: &Interrupt) -> Result<Vec<u32>> {
+    let batch = conform(files, &ADD)?;
+    let count = u32::try_from(batch.num_rows()).map_err(|_| Error::new(Kind::InvalidArgument, "too many files").found(batch.num_rows()))?;
+    let mut columns = batch.columns().to_vec();
+    // A column that no predicate looks at carries the positions through.
+    columns[ADD.index_of("baseRowId")?] = Arc::new(Int64Array::from_iter_values((0..count).map(i64::from)));
+    let numbered = RecordBatch::try_new(Arc::clone(&ADD), columns)?;
+    let judged = on_threads(&cut(&numbered), interrupt, &|piece| judge(piece.clone(), predicate, true))?;
+    let mut left = Vec::new();
+    for batch in judged.iter().flat_map(|judged| &judged.files) {
+        left.extend(long(batch, "baseRowId")?.iter().flatten().filter_map(|position| u32::try_from(position).ok()));
+    }
+    Ok(left)
 }
 
 /// The same among the files of a version at `root`, on several threads where there are many. `totals`: what there is before.

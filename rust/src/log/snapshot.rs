@@ -166,6 +166,11 @@ impl Snapshot {
         self.files.now(interrupt)
     }
 
+    /// Whether its files are known without another look at the log.
+    pub fn is_decoded(&self) -> bool {
+        self.files.is_decoded()
+    }
+
     /// The live files that may hold a match, ordered by path.
     pub fn files(&self, predicate: Option<&Predicate>, skipping: bool, interrupt: &Interrupt) -> Result<Selection> {
         let live = self.live(interrupt)?;

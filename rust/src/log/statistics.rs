@@ -48,8 +48,16 @@ pub struct Statistics {
     pub columns: Vec<ColumnStatistics>,
 }
 
-/// A column of the question: physical names from the top, and its type.
-pub type Wanted<'a> = (&'a [String], &'a DataType);
+/// A column whose statistics are read.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Physical names from the top.
+    pub path: &'a [String],
+    /// Its type.
+    pub data_type: &'a DataType,
+    /// Its type was float before it was widened: its bounds become wide enough for the values of files that were written before.
+    pub was_float: bool,
+}
 
 /// numRecords alone.
 pub fn num_records(stats: &StringArray) -> Int64Array {
@@ -73,7 +81,7 @@ pub fn parse_as_written(stats: &StringArray, wanted: &[Wanted<'_>]) -> Result<St
 }
 
 fn parse_as(stats: &StringArray, wanted: &[Wanted<'_>], widen: bool) -> Result<Statistics> {
-    let tree = Node::of(wanted.iter().map(|(path, _)| *path));
+    let tree = Node::of(wanted.iter().map(|column| column.path));
     let mut counts = Int64Builder::with_capacity(stats.len());
     let mut columns: Vec<Texts> = wanted.iter().map(|_| Texts::default()).collect();
     for text in stats {
@@ -89,7 +97,7 @@ fn parse_as(stats: &StringArray, wanted: &[Wanted<'_>], widen: bool) -> Result<S
             column.null_count.append_option(nulls.filter(|_| whole).and_then(|text| text.parse::<i64>().ok()).filter(|count| *count >= 0));
         }
     }
-    let typed = columns.into_iter().zip(wanted).map(|(texts, (_, data_type))| texts.finish(data_type, widen));
+    let typed = columns.into_iter().zip(wanted).map(|(texts, column)| texts.finish(column, widen));
     Ok(Statistics { num_records: counts.finish(), columns: typed.collect::<Result<_>>()? })
 }
 
@@ -101,12 +109,13 @@ struct Texts {
 }
 
 impl Texts {
-    fn finish(mut self, data_type: &DataType, widen: bool) -> Result<ColumnStatistics> {
-        Ok(ColumnStatistics {
-            min: typed(&self.min.finish(), data_type, widen.then_some(Side::Low))?,
-            max: typed(&self.max.finish(), data_type, widen.then_some(Side::High))?,
-            null_count: self.null_count.finish(),
-        })
+    fn finish(mut self, column: &Wanted<'_>, widen: bool) -> Result<ColumnStatistics> {
+        let mut bound = |side| {
+            let texts = if side == Side::Low { self.min.finish() } else { self.max.finish() };
+            let values = typed(&texts, column.data_type, widen.then_some(side))?;
+            Ok::<_, Error>(if column.was_float { widen_floats(&values, side) } else { values })
+        };
+        Ok(ColumnStatistics { min: bound(Side::Low)?, max: bound(Side::High)?, null_count: self.null_count.finish() })
     }
 }
 
@@ -146,6 +155,19 @@ pub(super) fn widen_decimals(values: &ArrayRef, side: Side) -> Result<ArrayRef> 
         if side == Side::High { value.saturating_add(slack) } else { value.saturating_sub(slack) }
     });
     Ok(Arc::new(widened.with_data_type(values.data_type().clone())))
+}
+
+/// Doubles that may be the shortest decimal text of a float: `0.7` stands for the float 0.699999988079071, too. A double that is a float
+/// exactly stands for no other one; else the next float on this side bounds whichever was meant.
+pub(super) fn widen_floats(values: &ArrayRef, side: Side) -> ArrayRef {
+    let Some(doubles) = values.as_primitive_opt::<Float64Type>() else { return Arc::clone(values) };
+    let widen = |double: f64| {
+        let float = double as f32;
+        let next = f64::from(if side == Side::High { float.next_up() } else { float.next_down() });
+        // A double beyond all floats was never one.
+        if f64::from(float) == double || (float.is_infinite() && double.abs() > f64::from(f32::MAX) * 2.0) { double } else { next }
+    };
+    Arc::new(doubles.unary::<_, Float64Type>(widen))
 }
 
 /// One by one, what does not parse as unknown.

@@ -17,7 +17,7 @@ use parquet::basic::Type as PhysicalType;
 use super::checkpoint_file::Open;
 use super::skipping::kept;
 use super::slice::Slice;
-use super::statistics::{CUT_MICROS, Side, widen_decimals, without_nan};
+use super::statistics::{CUT_MICROS, Side, widen_decimals, widen_floats, without_nan};
 use crate::error::Result;
 use crate::interrupt::Interrupt;
 use crate::predicate::statistics::{Bounds, Containers, may_match};
@@ -243,7 +243,10 @@ fn typed(found: &ArrayRef, column: &Column, side: Side) -> ArrayRef {
             Arc::new(found.as_string::<i32>().iter().map(|text| text.filter(|text| !text.is_empty())).collect::<StringArray>())
         }
         (DataType::Utf8, DataType::Utf8) | (DataType::Boolean, DataType::Boolean) => Arc::clone(found),
-        (DataType::Float32, DataType::Float32) | (DataType::Float64, DataType::Float64) => without_nan(Arc::clone(found)),
+        (DataType::Float32, DataType::Float32) | (DataType::Float64, DataType::Float64) => {
+            let values = without_nan(Arc::clone(found));
+            if column.was_float { widen_floats(&values, side) } else { values }
+        }
         (DataType::Date32, DataType::Date32) => {
             let days = found.as_primitive::<Date32Type>().iter().map(|day| day.filter(|day| *day >= FIRST_DAY));
             Arc::new(days.collect::<Date32Array>())

@@ -19,6 +19,8 @@ const LONGEST: u64 = 1 << 20;
 const SMALL: u64 = 1 << 10;
 /// Parquet's number of the kind of page.
 const INDEX_PAGE: i64 = 1;
+/// Parquet's number of another kind.
+const DICTIONARY_PAGE: i64 = 2;
 /// Structs within structs of a header.
 const MAX_DEPTH: usize = 16;
 
@@ -114,6 +116,35 @@ fn parse(bytes: &[u8]) -> Option<Header> {
     Some(Header { index, uncompressed: uncompressed?, compressed: compressed?, length: bytes.len() - input.rest.len() })
 }
 
+/// A header with the checksum of its page, and whether the page is a dictionary; `None` for a header that has one, or is none.
+pub fn with_checksum(header: &[u8], checksum: u32) -> Option<(Vec<u8>, bool)> {
+    let mut input = Input { rest: header };
+    let (mut field, mut kind) = (0, 0);
+    for wanted in [1, 2, 3] {
+        if input.field(&mut field)?? != 5 || field != wanted {
+            return None;
+        }
+        let value = input.zigzag()?;
+        kind = if wanted == 1 { value } else { kind };
+    }
+    let (before, next) = header.split_at(header.len() - input.rest.len());
+    // A field begins with its distance from the one before, here from field 3: the checksum, field 4, comes between them.
+    let (head, rest) = next.split_first().filter(|(head, _)| **head >> 4 >= 2)?;
+    let mut longer = Vec::with_capacity(header.len() + 6);
+    longer.extend_from_slice(before);
+    longer.push(0x15);
+    let signed = checksum.cast_signed();
+    let mut value = (signed << 1 ^ signed >> 31).cast_unsigned();
+    while value > 0x7f {
+        longer.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    longer.push(value as u8);
+    longer.push(head - 0x10);
+    longer.extend_from_slice(rest);
+    Some((longer, kind == DICTIONARY_PAGE))
+}
+
 /// Bytes in the compact protocol; `None` where they end too soon or make no sense.
 struct Input<'a> {
     rest: &'a [u8],
@@ -200,6 +231,24 @@ mod tests {
     fn a_header_with_statistics() {
         let bytes = [&HEADER[..], &[0, 0, 99, 99]].concat();
         assert_eq!(parse(&bytes), Some(Header { index: false, uncompressed: 300, compressed: 100, length: 25 }));
+    }
+
+    #[test]
+    fn a_header_gets_its_checksum() {
+        let bytes = [&HEADER[..], &[0, 0]].concat();
+        for checksum in [0, 1, 0x7f, 0x8000_0000, u32::MAX, 0x1234_5678] {
+            let (longer, dictionary) = with_checksum(&bytes, checksum).unwrap();
+            assert!(!dictionary);
+            assert_eq!(parse(&longer), Some(Header { length: longer.len(), ..parse(&bytes).unwrap() }));
+            assert_eq!(with_checksum(&longer, checksum), None);
+            let mut input = Input { rest: &longer[8..] };
+            assert_eq!(input.field(&mut 3), Some(Some(5)));
+            assert_eq!(input.zigzag().map(|value| value as i32), Some(checksum.cast_signed()));
+        }
+        assert!(with_checksum(&[0x15, 4, 0x15, 4, 0x15, 6, 0x4c, 0x15, 2, 0x15, 0, 0, 0], 7).unwrap().1);
+        for broken in [&[][..], &[0x15, 4, 0x15, 4, 0], &[0x15, 4, 0x15, 4, 0x15, 6, 0]] {
+            assert_eq!(with_checksum(broken, 7), None);
+        }
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Parquet files page by page: what the headers of pages claim is read before a decoder believes it, and no page unfolds to more.
+//! Pages are written with their checksums ([`checksums`]), and every page that has one is held against it when it is read.
 //!
 //! Parquet's own readers make room for what a page claims with Snappy, Zstandard and plain LZ4, and refuse it where it is more. Those of gzip,
 //! Brotli and the older LZ4 unfold all that there is and compare afterwards: a few kilobytes can stand for gigabytes. Columns of these
 //! codecs are therefore read as if they were not compressed, and each page is unfolded here, no further than it claims.
 
+pub mod checksums;
 pub mod headers;
 mod inflate;
 mod reader;

@@ -28,13 +28,21 @@ pub struct Column {
     pub data_type: DataType,
     /// A partition column: its values are in the log, not in data files.
     pub partition: bool,
+    /// Its type was float before it was widened: statistics as text may stand for a float.
+    pub was_float: bool,
 }
 
 impl Column {
     /// The column at a logical path, without regard to case.
     pub fn resolve(schema: &TableSchema, path: &[String]) -> Result<Arc<Self>> {
         let leaf = schema.leaf_at(path)?;
-        Ok(Arc::new(Self { path: leaf.path, physical: leaf.physical, data_type: leaf.data_type, partition: leaf.partition }))
+        Ok(Arc::new(Self {
+            path: leaf.path,
+            physical: leaf.physical,
+            data_type: leaf.data_type,
+            partition: leaf.partition,
+            was_float: leaf.was_float,
+        }))
     }
 }
 

@@ -1,8 +1,10 @@
 //! Predicates as JSON: the form in which the Python layer hands them over (`_core.pyi`, class `Predicate`).
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, StringArray};
+use arrow::compute::concat;
 use arrow::datatypes::DataType;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +17,9 @@ pub type Resolve<'a> = dyn Fn(&[String]) -> Result<Arc<Column>> + 'a;
 
 /// Trees deeper than this are refused, so that no recursion overflows the stack.
 const MAX_DEPTH: usize = 200;
+
+/// Least number of equalities of one column in a chain that become a list.
+const MANY_EQUALITIES: usize = 16;
 
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "op", deny_unknown_fields)]
@@ -93,12 +98,44 @@ fn build(node: Node, resolve: &Resolve, depth: usize) -> Result<Predicate> {
         }
         Node::IsNull { column } => Ok(Predicate::IsNull(resolve(&column)?)),
         Node::Not { arg } => Ok(Predicate::Not(Box::new(build(*arg, resolve, depth + 1)?))),
-        Node::And { args } => Ok(Predicate::And(all(args)?)),
-        Node::Or { args } => Ok(Predicate::Or(all(args)?)),
+        Node::And { args } => Ok(Predicate::And(memberships(all(args)?, Operator::NotEq)?)),
+        Node::Or { args } => Ok(Predicate::Or(memberships(all(args)?, Operator::Eq)?)),
         Node::True => Ok(Predicate::Constant(Some(true))),
         Node::False => Ok(Predicate::Constant(Some(false))),
         Node::Null => Ok(Predicate::Constant(None)),
     }
+}
+
+/// Long chains of equalities as lists: the operands of an OR with `a = 1`, …, `a = 3000` (`operator` is `=`) hold one `a IN (…)` instead,
+/// those of an AND with `a != 1`, … (`operator` is `!=`) one `NOT a IN (…)`. A list is looked up once for each row, a chain walked through;
+/// Spark cannot plan an AND of thousands at all.
+fn memberships(args: Vec<Predicate>, operator: Operator) -> Result<Vec<Predicate>> {
+    let chained = |arg: &Predicate| match arg {
+        Predicate::Compare(column, found, literal) if *found == operator => Some((column.clone(), literal.clone())),
+        _ => None,
+    };
+    let mut chains: HashMap<Vec<String>, Vec<ArrayRef>> = HashMap::new();
+    for (column, literal) in args.iter().filter_map(chained) {
+        chains.entry(column.path.clone()).or_default().push(literal);
+    }
+    chains.retain(|_, literals| literals.len() >= MANY_EQUALITIES);
+    if chains.is_empty() {
+        return Ok(args);
+    }
+    let mut joined = Vec::new();
+    for arg in args {
+        let chain = chained(&arg).and_then(|(column, _)| Some((chains.get_mut(&column.path)?, column)));
+        match chain {
+            None => joined.push(arg),
+            Some((literals, _)) if literals.is_empty() => {} // the list stands where its first literal stood
+            Some((literals, column)) => {
+                let literals = std::mem::take(literals);
+                let among = Predicate::In(column, concat(&literals.iter().map(AsRef::as_ref).collect::<Vec<_>>())?, false);
+                joined.push(if operator == Operator::Eq { among } else { Predicate::Not(Box::new(among)) });
+            }
+        }
+    }
+    Ok(joined)
 }
 
 /// Literals are never null; an empty string is a value here (it is null in partition values only).
@@ -176,7 +213,8 @@ pub(crate) mod tests {
             "n" => DataType::Decimal128(10, 2),
             other => return Err(Error::new(Kind::InvalidArgument, "no such column").found(other)),
         };
-        Ok(Arc::new(Column { path: path.to_vec(), physical: path.to_vec(), data_type, partition: path == ["p"] }))
+        let (partition, physical) = (path == ["p"], path.to_vec());
+        Ok(Arc::new(Column { path: path.to_vec(), physical, data_type, partition, was_float: false }))
     }
 
     #[test]
@@ -189,6 +227,31 @@ pub(crate) mod tests {
             r#"{"op":">=","column":["t"],"literal":"2024-01-01T00:00:00.000001Z"}"#,
         ] {
             assert_eq!(to_json(&from_json(text, &resolve).unwrap()).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn long_chains_of_equalities_become_lists() {
+        let chain = |op: &str, column: &str, count: usize| {
+            (0..count).map(|i| format!(r#"{{"op":"{op}","column":["{column}"],"literal":"{i}"}}"#)).collect::<Vec<_>>().join(",")
+        };
+        let list = |column: &str, count: usize| {
+            let literals = (0..count).map(|i| format!("\"{i}\"")).collect::<Vec<_>>().join(",");
+            format!(r#"{{"op":"in","column":["{column}"],"literals":[{literals}]}}"#)
+        };
+        let (null, few) = (r#"{"op":"is_null","column":["s"]}"#, chain("=", "s", MANY_EQUALITIES - 1));
+        for (text, expected) in [
+            (
+                format!(r#"{{"op":"or","args":[{null},{},{few},{null}]}}"#, chain("=", "i", 20)),
+                format!(r#"{{"op":"or","args":[{null},{},{few},{null}]}}"#, list("i", 20)),
+            ),
+            (
+                format!(r#"{{"op":"and","args":[{},{}]}}"#, chain("!=", "i", 20), chain("=", "s", 20)),
+                format!(r#"{{"op":"and","args":[{{"op":"not","arg":{}}},{}]}}"#, list("i", 20), chain("=", "s", 20)),
+            ),
+            (format!(r#"{{"op":"or","args":[{}]}}"#, chain("!=", "i", 20)), format!(r#"{{"op":"or","args":[{}]}}"#, chain("!=", "i", 20))),
+        ] {
+            assert_eq!(to_json(&from_json(&text, &resolve).unwrap()).unwrap(), expected);
         }
     }
 

@@ -18,12 +18,14 @@ use super::parse::Resolve;
 use super::{Column, Operator, Predicate};
 use crate::error::{Error, Kind, Result};
 
+/// Calls inside each other, chains of one connective counting as one; deeper trees are left to the caller.
+const MAX_DEPTH: usize = 200;
+
 /// The sayable part of an expression's pickled form, and whether that is all of it.
 pub fn from_pickle(bytes: &[u8], resolve: &Resolve) -> Result<(Option<Predicate>, bool)> {
     let pairs = pairs(bytes)?;
     let literals = literals(bytes)?;
-    let mut rest = pairs.as_slice();
-    let tree = parse(&mut rest, 0)?;
+    let Some(tree) = parse(&pairs)? else { return Ok((None, false)) };
     Ok(sayable_part(&tree, &Context { literals: &literals, resolve }))
 }
 
@@ -51,41 +53,63 @@ enum Node {
     Literal(usize),
 }
 
-fn parse(rest: &mut &[(String, String)], depth: usize) -> Result<Node> {
-    let Some(((key, value), tail)) = rest.split_first() else { return Err(malformed("an unfinished tree")) };
-    *rest = tail;
-    let number = || value.parse::<usize>().map_err(|_| malformed(value));
-    match key.as_str() {
-        _ if depth > 200 => Err(malformed("a tree nested too deeply")),
-        "field_ref" => Ok(Node::Field(vec![value.clone()])),
-        "literal" => Ok(Node::Literal(number()?)),
-        "nested_field_ref" => {
-            let mut path = Vec::new();
-            for _ in 0..number()? {
-                match parse(rest, depth + 1)? {
-                    Node::Field(mut names) => path.append(&mut names),
-                    _ => return Err(malformed("a path that is not of names")),
-                }
+/// A call whose end has not come yet. `joined`: how many calls of the same connective inside it are open, too: their arguments are its own.
+struct OpenCall {
+    name: String,
+    args: Vec<Node>,
+    options: Option<usize>,
+    joined: usize,
+}
+
+impl OpenCall {
+    /// Whether `name(a, name(b, c))` is `name(a, b, c)`.
+    fn joins(&self, name: &str) -> bool {
+        self.name == name && matches!(name, "and_kleene" | "or_kleene" | "and" | "or")
+    }
+}
+
+/// None for a tree that is nested too deeply. Without recursion, and with chains of one connective as one call: pyarrow nests `a | b | c` once for each operand.
+fn parse(pairs: &[(String, String)]) -> Result<Option<Node>> {
+    let mut open: Vec<OpenCall> = Vec::new();
+    let mut rest = pairs.iter();
+    loop {
+        let (key, value) = rest.next().ok_or_else(|| malformed("an unfinished tree"))?;
+        let number = || value.parse::<usize>().map_err(|_| malformed(value));
+        let done = match key.as_str() {
+            "field_ref" => Node::Field(vec![value.clone()]),
+            "literal" => Node::Literal(number()?),
+            "nested_field_ref" => {
+                let names = rest.by_ref().take(number()?);
+                let path = names.map(|(key, name)| (key == "field_ref").then(|| name.clone()));
+                Node::Field(path.collect::<Option<_>>().ok_or_else(|| malformed("a path that is not of names"))?)
             }
-            Ok(Node::Field(path))
-        }
-        "call" => {
-            let (mut args, mut options) = (Vec::new(), None);
-            loop {
-                match rest.first() {
-                    Some((key, _)) if key == "end" => {
-                        *rest = &rest[1..];
-                        return Ok(Node::Call(value.clone(), args, options));
-                    }
-                    Some((key, column)) if key == "options" => {
-                        options = Some(column.parse().map_err(|_| malformed(column))?);
-                        *rest = &rest[1..];
-                    }
-                    _ => args.push(parse(rest, depth + 1)?),
+            "call" => {
+                let depth = open.len();
+                match open.last_mut().filter(|call| call.joins(value)) {
+                    Some(call) => call.joined += 1,
+                    None if depth == MAX_DEPTH => return Ok(None),
+                    None => open.push(OpenCall { name: value.clone(), args: Vec::new(), options: None, joined: 0 }),
                 }
+                continue;
             }
+            "options" => {
+                open.last_mut().ok_or_else(|| malformed("options of nothing"))?.options = Some(number()?);
+                continue;
+            }
+            "end" => {
+                let call = open.pop().ok_or_else(|| malformed("an end of nothing"))?;
+                if call.joined > 0 {
+                    open.push(OpenCall { joined: call.joined - 1, ..call });
+                    continue;
+                }
+                Node::Call(call.name, call.args, call.options)
+            }
+            other => return Err(malformed(other)),
+        };
+        match open.last_mut() {
+            Some(call) => call.args.push(done),
+            None => return Ok(Some(done)),
         }
-        other => Err(malformed(other)),
     }
 }
 

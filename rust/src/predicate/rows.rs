@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, Scalar, StringArray};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::compute::kernels::{cmp, comparison::starts_with};
-use arrow::compute::{and_kleene, is_null, not, or_kleene};
+use arrow::compute::{and_kleene, cast, is_null, not, or_kleene, take};
 use arrow::datatypes::DataType;
 use arrow::row::{RowConverter, SortField};
 
@@ -89,7 +89,11 @@ fn find(column: &Column, batch: &RecordBatch) -> Result<(ArrayRef, Option<NullBu
 
 fn on_values(column: &Column, batch: &RecordBatch, decide: impl Fn(&ArrayRef) -> Result<BooleanArray>) -> Result<BooleanArray> {
     let (values, above) = find(column, batch)?;
-    let found = decide(&values)?;
+    let found = match values.as_any_dictionary_opt() {
+        // Decided once for each value, not for each row that has it.
+        Some(dictionary) => take(&decide(dictionary.values())?, dictionary.keys(), None)?.as_boolean().clone(),
+        None => decide(&values)?,
+    };
     match above {
         None => Ok(found),
         Some(above) => {
@@ -101,7 +105,7 @@ fn on_values(column: &Column, batch: &RecordBatch, decide: impl Fn(&ArrayRef) ->
 
 fn compare(values: &ArrayRef, operator: Operator, literal: &ArrayRef) -> Result<BooleanArray> {
     let values = normalise(values);
-    let literal = Scalar::new(normalise(literal));
+    let literal = Scalar::new(normalise(&like(literal, &values)?));
     Ok(match operator {
         Operator::Eq => cmp::eq(&values, &literal),
         Operator::NotEq => cmp::neq(&values, &literal),
@@ -112,7 +116,13 @@ fn compare(values: &ArrayRef, operator: Operator, literal: &ArrayRef) -> Result<
     }?)
 }
 
+/// Literals of a column in the type of its values: the column's own, or the encoded one.
+fn like(literals: &ArrayRef, values: &ArrayRef) -> Result<ArrayRef> {
+    Ok(if literals.data_type() == values.data_type() { Arc::clone(literals) } else { cast(literals, values.data_type())? })
+}
+
 fn among(values: &ArrayRef, literals: &ArrayRef) -> Result<BooleanArray> {
+    let literals = &like(literals, values)?;
     if literals.len() <= FEW_LITERALS {
         let none = BooleanArray::new(BooleanBuffer::new_unset(values.len()), values.logical_nulls());
         return (0..literals.len())

@@ -13,19 +13,22 @@ use super::store::store_of;
 use super::stream::{Batches, PyReadStream};
 use crate::data_file::adopt;
 use crate::data_file::conform::{Casting, Conform};
+use crate::data_file::encoded;
 use crate::data_file::files::Files;
 use crate::data_file::hand_over;
+use crate::data_file::map_keys;
 use crate::data_file::measure::{self, Measuring};
 use crate::data_file::open::{Plan, Request};
 use crate::data_file::options::WriteOptions;
 use crate::data_file::reader::Reader;
+use crate::data_file::survey::{Partitioning, Survey};
 use crate::data_file::writer;
 use crate::error::{Error, Kind};
 
 /// Logical rows of files, deleted ones skipped (stub: `read`).
 #[pyfunction]
 #[pyo3(signature = (store, schema, files, columns, predicate=None, *, row_ids=false, constants=vec![], row_tracking=None, threads=None,
-                    batch_size=65536, limit=None, prefetch=None, pruning=true))]
+                    batch_size=65536, limit=None, memory_limit=None, pruning=true, encoded=vec![]))]
 #[allow(clippy::too_many_arguments)] // the stub's signature
 fn read(
     py: Python<'_>,
@@ -40,20 +43,39 @@ fn read(
     threads: Option<usize>,
     batch_size: usize,
     limit: Option<usize>,
-    prefetch: Option<usize>,
+    memory_limit: Option<u64>,
     pruning: bool,
+    encoded: Vec<String>,
 ) -> PyResult<PyReadStream> {
     let (store, files, schema) = (store_of(store)?, batch_of(files)?, Arc::clone(&schema.0));
     let predicate = predicate.map(|predicate| predicate.0.as_ref().clone());
-    let request = Request { columns, predicate, row_ids, constants, row_tracking, batch_size: batch_size.max(1), pruning };
+    let encoded = encoded.into_iter().collect();
+    let request = Request { columns, predicate, row_ids, constants, row_tracking, batch_size: batch_size.max(1), pruning, encoded };
     let plan = interrupt::brief(py, || Plan::new(store, schema, Files::new(files)?, request))?;
-    Ok(PyReadStream::of_scan(Reader::new(plan, threads, limit, prefetch)))
+    Ok(PyReadStream::of_scan(Reader::new(plan, threads, limit, memory_limit)))
+}
+
+/// Which text columns a file has as keys of dictionaries (stub: `dictionary_columns`).
+#[pyfunction]
+fn dictionary_columns(
+    py: Python<'_>,
+    store: &Bound<'_, PyAny>,
+    schema: &PyTableSchema,
+    files: &Bound<'_, PyAny>,
+    columns: Vec<String>,
+) -> PyResult<Vec<String>> {
+    let (store, files, schema) = (store_of(store)?, batch_of(files)?, Arc::clone(&schema.0));
+    let found = interrupt::brief(py, || {
+        let plan = Plan::new(store, schema, Files::new(files)?, Request::unpruned(columns))?;
+        encoded::dictionary_columns(&plan)
+    })?;
+    Ok(found)
 }
 
 /// Any Arrow data as the table's columns (stub: `conform`).
 #[pyfunction(name = "conform")]
-#[pyo3(signature = (data, schema, *, casting="strict"))]
-fn conform_data(data: AnyRecordBatch, schema: &PyTableSchema, casting: &str) -> PyResult<PyReadStream> {
+#[pyo3(signature = (data, schema, *, casting="strict", unique_keys=false))]
+fn conform_data(data: AnyRecordBatch, schema: &PyTableSchema, casting: &str, unique_keys: bool) -> PyResult<PyReadStream> {
     let casting = match casting {
         "strict" => Casting::Strict,
         "try" => Casting::Try,
@@ -62,7 +84,15 @@ fn conform_data(data: AnyRecordBatch, schema: &PyTableSchema, casting: &str) -> 
     let input = data.into_reader()?;
     let mut conform = Conform::new(&schema.0, &input.schema(), casting)?;
     let output = Arc::clone(conform.schema());
-    let batches = input.map(move |batch| conform.apply(&batch.map_err(writer::from_source)?));
+    let mut rows = 0;
+    let batches = input.map(move |batch| {
+        let batch = conform.apply(&batch.map_err(writer::from_source)?)?;
+        if unique_keys {
+            map_keys::check_unique(&batch, rows)?;
+        }
+        rows += batch.num_rows() as u64;
+        Ok(batch)
+    });
     Ok(PyReadStream::new(Box::new(Batches::new(output, batches))))
 }
 
@@ -161,7 +191,45 @@ fn adopt_files<'py>(
     table_of(py, adds)
 }
 
+/// Parquet files of anybody (stub: `Survey`).
+#[pyclass(name = "Survey", module = "deltaic._core", frozen)]
+struct PySurvey(Survey);
+
+#[pymethods]
+impl PySurvey {
+    #[new]
+    #[pyo3(signature = (store, files, *, hive=true, progress=None))]
+    fn new(py: Python<'_>, store: &Bound<'_, PyAny>, files: &Bound<'_, PyAny>, hive: bool, progress: Option<Py<PyAny>>) -> PyResult<Self> {
+        let (store, files) = (store_of(store)?, batch_of(files)?);
+        let how = if hive { Partitioning::Hive } else { Partitioning::Directory };
+        let told = |done: usize| {
+            if let Some(progress) = &progress {
+                let _ = Python::attach(|py| progress.call1(py, (done,)).map(drop)); // a message that fails is no failure of the work
+            }
+        };
+        interrupt::run(py, |interrupt| Survey::new(store, &files, how, &told, interrupt)).map(Self)
+    }
+    #[getter]
+    fn schemas(&self) -> Vec<(&str, &str)> {
+        self.0.schemas().collect()
+    }
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        self.0.names().to_vec()
+    }
+    fn values<'py>(&self, py: Python<'py>, level: usize) -> PyResult<Bound<'py, PyAny>> {
+        array_of(py, Arc::new(self.0.values(level)))
+    }
+    #[pyo3(signature = (schema, options="{}", *, statistics=true))]
+    fn adds<'py>(&self, py: Python<'py>, schema: &PyTableSchema, options: &str, statistics: bool) -> PyResult<Bound<'py, PyAny>> {
+        let (schema, options) = (Arc::clone(&schema.0), WriteOptions::parse(options)?);
+        table_of(py, interrupt::run(py, |interrupt| self.0.adds(&schema, &options, statistics, interrupt))?)
+    }
+}
+
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<PySurvey>()?;
+    m.add_function(wrap_pyfunction!(dictionary_columns, m)?)?;
     m.add_function(wrap_pyfunction!(conform_data, m)?)?;
     m.add_function(wrap_pyfunction!(write, m)?)?;
     m.add_function(wrap_pyfunction!(file_statistics, m)?)?;

@@ -128,6 +128,7 @@ impl PyDeletionVector {
         Self::detached(py, || DeletionVector::from_inline(&text))
     }
 
+    /// How many rows the vector holds.
     #[getter]
     fn cardinality(&self) -> u64 {
         self.0.cardinality()
@@ -175,19 +176,23 @@ impl PyDeletionVector {
         Ok((from_bytes, (slf.get().to_bytes(slf.py()),)))
     }
 
+    /// The row indexes in ascending order, as an Arrow uint64 array.
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let rows = interrupt::brief(py, || self.0.to_rows())?;
         to_pyarrow(py, Arc::new(UInt64Array::from(rows)))
     }
 
+    /// PROTOCOL.md's portable format: magic number and bitmaps, without the frame of a file.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &py.detach(|| self.0.to_bytes()))
     }
 
+    /// The portable format as Z85 text: `pathOrInlineDv` of an inline vector.
     fn to_inline(&self, py: Python<'_>) -> String {
         py.detach(|| z85::encode(&self.0.to_bytes()))
     }
 
+    /// Arrow data of the file, in the file's order, without the deleted rows. `first_row`: the index of the data's first row, 0 by default.
     #[pyo3(signature = (data, first_row = None), text_signature = "($self, data, first_row=0)")]
     fn filter<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>, first_row: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         let first_row = first_row.map_or(Ok(0), row_index)?;
@@ -205,6 +210,7 @@ impl PyDeletionVector {
         }
     }
 
+    /// For each of `count` rows from `first_row` on whether the row lives, as an Arrow boolean array.
     fn mask<'py>(&self, py: Python<'py>, first_row: &Bound<'py, PyAny>, count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (first_row, count) = (row_index(first_row)?, row_index(count)? as usize);
         let mask = interrupt::brief(py, || checked_mask(&self.0, first_row, count))?;

@@ -4,23 +4,36 @@ use pyo3::exceptions::{PyFileNotFoundError, PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use super::held::Raised;
 use crate::error::{Error, Kind};
+use crate::store::local::STORE_FAILED;
 
 impl From<Error> for PyErr {
     fn from(error: Error) -> Self {
         match error.kind() {
             Kind::Foreign => {
                 let text = error.to_string();
-                match error.into_source().map(|source| source.downcast::<PyErr>()) {
-                    Some(Ok(original)) => *original,
-                    _ => PyOSError::new_err(text),
-                }
+                let source = error.into_source().and_then(|source| source.downcast::<Raised>().ok());
+                source.and_then(|raised| raised.into_inner()).unwrap_or_else(|| PyOSError::new_err(text))
             }
             Kind::NotFound | Kind::Gone => PyFileNotFoundError::new_err(error.to_string()),
-            Kind::Io => PyOSError::new_err(error.to_string()),
+            Kind::Io => os_error(&error),
             Kind::Interrupted => PyKeyboardInterrupt::new_err(error.to_string()),
             kind => Python::attach(|py| raise(py, class_of(kind), &error).unwrap_or_else(|failure| failure)),
         }
+    }
+}
+
+/// Python's own class for the number of the system's error: `PermissionError(13, "Permission denied", "/t/part-0.parquet")`.
+fn os_error(error: &Error) -> PyErr {
+    let system = std::error::Error::source(error).and_then(|source| source.downcast_ref::<std::io::Error>());
+    let Some(number) = system.and_then(std::io::Error::raw_os_error) else { return PyOSError::new_err(error.to_string()) };
+    let text = std::io::Error::from_raw_os_error(number).to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let text = if error.message() == STORE_FAILED { text.to_owned() } else { format!("{text} ({})", error.message()) };
+    match error.location() {
+        Some(place) => PyOSError::new_err((number, text, place.to_owned())),
+        None => PyOSError::new_err((number, text)),
     }
 }
 

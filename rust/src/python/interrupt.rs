@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
+use super::held;
 use crate::error::{Error, Result};
 use crate::guard;
 use crate::interrupt::Interrupt;
@@ -37,10 +38,22 @@ impl PyInterrupt {
     }
 }
 
+/// Runs what a signal or another thread asked of this one, which may raise: a handler on the main thread, an exception set for any thread.
+pub fn check(py: Python<'_>) -> PyResult<()> {
+    py.check_signals()?;
+    // An exception set for a thread is raised by the evaluation of bytecode alone.
+    py.eval(c"None", None, None).map(drop)
+}
+
 /// Runs `work` on a thread of its own while this one, detached from the interpreter, looks for signals.
 /// `work` gets the flag to check in its loops; when it is raised, the signal's own exception is what comes out.
 pub fn run<T: Send>(py: Python<'_>, work: impl FnOnce(&Interrupt) -> Result<T> + Send) -> PyResult<T> {
-    let interrupt = WATCHED.with(|watched| watched.borrow().clone()).unwrap_or_default();
+    held::free(py);
+    if let Some(interrupt) = WATCHED.with(|watched| watched.borrow().clone()) {
+        // No signal comes to this thread: the one that made it waits for them and raises the flag.
+        return brief(py, || work(&interrupt));
+    }
+    let interrupt = Interrupt::default();
     let (done, finished) = sync_channel(1);
     let finished = Mutex::new(finished);
     std::thread::scope(|scope| {
@@ -59,7 +72,7 @@ pub fn run<T: Send>(py: Python<'_>, work: impl FnOnce(&Interrupt) -> Result<T> +
                 Ok(result) => return stopped.map_or_else(|| result.map_err(PyErr::from), Err),
                 Err(RecvTimeoutError::Disconnected) => return Err(Error::protocol("the worker ended without an answer").into()),
                 Err(RecvTimeoutError::Timeout) if stopped.is_none() => {
-                    if let Err(signal) = py.check_signals() {
+                    if let Err(signal) = check(py) {
                         interrupt.raise();
                         stopped = Some(signal);
                     }
@@ -72,6 +85,7 @@ pub fn run<T: Send>(py: Python<'_>, work: impl FnOnce(&Interrupt) -> Result<T> +
 
 /// Runs short work on this thread with the interpreter released; a panic becomes an error.
 pub fn brief<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
+    held::free(py);
     py.detach(|| guarded(work)).map_err(PyErr::from)
 }
 

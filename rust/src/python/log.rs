@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use arrow::array::{ArrayRef, RecordBatch};
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt32Array};
+use arrow::compute::take_record_batch;
 use arrow::datatypes::{Schema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use super::arrow::{PyBatches, array_of, batch_of, table_of, table_of_batches};
+use super::arrow::{PyBatches, array_of, batch_of, strings, table_of, table_of_batches};
 use super::interrupt;
 use super::predicate::PyPredicate;
 use super::schema::PyTableSchema;
@@ -20,11 +21,11 @@ use crate::log::commit::{Commit, Transactions};
 use crate::log::definition::Definition;
 use crate::log::listing::Listing;
 use crate::log::schema::{ADD, REMOVE, conform, text};
-use crate::log::skipping::{Selection, select};
+use crate::log::skipping::{Selection, on_threads, select};
 use crate::log::snapshot::Snapshot;
 use crate::log::statistics::num_records;
 use crate::log::totals::Sizes;
-use crate::log::{actions, body, checkpoint, checkpoint_v2, compaction};
+use crate::log::{actions, body, changes, checkpoint, checkpoint_v2, compaction, hint, relocate, skipping};
 use crate::schema::from_arrow::fields_from_arrow;
 use crate::schema::json;
 
@@ -70,6 +71,10 @@ impl PyCommit {
     fn has_cdc(&self) -> bool {
         self.0.has_cdc
     }
+    #[getter]
+    fn change_files(&self) -> Vec<String> {
+        self.0.change_files.clone()
+    }
 }
 
 #[pyfunction]
@@ -79,7 +84,12 @@ fn read_commit(py: Python<'_>, store: &PyStore, version: u64, path: String) -> P
 
 #[pyfunction]
 fn read_commit_info(py: Python<'_>, store: &PyStore, path: String) -> PyResult<Option<String>> {
-    interrupt::run(py, |_| Commit::read_info(store.store.as_ref(), &path))
+    store.call(py, || Commit::read_info(store.store.as_ref(), &path))
+}
+
+#[pyfunction]
+fn read_commit_infos(py: Python<'_>, store: &PyStore, paths: Vec<String>) -> PyResult<Vec<Option<String>>> {
+    interrupt::run(py, |interrupt| on_threads(&paths, interrupt, &|path| Commit::read_info(store.store.as_ref(), path)))
 }
 
 #[pyfunction]
@@ -114,6 +124,12 @@ fn removes_of<'py>(py: Python<'py>, adds: &Bound<'py, PyAny>, deletion_timestamp
     table_of(py, interrupt::brief(py, || actions::removes_of(&adds, deletion_timestamp, data_change))?)
 }
 
+/// What `_last_checkpoint`'s checksum is the MD5 of.
+#[pyfunction]
+fn canonical_json(document: &str) -> PyResult<String> {
+    Ok(hint::canonical(document)?)
+}
+
 #[pyfunction]
 fn physical_rows<'py>(py: Python<'py>, adds: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let adds = batch_of(adds)?;
@@ -125,6 +141,33 @@ fn physical_rows<'py>(py: Python<'py>, adds: &Bound<'py, PyAny>) -> PyResult<Bou
 fn adds_again<'py>(py: Python<'py>, adds: &Bound<'py, PyAny>, data_change: Option<bool>) -> PyResult<Bound<'py, PyAny>> {
     let adds = batch_of(adds)?;
     table_of(py, interrupt::brief(py, || actions::adds_again(&adds, data_change))?)
+}
+
+#[pyfunction]
+fn absolute_adds<'py>(py: Python<'py>, adds: &Bound<'py, PyAny>, location: &str) -> PyResult<Bound<'py, PyAny>> {
+    let adds = batch_of(adds)?;
+    table_of(py, interrupt::run(py, |_| relocate::absolute_adds(&adds, location))?)
+}
+
+#[pyfunction]
+fn relocated_adds<'py>(
+    py: Python<'py>,
+    adds: &Bound<'py, PyAny>,
+    location: &str,
+    live: &Bound<'py, PyAny>,
+    taken: &Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let (adds, live, taken) = (batch_of(adds)?, batch_of(live)?, strings(taken)?);
+    let (adds, copies) = interrupt::run(py, |_| {
+        let taken = taken.iter().flatten().map(str::to_owned).collect();
+        relocate::relocated_adds(&adds, location, &live, &taken)
+    })?;
+    let columns: [(&str, ArrayRef); 3] = [
+        ("from", Arc::new(StringArray::from_iter_values(copies.iter().map(|copy| &copy.from)))),
+        ("to", Arc::new(StringArray::from_iter_values(copies.iter().map(|copy| &copy.to)))),
+        ("fresh", Arc::new(BooleanArray::from_iter(copies.iter().map(|copy| Some(copy.fresh))))),
+    ];
+    Ok((table_of(py, adds)?, table_of(py, RecordBatch::try_from_iter(columns).map_err(Error::from)?)?))
 }
 
 #[pyfunction]
@@ -147,6 +190,35 @@ fn filter_adds<'py>(
     let predicate = predicate.map(|predicate| Arc::clone(&predicate.0));
     let kept = interrupt::run(py, |interrupt| select(&conform(&adds, &ADD)?, predicate.as_deref(), !partitions_only, interrupt))?;
     table_of_batches(py, kept.files, SchemaRef::clone(&ADD))
+}
+
+#[pyfunction]
+fn files_that_may_match<'py>(py: Python<'py>, files: &Bound<'py, PyAny>, predicate: &PyPredicate) -> PyResult<Bound<'py, PyAny>> {
+    let (files, predicate) = (batch_of(files)?, Arc::clone(&predicate.0));
+    let left = interrupt::run(py, |interrupt| {
+        let left = skipping::positions(&files, &predicate, interrupt)?;
+        Ok(take_record_batch(&files, &UInt32Array::from(left))?)
+    })?;
+    table_of(py, left)
+}
+
+/// (metadata of each commit, files of derived changes, files of recorded ones).
+type Feed<'py> = (Vec<Option<String>>, Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+#[pyfunction]
+fn read_changes<'py>(py: Python<'py>, store: &PyStore, commits: Vec<(u64, String, Option<i64>)>, partitioned: bool) -> PyResult<Feed<'py>> {
+    let places: Vec<_> = commits.into_iter().map(|(version, path, time)| changes::Place { version, path, time }).collect();
+    let read = interrupt::run(py, |interrupt| {
+        on_threads(&places, interrupt, &|place| changes::read(store.store.as_ref(), place, partitioned, interrupt))
+    })?;
+    let (mut metadata, mut derived, mut recorded) = (Vec::new(), Vec::new(), Vec::new());
+    for commit in read {
+        metadata.push(commit.metadata);
+        derived.push(commit.derived);
+        recorded.push(commit.recorded);
+    }
+    let files = changes::files_schema();
+    Ok((metadata, table_of_batches(py, derived, SchemaRef::clone(&files))?, table_of_batches(py, recorded, files)?))
 }
 
 fn write_checkpoint(
@@ -185,6 +257,9 @@ fn compact_commits<'py>(py: Python<'py>, store: &PyStore, commits: Vec<(u64, Str
 
 type Text = Option<String>;
 
+/// Maximum bytes of commits that are parsed without a look for signals meanwhile.
+const SHORT: u64 = 1 << 20;
+
 #[pyfunction]
 fn read_definition(py: Python<'_>, store: &PyStore, checkpoint: Vec<String>, commits: Vec<(u64, String)>) -> PyResult<(Text, Text)> {
     let found = interrupt::run(py, |interrupt| Definition::read(&store.store, &checkpoint, &commits, interrupt))?;
@@ -207,6 +282,12 @@ struct PySnapshot {
 impl PySnapshot {
     fn now(&self) -> Arc<Snapshot> {
         Arc::clone(&self.files.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Does what only counts files, on this thread where nothing is left in the log.
+    fn counted<T: Send>(&self, py: Python<'_>, work: impl Fn(&Snapshot, &Interrupt) -> Result<T> + Sync) -> PyResult<T> {
+        let files = self.now();
+        if files.is_decoded() { interrupt::brief(py, || work(&files, &Interrupt::default())) } else { self.with(py, work) }
     }
 
     /// Does what may read files of the log; where one of them has gone meanwhile, or is a checkpoint that cannot be read, the version is
@@ -232,6 +313,12 @@ impl PySnapshot {
     }
 }
 
+/// Whether the commits are read and parsed in a few milliseconds.
+fn are_short(store: &PyStore, commits: &[(u64, String)]) -> bool {
+    let size = |(_, path): &(u64, String)| store.store.head(path).ok().flatten().map(|found| found.size);
+    store.store.is_brief() && commits.len() <= 4 && commits.iter().map(size).sum::<Option<u64>>().is_some_and(|bytes| bytes <= SHORT)
+}
+
 fn is_of_checkpoint(error: &Error) -> bool {
     let is_named = |place: &str| place.contains(".checkpoint.") || place.contains("/_sidecars/");
     error.kind() == Kind::Protocol && error.location().is_some_and(is_named)
@@ -255,7 +342,12 @@ impl PySnapshot {
         Ok(Self { files: RwLock::new(Arc::new(files)), again })
     }
     fn refresh(&self, py: Python<'_>, store: &PyStore, commits: Vec<(u64, String)>) -> PyResult<Self> {
-        let files = self.with(py, |files, interrupt| files.refresh(&store.store, &commits, interrupt))?;
+        let now = self.now();
+        let files = if now.is_decoded() && are_short(store, &commits) {
+            interrupt::brief(py, || now.refresh(&store.store, &commits, &Interrupt::default()))?
+        } else {
+            self.with(py, |files, interrupt| files.refresh(&store.store, &commits, interrupt))?
+        };
         Ok(Self { files: RwLock::new(Arc::new(files)), again: self.again.as_ref().map(|again| again.clone_ref(py)) })
     }
     #[getter]
@@ -288,11 +380,11 @@ impl PySnapshot {
     }
     #[getter]
     fn file_count(&self, py: Python<'_>) -> PyResult<usize> {
-        self.with(py, |files, interrupt| Ok(files.live(interrupt)?.count()))
+        self.counted(py, |files, interrupt| Ok(files.live(interrupt)?.count()))
     }
     #[getter]
     fn size_in_bytes(&self, py: Python<'_>) -> PyResult<i64> {
-        self.with(py, |files, interrupt| Ok(files.live(interrupt)?.bytes()))
+        self.counted(py, |files, interrupt| Ok(files.live(interrupt)?.bytes()))
     }
     #[getter]
     fn num_records(&self, py: Python<'_>) -> PyResult<Option<i64>> {
@@ -305,7 +397,7 @@ impl PySnapshot {
     }
     #[pyo3(signature = (bounds=None))]
     fn size_histogram(&self, py: Python<'_>, bounds: Option<Vec<i64>>) -> PyResult<(Vec<i64>, Vec<i64>, Vec<i64>)> {
-        self.with(py, |files, interrupt| {
+        self.counted(py, |files, interrupt| {
             let live = files.live(interrupt)?;
             let Sizes { bounds, files, bytes } = match &bounds {
                 Some(bounds) => live.sizes_in(bounds.clone())?,
@@ -316,7 +408,7 @@ impl PySnapshot {
     }
     #[getter]
     fn deleted_records(&self, py: Python<'_>) -> PyResult<(i64, i64, [i64; 10])> {
-        self.with(py, |files, interrupt| {
+        self.counted(py, |files, interrupt| {
             let deleted = files.live(interrupt)?.deleted(interrupt)?;
             Ok((deleted.rows, deleted.vectors, deleted.files))
         })
@@ -420,15 +512,21 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyFileSelection>()?;
     m.add_function(wrap_pyfunction!(read_commit, m)?)?;
     m.add_function(wrap_pyfunction!(read_commit_info, m)?)?;
+    m.add_function(wrap_pyfunction!(read_commit_infos, m)?)?;
     m.add_function(wrap_pyfunction!(commit_body, m)?)?;
     m.add_function(wrap_pyfunction!(empty_adds, m)?)?;
     m.add_function(wrap_pyfunction!(empty_removes, m)?)?;
     m.add_function(wrap_pyfunction!(removes_of, m)?)?;
+    m.add_function(wrap_pyfunction!(canonical_json, m)?)?;
     m.add_function(wrap_pyfunction!(physical_rows, m)?)?;
     m.add_function(wrap_pyfunction!(adds_again, m)?)?;
     m.add_function(wrap_pyfunction!(overlapping_paths, m)?)?;
+    m.add_function(wrap_pyfunction!(absolute_adds, m)?)?;
+    m.add_function(wrap_pyfunction!(relocated_adds, m)?)?;
     m.add_function(wrap_pyfunction!(compact_commits, m)?)?;
     m.add_function(wrap_pyfunction!(checkpoint_sidecars, m)?)?;
     m.add_function(wrap_pyfunction!(read_definition, m)?)?;
+    m.add_function(wrap_pyfunction!(read_changes, m)?)?;
+    m.add_function(wrap_pyfunction!(files_that_may_match, m)?)?;
     m.add_function(wrap_pyfunction!(filter_adds, m)?)
 }

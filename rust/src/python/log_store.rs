@@ -11,6 +11,7 @@ use pyo3::exceptions::{PyConnectionError, PyFileExistsError, PyFileNotFoundError
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use super::held::{Held, Raised};
 use crate::error::{Error, Kind, Result};
 use crate::store::path::check_relative;
 use crate::store::{ObjectMeta, ObjectWriter, PutOutcome, Store};
@@ -18,26 +19,28 @@ use crate::store::{ObjectMeta, ObjectWriter, PutOutcome, Store};
 /// The object and what users call its place.
 #[derive(Debug)]
 pub struct PythonStore {
-    object: Arc<Py<PyAny>>,
+    object: Arc<Held<Py<PyAny>>>,
     location: String,
 }
 
 impl PythonStore {
     /// `location` is only for messages and for paths that the log spells out in full.
     pub fn new(object: Py<PyAny>, location: String) -> Self {
-        Self { object: Arc::new(object), location: location.trim_end_matches('/').to_owned() }
+        Self { object: Arc::new(Held::new(object)), location: location.trim_end_matches('/').to_owned() }
     }
 
     fn call<T>(&self, path: &str, work: impl for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<T>) -> Result<T> {
-        Python::attach(|py| work(self.object.bind(py)).map_err(|error| foreign(py, path, error)))
+        let gone = || Error::new(Kind::Io, "the store is gone").at(path);
+        let object = self.object.get().ok_or_else(gone)?;
+        Python::attach(|py| work(object.bind(py)).map_err(|error| foreign(py, path, error)))
     }
 }
 
 fn foreign(py: Python<'_>, path: &str, error: PyErr) -> Error {
     if error.is_instance_of::<PyFileNotFoundError>(py) {
-        return Error::new(Kind::NotFound, "no such file").at(path).caused_by(error);
+        return Error::new(Kind::NotFound, "no such file").at(path).caused_by(Raised::new(py, error));
     }
-    Error::new(Kind::Foreign, "the store raised").at(path).caused_by(error)
+    Error::new(Kind::Foreign, "the store raised").at(path).caused_by(Raised::new(py, error))
 }
 
 impl Store for PythonStore {

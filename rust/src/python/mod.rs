@@ -2,10 +2,13 @@
 
 use pyo3::prelude::*;
 
+pub mod allocator;
 pub mod arrow;
 pub mod data_file;
 pub mod deletion_vector;
 pub mod error;
+pub mod expressions;
+pub mod held;
 pub mod interrupt;
 pub mod log;
 pub mod log_store;
@@ -18,10 +21,12 @@ pub mod zorder;
 
 #[pymodule(gil_used = false)]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    allocator::keep_freed_memory();
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     arrow::register(m)?;
     data_file::register(m)?;
     deletion_vector::register(m)?;
+    expressions::register(m)?;
     interrupt::register(m)?;
     log::register(m)?;
     predicate::register(m)?;

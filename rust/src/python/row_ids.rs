@@ -1,4 +1,4 @@
-//! `RowIds` and `mark_deleted`: from the rows that a command found to vectors and actions.
+//! `RowIds` and `mark_deleted`: from the rows that a command found to vectors and actions, also on top of another commit's.
 
 use arrow::array::RecordBatch;
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use super::arrow::{any_batch, batch_of, table_of};
 use super::{interrupt, store};
 use crate::deletion_vector::pack::Packing;
 use crate::deletion_vector::update::Marked;
-use crate::deletion_vector::{RowIds, mark_deleted};
+use crate::deletion_vector::{RowIds, mark_deleted, rebase};
 use crate::error::{Error, Result};
 
 /// Adds this section to the module.
@@ -16,6 +16,9 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyRowIds>()?;
     m.add_class::<MarkedFiles>()?;
     m.add_function(wrap_pyfunction!(mark, m)?)?;
+    m.add_class::<RebasedRows>()?;
+    m.add_function(wrap_pyfunction!(rebase_rows, m)?)?;
+    m.add_function(wrap_pyfunction!(adds_with_new_rows, m)?)?;
     Ok(())
 }
 
@@ -115,5 +118,56 @@ impl MarkedFiles {
     #[getter]
     fn written(&self) -> Vec<String> {
         self.0.written.clone()
+    }
+}
+
+#[pyfunction]
+fn rebase_rows(
+    store: &Bound<'_, PyAny>,
+    files: &Bound<'_, PyAny>,
+    rows: &PyRowIds,
+    adds: &Bound<'_, PyAny>,
+    removes: &Bound<'_, PyAny>,
+) -> PyResult<RebasedRows> {
+    let (place, files, adds, removes) = (store::store_of(store)?, batch_of(files)?, batch_of(adds)?, batch_of(removes)?);
+    let rebased = interrupt::run(store.py(), |_| rebase::rebase(place.as_ref(), &files, &rows.0, &adds, &removes))?;
+    Ok(RebasedRows(rebased))
+}
+
+#[pyfunction]
+fn adds_with_new_rows<'py>(
+    store: &Bound<'py, PyAny>,
+    adds: &Bound<'py, PyAny>,
+    removes: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (place, adds, removes) = (store::store_of(store)?, batch_of(adds)?, batch_of(removes)?);
+    let kept = interrupt::run(store.py(), |_| rebase::with_new_rows(place.as_ref(), &adds, &removes))?;
+    table_of(store.py(), kept)
+}
+
+/// A command's rows after another commit.
+#[pyclass(module = "deltaic._core", frozen)]
+pub struct RebasedRows(rebase::Rebased);
+
+#[pymethods]
+impl RebasedRows {
+    #[getter]
+    fn files<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        table_of(py, self.0.files.clone())
+    }
+
+    #[getter]
+    fn rows(&self) -> PyRowIds {
+        PyRowIds(self.0.rows.clone())
+    }
+
+    #[getter]
+    fn deleted(&self) -> Vec<(String, u64)> {
+        self.0.deleted.clone()
+    }
+
+    #[getter]
+    fn is_changed(&self) -> bool {
+        self.0.is_changed
     }
 }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::{Field, Schema};
 use pyo3::prelude::*;
 use pyo3_arrow::{PyDataType, PySchema};
 
+use crate::data_file::encoded::encoded_field;
 use crate::schema::{ColumnMapping, TableSchema, from_arrow, json};
 
 /// A table's schema (stub: `TableSchema`).
@@ -34,9 +36,17 @@ impl PyTableSchema {
             ColumnMapping::Id => "id",
         }
     }
-    #[pyo3(signature = (columns=None))]
-    fn to_arrow<'py>(&self, py: Python<'py>, columns: Option<Vec<String>>) -> PyResult<Bound<'py, PyAny>> {
-        PySchema::new(Arc::new(self.0.to_arrow(columns.as_deref())?)).into_pyarrow(py)
+    #[pyo3(signature = (columns=None, *, encoded=vec![]))]
+    fn to_arrow<'py>(&self, py: Python<'py>, columns: Option<Vec<String>>, encoded: Vec<String>) -> PyResult<Bound<'py, PyAny>> {
+        let mut schema = self.0.to_arrow(columns.as_deref())?;
+        if !encoded.is_empty() {
+            let field = |field: &Arc<Field>| match encoded.contains(field.name()) {
+                true => encoded_field(field.as_ref().clone()),
+                false => field.as_ref().clone(),
+            };
+            schema = Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>());
+        }
+        PySchema::new(Arc::new(schema)).into_pyarrow(py)
     }
     fn with_hidden(&self, names: Vec<String>) -> PyResult<Self> {
         Ok(Self(Arc::new(self.0.with_hidden(&names)?)))

@@ -2,16 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
 use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
+use super::held::{Held, Raised};
 use super::interrupt;
 use super::log_store::PythonStore;
 use crate::error::{Error, Kind};
-use crate::store::{OpenOptions, PutOutcome, Store, open};
+use crate::store::copy::copy_objects;
+use crate::store::credentials::{CredentialSource, Given};
+use crate::store::{OpenOptions, PutOutcome, StagedObject, Store, open};
+
+/// Deletes between two looks for an interrupt: what S3 takes in one request.
+const DELETED_AT_ONCE: usize = 1000;
 
 /// A table's place.
 #[pyclass(name = "Store", module = "deltaic._core", frozen)]
@@ -19,6 +26,21 @@ pub struct PyStore {
     /// What the Rust side works on.
     pub store: Arc<dyn Store>,
     made: Made,
+}
+
+/// A durable object that waits for its name.
+#[pyclass(name = "StagedObject", module = "deltaic._core", frozen)]
+pub struct PyStagedObject(Box<dyn StagedObject>);
+
+#[pymethods]
+impl PyStagedObject {
+    fn publish(&self, py: Python<'_>, path: String) -> PyResult<bool> {
+        Ok(interrupt::brief(py, || self.0.publish(&path))?)
+    }
+
+    fn settle(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(interrupt::brief(py, || self.0.settle())?)
+    }
 }
 
 /// What pickling needs.
@@ -30,11 +52,19 @@ enum Made {
 #[pymethods]
 impl PyStore {
     #[new]
-    #[pyo3(signature = (location, options=None, *, durable=true, allowed_roots=Vec::new()))]
-    fn new(location: String, options: Option<BTreeMap<String, String>>, durable: bool, allowed_roots: Vec<String>) -> PyResult<Self> {
-        let settings = OpenOptions { durable, allowed_roots };
+    #[pyo3(signature = (location, options=None, *, durable=true, allowed_roots=Vec::new(), credentials=None))]
+    fn new(
+        location: String,
+        options: Option<BTreeMap<String, String>>,
+        durable: bool,
+        allowed_roots: Vec<String>,
+        credentials: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let options = options.unwrap_or_default();
+        let credentials = credentials.map(|function| Arc::new(CredentialFunction::new(function)) as Arc<dyn CredentialSource>);
+        let settings = OpenOptions { durable, allowed_roots, storage: options.clone(), credentials };
         let store = open(&location, &settings)?;
-        let options = options.unwrap_or_default().into_iter().filter(|(name, _)| !is_secret(name)).collect();
+        let options = options.into_iter().filter(|(name, _)| !is_secret(name)).collect();
         Ok(Self { made: Made::Opened { location: store.location().to_owned(), options, open: settings }, store })
     }
 
@@ -45,13 +75,18 @@ impl PyStore {
     }
 
     #[getter]
+    fn is_remote(&self) -> bool {
+        self.store.is_remote()
+    }
+
+    #[getter]
     fn location(&self) -> &str {
         self.store.location()
     }
 
     #[pyo3(signature = (prefix, start_after=None, *, recursive=false))]
     fn list_from<'py>(&self, py: Python<'py>, prefix: String, start_after: Option<String>, recursive: bool) -> PyResult<Bound<'py, PyAny>> {
-        let found = interrupt::run(py, |_| self.store.list_from(&prefix, start_after.as_deref(), recursive))?;
+        let found = self.call(py, || self.store.list_from(&prefix, start_after.as_deref(), recursive))?;
         let columns: [(&str, ArrayRef); 4] = [
             ("path", Arc::new(StringArray::from_iter_values(found.iter().map(|meta| &meta.path)))),
             ("size", Arc::new(Int64Array::from_iter_values(found.iter().map(|meta| meta.size as i64)))),
@@ -63,12 +98,12 @@ impl PyStore {
 
     #[pyo3(signature = (prefix, start_after=None))]
     fn entries(&self, py: Python<'_>, prefix: String, start_after: Option<String>) -> PyResult<Vec<(String, u64, i64)>> {
-        let found = interrupt::run(py, |_| self.store.list_from(&prefix, start_after.as_deref(), false))?;
+        let found = self.call(py, || self.store.list_from(&prefix, start_after.as_deref(), false))?;
         Ok(found.into_iter().map(|meta| (meta.path, meta.size, meta.modified_ms)).collect())
     }
 
     fn head(&self, py: Python<'_>, path: String) -> PyResult<Option<(u64, i64)>> {
-        Ok(interrupt::run(py, |_| self.store.head(&path))?.map(|meta| (meta.size, meta.modified_ms)))
+        Ok(self.call(py, || self.store.head(&path))?.map(|meta| (meta.size, meta.modified_ms)))
     }
 
     #[pyo3(signature = (path, *, most=None))]
@@ -76,35 +111,55 @@ impl PyStore {
         let too_large =
             |most| Error::protocol("the file is too large").at(path.as_str()).found("more").expected(format!("at most {most} bytes"));
         let read = |most| self.store.get_at_most(&path, most)?.ok_or_else(|| too_large(most));
-        Ok(PyBytes::new(py, &interrupt::run(py, |_| most.map_or_else(|| self.store.get(&path), read))?))
+        Ok(PyBytes::new(py, &self.call(py, || most.map_or_else(|| self.store.get(&path), read))?))
     }
 
-    #[pyo3(signature = (path, data, *, durable=true))]
-    fn put_if_absent(&self, py: Python<'_>, path: String, data: &[u8], durable: bool) -> PyResult<&'static str> {
-        let (store, data) = (&self.store, Bytes::copy_from_slice(data));
-        let put = || if durable { store.put_if_absent(&path, data) } else { store.put_if_absent_lightly(&path, data) };
-        Ok(match interrupt::run(py, |_| put())? {
+    #[pyo3(signature = (path, data, *, durable=true, after=None))]
+    fn put_if_absent(
+        &self,
+        py: Python<'_>,
+        path: String,
+        data: &[u8],
+        durable: bool,
+        after: Option<Vec<String>>,
+    ) -> PyResult<&'static str> {
+        let (store, data, after) = (&self.store, Bytes::copy_from_slice(data), after.unwrap_or_default());
+        let put = || if durable { store.put_after(&path, data, &after) } else { store.put_if_absent_lightly(&path, data) };
+        Ok(match self.call(py, put)? {
             PutOutcome::Created => "created",
             PutOutcome::Exists => "exists",
             PutOutcome::Unknown => "unknown",
         })
     }
 
+    #[pyo3(signature = (folder, data, *, after))]
+    fn stage(&self, py: Python<'_>, folder: String, data: &[u8], after: Vec<String>) -> PyResult<Option<PyStagedObject>> {
+        let data = Bytes::copy_from_slice(data);
+        Ok(self.call(py, || self.store.stage(&folder, &data, &after))?.map(PyStagedObject))
+    }
+
     fn put(&self, py: Python<'_>, path: String, data: &[u8]) -> PyResult<()> {
         let data = Bytes::copy_from_slice(data);
-        interrupt::run(py, |_| self.store.put(&path, data))
+        self.call(py, || self.store.put(&path, data))
     }
 
     fn delete(&self, py: Python<'_>, paths: &Bound<'_, PyAny>) -> PyResult<u64> {
         let paths = super::arrow::strings(paths)?;
         interrupt::run(py, |interrupt| {
             let mut deleted = 0;
-            for path in paths.iter().flatten() {
+            for chunk in paths.iter().flatten().collect::<Vec<_>>().chunks(DELETED_AT_ONCE) {
                 interrupt.check()?;
-                deleted += u64::from(self.store.delete(path)?);
+                deleted += self.store.delete_all(chunk)?;
             }
             Ok(deleted)
         })
+    }
+
+    fn copy_from(&self, py: Python<'_>, source: &Self, origins: &Bound<'_, PyAny>, paths: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let (origins, paths) = (super::arrow::strings(origins)?, super::arrow::strings(paths)?);
+        let objects: Vec<_> =
+            origins.iter().flatten().zip(paths.iter().flatten()).map(|(from, to)| (from.to_owned(), to.to_owned())).collect();
+        interrupt::run(py, |interrupt| copy_objects(&source.store, &self.store, &objects, interrupt))
     }
 
     #[pyo3(signature = (prefix=String::new()))]
@@ -131,10 +186,49 @@ impl PyStore {
     }
 }
 
+impl PyStore {
+    /// A call of the store, on a thread of its own unless it is over soon anyway.
+    pub fn call<T: Send>(&self, py: Python<'_>, work: impl FnOnce() -> crate::error::Result<T> + Send) -> PyResult<T> {
+        if self.store.is_brief() { interrupt::brief(py, work) } else { interrupt::run(py, |_| work()) }
+    }
+}
+
+/// A Python function (location) -> (storage options, seconds since 1970 until which they are valid, or None).
+#[derive(Debug)]
+struct CredentialFunction {
+    function: Held<Py<PyAny>>,
+    identity: usize,
+}
+
+impl CredentialFunction {
+    fn new(function: Py<PyAny>) -> Self {
+        Self { identity: function.as_ptr() as usize, function: Held::new(function) }
+    }
+}
+
+impl CredentialSource for CredentialFunction {
+    fn credentials(&self, location: &str) -> crate::error::Result<Given> {
+        let gone = || Error::new(Kind::Io, "the function that gives credentials is gone").at(location);
+        let function = self.function.get().ok_or_else(gone)?;
+        Python::attach(|py| {
+            let given = function.bind(py).call1((location,)).and_then(|given| given.extract::<(BTreeMap<String, String>, Option<f64>)>());
+            let raised = |error| {
+                Error::new(Kind::Foreign, "the function that gives credentials raised").at(location).caused_by(Raised::new(py, error))
+            };
+            let (options, until) = given.map_err(raised)?;
+            let until = until.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).map(|since| SystemTime::UNIX_EPOCH + since);
+            Ok((options, until))
+        })
+    }
+    fn identity(&self) -> usize {
+        self.identity
+    }
+}
+
 /// Options whose value must not travel in a pickle.
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    ["key", "secret", "token", "password", "credential", "sas", "signature"].iter().any(|word| name.contains(word))
+    ["key", "secret", "token", "passw", "credential", "sas", "signature", "auth", "proxy_url"].iter().any(|word| name.contains(word))
 }
 
 /// A path that must be text.
@@ -144,5 +238,6 @@ pub fn store_of(object: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Store>> {
 }
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<PyStagedObject>()?;
     m.add_class::<PyStore>()
 }

@@ -11,7 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3_arrow::{PyRecordBatchReader, PySchema, PyTable};
 
-use super::interrupt::guarded;
+use super::held::{Held, Raised};
+use super::interrupt::{check, guarded};
 use crate::data_file::queue::Next;
 use crate::data_file::reader::{Observer, Reader};
 use crate::error::{Error, Kind, Result};
@@ -65,7 +66,7 @@ impl<I: Iterator<Item = Result<RecordBatch>> + Send> Source for Batches<I> {
 }
 
 /// The first error, shared by a stream and the Arrow readers made of it.
-type FirstError = Arc<Mutex<Option<PyErr>>>;
+type FirstError = Arc<Mutex<Option<Held<PyErr>>>>;
 
 /// `__arrow_c_stream__`, once (stub: `ReadStream`).
 #[pyclass(name = "ReadStream", module = "deltaic._core", frozen)]
@@ -121,7 +122,7 @@ impl PyReadStream {
         PyTable::try_new(batches, Arc::clone(&self.schema))?.into_pyarrow(py)
     }
     fn check(&self, py: Python<'_>) -> PyResult<()> {
-        lock(&self.error).as_ref().map_or(Ok(()), |error| Err(error.clone_ref(py)))
+        lock(&self.error).as_ref().and_then(Held::get).map_or(Ok(()), |error| Err(error.clone_ref(py)))
     }
     fn cancel(&self) {
         self.stop.raise();
@@ -177,7 +178,7 @@ impl Polled {
 
 /// Ctrl-C as an error; nothing on threads other than the main one, and nothing while Python ends.
 pub fn check_signals() -> Result<()> {
-    let signal = Python::try_attach(|py| py.check_signals().err());
+    let signal = Python::try_attach(|py| check(py).err().map(|signal| Raised::new(py, signal)));
     match signal.flatten() {
         Some(signal) => Err(Error::new(Kind::Foreign, "stopped by a signal").caused_by(signal)),
         None => Ok(()),
@@ -201,7 +202,7 @@ impl Iterator for Polled {
                 self.done = true;
                 self.source.cancel();
                 let text = error.to_string();
-                lock(&self.error).get_or_insert_with(|| PyErr::from(error));
+                lock(&self.error).get_or_insert_with(|| Held::new(PyErr::from(error)));
                 Some(Err(ArrowError::ExternalError(text.into())))
             }
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use serde_json::Value;
 
-use super::types::{FIELD_ID, Field, PHYSICAL_NAME, Type, find};
+use super::types::{FIELD_ID, Field, PHYSICAL_NAME, Type, UNMAPPED, find};
 use super::{arrow_types, json};
 use crate::error::{Error, Kind, Result};
 
@@ -36,6 +36,8 @@ pub struct Leaf {
     pub partition: bool,
     /// May it be null, it or anything above it?
     pub nullable: bool,
+    /// Was its type float before it was widened?
+    pub was_float: bool,
 }
 
 /// A Delta schema with what is needed to find its columns in files. Immutable; clone it behind an [`Arc`].
@@ -149,6 +151,7 @@ impl TableSchema {
             data_type: DataType::Null,
             partition: self.is_partition(index),
             nullable: field.nullable,
+            was_float: false,
         };
         for name in rest {
             let Type::Struct(fields) = &field.data_type else { return Err(unknown()) };
@@ -159,6 +162,7 @@ impl TableSchema {
         }
         leaf.delta_type = field.data_type.clone();
         leaf.data_type = field.data_type.to_arrow(false);
+        leaf.was_float = field.was_float();
         Ok(leaf)
     }
     /// Fields for these paths: a column whole, or as a struct of just the named branches. Branches of one column come together, at its first place.
@@ -242,6 +246,9 @@ impl<'a> Mapped<'a> {
     fn check(&mut self, fields: &'a [Field]) -> Result<()> {
         let mut physical = HashSet::new();
         for field in fields {
+            if self.place.is_empty() && field.metadata.contains_key(UNMAPPED) {
+                continue;
+            }
             self.place.push(&field.name);
             match field.metadata.get(PHYSICAL_NAME) {
                 Some(Value::String(name)) if physical.insert(name.as_str()) => {}

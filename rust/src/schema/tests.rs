@@ -78,3 +78,14 @@ fn hidden_columns_come_last_and_have_names_of_their_own() {
     assert!(whole.is_partition(1) && whole.json() == table.json());
     assert_eq!(table.with_hidden(&["a".into()]).unwrap_err().kind(), Kind::Protocol);
 }
+
+#[test]
+fn a_column_beside_the_tables_own_is_not_mapped() {
+    let mapped =
+        r#"{"name":"a","type":"long","nullable":true,"metadata":{"delta.columnMapping.id":1,"delta.columnMapping.physicalName":"x"}}"#;
+    let beside = r#"{"name":"b","type":"string","nullable":true,"metadata":{"__deltaic_unmapped":true}}"#;
+    let table = TableSchema::parse(&schema(&[mapped, beside].join(",")), &[], "id").unwrap();
+    assert_eq!(table.fields().iter().map(|field| table.physical_name(field)).collect::<Vec<_>>(), ["x", "b"]);
+    let plain = field("b", "\"string\"");
+    assert_eq!(TableSchema::parse(&schema(&[mapped, &plain].join(",")), &[], "name").unwrap_err().kind(), Kind::Protocol);
+}

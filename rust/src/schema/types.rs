@@ -6,6 +6,10 @@ use serde_json::{Map, Value};
 pub const FIELD_ID: &str = "delta.columnMapping.id";
 /// Key of a field's name in data files, statistics and partition values.
 pub const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
+/// In the metadata of a column beside the table's own, as `_change_type` is: column mapping says nothing of it, files have it by its name.
+pub const UNMAPPED: &str = "__deltaic_unmapped";
+/// Key of the changes that type widening made to a field's type.
+const TYPE_CHANGES: &str = "delta.typeChanges";
 
 /// A type without parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +93,12 @@ impl Field {
     /// The id of column mapping, where the field has one.
     pub fn id(&self) -> Option<i32> {
         self.metadata.get(FIELD_ID)?.as_i64().and_then(|id| i32::try_from(id).ok())
+    }
+    /// Was its type float before it was widened? Statistics of files written before have the shortest text of a float then.
+    pub fn was_float(&self) -> bool {
+        let changes = self.metadata.get(TYPE_CHANGES).and_then(Value::as_array);
+        let is_float = |change: &Value| change.get("fieldPath").is_none() && change.get("fromType").is_some_and(|from| from == "float");
+        changes.is_some_and(|changes| changes.iter().any(is_float))
     }
     /// The name in data files, statistics and partition values; the logical one where the metadata names no other.
     pub fn physical_name(&self) -> &str {

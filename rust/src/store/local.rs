@@ -11,7 +11,7 @@ use bytes::Bytes;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::{ObjectMeta, ObjectWriter, OpenOptions, PutOutcome, Store, open_outside, path};
+use super::{CopySource, ObjectMeta, ObjectWriter, OpenOptions, PutOutcome, StagedObject, Store, durable, open_outside, path};
 use crate::error::{Error, Kind, Result};
 
 /// A folder of the local file system.
@@ -36,7 +36,7 @@ impl LocalStore {
         if path.is_empty() || path.contains('\0') {
             return Err(Error::new(Kind::InvalidArgument, "an empty location or one with a NUL").found(location.escape_debug()));
         }
-        let root = normalized(&std::path::absolute(&path).map_err(|error| io_error(location, error))?);
+        let root = normalized(&std::path::absolute(&path).map_err(|error| io_error(Path::new(location), location, error))?);
         let text = root.to_str().ok_or_else(|| Error::new(Kind::InvalidArgument, "the location is not UTF-8").at(location))?;
         Ok(Self { location: text.to_owned(), root: root.clone(), options: options.clone() })
     }
@@ -60,6 +60,27 @@ impl LocalStore {
         Err(error.found(real.display()).expected("a file below the table's root or an allowed one"))
     }
 
+    fn failed(&self, path: &str, error: io::Error) -> Error {
+        io_error(&self.root.join(path.trim_end_matches('/')), path, error)
+    }
+
+    /// The file, opened for reading unless a link leads out of the table.
+    fn open_readable(&self, path: &str) -> Result<File> {
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::fs::ResolveFlags;
+            path::check_relative(path)?;
+            // The kernel follows links only below the root. What it refuses may still be allowed, or is for the long way to name.
+            let folder = rustix::fs::open(&self.root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+            let open = |folder| rustix::fs::openat2(folder, path, flags, Mode::empty(), ResolveFlags::BENEATH);
+            if let Ok(file) = folder.and_then(open) {
+                return Ok(file.into());
+            }
+        }
+        File::open(self.readable(path)?).map_err(|error| self.failed(path, error))
+    }
+
     fn folder(&self, prefix: &str) -> Result<PathBuf> {
         let prefix = prefix.trim_end_matches('/');
         if prefix.is_empty() { Ok(self.root.clone()) } else { self.full(prefix) }
@@ -71,17 +92,21 @@ impl LocalStore {
 
     /// Makes missing folders, each durable in its parent.
     fn make_folder(&self, folder: &Path) -> io::Result<()> {
+        self.make_folders(folder, true)
+    }
+
+    /// Makes missing folders. With `synced` false, those below the root are not durable in their parents yet.
+    fn make_folders(&self, folder: &Path, synced: bool) -> io::Result<()> {
         if folder.is_dir() {
             return Ok(());
         }
-        if let Some(parent) = folder.parent() {
-            self.make_folder(parent)?;
-            match fs::create_dir(folder) {
-                Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
-                _ => self.sync_folder(parent)?,
-            }
+        let Some(parent) = folder.parent() else { return Ok(()) };
+        self.make_folders(parent, synced)?;
+        match fs::create_dir(folder) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
         }
-        Ok(())
+        if synced || !folder.starts_with(&self.root) || folder == self.root { self.sync_folder(parent) } else { Ok(()) }
     }
 
     /// A hidden file beside `target`, that no reader takes for a file of the table.
@@ -101,6 +126,21 @@ impl LocalStore {
         Ok(Staged { file: Some(file), path: staged, folder })
     }
 
+    /// A file under its own name at once, not durable yet; one that could not be written whole is removed again.
+    fn create(&self, target: &Path, data: &[u8]) -> io::Result<()> {
+        let open = || FileOptions::new().write(true).create_new(true).open(target);
+        let mut file = match open() {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.make_folders(target.parent().unwrap_or(&self.root), false)?;
+                open()?
+            }
+            other => other?,
+        };
+        file.write_all(data).inspect_err(|_| {
+            let _ = fs::remove_file(target);
+        })
+    }
+
     fn write_staged(&self, target: &Path, data: &[u8]) -> io::Result<Staged> {
         let mut staged = self.stage(target)?;
         staged.file()?.write_all(data)?;
@@ -117,11 +157,16 @@ impl LocalStore {
         Ok(())
     }
 
-    fn try_put_if_absent(&self, target: &Path, data: &[u8]) -> io::Result<PutOutcome> {
+    fn try_put_if_absent(&self, target: &Path, data: &[u8], after: &[String]) -> io::Result<PutOutcome> {
         if target.symlink_metadata().is_ok() {
             return Ok(PutOutcome::Exists);
         }
-        let staged = self.write_staged(target, data)?;
+        let mut staged = self.stage(target)?;
+        staged.file()?.write_all(data)?;
+        if self.options.durable {
+            durable::sync(&self.root, after, staged.file.take())?;
+        }
+        staged.file = None;
         match publish_new(&staged.path, target, data)? {
             false => Ok(PutOutcome::Exists),
             // From here on others may have seen it: a failing disk leaves the outcome open.
@@ -139,6 +184,13 @@ struct Staged {
 }
 
 impl Staged {
+    /// Gives the file its name in place of what has it; there is nothing left to remove then.
+    fn rename(&mut self, target: &Path) -> io::Result<()> {
+        fs::rename(&self.path, target)?;
+        self.path = PathBuf::new();
+        Ok(())
+    }
+
     fn file(&mut self) -> io::Result<&mut File> {
         self.file.as_mut().ok_or_else(|| io::Error::other("the staged file is closed"))
     }
@@ -146,7 +198,31 @@ impl Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        if !self.path.as_os_str().is_empty() {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// A staged file that is durable, and where its name is to be.
+#[derive(Debug)]
+struct LocalStaged {
+    staged: Staged,
+    data: Bytes,
+    store: LocalStore,
+}
+
+impl StagedObject for LocalStaged {
+    fn publish(&self, path: &str) -> Result<bool> {
+        let target = self.store.full(path)?;
+        if target.symlink_metadata().is_ok() {
+            return Ok(false);
+        }
+        publish_new(&self.staged.path, &target, &self.data).map_err(|error| self.store.failed(path, error))
+    }
+
+    fn settle(&self) -> Result<()> {
+        self.store.sync_folder(&self.staged.folder).map_err(|error| self.store.failed("", error))
     }
 }
 
@@ -193,7 +269,8 @@ impl Store for LocalStore {
         let folder = self.folder(prefix)?;
         let mut found = Vec::new();
         let base = prefix.trim_end_matches('/');
-        list_folder(&folder, base, start_after.filter(|_| !recursive), recursive, &mut found).map_err(|error| io_error(prefix, error))?;
+        list_folder(&folder, base, start_after.filter(|_| !recursive), recursive, &mut found)
+            .map_err(|error| self.failed(prefix, error))?;
         if let Some(start) = start_after.filter(|_| recursive) {
             let start = if base.is_empty() { start.to_owned() } else { format!("{base}/{start}") };
             found.retain(|meta| meta.path.as_str() > start.as_str());
@@ -208,22 +285,56 @@ impl Store for LocalStore {
             Ok(meta) if meta.is_dir() => Ok(None),
             Ok(meta) => Ok(Some(describe(path.to_owned(), &meta, full.is_symlink()))),
             Err(error) if absent(&error) => Ok(None),
-            Err(error) => Err(io_error(path, error)),
+            Err(error) => Err(self.failed(path, error)),
         }
     }
 
     fn get(&self, path: &str) -> Result<Bytes> {
-        fs::read(self.readable(path)?).map(Bytes::from).map_err(|error| io_error(path, error))
+        let (mut file, mut data) = (self.open_readable(path)?, Vec::new());
+        file.read_to_end(&mut data).map_err(|error| self.failed(path, error))?;
+        Ok(Bytes::from(data))
     }
 
     fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        let file = File::open(self.readable(path)?).map_err(|error| io_error(path, error))?;
-        let size = file.metadata().map_err(|error| io_error(path, error))?.len();
-        ranges.iter().map(|range| read_range(&file, path, size, range)).collect()
+        let file = self.open_readable(path)?;
+        let size = file.metadata().map_err(|error| self.failed(path, error))?.len();
+        ranges.iter().map(|range| read_range(&file, path, size, range, |error| self.failed(path, error))).collect()
     }
 
     fn put_if_absent(&self, path: &str, data: Bytes) -> Result<PutOutcome> {
-        self.try_put_if_absent(&self.full(path)?, &data).map_err(|error| io_error(path, error))
+        self.put_after(path, data, &[])
+    }
+
+    fn put_after(&self, path: &str, data: Bytes, after: &[String]) -> Result<PutOutcome> {
+        after.iter().try_for_each(|path| path::check_relative(path))?;
+        self.try_put_if_absent(&self.full(path)?, &data, after).map_err(|error| self.failed(path, error))
+    }
+
+    fn put_unsynced(&self, path: &str, data: Bytes) -> Result<()> {
+        self.create(&self.full(path)?, &data).map_err(|error| self.failed(path, error))
+    }
+
+    fn stage(&self, folder: &str, data: &Bytes, after: &[String]) -> Result<Option<Box<dyn StagedObject>>> {
+        after.iter().try_for_each(|path| path::check_relative(path))?;
+        let staged = || {
+            let mut staged = self.stage(&self.folder(folder)?.join("staged")).map_err(|error| self.failed(folder, error))?;
+            let written = staged.file().and_then(|file| file.write_all(data)).and_then(|()| match staged.file.take() {
+                file if self.options.durable => durable::sync(&self.root, after, file),
+                _ => Ok(()),
+            });
+            written.map(|()| staged).map_err(|error| self.failed(folder, error))
+        };
+        let store = Self { location: self.location.clone(), root: self.root.clone(), options: self.options.clone() };
+        Ok(Some(Box::new(LocalStaged { staged: staged()?, data: data.clone(), store })))
+    }
+
+    fn sync(&self, paths: &[String]) -> Result<()> {
+        paths.iter().try_for_each(|path| path::check_relative(path))?;
+        if self.options.durable { durable::sync(&self.root, paths, None).map_err(|error| self.failed("", error)) } else { Ok(()) }
+    }
+
+    fn is_brief(&self) -> bool {
+        true
     }
 
     fn put_if_absent_lightly(&self, path: &str, data: Bytes) -> Result<PutOutcome> {
@@ -233,25 +344,41 @@ impl Store for LocalStore {
 
     fn put(&self, path: &str, data: Bytes) -> Result<()> {
         let target = self.full(path)?;
-        let staged = self.write_staged(&target, &data).map_err(|error| io_error(path, error))?;
-        fs::rename(&staged.path, &target).and_then(|()| self.sync_folder(&staged.folder)).map_err(|error| io_error(path, error))
+        let mut staged = self.write_staged(&target, &data).map_err(|error| self.failed(path, error))?;
+        staged.rename(&target).and_then(|()| self.sync_folder(&staged.folder)).map_err(|error| self.failed(path, error))
+    }
+
+    fn copy_source(&self, path: &str) -> Result<CopySource> {
+        Ok(CopySource::File(self.readable(path)?))
+    }
+
+    fn copy(&self, source: &CopySource, to: &str) -> Result<bool> {
+        let CopySource::File(from) = source else { return Ok(false) };
+        let target = self.full(to)?;
+        let copied = || -> io::Result<()> {
+            let mut staged = self.stage(&target)?;
+            io::copy(&mut File::open(from)?, staged.file()?)?; // in the kernel, or by reference where the file system can
+            staged.file = None;
+            staged.rename(&target)
+        };
+        copied().map_err(|error| self.failed(to, error)).map(|()| true)
     }
 
     fn writer(&self, path: &str) -> Result<Box<dyn ObjectWriter>> {
         let target = self.full(path)?;
-        let staged = self.stage(&target).map_err(|error| io_error(path, error))?;
+        let staged = self.stage(&target).map_err(|error| self.failed(path, error))?;
         Ok(Box::new(LocalWriter { staged, target, path: path.to_owned(), written: 0, durable: self.options.durable }))
     }
 
     fn delete(&self, path: &str) -> Result<bool> {
         path::check_relative(path)?;
-        unlink(&self.root, path).map_err(|error| io_error(path, error))
+        unlink(&self.root, path).map_err(|error| self.failed(path, error))
     }
 
     fn remove_empty_directories(&self, prefix: &str) -> Result<u64> {
         let folder = self.folder(prefix)?;
         let mut removed = 0;
-        remove_empty(&folder, &mut removed).map_err(|error| io_error(prefix, error))?;
+        remove_empty(&folder, &mut removed).map_err(|error| self.failed(prefix, error))?;
         Ok(removed)
     }
 
@@ -359,7 +486,7 @@ fn describe(path: String, meta: &fs::Metadata, symlink: bool) -> ObjectMeta {
     ObjectMeta { path, size: meta.len(), modified_ms, symlink, identity }
 }
 
-fn read_range(file: &File, path: &str, size: u64, range: &Range<u64>) -> Result<Bytes> {
+fn read_range(file: &File, path: &str, size: u64, range: &Range<u64>, failed: impl FnOnce(io::Error) -> Error) -> Result<Bytes> {
     if range.start > range.end || range.end > size {
         return Err(past_end(path, size, range));
     }
@@ -367,7 +494,7 @@ fn read_range(file: &File, path: &str, size: u64, range: &Range<u64>) -> Result<
     // Not into zeros that are overwritten at once: for a large range that is a third of the time.
     let (mut file, mut buffer) = (file, Vec::with_capacity(length));
     let read = file.seek(SeekFrom::Start(range.start)).and_then(|_| file.take(length as u64).read_to_end(&mut buffer));
-    match read.map_err(|error| io_error(path, error))? {
+    match read.map_err(failed)? {
         read if read == length => Ok(Bytes::from(buffer)),
         read => Err(past_end(path, range.start + read as u64, range)),
     }
@@ -392,7 +519,8 @@ struct LocalWriter {
 
 impl Write for LocalWriter {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        let written = self.staged.file()?.write(data)?;
+        let failed = |error: io::Error| io::Error::new(error.kind(), io_error(&self.target, &self.path, error));
+        let written = self.staged.file()?.write(data).map_err(failed)?;
         self.written += written as u64;
         Ok(written)
     }
@@ -402,20 +530,26 @@ impl Write for LocalWriter {
 }
 
 impl LocalWriter {
-    fn publish(&mut self) -> io::Result<()> {
+    fn publish(&mut self, durable: bool) -> io::Result<()> {
         let file = self.staged.file.take().ok_or_else(|| io::Error::other("the staged file is closed"))?;
-        if self.durable {
+        if durable {
             file.sync_all()?;
         }
         drop(file);
-        fs::rename(&self.staged.path, &self.target)?;
-        if self.durable { File::open(&self.staged.folder)?.sync_all() } else { Ok(()) }
+        self.staged.rename(&self.target)?;
+        if durable { File::open(&self.staged.folder)?.sync_all() } else { Ok(()) }
     }
 }
 
 impl ObjectWriter for LocalWriter {
     fn finish(mut self: Box<Self>) -> Result<u64> {
-        self.publish().map_err(|error| io_error(&self.path, error))?;
+        let target = self.target.clone();
+        self.publish(self.durable).map_err(|error| io_error(&target, &self.path, error))?;
+        Ok(self.written)
+    }
+    fn finish_unsynced(mut self: Box<Self>) -> Result<u64> {
+        let target = self.target.clone();
+        self.publish(false).map_err(|error| io_error(&target, &self.path, error))?;
         Ok(self.written)
     }
     fn abort(self: Box<Self>) {}
@@ -441,7 +575,13 @@ fn absent(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename)
 }
 
-pub(super) fn io_error(path: &str, error: io::Error) -> Error {
-    let kind = if absent(&error) { Kind::NotFound } else { Kind::Io };
-    Error::new(kind, if kind == Kind::NotFound { "no such file" } else { "the store failed" }).at(path).caused_by(error)
+/// The message of an error that says nothing but what the system says of the file.
+pub const STORE_FAILED: &str = "the store failed";
+
+/// `full`: where a file that is there, or is to be, cannot be read or written; `path`: its name below the root.
+fn io_error(full: &Path, path: &str, error: io::Error) -> Error {
+    if absent(&error) {
+        return Error::new(Kind::NotFound, "no such file").at(path).caused_by(error);
+    }
+    Error::new(Kind::Io, STORE_FAILED).at(full.to_string_lossy()).caused_by(error)
 }

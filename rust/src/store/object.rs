@@ -1,32 +1,69 @@
 //! Any backend of the object_store crate behind [`Store`]; the memory store is one of them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
+use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::memory::InMemory;
 use object_store::path::Path;
-use object_store::{Error as BackendError, GetOptions, MultipartUpload, ObjectStore, PutMode, PutOptions, PutPayload};
+use object_store::{
+    Error as BackendError, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, WriteMultipart,
+};
 use tokio::runtime::{Builder, Runtime};
 
+use super::failure;
 use super::local::past_end;
-use super::{ObjectMeta, ObjectWriter, OpenOptions, PutOutcome, Store, open_outside, path};
+use super::{CopySource, ObjectMeta, ObjectWriter, OpenOptions, PutOutcome, Store, open_outside, path};
 use crate::error::{Error, Kind, Result};
 
 /// Size of the parts of an upload.
 const PART_BYTES: usize = 8 << 20;
 
+/// Parts of one file that are on their way at a time; each is in memory.
+const PARTS_AT_ONCE: usize = 4;
+
+/// A larger commit is not kept in memory until it is read.
+const LARGEST_KEPT: usize = 4 << 20;
+
+/// What speaks to one place of object_store.
+#[derive(Clone)]
+pub struct Clients {
+    /// Reads, writes, deletes; retries.
+    pub backend: Arc<dyn ObjectStore>,
+    /// Puts where nothing is, and does not retry: a second attempt would find the first one's object, whose answer was lost.
+    pub commits: Arc<dyn ObjectStore>,
+    /// Lists folder by folder, where the backend can.
+    pub pages: Option<Arc<dyn PaginatedListStore>>,
+    /// Named where nobody knows yet that the place keeps put-if-absent.
+    pub unproven: Option<String>,
+}
+
 /// A prefix of one object_store backend.
-#[derive(Debug)]
 pub struct ObjectStoreAdapter {
     location: String,
     prefix: String,
     backend: Arc<dyn ObjectStore>,
+    commits: Arc<dyn ObjectStore>,
+    pages: Option<Arc<dyn PaginatedListStore>>,
+    unproven: Option<String>,
     options: OpenOptions,
+    /// The commit that was created last, until it is read: nobody replaces it, so it is not fetched.
+    created: Mutex<Option<(String, Bytes)>>,
 }
+
+impl fmt::Debug for ObjectStoreAdapter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ObjectStoreAdapter").field("location", &self.location).finish_non_exhaustive()
+    }
+}
+
+/// Places that were seen to keep put-if-absent.
+static PROVEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Memory stores live as long as the process, by the name in their URL.
 static MEMORY: Mutex<Option<HashMap<String, Arc<InMemory>>>> = Mutex::new(None);
@@ -59,15 +96,74 @@ impl ObjectStoreAdapter {
         }
         let mut registry = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
         let backend = Arc::clone(registry.get_or_insert_with(HashMap::new).entry(name.to_owned()).or_default());
-        Self::new(format!("memory://{body}"), prefix, backend, options)
+        let backend: Arc<dyn ObjectStore> = backend;
+        let clients = Clients { commits: Arc::clone(&backend), backend, pages: None, unproven: None };
+        Self::new(format!("memory://{body}"), prefix, clients, options)
     }
 
     /// The folder `prefix` of a backend.
-    pub fn new(location: String, prefix: &str, backend: Arc<dyn ObjectStore>, options: &OpenOptions) -> Result<Self> {
+    pub fn new(location: String, prefix: &str, clients: Clients, options: &OpenOptions) -> Result<Self> {
         if !prefix.is_empty() {
             path::check_relative(prefix)?;
         }
-        Ok(Self { location, prefix: prefix.to_owned(), backend, options: options.clone() })
+        let Clients { backend, commits, pages, unproven } = clients;
+        Ok(Self {
+            location,
+            prefix: prefix.to_owned(),
+            backend,
+            commits,
+            pages,
+            unproven,
+            options: options.clone(),
+            created: Mutex::default(),
+        })
+    }
+
+    /// [`Kind::UnsafeStore`] where a second put of one name succeeds: such a place would let a commit overwrite another's. Asked once in a
+    /// process, with two small objects that are deleted again.
+    fn prove(&self, name: &str) -> Result<()> {
+        let proven = || PROVEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if proven().contains(name) {
+            return Ok(());
+        }
+        let path = format!("_delta_log/.probe-{}", uuid::Uuid::new_v4());
+        let full = self.full(&path)?;
+        let put = || {
+            let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+            runtime().map(|runtime| runtime.block_on(self.backend.put_opts(&full, PutPayload::from_static(b"probe"), options)))
+        };
+        let first = put()?;
+        // A first put whose answer was lost meets its own object when it is retried: that is proof, too.
+        let last = if first.is_ok() { put()? } else { first };
+        let _ = self.delete_all(&[&path]); // at worst a small object is left, which cleaning of the log takes
+        match last {
+            Err(BackendError::AlreadyExists { .. } | BackendError::Precondition { .. }) => {
+                proven().insert(name.to_owned());
+                Ok(())
+            }
+            Ok(_) => Err(Error::new(
+                Kind::UnsafeStore,
+                "the store replaces objects where a put is only to create: two writers could lose commits",
+            )
+            .at(self.location.as_str())
+            .found("a second put with If-None-Match that succeeded")
+            .expected("a store that heeds If-None-Match, or a store of your own in configure(log_stores=)")),
+            Err(error) => Err(self.failed(&path, error)),
+        }
+    }
+
+    /// The URL without the folder in it.
+    fn place(&self) -> String {
+        let folder = self.location.strip_suffix(self.prefix.as_str()).unwrap_or(&self.location);
+        folder.trim_end_matches('/').to_owned()
+    }
+
+    fn failed(&self, path: &str, error: BackendError) -> Error {
+        failure::backend_error(&self.location, path, error)
+    }
+
+    fn created(&self) -> MutexGuard<'_, Option<(String, Bytes)>> {
+        self.created.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn full(&self, path: &str) -> Result<Path> {
@@ -100,15 +196,26 @@ impl Store for ObjectStoreAdapter {
 
     fn list_from(&self, prefix: &str, start_after: Option<&str>, recursive: bool) -> Result<Vec<ObjectMeta>> {
         let base = prefix.trim_end_matches('/');
+        let after = start_after.map(|after| self.join(format!("{base}/{after}").trim_start_matches('/'))).transpose()?;
         let folder = if base.is_empty() && self.prefix.is_empty() { None } else { Some(self.join(base)?) };
-        let stream = match start_after {
-            Some(after) => self.backend.list_with_offset(folder.as_ref(), &self.join(format!("{base}/{after}").trim_start_matches('/'))?),
-            None => self.backend.list(folder.as_ref()),
+        let found = match &self.pages {
+            Some(pages) => runtime()?.block_on(listed(pages.as_ref(), folder.as_ref(), after.as_ref(), recursive)),
+            None => {
+                let stream = match &after {
+                    Some(after) => self.backend.list_with_offset(folder.as_ref(), after),
+                    None => self.backend.list(folder.as_ref()),
+                };
+                runtime()?.block_on(stream.try_collect())
+            }
         };
-        let found: Vec<_> = runtime()?.block_on(stream.try_collect()).map_err(|error| backend_error(prefix, error))?;
+        let found: Vec<_> = found.map_err(|error| self.failed(prefix, error))?;
         let depth = if base.is_empty() { 0 } else { base.len() + 1 };
         let mut found: Vec<ObjectMeta> = found.into_iter().map(|meta| self.meta(meta)).collect();
         found.retain(|meta| recursive || meta.path.get(depth..).is_some_and(|rest| !rest.contains('/')));
+        // Some stores (directory buckets of S3) ignore where a listing is to begin.
+        if let Some(after) = after.as_ref().map(|after| self.below(after)) {
+            found.retain(|meta| meta.path > after);
+        }
         found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         Ok(found)
     }
@@ -118,7 +225,7 @@ impl Store for ObjectStoreAdapter {
         match runtime()?.block_on(self.backend.get_opts(&self.full(path)?, options)) {
             Ok(result) => Ok(Some(self.meta(result.meta))),
             Err(BackendError::NotFound { .. }) => Ok(None),
-            Err(error) => Err(backend_error(path, error)),
+            Err(error) => Err(self.failed(path, error)),
         }
     }
 
@@ -126,69 +233,152 @@ impl Store for ObjectStoreAdapter {
         let full = self.full(path)?;
         runtime()?
             .block_on(async { self.backend.get_opts(&full, GetOptions::default()).await?.bytes().await })
-            .map_err(|error| backend_error(path, error))
+            .map_err(|error| self.failed(path, error))
     }
 
     fn get_at_most(&self, path: &str, most: u64) -> Result<Option<Bytes>> {
+        if let Some((_, data)) = self.created().take_if(|(created, _)| created == path) {
+            return Ok(Some(data).filter(|data| data.len() as u64 <= most));
+        }
         let full = self.full(path)?;
         let read = async {
             let found = self.backend.get_opts(&full, GetOptions::default()).await?;
             if found.meta.size > most { Ok(None) } else { found.bytes().await.map(Some) }
         };
-        runtime()?.block_on(read).map_err(|error| backend_error(path, error))
+        runtime()?.block_on(read).map_err(|error| self.failed(path, error))
+    }
+
+    fn is_remote(&self) -> bool {
+        self.pages.is_some()
+    }
+
+    fn tail(&self, path: &str, length: u64) -> Result<Option<(ObjectMeta, Bytes)>> {
+        let full = self.full(path)?;
+        let read = async {
+            let options = GetOptions { range: Some(GetRange::Suffix(length)), ..GetOptions::default() };
+            let found = self.backend.get_opts(&full, options).await?;
+            Ok((found.meta.clone(), found.bytes().await?))
+        };
+        match runtime()?.block_on(read) {
+            Ok((meta, bytes)) => Ok(Some((self.meta(meta), bytes))),
+            Err(BackendError::NotFound { .. }) => Ok(None),
+            // Azure has no ranges from the end, and nobody has one of an empty object.
+            Err(_) => {
+                let Some(found) = self.head(path)? else { return Ok(None) };
+                let mut bytes = self.get_ranges(path, &[found.size.saturating_sub(length)..found.size])?;
+                Ok(Some((found, bytes.pop().unwrap_or_default())))
+            }
+        }
     }
 
     fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let full = self.full(path)?;
-        let size = self.head(path)?.ok_or_else(|| Error::new(Kind::NotFound, "no such file").at(path))?.size;
-        if let Some(range) = ranges.iter().find(|range| range.start > range.end || range.end > size) {
-            return Err(past_end(path, size, range));
-        }
         // Empty ranges are ours to answer: backends refuse them.
         let wanted: Vec<_> = ranges.iter().filter(|range| range.start < range.end).cloned().collect();
-        let mut read =
-            runtime()?.block_on(self.backend.get_ranges(&full, &wanted)).map_err(|error| backend_error(path, error))?.into_iter();
-        Ok(ranges.iter().map(|range| if range.start < range.end { read.next().unwrap_or_default() } else { Bytes::new() }).collect())
+        let read = runtime()?.block_on(self.backend.get_ranges(&full, &wanted));
+        let whole = |read: &Vec<Bytes>| read.iter().zip(&wanted).all(|(part, range)| part.len() as u64 == range.end - range.start);
+        match read {
+            Ok(read) if whole(&read) => {
+                let mut read = read.into_iter();
+                Ok(ranges
+                    .iter()
+                    .map(|range| if range.start < range.end { read.next().unwrap_or_default() } else { Bytes::new() })
+                    .collect())
+            }
+            // Only now the size is asked for, which is a request: it tells a range past the end from other failures.
+            failed => {
+                let size = self.head(path)?.ok_or_else(|| Error::new(Kind::NotFound, "no such file").at(path))?.size;
+                match (ranges.iter().find(|range| range.start > range.end || range.end > size), failed) {
+                    (Some(range), _) => Err(past_end(path, size, range)),
+                    (None, Err(error)) => Err(self.failed(path, error)),
+                    (None, Ok(_)) => Err(Error::new(Kind::Io, "the store gave less than was asked for").at(path)),
+                }
+            }
+        }
     }
 
     fn put_if_absent(&self, path: &str, data: Bytes) -> Result<PutOutcome> {
+        let full = self.full(path)?;
+        if let Some(unproven) = &self.unproven {
+            self.prove(unproven)?;
+        }
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-        match runtime()?.block_on(self.backend.put_opts(&self.full(path)?, PutPayload::from(data), options)) {
-            Ok(_) => Ok(PutOutcome::Created),
+        match runtime()?.block_on(self.commits.put_opts(&full, PutPayload::from(data.clone()), options)) {
+            Ok(_) => {
+                if self.is_remote() && path.ends_with(".json") && data.len() <= LARGEST_KEPT {
+                    *self.created() = Some((path.to_owned(), data));
+                }
+                Ok(PutOutcome::Created)
+            }
             Err(BackendError::AlreadyExists { .. } | BackendError::Precondition { .. }) => Ok(PutOutcome::Exists),
             Err(error @ BackendError::NotImplemented { .. }) => {
                 Err(Error::new(Kind::UnsafeStore, "the store cannot put only where nothing is").at(path).caused_by(error))
             }
             Err(BackendError::Generic { .. }) => Ok(PutOutcome::Unknown),
-            Err(error) => Err(backend_error(path, error)),
+            Err(error) => Err(self.failed(path, error)),
         }
     }
 
     fn put(&self, path: &str, data: Bytes) -> Result<()> {
         let full = self.full(path)?;
         let put = self.backend.put_opts(&full, PutPayload::from(data), PutOptions::default());
-        runtime()?.block_on(put).map(drop).map_err(|error| backend_error(path, error))
+        runtime()?.block_on(put).map(drop).map_err(|error| self.failed(path, error))
+    }
+
+    fn copy_source(&self, path: &str) -> Result<CopySource> {
+        Ok(CopySource::Object { place: self.place(), storage: self.options.storage.clone(), path: self.full(path)?.to_string() })
+    }
+
+    fn copy(&self, source: &CopySource, to: &str) -> Result<bool> {
+        let CopySource::Object { place, storage, path } = source else { return Ok(false) };
+        if *place != self.place() || *storage != self.options.storage {
+            return Ok(false);
+        }
+        let from =
+            Path::parse(path).map_err(|error| Error::new(Kind::InvalidArgument, "not a name of this store").at(path).caused_by(error))?;
+        match runtime()?.block_on(self.backend.copy(&from, &self.full(to)?)) {
+            Ok(()) => Ok(true),
+            Err(error @ BackendError::NotFound { .. }) => Err(self.failed(path, error)),
+            // Some stores copy nothing, or nothing of more than a few gigabytes: then the bytes pass through here.
+            Err(_) => Ok(false),
+        }
     }
 
     fn writer(&self, path: &str) -> Result<Box<dyn ObjectWriter>> {
-        let full = self.full(path)?;
-        let runtime = runtime()?;
-        let upload =
-            runtime.block_on(self.backend.put_multipart_opts(&full, Default::default())).map_err(|error| backend_error(path, error))?;
-        Ok(Box::new(Upload { upload: Some(upload), runtime, path: path.to_owned(), part: Vec::new(), written: 0 }))
+        let upload = Upload {
+            backend: Arc::clone(&self.backend),
+            full: self.full(path)?,
+            runtime: runtime()?,
+            location: self.location.clone(),
+            path: path.to_owned(),
+            first: Vec::new(),
+            parts: None,
+            written: 0,
+        };
+        Ok(Box::new(upload))
     }
 
     fn delete(&self, path: &str) -> Result<bool> {
         if self.head(path)?.is_none() {
             return Ok(false);
         }
-        let full = self.full(path)?;
-        let deleting = self.backend.delete_stream(Box::pin(futures::stream::once(async { Ok(full) })));
-        match runtime()?.block_on(deleting.try_collect::<Vec<_>>()) {
-            Ok(_) => Ok(true),
-            Err(BackendError::NotFound { .. }) => Ok(false),
-            Err(error) => Err(backend_error(path, error)),
+        let deleted = runtime()?.block_on(self.backend.delete(&self.full(path)?));
+        deleted.map(|()| true).map_err(|error| self.failed(path, error))
+    }
+
+    fn delete_all(&self, paths: &[&str]) -> Result<u64> {
+        if !self.is_remote() {
+            return paths.iter().try_fold(0, |deleted, path| Ok(deleted + u64::from(self.delete(path)?)));
         }
+        let full = paths.iter().map(|path| self.full(path)).collect::<Result<Vec<_>>>()?;
+        let names = futures::stream::iter(full.into_iter().map(Ok)).boxed();
+        let deleting = self.backend.delete_stream(names).map(|deleted| match deleted {
+            Ok(_) => Ok(1),
+            Err(BackendError::NotFound { .. }) => Ok(0),
+            Err(error) => Err(error),
+        });
+        let counted = runtime()?.block_on(deleting.try_fold(0, |sum, one| async move { Ok(sum + one) }));
+        counted.map_err(|error| self.failed("", error))
     }
 
     fn remove_empty_directories(&self, _prefix: &str) -> Result<u64> {
@@ -200,36 +390,83 @@ impl Store for ObjectStoreAdapter {
     }
 }
 
+/// The objects of a folder, page by page. Of the folders in it nothing is listed unless `recursive`.
+async fn listed(
+    pages: &dyn PaginatedListStore,
+    folder: Option<&Path>,
+    after: Option<&Path>,
+    recursive: bool,
+) -> object_store::Result<Vec<object_store::ObjectMeta>> {
+    let prefix = folder.map(|folder| format!("{folder}/"));
+    let mut found = Vec::new();
+    let mut page_token = None;
+    loop {
+        let options = PaginatedListOptions {
+            offset: after.map(ToString::to_string),
+            delimiter: (!recursive).then_some("/".into()),
+            page_token,
+            ..PaginatedListOptions::default()
+        };
+        let page = pages.list_paginated(prefix.as_deref(), options).await?;
+        found.extend(page.result.objects);
+        page_token = page.page_token;
+        if page_token.is_none() {
+            return Ok(found);
+        }
+    }
+}
+
+/// A file being written: up to one part in memory, from then on an upload of several parts at a time.
 struct Upload {
-    upload: Option<Box<dyn MultipartUpload>>,
+    backend: Arc<dyn ObjectStore>,
+    full: Path,
     runtime: Arc<Runtime>,
+    location: String,
     path: String,
-    part: Vec<u8>,
+    first: Vec<u8>,
+    parts: Option<WriteMultipart>,
     written: u64,
 }
 
 impl Upload {
-    fn send_part(&mut self) -> Result<()> {
-        let upload = self.upload.as_mut().ok_or_else(|| Error::new(Kind::Io, "the upload is closed").at(self.path.clone()))?;
-        let part = upload.put_part(PutPayload::from(std::mem::take(&mut self.part)));
-        self.runtime.block_on(part).map_err(|error| backend_error(&self.path, error))
+    fn parts(&mut self) -> Result<&mut WriteMultipart> {
+        if self.parts.is_none() {
+            let begun = self.runtime.block_on(self.backend.put_multipart_opts(&self.full, Default::default()));
+            let begun = begun.map_err(|error| failure::backend_error(&self.location, &self.path, error))?;
+            self.parts = Some(WriteMultipart::new_with_chunk_size(begun, PART_BYTES));
+        }
+        self.parts.as_mut().ok_or_else(|| Error::new(Kind::Io, "the upload is closed").at(self.path.clone()))
     }
+
+    fn send(&mut self, data: &[u8]) -> Result<()> {
+        let (runtime, location, path) = (Arc::clone(&self.runtime), self.location.clone(), self.path.clone());
+        let parts = self.parts()?;
+        let ready = runtime.block_on(parts.wait_for_capacity(PARTS_AT_ONCE));
+        ready.map_err(|error| failure::backend_error(&location, &path, error))?;
+        let _entered = runtime.enter(); // parts are sent by tasks of the runtime
+        parts.write(data);
+        Ok(())
+    }
+
     fn give_up(&mut self) {
-        if let Some(mut upload) = self.upload.take() {
-            let _ = self.runtime.block_on(upload.abort()); // nothing is visible: at worst parts are left, which stores expire
+        if let Some(parts) = self.parts.take() {
+            let _ = self.runtime.block_on(parts.abort()); // nothing is visible: at worst parts are left, which stores expire
         }
     }
 }
 
 impl io::Write for Upload {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        let taken = data.len().min(PART_BYTES - self.part.len());
-        self.part.extend_from_slice(&data[..taken]);
-        self.written += taken as u64;
-        if self.part.len() == PART_BYTES {
-            self.send_part().map_err(io::Error::other)?;
+        self.written += data.len() as u64;
+        if self.parts.is_none() && self.first.len() + data.len() <= PART_BYTES {
+            self.first.extend_from_slice(data);
+            return Ok(data.len());
         }
-        Ok(taken)
+        let first = std::mem::take(&mut self.first);
+        for each in [first.as_slice(), data].into_iter().flat_map(|each| each.chunks(PART_BYTES)) {
+            self.send(each).map_err(io::Error::other)?;
+        }
+        Ok(data.len())
     }
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
@@ -238,10 +475,14 @@ impl io::Write for Upload {
 
 impl ObjectWriter for Upload {
     fn finish(mut self: Box<Self>) -> Result<u64> {
-        self.send_part()?;
-        if let Some(mut upload) = self.upload.take() {
-            self.runtime.block_on(upload.complete()).map_err(|error| backend_error(&self.path, error))?;
-        }
+        let sent = match self.parts.take() {
+            Some(parts) => self.runtime.block_on(parts.finish()),
+            None => {
+                let whole = PutPayload::from(std::mem::take(&mut self.first));
+                self.runtime.block_on(self.backend.put_opts(&self.full, whole, PutOptions::default()))
+            }
+        };
+        sent.map_err(|error| failure::backend_error(&self.location, &self.path, error))?;
         Ok(self.written)
     }
     fn abort(mut self: Box<Self>) {
@@ -253,12 +494,4 @@ impl Drop for Upload {
     fn drop(&mut self) {
         self.give_up();
     }
-}
-
-fn backend_error(path: &str, error: BackendError) -> Error {
-    let (kind, message) = match error {
-        BackendError::NotFound { .. } => (Kind::NotFound, "no such file"),
-        _ => (Kind::Io, "the store failed"),
-    };
-    Error::new(kind, message).at(path).caused_by(error)
 }

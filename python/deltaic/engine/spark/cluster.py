@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from deltaic import _core
 from deltaic.engine.engine import Curve
 from deltaic.engine.spark.native import curve as native_curve
-from deltaic.relation.literal import col
-from deltaic.relation.plan import Scan
-from deltaic.scan.opening import scan_schema
+from deltaic.plan.literal import col
+from deltaic.plan.nodes import Scan
+from deltaic.planning.opening import scan_schema
 
 if TYPE_CHECKING:
     from deltaic.engine.spark.engine import SparkEngine

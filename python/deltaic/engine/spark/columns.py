@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaic.engine.spark.types import bare, in_files, is_renamed_inside, to_spark, type_to_spark, with_ids
+from deltaic.engine.spark.types import in_files, is_mapped_inside, is_renamed_inside, shown, shown_to_spark, type_to_spark, with_ids
 from deltaic.errors import ProtocolError
+from deltaic.plan.literal import col, lit
+from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN, Scan
+from deltaic.planning.columns import narrowed
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.schema import DataType, Field, Schema, Struct
-from deltaic.relation.literal import col, lit
-from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN, Scan
-from deltaic.scan.columns import narrowed
 
 BASE_ROW_ID = "baseRowId"
 ROW_VERSION = "defaultRowCommitVersion"
@@ -25,10 +25,10 @@ BY_ID = "spark.sql.parquet.fieldId.read.enabled"
 class ScanColumns:
     """`data`: fields of data files, with their logical names and metadata. `partitions`: partition columns. `constants`: columns of the
     scan's files that every row carries. `by_id`: whether columns of files are found by their ids. `positions`: whether the row's index is
-    asked for. `output`: the columns that come out."""
+    asked for. `output`: the columns that come out. `metadata`: whether Spark's `_metadata` is asked for besides."""
 
-    def __init__(self, scan: Scan) -> None:
-        self.scan = scan
+    def __init__(self, scan: Scan, *, metadata: bool = False) -> None:
+        self.scan, self.metadata = scan, metadata
         partitioned = {name.lower() for name in scan.table_schema.partition_columns}
         roots = dict.fromkeys(scan.schema.find(name)[0][0] for name in scan.columns)
         wanted = [scan.schema.field(name) for name in roots]
@@ -48,14 +48,14 @@ class ScanColumns:
 
     @property
     def output(self) -> Schema:
-        from deltaic.scan.opening import scan_schema
+        from deltaic.planning.opening import scan_schema
 
-        return Schema(map(bare, scan_schema(self.scan)))
+        return scan_schema(self.scan)
 
     @property
     def in_files(self) -> Any:
         """A pyspark StructType of the data columns, as Spark's reader finds them in files."""
-        return with_ids(self.data) if self.by_id else to_spark(map(in_files, self.data))
+        return with_ids(self.data) if self.by_id else shown_to_spark(map(in_files, self.data))
 
     @property
     def reader_options(self) -> dict[str, str]:
@@ -96,9 +96,10 @@ class ScanColumns:
         from pyspark.sql import functions as F
 
         column, root = self._column(name, opaque), _root_of(self.scan, name)
-        if isinstance(column, str):
+        if isinstance(column, str) and not self.by_id:  # the reader's column has its metadata
             return column if column == col(root) else F.col(column).alias(root)
-        return column.alias(root)
+        column, metadata = F.col(column) if isinstance(column, str) else column, shown(self.scan.schema.field(root)).metadata
+        return column.alias(root, metadata=dict(metadata)) if metadata else column.alias(root)
 
     def _column(self, name: str, opaque: Callable[[Any, bool], Any]) -> Any:
         """A wanted column, as the table says, or the frame's own by its name; of a dotted name a struct with just that branch."""
@@ -110,7 +111,8 @@ class ScanColumns:
             return F.lit(None)
         if len(path) == 1:
             there = col(physical_name(field))
-            if is_renamed_inside(field.type):  # no condition gets through a cast of a struct
+            # No condition gets through a cast of a struct. Where columns are found by ids, none gets to the reader anyway.
+            if is_mapped_inside(field.type) if self.by_id else is_renamed_inside(field.type):
                 return F.col(there).cast(type_to_spark(field.type))
             is_data = field.name not in self.scan.table_schema.partition_columns
             return opaque(F.col(there), not isinstance(field.type, str)) if is_data and _has_floats(field.type) else there

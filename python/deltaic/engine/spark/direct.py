@@ -41,7 +41,7 @@ def is_direct(engine: SparkEngine, target: WriteTarget) -> bool:
 
 def write_directly(frame: Any, table: Schema, target: WriteTarget) -> pa.Table:
     """-> the `add` actions of the rows of `frame`, whose columns are those of `table`: the target's, hidden ones of row tracking last."""
-    store, options = target.store, json.dumps({**target.options, "threads": 1})
+    store, options = target.store, json.dumps({**target.options, "threads": 1, "synced_by_commit": False})
     definition = (target.schema.json, target.schema.partition_columns, target.schema.column_mapping)
     hidden, columns = list(target.row_tracking or ()), table.to_json()
 

@@ -5,7 +5,8 @@ Whatever can be decided on the driver (files, vectors, statistics, actions) is d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,9 +18,11 @@ import pyarrow.compute as pc
 from deltaic import _core
 from deltaic.engine.engine import Curve, WriteTarget
 from deltaic.engine.spark import many_rows
+from deltaic.engine.spark.char_padding import compares_padded, padded
+from deltaic.engine.spark.columns import ScanColumns
 from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.few_rows import few_rows
-from deltaic.engine.spark.lowering import Lowering, nullable_schema
+from deltaic.engine.spark.lowering import Lowering, nullable_schema, with_columns
 from deltaic.engine.spark.on_driver import (
     SOURCE_BYTES,
     are_plain,
@@ -34,24 +37,35 @@ from deltaic.engine.spark.on_driver import (
 from deltaic.engine.spark.predicates import predicate_text
 from deltaic.engine.spark.sources import conformed, frame_of
 from deltaic.engine.spark.stores import Opened
-from deltaic.engine.spark.types import of_frame, to_spark
+from deltaic.engine.spark.types import bare, described, shown_to_spark
 from deltaic.engine.spark.ways import Native, Ways
-from deltaic.protocol.schema import Schema
-from deltaic.relation.expression import Resolved
-from deltaic.relation.literal import col
-from deltaic.relation.plan import Aggregate, Data, Join, Plan, Scan, Union
-from deltaic.scan.opening import scan_schema
-from deltaic.scan.scan import Planned, column_names
+from deltaic.errors import UnsupportedFeatureError
+from deltaic.plan.expression import Expression, Pieces, composed
+from deltaic.plan.literal import col, enclosed
+from deltaic.plan.nodes import Aggregate, Data, Filter, Join, Plan, Project, Scan, Union
+from deltaic.planning.columns import narrowed
+from deltaic.planning.opening import scan_schema
+from deltaic.planning.planned import Planned, column_names
+from deltaic.protocol.schema import DataType, Schema
 
 if TYPE_CHECKING:
     from deltaic.engine.spark.expressions import Analyser
+    from deltaic.log.snapshot import Snapshot
+    from deltaic.log.stream import StreamFiles, TableStream
+
+
+CHEAP_BYTES = 2**30
+"""Maximum bytes, as Spark estimates them, of rows that are computed again only to count those that break a rule."""
+MOST_FILES_AT_ONCE = 100
+"""Maximum number of files that are sent to the JVM when a DataFrame of a table is made; more are sent when a query needs them."""
 
 
 @dataclass(frozen=True, eq=False)
 class SparkRelation:
     """A DataFrame and its columns as Delta has them. `bytes`: of the files that its rows are in, where they are just these. `files`: into
     how many its rows have been divided, on purpose. `rows`: how many there are at most, where that is known. `on_driver`: whether they come
-    from rows that lie on the driver, so that they are likely few."""
+    from rows that lie on the driver, so that they are likely few. `partitioned`: whether its partitions are those of a user's DataFrame,
+    each of which is to become a file."""
 
     frame: Any
     schema: Schema
@@ -59,10 +73,11 @@ class SparkRelation:
     files: int | None = None
     rows: int | None = None
     on_driver: bool = False
+    partitioned: bool = False
 
 
 class SparkEngine:
-    """`relation.plan` on a cluster. `native`: "auto" reads through Spark's own driver interfaces where they are there, "never" by public
+    """`plan.nodes` on a cluster. `native`: "auto" reads through Spark's own driver interfaces where they are there, "never" by public
     ones alone. One for each session is enough; threads may share it."""
 
     def __init__(self, spark: Any, native: Native = "auto") -> None:
@@ -80,12 +95,26 @@ class SparkEngine:
     def time_zone(self) -> str:
         return str(self.spark.conf.get("spark.sql.session.timeZone"))
 
+    def pinned(self) -> SparkEngine:
+        return self
+
     @property
     def plain_sql(self) -> bool:
         return False
 
-    def resolve(self, text: str, schemas: Mapping[str, Schema]) -> Resolved:
+    @property
+    def takes_repeated_files(self) -> bool:
+        return False
+
+    @property
+    def pads_char(self) -> bool:
+        return compares_padded(self.spark)
+
+    def resolve(self, text: str, schemas: Mapping[str, Schema], *, queries: bool = False) -> Expression:
         return self._analyser.resolve(text, schemas)
+
+    def compose(self, pieces: Pieces, data_type: DataType) -> Expression:
+        return composed(pieces, data_type, self.time_zone)
 
     @cached_property
     def _analyser(self) -> Analyser:
@@ -95,11 +124,12 @@ class SparkEngine:
 
     # --- leaves and plans
 
-    def source(self, data: Any, alias: str) -> Data:
+    def source(self, data: Any, alias: str, *, rounding: bool = False) -> Data:
         with named_errors():
-            frame, schema, size = frame_of(self.spark, data)
-            relation = SparkRelation(frame, schema, bytes=size, on_driver=self.is_local(frame))
-        return Data(handle=relation, schema=relation.schema, alias=alias)
+            frame, schema, size = frame_of(self.spark, data, rounding)
+            local, plain = self.is_local(frame), Schema(map(bare, schema))
+            relation = SparkRelation(frame, plain, bytes=size, on_driver=local, partitioned=frame is data and not local)
+        return Data(handle=relation, schema=schema, alias=alias)
 
     def conform(self, data: Plan, schema: Schema) -> Data:
         relation = self.run(data)
@@ -107,6 +137,14 @@ class SparkEngine:
             fitting = conformed(relation.frame, relation.schema, schema)
         alias = getattr(data, "alias", "s")
         return Data(handle=replace(relation, frame=fitting, schema=schema), schema=schema, alias=alias)
+
+    def numbered(self, data: Plan, series: Mapping[str, tuple[int, int]]) -> Data:
+        relation = self.run(data)
+        with named_errors():
+            texts = {name: f"{first}L + {step}L * monotonically_increasing_id()" for name, (first, step) in series.items()}
+            frame = with_columns(relation.frame, [(name, texts.get(name, col(name))) for name in relation.schema.names])
+        alias = getattr(data, "alias", "u")
+        return Data(handle=replace(relation, frame=frame.alias(alias)), schema=relation.schema, alias=alias)
 
     def run(self, plan: Plan) -> SparkRelation:
         with named_errors():
@@ -119,17 +157,94 @@ class SparkEngine:
             if isinstance(plan, Scan):
                 size = int(pc.sum(plan.files["size"]).as_py() or 0)
                 return SparkRelation(frame, scan_schema(plan), bytes=size, rows=_most_rows(plan))
-            return SparkRelation(frame, nullable_schema(frame), rows=_most_rows(plan), on_driver=is_of_few(plan))
+            partitioned = _is_partitioned(plan)
+            return SparkRelation(frame, nullable_schema(frame), rows=_most_rows(plan), on_driver=is_of_few(plan), partitioned=partitioned)
 
     def frame(self, planned: Planned, columns: Sequence[str]) -> Any:
-        """The rows of a planned scan as a DataFrame. Of many files those that a query over it needs are chosen when Spark plans that."""
-        from deltaic.engine.spark.native.files import MANY_FILES, MANY_VECTORS
+        """The rows of a planned scan as a DataFrame, of one version. Of many files those that a query over it needs are chosen when Spark
+        plans that."""
+        with named_errors():
+            if planned.pushed is not None or planned.residual or not planned.skipping:
+                return self._frame(planned, columns)
+            return self._table(planned.snapshot, columns, None, planned.snapshot.location)
+
+    def following(self, snapshot: Snapshot, columns: Sequence[str], newest: Callable[[Snapshot], Snapshot], place: str) -> Any:
+        """A DataFrame that follows the table: each query over it sees the version that is the newest when it is planned. `newest`: opens
+        it, and is given the one that was seen last. `place`: the same for the same table with the same rights. By public interfaces alone
+        the DataFrame stays at `snapshot`."""
+        with named_errors():
+            return self._table(snapshot, columns, newest, place)
+
+    def stream(self, stream: TableStream, schema: Schema, frame_of: Callable[[StreamFiles], Any]) -> Any:
+        """A streaming DataFrame. `schema`: its columns. `frame_of`: the rows of a batch. UnsupportedFeatureError by public interfaces."""
+        from deltaic.engine.spark.native.stream import StreamSource, stream_frame
+
+        def native() -> Any:
+            return stream_frame(self.jvm, StreamSource(self.jvm, stream, frame_of), shown_to_spark(schema, char=True), stream)
+
+        def public() -> Any:
+            raise UnsupportedFeatureError(
+                "a stream of a Delta table by Spark's public interfaces",
+                where=stream.snapshot.location,
+                expected='spark.readStream.format("deltaic") of a session that is not enabled',
+            )
 
         with named_errors():
+            return self.ways.planned("a stream of a table", native, public)
+
+    def _frame(self, planned: Planned, columns: Sequence[str], *, as_stored: bool = False) -> Any:
+        return self._scan(replace(self._chosen_later(planned, columns), as_stored=as_stored))
+
+    def _chosen_later(self, planned: Planned, columns: Sequence[str]) -> Scan:
+        from deltaic.engine.spark.native.files import MANY_FILES, MANY_VECTORS
+
+        if not self.is_native:
+            return planned.scan(columns)
+        most = self.ways.planned("the size of the heap", lambda: int(self.jvm.most_set_bytes), lambda: 0)
+        return planned.scan_later(columns, MANY_FILES, MANY_VECTORS, most)
+
+    def _table(self, snapshot: Snapshot, columns: Sequence[str], newest: Callable[[Snapshot], Snapshot] | None, place: str) -> Any:
+        """All rows of a version, or of each newest one, by a leaf that is resolved when a query is planned. A scan of few files is made at
+        once, so that what is wrong with them is raised here."""
+        frame = None
+        if not self._plans_tables or snapshot.core.file_count <= MOST_FILES_AT_ONCE:
+            frame = self._frame(Planned(snapshot), columns, as_stored=True)  # Spark pads the columns of the leaf itself
             if not self.is_native:
-                return self._scan(planned.scan(columns))
-            most = self.ways.planned("the size of the heap", lambda: int(self.jvm.most_set_bytes), lambda: 0)
-            return self._scan(planned.scan_later(columns, MANY_FILES, MANY_VECTORS, most))
+                return self._padded(frame, snapshot, columns)
+
+        def frame_of(version: Snapshot, metadata: str | None) -> Any:
+            scan = self._chosen_later(Planned(version), columns)
+            known = replace(scan, schema=snapshot.schema, table_schema=snapshot.table_schema, as_stored=True)
+            return self._scan(known, metadata)
+
+        def native() -> Any:
+            from deltaic.engine.spark.native.tables import TableRows, table_frame
+
+            rows = TableRows(snapshot, tuple(columns), newest, place, frame_of)
+            return table_frame(self.jvm, rows, self._output(snapshot, columns), frame)
+
+        def public() -> Any:
+            return self._frame(Planned(snapshot), columns) if frame is None else self._padded(frame, snapshot, columns)
+
+        return self.ways.planned("a table in a plan", native, public)
+
+    def _padded(self, frame: Any, snapshot: Snapshot, columns: Sequence[str]) -> Any:
+        return padded(self.spark, frame, Schema([narrowed(snapshot.schema, name) for name in columns]))
+
+    @property
+    def _plans_tables(self) -> bool:
+        """Whether scans and leaves have been seen to work in this session."""
+        return self.is_native and self._jvm is not None and self._jvm.plans_tables
+
+    def _output(self, snapshot: Snapshot, columns: Sequence[str]) -> Any:
+        scan = Scan(
+            store=snapshot.store,
+            schema=snapshot.schema,
+            table_schema=snapshot.table_schema,
+            files=_core.empty_adds(),
+            columns=tuple(columns),
+        )
+        return shown_to_spark(ScanColumns(scan).output, char=True)
 
     @property
     def most_here(self) -> int:
@@ -137,12 +252,12 @@ class SparkEngine:
         return most_rows(self.spark) if self.is_native else 0
 
     def _here(self, table: pa.Table, schema: Schema) -> SparkRelation:
-        frame = self.spark.createDataFrame(table, to_spark(schema))
+        frame = self.spark.createDataFrame(table, shown_to_spark(schema, char=True))
         return SparkRelation(frame, schema, rows=table.num_rows, on_driver=True)
 
     def _few_of(self, frame: Any) -> Any | None:
         """The same rows, computed now, where they are few."""
-        schema = of_frame(frame)
+        schema = described(frame)  # how CHAR columns are compared goes by their metadata
         if not are_plain(schema) or (table := gathered(self, frame)) is None:
             return None
         return self._here(table, schema).frame
@@ -150,37 +265,42 @@ class SparkEngine:
     def _leaf(self, leaf: Scan | Data) -> Any:
         return leaf.handle.frame if isinstance(leaf, Data) else self._scan(leaf)
 
-    def _scan(self, scan: Scan) -> Any:
-        """The rows of the scan for which all its conditions are true."""
+    def _scan(self, scan: Scan, metadata: str | None = None) -> Any:
+        """The rows of the scan for which all its conditions are true. `metadata`: of `native_scan`."""
         from pyspark.sql import functions as F
 
-        conditions = list(scan.where)
-        read = column_names([self.resolve(text, {scan.alias: scan.schema}) for text in conditions], scan.schema, scan.alias)
+        conditions = [each.text for each in scan.where]
+        read = column_names(scan.where, scan.schema, scan.alias)
         if scan.predicate is not None:
             read = (*read, *scan.predicate.columns)
             conditions.append(predicate_text(scan.predicate, scan.schema, scan.alias))
         more = dict.fromkeys(name for name in read if name not in scan.columns)
-        frame = self._read(replace(scan, columns=(*scan.columns, *more)))
+        whole = replace(scan, columns=(*scan.columns, *more))
+        frame = self._read(whole, metadata)
+        if not scan.as_stored:
+            frame = padded(self.spark, frame, scan_schema(whole))
         if conditions:
             frame = frame.alias(scan.alias)
-        for text in conditions:
-            frame = frame.where(F.expr(text))
+            # Spark's parser makes a tree of few levels of one text; of several filters it makes one as deep as they are many.
+            frame = frame.where(F.expr(conditions[0] if len(conditions) == 1 else " AND ".join(map(enclosed, conditions))))
         if not more:
             return frame
         return frame.select(*(F.col(col(name)) for name in scan_schema(scan).names))
 
-    def _read(self, scan: Scan) -> Any:
+    def _read(self, scan: Scan, metadata: str | None) -> Any:
         if scan.later is None and (few := few_rows(scan)) is not None:
-            return self.spark.createDataFrame(few, to_spark(scan_schema(scan)))
+            return self.spark.createDataFrame(few, shown_to_spark(scan_schema(scan)))
 
         def native() -> Any:
             from deltaic.engine.spark.native.scan import native_scan
 
-            return native_scan(self.jvm, scan)
+            return native_scan(self.jvm, scan, metadata)
 
         def public() -> Any:
             from deltaic.engine.spark.portable import portable_scan
 
+            if metadata is not None:
+                raise UnsupportedFeatureError("_metadata by Spark's public interfaces", where=scan.store.location)
             return portable_scan(self.spark, scan if scan.later is None else replace(scan, files=scan.later.files(None), later=None))
 
         return self.ways.planned("the scan of a table", native, public)
@@ -188,6 +308,10 @@ class SparkEngine:
     def size_of(self, frame: Any) -> int | None:
         """Bytes that Spark thinks the rows to be, None where it does not tell."""
         return self.ways.planned("the size of rows", lambda: int(str(_optimized(frame).stats().sizeInBytes())), lambda: None)
+
+    def is_cheap(self, relation: SparkRelation) -> bool:
+        size = self.size_of(relation.frame)
+        return relation.on_driver or (size is not None and size <= CHEAP_BYTES)
 
     @property
     def jvm(self) -> Any:
@@ -216,23 +340,26 @@ class SparkEngine:
 
     @contextmanager
     def hold(self, relation: SparkRelation, alias: str) -> Iterator[Data]:
-        """On the driver where they are few, else cached, on disk where memory ends. What would be another answer when computed again is cut
-        off from where it came from: a lost part of it is an error then, never other rows."""
+        """On the driver where they are few, else cached, on disk where memory ends. Rows that would be others when computed again are
+        checkpointed, which cuts their lineage: a lost part of them is an error then, never other rows. A frame that the user has cached is
+        read from that cache, which stays."""
         with named_errors():
             few = self._held_here(relation)
         if few is not None:
             yield Data(handle=few, schema=relation.schema, alias=alias)
             return
-        if self._is_deterministic(relation.frame):
-            with named_errors():
-                frame = relation.frame.persist()
-        else:
-            with named_errors():
-                frame = relation.frame.localCheckpoint(eager=True)
+        with named_errors():
+            if not self._is_deterministic(relation.frame):
+                frame, cached = _checkpointed(relation.frame), None
+            elif _is_cached(relation.frame):
+                frame, cached = relation.frame, None
+            else:
+                frame = cached = _cached(relation.frame)
         try:
             yield Data(handle=replace(relation, frame=frame), schema=relation.schema, alias=alias)
         finally:
-            frame.unpersist()
+            if cached is not None:
+                cached.unpersist()
 
     def _held_here(self, relation: SparkRelation) -> SparkRelation | None:
         if self.is_local(relation.frame):
@@ -278,6 +405,33 @@ class SparkEngine:
             return SparkRelation(clustered(self, plan, columns, curve, files), scan_schema(plan), files=files)
 
 
+def _is_partitioned(plan: Plan) -> bool:
+    """Whether the rows of a plan lie in the partitions of a user's DataFrame."""
+    if isinstance(plan, Data):
+        return bool(getattr(plan.handle, "partitioned", False))
+    return isinstance(plan, (Project, Filter)) and _is_partitioned(plan.input)
+
+
+def _checkpointed(frame: Any) -> Any:
+    """The rows of a frame, computed now and cut off from where they came from."""
+    made, spark = frame.localCheckpoint(eager=True), frame.sparkSession
+    # PySpark's client of Connect takes the answer for one of the active session, in which the server does not know it.
+    return made if made.sparkSession is spark else spark._create_remote_dataframe(made._plan._relation_id)
+
+
+def _is_cached(frame: Any) -> bool:
+    level = frame.storageLevel
+    return bool(level.useMemory or level.useDisk or level.useOffHeap)
+
+
+def _cached(frame: Any) -> Any:
+    """Caches the rows of a frame under a plan of its own. Spark finds cached rows by their plan: a condition that no other plan has keeps
+    this cache apart from the user's cache of the same frame, so that neither call of `unpersist` ends the other one."""
+    from pyspark.sql import functions as F
+
+    return frame.where(F.lit(uuid.uuid4().hex).isNotNull()).persist()
+
+
 def _optimized(frame: Any) -> Any:
     return frame._jdf.queryExecution().optimizedPlan()
 
@@ -299,13 +453,37 @@ def _most_rows(plan: Plan) -> int | None:
 
 
 SETTING = "_deltaic_native"
-"""Attribute of an enabled session: which way it reads."""
+"""Attribute of a session that was enabled: which interfaces of Spark it uses."""
+_ENABLED = "_deltaic_enabled_session"
+
+
+def note_enabled(spark: Any, native: Native) -> None:
+    """Makes a session, and every other one of its application that has not been enabled by itself, an enabled one."""
+    setattr(spark, SETTING, native)
+    setattr(application_of(spark), _ENABLED, spark)
+
+
+def enabled_as(spark: Any) -> Native | None:
+    """Which interfaces of Spark an enabled session uses; None for one that is not. Sessions come from an enabled one unseen: by
+    `newSession()`, and each batch of `foreachBatch` has one."""
+    own: Native | None = getattr(spark, SETTING, None)
+    return own if own is not None else getattr(getattr(application_of(spark), _ENABLED, None), SETTING, None)
+
+
+def application_of(spark: Any) -> Any:
+    """What the sessions of an application share: the context, or with Spark Connect their class."""
+    return getattr(spark, "_sc", None) or type(spark)
+
+
+def session_of(maker: Any) -> Any:
+    """The session of what reads or writes DataFrames or streams, which has no public name there. Connect has it in other attributes."""
+    known = vars(maker)
+    return next((known[name] for name in ("_spark", "_session", "_client") if known.get(name) is not None), None) or maker._df.sparkSession
 
 
 def engine_of(spark: Any, native: Native | None = None) -> SparkEngine:
     """The session's engine: the same object each time, so that what it has learned stays. `native` None: as the session was enabled."""
-    enabled: Native = getattr(spark, SETTING, "auto")
-    chosen = native or enabled
+    chosen: Native = native or enabled_as(spark) or "auto"
     kept: dict[Native, SparkEngine] = spark.__dict__.setdefault("_deltaic_engines", {})
     if chosen not in kept:
         kept[chosen] = SparkEngine(spark, chosen)

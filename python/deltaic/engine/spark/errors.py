@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from deltaic.engine.spark.origins import unnoted
 from deltaic.errors import DeltaError, InvalidArgumentError, ProtocolError, UnsupportedFeatureError
-from deltaic.relation.failures import read_failure
+from deltaic.plan.failures import read_failure
 
 _CONDITION = re.compile(r"\[([A-Z_][A-Z0-9_.]+)\] (.*?)(?: SQLSTATE: \w{5}|\n|$)", re.DOTALL)
 _MISSING = re.compile(r"ModuleNotFoundError: (?:No module named '((?:deltaic|pyarrow)[\w.]*)'|(deltaic is not installed where [^\n]*))")
@@ -42,6 +42,11 @@ def named(error: Exception) -> Exception:
     if (missing := _MISSING.search(text)) is not None:
         said = missing[2] or f"{missing[1]} is not there where tasks run: every executor needs the driver's wheel of deltaic"
         return ModuleNotFoundError(said, name=missing[1] or "deltaic")
+    if "java.lang.StackOverflowError" in text:
+        return InvalidArgumentError(
+            "an expression is nested too deeply for Spark, or joins too many parts by AND",
+            expected="fewer levels of brackets, IN (...) in place of comparisons, or a larger -Xss in spark.driver.extraJavaOptions",
+        )
     from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException
 
     match = _CONDITION.search(text)
@@ -59,7 +64,7 @@ def named(error: Exception) -> Exception:
             return _gone(message)
         return ProtocolError("a data file cannot be read", found=message)
     if match and (state := re.search(r"SQLSTATE: (\w{2})\w{3}", text)) and state[1] in _OF_ROWS:
-        from deltaic.relation.duckdb import ExpressionError
+        from deltaic.spark_sql.duckdb import ExpressionError
 
         return ExpressionError(message, condition=match[1])
     return error

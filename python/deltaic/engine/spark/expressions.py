@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -14,8 +16,10 @@ from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.types import of_frame, to_spark
 from deltaic.engine.spark.ways import Ways
 from deltaic.errors import DeltaError, InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
-from deltaic.protocol.schema import Field, Schema
-from deltaic.relation.expression import Resolved, conjuncts_of, parse, resolve
+from deltaic.plan.expression import Expression
+from deltaic.plan.literal import enclosed
+from deltaic.protocol.schema import DataType, Field, Schema
+from deltaic.spark_sql.expression import conjuncts_of, resolve
 
 _NO_SCALARS = {
     "AggregateExpression": "an aggregate",
@@ -29,35 +33,59 @@ _NO_SCALARS = {
 _NAME = "__deltaic_expression"
 
 
+@dataclass(frozen=True, eq=False)
+class _Scope:
+    """`frame`: without rows, shows some schemas under their aliases. `columns`: the (alias, name) behind each id in its plan; another frame
+    of the same schemas has other ids."""
+
+    frame: Any
+    columns: Mapping[int, tuple[str, str]]
+
+
 class Analyser:
-    """The expressions of one session. Answers are kept: commands ask for the same text again and again."""
+    """The expressions of one session, for any number of threads. Answers are kept: commands ask for the same text again and again."""
 
     def __init__(self, spark: Any, ways: Ways) -> None:
         self._spark, self._ways = spark, ways
-        self._scope = lru_cache(maxsize=64)(self._make_scope)
-        self._columns = lru_cache(maxsize=64)(self._find_columns)
+        self._kept_scope = lru_cache(maxsize=64)(self._make_scope)
+        self._making_scope = threading.Lock()
         self._kept = lru_cache(maxsize=1024)(self._analyse)
 
-    def resolve(self, text: str, schemas: Mapping[str, Schema]) -> Resolved:
-        """InvalidArgumentError where Spark does not take the text, or an aggregate, window, subquery or generator stands in it."""
+    def resolve(self, text: str, schemas: Mapping[str, Schema]) -> Expression:
+        """InvalidArgumentError where the text is not one expression from its first word to its last, or an aggregate, window, subquery or
+        generator stands in it."""
         if not isinstance(text, str):
             raise InvalidTypeError("an expression is text in Spark's SQL dialect", found=repr(text)[:80])
         with named_errors():
-            return self._kept(text, tuple(schemas.items()), self._spark.conf.get("spark.sql.ansi.enabled"))
+            settings = (self._spark.conf.get(name) for name in ("spark.sql.ansi.enabled", "spark.sql.session.timeZone"))
+            return self._kept(text, tuple(schemas.items()), *settings)
 
-    def _analyse(self, text: str, schemas: tuple[tuple[str, Schema], ...], ansi: str) -> Resolved:
+    def _analyse(self, text: str, schemas: tuple[tuple[str, Schema], ...], ansi: str, zone: str) -> Expression:
+        """`F.expr` takes a name after the expression: of `id = 1 AND` the last word. In brackets none can stand there; that the text
+        parses without them, too, says that no bracket in it closes ours."""
         from pyspark.sql import functions as F
 
         scope = self._scope(schemas)
-        frame = scope.select(F.expr(text).alias(_NAME))
+        alone = F.expr(enclosed(text)).alias(_NAME)
         return self._ways.planned(
             "the tree of an expression",
-            lambda: self._by_tree(text, schemas, frame),
-            lambda: _without_tree(text, dict(schemas), of_frame(frame)[0]),
+            lambda: self._by_tree(text, scope, schemas, alone, zone),
+            lambda: _without_tree(text, dict(schemas), of_frame(scope.frame.select(F.expr(text).alias("__deltaic_open"), alone))[1], zone),
         )
 
-    def _by_tree(self, text: str, schemas: tuple[tuple[str, Schema], ...], frame: Any) -> Resolved:
-        columns = self._columns(schemas)
+    def _parse(self, text: str) -> None:
+        """InvalidArgumentError for text that Spark's parser does not take, or takes with a name behind the expression."""
+        tree = self._spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
+        if tree.getClass().getSimpleName() in ("Alias", "MultiAlias"):
+            raise InvalidArgumentError(
+                "[PARSE_SYNTAX_ERROR] SQL does not parse: words follow the expression",
+                found=repr(text if len(text) <= 200 else "…" + text[-200:]),
+                expected="one expression, without a name",
+            )
+
+    def _by_tree(self, text: str, scope: _Scope, schemas: tuple[tuple[str, Schema], ...], alone: Any, zone: str) -> Expression:
+        self._parse(text)
+        frame = scope.frame.select(alone)
         plan = frame._jdf.queryExecution().analyzed()
         kinds = {plan.getClass().getSimpleName(), plan.children().apply(0).getClass().getSimpleName()}
         if "Generate" in kinds:
@@ -71,26 +99,41 @@ class Analyser:
                 raise _no_scalar(what, text)
         (field,) = of_frame(frame)
         by_alias = dict(schemas)
-        found = frozenset((alias, by_alias[alias].find(path)[0]) for alias, path in _paths(nodes, columns, text))
-        return Resolved(text, field.type, field.nullable, found, bool(expression.deterministic()), conjuncts_of(text))
+        deterministic = bool(expression.deterministic())
 
-    def _make_scope(self, schemas: tuple[tuple[str, Schema], ...]) -> Any:
-        """A frame that shows the schemas under their aliases."""
+        def resolved(text: str, data_type: DataType, nullable: bool, tree: exp.Expr | None, nodes: list[dict[str, Any]]) -> Expression:
+            paths = _paths(nodes, scope.columns, text)
+            read = frozenset((alias, by_alias[alias].find(path)[0]) for alias, path in paths)
+            return Expression(text, data_type, nullable, read, deterministic, zone, tree=tree)
+
+        tree, parts = _parsed(text)
+        whole = resolved(text, field.type, field.nullable, tree, nodes)
+        each = _conjuncts(nodes)
+        if len(parts) != len(each) or len(each) == 1:
+            return whole
+        inner = [resolved(part, "boolean", True, node, below) for (part, node), below in zip(parts, each, strict=True)]
+        return replace(whole, operands=tuple(inner))
+
+    def _scope(self, schemas: tuple[tuple[str, Schema], ...]) -> _Scope:
+        with self._making_scope:  # two threads that make one of the same schemas would each have ids that the other does not know
+            return self._kept_scope(schemas)
+
+    def _make_scope(self, schemas: tuple[tuple[str, Schema], ...]) -> _Scope:
         from pyspark.sql import functions as F
 
-        scope = None
+        whole = None
         for alias, schema in schemas:
             frame = self._spark.createDataFrame([], to_spark(schema)).alias(alias)
-            scope = frame if scope is None else scope.crossJoin(frame)
-        return self._spark.range(0).select(F.lit(1).alias("__deltaic_one")) if scope is None else scope
+            whole = frame if whole is None else whole.crossJoin(frame)
+        if whole is None:
+            return _Scope(self._spark.range(0).select(F.lit(1).alias("__deltaic_one")), {})
+        return _Scope(whole, self._ways.planned("the columns of an expression", lambda: _ids_of(whole, schemas), dict))
 
-    def _find_columns(self, schemas: tuple[tuple[str, Schema], ...]) -> dict[int, tuple[str, str]]:
-        """The column behind each id of the frame."""
-        if not schemas:
-            return {}
-        listed = json.loads(self._scope(schemas).select("*")._jdf.queryExecution().analyzed().toJSON())[0]["projectList"]
-        names = [(alias, name) for alias, schema in schemas for name in schema.names]
-        return {_id(tree[0]): name for tree, name in zip(listed, names, strict=True)}
+
+def _ids_of(frame: Any, schemas: tuple[tuple[str, Schema], ...]) -> dict[int, tuple[str, str]]:
+    listed = json.loads(frame.select("*")._jdf.queryExecution().analyzed().toJSON())[0]["projectList"]
+    names = [(alias, name) for alias, schema in schemas for name in schema.names]
+    return {_id(tree[0]): name for tree, name in zip(listed, names, strict=True)}
 
 
 _NEVER_THE_SAME = re.compile(
@@ -98,26 +141,61 @@ _NEVER_THE_SAME = re.compile(
 )
 
 
-def _without_tree(text: str, schemas: Mapping[str, Schema], field: Field) -> Resolved:
+def _without_tree(text: str, schemas: Mapping[str, Schema], field: Field, zone: str) -> Expression:
     """What can be known where Spark does not show its trees (Connect): the type is Spark's, the rest our own reading of the text, and where
     we cannot read it any column may be in it."""
     try:
-        found = resolve(text, schemas)
-        columns, deterministic = found.columns, found.deterministic
+        found = resolve(text, schemas, zone)
+        inner = [replace(each, handle=None) for each in found.operands]
+        return replace(found, type=field.type, nullable=field.nullable, path=None, handle=None, operands=tuple(inner))
     except UnsupportedFeatureError:
-        _refuse_queries(text)
-        columns = frozenset((alias, (name,)) for alias, schema in schemas.items() for name in schema.names)
-        deterministic = _NEVER_THE_SAME.search(text) is None
-    return Resolved(text, field.type, field.nullable, columns, deterministic, conjuncts_of(text))
+        tree, parts = _parsed(text)
+        if tree is not None and tree.find(exp.Query, exp.Window) is not None:
+            raise _no_scalar("a subquery (SELECT) or window function", text) from None
+    whole = _unread(text, tree, schemas, field.type, zone)
+    if len(parts) == 1:
+        return whole
+    return replace(whole, operands=tuple(_part_without_tree(part, node, schemas, zone) for part, node in parts))
 
 
-def _refuse_queries(text: str) -> None:
+def _part_without_tree(text: str, tree: exp.Expr | None, schemas: Mapping[str, Schema], zone: str) -> Expression:
     try:
-        tree = parse(text)
-    except InvalidArgumentError:  # a text that only Spark can read
-        return
-    if tree.find(exp.Query, exp.Window) is not None:
-        raise _no_scalar("a subquery (SELECT) or window function", text)
+        return replace(resolve(text, schemas, zone), type="boolean", path=None, handle=None, operands=())
+    except UnsupportedFeatureError:
+        return _unread(text, tree, schemas, "boolean", zone)
+
+
+def _unread(text: str, tree: exp.Expr | None, schemas: Mapping[str, Schema], data_type: DataType, zone: str) -> Expression:
+    """An expression in which any column may stand."""
+    columns = frozenset((alias, (name,)) for alias, schema in schemas.items() for name in schema.names)
+    return Expression(text, data_type, True, columns, _NEVER_THE_SAME.search(text) is None, zone, tree=tree)
+
+
+def _parsed(text: str) -> tuple[exp.Expr | None, list[tuple[str, exp.Expr | None]]]:
+    """As `conjuncts_of`; no tree for a text that only Spark can read."""
+    try:
+        tree, parts = conjuncts_of(text)
+    except InvalidArgumentError:
+        return None, [(text, None)]
+    return tree, list(parts)
+
+
+def _conjuncts(nodes: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The nodes of each expression whose AND the named expression of `nodes` is. Each node stands before those below it."""
+    ends = [0] * len(nodes)
+    for index in range(len(nodes) - 1, -1, -1):
+        end = index + 1
+        for _ in range(nodes[index]["num-children"]):
+            end = ends[end]
+        ends[index] = end
+    found, pending = [], [1]
+    while pending:
+        index = pending.pop()
+        if nodes[index]["class"].rsplit(".", 1)[-1] == "And":
+            pending += [ends[index + 1], index + 1]
+        else:
+            found.append(nodes[index : ends[index]])
+    return found
 
 
 def _id(node: Mapping[str, Any]) -> int:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaic.plan.nodes import Scan
+from deltaic.planning.opening import open_scan
 from deltaic.protocol.schema import DataType, Struct
-from deltaic.relation.plan import Scan
-from deltaic.scan.opening import open_scan
 
 MOST_ROWS = 100_000
 MOST_BYTES = 16 * 1024**2

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Any
 
 from deltaic.engine.spark.on_driver import is_of_few
 from deltaic.engine.spark.types import of_frame
+from deltaic.plan.expression import Aggregated, Expression
+from deltaic.plan.literal import col
+from deltaic.plan.nodes import Aggregate, Data, Filter, Join, Plan, Project, Scan, Union
 from deltaic.protocol.schema import Schema
-from deltaic.relation.literal import col
-from deltaic.relation.plan import Aggregate, Data, Filter, Join, Plan, Project, Scan, Union
 
 BROADCAST = 64 * 1024**2
 """Bytes of a side that every task of a join is given as a whole."""
@@ -30,9 +31,9 @@ class Lowering:
         if isinstance(plan, (Scan, Data)):
             return self._leaf(plan).alias(plan.alias)
         if isinstance(plan, Filter):
-            return self.lower(plan.input).where(F.expr(plan.condition))
+            return self.lower(plan.input).where(F.expr(plan.condition.text))
         if isinstance(plan, Project):
-            return with_columns(self.lower(plan.input), plan.columns).alias(plan.alias)
+            return with_columns(self.lower(plan.input), ((name, value.text) for name, value in plan.columns)).alias(plan.alias)
         if isinstance(plan, Join):
             return self._join(plan)
         if isinstance(plan, Union):
@@ -46,26 +47,26 @@ class Lowering:
         if plan.kind == "right" and (size := self._size(right)) is not None and size <= BROADCAST:
             # All rows of a broadcast side can only be kept where the other side is known to be what matches it: the large left side is
             # gone through once, what is left of it is small.
-            left = left.join(F.broadcast(right), F.expr(plan.condition), "left_semi")
+            left = left.join(F.broadcast(right), F.expr(plan.condition.text), "left_semi")
             if isinstance(plan.left, Scan) and is_of_few(plan.right) and (few := self._few(left)) is not None:
                 left = F.broadcast(few.alias(plan.left.alias))
-        return left.join(right, F.expr(plan.condition), plan.kind)
+        return left.join(right, F.expr(plan.condition.text), plan.kind)
 
     def _aggregate(self, plan: Aggregate) -> Any:
         grouped = self.lower(plan.input).groupBy(*_named(plan.keys))
         return grouped.agg(*_named(plan.columns)).alias(plan.alias)
 
 
-def with_columns(frame: Any, columns: Sequence[tuple[str, str]]) -> Any:
+def with_columns(frame: Any, columns: Iterable[tuple[str, str]]) -> Any:
     """The frame's rows as columns (name, text). All texts in one call: each by itself would be a handful of calls to the JVM. A text ends
     where its line does, as it may end in a comment."""
     return frame.selectExpr(*(f"({text}\n) AS {col(name)}" for name, text in columns))
 
 
-def _named(columns: tuple[tuple[str, str], ...]) -> list[Any]:
+def _named(columns: tuple[tuple[str, Expression | Aggregated], ...]) -> list[Any]:
     from pyspark.sql import functions as F
 
-    return [F.expr(text).alias(name) for name, text in columns]
+    return [F.expr(value.text).alias(name) for name, value in columns]
 
 
 def nullable_schema(frame: Any) -> Schema:

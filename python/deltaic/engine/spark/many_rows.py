@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltaic import _core
-from deltaic.relation.plan import FILE_COLUMN, ROW_COLUMN
+from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN
 
 if TYPE_CHECKING:
     from deltaic.engine.spark.engine import SparkEngine, SparkRelation

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltaic.engine.spark.native.jvm import LOCAL_BYTES, Jvm
+from deltaic.plan.expression import Expression
+from deltaic.plan.literal import col
+from deltaic.plan.nodes import Aggregate, Data, Filter, Join, Plan, Project, Union
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, decimal_parts
-from deltaic.relation.literal import col
-from deltaic.relation.plan import Aggregate, Data, Filter, Join, Plan, Project, Union
 
 if TYPE_CHECKING:
     from deltaic.engine.spark.engine import SparkEngine
@@ -30,6 +31,7 @@ _PLAIN = frozenset(
 )
 _GROUPED = _PLAIN - {"float", "double", "binary"}
 """Types whose values are the same, and in the same order, to Arrow as they are to Spark."""
+_ONE = Expression("1", "integer", nullable=False)
 
 
 def most_rows(spark: Any) -> int:
@@ -131,8 +133,8 @@ def grouped(engine: SparkEngine, plan: Aggregate) -> tuple[pa.Table, Schema] | N
     """The groups of rows that lie on the driver; None for any others, and for values that Arrow groups in another way than Spark."""
     if not is_of_few(plan.input):
         return None
-    functions = [(name, "count" if text == "count(*)" else text[:3]) for name, text in plan.columns]
-    arguments = [(name, "1" if text == "count(*)" else text[4:-1]) for name, text in plan.columns]
+    functions = [(name, each.function) for name, each in plan.columns]
+    arguments = [(name, each.argument or _ONE) for name, each in plan.columns]
     rows = engine.run(Project(plan.input, (*plan.keys, *arguments), plan.alias))
     if not all(_is_grouped(field.type) for field in rows.schema) or not engine.is_local(rows.frame):
         return None

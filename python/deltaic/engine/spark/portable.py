@@ -6,6 +6,7 @@ For sessions without py4j, and for those whose internals are not what they were.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -17,18 +18,20 @@ import pyarrow.compute as pc
 from deltaic import _core
 from deltaic.engine.spark.columns import BY_ID, ScanColumns
 from deltaic.engine.spark.read_by_tasks import are_large, has_set, read_by_tasks
+from deltaic.engine.spark.settings import is_on
 from deltaic.engine.spark.stores import travels
-from deltaic.engine.spark.types import in_files, to_spark
+from deltaic.engine.spark.types import in_files, shown_to_spark, to_spark
 from deltaic.errors import UnsupportedFeatureError
+from deltaic.plan.nodes import Scan
+from deltaic.planning.opening import numbered
 from deltaic.protocol.schema import Array, Field
-from deltaic.relation.plan import Scan
-from deltaic.scan.opening import numbered
 
 PATH = "__deltaic_path"
 INDEX = "__deltaic_index"
 KIND = "__deltaic_rows"
 WORDS = "__deltaic_words"
 NUMBER = "__deltaic_number"
+_PATTERN = re.compile(r"[\\{}\[\]*?]")
 SENT_BYTES = 16 * 1024**2
 """Of sets of rows that one task sends to those that need them, if it is more than one set."""
 
@@ -42,12 +45,25 @@ def portable_scan(spark: Any, scan: Scan) -> Any:
     are not for every task: the files that have some are read by `_core` then, where tasks reach the table's store; where only Hadoop does,
     rows and sets meet file by file in a shuffle."""
     files = numbered(scan.files) if scan.row_ids else scan.files
+    if scan.table_schema.column_mapping == "id" and files.num_rows and not is_on(spark, BY_ID):
+        return _read_by_ids(spark, replace(scan, files=files))
     marked = has_set(files)
     if not are_large(files.filter(marked)):
         return _joined(spark, scan, files)
     with_sets, others = replace(scan, files=files.filter(marked)), files.filter(pc.invert(marked))
     rows = scan_apart(spark, with_sets)
     return rows.unionAll(_joined(spark, scan, others)) if others.num_rows else rows
+
+
+def _read_by_ids(spark: Any, scan: Scan) -> Any:
+    """By `_core`: Spark's reader heeds ids only where a setting of the session is on when a query runs, which is the user's to change."""
+    if not travels(scan.store):
+        raise UnsupportedFeatureError(
+            "columns by their ids, where only Hadoop reaches the table, by Spark's public interfaces",
+            where=scan.store.location,
+            expected=f"the setting {BY_ID} on",
+        )
+    return read_by_tasks(spark, scan)
 
 
 def scan_apart(spark: Any, scan: Scan) -> Any:
@@ -61,11 +77,9 @@ def _joined(spark: Any, scan: Scan, files: pa.Table, *, apart: bool = False) -> 
 
     columns = ScanColumns(scan)
     if not files.num_rows:
-        return spark.createDataFrame([], to_spark(columns.output))
+        return spark.createDataFrame([], shown_to_spark(columns.output))
     handed = _core.hand_over(scan.store, scan.table_schema, files, bits=True)
     data = columns.in_files
-    if columns.by_id:  # an option of the reader comes through in lower case, which is not the setting's name
-        spark.conf.set(BY_ID, "true")
     rows = _parquet(spark, handed["__deltaic_place"].to_pylist(), data, columns.reader_options)
     shown = _shown(handed, lambda place: _parquet(spark, [place], data, columns.reader_options))
     # A name of the reader's own: a column of the table may be called _metadata.
@@ -90,6 +104,8 @@ def _opaque(column: Any, nested: bool) -> Any:
 
 def _parquet(spark: Any, places: list[str], data: Any, options: dict[str, str]) -> Any:
     """The rows of these files; no folder is listed, no name is taken for a pattern or a partition."""
+    if not hasattr(spark, "_jsparkSession"):  # Spark Connect takes all names for patterns
+        places = [_PATTERN.sub(r"\\\g<0>", place) for place in places]
     return spark.read.schema(data).options(**options, __globPaths__="false", recursiveFileLookup="true").parquet(*places)
 
 
@@ -126,7 +142,7 @@ def _constants(spark: Any, columns: ScanColumns, files: pa.Table, handed: pa.Tab
     elif handed[KIND].to_numpy().any():
         found += [(Field(KIND, "byte"), handed[KIND]), (Field(WORDS, Array("long")), _words(handed["__deltaic_bits"]))]
     table = pa.table([array for _, array in found], names=[field.name for field, _ in found])
-    return spark.createDataFrame(table, to_spark(field for field, _ in found))
+    return spark.createDataFrame(table, shown_to_spark(field for field, _ in found))
 
 
 def _sets(spark: Any, bits: pa.ChunkedArray) -> Any:

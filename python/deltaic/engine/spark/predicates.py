@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from deltaic import _core
+from deltaic.plan.literal import col, lit
 from deltaic.protocol.ddl import format_type
 from deltaic.protocol.schema import DataType, Schema
-from deltaic.relation.literal import col, lit
 
 _OPERATORS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.engine.spark.batches import as_schema, of_bytes, spark_arrow_schema, to_bytes
-from deltaic.engine.spark.types import to_spark
-from deltaic.relation.plan import FILE_COLUMN, Scan
-from deltaic.scan.opening import scan_schema
+from deltaic.engine.spark.types import shown_to_spark
+from deltaic.plan.nodes import FILE_COLUMN, Scan
+from deltaic.planning.opening import scan_schema
 
 MOST_BITS = 16 * 1024**2
 """Bytes of sets of rows, as bits, that every task may be given as a whole."""
@@ -52,7 +52,7 @@ def set_bytes(files: pa.Table) -> int:
 def read_by_tasks(spark: Any, scan: Scan) -> Any:
     """A DataFrame of the scan's rows and columns, hidden ones last. Its conditions are not applied here. `files` are numbered already
     where their numbers are asked for."""
-    schema = to_spark(scan_schema(scan))
+    schema = shown_to_spark(scan_schema(scan))
     arrow, store, columns = spark_arrow_schema(schema), scan.store, scan.columns
     definition = (scan.table_schema.json, scan.table_schema.partition_columns, scan.table_schema.column_mapping)
     row_ids, constants, tracking = scan.row_ids, [item.name for item in scan.constants], scan.row_tracking

@@ -1,14 +1,22 @@
-"""Settings of a session by which jobs written for delta-spark say what their options and arguments do not."""
+"""Settings of a session that delta-spark knows. An option or argument of a call always wins over them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from deltaic.errors import InvalidArgumentError, check_instance
 from deltaic.options import CommitOptions
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+TXN_APP_ID = "spark.databricks.delta.write.txnAppId"
+TXN_VERSION = "spark.databricks.delta.write.txnVersion"
+TXN_AUTO_RESET = "spark.databricks.delta.write.txnVersion.autoReset.enabled"
+"""Whether a command that took its transaction from the settings unsets TXN_VERSION, so that the next one is not skipped."""
+RETENTION_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
+"""The setting by which jobs of delta-spark allow a vacuum within the retention."""
 MERGE_SCHEMA = "spark.databricks.delta.schema.autoMerge.enabled"
 OPTIMIZE_WRITE = "spark.databricks.delta.optimizeWrite.enabled"
 PROPERTIES = "spark.databricks.delta.properties.defaults."
@@ -34,9 +42,38 @@ def overwrites_partitions(spark: Any) -> bool:
 
 def commit_options(spark: Any, given: CommitOptions | None) -> CommitOptions | None:
     """The options of a commit, with the session's user metadata where they have none."""
+    check_instance(given, (CommitOptions, type(None)), "commit", "CommitOptions")
     if (given is not None and given.user_metadata is not None) or (text := said(spark, USER_METADATA)) is None:
         return given
     return replace(given or CommitOptions(), user_metadata=text)
+
+
+@contextmanager
+def committing(spark: Any, given: CommitOptions | None) -> Iterator[CommitOptions | None]:
+    """The options of the commit of a command that writes or changes rows: `commit_options`, with the session's application transaction
+    where `given` has none."""
+    options = commit_options(spark, given)
+    if (options is not None and options.transactions) or not (transaction := _transaction(spark)):
+        yield options
+        return
+    yield replace(options or CommitOptions(), transactions=transaction)
+    if is_on(spark, TXN_AUTO_RESET):
+        spark.conf.unset(TXN_VERSION)
+
+
+def _transaction(spark: Any) -> dict[str, int]:
+    """Application id -> version, empty where neither is set. InvalidArgumentError where only one is."""
+    app_id, version = said(spark, TXN_APP_ID), said(spark, TXN_VERSION)
+    if app_id is None and version is None:
+        return {}
+    if app_id is None or version is None:
+        expected = f"both {TXN_APP_ID} and {TXN_VERSION}, or neither"
+        raise InvalidArgumentError(
+            "half of an application transaction in the settings", found=f"{app_id!r}, {version!r}", expected=expected
+        )
+    if not version.strip().isdecimal():
+        raise InvalidArgumentError(f"the setting {TXN_VERSION}", found=repr(version), expected="a whole number, at least 0")
+    return {app_id: int(version)}
 
 
 def table_properties(spark: Any, given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

@@ -6,16 +6,16 @@ from typing import Any
 
 import pyarrow as pa
 
+from deltaic.engine.engine import Replayable
 from deltaic.engine.source import read_source
 from deltaic.engine.spark.lowering import with_columns
-from deltaic.engine.spark.types import of_frame, to_spark
+from deltaic.engine.spark.types import described, to_spark
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
+from deltaic.plan.failures import failing
+from deltaic.plan.literal import col, lit
 from deltaic.protocol.ddl import format_type
 from deltaic.protocol.evolution import is_number, nullable_everywhere
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, type_name
-from deltaic.relation.failures import failing
-from deltaic.relation.literal import col, lit
-from deltaic.scan.rows import Rows
 
 _LOSSLESS = {
     "byte": {"short", "integer", "long", "float", "double"},
@@ -26,14 +26,14 @@ _LOSSLESS = {
 _TIMES = {("date", "timestamp"), ("date", "timestamp_ntz"), ("timestamp", "timestamp_ntz"), ("timestamp_ntz", "timestamp")}
 
 
-def frame_of(spark: Any, data: Any) -> tuple[Any, Schema, int | None]:
+def frame_of(spark: Any, data: Any, rounding: bool = False) -> tuple[Any, Schema, int | None]:
     """A DataFrame as it is; anything else that the embedded engine takes as a source, brought to the driver: then also its bytes."""
     if _is_frame(data):
         _refuse_twins(data.columns)
         return data, _nullable(data), None
     if (frame := _own_frame(data)) is not None:
         return frame, _nullable(frame), None
-    source = read_source(data)
+    source = read_source(data, rounding=rounding)
     try:
         table = pa.RecordBatchReader.from_stream(source.open()).read_all()
     except Exception:
@@ -44,7 +44,7 @@ def frame_of(spark: Any, data: Any) -> tuple[Any, Schema, int | None]:
 
 def _nullable(frame: Any) -> Schema:
     """What Spark knows never to be null is no wish of the user's: a table made of it takes nulls, as delta-spark's does."""
-    return Schema([field.with_(nullable=True, type=nullable_everywhere(field.type)) for field in of_frame(frame)])
+    return Schema([field.with_(nullable=True, type=nullable_everywhere(field.type)) for field in described(frame)])
 
 
 def _is_frame(data: Any) -> bool:
@@ -56,7 +56,7 @@ def _is_frame(data: Any) -> bool:
 def _own_frame(data: Any) -> Any | None:
     """The rows of a table opened on Spark, or of a scan of one, which need not come to the driver."""
     rows = data.scan() if type(data).__name__ == "DeltaTable" and hasattr(data, "scan") else data
-    if not isinstance(rows, Rows):
+    if not isinstance(rows, Replayable):
         return None
     try:
         return rows.to_spark()

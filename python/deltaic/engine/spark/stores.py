@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from deltaic import _core, configuration
 from deltaic.errors import InvalidArgumentError
 from deltaic.log.snapshot import Snapshot
-from deltaic.log.store import open_store, opened_by
+from deltaic.log.store import open_own, open_store, opened_by
 
 Setting = Callable[[str], "str | None"]
 _OWN = frozenset({"file", "memory", "http", "https"})
@@ -63,15 +63,23 @@ class Opened:
         self._last: tuple[tuple[str, Mapping[str, str], configuration.Configuration], Snapshot] | None = None
 
     def open(
-        self, spark: Any, path: str | os.PathLike[str], options: Mapping[str, str], version: int | None, timestamp: datetime | str | None
+        self,
+        spark: Any,
+        path: str | os.PathLike[str],
+        options: Mapping[str, str],
+        version: int | None = None,
+        timestamp: datetime | str | None = None,
+        *,
+        known: Snapshot | None = None,
     ) -> Snapshot:
-        """As `Snapshot.load`, by the session's settings."""
+        """As `Snapshot.load`, by the session's settings. `known`: opened before with these arguments."""
         with opening(spark):
             store = open_store(path, options)
         if _is_set_by_session(spark, store.location, options):  # credentials among the settings may be others by now
             return Snapshot.load(store, version=version, timestamp=timestamp)
         place, last = (store.location, options, configuration.current()), self._last
-        known = last[1] if last is not None and last[0] == place else None
+        if known is None and last is not None and last[0] == place:
+            known = last[1]
         snapshot = Snapshot.load(store, version=version, timestamp=timestamp, known=known)
         self._last = place, snapshot
         return snapshot
@@ -89,9 +97,8 @@ def store_of(spark: Any, location: str, options: Mapping[str, str]) -> _core.Sto
     hadoop = spark._jsparkSession.sessionState().newHadoopConf()
     found = reached_by(location, lambda name: hadoop.get(name))
     if found != "hadoop":
-        settings = configuration.current()
         try:
-            return _core.Store(location, found, durable=settings.durable, allowed_roots=settings.allowed_roots)
+            return open_own(location, found)
         except InvalidArgumentError:  # no store of ours for such a location
             pass
     from deltaic.engine.spark.hadoop_store import HadoopStore

@@ -7,10 +7,12 @@ committer moves only the files of the attempt that counts.
 from __future__ import annotations
 
 import json
+import os
+import re
 import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -24,20 +26,24 @@ from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.footers import with_statistics
 from deltaic.engine.spark.lowering import with_columns
 from deltaic.engine.spark.on_driver import are_plain, gathered, has_few_rows
-from deltaic.engine.spark.types import in_files, is_renamed_inside, type_to_spark
+from deltaic.engine.spark.types import is_mapped_inside, with_ids
 from deltaic.errors import CommitError, ConstraintViolationError, UnsupportedFeatureError
+from deltaic.plan.failures import failing
+from deltaic.plan.literal import col
 from deltaic.protocol.column_mapping import physical_name
-from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct
-from deltaic.relation.failures import failing
-from deltaic.relation.literal import col
+from deltaic.protocol.schema import Field, Schema
+from deltaic.spark_sql.null_conditions import null_conditions
 
 if TYPE_CHECKING:
     from deltaic.engine.spark.engine import SparkEngine, SparkRelation
 
 TARGET = 256 * 1024**2
+CHANGE_FOLDER = "_change_data"
+"""Where files of changes lie."""
 SMALL = 64 * 1024**2
 """Rows that Spark thinks to be so few bytes go into one file (of each partition)."""
 
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _SESSION = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.writeLegacyFormat": "false",
@@ -64,15 +70,15 @@ def write(engine: SparkEngine, relation: SparkRelation, target: WriteTarget) -> 
     columns = [_checked(field) for field in table]
     if (adds := _write_here(engine, relation, target, table, columns)) is not None:
         return adds
-    folder = uuid.uuid4().hex
-    partitions = list(target.schema.partition_columns)
     options = dict(target.options)
+    folder = f"{CHANGE_FOLDER}/{uuid.uuid4().hex}" if options.get("change_files") else uuid.uuid4().hex
+    partitions = list(target.schema.partition_columns)
     if is_direct(engine, target):
         with named_errors():
-            return write_directly(with_columns(_sized(engine, relation, options), columns), table, target)
+            return write_directly(with_columns(_sized(engine, relation, target), columns), table, target)
     try:
         with named_errors():
-            sized = with_columns(_sized(engine, relation, options), columns)
+            sized = with_columns(_sized(engine, relation, target), columns)
             counted = _write_files(engine, sized, table, partitions, f"{_uri(target.store)}/{folder}", options)
         adds = with_statistics(engine, _core.adopt(target.store, target.schema, folder, json.dumps(options), footers=False), target)
         rows = _core.physical_rows(adds)
@@ -94,8 +100,9 @@ def write(engine: SparkEngine, relation: SparkRelation, target: WriteTarget) -> 
 def _write_here(
     engine: SparkEngine, relation: SparkRelation, target: WriteTarget, table: Schema, columns: list[tuple[str, str]]
 ) -> pa.Table | None:
-    """Few rows are written on the driver, by the writer of the embedded engine: no job, no folder, no footer to read again."""
-    if not engine.most_here or relation.files is not None or not are_plain(table):
+    """Few rows are written on the driver, by the writer of the embedded engine: no job, no folder, no footer to read again. The rows of a
+    user's DataFrame stay where its partitions are."""
+    if not engine.most_here or relation.files is not None or relation.partitioned or not are_plain(table):
         return None
     with named_errors():
         rows = with_columns(relation.frame, columns)
@@ -117,8 +124,8 @@ def _write_files(engine: SparkEngine, frame: Any, table: Schema, partitions: lis
     for number, field in enumerate(table):
         is_partition = field.name in partitions
         if is_partition:
-            # A name of our own where the column's would be hidden, or might be that of a column in the files.
-            plain = not (kept or mapped or field.name.startswith(("_", ".")))
+            # A name of our own where the column's would be hidden, is more than a word to Spark or might be that of a column in the files.
+            plain = not (kept or mapped) and _WORD.fullmatch(field.name)
             folders.append(field.name if plain else f"p{number}")
             columns.append(_folder_value(field).alias(folders[-1]))
         if field.type != "void" and (kept or not is_partition):
@@ -136,12 +143,10 @@ def _physical(field: Field) -> Any:
     from pyspark.sql import functions as F
 
     column = F.col(col(field.name))
-    inside = in_files(field)
-    if is_renamed_inside(field.type):
-        column = column.cast(type_to_spark(inside.type))
-    number = field.metadata.get("delta.columnMapping.id")
-    metadata = {} if number is None else {"parquet.field.id": number}
-    return column.alias(physical_name(field), metadata=metadata)
+    (in_file,) = with_ids([field])
+    if is_mapped_inside(field.type):
+        column = column.cast(in_file.dataType)
+    return column.alias(in_file.name, metadata=in_file.metadata)
 
 
 def _folder_value(field: Field) -> Any:
@@ -177,7 +182,8 @@ def _in_own_session(engine: SparkEngine, frame: Any) -> Any:
 
 @contextmanager
 def _settings(conf: Any) -> Iterator[None]:
-    before = {name: conf.get(name, None) for name in _SESSION}
+    known = conf.getAll  # `get` gives the default of what is not set, which would stay as a setting
+    before = {name: known.get(name) for name in _SESSION}
     try:
         for name, value in _SESSION.items():
             conf.set(name, value)
@@ -190,11 +196,17 @@ def _settings(conf: Any) -> Iterator[None]:
 _one_at_a_time = threading.Lock()
 
 
-def _sized(engine: SparkEngine, relation: SparkRelation, options: dict[str, Any]) -> Any:
-    """The rows in as many tasks as they make files of the wanted size, where that is known: few rows make one file."""
-    frame, target = relation.frame, int(options.get("target_file_size") or TARGET)
+def _sized(engine: SparkEngine, relation: SparkRelation, wanted: WriteTarget) -> Any:
+    """The rows in as many tasks as they make files of the wanted size, where that is known: few rows make one file. The partitions of a
+    user's DataFrame are kept: each makes a file, and its tasks run as the user divided them, unless the table asks for optimized writes:
+    Spark brings the rows of a partition together then, in tasks of about the size that it is told to aim at."""
+    frame, target = relation.frame, int(wanted.options.get("target_file_size") or TARGET)
     size = relation.bytes
-    if relation.files is not None:
+    if wanted.optimize and size is None and relation.files is None:
+        from pyspark.sql import functions as F
+
+        return frame.hint("rebalance", *(F.col(col(name)) for name in wanted.schema.partition_columns))
+    if relation.files is not None or relation.partitioned:
         return frame
     if size is None:
         thought = engine.size_of(frame)
@@ -217,6 +229,8 @@ def _parquet_options(options: dict[str, Any]) -> dict[str, str]:
             found["parquet.compression.codec.zstd.level"] = level.rstrip(")")
     else:
         found |= {"compression": "zstd", "parquet.compression.codec.zstd.level": "3"}
+    if options.get("second_version"):
+        found["parquet.writer.version"] = "v2"
     if (rows := options.get("max_records_per_file")) is not None:
         found["maxRecordsPerFile"] = str(rows)
     if (size := options.get("max_row_group_bytes")) is not None:
@@ -242,6 +256,9 @@ def _discard(engine: SparkEngine, store: _core.Store, folder: str) -> None:
         left = store.list_from(folder, recursive=True)
         store.delete(left["path"])
         store.remove_empty_directories(folder)
+        if "://" not in store.location:
+            with suppress(OSError):  # it is empty, else something came meanwhile
+                os.rmdir(os.path.join(store.location, folder))
 
     engine.ways.planned("the removal of a folder", native, public)
 
@@ -253,34 +270,7 @@ def _checked(field: Field) -> tuple[str, str]:
     """The column's name and value; a row with a null where the schema wants a value ends the job."""
     whens = [
         f"WHEN {condition} THEN {failing(ConstraintViolationError, f'column {place} is NOT NULL and a row has a null there')}"
-        for condition, place in _nulls(col(field.name), field, field.name, 0)
+        for condition, place in null_conditions(field)
     ]
     column = col(field.name)
     return field.name, f"CASE {' '.join(whens)} ELSE {column} END" if whens else column
-
-
-def _nulls(text: str, field: Field, place: str, depth: int) -> list[tuple[str, str]]:
-    """(condition under which a null is where none may be, its place)."""
-    found = [] if field.nullable else [(f"{text} IS NULL", place)]
-    return found + _nulls_inside(text, field.type, place, depth)
-
-
-def _nulls_inside(text: str, data_type: DataType, place: str, depth: int) -> list[tuple[str, str]]:
-    if isinstance(data_type, Struct):
-        inside = [pair for item in data_type.fields for pair in _nulls(f"{text}.{col(item.name)}", item, f"{place}.{item.name}", depth)]
-        return [(f"({text} IS NOT NULL AND {condition})", where) for condition, where in inside]
-    item = f"__deltaic_item{depth}"
-    if isinstance(data_type, Array):
-        element = Field("element", data_type.element, data_type.contains_null)
-        return [
-            (f"exists({text}, {item} -> {condition})", where) for condition, where in _nulls(item, element, f"{place}.element", depth + 1)
-        ]
-    if isinstance(data_type, Map):
-        value = Field("value", data_type.value, data_type.value_contains_null)
-        inside = _nulls(item, value, f"{place}.value", depth + 1)
-        key = _nulls(item, Field("key", data_type.key), f"{place}.key", depth + 1)
-        return [
-            *((f"exists(map_values({text}), {item} -> {condition})", where) for condition, where in inside),
-            *((f"exists(map_keys({text}), {item} -> {condition})", where) for condition, where in key),
-        ]
-    return []

@@ -8,15 +8,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from deltaic.engine.spark.types import users_metadata
 from deltaic.protocol.column_mapping import map_fields
 from deltaic.protocol.evolution import nullable_everywhere
 from deltaic.protocol.schema import Field, Schema
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
-
-_KEPT = ("comment", "__CHAR_VARCHAR_TYPE_STRING")
-"""What of a column's metadata Spark's side is to see; the rest is the table's own."""
 
 
 def spark_schema(schema: Schema) -> StructType:
@@ -34,9 +32,8 @@ def delta_schema(schema: StructType) -> Schema:
 def written_schema(schema: StructType) -> Schema:
     """The columns of a DataFrame as those of a table that it makes: all take null, as with delta-spark. That Spark knows of no null in a
     column is no promise of those who append to it."""
-    return Schema([item.with_(nullable=True, type=nullable_everywhere(item.type)) for item in delta_schema(schema)])
+    return Schema([_shown(item).with_(nullable=True, type=nullable_everywhere(_shown(item).type)) for item in delta_schema(schema)])
 
 
 def _shown(item: Field) -> Field:
-    kept = {name: value for name, value in item.metadata.items() if name in _KEPT}
-    return item.with_(type=map_fields(item.type, _shown), metadata=kept)
+    return item.with_(type=map_fields(item.type, _shown), metadata=users_metadata(item.metadata))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSourceReader
+from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSourceReader, DataSourceStreamReader
 
 from deltaic.spark.portable.shipping import Shipped
 
@@ -40,6 +40,11 @@ class DeltaicSource(Shipped, DataSource):  # type: ignore[misc]  # PySpark's cla
         from deltaic.spark.portable.reader import DeltaReader
 
         return DeltaReader.of(self.options, self.version, schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        from deltaic.spark.portable.stream import DeltaStreamReader
+
+        return DeltaStreamReader.of(self.options, self.version, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         from deltaic.spark.portable.writer import DeltaWriter

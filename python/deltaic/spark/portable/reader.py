@@ -13,12 +13,13 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from deltaic import _core
 from deltaic.engine.spark.batches import as_schema, of_bytes, spark_arrow_schema, to_bytes
-from deltaic.errors import InvalidArgumentError
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.log import history
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import open_store
+from deltaic.planning.columns import narrowed, resolve_columns
+from deltaic.planning.planned import Planned
 from deltaic.protocol.schema import Schema
-from deltaic.scan.columns import narrowed, resolve_columns
-from deltaic.scan.scan import Planned
 from deltaic.spark.options import ReadOptions
 from deltaic.spark.portable.arrow_values import spark_schema
 from deltaic.spark.portable.filters import predicate_of
@@ -38,10 +39,17 @@ _READ = ("path", "size", "partitionValues", "deletionVector")
 def opened(options: Mapping[str, str], version: int | None = None) -> tuple[Snapshot, ReadOptions]:
     """The version that the options name; `version`: the one that was found for them before."""
     read = ReadOptions.of(options)
+    if read.changes is not None:
+        raise UnsupportedFeatureError(
+            "the change data feed through the data source", expected="deltaic.spark.enable, or DeltaTable.changes()"
+        )
     store = open_store(read.path, read.storage_options)
     if version is not None:
         return Snapshot.load(store, version=version), read
-    return Snapshot.load(store, version=read.version, timestamp=read.timestamp), read
+    version = read.version
+    if read.timestamp is not None:
+        version = history.version_at(store, read.timestamp, version, after_last=False)
+    return Snapshot.load(store, version=version), read
 
 
 def _columns(snapshot: Snapshot, read: ReadOptions) -> tuple[str, ...]:

@@ -16,13 +16,13 @@ from deltaic import _core
 from deltaic.commands.create import existing
 from deltaic.commands.data_files import write_target
 from deltaic.commands.write import Delivered, Write, checked_rows, prepared, write
-from deltaic.engine.local import LocalEngine, LocalRelation, arrow_schema
+from deltaic.engine.duckdb.engine import LocalEngine, LocalRelation, arrow_schema
 from deltaic.engine.spark.batches import of_bytes, relabelled, to_bytes
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import locate, open_store
+from deltaic.plan.nodes import Data
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.schema import Schema
-from deltaic.relation.plan import Data
 from deltaic.spark.options import WriteOptions
 from deltaic.spark.portable.arrow_values import written_schema
 from deltaic.spark.portable.shipping import Shipped
@@ -74,7 +74,7 @@ class DeltaWriter(Shipped, DataSourceArrowWriter):  # type: ignore[misc]
             return Files(None)
         protocol, metadata = self.definition
         engine = LocalEngine()
-        rows = checked_rows(engine, self._source(iterator), metadata, self._job)
+        rows = checked_rows(engine, self._source(iterator), protocol, metadata, self._job)
         target = write_target(
             self._store(),
             metadata,
@@ -82,6 +82,7 @@ class DeltaWriter(Shipped, DataSourceArrowWriter):  # type: ignore[misc]
             self._job.parquet,
             target_file_size=self._job.target_file_size,
             threads=1,
+            synced_by_commit=False,
             **self.wanted.more,
         )
         adds = engine.write(engine.run(rows), target)

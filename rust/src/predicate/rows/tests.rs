@@ -9,7 +9,7 @@ use super::*;
 
 fn column(path: &[&str], data_type: DataType) -> Arc<Column> {
     let path: Vec<String> = path.iter().map(|name| (*name).to_owned()).collect();
-    Arc::new(Column { physical: path.clone(), path, data_type, partition: false })
+    Arc::new(Column { physical: path.clone(), path, data_type, partition: false, was_float: false })
 }
 
 fn values(found: &BooleanArray) -> Vec<Option<bool>> {

@@ -1,6 +1,6 @@
-"""A Python object as Spark's `FileIndex`: the files of a scan, with constants for each, chosen when Spark plans a query.
+"""The Python side of Spark's `FileIndex`: the files of a scan, with constants for each, chosen when Spark plans a query.
 
-`equals`, `hashCode` and `toString` are one key: Java hands over a wrapper, never this object. What can fail has run when it is made.
+What can fail has run when it is made.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from deltaic.engine.spark.native.files import Files, Told
 from deltaic.engine.spark.native.filters import exact_predicate, skipping_predicate
 from deltaic.engine.spark.native.jvm import DATASOURCES, Jvm
 from deltaic.engine.spark.ways import is_unexpected, log
-from deltaic.relation.literal import col
-from deltaic.relation.plan import Scan
+from deltaic.plan.literal import col
+from deltaic.plan.nodes import Scan
 
 
 class FileIndex:
@@ -25,6 +25,10 @@ class FileIndex:
         self._columns = scan.schema, scan.table_schema
         self._schema = jvm.schema(schema.json())
         self._whole: Any = None
+
+    def java(self) -> Any:
+        """The `FileIndex` itself, a Java object that asks this one."""
+        return self._jvm.callbacks.made("ScanFiles", self, self._jvm.spark, self._key, self._files.size, self._schema)
 
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:
         """Files for whose constants the partition filters are true (nobody applies these again), less those whose statistics leave no
@@ -55,42 +59,9 @@ class FileIndex:
         """What `listFiles` makes of a single file."""
         return self._directories(self._files.one(), predicate)
 
-    def rootPaths(self) -> Any:
-        return self._jvm.seq()
 
-    def inputFiles(self) -> Any:
-        return self._jvm.gateway.new_array(self._jvm.get("java.lang.String"), 0)
-
-    def refresh(self) -> None:
-        """The files of a version never change."""
-
-    def sizeInBytes(self) -> int:
-        return self._files.size
-
-    def partitionSchema(self) -> Any:
-        return self._schema
-
-    def metadataOpsTimeNs(self) -> Any:
-        return self._jvm.none
-
-    def isTimeTravel(self) -> bool:
-        return False
-
-    def toString(self) -> str:
-        return self._key
-
-    def hashCode(self) -> int:
-        return int.from_bytes(self._key.encode()[-7:], "big") & 0x7FFFFFFF
-
-    def equals(self, other: Any) -> bool:
-        return other is not None and other.toString() == self._key
-
-    class Java:
-        implements = (DATASOURCES + "FileIndex",)
-
-
-def relation(jvm: Jvm, index: FileIndex, constants: Any, data: Any, options: dict[str, str]) -> Any:
-    """A DataFrame over the index: its data columns, then its constants (both pyspark StructTypes). `options`: of the reader."""
+def relation(jvm: Jvm, index: Any, constants: Any, data: Any, options: dict[str, str]) -> Any:
+    """A DataFrame over a `FileIndex` of Java: its data columns, then its constants (both pyspark StructTypes). `options`: of the reader."""
     from pyspark.sql import DataFrame
 
     made = jvm.get(DATASOURCES + "HadoopFsRelation")(
@@ -105,19 +76,31 @@ def relation(jvm: Jvm, index: FileIndex, constants: Any, data: Any, options: dic
     return DataFrame(jvm.spark._jsparkSession.baseRelationToDataFrame(made), jvm.spark)
 
 
-def rehearse(jvm: Jvm, index: FileIndex, frame: Any) -> None:
-    """Asks an index, once in a session, all that Spark will ask when it plans a query: then nobody can be told of another way any more.
-    `frame`: the relation over the index, whose last column is one of the constants. TypeError for an answer of another kind."""
+class _Rehearsal:
+    """An index that lists a single file, whatever is asked."""
+
+    def __init__(self, jvm: Jvm, index: FileIndex, schema: Any) -> None:
+        self._jvm, self._index, self._schema = jvm, index, schema
+
+    def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:
+        return self._index.one(exact_predicate(self._jvm, partition_filters, self._schema, 1))
+
+
+def rehearse(jvm: Jvm, index: FileIndex, constants: Any, frame: Any) -> None:
+    """Lists one file the way Spark will when it plans a query, once per session. If that fails, the public interfaces still serve the
+    read; during query planning it would be too late. `constants`: the index's StructType. `frame`: the relation over the index, whose last
+    column is one of the constants. TypeError for an answer of another kind."""
     from pyspark.sql import functions as F
 
     if jvm.is_rehearsed:
         return
-    if str(jvm.get("java.util.Objects").toString(index)) != index.toString():
-        raise TypeError("Java does not get through to Python's objects")
     constant = F.col(col(frame.columns[-1]))
     plan = frame.where(constant.isNull() | constant.isNotNull())._jdf.queryExecution().analyzed()
-    filters = jvm.seq(plan.condition())
-    listed = index.one(exact_predicate(jvm, filters, index.partitionSchema(), 1))
-    if listed.size() != 1 or listed.apply(0).files().size() != 1:
+    schema = jvm.schema(constants.json())
+    rehearsal, filters = _Rehearsal(jvm, index, schema), jvm.seq(plan.condition())
+    rehearsal.listFiles(filters, jvm.seq())  # py4j logs what fails behind a call from the JVM, so it fails here first
+    java = jvm.callbacks.made("ScanFiles", rehearsal, jvm.spark, "rehearsal", 1, schema)
+    listed = java.listFiles(filters, jvm.seq())
+    if listed.size() != 1 or listed.apply(0).files().size() != 1 or len(java.inputFiles()) != 1:
         raise TypeError("the files of a scan are not listed as they were given")
     jvm.is_rehearsed = True

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.engine.spark.native.jvm import Jvm
-from deltaic.relation.plan import Later
+from deltaic.plan.nodes import Later
 
 MANY_FILES = 10_000
 """The JVM is told of so many files at once; of more when a query has chosen among them."""

@@ -7,9 +7,10 @@ from typing import Any
 
 from deltaic import _core
 from deltaic.engine.spark.native.jvm import DATASOURCES, EXPRESSIONS, Jvm
+from deltaic.engine.spark.ways import is_unexpected, log
 from deltaic.errors import DeltaError
 from deltaic.protocol.column_mapping import physical_name
-from deltaic.protocol.schema import Schema, Struct, split_path
+from deltaic.protocol.schema import CHAR_TYPES, Field, Schema, Struct, split_path
 
 _COMPARISONS = {
     "EqualTo": "=",
@@ -65,6 +66,52 @@ def skipping_predicate(jvm: Jvm, filters: Any, schema: Schema, table_schema: _co
             continue
         found = predicate if found is None else found & predicate
     return found
+
+
+def partition_predicate(jvm: Jvm, filters: Any, schema: Schema, table_schema: _core.TableSchema) -> _core.Predicate | None:
+    """The conjunction of Catalyst conditions over columns by the table's own names, true for just the rows for which they are; None where
+    one reads a column that is not a partition column, or the predicate tree cannot say it exactly."""
+    try:
+        parts = _exact_nodes(jvm, filters)
+    except Exception as error:
+        if not is_unexpected(error):
+            raise
+        log.debug("filters have another form here", exc_info=error)
+        return None
+    if None in parts:
+        return None
+    columns = {field.name: field for field in schema if field.name in table_schema.partition_columns}
+    try:
+        predicate = _core.Predicate.from_json(json.dumps({"op": "and", "args": parts}), table_schema)
+    except DeltaError:  # a literal that is no value of the column's type
+        return None
+    exact = all(name in columns and _has_exact_values(columns[name]) for name in predicate.columns)
+    return predicate if exact else None
+
+
+def _exact_nodes(jvm: Jvm, filters: Any) -> list[dict[str, Any] | None]:
+    strategy = jvm.companion(DATASOURCES + "DataSourceStrategy")
+    parts = []
+    for index in range(filters.size()):
+        translated = strategy.translateFilter(filters.apply(index), True)
+        node = None if translated.isEmpty() else _node(translated.get())
+        parts.append(None if node is None or "starts_with" in _operators(node) else node)
+    return parts
+
+
+_EXACT = frozenset({"byte", "short", "integer", "long", "date", "string", "boolean"})
+
+
+def _has_exact_values(field: Field) -> bool:
+    """Whether Spark compares the values of a partition column as they stand in the log: not those of CHAR(n), which it pads, of a
+    collation, or of a type that was another one."""
+    others = ("delta.typeChanges", CHAR_TYPES, "__COLLATIONS")
+    return field.type in _EXACT and not any(key in field.metadata for key in others)
+
+
+def _operators(node: dict[str, Any]) -> set[str]:
+    inner = [*node.get("args", ()), *([node["arg"]] if "arg" in node else ())]
+    return {node["op"]}.union(*map(_operators, inner))
 
 
 def _named(node: dict[str, Any], schema: Schema) -> dict[str, Any]:

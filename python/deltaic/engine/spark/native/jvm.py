@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
+
+from deltaic.engine.spark.native.callbacks import Callbacks
 
 DATASOURCES = "org.apache.spark.sql.execution.datasources."
 EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
@@ -32,8 +34,11 @@ class Jvm:
         self.gateway = spark.sparkContext._gateway
         self.is_rehearsed = False
         """Whether a file index has been seen to work."""
+        self.plans_tables = False
+        """Whether the optimizer has been seen to resolve a table."""
         self._classes: dict[str, Any] = {}
         ensure_callback_server_started(self.gateway)
+        self.callbacks = Callbacks.of(self.gateway)
 
     def get(self, name: str) -> Any:
         """A class, to construct it or to call its static methods."""
@@ -87,10 +92,14 @@ class Jvm:
 
     def seq(self, *items: Any) -> Any:
         """A Scala Seq."""
+        return self.get("org.apache.spark.api.python.PythonUtils").toSeq(self.java_list(items))
+
+    def java_list(self, items: Iterable[Any]) -> Any:
+        """A Java List."""
         listed = self.get("java.util.ArrayList")()
         for item in items:
             listed.add(item)
-        return self.get("org.apache.spark.api.python.PythonUtils").toSeq(listed)
+        return listed
 
     def schema(self, json: str) -> Any:
         """A StructType from its JSON."""

@@ -7,6 +7,7 @@ read them, each those of its files.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
@@ -24,37 +25,57 @@ from deltaic.engine.spark.native.files import Chosen, Files, Given
 from deltaic.engine.spark.native.jvm import Jvm
 from deltaic.engine.spark.portable import scan_apart
 from deltaic.engine.spark.read_by_tasks import has_set, set_bytes
-from deltaic.engine.spark.types import in_files, to_spark
+from deltaic.engine.spark.types import in_files, shown_to_spark
+from deltaic.errors import UnsupportedFeatureError
+from deltaic.plan.nodes import FILE_COLUMN, Later, Scan
+from deltaic.planning.opening import numbered
 from deltaic.protocol.schema import Field, Schema
-from deltaic.relation.plan import FILE_COLUMN, Later, Scan
-from deltaic.scan.opening import numbered
+
+METADATA = "_metadata"
+"""Spark's hidden column about the file that a row is in: its path, name, size, and the row's index in it."""
 
 ALL, EXCEPT, ONLY = 0, 1, 2
 """`__deltaic_rows` of `_core.hand_over`: which rows of a file count."""
 
 
-def native_scan(jvm: Jvm, scan: Scan) -> Any:
-    """A DataFrame of the scan's rows and columns, hidden ones last. Its conditions are not applied here."""
-    frames = _given(jvm, scan) if scan.later is None else _later(jvm, scan, scan.later)
+def native_scan(jvm: Jvm, scan: Scan, metadata: str | None = None) -> Any:
+    """A DataFrame of the scan's rows and columns, hidden ones last. Its conditions are not applied here. `metadata`: the type, as JSON, of
+    Spark's column `_metadata` about the file of a row, which is added; None: it is not."""
+    columns = ScanColumns(scan, metadata=metadata is not None)
+    frames = _given(jvm, scan, columns) if scan.later is None else _later(jvm, scan, scan.later, columns)
     if not frames:
-        return jvm.spark.createDataFrame([], to_spark(ScanColumns(scan).output))
+        return _empty(jvm, columns, metadata)
     return reduce(lambda whole, other: whole.unionAll(other), frames)
 
 
-def _given(jvm: Jvm, scan: Scan) -> list[Any]:
+def _empty(jvm: Jvm, columns: ScanColumns, metadata: str | None) -> Any:
+    from pyspark.sql.types import StructType
+
+    schema = shown_to_spark(columns.output)
+    if metadata is not None:
+        schema = schema.add(METADATA, StructType.fromJson(json.loads(metadata)), False)
+    return jvm.spark.createDataFrame([], schema)
+
+
+def _given(jvm: Jvm, scan: Scan, columns: ScanColumns) -> list[Any]:
     files = numbered(scan.files) if scan.row_ids else scan.files
     if set_bytes(files) <= jvm.most_set_bytes:
-        return _listed(jvm, scan, files)
+        return _listed(jvm, scan, files, columns)
+    if columns.metadata:
+        raise UnsupportedFeatureError(
+            "_metadata of a table whose deletion vectors are larger than 1/8 of the driver's heap",
+            where=scan.store.location,
+            expected="a driver with more memory, or OPTIMIZE and REORG … APPLY (PURGE)",
+        )
     marked = has_set(files)
     return [
         scan_apart(jvm.spark, replace(scan, files=files.filter(marked))),
-        *_listed(jvm, scan, files.filter(pc.invert(marked))),
+        *_listed(jvm, scan, files.filter(pc.invert(marked)), columns),
     ]
 
 
-def _listed(jvm: Jvm, scan: Scan, files: pa.Table) -> list[Any]:
+def _listed(jvm: Jvm, scan: Scan, files: pa.Table, columns: ScanColumns) -> list[Any]:
     handed = _core.hand_over(scan.store, scan.table_schema, files)
-    columns = ScanColumns(scan)
     kinds = handed["__deltaic_rows"].to_numpy()
     frames = []
     for kind in (ALL, EXCEPT, ONLY):
@@ -66,8 +87,7 @@ def _listed(jvm: Jvm, scan: Scan, files: pa.Table) -> list[Any]:
     return frames
 
 
-def _later(jvm: Jvm, scan: Scan, later: Later) -> list[Any]:
-    columns = ScanColumns(scan)
+def _later(jvm: Jvm, scan: Scan, later: Later, columns: ScanColumns) -> list[Any]:
     return [_Part(jvm, scan, columns, kind).later(later) for kind, (count, _) in ((ALL, later.plain), (EXCEPT, later.marked)) if count]
 
 
@@ -81,7 +101,7 @@ class _Part:
         sets = [name for name in SETS if handed[name].null_count < handed.num_rows]
         schema = self._schema(sets)
         constants = self._constants(schema, files, handed)
-        source = Given(self.jvm, handed, constants, to_spark(schema), files, self.scan.table_schema)
+        source = Given(self.jvm, handed, constants, shown_to_spark(schema), files, self.scan.table_schema)
         return self._frame(source, _digest(handed.select(["__deltaic_status"]), constants), schema, sets)
 
     def later(self, later: Later) -> Any:
@@ -98,25 +118,31 @@ class _Part:
             handed = _core.hand_over(self.scan.store, _core.TableSchema(Schema([]).to_json()), adds)
             return pa.table([pa.nulls(1, field.type) for field in types], schema=types), handed["__deltaic_status"]
 
-        source = Chosen(self.jvm, later, self.kind != ALL, to_spark(schema), describe, invent)
+        source = Chosen(self.jvm, later, self.kind != ALL, shown_to_spark(schema), describe, invent)
         key = hashlib.blake2b(later.key.encode(), digest_size=16).hexdigest()
         return self._frame(source, key, schema, SETS)
 
     def _frame(self, files: Files, key: str, constants: Schema, sets: Sequence[str]) -> Any:
         from pyspark.sql import functions as F
 
-        schema, data = to_spark(constants), self.columns.in_files
-        if self.kind != ALL or self.columns.positions:
+        schema, data = shown_to_spark(constants), self.columns.in_files
+        needs_index = self.kind != ALL or self.columns.positions
+        if needs_index and not self.columns.metadata:
             data = data.add(ROW_INDEX, "long")
         index = FileIndex(self.jvm, f"deltaic {self.scan.store.location} {self.kind} {key}", files, schema, self.scan)
-        rows = relation(self.jvm, index, schema, data, self.columns.reader_options)
-        rehearse(self.jvm, index, rows)
+        rows = relation(self.jvm, index.java(), schema, data, self.columns.reader_options)
+        rehearse(self.jvm, index, schema, rows)
+        if self.columns.metadata:  # Spark's reader gives the row's index in one of two columns, not in both
+            about = rows.metadataColumn(METADATA)
+            index_too = [about["row_index"].alias(ROW_INDEX)] if needs_index else []
+            rows = rows.select("*", about.alias(METADATA), *index_too)
         rows = self.columns.hidden(rows, lambda column, nested: opaque(self.jvm, column))
         if self.kind != ALL:
             counts = in_set(self.jvm, sets)
             rows = rows.where(counts if self.kind == ONLY else ~counts)
         position = F.col(f"`{ROW_INDEX}`") if self.columns.positions else None
-        return rows.select(*self.columns.selected(position, lambda column, nested: opaque(self.jvm, column)))
+        about_file = [F.col(METADATA)] if self.columns.metadata else []
+        return rows.select(*self.columns.selected(position, lambda column, nested: opaque(self.jvm, column)), *about_file)
 
     def _schema(self, sets: Sequence[str]) -> Schema:
         """What every row of a file carries: partition values, sets of rows, and what the scan asks for."""

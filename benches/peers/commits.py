@@ -1,0 +1,148 @@
+"""Commits beside deltalake: `python benches/peers/commits.py [--commits N] [--late N] [--record FILE]`.
+
+rate: blind appends of ten rows to a local table by 8 threads, and by 8 processes, each to the end; ours durable, deltalake's as it is (it
+syncs nothing). A writer whose append fails goes on, and the failure is counted. Checkpoints and checksums are written in the background.
+late: the median time of 50 appends, openings and refreshes from version 100 on, and from version N on, in one process. Seconds of the
+clock and of the processors are recorded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+
+import deltaic
+
+WRITERS = 8
+SAMPLES = 50
+ROWS = pa.table({"id": pa.array(range(10), pa.int64()), "x": pa.array([1.5] * 10)})
+
+
+def ours(folder: str) -> None:
+    deltaic.write(folder, ROWS, mode="append")
+
+
+def theirs(folder: str) -> None:
+    deltalake.write_deltalake(folder, ROWS, mode="append")
+
+
+SYSTEMS: dict[str, Callable[[str], None]] = {"deltaic": ours, "deltalake": theirs}
+
+
+def write(system: str, folder: str, commits: int) -> int:
+    """-> how many of the appends failed."""
+    failed = 0
+    for _ in range(commits):
+        try:
+            SYSTEMS[system](folder)
+        except Exception:
+            failed += 1
+    return failed
+
+
+def by_threads(system: str, folder: str, commits: int) -> int:
+    failures: list[int] = []
+    threads = [threading.Thread(target=lambda: failures.append(write(system, folder, commits))) for _ in range(WRITERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(failures)
+
+
+def by_processes(system: str, folder: str, commits: int) -> int:
+    """The processes begin when all have imported what they need."""
+    command = [sys.executable, __file__, "--writer", system, folder, str(commits)]
+    writers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(WRITERS)]
+    for writer in writers:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+    return sum(int(writer.communicate("\n")[0]) for writer in writers)
+
+
+def rate(system: str, way: Callable[[str, str, int], int], commits: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        SYSTEMS[system](folder)
+        times, began = os.times(), time.perf_counter()
+        failed = way(system, folder, commits)
+        seconds, after = time.perf_counter() - began, os.times()
+        done = deltaic.DeltaTable(folder).version
+        assert done == WRITERS * commits - failed
+    processors = sum(after[:4]) - sum(times[:4])
+    return {"commits_per_second": round(done / seconds, 1), "failed": failed, "processor_ms_per_commit": round(processors / done * 1e3, 2)}
+
+
+def medians(folder: str) -> dict[str, float]:
+    """ms of the processors, and of the clock, of the appends and reads at the table's present version."""
+    jobs: dict[str, Callable[[], object]] = {}
+    table = deltaic.DeltaTable(folder)
+    reader = deltaic.DeltaTable(folder)
+    jobs["append"] = lambda: deltaic.write(table, ROWS, mode="append")
+    jobs["refresh"] = reader.refresh
+    jobs["open"] = lambda: deltaic.DeltaTable(folder).version
+    found: dict[str, list[float]] = {}
+    for _ in range(SAMPLES):
+        for name, job in jobs.items():
+            processors, began = time.process_time(), time.perf_counter()
+            job()
+            found.setdefault(name, []).append((time.perf_counter() - began) * 1e3)
+            found.setdefault(f"{name}, processors", []).append((time.process_time() - processors) * 1e3)
+    return {name: round(statistics.median(values), 3) for name, values in found.items()}
+
+
+def late(version: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        table = deltaic.write(folder, ROWS)
+        measured = {}
+        for wanted in (100, version):
+            while table.version < wanted:
+                table = deltaic.write(table, ROWS, mode="append")
+            measured[str(wanted)] = medians(folder)
+            table.refresh()
+    early, now = measured["100"], measured[str(version)]
+    return {**measured, "times": {name: round(now[name] / early[name], 2) for name in early}}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--commits", type=int, default=50, help="of each writer")
+    parser.add_argument("--late", type=int, default=10_000)
+    parser.add_argument("--record", type=Path)
+    parser.add_argument("--writer", nargs=3)
+    arguments = parser.parse_args()
+    deltaic.configure(background_checkpoints=True)
+    if arguments.writer:
+        system, folder, commits = arguments.writer
+        print("ready", flush=True)
+        sys.stdin.readline()
+        print(write(system, folder, int(commits)))
+        return
+    result: dict[str, Any] = {"machine": f"{platform.machine()}, {platform.system()}", "processors": os.cpu_count()}
+    result["versions"] = {"deltaic": deltaic.__version__, "deltalake": deltalake.__version__, "python": platform.python_version()}
+    for name, way in (("8 threads", by_threads), ("8 processes", by_processes)):
+        result[name] = {system: rate(system, way, arguments.commits) for system in SYSTEMS}
+        result[name]["times"] = round(result[name]["deltaic"]["commits_per_second"] / result[name]["deltalake"]["commits_per_second"], 1)
+        print(name, result[name], flush=True)
+    if arguments.late:
+        result["late"] = late(arguments.late)
+        print(result["late"])
+    if arguments.record:
+        arguments.record.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""Requests and seconds on an object store beside deltalake: `python benches/peers/stores.py [--delay S] [--pairs N] [--record FILE]`.
+
+The server is moto, with `--delay` seconds added to each request; it counts what the systems send. Each job runs in a fresh process on a
+table of its own, of 100 files of 2,000 rows in one commit, without deletion vectors, as deltalake does not read them. The systems take
+turns, the least seconds of each count; imports do not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+FILES, ROWS = 100, 2_000
+# Ours may take so much of deltalake's seconds, and of its requests.
+LIMITS = {"open": (0.5, 1.0), "scan": (0.5, 1.0), "delete": (0.5, 1.0), "append": (0.5, 1.0)}
+
+
+def data(count: int) -> Any:
+    import pyarrow as pa
+
+    numbers = list(range(count))
+    return pa.table(
+        {"p": [at // ROWS for at in numbers], "id": numbers, "x": [at / 7 for at in numbers], "s": [f"text {at}" for at in numbers]}
+    )
+
+
+def ours(job: str, url: str, options: dict[str, str]) -> Any:
+    import deltaic
+
+    few = data(10)
+    table = None if job in ("open", "append") else deltaic.DeltaTable(url, storage_options=options)
+    return {
+        "open": lambda: deltaic.DeltaTable(url, storage_options=options),
+        "scan": lambda: table.scan(columns=["id", "x"]).to_arrow(),
+        "delete": lambda: table.delete("id = 777"),
+        "append": lambda: deltaic.write(url, few, mode="append", storage_options=options),
+    }[job]
+
+
+def deltalake(job: str, url: str, options: dict[str, str]) -> Any:
+    import deltalake as peer
+
+    few = data(10)
+    table = None if job in ("open", "append") else peer.DeltaTable(url, storage_options=options)
+    return {
+        "open": lambda: peer.DeltaTable(url, storage_options=options),
+        "scan": lambda: table.to_pyarrow_table(columns=["id", "x"]),
+        "delete": lambda: table.delete("id = 777"),
+        "append": lambda: peer.write_deltalake(url, few, mode="append", storage_options=options),
+    }[job]
+
+
+def child(system: str, job: str, url: str, options: dict[str, str]) -> None:
+    """Runs a job when a line comes in, and prints its seconds."""
+    call = (ours if system == "deltaic" else deltalake)(job, url, options)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    began = time.perf_counter()
+    call()
+    print(time.perf_counter() - began, flush=True)
+
+
+def measured(s3: Any, system: str, job: str, delay: float) -> tuple[float, dict[str, int]]:
+    import deltaic
+
+    url = f"s3://{s3.bucket}/{uuid.uuid4().hex[:8]}"
+    s3.server.delay = 0.0
+    properties = {"delta.enableDeletionVectors": False}
+    deltaic.write(url, data(FILES * ROWS), partition_by="p", properties=properties, storage_options=s3.options)
+    command = [sys.executable, __file__, "--child", json.dumps([system, job, url, s3.options])]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        s3.server.delay = delay
+        with s3.server.recorded() as requests:
+            process.stdin.write("go\n")
+            process.stdin.flush()
+            seconds = float(process.stdout.readline())
+    counts: dict[str, int] = {}
+    for request in requests:
+        kind = "LIST" if request.is_listing else request.method
+        counts[kind] = counts.get(kind, 0) + 1
+    return seconds, {**counts, "all": len(requests)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--delay", type=float, default=0.02)
+    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--record", type=Path)
+    parser.add_argument("--child")
+    arguments = parser.parse_args()
+    if arguments.child:
+        child(*json.loads(arguments.child))
+        return 0
+    from store_servers import moto_s3
+
+    results: dict[str, Any] = {}
+    missed = 0
+    with moto_s3() as s3:
+        for job, limits in LIMITS.items():
+            best: dict[str, tuple[float, dict[str, int]]] = {}
+            for _ in range(arguments.pairs):
+                for system in ("deltaic", "deltalake"):
+                    found = measured(s3, system, job, arguments.delay)
+                    best[system] = min(best.get(system, found), found, key=lambda each: each[0])
+            (seconds, requests), (rival, theirs) = best["deltaic"], best["deltalake"]
+            kept = seconds <= limits[0] * rival and requests["all"] <= limits[1] * theirs["all"]
+            missed += not kept
+            results[job] = {"deltaic": {"seconds": seconds, "requests": requests}, "deltalake": {"seconds": rival, "requests": theirs}}
+            rivals = f"deltalake {rival:7.3f} s {theirs['all']:4}{'' if kept else '  MISSED'}"
+            print(f"{job:8} {seconds:7.3f} s {requests['all']:4} requests; {rivals}", flush=True)
+    if arguments.record:
+        arguments.record.write_text(json.dumps({"delay": arguments.delay, "jobs": results}, indent=1) + "\n")
+    return missed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

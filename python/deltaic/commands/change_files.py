@@ -1,0 +1,148 @@
+"""Files of changes (PROTOCOL.md: "Change Data Files"), for commits whose adds and removes do not say which rows changed, and how.
+
+An UPDATE by vectors looks like "row 7 of a deleted, a row of b inserted": the change file says that the two are one row, before and after.
+A DELETE that writes files again looks as if every row of theirs had changed. Whatever else a commit changes is in its change files too, as
+readers look at nothing else of it then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from deltaic import _core
+from deltaic.commands.data_files import hidden_field, write_target
+from deltaic.engine.engine import WriteTarget
+from deltaic.log.snapshot import table_schema
+from deltaic.plan.expression import columns_of
+from deltaic.plan.nodes import Plan, Project, Scan, Union
+from deltaic.protocol import change_feed
+from deltaic.protocol.change_feed import CHANGE_TYPE
+from deltaic.protocol.features import column_mapping_mode, supported
+from deltaic.protocol.schema import CHAR_TYPES, Schema
+
+if TYPE_CHECKING:
+    from deltaic.engine.engine import Engine
+    from deltaic.options import ParquetOptions
+    from deltaic.protocol.actions import Metadata, Protocol
+    from deltaic.transaction.transaction import Transaction
+
+
+def are_kept(protocol: Protocol, metadata: Metadata) -> bool:
+    """Whether commits of the table must say which rows they changed."""
+    return change_feed.is_enabled(metadata.configuration) and change_feed.FEATURE in supported(protocol)
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """What the change files of a commit hold besides its new rows. `left`: rows that leave the table, and as what (a kind of change).
+    `held`: such rows that have been read already, with CHANGE_TYPE as their last column."""
+
+    target: WriteTarget
+    left: Sequence[tuple[_core.RowIds, str]] = ()
+    held: Sequence[Plan] = ()
+
+    @staticmethod
+    def of(
+        store: _core.Store,
+        metadata: Metadata,
+        protocol: Protocol,
+        parquet: ParquetOptions | None,
+        left: Sequence[tuple[_core.RowIds, str]] = (),
+    ) -> Recording | None:
+        """None where the table keeps no changes."""
+        if not are_kept(protocol, metadata):
+            return None
+        return Recording(change_target(store, metadata, protocol, parquet), left)
+
+    def before(self, scan: Scan) -> list[Plan]:
+        """The rows that leave the files of `scan`, with CHANGE_TYPE as their last column."""
+        plans = [of_kind(scan, rows.select(scan.files), kind) for rows, kind in self.left if len(rows)]
+        return [*self.held, *plans]
+
+    def held_rows(self, engine: Engine, old: Scan, kind: str, held: ExitStack) -> tuple[Plan, Recording]:
+        """The rows of `old`, read once for two uses: as what new rows are made of, and as rows that leave the table as `kind`. The scan
+        itself where the engine reads it in another form than it is stored in."""
+        if engine.pads_char and any(CHAR_TYPES in field.metadata for field in old.schema):
+            return old, self
+        rows = held.enter_context(engine.hold(engine.run(old), old.alias))
+        columns = (*columns_of(old.alias, old.schema), (CHANGE_TYPE, engine.compose((f"'{kind}'",), "string")))
+        return rows, replace(self, left=(), held=(Project(rows, columns, "b"),))
+
+
+def change_target(store: _core.Store, metadata: Metadata, protocol: Protocol, parquet: ParquetOptions | None) -> WriteTarget:
+    """Where change files of a table go: the table's columns and CHANGE_TYPE, partitioned as data files are, without statistics."""
+    options = write_target(store, metadata, protocol, parquet, data_change=False).options
+    mode = column_mapping_mode(protocol, metadata)
+    schema = change_feed.with_changes(Schema.from_json(metadata.schema_string), change_feed.COLUMNS[:1], mapped=mode != "none")
+    return WriteTarget(
+        store,
+        _core.TableSchema(schema.to_json(), metadata.partition_columns, mode),
+        {**options, "change_files": True, "statistics_columns": None, "indexed_columns": 0},
+    )
+
+
+def of_kind(scan: Scan, files: pa.Table, kind: str) -> Scan:
+    """All columns of the rows of `files`, as they are, with the kind of their change as CHANGE_TYPE."""
+    return replace(
+        scan,
+        files=files.append_column(CHANGE_TYPE, pa.array([kind] * files.num_rows, pa.string())),
+        columns=tuple(scan.schema.names),
+        where=(),
+        predicate=None,
+        row_ids=False,
+        row_tracking=None,
+        constants=(hidden_field(CHANGE_TYPE),),
+        as_stored=True,
+    )
+
+
+def divided(engine: Engine, new: list[Plan], target: WriteTarget, schema: Schema, held: ExitStack) -> tuple[list[Plan], list[Plan]]:
+    """New rows, whose last column is CHANGE_TYPE, as those of data files (without it) and as those of change files (without the hidden
+    columns of row tracking). They are computed once: two evaluations of `current_timestamp()` would differ."""
+    if not new:
+        return [], []
+    plan = new[0] if len(new) == 1 else Union(tuple(new))
+    rows = held.enter_context(engine.hold(engine.run(plan), "changed"))
+
+    hidden = [hidden_field(name) for name in target.row_tracking or ()]
+    data = Project(rows, columns_of(rows.alias, [*schema, *hidden]), "u")
+    return [data], [Project(rows, columns_of(rows.alias, [*schema, hidden_field(CHANGE_TYPE)]), "c")]
+
+
+def write_inserts(
+    transaction: Transaction,
+    engine: Engine,
+    protocol: Protocol,
+    metadata: Metadata,
+    adds: pa.Table,
+    metrics: Mapping[str, int],
+    parquet: ParquetOptions | None = None,
+) -> dict[str, int]:
+    """Stages the rows of new files as changes where those that they replace are staged as such; -> `metrics` with the count of files."""
+    if not transaction.records_changes or not adds.num_rows:
+        return {}
+    scan = Scan(
+        store=transaction.store,
+        schema=Schema.from_json(metadata.schema_string),
+        table_schema=table_schema(protocol, metadata),
+        files=adds,
+        columns=(),
+    )
+    target = change_target(transaction.store, metadata, protocol, parquet)
+    written = write(transaction, engine, [of_kind(scan, adds, change_feed.INSERT)], target)
+    return {"num_added_change_files": metrics.get("num_added_change_files", 0) + written}
+
+
+def write(transaction: Transaction, engine: Engine, plans: Sequence[Plan], target: WriteTarget) -> int:
+    """Writes and stages the change files of these rows; -> how many files."""
+    if not plans:
+        return 0
+    files = engine.write(engine.run(plans[0] if len(plans) == 1 else Union(tuple(plans))), target)
+    transaction.written(files["path"].to_pylist())
+    transaction.record(files)
+    return int(files.num_rows)

@@ -1,0 +1,125 @@
+"""CLONE: another table with the rows and the definition of a version, by reference (shallow) or with copies of its files (deep)."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from deltaic import _core
+from deltaic.commands.create import existing, set_clustering
+from deltaic.commands.marking import staging, total_size
+from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError
+from deltaic.log import references
+from deltaic.log.snapshot import Snapshot
+from deltaic.options import CommitOptions
+from deltaic.protocol import clustering, definition, row_tracking
+from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.column_mapping import MAX_ID
+from deltaic.protocol.features import supported
+from deltaic.protocol.properties import OF_THE_LOG
+from deltaic.protocol.versions import upgrade, without_features
+from deltaic.transaction.transaction import Transaction, already_committed, now_ms
+
+_OF_ONE_LOG = ("checkpointProtection",)
+"""Features about the history of a table, which a clone does not take over."""
+_OF_ONE_TABLE = (*OF_THE_LOG[1:], row_tracking.ROW_ID_COLUMN, row_tracking.VERSION_COLUMN)
+"""Properties that another table has values of its own for."""
+
+
+def clone(
+    source: Snapshot,
+    store: _core.Store,
+    *,
+    shallow: bool = False,
+    replace: bool = False,
+    properties: Mapping[str, Any] | None = None,
+    commit: CommitOptions | None = None,
+) -> tuple[Snapshot, dict[str, int]]:
+    """-> the new version of the table at `store`, and delta-spark's metrics. A deep clone that replaces an earlier one copies only the
+    files that this one has not. `replace`: a table that is there gets the rows and the definition of the source; without it, it is a
+    TableAlreadyExistsError.
+
+    Raises InvalidArgumentError where source and target are one table, and the errors of files that cannot be read or written.
+    """
+    if store.location == source.location:
+        raise InvalidArgumentError("a table cannot be cloned onto itself", found=store.location, expected="another location")
+    target = existing(store)
+    if target is not None and not replace:
+        raise TableAlreadyExistsError("a table is there already", where=store.location, expected="replace=True, or another location")
+    if already_committed(target, commit):
+        assert target is not None
+        return target, {}
+    adds = source.files().adds
+    live = target.files().adds if target is not None else adds.slice(0, 0)
+    protocol, metadata = _definition(source, target, properties)
+    parameters = {"source": f"delta.`{source.location}`", "sourceVersion": source.version, "isShallow": shallow}
+    transaction = Transaction(target, "CLONE", parameters, _with_transactions(source, shallow, commit), store=store)
+    with staging(transaction):
+        if target is not None:
+            transaction.read()
+        if target is None or protocol != target.protocol:
+            transaction.set_protocol(protocol)
+        changed = target is None or metadata != target.metadata
+        if changed:
+            transaction.set_metadata(metadata)
+        set_clustering(transaction, source.domains.get(clustering.DOMAIN))
+        copied, copied_bytes = 0, 0
+        if shallow:
+            wanted = _core.absolute_adds(adds, source.location)
+        else:
+            taken = store.list_from("", recursive=True)["path"]
+            wanted, copies = _core.relocated_adds(adds, source.location, live, taken)
+            transaction.written(references.encoded(copies["to"].filter(copies["fresh"]).combine_chunks()).to_pylist())
+            copied_bytes = store.copy_from(source.store, copies["from"], copies["to"])
+            copied = copies.num_rows
+        new, gone = (wanted, live) if not live.num_rows else (references.without(wanted, live), references.without(live, wanted))
+        metrics = {
+            "source_table_size": total_size(adds),
+            "source_num_of_files": adds.num_rows,
+            "num_removed_files": gone.num_rows,
+            "num_copied_files": copied,
+            "removed_files_size": total_size(gone),
+            "copied_files_size": copied_bytes,
+        }
+        if target is not None and not (changed or new.num_rows or gone.num_rows or transaction.protocol or transaction.domains):
+            return target, metrics
+        transaction.remove(_core.removes_of(gone, transaction.clock()))
+        transaction.add(new)
+    return transaction.commit(metrics), metrics
+
+
+def _definition(source: Snapshot, target: Snapshot | None, properties: Mapping[str, Any] | None) -> tuple[Protocol, Metadata]:
+    """The source's with `properties`. A table that is there keeps its id, the features that it has, and what its log needs."""
+    configuration = {key: text for key, text in source.metadata.configuration.items() if key not in _OF_ONE_TABLE}
+    protocol = source.protocol
+    if supported(protocol) & set(_OF_ONE_LOG):
+        protocol = without_features(protocol, _OF_ONE_LOG)
+    identity, created = str(uuid.uuid4()), now_ms()
+    if target is not None:
+        before = target.metadata
+        identity, created = before.id, before.created_time or created
+        protocol = upgrade(
+            target.protocol,
+            supported(protocol),
+            min_reader_version=protocol.min_reader_version,
+            min_writer_version=protocol.min_writer_version,
+        )
+        configuration = {key: text for key, text in configuration.items() if key not in OF_THE_LOG}
+        kept = (*OF_THE_LOG, row_tracking.ROW_ID_COLUMN, row_tracking.VERSION_COLUMN)
+        configuration |= {key: before.configuration[key] for key in kept if key in before.configuration}
+        marks = [int(each[MAX_ID]) for each in (before.configuration, configuration) if MAX_ID in each]
+        if MAX_ID in configuration:  # ids of columns are never given twice
+            configuration[MAX_ID] = str(max(marks))
+    metadata = dataclasses.replace(source.metadata, id=identity, created_time=created, configuration=configuration)
+    return definition.evolve(protocol, metadata, properties=properties)
+
+
+def _with_transactions(source: Snapshot, shallow: bool, commit: CommitOptions | None) -> CommitOptions | None:
+    """A deep clone takes over which versions applications have written, so that they can go on with it."""
+    written = {} if shallow else {app_id: version for app_id, (version, _) in source.core.transactions.items()}
+    if not written:
+        return commit
+    commit = commit or CommitOptions()
+    return dataclasses.replace(commit, transactions={**written, **commit.transactions})

@@ -1,0 +1,95 @@
+"""CHECK constraints that a user adds to a table: their names and conditions are checked, then the rows that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from deltaic.commands import generated
+from deltaic.commands.invariants import Rule, broken_rows, rows_text, rules_of
+from deltaic.errors import ConstraintViolationError, InvalidArgumentError, check_instance
+from deltaic.log.snapshot import table_schema
+from deltaic.plan.nodes import Scan
+from deltaic.planning.planned import Planned, column_names, resolve_condition
+from deltaic.protocol.evolution import nullable_everywhere
+from deltaic.protocol.properties import constraint_names
+from deltaic.protocol.schema import Schema
+from deltaic.spark_sql.null_conditions import null_conditions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from deltaic.engine.engine import Engine
+    from deltaic.log.snapshot import Snapshot
+
+
+def new_constraints(snapshot: Snapshot, engine: Engine, constraints: Mapping[str, str]) -> dict[str, str]:
+    """The constraints by their stored names (in lower case, as delta-spark stores them), where all rows of the table satisfy them.
+
+    InvalidArgumentError (a name that is taken, a condition that does not parse or names no column), SchemaMismatchError (no condition),
+    ConstraintViolationError."""
+    check_instance(constraints, Mapping, "constraints", "a mapping of names to conditions")
+    if not constraints:
+        raise InvalidArgumentError("no constraints to add")
+    added = named(constraints, engine, snapshot.schema)
+    taken = {name.lower() for name in constraint_names(snapshot.metadata.configuration)}
+    for name in added:
+        if name in taken:
+            raise InvalidArgumentError("a constraint of this name is there already", found=repr(name), expected="drop_constraint first")
+    _check_rows(snapshot, engine, added)
+    return added
+
+
+def named(constraints: Mapping[str, str], engine: Engine, schema: Schema) -> dict[str, str]:
+    """The constraints by their names in lower case, each a condition over the table's columns."""
+    added: dict[str, str] = {}
+    for name, condition in constraints.items():
+        check_instance(name, str, "a constraint's name", "text")
+        if not name.strip() or name.lower() in added:
+            raise InvalidArgumentError("a constraint's name", found=repr(name), expected="text that is not empty, each name once")
+        resolve_condition(engine, condition, schema)
+        added[name.lower()] = condition
+    return added
+
+
+def _check_rows(snapshot: Snapshot, engine: Engine, constraints: Mapping[str, str]) -> None:
+    rules = [Rule(name, condition, condition) for name, condition in constraints.items()]
+    for rule, count in _broken(Planned(snapshot).scan(snapshot.schema.names), engine, rules):
+        raise ConstraintViolationError(
+            f"the table has rows that break the new CHECK constraint {rule.message}",
+            where=snapshot.location,
+            found=rows_text(count),
+            expected=rule.condition,
+        )
+
+
+def check_files(snapshot: Snapshot, engine: Engine, adds: pa.Table) -> None:
+    """ConstraintViolationError where rows of these files, which are not in the table yet, break a rule of it, NOT NULL included."""
+    rules = generated.rules_of(generated.columns_of(snapshot.protocol, snapshot.schema))
+    rules += rules_of(snapshot.metadata, snapshot.schema)
+    for field in snapshot.schema:
+        for condition, place in null_conditions(field):
+            rules.append(Rule(f"column {place} is NOT NULL and a row has a null there", f"NOT {condition}", "a value"))
+    if not rules:
+        return
+    # A scan refuses nulls that the schema does not take without saying in how many rows they are.
+    nullable = Schema(item.with_(nullable=True, type=nullable_everywhere(item.type)) for item in snapshot.schema)
+    metadata = replace(snapshot.metadata, schema_string=nullable.to_json())
+    scan = Scan(
+        store=snapshot.store,
+        schema=nullable,
+        table_schema=table_schema(snapshot.protocol, metadata),
+        files=adds,
+        columns=(),
+    )
+    for rule, count in _broken(scan, engine, rules):
+        raise ConstraintViolationError(rule.message, where=snapshot.location, found=rows_text(count), expected=rule.expected)
+
+
+def _broken(scan: Scan, engine: Engine, rules: Sequence[Rule]) -> Iterator[tuple[Rule, int]]:
+    """The rules that rows break, with how many do."""
+    if scan.files.num_rows:
+        conditions = [engine.resolve(rule.condition, {scan.alias: scan.schema}) for rule in rules]
+        counts = broken_rows(engine, replace(scan, columns=column_names(conditions, scan.schema, scan.alias)), conditions)
+        yield from ((rule, count) for rule, count in zip(rules, counts, strict=True) if count)

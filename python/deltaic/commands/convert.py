@@ -1,0 +1,176 @@
+"""CONVERT: Parquet files become a Delta table where they lie, by a log beside them. No row is read or written."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaic import _core
+from deltaic.commands.create import Wanted, check_expressions, existing
+from deltaic.commands.data_files import write_target
+from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableAlreadyExistsError, UnsupportedFeatureError
+from deltaic.log.snapshot import Snapshot, table_schema
+from deltaic.options import CommitOptions
+from deltaic.protocol.evolution import nullable_everywhere
+from deltaic.protocol.properties import TableProperties
+from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, path_text, type_name, walk
+from deltaic.transaction.transaction import Transaction, already_committed
+
+log = logging.getLogger("deltaic.commands")
+
+Partitioning = Literal["hive", "directory"]
+Mode = Literal["error", "ignore"]
+
+_HIDDEN = r"(^|/)(?:[_.][^/=]*(/|$)|[_.][^/]*$)"
+"""Files and folders that are nobody's data; a folder of a partition always has an `=`."""
+# What texts of partition values must look like to be more than text, the narrowest first.
+_PATTERNS: tuple[tuple[str, str], ...] = (
+    ("integer", r"-?[0-9]{1,9}"),
+    ("long", r"-?[0-9]{1,18}"),
+    ("double", r"-?[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?"),
+    ("date", r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"),
+)
+
+
+def convert(
+    store: _core.Store,
+    *,
+    partition_schema: Any = None,
+    partitioning: Partitioning = "hive",
+    statistics: bool = True,
+    mode: Mode = "error",
+    wanted: Wanted | None = None,
+    commit: CommitOptions | None = None,
+) -> Snapshot:
+    """Commits all Parquet files below the store's place as version 0. See `DeltaTable.convert`."""
+    if partitioning not in ("hive", "directory"):
+        raise InvalidArgumentError("unknown partitioning", found=repr(partitioning), expected="'hive' or 'directory'")
+    if mode not in ("error", "ignore"):
+        raise InvalidArgumentError("unknown mode of convert", found=repr(mode), expected="'error' or 'ignore'")
+    wanted = wanted or Wanted()
+    if (there := existing(store)) is not None:
+        if mode == "ignore" or already_committed(there, commit):
+            return there
+        raise TableAlreadyExistsError("a Delta table is there already", where=store.location, expected="Parquet files, or mode='ignore'")
+    files = _files(store)
+    told = partial(log.info, "%s: %d of %d footers read", store.location)
+    survey = _core.Survey(store, files, hive=partitioning == "hive", progress=lambda done: told(done, files.num_rows))
+    partitions = _partitions(survey, partition_schema, partitioning)
+    schema = _schema(survey, partitions)
+    protocol, metadata = Wanted(
+        partition_by=tuple(field.name for field in partitions),
+        name=wanted.name,
+        description=wanted.description,
+        properties=wanted.properties,
+    ).new(schema)
+    check_expressions(metadata)
+    properties = TableProperties(metadata.configuration)
+    if properties.column_mapping_mode != "none":
+        raise UnsupportedFeatureError(
+            "columns of files that others wrote are found by their names",
+            where="delta.columnMapping.mode",
+            found=properties.column_mapping_mode,
+            expected="none; alter.set_properties after the conversion",
+        )
+    target = write_target(store, metadata, protocol)
+    adds = survey.adds(table_schema(protocol, metadata), target.options_json, statistics=statistics)
+    parameters: dict[str, Any] = {
+        "numFiles": adds.num_rows,
+        "partitionedBy": list(metadata.partition_columns),
+        "collectStats": statistics,
+        "sourceFormat": "parquet",
+    }
+    transaction = Transaction(None, "CONVERT", parameters, commit, store=store)
+    transaction.set_protocol(protocol)
+    transaction.set_metadata(metadata)
+    transaction.add(adds)
+    return transaction.commit({"num_converted_files": adds.num_rows})
+
+
+def _files(store: _core.Store) -> pa.Table:
+    listing = store.list_from("", recursive=True)
+    visible = pc.invert(pc.match_substring_regex(listing["path"], _HIDDEN))
+    files = listing.filter(pc.and_(visible, pc.greater(listing["size"], 0)))
+    if not files.num_rows:
+        raise InvalidArgumentError("there are no Parquet files", where=store.location, expected="one at least")
+    return files.combine_chunks()
+
+
+def _partitions(survey: _core.Survey, partition_schema: Any, partitioning: Partitioning) -> list[Field]:
+    """The partition columns, in the order of the folders."""
+    levels = survey.names
+    if partition_schema is None:
+        if partitioning == "directory" and levels:
+            raise InvalidArgumentError("partitioning='directory' needs names", expected=f"partition_schema= of {len(levels)} columns")
+        return [Field(name, _inferred(survey.values(level))) for level, name in enumerate(levels)]
+    given = {field.name.lower(): field for field in Schema.of(partition_schema)}
+    if partitioning == "hive" and given.keys() == {name.lower() for name in levels}:
+        return [given[name.lower()] for name in levels]
+    if partitioning == "directory" and len(given) == len(levels):
+        return list(given.values())
+    found = f"{len(levels)} levels of folders" if partitioning == "directory" else f"folders of {', '.join(levels) or 'no column'}"
+    expected = ", ".join(field.name for field in given.values()) or "no partition column"
+    raise InvalidArgumentError("the folders do not fit partition_schema=", found=found, expected=expected)
+
+
+def _inferred(values: pa.Array) -> str:
+    """The type that Spark infers for the values of a partition column, as far as it is a number, a date or text."""
+    texts = pc.unique(values.drop_null())
+    for name, pattern in _PATTERNS if len(texts) else ():
+        if pc.all(pc.match_substring_regex(texts, f"^(?:{pattern})$")).as_py():
+            return name
+    return "string"
+
+
+def _schema(survey: _core.Survey, partitions: list[Field]) -> Schema:
+    """The columns of all files, which may be null everywhere, then the partition columns. One that is in the files, too, has their type,
+    as long as nobody has said another."""
+    first: dict[str, str] = {}
+    fields: tuple[Field, ...] = ()
+    for text, file in survey.schemas:
+        fields = _united(fields, tuple(Schema.from_json(text)), (), file, first)
+    names = {field.name.lower() for field in partitions}
+    whole = nullable_everywhere(Struct([*(field for field in fields if field.name.lower() not in names), *partitions]))
+    assert isinstance(whole, Struct)
+    return Schema(whole.fields)
+
+
+def _united(known: tuple[Field, ...], new: tuple[Field, ...], path: tuple[str, ...], file: str, first: dict[str, str]) -> tuple[Field, ...]:
+    """Fields of some files and those of another one. `first`: by column, however deep, the first file that has it, for errors."""
+    united = {field.name.lower(): field for field in known}
+    for field in new:
+        place = (*path, field.name)
+        before = united.get(field.name.lower())
+        if before is None:
+            first |= {path_text(below): file for below, _ in walk((field,), path)}
+            united[field.name.lower()] = field
+        elif before.name != field.name:
+            where = f"{file}, column {path_text(place)}"
+            raise SchemaMismatchError("a column's name is spelled in two ways", where=where, found=field.name, expected=before.name)
+        else:
+            united[field.name.lower()] = Field(field.name, _one_type(before.type, field.type, place, file, first), metadata=before.metadata)
+    return tuple(united.values())
+
+
+def _one_type(known: DataType, new: DataType, path: tuple[str, ...], file: str, first: dict[str, str]) -> DataType:
+    if isinstance(known, Struct) and isinstance(new, Struct):
+        return Struct(_united(tuple(known.fields), tuple(new.fields), path, file, first))
+    if isinstance(known, Array) and isinstance(new, Array):
+        return Array(_one_type(known.element, new.element, (*path, "element"), file, first))
+    if isinstance(known, Map) and isinstance(new, Map):
+        sides = ((known.key, new.key, "key"), (known.value, new.value, "value"))
+        key, value = (_one_type(before, after, (*path, name), file, first) for before, after, name in sides)
+        return Map(key, value)
+    if known != new:
+        there = first.get(path_text(path))
+        raise SchemaMismatchError(
+            "a column has two types",
+            where=f"{file}, column {path_text(path)}",
+            found=type_name(new),
+            expected=type_name(known) + (f", as in {there}" if there else ""),
+        )
+    return known

@@ -1,0 +1,161 @@
+"""Generated columns: computed for rows whose writer does not give them, compared where it does.
+
+Source: PROTOCOL.md, "Generated Columns": `delta.generationExpression` in a column's metadata, which counts where the protocol has the
+feature; which expressions are allowed: delta-spark's SupportedGenerationExpressions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from deltaic.commands.data_files import hidden_field
+from deltaic.commands.invariants import Rule
+from deltaic.commands.store_assignment import assigned, same_type
+from deltaic.errors import InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
+from deltaic.plan import expression as expressions
+from deltaic.plan.expression import Expression
+from deltaic.plan.literal import col, enclosed
+from deltaic.plan.nodes import Plan, Project
+from deltaic.planning.planned import check_deterministic
+from deltaic.protocol.features import supported
+from deltaic.protocol.schema import Schema, type_name, walk
+
+if TYPE_CHECKING:
+    from deltaic.engine.engine import Engine
+    from deltaic.protocol.actions import Protocol
+
+KEY = "delta.generationExpression"
+FEATURE = "generatedColumns"
+
+_FUNCTIONS = """
+    abs coalesce greatest if iff isnan ifnull isnull isnotnull least nanvl nullif nvl nvl2 when
+    acos acosh asin asinh atan atan2 atanh bin bround cbrt ceil ceiling cos cosh conv degrees e exp expm1 floor factorial hex hypot log
+    log10 log1p log2 ln mod negative pi pmod positive pow power radians rint round shiftleft shiftright shiftrightunsigned sign signum sin
+    sinh str_to_map sqrt tan cot tanh
+    ascii char chr base64 bit_length char_length character_length concat_ws decode elt encode find_in_set format_number format_string
+    get_json_object initcap instr lcase len length levenshtein like lower octet_length locate lpad ltrim parse_url position charindex printf
+    regexp_extract regexp_replace regexp_like regexp repeat replace overlay rlike rpad rtrim sentences soundex space split substr substring
+    left right substring_index translate trim ucase unbase64 unhex upper xpath xpath_boolean xpath_double xpath_number xpath_float xpath_int
+    xpath_long xpath_short xpath_string
+    add_months datediff date_diff date_add dateadd date_format date_sub day dayofyear dayofmonth from_unixtime from_utc_timestamp hour
+    last_day minute month months_between next_day quarter second timestampadd timestampdiff to_timestamp to_date to_unix_timestamp
+    to_utc_timestamp trunc date_trunc unix_timestamp dayofweek weekday weekofyear year make_date make_timestamp make_interval date_part
+    datepart extract
+    array array_contains arrays_overlap array_intersect array_join array_position array_sort array_except array_union map named_struct
+    struct element_at map_from_arrays map_keys map_values map_entries map_from_entries map_concat size slice cardinality arrays_zip
+    sort_array array_min array_max reverse concat flatten sequence array_repeat array_remove array_distinct transform map_filter
+    filter exists forall aggregate reduce transform_values transform_keys map_zip_with zip_with
+    assert_true crc32 md5 hash xxhash64 sha sha1 sha2 typeof bit_count to_json from_json schema_of_json from_csv schema_of_csv to_csv
+    cast try_cast boolean tinyint smallint int bigint float double decimal string binary date timestamp
+"""
+ALLOWED = frozenset(_FUNCTIONS.split())
+"""Functions that a generation expression may call."""
+
+_WITHOUT_BRACKETS = frozenset(
+    ("current_timestamp", "current_date", "current_time", "current_user", "current_catalog", "localtimestamp", "session_user")
+)
+_KEYWORDS = """
+    and between by case div else end for from in is not or over then when interval numeric dec varchar
+"""
+_BEFORE_BRACKETS = frozenset(_KEYWORDS.split())
+_TOKEN = re.compile(r"--[^\n]*|/\*.*?\*/|`(?:[^`]|``)*`|'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|([A-Za-z_]\w*)(\s*\()?", re.DOTALL)
+
+
+def plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """A column's metadata without what makes it a generated or an identity column."""
+    return {key: value for key, value in metadata.items() if key != KEY and not key.startswith("delta.identity.")}
+
+
+def columns_of(protocol: Protocol, schema: Schema) -> dict[str, str]:
+    """The expression of each generated column by its name."""
+    found = {item.name: item.metadata[KEY] for item in schema if isinstance(item.metadata.get(KEY), str)}
+    return found if found and FEATURE in supported(protocol) else {}
+
+
+def check(engine: Engine, schema: Schema) -> None:
+    """Whether the generation expressions of a new schema may be: functions of delta-spark's list over columns that are not generated, of
+    the column's type.
+
+    InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError (a function that is not in the list)."""
+    for path, item in walk(schema):
+        if KEY in item.metadata and (len(path) > 1 or not isinstance(item.metadata[KEY], str)):
+            raise InvalidArgumentError("only a whole column is generated, by SQL as text", where=".".join(path), found=item.metadata[KEY])
+    given = Schema([item for item in schema if KEY not in item.metadata and "delta.identity.start" not in item.metadata])
+    for item in schema:
+        if (text := item.metadata.get(KEY)) is None:
+            continue
+        where = f"generated column {item.name}"
+        if item.type == "variant":
+            raise UnsupportedFeatureError("a generated column of type variant", where=where)
+        if "CURRENT_DEFAULT" in item.metadata:
+            raise InvalidArgumentError("a generated column has no default", where=where, found=item.metadata["CURRENT_DEFAULT"])
+        _check_functions(text, given.names, where)
+        try:
+            resolved = engine.resolve(text, {"t": given})
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(
+                error.message, where=f"{where}: {text}", found=error.found, expected=error.expected or "columns that are not computed"
+            ) from None
+        check_deterministic(resolved, "the expression of a generated column")
+        if not same_type(resolved.type, item.type):
+            raise SchemaMismatchError(
+                "the expression has another type than the generated column",
+                where=f"{where}: {text}",
+                found=type_name(resolved.type),
+                expected=type_name(item.type),
+            )
+
+
+def _check_functions(text: str, columns: Iterable[str], where: str) -> None:
+    known = {name.lower() for name in columns}
+    for match in _TOKEN.finditer(text):
+        word, called = (match[1] or "").lower(), match[2] is not None
+        if (word in _WITHOUT_BRACKETS and word not in known) or (called and word not in ALLOWED and word not in _BEFORE_BRACKETS):
+            raise UnsupportedFeatureError(
+                f"a generated column cannot be computed by the function {word}",
+                where=where,
+                found=text,
+                expected="a function of its row alone",
+            )
+
+
+def reads(engine: Engine, schema: Schema, text: str) -> frozenset[str]:
+    """The columns that an expression reads."""
+    return frozenset(path[0] for _, path in engine.resolve(text, {"t": schema}).columns)
+
+
+def changed_by(engine: Engine, schema: Schema, generated: Mapping[str, str], assigned_columns: Collection[str]) -> list[str]:
+    """The generated columns that must be computed anew where these columns get new values and they themselves none."""
+    return [
+        name
+        for name, text in generated.items()
+        if name not in assigned_columns and not reads(engine, schema, text).isdisjoint(assigned_columns)
+    ]
+
+
+def expression(engine: Engine, schema: Schema, name: str, text: str, alias: str) -> Expression:
+    """A generated column's value over the other columns, known as `alias`."""
+    return assigned(engine, text, schema.field(name).type, (name,), {alias: schema}, "strict")
+
+
+def computed(plan: Plan, schema: Schema, texts: Mapping[str, str], engine: Engine, *, hidden: Iterable[str] = ()) -> Plan:
+    """The rows of `plan` (columns as in `schema`, then those of `hidden`) with the generated columns of `texts` computed."""
+    if not texts:
+        return plan
+    alias = getattr(plan, "alias", "u")
+    kept = expressions.columns_of(alias, (*schema, *(hidden_field(name) for name in hidden)))
+    return Project(
+        plan,
+        tuple((name, expression(engine, schema, name, texts[name], alias) if name in texts else value) for name, value in kept),
+        alias,
+    )
+
+
+def rules_of(texts: Mapping[str, str]) -> list[Rule]:
+    """What values that a writer gives for generated columns must satisfy."""
+    return [
+        Rule(f"a value of the generated column {name} is not what its expression gives", f"{col(name)} <=> {enclosed(text)}", text)
+        for name, text in texts.items()
+    ]

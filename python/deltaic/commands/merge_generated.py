@@ -1,0 +1,74 @@
+"""Generated columns in a MERGE: some clauses give a value, others let it be computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from deltaic.commands import generated
+from deltaic.commands.data_files import hidden_field
+from deltaic.commands.invariants import Rule
+from deltaic.plan.expression import Expression, column
+from deltaic.plan.nodes import Plan, Project
+from deltaic.protocol.schema import Field, Schema
+
+if TYPE_CHECKING:
+    from deltaic.commands.merge_clauses import Bound
+    from deltaic.engine.engine import Engine
+    from deltaic.protocol.actions import Protocol
+
+CLAUSE = "__deltaic_clause"
+"""int: number of the clause that a pair of rows comes to, null where none applies."""
+
+
+class GeneratedValues:
+    """Which clauses compute which generated columns of the target: an insert those that it does not name, an update those of them that
+    read a column which it changes."""
+
+    def __init__(self, engine: Engine, protocol: Protocol, schema: Schema, clauses: Sequence[Bound]) -> None:
+        self._engine, self._schema = engine, schema
+        self._texts = generated.columns_of(protocol, schema)
+        self._computing: dict[str, list[int]] = {name: [] for name in self._texts}
+        self._kept_or_given: set[str] = set()
+        self._given: set[str] = set()
+        for each in clauses if self._texts else ():
+            if each.assignments is None:
+                continue
+            named = each.assignments.columns
+            self._given |= named & self._texts.keys()
+            if each.clause.action == "insert":
+                stale = [name for name in self._texts if name not in named]
+            else:
+                stale = generated.changed_by(engine, schema, self._texts, named)
+            for name in stale:
+                self._computing[name].append(each.number)
+            self._kept_or_given |= self._texts.keys() - set(stale)
+
+    def is_computed(self, name: str, clause: Bound) -> bool:
+        """Whether the clause leaves the column to be computed."""
+        return clause.number in self._computing.get(name, ())
+
+    @property
+    def rules(self) -> list[Rule]:
+        """What the values that clauses give must satisfy."""
+        return generated.rules_of({name: text for name, text in self._texts.items() if name in self._given})
+
+    def rows(self, rows: Plan, columns: Sequence[tuple[str, Expression]], tracked: Sequence[tuple[str, Expression]], alias: str) -> Plan:
+        """`columns` of the table and `tracked` over `rows`, which have the number of their clause under `alias`; what a clause leaves to be
+        computed is computed from the others."""
+        if not any(self._computing.values()):
+            return Project(rows, (*columns, *tracked), "u")
+        number = (CLAUSE, column(alias, Field(CLAUSE, "integer")))
+        plan = Project(rows, (*columns, *tracked, number), "u")
+        fields = [*self._schema, *(hidden_field(name) for name, _ in tracked)]
+        return Project(plan, tuple((item.name, self._value(item)) for item in fields), "u")
+
+    def _value(self, item: Field) -> Expression:
+        kept = column("u", item)
+        if not (clauses := self._computing.get(item.name)):
+            return kept
+        value = generated.expression(self._engine, self._schema, item.name, self._texts[item.name], "u")
+        if item.name not in self._kept_or_given:
+            return value
+        number, listed = column("u", Field(CLAUSE, "integer")), ", ".join(map(str, clauses))
+        return self._engine.compose(("CASE WHEN ", number, f" IN ({listed}) THEN ", value, " ELSE ", kept, " END"), item.type)

@@ -1,0 +1,1 @@
+"""The embedded engine: DuckDB for relational work, `_core` for files."""

@@ -1,0 +1,221 @@
+"""DuckDB connections: one for each process and configuration, a cursor for each result, interruptible work.
+
+DuckDB's settings hold for a whole database, so a configuration that differs gets a database of its own. After a fork the child never
+touches what its parent made: threads do not survive a fork, and closing such a database would wait for them for ever.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import importlib
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from deltaic import cancellation, configuration
+from deltaic.errors import CancelledError
+from deltaic.memory import Budget
+from deltaic.worker import Worker
+
+
+def _load(module: str) -> None:
+    """Imports it on a thread, which no signal meets: a Ctrl-C during the start of DuckDB's compiled part is lost or ends the process."""
+    done = threading.Event()
+
+    def load() -> None:
+        with suppress(Exception):  # said by the import statement that follows
+            importlib.import_module(module)
+        done.set()
+
+    threading.Thread(target=load, name="deltaic-import", daemon=True).start()
+    done.wait()
+
+
+_load("duckdb")
+import duckdb  # noqa: E402
+
+T = TypeVar("T")
+
+# Bytes of a database's limit that no division goes below.
+_SMALLEST_SHARE = 32 << 20
+# Below so many bytes DuckDB does not gather five row groups of a table that is filled before it may spill them.
+_SMALL_ENGINE = 1 << 30
+# Reentrant: the garbage collector may close an abandoned reader's work while a database is being opened.
+_lock = threading.RLock()
+
+
+@dataclass(eq=False)
+class _Database:
+    """`limit`: bytes of the engine's part of the budget; `applied`: what DuckDB has been given of it; `users`: pieces of work that use it,
+    and held tables; `has_functions`: whether it has the functions of translated SQL, which take longer to list than a small query to run.
+    """
+
+    connection: duckdb.DuckDBPyConnection
+    limit: int
+    applied: int
+    users: int = 0
+    has_functions: bool = False
+
+
+_databases: dict[tuple[Any, ...], _Database] = {}
+
+
+def database(*, planned: bool) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+    """The database of this process for the current configuration, for as long as it is used; take a cursor of it for each result.
+
+    `planned`: joins are run in the order in which they are written, right side built. DuckDB guesses one row for any Arrow source, so its
+    own choice is to build its hash table from the big side.
+    """
+    return _use(_enter(planned))
+
+
+@contextmanager
+def _use(used: _Database) -> Iterator[duckdb.DuckDBPyConnection]:
+    try:
+        yield used.connection
+    finally:
+        _leave(used)
+
+
+def _enter(planned: bool) -> _Database:
+    current, budget = configuration.current(), configuration.budget()
+    key = (os.getpid(), planned, current.memory_limit, current.temp_directory, current.temp_limit, current.threads)
+    with _lock:
+        if key not in _databases:
+            _databases[key] = _Database(_open(current, budget, planned), budget.engine, budget.engine)
+        used = _databases[key]
+        used.users += 1
+        _divide()
+    return used
+
+
+def _leave(used: _Database) -> None:
+    """Ends one use of a database. The other databases get its memory when one of them is entered next, as DuckDB never runs here:
+    the caller may be the main thread."""
+    with _lock:
+        used.users -= 1
+
+
+def _divide() -> None:
+    """Gives each database that is in use an equal share of its limit: a MERGE whose source is a query has two at work."""
+    busy = [database for database in _databases.values() if database.users]
+    # Those that get less come first, so that together they never have more than one limit.
+    for database in sorted(busy, key=lambda database: database.limit // len(busy) - database.applied):
+        if (share := max(database.limit // len(busy), _SMALLEST_SHARE)) != database.applied:
+            # A database that holds more than its new share keeps the old one.
+            with suppress(duckdb.Error), database.connection.cursor() as cursor:
+                cursor.execute(f"SET GLOBAL memory_limit = '{share}B'")
+                database.applied = share
+
+
+def _open(current: configuration.Configuration, budget: Budget, planned: bool) -> duckdb.DuckDBPyConnection:
+    settings: dict[str, Any] = {"memory_limit": f"{budget.engine}B", "threads": budget.engine_threads}
+    if current.temp_limit is not None:
+        settings["max_temp_directory_size"] = f"{current.temp_limit}B"
+    if current.temp_directory is not None:
+        settings["temp_directory"] = current.temp_directory
+    else:
+        settings["temp_directory"] = os.path.join(tempfile.gettempdir(), f"deltaic-{os.getpid()}-{len(_databases)}")
+    if budget.engine < _SMALL_ENGINE:
+        settings["write_buffer_row_group_count"] = 1
+    connection = duckdb.connect(":memory:", config=settings)
+    # Instants are instants: what a clock in another zone shows is part of the translated SQL.
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    # Nothing is looked up in Python's variables or fetched from the network behind the caller's back.
+    connection.execute("SET GLOBAL python_enable_replacements = false")
+    connection.execute("SET GLOBAL autoinstall_known_extensions = false")
+    if planned:
+        connection.execute("SET GLOBAL disabled_optimizers = 'join_order,build_side_probe_side'")
+    return connection
+
+
+def _close_all() -> None:
+    for key in [key for key in _databases if key[0] == os.getpid()]:
+        _databases.pop(key).connection.close()
+
+
+def _after_fork() -> None:
+    """Keeps the parent's databases from ever being closed in the child."""
+    global _lock
+    _lock = threading.RLock()
+    for database in _databases.values():
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(database.connection))
+    _databases.clear()
+
+
+atexit.register(_close_all)
+os.register_at_fork(after_in_child=_after_fork)
+
+
+@dataclass(eq=False)
+class Work:
+    """One piece of running work: what to stop when the user interrupts, and where the first error of a source is kept: in its stream, or
+    in `failure` for what Python reads, as an error that passes through Arrow's C stream is left as text."""
+
+    streams: list[Any] = field(default_factory=list)
+    failure: Exception | None = None
+    stopped: bool = False
+    context: Context = field(default_factory=copy_context)
+    """Of who started the work: with the settings of `with deltaic.configure(...)`, which threads of DuckDB and `_core` do not see."""
+    _cursors: list[duckdb.DuckDBPyConnection] = field(default_factory=list)
+    _databases: ExitStack = field(default_factory=ExitStack)
+
+    def __post_init__(self) -> None:
+        cancellation.register(self)
+
+    def cursor(self, *, planned: bool = True, functions: bool = False) -> duckdb.DuckDBPyConnection:
+        """A cursor of its own for one query, closed with the work. `functions`: the query uses those of `spark_sql.duckdb.prepare`."""
+        used = self.run(lambda: _enter(planned))
+        self._databases.callback(_leave, used)
+        cursor = used.connection.cursor()
+        self._cursors.append(cursor)
+        if functions and not used.has_functions:
+            from deltaic.spark_sql.duckdb import prepare
+
+            prepare(cursor)
+            used.has_functions = True
+        return cursor
+
+    def run(self, function: Callable[[], T]) -> T:
+        """Calls `function` with the settings of who started the work, in whatever thread this is."""
+        return self.context.copy().run(function)
+
+    def cancel(self) -> None:
+        for stream in list(self.streams):
+            stream.cancel()
+        for cursor in list(self._cursors):
+            cursor.interrupt()
+
+    def close(self) -> None:
+        while self._cursors:
+            # A cursor that was interrupted and has not come to its next check yet refuses; it goes with the thread that uses it.
+            with suppress(duckdb.Error):
+                self._cursors.pop().close()
+        self.streams.clear()
+        self._databases.close()
+
+    def call(self, function: Callable[[], T], undo: Callable[[T], object] | None = None) -> T:
+        """Runs `function` so that Ctrl-C, an exception that is set for this thread and `stop` cancel the work within moments; `undo` takes
+        back what it did when it ended well all the same, as nobody learns of its answer any more."""
+
+        def run(worker: Worker[T]) -> T:
+            worker.watch()
+            return self.run(function)
+
+        return Worker(run, cancel=self.cancel, undo=undo, check=self.check).result()
+
+    def stop(self) -> None:
+        """Cancels the work from another thread: who waits for it gets a CancelledError."""
+        self.stopped = True
+        self.cancel()
+
+    def check(self) -> None:
+        """CancelledError after `stop`."""
+        if self.stopped:
+            raise CancelledError("the query was cancelled")

@@ -1,0 +1,629 @@
+"""The embedded engine: DuckDB for relational work, `_core` for bytes.
+
+A plan that is a plain scan goes to `_core` alone. Anything else becomes one DuckDB query over our own dataset class, so that columns and
+filters still reach the files. Results come back in Delta's exact Arrow types.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from deltaic import _core, configuration
+from deltaic.engine.engine import Curve, WriteTarget
+from deltaic.errors import SchemaMismatchError, UnsupportedFeatureError
+from deltaic.plan.expression import Expression, column_at, columns_of
+from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN, Aggregate, Data, Filter, Plan, Project, Scan, Union
+from deltaic.protocol.column_mapping import map_fields
+from deltaic.protocol.schema import Array, DataType, Map, Schema, Struct
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from deltaic.engine.duckdb.connection import Work
+    from deltaic.engine.duckdb.held_rows import HeldRows
+    from deltaic.engine.duckdb.lowering import Leaf, Lowered
+    from deltaic.engine.duckdb.sources import ScanSource
+    from deltaic.plan.expression import Pieces
+    from deltaic.planning.planned import Planned
+    from deltaic.spark_sql.expression import TablesOf
+    from deltaic.spark_sql.query.queries import TranslatedQuery
+else:
+    from deltaic.deferred import pyarrow as pa
+
+T = TypeVar("T")
+_held = itertools.count()
+_PREPARED = re.compile(r"\bdeltaic_")  # the functions that `spark_sql.duckdb.prepare` installs
+_KINDS = {
+    "Invalid Input Error": "InvalidInputException",
+    "Out of Range Error": "OutOfRangeException",
+    "Conversion Error": "ConversionException",
+}
+PLANNED_TWICE = 100_000
+"""Rows of a query's tables from which on it is planned twice: it takes milliseconds, and a poor order of joins takes more."""
+PLANS: ContextVar[list[dict[str, Any]] | None] = ContextVar("PLANS", default=None)
+"""Where the steps of each query that runs are noted, as DuckDB explains them, for reports; None: nowhere."""
+_VECTOR_ROWS = 2048
+"""Rows that DuckDB computes at a time: no batch has fewer."""
+_WIDTHS = {"boolean": 1, "byte": 1, "short": 2, "integer": 4, "date": 4, "float": 4, "void": 1, "string": 48, "binary": 48, "variant": 200}
+"""Bytes of a value, about; 8 where none is given."""
+
+
+@dataclass(frozen=True)
+class LocalRelation:
+    """Rows not yet computed: `open` starts the work and gives an Arrow stream of exactly `schema`'s columns."""
+
+    schema: Schema
+    open: Callable[[Work], Any]
+    polls: bool = False
+    """Whoever waits for its batches sees Ctrl-C by itself: the scans of `_core` do."""
+    held: HeldRows | None = None
+    """The rows themselves, where they are few and in memory: then reading them starts no work."""
+
+
+class LocalEngine:
+    """`plan.nodes` on this machine. Without state that changes: it may be shared by threads, and used after a fork.
+
+    `time_zone`: of expressions; None for the configuration's at each call. `tables`: opens those that subqueries in expressions name."""
+
+    def __init__(self, time_zone: str | None = None, tables: TablesOf | None = None) -> None:
+        self._time_zone, self._tables = time_zone, tables
+
+    @property
+    def time_zone(self) -> str:
+        return self._time_zone or configuration.current().time_zone
+
+    def pinned(self) -> LocalEngine:
+        return LocalEngine(self.time_zone, self._tables)
+
+    @property
+    def plain_sql(self) -> bool:
+        return True
+
+    @property
+    def pads_char(self) -> bool:
+        return False
+
+    def resolve(self, text: str, schemas: Mapping[str, Schema], *, queries: bool = False) -> Expression:
+        from deltaic.spark_sql.expression import resolve
+
+        return resolve(text, schemas, self.time_zone, self._tables if queries else None)
+
+    def compose(self, pieces: Pieces, data_type: DataType) -> Expression:
+        from deltaic.spark_sql.expression import compose
+
+        return compose(pieces, data_type, self.time_zone)
+
+    @property
+    def takes_repeated_files(self) -> bool:
+        return True
+
+    def frame(self, planned: Planned, columns: Sequence[str]) -> None:
+        return None
+
+    def source(self, data: Any, alias: str, *, rounding: bool = False) -> Data:
+        from deltaic.engine.source import read_source
+
+        source = read_source(data, rounding=rounding)
+
+        def opened(work: Work) -> Any:
+            work.streams.append(source.failure)
+            return _tracked(work, source.open())
+
+        return Data(handle=LocalRelation(source.schema, opened), schema=source.schema, alias=alias)
+
+    def conform(self, data: Plan, schema: Schema) -> Data:
+        relation, table_schema = self.run(data), _core.TableSchema(schema.to_json())
+        alias = getattr(data, "alias", "s")
+
+        def opened(work: Work) -> _core.ReadStream:
+            return _tracked(work, _core.conform(relation.open(work), table_schema))
+
+        return Data(handle=LocalRelation(schema, opened), schema=schema, alias=alias)
+
+    def numbered(self, data: Plan, series: Mapping[str, tuple[int, int]]) -> Data:
+        from deltaic.engine.duckdb.numbering import NumberedRows
+
+        relation = self.run(data)
+        table_schema = _core.TableSchema(relation.schema.to_json())
+
+        def opened(work: Work) -> _core.ReadStream:
+            return _tracked(work, _core.conform(NumberedRows(relation.open(work), series), table_schema))
+
+        return Data(handle=LocalRelation(relation.schema, opened), schema=relation.schema, alias=getattr(data, "alias", "u"))
+
+    # --- lowering
+
+    def run(self, plan: Plan) -> LocalRelation:
+        if isinstance(plan, Union):
+            return _chain([self.run(item) for item in plan.inputs])
+        if isinstance(plan, Data) and isinstance(plan.handle, LocalRelation):
+            return plan.handle
+        if (few := _of_held(plan)) is not None:
+            return few
+        bare = plan if isinstance(plan, Scan) else _plain_projection(plan)
+        return self._query(plan) if bare is None or bare.where else _copied(bare)
+
+    def _query(self, plan: Plan) -> LocalRelation:
+        from deltaic.engine.duckdb.lowering import Lowering
+
+        lowered = Lowering(self._leaf, self.time_zone).lower(plan)
+        return LocalRelation(lowered.schema, lambda work: _execute(work, lowered))
+
+    def _leaf(self, leaf: Scan | Data) -> Leaf:
+        from deltaic.engine.duckdb.lowering import Leaf, columns_with_maps
+        from deltaic.engine.duckdb.registering import TableRows, rows_of
+        from deltaic.planning.opening import scan_schema
+        from deltaic.planning.planned import column_names
+
+        if isinstance(leaf, Data):
+            relation = leaf.handle
+            if isinstance(relation, LocalRelation):
+                return Leaf(leaf.schema, opener=lambda work: _Stream(work, relation))
+            return Leaf(leaf.schema, name=leaf.handle)
+        read = column_names(leaf.where, leaf.schema, leaf.alias)
+        wide = replace(leaf, columns=(*leaf.columns, *(name for name in read if name not in leaf.columns)), where=())
+        maps = columns_with_maps(schema := scan_schema(wide))
+
+        def opened(work: Work, retyped: Callable[[pa.Schema], pa.Schema] | None = None) -> TableRows:
+            return TableRows(wide, work.run, work.streams.append, retyped)
+
+        if not maps:
+            return Leaf(schema, opener=opened, where=leaf.where, rows=rows_of(wide.files))
+        from deltaic.engine.duckdb.raw_maps import entries_schema
+
+        def with_entries(columns: frozenset[str]) -> Callable[[Work], Any]:
+            return lambda work: opened(work, lambda found: entries_schema(found, columns))
+
+        return Leaf(schema, opener=opened, where=leaf.where, maps=maps, with_entries=with_entries)
+
+    def query(self, query: TranslatedQuery, leaves: Mapping[str, Plan]) -> LocalRelation:
+        """A user's query as `spark_sql.query.queries` translated it: DuckDB's SQL over tables named as `leaves`.
+
+        Unlike a plan's, its joins are in the order that DuckDB chooses."""
+        from deltaic.engine.duckdb.lowering import Lowered
+
+        opened = {name: self._leaf(leaf) for name, leaf in leaves.items() if isinstance(leaf, (Scan, Data))}
+        sources = {name: leaf.opener for name, leaf in opened.items() if leaf.opener is not None}
+        if len(sources) != len(leaves):
+            raise ValueError("a query reads scans and sources only")
+        # What a query answers is nullable, as in DuckDB: joins and subqueries make nulls of NOT NULL columns.
+        nullable = Schema.of_query([field.with_(nullable=True) for field in query.schema])
+        distinct = nullable.distinct()  # as the engine's own columns are named
+        # DuckDB has no type of nothing but nulls: such a column comes as integers.
+        typed = Schema([field.with_(type="integer") if field.type == "void" else field for field in distinct])
+        rows = {name: leaf.rows for name, leaf in opened.items()}
+        once = tuple(filter(query.reads_once, leaves))
+        lowered = Lowered(query.sql, typed, sources, query.constants, rows=rows, once=once, shared=query.shared, equal=query.equal)
+        if typed == nullable:
+            return LocalRelation(nullable, lambda work: _execute(work, lowered, planned=False))
+        return LocalRelation(nullable, lambda work: _shown(_execute(work, lowered, planned=False), nullable))
+
+    # --- consuming
+
+    def consume(self, relation: LocalRelation, function: Callable[[Any], T], undo: Callable[[T], object] | None = None) -> T:
+        """Runs `function` on the relation's stream: interruptible (`undo`: as in `Work.call`), with the first error of a source in place
+        of the host's wrapping."""
+        from deltaic.engine.duckdb.connection import Work
+
+        work = Work()
+        try:
+            return work.call(_with_first_error(work, lambda: function(relation.open(work))), undo)
+        finally:
+            work.close()
+
+    def to_arrow(self, relation: LocalRelation, *, limit: int | None = None) -> pa.RecordBatchReader:
+        reader = self._reader(relation) if relation.held is None else _held_reader(relation.schema, relation.held.table)
+        return reader if limit is None else _limited(reader, limit)
+
+    def _reader(self, relation: LocalRelation) -> pa.RecordBatchReader:
+        from deltaic.engine.duckdb.connection import Work
+
+        work = Work()
+        schema = arrow_schema(relation.schema)
+        # A thread for each batch is what it takes to interrupt DuckDB; a narrow batch is decoded in less time than that costs.
+        call = (lambda function: function()) if relation.polls else work.call
+
+        def opened() -> tuple[pa.RecordBatchReader, pa.RecordBatch | None]:
+            reader = pa.RecordBatchReader.from_stream(relation.open(work))
+            return reader, next(reader, None)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            try:
+                reader, batch = call(_with_first_error(work, opened))
+                following = _with_first_error(work, lambda: next(reader, None))
+                while batch is not None:
+                    work.check()
+                    yield _declared(batch, schema)
+                    batch = call(following)
+            finally:
+                work.cancel()
+                work.close()
+
+        return pa.RecordBatchReader.from_batches(schema, batches())
+
+    def is_cheap(self, relation: LocalRelation) -> bool:
+        return True
+
+    def count(self, relation: LocalRelation) -> int:
+        return sum(batch.num_rows for batch in self._reader(relation))
+
+    def to_table(self, relation: LocalRelation) -> pa.Table:
+        schema = arrow_schema(relation.schema)
+        table = self.consume(relation, lambda stream: pa.RecordBatchReader.from_stream(stream).read_all())
+        return table if table.schema.equals(schema, check_metadata=True) else pa.Table.from_arrays(table.columns, schema=schema)
+
+    def write(self, relation: LocalRelation, target: WriteTarget) -> pa.Table:
+        def undo(adds: pa.Table) -> None:
+            from urllib.parse import unquote
+
+            target.store.delete([unquote(path) for path in adds["path"].to_pylist()])
+
+        return self.consume(relation, lambda stream: _core.write(target.store, target.schema, stream, target.options_json), undo)
+
+    def row_ids(self, relation: LocalRelation, *, unique: bool = False) -> _core.RowIds:
+        if relation.held is not None:
+            return _core.RowIds.collect(relation.held.table, unique=unique)
+        return self.consume(relation, lambda stream: _core.RowIds.collect(stream, unique=unique))
+
+    def mark_deleted(
+        self, rows: _core.RowIds, scan: Scan, *, deletion_timestamp: int, inline: bool, prefix_length: int
+    ) -> _core.MarkedFiles:
+        from deltaic.engine.duckdb.connection import Work
+
+        def mark() -> _core.MarkedFiles:
+            return _core.mark_deleted(
+                scan.store, scan.files, rows, deletion_timestamp=deletion_timestamp, inline=inline, prefix_length=prefix_length
+            )
+
+        from urllib.parse import unquote
+
+        return Work().call(mark, lambda marked: scan.store.delete([unquote(path) for path in marked.written]))
+
+    @contextmanager
+    def hold(self, relation: LocalRelation, alias: str) -> Iterator[Data]:
+        """Few rows stay in memory as Arrow. More become an ordinary table of the in-memory database: unlike a temporary one it is seen by
+        every cursor, and it spills."""
+        from deltaic.engine.duckdb.connection import Work, database
+        from deltaic.engine.duckdb.held_rows import BatchStream, HeldRows, read_few
+        from deltaic.engine.duckdb.lowering import quote
+
+        name = f"__deltaic_held_{next(_held)}"
+        work, used, schema = Work(), list[Any](), arrow_schema(relation.schema)
+        with ExitStack() as uses:
+
+            def fill() -> pa.Table | None:
+                arrow, batches, others = read_few(relation.open(work))
+                if others is None:
+                    return pa.Table.from_batches([_declared(batch, schema) for batch in batches], schema)
+                used.append(uses.enter_context(database(planned=True)))
+                cursor = work.cursor()
+                cursor.register(f"{name}_rows", BatchStream(arrow, _kept_failure(work, itertools.chain(batches, others))))
+                cursor.execute(f"CREATE TABLE {quote(name)} AS SELECT * FROM {quote(name + '_rows')}")
+                return None
+
+            def drop() -> None:
+                for connection in used:
+                    with connection.cursor() as cursor:
+                        cursor.execute(f"DROP TABLE IF EXISTS {quote(name)}")
+
+            try:
+                try:
+                    table = work.call(_with_first_error(work, fill))
+                finally:
+                    work.close()
+                if table is None:
+                    yield Data(handle=name, schema=relation.schema, alias=alias)
+                    return
+                held = HeldRows(table)
+                uses.callback(held.release)
+                few = LocalRelation(relation.schema, lambda work: held.table, held=held)
+                yield Data(handle=few, schema=relation.schema, alias=alias)
+            finally:
+                if used:
+                    # Not on this thread: where DuckDB meets the exception of a signal handler, it raises one of its own in its place.
+                    Work().call(drop)
+
+    def cluster(self, plan: Scan, columns: Sequence[str], curve: Curve, files: int) -> LocalRelation:
+        """One narrow scan samples the boundaries, one full scan is keyed in `_core` and sorted in DuckDB. Meanwhile fields of structs are
+        columns of their own."""
+        from deltaic.engine.duckdb.lowering import Lowered, columns_with_maps, quote
+        from deltaic.planning.opening import scan_schema
+
+        nested = {name: f"__deltaic_curve_{number}" for number, name in enumerate(columns) if name not in plan.schema.names}
+        keys = [nested.get(name, name) for name in columns]
+        roots = dict.fromkeys(plan.schema.find(name)[0][0] for name in columns)
+        narrow = self.run(_with_fields(replace(plan, columns=tuple(roots), row_tracking=None), nested))
+        whole = self.run(_with_fields(plan, nested))
+        bounds = self.consume(narrow, lambda stream: _core.RangeBounds.sample(stream, keys))
+        schema = scan_schema(plan)
+        names = ", ".join(quote(item.name) for item in schema)
+
+        maps = columns_with_maps(schema)
+
+        def keyed(work: Work) -> Any:
+            rows = _core.curve_keys(whole.open(work), bounds, curve)
+            if not maps:
+                return rows
+            from deltaic.engine.dataset import viewed
+            from deltaic.engine.duckdb.raw_maps import entries_schema
+
+            reader = pa.RecordBatchReader.from_stream(rows)
+            return viewed(reader, entries_schema(reader.schema, maps))
+
+        sql = f'SELECT {names} FROM "__deltaic_keyed" ORDER BY "__deltaic_key"'
+        return LocalRelation(schema, lambda work: _execute(work, Lowered(sql, schema, {"__deltaic_keyed": keyed}, entries=maps)))
+
+
+def _copied(scan: Scan) -> LocalRelation:
+    """The rows of a scan that `_core` reads alone, as nothing of its condition is left to evaluate."""
+    from deltaic.planning.opening import open_scan, scan_schema
+
+    return LocalRelation(scan_schema(scan), lambda work: _tracked(work, open_scan(scan)), polls=True)
+
+
+def _with_fields(scan: Scan, fields: Mapping[str, str]) -> Plan:
+    """The scan's columns, and fields of structs (dotted name -> column)."""
+    if not fields:
+        return scan
+    from deltaic.planning.opening import scan_schema
+
+    found = []
+    for name, as_column in fields.items():
+        path, leaf = scan.schema.find(name)
+        found.append((as_column, column_at(scan.alias, path, leaf.type)))
+    return Project(scan, (*columns_of(scan.alias, scan_schema(scan)), *found), scan.alias)
+
+
+def _of_held(plan: Plan) -> LocalRelation | None:
+    """The rows of a plan over few held rows, where that takes no query."""
+    leaf = plan
+    while isinstance(leaf, (Filter, Project, Aggregate)):
+        leaf = leaf.input
+    if not isinstance(leaf, Data) or getattr(leaf.handle, "held", None) is None:
+        return None
+    from deltaic.engine.duckdb.held_rows import HeldRows, computed
+
+    if (rows := computed(plan)) is None:
+        return None
+    return LocalRelation(rows.schema, lambda work: rows.table, held=HeldRows(rows.table))
+
+
+def _held_reader(schema: Schema, table: pa.Table) -> pa.RecordBatchReader:
+    declared = arrow_schema(schema)
+    return pa.RecordBatchReader.from_batches(declared, [_declared(batch, declared) for batch in table.to_batches()])
+
+
+def _kept_failure(work: Work, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Passes the batches on and keeps the error that ends them in `work.failure`: Arrow's stream keeps only its text."""
+    try:
+        yield from batches
+    except Exception as error:
+        work.failure = work.failure or error
+        raise
+
+
+def _limited(reader: pa.RecordBatchReader, limit: int) -> pa.RecordBatchReader:
+    def batches() -> Iterator[pa.RecordBatch]:
+        left = limit
+        with reader:
+            for batch in reader if left > 0 else ():
+                yield batch.slice(0, left)
+                left -= min(left, batch.num_rows)
+                if left == 0:
+                    return
+
+    return pa.RecordBatchReader.from_batches(reader.schema, batches())
+
+
+def arrow_schema(schema: Schema) -> pa.Schema:
+    """Delta's exact Arrow types of these columns. Two columns of a query may have one name."""
+    distinct = schema.distinct()
+    found = _core.TableSchema(distinct.to_json()).to_arrow()
+    if distinct is schema:
+        return found
+    return pa.schema([each.with_name(item.name) for each, item in zip(found, schema, strict=True)], metadata=found.metadata)
+
+
+def _declared(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The same arrays under the relation's schema: engines give every column as nullable."""
+    return batch if batch.schema.equals(schema, check_metadata=True) else pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+
+def _execute(work: Work, query: Lowered, *, planned: bool = True) -> _core.ReadStream:
+    from deltaic.engine.duckdb.registering import register
+
+    cursor = work.cursor(planned=planned, functions=any(map(_PREPARED.search, (query.sql, *query.constants))))
+    for constant in query.constants:  # by its hash, as the value itself may be large
+        cursor.execute(f"SELECT hash({constant})").fetchall()
+    registered = {name: register(cursor, name, opener(work), query.rows.get(name)) for name, opener in query.leaves.items()}
+    if len(registered) > 1 and query.once and sum(rows or 0 for rows in query.rows.values()) >= PLANNED_TWICE:
+        _keep_filters(cursor, query, registered)
+    if (plans := PLANS.get()) is not None:
+        plans.append(json.loads(cursor.execute(f"EXPLAIN (FORMAT json) {query.sql}").fetchall()[0][1])[0])
+    reader = cursor.sql(query.sql).to_arrow_reader(_batch_rows(query.schema, work.run(configuration.budget).batch))
+    if query.entries:
+        from deltaic.engine.duckdb.raw_maps import with_maps
+
+        reader = with_maps(reader, arrow_schema(query.schema), query.entries)
+    return _core.conform(reader, _core.TableSchema(query.schema.to_json()))
+
+
+def _keep_filters(cursor: Any, query: Lowered, sources: Mapping[str, ScanSource | None]) -> None:
+    """Plans the query once, so that each source learns the filters that DuckDB pushes into it; not where it may read one twice. The keys
+    that these leave become filters of other sources."""
+    import duckdb
+
+    from deltaic.engine.duckdb.join_filters import push_keys
+
+    try:
+        (plan,) = json.loads(cursor.execute(f"EXPLAIN (FORMAT json) {query.sql}").fetchall()[0][1])
+    except duckdb.Error:
+        return  # the query itself says what is wrong with it
+    if not set(query.shared) <= set(_computed_once(plan)):
+        return
+    for name in query.once:
+        if (source := sources[name]) is not None:
+            source.keep_filters()
+    push_keys(sources, query.rows, query.equal)
+
+
+def _computed_once(plan: Mapping[str, Any]) -> Iterator[str]:
+    """Names of WITH whose rows a plan of DuckDB keeps for all that read them."""
+    if plan["name"] == "CTE":
+        yield (plan.get("extra_info") or {}).get("CTE Name", "")
+    for child in plan.get("children") or ():
+        yield from _computed_once(child)
+
+
+def _batch_rows(schema: Schema, most: int) -> int:
+    """Rows of a batch of about `most` bytes: 64 MB are 8,388 rows of 1,000 columns of 8 bytes."""
+    from deltaic.planning.opening import BATCH_ROWS
+
+    width = sum(_width(item.type) for item in schema)
+    return max(_VECTOR_ROWS, min(BATCH_ROWS, most // max(width, 1)))
+
+
+def _width(data_type: DataType) -> int:
+    if isinstance(data_type, Struct):
+        return sum(_width(item.type) for item in data_type.fields)
+    if isinstance(data_type, Array):
+        return 4 * _width(data_type.element)
+    if isinstance(data_type, Map):
+        return 4 * (_width(data_type.key) + _width(data_type.value))
+    return _WIDTHS.get(data_type, 8)
+
+
+def _shown(stream: _core.ReadStream, schema: Schema) -> pa.RecordBatchReader:
+    """Gives the columns of the stream the names of the query's columns, and those of type void Arrow's type null."""
+    declared = arrow_schema(schema)
+    void = [field.type == "void" for field in schema]
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in pa.RecordBatchReader.from_stream(stream):
+            columns = [pa.nulls(batch.num_rows) if gone else column for gone, column in zip(void, batch.columns, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, schema=declared)
+
+    return pa.RecordBatchReader.from_batches(declared, batches())
+
+
+class _Stream:
+    """A source of rows as DuckDB sees it: no columns and no filters are pushed, so its values are compared by DuckDB alone."""
+
+    def __init__(self, work: Work, relation: LocalRelation, schema: pa.Schema | None = None) -> None:
+        self._work, self._relation, self._declared = work, relation, schema
+
+    def __arrow_c_schema__(self) -> object:
+        """Without it the rows would be opened for their schema, too, and what can be read only once is opened once."""
+        return self._schema.__arrow_c_schema__()
+
+    @cached_property
+    def _schema(self) -> pa.Schema:
+        """DuckDB asks for it three times."""
+        return arrow_schema(self._relation.schema) if self._declared is None else self._declared
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._work.run(lambda: self._relation.open(self._work)).__arrow_c_stream__(requested_schema)
+
+
+def _tracked(work: Work, stream: _core.ReadStream) -> _core.ReadStream:
+    work.streams.append(stream)
+    return stream
+
+
+def _chain(relations: Sequence[LocalRelation]) -> LocalRelation:
+    """The inputs one after the other, without a query around them."""
+    if len(relations) == 1:
+        return relations[0]
+    # Whether a column takes null is for the one who writes it to say, with the row: Arrow's own refusal does not name what it is.
+    nullable = _nullable(relations[0].schema)
+    schema = arrow_schema(nullable)
+
+    def opened(work: Work) -> pa.RecordBatchReader:
+        def batches() -> Iterator[pa.RecordBatch]:
+            for relation in relations:
+                for batch in pa.RecordBatchReader.from_stream(work.run(lambda: relation.open(work))):  # noqa: B023
+                    yield _declared(batch, schema)
+
+        return pa.RecordBatchReader.from_batches(schema, _kept_failure(work, batches()))
+
+    return LocalRelation(nullable, opened)
+
+
+def _nullable(schema: Schema) -> Schema:
+    """The same columns and struct fields, all of which take null."""
+    return Schema([item.with_(nullable=True, type=map_fields(item.type, lambda field: field.with_(nullable=True))) for item in schema])
+
+
+def _plain_projection(plan: Plan) -> Scan | None:
+    """The scan with fewer columns that a projection of bare names means; None for any other plan."""
+    if not isinstance(plan, Project) or not isinstance(plan.input, Scan):
+        return None
+    scan = plan.input
+    wanted = [name for name, value in plan.columns if value.path == (scan.alias, (name,))]
+    if len(wanted) != len(plan.columns):
+        return None
+    hidden = [FILE_COLUMN, ROW_COLUMN] if scan.row_ids else []
+    data = [name for name in wanted if name not in hidden]
+    if wanted != data + hidden or any(name not in scan.schema.names for name in data) or scan.constants:
+        return None
+    return replace(scan, columns=tuple(data), alias=plan.alias)
+
+
+def _with_first_error(work: Work, function: Callable[[], T]) -> Callable[[], T]:
+    """The function with its errors by our names. It runs where the work does: an exception that stops the waiting caller stays as it is."""
+
+    def run() -> T:
+        try:
+            return function()
+        except BaseException as error:
+            work.check()  # what a cancelled stream or query raises says nothing
+            if not isinstance(error, Exception):
+                raise
+            first = _first_error(work, error)
+            if first is error:
+                raise
+            raise first from error
+
+    return run
+
+
+def _first_error(work: Work, error: Exception) -> Exception:
+    """The error of the first source that failed, else what DuckDB or Arrow raised, by our name."""
+    for stream in list(work.streams):
+        try:
+            stream.check()
+        except Exception as first:
+            return first
+    return _named(work.failure or error)
+
+
+def _named(error: Exception) -> Exception:
+    """DuckDB's error as ours. On its way through an Arrow stream only its text is left, which begins with its kind."""
+    import duckdb
+
+    from deltaic.plan.failures import read_failure
+    from deltaic.spark_sql.duckdb import failure_of
+
+    text = str(error)
+    if (raised := read_failure(text)) is not None:
+        return raised
+    if "Out of Memory Error" in text:
+        return MemoryError(f"the engine needs more than configure(memory_limit=, temp_limit=) allows: {text.splitlines()[0]}")
+    if (failed := failure_of(error)) is not None:
+        return failed
+    for kind, cls in _KINDS.items():
+        if kind in text and (failed := failure_of(getattr(duckdb, cls)(text))) is not None:
+            return failed
+    if isinstance(error, (duckdb.BinderException, duckdb.NotImplementedException)):  # it is the cause of this one
+        return UnsupportedFeatureError("the embedded engine cannot run a query of this form")
+    if isinstance(error, pa.ArrowException) and not isinstance(error, (OSError, MemoryError, KeyboardInterrupt)):
+        return SchemaMismatchError("the rows of a query do not fit the types of its columns", found=text.splitlines()[0] if text else None)
+    return error

@@ -1,0 +1,78 @@
+"""Filters that few rows of one table put on a large table joined with it.
+
+`FROM sales, days WHERE sold = day AND year = 2001` needs only the sales of 365 days. DuckDB makes such a filter while it runs and gives it
+to its own Parquet scan, not to other sources. Here the days are read ahead, and the scan of the sales gets `sold BETWEEN a AND b`, by which
+it leaves out row groups and rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from deltaic.spark_sql.values import INTEGRAL
+
+if TYPE_CHECKING:
+    from deltaic.engine.duckdb.sources import ScanSource
+
+MOST_READ = 500_000
+"""Rows of a table up to which its keys are read ahead."""
+FEWEST_FILTERED = 50_000
+"""Rows of a table from which on it gets a filter."""
+MOST_KEYS = 1000
+"""Different keys, not in a row, up to which they become a filter; more take longer to compare than they save."""
+
+Key = tuple[str, str]
+"""A table of a query and a column of it."""
+
+
+def push_keys(sources: Mapping[str, ScanSource | None], rows: Mapping[str, int | None], equal: Sequence[tuple[Key, Key]]) -> None:
+    """Adds filters to sources. `equal`: columns of two tables that are equal in every row that the query needs. A table that got a filter
+    gives its keys on: those of a year's days are the days of its weeks, and these are the days of an inventory."""
+    pending = {(few, many) for one, other in equal for few, many in ((one, other), (other, one)) if few[0] != many[0]}
+    while ready := sorted(pair for pair in pending if _is_ready(sources, rows, *pair)):
+        few, many = ready[0]
+        pending -= {(few, many), (many, few)}
+        source, target = sources[few[0]], sources[many[0]]
+        assert source is not None
+        assert target is not None
+        if (found := _filter(source, few[1], rows[few[0]] or 0)) is not None:
+            target.require(_of_column(found, many[1]))
+
+
+def _is_ready(sources: Mapping[str, ScanSource | None], rows: Mapping[str, int | None], few: Key, many: Key) -> bool:
+    """Whether the keys of `few` are worth a filter of `many` now."""
+    source, target = sources.get(few[0]), sources.get(many[0])
+    if source is None or target is None or not source.is_filtered:
+        return False
+    here, there = rows.get(few[0]), rows.get(many[0])
+    return here is not None and there is not None and here <= min(there, MOST_READ) and there >= FEWEST_FILTERED
+
+
+def _filter(source: ScanSource, column: str, rows: int) -> dict[str, Any] | None:
+    """What the column's values are, as a node of `_core.Predicate` without a column; None where that is not worth a filter."""
+    kind = source.type_of(column)
+    if kind not in (*INTEGRAL, "date", "string"):
+        return None
+    keys = source.keys(column)
+    if 2 * len(keys) > rows:
+        return None
+    if not keys:
+        return {"op": "false"}
+    if kind != "string":
+        numbers = [key.toordinal() if isinstance(key, date) else key for key in keys]
+        if max(numbers) - min(numbers) + 1 == len(keys):
+            ends = [{"op": op, "literal": _text(key)} for op, key in ((">=", min(keys)), ("<=", max(keys)))]
+            return {"op": "and", "args": ends}
+    return {"op": "in", "literals": sorted(map(_text, keys))} if len(keys) <= MOST_KEYS else None
+
+
+def _text(key: Any) -> str:
+    return key.isoformat() if isinstance(key, date) else str(key)
+
+
+def _of_column(node: dict[str, Any], column: str) -> str:
+    parts = [{**part, "column": [column]} for part in node.get("args", ())]
+    return json.dumps({**node, "args": parts} if parts else {**node, "column": [column]} if node["op"] == "in" else node)

@@ -1,0 +1,89 @@
+"""Arrow sources under names that DuckDB's SQL can read, with their number of rows where it is known.
+
+Without it DuckDB takes any source that is not an Arrow table for one row and builds its hash tables of the larger side of a join.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from deltaic.planning import opening
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+    from deltaic import _core
+    from deltaic.engine.duckdb.sources import ScanSource
+    from deltaic.plan.nodes import Scan
+
+SAMPLED_FILES = 100
+"""Files whose statistics are read to estimate the rows of all; the others count by their bytes."""
+_ROWS = re.compile(r'"numRecords"\s*:\s*(\d+)')
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """The rows of `scan`, a scan of a table: DuckDB's columns and filters are pushed into it.
+
+    `read` opens it; `observe` is called with each stream that was opened. `retyped` gives the schema that a stream of this schema is read
+    under, of the same layout."""
+
+    scan: Scan
+    read: Callable[[Callable[[], _core.ReadStream]], _core.ReadStream]
+    observe: Callable[[_core.ReadStream], None]
+    retyped: Callable[[pa.Schema], pa.Schema] | None = None
+
+    def open(self, scan: Scan, encoded: Sequence[str] = ()) -> _core.ReadStream:
+        stream = self.read(lambda: opening.open_scan(scan, encoded=encoded))
+        self.observe(stream)
+        return stream
+
+
+def register(cursor: duckdb.DuckDBPyConnection, name: str, source: Any, rows: int | None) -> ScanSource | None:
+    """Makes `source` the view `name` of this cursor. `rows`: about how many it has; None where nothing is known. Returns the source that
+    DuckDB reads `TableRows` by, None for any other source."""
+    if isinstance(source, TableRows):
+        if _knows_sources(cursor):
+            from deltaic.engine.duckdb.sources import ScanSource
+
+            pushed = ScanSource(source.scan, source.open, source.retyped, rows=rows)
+            cursor._register_arrow_source(name, pushed)
+            return pushed
+        from deltaic.engine.dataset import ScanDataset
+
+        cursor.register(name, ScanDataset(source.scan, read=source.open, retyped=source.retyped))
+        return None
+    if rows is None or not _knows_sources(cursor):
+        cursor.register(name, source)
+        return None
+    from duckdb._sources import adapt  # DuckDB's own, not public: without it joins are only slower
+
+    adapted = adapt(source)
+    adapted.rows = lambda: rows  # type: ignore[method-assign]
+    cursor._register_arrow_source(name, adapted)
+    return None
+
+
+def _knows_sources(cursor: duckdb.DuckDBPyConnection) -> bool:
+    """Whether this DuckDB has the interface of `duckdb._sources`, which is not public."""
+    return hasattr(cursor, "_register_arrow_source")
+
+
+def rows_of(files: pa.Table) -> int | None:
+    """About how many rows these files (rows of `add`) have; None where their statistics do not say."""
+    if not files.num_rows:
+        return 0
+    sample = files.select(["size", "stats"]).slice(0, SAMPLED_FILES).to_pylist()
+    found = [(int(match[1]), add["size"] or 0) for add in sample if (match := _ROWS.search(add["stats"] or ""))]
+    rows, size = sum(number for number, _ in found), sum(number for _, number in found)
+    if not found or (size == 0 and len(found) < files.num_rows):
+        return None
+    if len(found) == files.num_rows:
+        return rows
+    import pyarrow.compute as pc
+
+    return int(rows * (pc.sum(files["size"]).as_py() or 0) / size)

@@ -1,0 +1,205 @@
+"""A table's rows as DuckDB's planner and scan see them: its columns and filters are pushed into the scan.
+
+`duckdb._sources` is not public. Without it a scan is registered as a `pyarrow.dataset.Dataset` (`registering.register`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from duckdb._sources import ArrowScanSource
+from duckdb._sources.nodes import Binary, Col, In, Lit, Node, Postfix, Unary
+
+from deltaic import _core
+from deltaic.errors import DeltaError
+from deltaic.plan.nodes import Scan
+from deltaic.planning.literals import NotSayable, instant
+from deltaic.planning.opening import narrowed_scan, scan_arrow_schema, with_predicate
+from deltaic.protocol.schema import DataType, Struct, decimal_parts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_EPOCH = datetime(1970, 1, 1)
+_MOST_NESTED = 50
+SMALL_BYTES = 256 * 1024
+"""Bytes of a scan's files up to which no footer is read to see how texts are stored."""
+
+
+class ScanSource(ArrowScanSource):
+    """The rows of `scan`. `read` opens a scan of some of its columns and names those that come encoded (`planning.opening.open_scan`).
+    `retyped` gives the schema that a stream of this schema is read under, of the same layout. `rows`: about how many there are."""
+
+    schema_is_stable = True
+
+    def __init__(
+        self,
+        scan: Scan,
+        read: Callable[[Scan, Sequence[str]], _core.ReadStream],
+        retyped: Callable[[pa.Schema], pa.Schema] | None = None,
+        *,
+        rows: int | None = None,
+    ) -> None:
+        super().__init__(scan)
+        self._scan, self._read, self._retyped, self._rows = scan, read, retyped, rows
+        self._encoded = _encoded(scan)
+        schema = scan_arrow_schema(scan, encoded=self._encoded)
+        self._schema = schema if retyped is None else retyped(schema)
+        self._predicates: dict[str, _core.Predicate] = {}
+        self._kept: list[_core.Predicate] | None = None
+        self._required: list[_core.Predicate] = []
+
+    def rows(self) -> int | None:
+        return self._rows
+
+    def keep_filters(self) -> None:
+        """From now on the scan applies the filters that DuckDB offered so far, and accepts no other. DuckDB then keeps its own filter above
+        the scan, so its order of joins takes into account that fewer rows are left. Only for a source that the query reads in one place:
+        the filters of two places would both be applied to each."""
+        self._kept = list(self._predicates.values())
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether the scan applies filters in every place that reads it."""
+        return bool(self._kept or self._required)
+
+    def require(self, predicate: str) -> None:
+        """From now on the scan leaves out rows for which this predicate (JSON of `_core.Predicate`) does not hold."""
+        self._required.append(_core.Predicate.from_json(predicate, self._scan.table_schema))
+
+    def type_of(self, column: str) -> DataType | None:
+        return item.type if (item := self._scan.schema.get(column)) is not None else None
+
+    def keys(self, column: str) -> list[Any]:
+        """The different values of a column in the rows that these filters leave, without null."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        scan = with_predicate(self._scan, _all([*(self._kept or ()), *self._required]))
+        rows = pa.RecordBatchReader.from_stream(self._read(narrowed_scan(scan, [column]), ())).read_all()
+        found: list[Any] = pc.drop_null(pc.unique(rows.column(0))).to_pylist()
+        return found
+
+    def __arrow_c_schema__(self) -> object:
+        return self._schema.__arrow_c_schema__()
+
+    def accepts(self, predicate: Node) -> bool:
+        """Whether the predicate tree of `_core` says the same of every row: its values are compared as DuckDB compares them."""
+        if self._kept is not None:
+            return False
+        try:
+            text = json.dumps(_core_json(predicate, self._scan, 0))
+            self._predicates[predicate.fragment()] = _core.Predicate.from_json(text, self._scan.table_schema)
+        except (NotSayable, DeltaError):
+            return False
+        return True
+
+    def stream(self, columns: Sequence[int] | None, filters: Sequence[Node]) -> tuple[object, bool]:
+        scan = self._scan
+        chosen = [self._predicates[each.fragment()] for each in filters] if self._kept is None else self._kept
+        if predicates := [*chosen, *self._required]:
+            scan = with_predicate(scan, _all(predicates))
+        names = [self._schema.names[index] for index in columns] if columns is not None else self._schema.names
+        scan = narrowed_scan(scan, names)
+        rows = self._read(scan, self._encoded)
+        if self._retyped is None and names == scan_arrow_schema(scan).names:
+            return rows.__arrow_c_stream__(), True
+        import pyarrow as pa
+
+        from deltaic.engine.dataset import reordered, viewed
+
+        reader = pa.RecordBatchReader.from_stream(rows)
+        if self._retyped is not None:
+            reader = viewed(reader, self._retyped(reader.schema))
+        return (reader if reader.schema.names == names else reordered(reader, names)).__arrow_c_stream__(), True
+
+
+def _all(predicates: Sequence[_core.Predicate]) -> _core.Predicate:
+    first, *others = predicates
+    for other in others:
+        first = first & other
+    return first
+
+
+def _encoded(scan: Scan) -> list[str]:
+    """The scan's columns that come in the types nearest to the files' bytes: decimals, and texts that the files have as dictionaries.
+    DuckDB computes more slowly on a dictionary that has a value for each row."""
+    found, texts = list[str](), list[str]()
+    for name in scan.columns:
+        data_type = item.type if (item := scan.schema.get(name)) is not None else None
+        if data_type == "string":
+            texts.append(name)
+        elif isinstance(data_type, str) and decimal_parts(data_type) is not None:
+            found.append(name)
+    if texts and sum(size or 0 for size in scan.files["size"].to_pylist()) > SMALL_BYTES and scan.store.location.startswith("/"):
+        found += _core.dictionary_columns(scan.store, scan.table_schema, scan.files, texts)
+    return found
+
+
+# --- filters
+
+
+def _core_json(node: Node, scan: Scan, depth: int) -> dict[str, Any]:
+    """The filter as JSON of `_core.Predicate`; NotSayable where its tree has no such form."""
+    if depth > _MOST_NESTED:
+        raise NotSayable
+    match node:
+        case Binary(op="AND" | "OR" as op, left=left, right=right):
+            return {"op": op.lower(), "args": [_core_json(side, scan, depth + 1) for side in (left, right)]}
+        case Unary(op="NOT", operand=operand):
+            return {"op": "not", "arg": _core_json(operand, scan, depth + 1)}
+        case Postfix(op="IS NULL", operand=Col() as column):
+            return {"op": "is_null", "column": _path(column, scan)}
+        case Postfix(op="IS NOT NULL", operand=Col() as column):
+            return {"op": "not", "arg": {"op": "is_null", "column": _path(column, scan)}}
+        case Binary(op="=" | "!=" | "<" | "<=" | ">" | ">=" as op, left=Col() as column, right=Lit() as literal):
+            return {"op": op, "column": _path(column, scan), "literal": _text(literal)}
+        case In(operand=Col() as column, values=values):
+            literals = [_text(value) for value in values if isinstance(value, Lit)]
+            if len(literals) < len(values):
+                raise NotSayable
+            return {"op": "in", "column": _path(column, scan), "literals": literals}
+    raise NotSayable
+
+
+def _path(column: Col, scan: Scan) -> list[str]:
+    item = scan.schema.get(column.parts[0])
+    if item is None:
+        raise NotSayable  # a hidden column
+    data_type = item.type
+    for part in column.parts[1:]:
+        inside = {child.name: child.type for child in data_type.fields} if isinstance(data_type, Struct) else {}
+        if part not in inside:
+            raise NotSayable
+        data_type = inside[part]
+    return list(column.parts)
+
+
+def _text(literal: Lit) -> str:
+    """The value as PROTOCOL.md's "Partition Value Serialization" of the column's type, which is the literal's."""
+    value: Any = literal.value
+    if literal.type == "VARCHAR" and isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if literal.type == "TIMESTAMP WITH TIME ZONE" and isinstance(value, int):
+        try:
+            return instant(_EPOCH + timedelta(microseconds=value))
+        except OverflowError:
+            raise NotSayable from None
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return repr(value)
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if literal.type == "TIMESTAMP" and isinstance(value, datetime):
+        return value.isoformat(sep=" ", timespec="microseconds")
+    if literal.type == "DATE" and isinstance(value, date):
+        return value.isoformat()
+    raise NotSayable

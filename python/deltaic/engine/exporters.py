@@ -1,0 +1,390 @@
+"""Data of other libraries as Arrow streams: which kinds are taken, what their columns are called, and which can be read only once."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from deltaic.engine.engine import Replayable
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, SchemaMismatchError
+
+EXPECTED = (
+    "Arrow data (__arrow_c_stream__), a pyarrow dataset, pandas, Polars, a DuckDB relation, a DeltaTable, a list of dicts, "
+    "a dict of columns, an iterable of record batches"
+)
+
+
+@dataclass(eq=False)
+class Failure:
+    """The error that a user's own Python code raised while it was read: Arrow's C stream leaves only its text."""
+
+    error: BaseException | None = None
+
+    def check(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    def cancel(self) -> None:
+        """Nothing runs here."""
+
+
+def exporter_of(data: Any, failure: Failure) -> tuple[Any, pa.Schema]:
+    """An object with `__arrow_c_stream__`, and the schema of that stream."""
+    if isinstance(data, (str, bytes)):
+        raise InvalidTypeError("not a source of rows", found=type(data).__name__, expected=EXPECTED)
+    if _instance(data, "polars", "LazyFrame"):
+        return _of_lazy_frame(data, failure)
+    if type(data).__name__ == "DeltaTable" and hasattr(data, "scan"):
+        data = data.scan()
+    if _instance(data, "polars", "DataFrame"):
+        _refuse_objects(data.schema)
+    if isinstance(data, pa.RecordBatch) or (hasattr(data, "__arrow_c_array__") and not hasattr(data, "__arrow_c_stream__")):
+        data = pa.Table.from_batches([pa.record_batch(data)])
+    elif _instance(data, "pandas", "DataFrame"):
+        data = _of_pandas(data)
+    elif isinstance(data, Mapping):
+        data = _of_columns(data)
+    elif isinstance(data, (list, tuple)) and data and all(isinstance(item, Mapping) for item in data):
+        data = _of_dicts(data)
+    elif _is_dataset(data):
+        return _Opening(lambda: data.scanner().to_reader()), data.schema
+    elif _instance(data, "pyarrow.dataset", "Scanner"):
+        return _Opening(data.to_reader), data.projected_schema
+    elif is_duckdb_relation(data):
+        _refuse_inner_forms(data)
+        return data, data.limit(0).to_arrow_table().schema
+    if isinstance(data, (pa.Table, pa.RecordBatchReader)):
+        return data, data.schema
+    if hasattr(data, "__arrow_c_stream__"):
+        return _of_stream(data)
+    if not isinstance(data, Iterable):
+        raise InvalidTypeError("not a source of rows", found=type(data).__name__, expected=EXPECTED)
+    reader = _from_batches(data, failure)
+    return reader, reader.schema
+
+
+def is_duckdb_relation(data: Any) -> bool:
+    return _instance(data, "duckdb", "DuckDBPyRelation")
+
+
+def is_replayable(data: Any) -> bool:
+    """Whether each reading of the data begins at its first row. What is not known is taken for no: a stream of another library, a DuckDB
+    relation (over a reader, it has rows once), a Scanner."""
+    if isinstance(data, (pa.Table, pa.RecordBatch, Replayable, Mapping, list, tuple)) or hasattr(data, "scan"):
+        return True
+    if any(_instance(data, *name) for name in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("polars", "LazyFrame"))):
+        return True
+    if _instance(data, "pyarrow.dataset", "Scanner") or _instance(data, "pyarrow.dataset", "InMemoryDataset"):
+        return False
+    if _is_dataset(data) or type(data).__module__.startswith("pyspark."):
+        return True
+    return not (hasattr(data, "__arrow_c_stream__") or isinstance(data, Iterable))
+
+
+def _is_dataset(data: Any) -> bool:
+    return _instance(data, "pyarrow.dataset", "Dataset")
+
+
+def _instance(data: Any, module: str, name: str) -> bool:
+    """Whether `data` is of a class of a library that need not be installed, and so is not imported here."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(data, getattr(loaded, name))
+
+
+# --- what can be read only once
+
+
+@dataclass(eq=False)
+class _Begun:
+    """A reader or iterator that has been looked at. `first`: the item that was taken for its schema, until it is read."""
+
+    reference: weakref.ref[Any]
+    first: Any = None
+    is_read: bool = False
+
+
+_lock = threading.Lock()
+_begun: dict[int, _Begun] = {}
+
+
+def _noted(data: Any) -> _Begun | None:
+    """The note about a reader or iterator; None for other data, and for iterators of Python that cannot be referred to weakly."""
+    if not (isinstance(data, (pa.RecordBatchReader, Iterator)) or hasattr(data, "read_next_batch")):
+        return None
+    with _lock:
+        if (note := _begun.get(id(data))) is not None and note.reference() is data:
+            return note
+        key = id(data)
+        try:
+            reference = weakref.ref(data, lambda _: _begun.pop(key, None))
+        except TypeError:
+            return None
+        _begun[key] = _Begun(reference)
+        return _begun[key]
+
+
+def check_unread(data: Any) -> None:
+    """InvalidArgumentError for a reader or iterator that has been read: it would give fewer rows now, or none."""
+    note = _noted(data)
+    if note is not None and note.is_read:
+        raise InvalidArgumentError(
+            "these rows can be read only once, and have been read before",
+            found=type(data).__name__,
+            expected="a new reader or iterator, or data that can be read again (a table, a list of batches)",
+        )
+
+
+def started(data: Any) -> None:
+    """Notes that a reader or iterator is read from now on."""
+    check_unread(data)
+    if (note := _noted(data)) is not None:
+        note.is_read, note.first = True, None
+
+
+# --- of one library each
+
+
+class _Opening:
+    """An Arrow stream that is made when it is asked for."""
+
+    def __init__(self, opened: Callable[[], Any]) -> None:
+        self._opened = opened
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._opened().__arrow_c_stream__(requested_schema)
+
+
+def _of_stream(data: Any) -> tuple[Any, pa.Schema]:
+    """The stream and its schema. A stream that has no `__arrow_c_schema__` is opened for its schema, once."""
+    try:
+        if hasattr(data, "__arrow_c_schema__"):
+            return data, pa.schema(data)
+        reader = pa.RecordBatchReader.from_stream(data)
+        return reader, reader.schema
+    except (pa.ArrowException, TypeError):
+        raise InvalidTypeError("not a source of rows: it has no columns with names", found=type(data).__name__, expected=EXPECTED) from None
+
+
+def _of_lazy_frame(frame: Any, failure: Failure) -> tuple[Any, pa.Schema]:
+    """Polars' streaming engine gives its batches one by one; each opening runs the query anew."""
+    import polars
+
+    types = frame.collect_schema()
+    _refuse_objects(types)
+    schema: pa.Schema = polars.DataFrame(schema=types).to_arrow().schema
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        running = frame.collect_batches(maintain_order=True)
+        try:
+            for number, batch in enumerate(running):
+                for part in batch.to_arrow().to_batches():
+                    yield _as_the_first(part, schema, number)
+        finally:
+            if hasattr(running, "stop"):
+                running.stop()
+
+    return _Opening(lambda: pa.RecordBatchReader.from_batches(schema, noting(batches(), failure))), schema
+
+
+def _refuse_objects(types: Mapping[str, Any]) -> None:
+    """Polars exports Python objects as their addresses in memory."""
+    for name, data_type in types.items():
+        inner = [data_type]
+        while inner:
+            each = inner.pop()
+            if str(each) == "Object":
+                raise SchemaMismatchError(
+                    "Delta has no type for Python objects", where=f"column {name}", found="Polars Object", expected="another type"
+                )
+            inner += [getattr(each, "inner", None)] if getattr(each, "inner", None) is not None else []
+            inner += [item.dtype for item in getattr(each, "fields", ())]
+
+
+_INNER_FORMS = {"bit", "bignum", "varint", "uhugeint"}
+"""Types that DuckDB exports to Arrow as the bytes it has inside, or as numbers that have fewer digits."""
+
+
+def _refuse_inner_forms(relation: Any) -> None:
+    for name, data_type in zip(relation.columns, relation.types, strict=True):
+        inner = [data_type]
+        while inner:
+            each = inner.pop()
+            if each.id in _INNER_FORMS:
+                raise SchemaMismatchError(
+                    "Delta has no type for this type of DuckDB",
+                    where=f"column {name}",
+                    found=each.id.upper(),
+                    expected="another type: cast it to VARCHAR or DECIMAL",
+                )
+            if each.id in ("list", "array", "struct", "map"):
+                inner += [child for _, child in each.children if not isinstance(child, int)]
+
+
+def _of_pandas(frame: Any) -> pa.Table:
+    """The columns, and after them the named levels of the index (as `pyarrow.table` and `to_parquet` put them)."""
+    try:
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # column by column, for what is sparse and for an error with a name
+        columns = [(str(name), frame.iloc[:, position]) for position, name in enumerate(frame.columns)]
+        table = _table([(name, _pandas_array(name, values)) for name, values in columns])
+    for level, name in enumerate(frame.index.names):
+        if name is not None:
+            table = table.append_column(str(name), _pandas_array(str(name), frame.index.get_level_values(level)))
+    return table
+
+
+def _pandas_array(name: str, values: Any) -> Any:
+    if type(values.dtype).__name__ == "SparseDtype":
+        values = values.sparse.to_dense() if hasattr(values, "sparse") else values.to_numpy()
+    return _array(name, values, lambda: pa.Array.from_pandas(values))
+
+
+def _of_columns(columns: Mapping[Any, Any]) -> pa.Table:
+    for name, values in columns.items():
+        if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
+            raise InvalidTypeError(
+                f"column {name} is no sequence of values", found=type(values).__name__, expected="a list or an array for each column"
+            )
+    return _table([(name, _array(name, values, lambda values=values: _values(values))) for name, values in columns.items()])  # type: ignore[misc]
+
+
+def _values(values: Any) -> Any:
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return values
+    return pa.chunked_array(values) if hasattr(values, "__arrow_c_stream__") else pa.array(values)
+
+
+def _of_dicts(rows: Iterable[Mapping[Any, Any]]) -> pa.Table:
+    """A key that a row lacks is null there."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return _table([(name, _array(name, (), lambda name=name: pa.array([row.get(name) for row in rows]))) for name in names])  # type: ignore[misc]
+
+
+def _array(name: str, values: Any, convert: Callable[[], Any]) -> Any:
+    try:
+        return convert()
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise SchemaMismatchError(
+            "values of a column have no Arrow type in common",
+            where=f"column {name}",
+            found=str(getattr(values, "dtype", "")) or str(error.args[0] if error.args else error).split("\n")[0],
+            expected="values of one type that Arrow has",
+        ) from error
+
+
+def _table(columns: list[tuple[Any, Any]]) -> pa.Table:
+    for name, _ in columns:
+        if not isinstance(name, str):
+            raise InvalidTypeError("a column's name is text", found=repr(name)[:80])
+    lengths = {name: len(values) for name, values in columns}
+    if len(set(lengths.values())) > 1:
+        raise InvalidArgumentError("columns differ in length", found=lengths)
+    return pa.Table.from_arrays([values for _, values in columns], names=[name for name, _ in columns])
+
+
+def _from_batches(data: Iterable[Any], failure: Failure) -> pa.RecordBatchReader:
+    note = _noted(data)
+    batches = iter(data)
+    first = note.first if note is not None and note.first is not None else next(batches, None)
+    if note is not None:
+        note.first = first
+    if first is None:
+        raise InvalidArgumentError(
+            "an empty iterable has no schema", expected="record batches; pass a pyarrow.RecordBatchReader for no rows"
+        )
+
+    def rest() -> Iterator[pa.RecordBatch]:
+        yield from known
+        for number, item in enumerate(batches, start=1):
+            for batch in _as_batches(item):
+                yield _as_the_first(batch, schema, number)
+
+    known = _as_batches(first)
+    schema = known[0].schema if known else pa.schema(first.schema if isinstance(first, pa.Table) else first)
+    return pa.RecordBatchReader.from_batches(schema, noting(rest(), failure))
+
+
+def noting(batches: Iterator[pa.RecordBatch], failure: Failure) -> Iterator[pa.RecordBatch]:
+    """The batches; the error that ends them is kept in `failure`."""
+    try:
+        yield from batches
+    except GeneratorExit:
+        raise
+    except BaseException as error:  # Ctrl-C too
+        failure.error = error
+        raise
+
+
+def _as_the_first(batch: pa.RecordBatch, schema: pa.Schema, number: int) -> pa.RecordBatch:
+    """The batch under the first one's schema. An Arrow stream says its schema once: what differs would be read as other values."""
+    if batch.schema.equals(schema):
+        return batch
+    if sorted(batch.schema.names) != sorted(schema.names):
+        raise SchemaMismatchError(
+            f"batch {number} has other columns than the first", found=", ".join(batch.schema.names), expected=", ".join(schema.names)
+        )
+    batch = batch.select(schema.names)
+    for found, wanted in zip(batch.schema, schema, strict=True):
+        if not found.type.equals(wanted.type):
+            raise SchemaMismatchError(
+                f"column {found.name} of batch {number} has another type than in the first", found=found.type, expected=wanted.type
+            )
+    return pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+
+def _as_batches(item: Any) -> list[pa.RecordBatch]:
+    if isinstance(item, pa.RecordBatch):
+        return [item]
+    if isinstance(item, pa.Table):
+        batches: list[pa.RecordBatch] = item.to_batches()
+        return batches
+    if hasattr(item, "__arrow_c_array__"):
+        return [pa.record_batch(item)]
+    if hasattr(item, "__arrow_c_stream__"):
+        return _as_batches(pa.table(item))
+    raise InvalidTypeError("not a record batch", found=type(item).__name__, expected="an object with __arrow_c_array__")
+
+
+class Unsliced:
+    """Arrow data whose structs within structs begin at offset 0: arrow-rs 59 adds the offset of a sliced one to its children twice when it
+    imports it, and fails."""
+
+    def __init__(self, exporter: Any) -> None:
+        self._exporter = exporter
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        reader = pa.RecordBatchReader.from_stream(self._exporter)
+        return pa.RecordBatchReader.from_batches(reader.schema, map(_unsliced, reader)).__arrow_c_stream__(requested_schema)
+
+
+def _unsliced(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Only columns that need it are copied."""
+    columns = [_moved(column) if has_deep_struct(column.type) and _is_sliced(column) else column for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def _moved(column: pa.Array) -> pa.Array:
+    return column.take(pa.array(range(len(column)), pa.int64()))
+
+
+def _is_sliced(array: pa.Array) -> bool:
+    """Whether it, or an array in it, begins behind the start of its buffers."""
+    if array.offset:
+        return True
+    if pa.types.is_struct(array.type):
+        return any(_is_sliced(array.field(index)) for index in range(array.type.num_fields))
+    return hasattr(array, "values") and _is_sliced(array.values)
+
+
+def has_deep_struct(data_type: pa.DataType, inside: bool = False) -> bool:
+    """Whether a struct lies anywhere inside a struct."""
+    is_struct = pa.types.is_struct(data_type)
+    if is_struct and inside:
+        return True
+    return any(has_deep_struct(data_type.field(index).type, inside or is_struct) for index in range(data_type.num_fields))

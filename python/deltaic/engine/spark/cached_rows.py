@@ -1,0 +1,19 @@
+"""What a session has cached of a table is computed anew after a commit, as Spark does it for its own tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deltaic.engine.spark.ways import log
+
+
+def refresh_cached(spark: Any, location: str) -> None:
+    """Drops the cached rows of DataFrames that follow the table at a location; the next query over them caches them again. The commit
+    stands, so nothing is raised."""
+    if not hasattr(spark, "_jsparkSession"):
+        return
+    try:
+        if not spark._jsparkSession.sharedState().cacheManager().isEmpty():
+            spark.catalog.refreshByPath(location)
+    except Exception as error:
+        log.warning("cached rows of %s may be those of an older version: %s", location, str(error).split("\n")[0])

@@ -1,0 +1,558 @@
+"""Java classes that Spark's driver needs from us, compiled in its JVM by Janino, the compiler that Spark brings for its generated code.
+
+Spark calls a `FileIndex` from threads of its own pools, of which it makes new ones all the time. py4j opens a socket, and a Python thread
+with it, for each JVM thread that calls Python, and never closes them. So Spark is given Java objects, and all calls to Python go through
+the few threads of one pool (`Calls`). Java objects hold a token of their Python counterpart; when the JVM collects one, its token is
+handed back (`released`), and Python drops the counterpart.
+"""
+
+from __future__ import annotations
+
+PACKAGE = "deltaic.driver."
+
+CALLS = """
+package deltaic.driver;
+
+import java.lang.ref.PhantomReference;
+import java.lang.ref.ReferenceQueue;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.ThreadFactory;
+import java.util.function.BiFunction;
+import org.apache.spark.QueryContext;
+import org.apache.spark.sql.AnalysisException;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.unsafe.Platform;
+import scala.Option;
+import scala.Some;
+
+public class Calls {
+  static final String NAME = "deltaic-calls";
+  private final BiFunction python;
+  private final ExecutorService pool;
+  private final ReferenceQueue collected = new ReferenceQueue();
+  private final Map owners = new ConcurrentHashMap();
+
+  public Calls(BiFunction python, int threads) {
+    this.python = python;
+    this.pool = Executors.newFixedThreadPool(threads, new ThreadFactory() {
+      public Thread newThread(Runnable work) {
+        Thread thread = new Thread(work, NAME);
+        thread.setDaemon(true);
+        return thread;
+      }
+    });
+  }
+
+  static class Owner extends PhantomReference {
+    final String token;
+    Owner(Object owner, String token, ReferenceQueue queue) {
+      super(owner, queue);
+      this.token = token;
+    }
+  }
+
+  public void own(Object owner, String token) {
+    Owner reference = new Owner(owner, token, collected);
+    owners.put(reference, token);
+  }
+
+  /** Tokens, divided by commas, whose owners the JVM has collected since the last call. */
+  public String released() {
+    StringBuilder tokens = new StringBuilder();
+    for (Object each = collected.poll(); each != null; each = collected.poll()) {
+      owners.remove(each);
+      tokens.append(tokens.length() == 0 ? "" : ",").append(((Owner) each).token);
+    }
+    return tokens.toString();
+  }
+
+  /** Raises an error from the text `CONDITION message`. */
+  public static void fail(String text) {
+    String condition = text.substring(0, text.indexOf(' '));
+    String message = "[" + condition + "] " + text.substring(text.indexOf(' ') + 1);
+    scala.collection.immutable.Map none = (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty();
+    Platform.throwException(new AnalysisException(
+        message, Option.empty(), Option.empty(), Option.empty(), new Some(condition), none, new QueryContext[0]));
+  }
+
+  public Object call(final SparkSession session, final String token, final Object[] arguments) {
+    if (NAME.equals(Thread.currentThread().getName())) {
+      return python.apply(token, arguments);
+    }
+    Future answer = pool.submit(new Callable() {
+      public Object call() {
+        SparkSession.setActiveSession(session);
+        try {
+          return python.apply(token, arguments);
+        } finally {
+          SparkSession.clearActiveSession();
+        }
+      }
+    });
+    try {
+      return answer.get();
+    } catch (InterruptedException error) {
+      Thread.currentThread().interrupt();
+      throw new RuntimeException(error);
+    } catch (ExecutionException error) {
+      if (error.getCause() instanceof RuntimeException) throw (RuntimeException) error.getCause();
+      if (error.getCause() instanceof Error) throw (Error) error.getCause();
+      throw new RuntimeException(error.getCause());
+    }
+  }
+}
+"""
+
+FILE_INDEX = """
+package deltaic.driver;
+
+import java.util.ArrayList;
+import org.apache.spark.paths.SparkPath;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+
+public class ScanFiles implements FileIndex {
+  private final Calls calls;
+  private final SparkSession session;
+  private final String token;
+  private final String key;
+  private final long size;
+  private final StructType constants;
+
+  public ScanFiles(Calls calls, SparkSession session, String token, String key, long size, StructType constants) {
+    this.calls = calls;
+    this.session = session;
+    this.token = token;
+    this.key = key;
+    this.size = size;
+    this.constants = constants;
+    calls.own(this, token);
+  }
+
+  public Seq rootPaths() { return (Seq) scala.collection.immutable.Nil$.MODULE$; }
+  public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+    return (Seq) calls.call(session, token, new Object[] {"listFiles", partitionFilters, dataFilters});
+  }
+  public String[] inputFiles() {
+    Seq directories = listFiles((Seq) scala.collection.immutable.Nil$.MODULE$, (Seq) scala.collection.immutable.Nil$.MODULE$);
+    ArrayList found = new ArrayList();
+    for (Iterator each = directories.iterator(); each.hasNext();) {
+      for (Iterator file = ((PartitionDirectory) each.next()).files().iterator(); file.hasNext();) {
+        found.add(SparkPath.fromFileStatus(((FileStatusWithMetadata) file.next()).fileStatus()).urlEncoded());
+      }
+    }
+    return (String[]) found.toArray(new String[0]);
+  }
+  public void refresh() {}
+  public long sizeInBytes() { return size; }
+  public StructType partitionSchema() { return constants; }
+  public scala.Option metadataOpsTimeNs() { return scala.Option.empty(); }
+  public boolean isTimeTravel() { return false; }
+  public String toString() { return key; }
+  public int hashCode() { return key.hashCode(); }
+  public boolean equals(Object other) { return other instanceof ScanFiles && ((ScanFiles) other).key.equals(key); }
+}
+"""
+
+TABLE_FILES = """
+package deltaic.driver;
+
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.collection.immutable.Seq;
+
+/** Stands for a Delta table in an analysed plan, until `PlanTables` puts the scan of one version in its place. */
+public class TableFiles implements FileIndex {
+  private final Calls calls;
+  private final SparkSession session;
+  private final String token;
+  private final String key;
+  private final long size;
+  private final Seq roots;
+
+  /** `root`: the table's location, by which `Catalog.refreshByPath` finds cached rows; "" where they stay those of one version. */
+  public TableFiles(Calls calls, SparkSession session, String token, String key, long size, String root) {
+    this.calls = calls;
+    this.session = session;
+    this.token = token;
+    this.key = key;
+    this.size = size;
+    Seq none = (Seq) scala.collection.immutable.Nil$.MODULE$;
+    this.roots = root.isEmpty() ? none : (Seq) none.prepended(new Path(root));
+    calls.own(this, token);
+  }
+
+  /** The analysed plan of the table's rows. `planning`: the same text within one query. `metadata`: the type of the column _metadata as
+      JSON, which then comes last; null where nobody asks for it. */
+  public LogicalPlan plan(String planning, String metadata) {
+    return (LogicalPlan) answer(new Object[] {"plan", planning, metadata});
+  }
+
+  /** Values of aggregates over the rows for which all conditions are true, as text: "count", "min column", "max column", on a line each;
+      null for NULL. null in all where they are not known without reading files. */
+  public Object[] totals(String planning, String wanted, Seq conditions) {
+    Object answer = answer(new Object[] {"totals", planning, wanted, conditions});
+    return answer == null ? null : ((java.util.List) answer).toArray();
+  }
+
+  private Object answer(Object[] arguments) {
+    Object answer = calls.call(session, token, arguments);
+    if (answer instanceof String) Calls.fail((String) answer);
+    return answer;
+  }
+
+  public Seq rootPaths() { return roots; }
+  public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+    throw new IllegalStateException("the plan of a Delta table has not been optimized");
+  }
+  public String[] inputFiles() { return new String[0]; }
+  public void refresh() {}
+  public long sizeInBytes() { return size; }
+  public StructType partitionSchema() { return new StructType(); }
+  public Option metadataOpsTimeNs() { return Option.empty(); }
+  public boolean isTimeTravel() { return false; }
+  public String toString() { return key; }
+  public int hashCode() { return key.hashCode(); }
+  public boolean equals(Object other) { return other instanceof TableFiles && ((TableFiles) other).key.equals(key); }
+}
+"""
+
+PLAN_TABLES = """
+package deltaic.driver;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.WeakHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.QueryPlanningTracker;
+import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.types.Metadata;
+import scala.Option;
+import scala.Some;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** An optimizer rule that puts the scan of one version in the place of each table. */
+public class PlanTables extends Rule {
+  private static final Map plannings = Collections.synchronizedMap(new WeakHashMap());
+  private static final Map installed = Collections.synchronizedMap(new WeakHashMap());
+  private static final AtomicLong numbers = new AtomicLong();
+
+  public static class Builder extends scala.runtime.AbstractFunction1 {
+    public Object apply(Object session) { return new PlanTables(); }
+  }
+
+  /** Gives the rule to the session, and to those that come of it. */
+  public String install(org.apache.spark.sql.classic.SparkSession session) {
+    if (installed.put(session.extensions(), Boolean.TRUE) == null) session.extensions().injectOptimizerRule(new Builder());
+    return ruleName();
+  }
+
+  public TreeNode apply(TreeNode plan) {
+    return holdsTable((LogicalPlan) plan) ? visit((LogicalPlan) plan, planning()) : plan;
+  }
+
+  /** A text for the query that is planned by this thread: its subqueries are optimized for themselves, but with one tracker. */
+  private static String planning() {
+    Option tracker = org.apache.spark.sql.catalyst.QueryPlanningTracker$.MODULE$.get();
+    if (tracker.isEmpty()) return Long.toString(numbers.incrementAndGet());
+    synchronized (plannings) {
+      Object known = plannings.get(tracker.get());
+      if (known == null) plannings.put(tracker.get(), known = Long.toString(numbers.incrementAndGet()));
+      return (String) known;
+    }
+  }
+
+  private static TableFiles tableOf(Object plan) {
+    if (!(plan instanceof LogicalRelation) || !(((LogicalRelation) plan).relation() instanceof HadoopFsRelation)) return null;
+    Object location = ((HadoopFsRelation) ((LogicalRelation) plan).relation()).location();
+    return location instanceof TableFiles ? (TableFiles) location : null;
+  }
+
+  public static boolean holdsTable(LogicalPlan plan) {
+    for (Iterator leaves = plan.collectLeaves().iterator(); leaves.hasNext();) {
+      if (tableOf(leaves.next()) != null) return true;
+    }
+    return false;
+  }
+
+  private static LogicalPlan visit(LogicalPlan plan, String planning) {
+    TableFiles table = tableOf(plan);
+    if (table != null) return scan((LogicalRelation) plan, table, planning);
+    if (plan instanceof Aggregate) {
+      LogicalPlan known = totals((Aggregate) plan, planning);
+      if (known != null) return known;
+    }
+    ArrayList children = new ArrayList();
+    boolean changed = false;
+    for (Iterator each = plan.children().iterator(); each.hasNext();) {
+      LogicalPlan child = (LogicalPlan) each.next();
+      LogicalPlan planned = visit(child, planning);
+      changed |= planned != child;
+      children.add(planned);
+    }
+    return changed ? (LogicalPlan) plan.withNewChildren(seq(children)) : plan;
+  }
+
+  /** The scan's columns under the expression ids that the rest of the plan knows. */
+  private static LogicalPlan scan(LogicalRelation leaf, TableFiles table, String planning) {
+    String metadata = null;
+    Seq names = leaf.relation().schema().toSeq();
+    HashMap own = new HashMap();
+    for (Iterator each = names.iterator(); each.hasNext();) {
+      own.put(((org.apache.spark.sql.types.StructField) each.next()).name(), Integer.valueOf(own.size()));
+    }
+    for (Iterator each = leaf.output().iterator(); each.hasNext();) {
+      AttributeReference wanted = (AttributeReference) each.next();
+      if (!own.containsKey(wanted.name())) metadata = wanted.dataType().json();
+    }
+    LogicalPlan rows = table.plan(planning, metadata);
+    ArrayList columns = new ArrayList();
+    for (Iterator each = leaf.output().iterator(); each.hasNext();) {
+      AttributeReference wanted = (AttributeReference) each.next();
+      Object place = own.get(wanted.name());
+      AttributeReference given = (AttributeReference) rows.output().apply(place == null ? own.size() : ((Integer) place).intValue());
+      Option kept = place == null ? scala.Option.empty() : (Option) new Some(wanted.metadata());
+      columns.add(org.apache.spark.sql.catalyst.expressions.Alias$.MODULE$.apply(
+          given, wanted.name(), wanted.exprId(), wanted.qualifier(), kept, (Seq) scala.collection.immutable.Nil$.MODULE$));
+    }
+    return new Project(seq(columns), rows);
+  }
+
+  /** The one row of aggregates over a whole table or some of its partitions, where the log knows it; else null. */
+  private static LogicalPlan totals(Aggregate plan, String planning) {
+    LogicalPlan below = plan.child();
+    ArrayList conditions = new ArrayList();
+    while (below instanceof Filter || below instanceof Project && onlyColumns((Project) below)) {
+      if (below instanceof Filter) conditions.add(((Filter) below).condition());
+      below = (LogicalPlan) below.children().head();
+    }
+    TableFiles table = tableOf(below);
+    if (table == null || !plan.groupingExpressions().isEmpty()) return null;
+    StringBuilder wanted = new StringBuilder();
+    ArrayList output = new ArrayList();
+    for (Iterator each = plan.aggregateExpressions().iterator(); each.hasNext();) {
+      Object named = each.next();
+      String name = named instanceof Alias ? nameOf(((Alias) named).child()) : null;
+      if (name == null) return null;
+      wanted.append(wanted.length() == 0 ? "" : "\\n").append(name);
+      output.add(((Alias) named).toAttribute());
+    }
+    Object[] values = wanted.length() == 0 ? null : table.totals(planning, wanted.toString(), seq(conditions));
+    if (values == null) return null;
+    Object[] row = new Object[values.length];
+    for (int each = 0; each < row.length; each++) {
+      row[each] = values[each] == null ? null : valueOf(values[each].toString(), ((Attribute) output.get(each)).dataType().typeName());
+    }
+    ArrayList rows = new ArrayList();
+    rows.add(RowFactory.create(row));
+    return LocalRelation.fromExternalRows(seq(output), seq(rows));
+  }
+
+  private static boolean onlyColumns(Project plan) {
+    for (Iterator each = plan.projectList().iterator(); each.hasNext();) {
+      if (!(each.next() instanceof AttributeReference)) return false;
+    }
+    return true;
+  }
+
+  private static String nameOf(Object expression) {
+    if (!(expression instanceof AggregateExpression)) return null;
+    AggregateExpression whole = (AggregateExpression) expression;
+    if (whole.isDistinct() || whole.filter().isDefined()) return null;
+    Object function = whole.aggregateFunction();
+    if (function instanceof Count) {
+      for (Iterator each = ((Count) function).children().iterator(); each.hasNext();) {
+        Object child = each.next();
+        if (!(child instanceof Literal) || ((Literal) child).value() == null) return null;
+      }
+      return "count";
+    }
+    Object column = function instanceof Min ? ((Min) function).child() : function instanceof Max ? ((Max) function).child() : null;
+    if (!(column instanceof AttributeReference)) return null;
+    String type = ((AttributeReference) column).dataType().typeName();
+    if (!(type.equals("date") || type.equals("long") || type.equals("integer") || type.equals("short") || type.equals("byte"))) {
+      return null;
+    }
+    return (function instanceof Min ? "min " : "max ") + ((AttributeReference) column).name();
+  }
+
+  private static Object valueOf(String text, String type) {
+    if (type.equals("integer")) return Integer.valueOf(text);
+    if (type.equals("short")) return Short.valueOf(text);
+    if (type.equals("byte")) return Byte.valueOf(text);
+    if (type.equals("date")) return java.sql.Date.valueOf(text);
+    return Long.valueOf(text);
+  }
+
+  private static Seq seq(java.util.List items) {
+    return CollectionConverters.asScala(items).toSeq();
+  }
+}
+"""
+
+PLAN_FUNCTION = """
+package deltaic.driver;
+
+/** A table function without arguments, which stands for a plan. */
+public class PlanFunction extends scala.runtime.AbstractFunction1 {
+  private final Object plan;
+
+  public PlanFunction(Object plan) { this.plan = plan; }
+
+  public Object apply(Object arguments) { return plan; }
+}
+"""
+
+TABLE_STREAM = """
+package deltaic.driver;
+
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.connector.read.streaming.ReadLimit;
+import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
+import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
+import org.apache.spark.sql.execution.streaming.Offset;
+import org.apache.spark.sql.execution.streaming.Source;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+
+/** A table as a streaming source. Its offsets are delta-spark's. */
+public class TableStream implements Source, SupportsAdmissionControl, SupportsTriggerAvailableNow {
+  private final Calls calls;
+  private final SparkSession session;
+  private final String token;
+  private final StructType schema;
+  private final String place;
+  private final ReadLimit limit;
+
+  public TableStream(Calls calls, SparkSession session, String token, StructType schema, String place, ReadLimit limit) {
+    this.calls = calls;
+    this.session = session;
+    this.token = token;
+    this.schema = schema;
+    this.place = place;
+    this.limit = limit;
+    calls.own(this, token);
+  }
+
+  public static class Position extends Offset {
+    private final String json;
+    public Position(String json) { this.json = json; }
+    public String json() { return json; }
+  }
+
+  private Object ask(Object[] question) {
+    Object answer = calls.call(session, token, question);
+    if (answer instanceof String && ((String) answer).startsWith("!")) Calls.fail(((String) answer).substring(1));
+    return answer;
+  }
+
+  public StructType schema() { return schema; }
+  public Option getOffset() { throw new UnsupportedOperationException("latestOffset(Offset, ReadLimit)"); }
+
+  public ReadLimit getDefaultReadLimit() { return limit; }
+
+  public org.apache.spark.sql.connector.read.streaming.Offset latestOffset(
+      org.apache.spark.sql.connector.read.streaming.Offset start, ReadLimit limit) {
+    Boolean all = Boolean.valueOf(limit.getClass().getSimpleName().equals("ReadAllAvailable"));
+    return new Position((String) ask(new Object[] {"latestOffset", start == null ? null : start.json(), all}));
+  }
+
+  public org.apache.spark.sql.connector.read.streaming.Offset reportLatestOffset() { return null; }
+
+  public Dataset getBatch(Option start, Offset end) {
+    String first = start.isEmpty() ? null : ((Offset) start.get()).json();
+    LogicalPlan plan = (LogicalPlan) ask(new Object[] {"getBatch", first, end.json()});
+    return org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows((org.apache.spark.sql.classic.SparkSession) session, plan);
+  }
+
+  public void prepareForTriggerAvailableNow() { ask(new Object[] {"bound"}); }
+  public void stop() { ask(new Object[] {"stop"}); }
+  public void commit(Offset end) {}
+  public void commit(org.apache.spark.sql.connector.read.streaming.Offset end) {}
+  public org.apache.spark.sql.connector.read.streaming.Offset initialOffset() { throw new UnsupportedOperationException(); }
+  public org.apache.spark.sql.connector.read.streaming.Offset deserializeOffset(String json) { return new Position(json); }
+  public String toString() { return "DeltaSource[" + place + "]"; }
+}
+"""
+
+STREAM_ROWS = """
+package deltaic.driver;
+
+import java.util.ArrayList;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import scala.collection.Iterator;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** Marks the leaves of a plan as those of a stream. */
+public class StreamRows {
+  public LogicalPlan of(LogicalPlan plan) {
+    if (plan.children().isEmpty()) return leaf(plan);
+    ArrayList children = new ArrayList();
+    for (Iterator each = plan.children().iterator(); each.hasNext();) children.add(of((LogicalPlan) each.next()));
+    return (LogicalPlan) plan.withNewChildren(CollectionConverters.asScala(children).toSeq());
+  }
+
+  private static LogicalPlan leaf(LogicalPlan plan) {
+    Object[] arguments = new Object[plan.productArity()];
+    boolean marks = false;
+    for (int at = 0; at < arguments.length; at++) {
+      boolean is = plan.productElementName(at).equals("isStreaming");
+      arguments[at] = is ? Boolean.TRUE : plan.productElement(at);
+      marks |= is;
+    }
+    if (!marks) throw new ClassCastException("a leaf that cannot be one of a stream: " + plan.nodeName());
+    return (LogicalPlan) plan.makeCopy(arguments);
+  }
+}
+"""
+
+SOURCES = {
+    "Calls": CALLS,
+    "ScanFiles": FILE_INDEX,
+    "TableFiles": TABLE_FILES,
+    "PlanTables": PLAN_TABLES,
+    "PlanFunction": PLAN_FUNCTION,
+}
+"""Simple names of the classes and their texts; a class may use those before it."""
+
+FOR_STREAMS = {"TableStream": TABLE_STREAM, "StreamRows": STREAM_ROWS}
+"""Those that only a stream needs, compiled with the first one; they may use the others."""

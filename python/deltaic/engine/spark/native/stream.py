@@ -1,0 +1,109 @@
+"""A table as a streaming source: the Python side of Spark's `Source`, and the plan that has it as its leaf."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from deltaic.engine.spark.native.jvm import Jvm
+from deltaic.errors import DeltaError
+from deltaic.log.stream import MAX_FILES
+from deltaic.log.stream_offset import StreamOffset
+
+if TYPE_CHECKING:
+    from deltaic.log.stream import StreamFiles, StreamOptions, TableStream
+
+_STREAMING = "org.apache.spark.sql.execution.streaming."
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] ?")
+
+
+class StreamSource:
+    """`frame_of`: makes a DataFrame of the files of a batch."""
+
+    def __init__(self, jvm: Jvm, stream: TableStream, frame_of: Callable[[StreamFiles], Any]) -> None:
+        self._jvm, self._stream, self._frame_of = jvm, stream, frame_of
+        self._is_bounded = False
+        self._until: StreamOffset | None = None
+
+    def latestOffset(self, start: str | None, all_available: bool) -> str:
+        """The end of the next batch, as JSON; the start itself where there is nothing new."""
+        return str(self._answer(lambda: self._latest(start, all_available).json()))
+
+    def _latest(self, start: str | None, all_available: bool) -> StreamOffset:
+        stream = self._stream
+        at = stream.start() if start is None else stream.parse(start)
+        if self._is_bounded and self._until is None:
+            self._until = stream.end(at)
+        return stream.next(at, None if all_available else stream.options.limits, self._until)
+
+    def getBatch(self, start: str | None, end: str) -> Any:
+        """The analysed plan of the rows between two offsets."""
+        return self._answer(lambda: self._batch(start, end))
+
+    def _batch(self, start: str | None, end: str) -> Any:
+        last = self._stream.parse(end)
+        first = self._stream.first(last) if start is None else self._stream.parse(start)
+        frame = self._frame_of(self._stream.batch(first, last))
+        return self._jvm.callbacks.streaming(frame._jdf.queryExecution().analyzed())
+
+    def bound(self) -> None:
+        """From now on, until the query ends, nothing is read that comes after what is there at the next question."""
+        self._is_bounded, self._until = True, None
+
+    def stop(self) -> None:
+        self._is_bounded, self._until = False, None
+
+    @staticmethod
+    def _answer(ask: Callable[[], Any]) -> Any:
+        """What a question is answered, or the text `!CONDITION message` of an error."""
+        try:
+            return ask()
+        except DeltaError as error:
+            text = str(error)
+            found = _CONDITION.search(text)
+            condition = found[1] if found is not None else "DELTA_TABLE_CANNOT_BE_READ"
+            return f"!{condition} {text if found is None else text[: found.start()] + text[found.end() :]}"
+
+
+def stream_frame(jvm: Jvm, source: StreamSource, schema: Any, stream: TableStream) -> Any:
+    """A streaming DataFrame with the columns of `schema` (a pyspark StructType)."""
+    from pyspark.sql import DataFrame
+
+    spark = jvm.spark
+    limit = _read_limit(jvm, stream.options)
+    java = jvm.callbacks.made("TableStream", source, spark, jvm.schema(schema.json()), stream.snapshot.location, limit)
+    attributes = spark.createDataFrame([], schema)._jdf.queryExecution().analyzed().output()
+    relation = _first_class(jvm, _STREAMING + "runtime.StreamingExecutionRelation", _STREAMING + "StreamingExecutionRelation")
+    arguments = [java, attributes, jvm.none]
+    if relation.getConstructors()[0].getParameterCount() == 5:  # from Spark 4.2 on a name of the source, which only users give
+        arguments.append(jvm.companion("org.apache.spark.sql.catalyst.streaming.Unassigned"))
+    node = _construct(jvm, relation, [*arguments, spark._jsparkSession])
+    return DataFrame(jvm.companion("org.apache.spark.sql.classic.Dataset").ofRows(spark._jsparkSession, node), spark)
+
+
+def _read_limit(jvm: Jvm, options: StreamOptions) -> Any:
+    """How Spark shows the limits of a batch. `StreamSource` goes by the options."""
+    limits = jvm.get("org.apache.spark.sql.connector.read.streaming.ReadLimit")
+    found = []
+    if options.max_files is not None or options.max_bytes is None:
+        found.append(limits.maxFiles(options.max_files or MAX_FILES))
+    if options.max_bytes is not None:
+        found.append(limits.maxBytes(options.max_bytes))
+    return found[0] if len(found) == 1 else limits.compositeLimit(jvm.array(limits, *found))
+
+
+def _construct(jvm: Jvm, kind: Any, arguments: list[Any]) -> Any:
+    return kind.getConstructors()[0].newInstance(jvm.java_list(arguments).toArray())
+
+
+def _first_class(jvm: Jvm, *names: str) -> Any:
+    """`java.lang.Class` of the first name that there is: Spark moved it to another package."""
+    from py4j.protocol import Py4JJavaError
+
+    for name in names[:-1]:
+        try:
+            return jvm.type_of(name)
+        except Py4JJavaError:
+            continue
+    return jvm.type_of(names[-1])

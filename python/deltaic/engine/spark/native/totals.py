@@ -1,0 +1,107 @@
+"""Numbers of rows, and least and greatest values of columns, over a whole version or some of its partitions: from the log, where it has
+them exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaic.planning.planned import Planned
+from deltaic.protocol.column_mapping import physical_name
+from deltaic.protocol.schema import Field
+
+if TYPE_CHECKING:
+    from deltaic import _core
+    from deltaic.log.snapshot import Snapshot
+
+_INTEGERS = frozenset({"byte", "short", "integer", "long"})
+
+
+def totals(snapshot: Snapshot, wanted: Sequence[str], predicate: _core.Predicate | None = None) -> list[str | None] | None:
+    """Values, as text, of the aggregates "count", "min column" and "max column" over all rows, or over those of the files for which
+    `predicate`, of partition columns alone, is true; None where the log does not know one of them exactly: a file without statistics,
+    deleted rows below a bound, a column without bounds."""
+    only_counts = all(each == "count" for each in wanted)
+    if predicate is None and (snapshot.core.num_records is None or only_counts):
+        count = snapshot.core.num_records
+        return None if count is None else [str(count)] * len(wanted)
+    adds = Planned(snapshot, predicate).selection.adds
+    count = snapshot.core.num_records if predicate is None else _count(adds)
+    if count is None:
+        return None
+    if not only_counts and pc.any(adds["deletionVector"].is_valid()).as_py():
+        return None
+    found: list[str | None] = []
+    for each in wanted:
+        kind, _, name = each.partition(" ")
+        if kind == "count":
+            found.append(str(count))
+            continue
+        bounds = _bounds(snapshot, snapshot.schema.field(name), adds)
+        if bounds is None:
+            return None
+        value = pc.min(bounds[0]) if kind == "min" else pc.max(bounds[1])
+        found.append(None if not value.is_valid else str(value.as_py()))
+    return found
+
+
+def _count(adds: pa.Table) -> int | None:
+    """Number of the rows of these files, deleted ones left out; None where a file does not say it."""
+    if not adds.num_rows:
+        return 0
+    statistics = _parsed(adds["stats"], pa.schema([("numRecords", pa.int64())]))
+    if statistics is None or statistics["numRecords"].null_count:
+        return None
+    deleted = pc.sum(pc.struct_field(adds["deletionVector"], "cardinality")).as_py() or 0
+    return int(pc.sum(statistics["numRecords"]).as_py()) - int(deleted)
+
+
+def _bounds(snapshot: Snapshot, field: Field, adds: pa.Table) -> tuple[pa.Array, pa.Array] | None:
+    """Least and greatest values of a column in each file, null for a file of nothing but nulls."""
+    if field.name in snapshot.table_schema.partition_columns or (field.type not in _INTEGERS and field.type != "date"):
+        return None
+    if field.metadata.get("delta.typeChanges"):  # bounds may be those of another type
+        return None
+    if not adds.num_rows:
+        return pa.nulls(0, pa.int64()), pa.nulls(0, pa.int64())
+    name = physical_name(field)
+    value = pa.int64() if field.type in _INTEGERS else pa.string()
+    parts = {"minValues": value, "maxValues": value, "nullCount": pa.int64()}
+    schema = pa.schema(
+        [("numRecords", pa.int64()), ("tightBounds", pa.bool_()), *((part, pa.struct([(name, of)])) for part, of in parts.items())]
+    )
+    statistics = _parsed(adds["stats"], schema)
+    if statistics is None or pc.any(pc.equal(statistics["tightBounds"], False)).as_py():
+        return None
+    low, high, nulls = (pc.struct_field(statistics[part], name) for part in parts)
+    only_nulls = pc.fill_null(pc.equal(nulls, statistics["numRecords"]), False)
+    known = pc.or_(only_nulls, pc.and_(low.is_valid(), high.is_valid()))
+    if not pc.all(known).as_py():
+        return None
+    if field.type == "date":  # years of other lengths are not in the order of their text
+        lengths = pc.binary_length(pa.chunked_array([*low.chunks, *high.chunks]))
+        if not pc.all(pc.equal(lengths, 10)).as_py() and lengths.null_count < len(lengths):
+            return None
+    return low, high
+
+
+def _parsed(texts: pa.ChunkedArray, schema: pa.Schema) -> pa.Table | None:
+    import pyarrow.json
+
+    if texts.null_count:
+        return None
+    lines = pc.binary_join_element_wise(texts.combine_chunks(), pa.scalar(""), pa.scalar("\n"))
+    _, offsets, data = lines.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int32)
+    text = data.slice(int(ends[lines.offset]), int(ends[lines.offset + len(lines)] - ends[lines.offset]))
+    options = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    reading = pyarrow.json.ReadOptions(block_size=text.size + 1)
+    try:
+        found = pyarrow.json.read_json(pa.BufferReader(text), reading, options)
+    except pa.ArrowInvalid:  # other values than the schema's
+        return None
+    return found if found.num_rows == len(texts) else None

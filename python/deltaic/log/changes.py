@@ -1,0 +1,170 @@
+"""Which files have the changes of a range of versions (PROTOCOL.md: "Change Data Files")."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from deltaic import _core
+from deltaic.errors import InvalidArgumentError, VersionNotFoundError
+from deltaic.log import history
+from deltaic.log.history import Era
+from deltaic.log.segment import Listing, commit_path, list_log
+from deltaic.log.snapshot import Snapshot
+from deltaic.protocol import change_feed
+from deltaic.protocol.actions import Metadata
+from deltaic.protocol.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, eq=False)
+class Feed:
+    """The changes of some versions. `snapshot`: the last one of them, whose schema all have. `derived`, `recorded`: the two tables of files
+    of `_core.read_changes`; None where the range is empty."""
+
+    snapshot: Snapshot
+    derived: pa.Table | None = None
+    recorded: pa.Table | None = None
+
+
+@dataclass(frozen=True)
+class Range:
+    """The first and last version that is asked for, each by its number or by a time."""
+
+    starting_version: int | None = None
+    ending_version: int | None = None
+    starting_timestamp: datetime | str | None = None
+    ending_timestamp: datetime | str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("starting", "ending"):
+            version, time = getattr(self, f"{name}_version"), getattr(self, f"{name}_timestamp")
+            if version is not None and time is not None:
+                raise InvalidArgumentError(f"{name}_version and {name}_timestamp exclude each other", found=f"{version!r}, {time!r}")
+            if version is not None and (isinstance(version, bool) or not isinstance(version, int) or version < 0):
+                raise InvalidArgumentError(f"{name}_version", found=repr(version), expected="the number of a version, 0 or more")
+        if self.starting_version is None and self.starting_timestamp is None:
+            raise InvalidArgumentError(
+                "the changes since which version?", found="no start", expected="starting_version or starting_timestamp"
+            )
+
+
+def feed(snapshot: Snapshot, wanted: Range, *, allow_out_of_range: bool = False) -> Feed:
+    """The changes of the versions in the range, both ends included; without an end up to the version of `snapshot`.
+
+    VersionNotFoundError for an end that is not in the log: with `allow_out_of_range` the range ends with the log, and one that begins after
+    it is empty. InvalidArgumentError where the range ends before it begins, or a version in it was written without the feed.
+    SchemaMismatchError where the schema changed in a way that no reader can follow.
+    """
+    listing = list_log(snapshot.store)
+    ends = _Ends(snapshot, listing, allow_out_of_range)
+    first, last = ends.first(wanted), ends.last(wanted)
+    if first is None or last is None:
+        return Feed(snapshot)
+    if last < first:
+        if wanted.starting_timestamp is not None and wanted.ending_timestamp is not None and last == first - 1:
+            start, end = history.milliseconds(wanted.starting_timestamp), history.milliseconds(wanted.ending_timestamp)
+            if start <= end:  # no version was made between the two
+                return Feed(snapshot)
+        raise InvalidArgumentError("the range ends before it begins", found=f"version {last}", expected=f"version {first} or later")
+    missing = next((version for version in range(first, last + 1) if version not in listing.commits), None)
+    if missing is not None:
+        raise _not_there(snapshot, missing, listing)
+    newest = snapshot.at(last)
+    times = history.commit_times(listing)
+    era = Era.of(newest.metadata.configuration)
+    commits = [(each, commit_path(each), None if era and each >= era.version else times[each]) for each in range(first, last + 1)]
+    metadata, derived, recorded = _core.read_changes(snapshot.store, commits, bool(newest.metadata.partition_columns))
+    _check(newest, first, {first + at: Metadata.from_json(text) for at, text in enumerate(metadata) if text is not None})
+    return Feed(newest, derived, recorded)
+
+
+def _check(last: Snapshot, first: int, changed: dict[int, Metadata]) -> None:
+    """Each version of the range has the feed, and a schema that the last one can read."""
+    if first not in changed:
+        changed[first] = last.metadata if not changed else last.at(first).metadata
+    for version, metadata in sorted(changed.items()):
+        if not change_feed.is_enabled(metadata.configuration):
+            raise InvalidArgumentError(
+                f"the change data feed was not on at version {version}, so its changes are not recorded",
+                where=last.location,
+                found=f"{change_feed.PROPERTY} = {metadata.configuration.get(change_feed.PROPERTY, 'false')}",
+                expected="a range of versions that all have it",
+            )
+        if metadata.schema_string != last.metadata.schema_string:
+            change_feed.check_compatible(Schema.from_json(metadata.schema_string), last.schema, version, last.version)
+        if metadata.partition_columns != last.metadata.partition_columns:
+            raise InvalidArgumentError(
+                f"the partition columns changed between version {version} and {last.version}, so their changes cannot be read together",
+                where=last.location,
+                found=", ".join(last.metadata.partition_columns) or "none",
+                expected=", ".join(metadata.partition_columns) or "none",
+            )
+
+
+def _not_there(snapshot: Snapshot, version: int, listing: Listing) -> VersionNotFoundError:
+    there = f"{min(listing.commits)} to {max(listing.commits)}" if listing.commits else "none"
+    return VersionNotFoundError("the log does not have the version", where=snapshot.location, found=version, expected=there)
+
+
+class _Ends:
+    """The ends of a range as versions; None: outside of the log, where that is allowed."""
+
+    def __init__(self, snapshot: Snapshot, listing: Listing, allow_out_of_range: bool) -> None:
+        self._snapshot, self._listing, self._allowed = snapshot, listing, allow_out_of_range
+
+    def first(self, wanted: Range) -> int | None:
+        version = wanted.starting_version
+        if version is None:
+            assert wanted.starting_timestamp is not None
+            version = first_version_at(self._snapshot, self._listing, wanted.starting_timestamp, after_last=self._allowed)
+        if version > self._listing.latest and self._allowed:
+            return None
+        if version not in self._listing.commits:
+            raise _not_there(self._snapshot, version, self._listing)
+        return version
+
+    def last(self, wanted: Range) -> int | None:
+        if wanted.ending_timestamp is not None:
+            return history.version_at(self._snapshot.store, wanted.ending_timestamp, after_last=self._allowed)
+        version = wanted.ending_version
+        if version is None:
+            return self._snapshot.version
+        if version > self._listing.latest:
+            if not self._allowed:
+                raise _not_there(self._snapshot, version, self._listing)
+            return self._listing.latest
+        return version
+
+
+def first_version_at(snapshot: Snapshot, listing: Listing, timestamp: datetime | str, *, after_last: bool = False) -> int:
+    """The first version that was made at this time or later. VersionNotFoundError where none was; with `after_last` the one to come."""
+    wanted = history.milliseconds(timestamp)
+    times = history.commit_times(listing)
+    versions = list(times)
+    era = Era.of(snapshot.metadata.configuration)
+    if era is not None:
+        own = [each for each in versions if each >= era.version]
+        if era.holds(snapshot.store, wanted) or not [each for each in versions if each < era.version]:
+            at = bisect_left(own, wanted, key=lambda each: history.in_commit_time(snapshot.store, each))
+            found = own[at] if at < len(own) else None
+        else:
+            older = (each for each in versions if each < era.version and times[each] >= wanted)
+            found = next(older, own[0] if own else None)
+    else:
+        found = next((each for each in versions if times[each] >= wanted), None)
+    if found is not None:
+        return found
+    if after_last:
+        return listing.latest + 1
+    last = history.moment(times[versions[-1]]).isoformat() if versions else None
+    raise VersionNotFoundError(
+        "the time is after the last version",
+        where=snapshot.location,
+        found=history.moment(wanted).isoformat(),
+        expected=None if last is None else f"{last} or earlier",
+    )

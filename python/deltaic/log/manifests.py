@@ -1,0 +1,138 @@
+"""Symlink manifests: the files of a table as lists of paths, one for each partition, for engines that read these and know no Delta
+(Presto, Trino, Athena). The same as delta-spark's: `_symlink_format_manifest/[name=value/...]manifest`, a path on each line.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaic import _core
+from deltaic.errors import UnsupportedFeatureError
+from deltaic.log import references
+from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.column_mapping import physical_name
+from deltaic.protocol.features import column_mapping_mode
+from deltaic.protocol.properties import TableProperties
+
+if TYPE_CHECKING:
+    from deltaic.log.snapshot import Snapshot
+
+FOLDER = "_symlink_format_manifest"
+PROPERTY = "delta.compatibility.symlinkFormatManifest.enabled"
+_AT_ONCE = 16
+"""Manifests that are written at a time."""
+_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+_ESCAPED = frozenset("\"#%'*/:=?\\\x7f{[]^") | {chr(code) for code in range(32)}
+
+
+def are_kept(metadata: Metadata | None) -> bool:
+    """Whether each commit is to bring the manifests up to date."""
+    return metadata is not None and TableProperties(metadata.configuration).symlink_manifests
+
+
+def check(protocol: Protocol, metadata: Metadata, with_vectors: int) -> None:
+    """UnsupportedFeatureError where readers of manifests would see deleted rows, or columns by the wrong names. `with_vectors`: files that
+    have a deletion vector."""
+    if with_vectors:
+        raise UnsupportedFeatureError(
+            "readers of a symlink manifest would see deleted rows",
+            where=PROPERTY,
+            found=f"{with_vectors} files with a deletion vector",
+            expected="optimize.purge() first, and delta.enableDeletionVectors = false",
+        )
+    if (mode := column_mapping_mode(protocol, metadata)) != "none":
+        raise UnsupportedFeatureError(
+            "readers of a symlink manifest know columns by the names in the files",
+            where=PROPERTY,
+            found=f"delta.columnMapping.mode = {mode}",
+            expected="a table without column mapping",
+        )
+
+
+def generate(snapshot: Snapshot) -> None:
+    """Writes the manifests of all partitions, and deletes those of partitions that have no file."""
+    check(snapshot.protocol, snapshot.metadata, snapshot.core.with_vectors[0])
+    written = _write(snapshot, snapshot.files().adds)
+    there = snapshot.store.list_from(FOLDER, recursive=True)["path"]
+    snapshot.store.delete(there.filter(pc.invert(pc.is_in(there, value_set=pa.array(written, pa.string())))).combine_chunks())
+
+
+def after_commit(snapshot: Snapshot, adds: pa.Table, removes: pa.Table, *, redefined: bool) -> None:
+    """Brings the manifests up to date with a commit that had these actions. `redefined`: it changed the table's metadata, so that all are
+    written."""
+    columns = snapshot.metadata.partition_columns
+    if redefined or not columns:
+        if redefined or adds.num_rows or removes.num_rows:
+            generate(snapshot)
+        return
+    physical = [physical_name(snapshot.schema.field(name)) for name in columns]
+    touched = pa.concat_tables([_partitions(actions, physical) for actions in (adds, removes)]).group_by(physical).aggregate([])
+    if not touched.num_rows:
+        return
+    rows = [tuple(row[name] for name in physical) for row in touched.to_pylist()]
+    predicate = _core.Predicate.from_json(json.dumps(_any_of(columns, rows)), snapshot.table_schema)
+    written = set(_write(snapshot, snapshot.files(predicate, skipping=False).adds))
+    empty = [path for row in rows if (path := _manifest(columns, row)) not in written]
+    snapshot.store.delete(pa.array(empty, pa.string()))
+
+
+def _any_of(columns: Sequence[str], rows: Iterable[tuple[str | None, ...]]) -> dict[str, object]:
+    """The condition that a file is of one of the partitions, for `_core.Predicate`."""
+
+    def one(name: str, value: str | None) -> dict[str, object]:
+        column = {"column": [name]}
+        return {"op": "is_null", **column} if value is None else {"op": "=", **column, "literal": value}
+
+    return {"op": "or", "args": [{"op": "and", "args": [one(*pair) for pair in zip(columns, row, strict=True)]} for row in rows]}
+
+
+def _partitions(actions: pa.Table, physical: Sequence[str]) -> pa.Table:
+    """The partition values of files as columns of text."""
+    maps = actions["partitionValues"].chunks
+    columns = [pa.chunked_array([pc.map_lookup(each, name, "first") for each in maps], pa.string()) for name in physical]
+    return pa.table([pc.if_else(pc.equal(column, ""), None, column) for column in columns], names=list(physical))
+
+
+def _write(snapshot: Snapshot, adds: pa.Table) -> list[str]:
+    """Writes the manifests of these files -> where."""
+    columns = snapshot.metadata.partition_columns
+    physical = [physical_name(snapshot.schema.field(name)) for name in columns]
+    paths = _locations(references.data_files(adds, snapshot.location), snapshot.location)
+    if not columns:
+        texts = pc.binary_join(pa.array([paths.to_pylist()], pa.list_(pa.string())), "\n")
+        found = [(_manifest((), ()), texts[0].as_py())]
+    else:
+        table = _partitions(adds, physical).append_column("", paths)
+        groups = table.group_by(physical).aggregate([("", "list")])
+        texts = pc.binary_join(groups["_list"].combine_chunks(), "\n")
+        values = (groups[name].to_pylist() for name in physical)
+        found = [(_manifest(columns, row), text) for *row, text in zip(*values, texts.to_pylist(), strict=True)]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for _ in pool.map(lambda item: snapshot.store.put(item[0], f"{item[1]}\n".encode() if item[1] else b""), found):
+            pass
+    return [path for path, _ in found]
+
+
+def _manifest(columns: Sequence[str], values: Sequence[str | None]) -> str:
+    folders = (
+        f"{_escaped(name)}={_NULL_FOLDER if value is None else _escaped(value)}/" for name, value in zip(columns, values, strict=True)
+    )
+    return f"{FOLDER}/{''.join(folders)}manifest"
+
+
+def _locations(paths: pa.Array, location: str) -> pa.Array:
+    """Paths as these engines take them: those in the table behind its place, `file:/...` on a local disk."""
+    root = location if "://" in location else f"file:{location}"
+    inside = pc.is_in(paths, value_set=references.inside(paths))
+    return pc.if_else(inside, pc.binary_join_element_wise(root.rstrip("/"), paths, "/"), paths)
+
+
+def _escaped(text: str) -> str:
+    """What Hive escapes in names of folders."""
+    return "".join(f"%{ord(letter):02X}" if letter in _ESCAPED else letter for letter in text)

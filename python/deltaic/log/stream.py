@@ -1,0 +1,472 @@
+"""What a reader that follows a table gets next: the files between two offsets. Both engines' streams are planned here.
+
+A reader begins with all files of a version, ordered by modification time and path, and goes on with the files that each commit adds, in the
+commit's order; or it begins with the commits. The rules, and the names of errors, are those of delta-spark's DeltaSource.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from deltaic import _core
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, SchemaMismatchError, VersionNotFoundError
+from deltaic.log import changes, history
+from deltaic.log.segment import commit_path, list_log
+from deltaic.log.snapshot import Snapshot
+from deltaic.log.stream_offset import BASE, StreamOffset
+from deltaic.protocol import change_feed, features
+from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    from deltaic.deferred import pyarrow as pa
+
+MAX_FILES = 1000
+"""Maximum number of files of a batch where neither a number of files nor of bytes is given."""
+KEPT_FILES = 100_000
+"""Maximum number of files of parsed commits that are kept between planning a batch and reading it; older commits are read again."""
+_COLUMNS = (
+    "path",
+    "partitionValues",
+    "size",
+    "modificationTime",
+    "stats",
+    "deletionVector",
+    "baseRowId",
+    "defaultRowCommitVersion",
+)
+Start: TypeAlias = Literal["latest", "earliest"] | int | datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamOptions:
+    """`start`: "earliest", the rows of the snapshot first; "latest", the commits after it; the first version (int) or time (datetime) whose
+    commits are read. `changes`: rows of the change data feed. `max_files`, `max_bytes`: of a batch; one file at least is in it.
+    `ignore_deletes`: pass over commits that only remove files. `ignore_changes`: of commits that also remove files, give all rows of the
+    files that they add. `skip_change_commits`: pass over commits that remove files. `exclude_regex`: files whose path has a match are left
+    out. `fail_on_data_loss`: commits that are gone from the log are an error."""
+
+    start: Start = "earliest"
+    changes: bool = False
+    max_files: int | None = None
+    max_bytes: int | None = None
+    ignore_deletes: bool = False
+    ignore_changes: bool = False
+    skip_change_commits: bool = False
+    exclude_regex: str | None = None
+    fail_on_data_loss: bool = True
+
+    def __post_init__(self) -> None:
+        is_number = isinstance(self.start, int) and not isinstance(self.start, bool)
+        if not is_number and not isinstance(self.start, datetime) and self.start not in ("latest", "earliest"):
+            expected = "'latest', 'earliest', the number of a version, or a datetime"
+            raise InvalidArgumentError("start", found=repr(self.start), expected=expected)
+        for name in ("max_files", "max_bytes"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+                raise InvalidTypeError(name, found=repr(value), expected="a whole number, or None")
+            if value is not None and value < 1:
+                raise InvalidArgumentError(name, found=value, expected="at least 1")
+        if self.exclude_regex is not None:
+            try:
+                re.compile(self.exclude_regex)
+            except re.error as error:
+                raise InvalidArgumentError("exclude_regex", found=repr(self.exclude_regex), expected=f"a pattern: {error}") from None
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(self.max_files, self.max_bytes)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a batch holds at most; None for both: MAX_FILES."""
+
+    files: int | None = None
+    bytes: int | None = None
+
+
+class _Room:
+    """What is left of a batch's limits. A file is taken while there is room left before it, so that a large one is taken at all."""
+
+    def __init__(self, limits: Limits | None) -> None:
+        self._files = None if limits is None else limits.files
+        self._bytes = None if limits is None else limits.bytes
+        if limits is not None and limits.files is None and limits.bytes is None:
+            self._files = MAX_FILES
+        self._is_empty = True
+
+    @property
+    def is_full(self) -> bool:
+        return any(left is not None and left <= 0 for left in (self._files, self._bytes))
+
+    def take(self, files: pa.Table) -> int:
+        """How many of the files fit, from the first one on."""
+        import numpy as np
+
+        if self.is_full:
+            return 0
+        sizes = files["size"].fill_null(0).to_numpy()
+        before = np.concatenate(([0], np.cumsum(sizes)))
+        count = len(sizes) if self._files is None else min(len(sizes), self._files)
+        if self._bytes is not None:
+            count = min(count, int(np.searchsorted(before[:-1], self._bytes, side="left")))
+        self._use(count, int(before[count]))
+        return count
+
+    def take_all(self, count: int, size: int) -> bool:
+        """Whether all of these files fit; the first ones of a batch always do."""
+        fits = (self._files is None or count <= self._files) and (self._bytes is None or size <= self._bytes)
+        if not fits and not self._is_empty:
+            return False
+        self._use(count, size)
+        return True
+
+    def _use(self, count: int, size: int) -> None:
+        self._is_empty = self._is_empty and not count
+        self._files = None if self._files is None else self._files - count
+        self._bytes = None if self._bytes is None else self._bytes - size
+
+
+@dataclass(frozen=True, eq=False)
+class _CommitFiles:
+    """The files of a commit. `added`: those whose rows it adds. `derived`, `recorded`: of its changes, as `_core.read_changes` gives
+    them."""
+
+    added: pa.Table
+    derived: pa.Table | None = None
+    recorded: pa.Table | None = None
+
+    @property
+    def count(self) -> int:
+        return sum(int(table.num_rows) for table in self._tables)
+
+    @property
+    def size(self) -> int:
+        import pyarrow.compute as pc
+
+        return sum(int(pc.sum(table["size"]).as_py() or 0) for table in self._tables)
+
+    @property
+    def _tables(self) -> list[pa.Table]:
+        return [self.added] if self.derived is None or self.recorded is None else [self.derived, self.recorded]
+
+
+@dataclass(frozen=True, eq=False)
+class StreamFiles:
+    """The files of a batch. `added`: rows of `add`, whose rows are read; in a stream of changes those of the initial snapshot, which were
+    inserted at `version` and `time`. `derived`, `recorded`: files of changes, or None."""
+
+    snapshot: Snapshot
+    added: pa.Table
+    derived: pa.Table | None = None
+    recorded: pa.Table | None = None
+    are_changes: bool = False
+    version: int | None = None
+    time: datetime | None = None
+
+
+class TableStream:
+    """A table as a stream of files. `snapshot`: its schema is that of all rows; the initial snapshot is this one."""
+
+    def __init__(self, snapshot: Snapshot, options: StreamOptions) -> None:
+        if options.changes and not change_feed.is_enabled(snapshot.metadata.configuration):
+            raise InvalidArgumentError(
+                "[DELTA_MISSING_CHANGE_DATA] the change data feed of the table is off",
+                where=snapshot.location,
+                found=f"{change_feed.PROPERTY} = false",
+                expected="true",
+            )
+        self.snapshot, self.options = snapshot, options
+        self.table_id = snapshot.metadata.id
+        self._initial: tuple[int, pa.Table] | None = None
+        self._commits: OrderedDict[int, _CommitFiles] = OrderedDict()
+        self._kept = 0
+        self._is_checked = False
+
+    def parse(self, text: str) -> StreamOffset:
+        """InvalidArgumentError for text that is no offset of this table."""
+        return StreamOffset.parse(text, self.table_id)
+
+    def start(self) -> StreamOffset:
+        """Where a reader begins. VersionNotFoundError for a version that the log has not, or a time after the last one."""
+        start, snapshot = self.options.start, self.snapshot
+        if start == "earliest":
+            return StreamOffset(self.table_id, snapshot.version, initial=True)
+        if start == "latest":
+            return StreamOffset(self.table_id, snapshot.version + 1)
+        listing = list_log(snapshot.store)
+        if isinstance(start, datetime):
+            return StreamOffset(self.table_id, changes.first_version_at(snapshot, listing, start))
+        if start not in listing.commits:
+            there = f"{min(listing.commits)} to {max(listing.commits)}" if listing.commits else "none"
+            message = "[DELTA_VERSION_NOT_FOUND] the log does not have the version"
+            raise VersionNotFoundError(message, where=snapshot.location, found=start, expected=there)
+        return StreamOffset(self.table_id, int(start))
+
+    def first(self, end: StreamOffset) -> StreamOffset:
+        """Where the first batch of a reader began, whose end alone is known: a checkpoint of Spark says no more."""
+        if self.options.start == "earliest":
+            return StreamOffset(end.table_id, end.version if end.initial else max(end.version - 1, 0), initial=True)
+        start = self.start()
+        return start if (start.version, start.index) < (end.version, end.index) else end
+
+    def end(self, at: StreamOffset) -> StreamOffset:
+        """The end of all that is there now, as seen from an offset."""
+        newest = max(list_log(self.snapshot.store, at.version).commits, default=at.version if at.initial else at.version - 1)
+        return StreamOffset(self.table_id, newest + 1)
+
+    def next(self, at: StreamOffset, limits: Limits | None, until: StreamOffset | None = None) -> StreamOffset:
+        """The end of the batch that begins at an offset; the offset itself where there is nothing new. `limits` None: all there is.
+        `until`: an answer of `end`, which is not to be exceeded."""
+        self._check_start(at)
+        room = _Room(limits)
+        if at.initial:
+            files = self._initial_files(at.version)
+            first = max(at.index, BASE) + 1
+            taken = room.take(files.slice(first))
+            if first + taken < files.num_rows:
+                return replace(at, index=first + taken - 1) if taken else at
+            at = StreamOffset(self.table_id, at.version + 1)
+        for version in self._versions(at.version, until):
+            if room.is_full:
+                break
+            first = max(at.index, BASE) + 1 if version == at.version else 0
+            commit = self._commit(version)
+            if self._is_whole(commit):
+                if not room.take_all(commit.count, commit.size):
+                    break
+            elif (taken := room.take(self._split(commit).slice(first))) + first < self._split(commit).num_rows:
+                return StreamOffset(self.table_id, version, first + taken - 1) if taken or first else StreamOffset(self.table_id, version)
+            at = StreamOffset(self.table_id, version + 1)
+        return at
+
+    def batch(self, start: StreamOffset, end: StreamOffset) -> StreamFiles:
+        """The files from one offset to another, which `next` gave, or delta-spark."""
+        self._check_start(start)
+        added: list[pa.Table] = []
+        derived, recorded = [], []
+        first = max(start.index, BASE) + 1
+        time = None
+        version = start.version
+        if start.initial:
+            files = self._initial_files(version)
+            last = max(end.index, BASE) + 1 if end.initial else files.num_rows
+            added.append(files.slice(first, max(last - first, 0)))
+            version, first = version + 1, 0
+            if self.options.changes:
+                time = self._time_of(start.version)
+        last_version = end.version if end.index > BASE and not end.initial else end.version - 1
+        for each in range(version, last_version + 1):
+            commit = self._commit_or_none(each)
+            if commit is None:
+                continue
+            since = first if each == version else 0
+            count = max(end.index, BASE) + 1 - since if each == end.version else None
+            if commit.derived is None or commit.recorded is None:
+                added.append(commit.added.slice(since, count))
+            elif self._is_whole(commit):
+                if since or count is not None:
+                    raise InvalidArgumentError(
+                        "an offset within a commit whose changes belong together",
+                        where=self.snapshot.location,
+                        found=f"version {each}",
+                        expected="one before or after it",
+                    )
+                derived.append(commit.derived)
+                recorded.append(commit.recorded)
+            else:
+                derived.append(commit.derived.slice(since, count))
+        for done in [known for known in self._commits if known < start.version]:
+            self._forget(done)
+        found = self._without_excluded(_together(added))
+        if not self.options.changes:
+            return StreamFiles(self.snapshot, found)
+        one, other = (self._without_excluded(pa.concat_tables(tables)) if tables else None for tables in (derived, recorded))
+        return StreamFiles(self.snapshot, found, one, other, True, start.version, time)
+
+    # --- files
+
+    def _initial_files(self, version: int) -> pa.Table:
+        if self._initial is None or self._initial[0] != version:
+            snapshot = self.snapshot
+            if version != snapshot.version:
+                snapshot = Snapshot.load(snapshot.store, version=version)
+                self._check_metadata(snapshot.metadata, version)
+            files = snapshot.files().adds
+            files = files.select([name for name in _COLUMNS if name in files.column_names])
+            self._initial = version, files.sort_by([("modificationTime", "ascending"), ("path", "ascending")])
+        return self._initial[1]
+
+    def _versions(self, first: int, until: StreamOffset | None) -> Iterator[int]:
+        """Versions from `first` on that the log has."""
+        commits = list_log(self.snapshot.store, first).commits
+        expected = first
+        for version in sorted(commits):
+            if until is not None and version >= until.version:
+                return
+            if version != expected and self.options.fail_on_data_loss:
+                raise self._lost(expected, version)
+            expected = version + 1
+            yield version
+
+    def _lost(self, version: int, there: int | None = None) -> VersionNotFoundError:
+        return VersionNotFoundError(
+            "[DELTA_MISSING_FILES_UNEXPECTED_VERSION] commits that the stream has not read yet are gone from the log, as by the "
+            "retention of "
+            "the log; a new stream can begin with the table as it is, and failOnDataLoss=false goes on without these commits",
+            where=self.snapshot.location,
+            found=None if there is None else f"version {there}",
+            expected=f"version {version}",
+        )
+
+    def _commit_or_none(self, version: int) -> _CommitFiles | None:
+        try:
+            return self._commit(version)
+        except VersionNotFoundError:
+            if self.options.fail_on_data_loss:
+                raise
+            return None
+
+    def _commit(self, version: int) -> _CommitFiles:
+        if (known := self._commits.get(version)) is not None:
+            return known
+        try:
+            found = self._changes_of(version) if self.options.changes else self._added_by(version)
+        except FileNotFoundError:
+            raise self._lost(version) from None
+        self._commits[version] = found
+        self._kept += found.count
+        while len(self._commits) > 1 and self._kept > KEPT_FILES:
+            self._forget(next(iter(self._commits)))
+        return found
+
+    def _forget(self, version: int) -> None:
+        self._kept -= self._commits.pop(version).count
+
+    def _added_by(self, version: int) -> _CommitFiles:
+        commit = _core.read_commit(self.snapshot.store, version, commit_path(version))
+        self._check_definition(version, commit.protocol, commit.metadata)
+        added = commit.adds.filter(commit.adds["dataChange"])
+        removed = commit.removes.filter(commit.removes["dataChange"])
+        if removed.num_rows and self._skips(version, removed["path"][0].as_py(), adds=bool(added.num_rows)):
+            added = added.slice(0, 0)
+        return _CommitFiles(added.select(_COLUMNS))
+
+    def _skips(self, version: int, path: str, *, adds: bool) -> bool:
+        """Whether a commit that removes files is passed over. InvalidArgumentError where the options do not say what to do with it."""
+        options = self.options
+        if options.skip_change_commits:
+            return True
+        if adds and not options.ignore_changes:
+            raise InvalidArgumentError(
+                f"[DELTA_SOURCE_TABLE_IGNORE_CHANGES] version {version} updates rows of the table, which a stream of rows cannot say; with "
+                "skipChangeCommits such commits are passed over, with ignoreChanges all rows of their new files are given, readChangeFeed "
+                "gives what changed",
+                where=self.snapshot.location,
+                found=f"the file {path} is removed, and others are added",
+            )
+        if not adds and not (options.ignore_deletes or options.ignore_changes):
+            raise InvalidArgumentError(
+                f"[DELTA_SOURCE_IGNORE_DELETE] version {version} deletes rows of the table, which a stream of rows cannot say; with "
+                "ignoreDeletes such commits are passed over",
+                where=self.snapshot.location,
+                found=f"the file {path} is removed",
+            )
+        return False
+
+    def _changes_of(self, version: int) -> _CommitFiles:
+        store, path = self.snapshot.store, commit_path(version)
+        commit = _core.read_commit(store, version, path)
+        self._check_definition(version, commit.protocol, commit.metadata)
+        era = history.Era.of(self.snapshot.metadata.configuration)
+        own = era is not None and version >= era.version
+        time = None if own else history.commit_times(list_log(store, max(version - 1, 0)))[version]
+        partitioned = bool(self.snapshot.metadata.partition_columns)
+        _, derived, recorded = _core.read_changes(store, [(version, path, time)], partitioned)
+        plain = not commit.removes.num_rows and not recorded.num_rows and not derived["selection"].is_valid().to_numpy().any()
+        added = commit.adds.filter(commit.adds["dataChange"]).select(_COLUMNS)
+        return _CommitFiles(added if plain else added.slice(0, 0), derived, recorded)
+
+    @staticmethod
+    def _is_whole(commit: _CommitFiles) -> bool:
+        """Whether a batch holds all of the commit's files or none: rows before and after an update belong together."""
+        return commit.derived is not None and not commit.added.num_rows
+
+    @staticmethod
+    def _split(commit: _CommitFiles) -> pa.Table:
+        return commit.added if commit.derived is None else commit.derived
+
+    def _time_of(self, version: int) -> datetime:
+        store, era = self.snapshot.store, history.Era.of(self.snapshot.metadata.configuration)
+        if era is not None and version >= era.version:
+            return history.moment(history.in_commit_time(store, version))
+        times = history.commit_times(list_log(store))
+        return history.moment(times.get(version, self.snapshot.modified or 0))
+
+    def _without_excluded(self, files: pa.Table) -> pa.Table:
+        if self.options.exclude_regex is None:
+            return files
+        pattern = re.compile(self.options.exclude_regex)
+        return files.filter(pa.array([pattern.search(path) is None for path in files["path"].to_pylist()], pa.bool_()))
+
+    # --- definitions
+
+    def _check_start(self, at: StreamOffset) -> None:
+        """Once: rows from an older version on can be read under the stream's schema."""
+        if self._is_checked:
+            return
+        self._is_checked = True
+        if not at.initial and at.version < self.snapshot.version:
+            try:
+                metadata = Snapshot.load(self.snapshot.store, version=at.version).metadata
+            except (VersionNotFoundError, FileNotFoundError):
+                return  # each commit is checked when it is read
+            self._check_metadata(metadata, at.version)
+
+    def _check_definition(self, version: int, protocol: str | None, metadata: str | None) -> None:
+        if metadata is not None:
+            self._check_metadata(Metadata.from_json(metadata), version)
+        if protocol is not None:
+            features.check_readable(Protocol.from_json(protocol))
+
+    def _check_metadata(self, metadata: Metadata, version: int) -> None:
+        """SchemaMismatchError where rows of a version cannot be read under the stream's schema."""
+        own = self.snapshot.metadata
+        if self.options.changes and not change_feed.is_enabled(metadata.configuration):
+            raise InvalidArgumentError(
+                f"[DELTA_MISSING_CHANGE_DATA] the change data feed was not on at version {version}, so its changes are not recorded",
+                where=self.snapshot.location,
+            )
+        if metadata.partition_columns != own.partition_columns:
+            found, expected = (", ".join(each.partition_columns) or "none" for each in (metadata, own))
+            raise self._changed(version, "partition columns", found, expected)
+        if metadata.schema_string != own.schema_string:
+            found_schema = Schema.from_json(metadata.schema_string)
+            if (problem := change_feed.difference(found_schema, self.snapshot.schema)) is not None:
+                place, there, here = problem
+                raise self._changed(version, place, here, there)
+
+    def _changed(self, version: int, what: str, found: str, expected: str) -> SchemaMismatchError:
+        condition = "DELTA_SCHEMA_CHANGED_WITH_VERSION"
+        if self.options.start not in ("earliest", "latest"):
+            condition = "DELTA_SCHEMA_CHANGED_WITH_STARTING_OPTIONS"
+        return SchemaMismatchError(
+            f"[{condition}] the schema of the table changed at version {version}; a stream that is started again reads on under the new "
+            f"schema "
+            "where that can hold the rows that are left",
+            where=f"{self.snapshot.location}, {what}",
+            found=found,
+            expected=expected,
+        )
+
+
+def _together(tables: list[pa.Table]) -> pa.Table:
+    return pa.concat_tables(tables, promote_options="default") if tables else _core.empty_adds().select(_COLUMNS)

@@ -1,0 +1,167 @@
+"""One memory budget for the process: how much there is, and how readers, writers and the embedded engine divide it.
+
+The limit is `configure(memory_limit=)`, or half of what the machine or the container allows. It covers the libraries themselves, what
+scans have fetched and decoded, what writers have not put into a file yet, and the embedded engine, which spills to `temp_directory`
+beyond its part. It does not cover objects of the caller: a table given to `write`, or the result of `to_arrow()`.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+logger = logging.getLogger("deltaic")
+
+MIB = 1 << 20
+ASSUMED = 4 << 30
+"""Bytes of a machine that does not say how many it has."""
+_UNLIMITED = 1 << 60
+"""Container limits from here on are none: cgroup v1 writes the largest number of pages."""
+
+LIBRARIES = 200 * MIB
+"""Bytes that Python, Arrow, DuckDB and this package take once each has done a little work: 202 MB after a MERGE of two rows and a query."""
+_THREAD_OF_READERS = 192 * MIB
+_MOST_READERS = 256 * MIB
+"""Readers have use for at most this, and _THREAD_OF_READERS for each thread."""
+_MOST_WRITERS = 1 << 30
+_ENGINE_THREAD = 192 * MIB
+"""DuckDB fails instead of spilling where its threads have much less than this each: with 77 MB each it could not sort 3 GB, and
+one with 300 MB in all could not join 16 million rows with as many."""
+_OUTSIDE = 40 * MIB
+"""Bytes that each thread of DuckDB takes beyond its memory_limit: batches from and to Arrow, pages that its allocator keeps."""
+_SMALLEST_ENGINE = 48 * MIB
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The parts of one limit, in bytes. `engine`: DuckDB's memory_limit, for `engine_threads` threads. `readers`: what all scans hold
+    fetched and decoded. `writers`: what all writes hold encoded and waiting. `batch`: what a batch between the engine and us
+    aims at."""
+
+    limit: int
+    engine: int
+    engine_threads: int
+    readers: int
+    writers: int
+    batch: int
+
+
+@functools.lru_cache(maxsize=64)
+def budget(limit: int | None, threads: int | None) -> Budget:
+    """The division of `limit` (None: half of the available memory) for work on `threads` threads (None: all processors).
+
+    Example: 750 MB are 210 MB for the libraries, 68 MB for readers, 68 MB for writers, and 405 MB for two threads of DuckDB, whose own
+    limit is 321 MB of them.
+    """
+    limit = available() // 2 if limit is None else limit
+    threads = threads or _processors()
+    work = limit - min(LIBRARIES, limit // 3)
+    readers = min(work // 8, _MOST_READERS + _THREAD_OF_READERS * threads)
+    writers = min(work // 8, _MOST_WRITERS)
+    whole = work - readers - writers
+    engine_threads = max(1, min(threads, whole // _ENGINE_THREAD))
+    engine = max(whole - engine_threads * _OUTSIDE, whole // 2, _SMALLEST_ENGINE)
+    return Budget(limit, engine, engine_threads, readers, writers, batch=max(MIB, min(64 * MIB, engine // 8)))
+
+
+def _processors() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS, Windows
+        return os.cpu_count() or 1
+
+
+@functools.cache
+def available() -> int:
+    """Bytes that the machine has, or that the container around this process allows, if that is less. Read once in a process."""
+    machine = machine_memory()
+    container = container_limit()
+    return machine if container is None else min(machine, container)
+
+
+def machine_memory(root: str = "/") -> int:
+    """Bytes of main memory; where the system does not say, 4 GiB are assumed, with a line in the log."""
+    for line in _lines(os.path.join(root, "proc/meminfo")):
+        name, _, value = line.partition(":")
+        if name == "MemTotal" and (number := value.split()[:1]) and number[0].isdigit():
+            return int(number[0]) * 1024
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        pass
+    if sys.platform == "win32" and (found := _windows_memory()):
+        return found
+    logger.warning("the system does not say how much memory it has: 4 GiB are assumed; configure(memory_limit=) sets the limit itself")
+    return ASSUMED
+
+
+def _windows_memory() -> int | None:
+    import ctypes
+
+    class Status(ctypes.Structure):
+        _fields_ = (
+            ("length", ctypes.c_uint32),
+            ("load", ctypes.c_uint32),
+            *((name, ctypes.c_uint64) for name in ("total", "free", "page_total", "page_free", "virtual", "virtual_free", "extended")),
+        )
+
+    status = Status(length=ctypes.sizeof(Status))
+    answered = getattr(ctypes, "windll").kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # noqa: B009  # not on other systems
+    return int(status.total) if answered else None
+
+
+def container_limit(root: str = "/") -> int | None:
+    """The smallest memory limit of the control groups around this process, in bytes; None where there is none.
+
+    Both versions of control groups are read: `memory.limit_in_bytes` of the first; `memory.max` and `memory.high` of the second. A limit
+    of a group holds for the groups in it, so all groups from that of the process up to the mounted one count. `root`: the folder that
+    stands for "/", for tests.
+    """
+    found = [limit for folder, names in _groups(root) for name in names for limit in _limits(os.path.join(folder, name))]
+    return min(found, default=None)
+
+
+def _groups(root: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The folder of each group around this process, and the names of its files with limits."""
+    mounts = list(_mounts(root))
+    for line in _lines(os.path.join(root, "proc/self/cgroup")):
+        _, controllers, path = ([*line.split(":", 2), "", ""])[:3]
+        first = "memory" in controllers.split(",")
+        if not first and controllers:
+            continue
+        names = ("memory.limit_in_bytes",) if first else ("memory.max", "memory.high")
+        for top, point, kind, options in mounts:
+            if kind != ("cgroup" if first else "cgroup2") or (first and "memory" not in options):
+                continue
+            # In a container the mounted group is often that of the container, and the path names it from the machine's top.
+            inner = path[len(top) :] if top != "/" and (path == top or path.startswith(top + "/")) else path
+            mounted = os.path.join(root, point.lstrip("/"))
+            parts = [part for part in inner.split("/") if part and part != ".."]
+            for depth in range(len(parts), -1, -1):
+                yield os.path.join(mounted, *parts[:depth]), names
+
+
+def _mounts(root: str) -> Iterator[tuple[str, str, str, list[str]]]:
+    """(mounted folder, where it is mounted, kind, options) of each mounted hierarchy of control groups."""
+    for line in _lines(os.path.join(root, "proc/self/mountinfo")):
+        before, _, after = line.partition(" - ")
+        fields, kinds = before.split(), after.split()
+        if len(fields) >= 5 and kinds and kinds[0] in ("cgroup", "cgroup2"):
+            yield fields[3], fields[4], kinds[0], kinds[-1].split(",")
+
+
+def _limits(path: str) -> list[int]:
+    found = [int(line) for line in _lines(path)[:1] if line.strip().isdigit()]  # "max": none
+    return [limit for limit in found if 0 < limit < _UNLIMITED]
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read().splitlines()
+    except OSError:
+        return []

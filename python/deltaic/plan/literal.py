@@ -1,0 +1,108 @@
+"""Python values and names as Spark SQL text."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from typing import Any
+
+from deltaic.errors import InvalidArgumentError, InvalidTypeError
+
+# Of at least two parts: `a` with `.b` behind it would be column b of table a, where (`a`).b is a field of column a.
+_QUOTED = re.compile(r"`[^`]+`(\.`[^`]+`)+")
+
+
+def col(name: str) -> str:
+    """A column's name as SQL: `col("my col")` -> `` `my col` ``. The name is one part: dots in it are part of it."""
+    if not isinstance(name, str) or not name:
+        raise InvalidTypeError("a column's name is text", found=repr(name))
+    return "`" + name.replace("`", "``") + "`"
+
+
+def lit(value: Any) -> str:
+    """A Python value as SQL: `lit("O'Neil")` -> `'O''Neil'`.
+
+    None, bool, int, float, Decimal, str, bytes, date, datetime (with a zone: timestamp, without: timestamp_ntz), list and tuple (an array),
+    dict (a struct). InvalidTypeError for anything else.
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return _integer(value)
+    if isinstance(value, float):
+        return f"{value!r}D" if math.isfinite(value) else f"CAST('{_special(value)}' AS DOUBLE)"
+    if isinstance(value, Decimal):
+        return _decimal(value)
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return f"X'{bytes(value).hex().upper()}'"
+    if isinstance(value, datetime):
+        return _datetime(value)
+    if isinstance(value, date):
+        return f"DATE'{value.isoformat()}'"
+    if isinstance(value, Mapping):
+        return _struct(value)
+    if isinstance(value, Sequence):
+        return f"array({', '.join(map(lit, value))})"
+    if hasattr(value, "item"):  # a NumPy scalar
+        return lit(value.item())
+    raise InvalidTypeError("no SQL literal for a value of this type", found=type(value).__name__)
+
+
+def _integer(value: int) -> str:
+    if -(2**31) <= value < 2**31:
+        return str(value)
+    if -(2**63) < value < 2**63:
+        return f"{value}L"
+    if value == -(2**63):
+        return "CAST('-9223372036854775808' AS BIGINT)"
+    return _decimal(Decimal(value))
+
+
+def _special(value: float) -> str:
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _decimal(value: Decimal) -> str:
+    if not value.is_finite():
+        raise InvalidArgumentError("a decimal literal is finite", found=str(value))
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    scale = max(0, -exponent)
+    precision = max(len(digits) + max(0, exponent), scale, 1)
+    if precision > 38:
+        raise InvalidArgumentError("a decimal has at most 38 digits", found=str(value))
+    return f"CAST('{value:f}' AS DECIMAL({precision},{scale}))"
+
+
+def _text(value: str) -> str:
+    # Every sign that Spark or a tokenizer reads in a special way goes in as its code.
+    if any(sign in value for sign in "\\\0") or any(ord(sign) < 32 for sign in value):
+        return f"CAST(X'{value.encode().hex().upper()}' AS STRING)"
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _datetime(value: datetime) -> str:
+    if value.tzinfo is None:
+        return f"TIMESTAMP_NTZ'{value.isoformat(sep=' ')}'"
+    return f"TIMESTAMP'{value.astimezone(timezone.utc).replace(tzinfo=None).isoformat(sep=' ')}Z'"
+
+
+def _struct(value: Mapping[Any, Any]) -> str:
+    parts = []
+    for name, item in value.items():
+        if not isinstance(name, str):
+            raise InvalidTypeError("a struct's names are text", found=repr(name))
+        parts += [_text(name), lit(item)]
+    return f"named_struct({', '.join(parts)})"
+
+
+def enclosed(text: str) -> str:
+    """A user's expression within a longer text; the line break ends a comment. A name in quotes needs neither it nor the brackets."""
+    return text if _QUOTED.fullmatch(text) else f"({text}\n)"

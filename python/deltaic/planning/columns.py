@@ -1,0 +1,77 @@
+"""Names of columns that a caller asks for: top-level, or nested and dotted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, items_of
+from deltaic.protocol.schema import Field, Schema, Struct, path_text
+
+
+def resolve_columns(schema: Schema, columns: Sequence[str] | None, *, branches: bool = False) -> tuple[str, ...]:
+    """The names in the table's own case: all columns where `columns` is None. InvalidArgumentError for unknown and repeated ones, and for
+    several fields of one struct unless `branches` is set."""
+    if columns is None:
+        return tuple(schema.names)
+    columns = columns if isinstance(columns, (str, bytes)) else items_of(columns, "columns")
+    if isinstance(columns, (str, bytes)) or not all(isinstance(name, str) for name in columns):
+        raise InvalidTypeError("columns is a sequence of names", found=repr(columns)[:80])
+    names = [_resolve(schema, name) for name in columns]
+    roots: dict[str, str] = {}
+    for name in names:
+        root = narrowed(schema, name).name.lower()
+        if root in roots and not (branches and not _overlap(schema, name, names)):
+            raise InvalidArgumentError("two of the columns would have one name", found=f"{roots[root]!r} and {name!r}")
+        roots[root] = name
+    return tuple(names)
+
+
+def _overlap(schema: Schema, name: str, names: Sequence[str]) -> bool:
+    """Whether a name, or one that it lies in, comes among the names besides."""
+    path = schema.find(name)[0]
+    others = [schema.find(other)[0] for other in names]
+    return sum(other == path[: len(other)] or path == other[: len(path)] for other in others) > 1
+
+
+def united(schema: Schema, names: Sequence[str]) -> Schema:
+    """The columns of these names; fields of one struct come together in it, in the order of their names."""
+    fields: dict[str, Field] = {}
+    for name in names:
+        item = narrowed(schema, name)
+        fields[item.name] = _united(fields[item.name], item) if item.name in fields else item
+    return Schema(fields.values())
+
+
+def _united(left: Field, right: Field) -> Field:
+    if not isinstance(left.type, Struct) or not isinstance(right.type, Struct):
+        return left
+    inside = {item.name: item for item in left.type.fields}
+    for item in right.type.fields:
+        inside[item.name] = _united(inside[item.name], item) if item.name in inside else item
+    return left.with_(type=Struct(inside.values()))
+
+
+def _resolve(schema: Schema, name: str) -> str:
+    path, _ = schema.find(name)
+    return path[0] if len(path) == 1 else path_text(path)
+
+
+def narrowed(schema: Schema, name: str) -> Field:
+    """The top-level field that a name reads: itself, or for `a.b.c` the struct `a` with just that one branch."""
+    if (top := schema.get(name)) is not None:
+        return top
+    path, leaf = schema.find(name)
+    parents = [schema.field(path[0])]
+    for part in path[1:]:
+        inside = parents[-1].type
+        if not isinstance(inside, Struct):
+            raise _not_a_struct(name, parents[-1])
+        parents.append(next(item for item in inside.fields if item.name == part))
+    narrow = leaf
+    for outer in reversed(parents[:-1]):
+        narrow = outer.with_(type=Struct([narrow]))
+    return narrow
+
+
+def _not_a_struct(name: str, parent: Field) -> InvalidArgumentError:
+    return InvalidArgumentError(f"{parent.name!r} is not a struct, so nothing in it can be read alone", found=repr(name))

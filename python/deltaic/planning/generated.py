@@ -1,0 +1,245 @@
+"""What a condition on a column says of partition columns that are generated from it (PROTOCOL.md, "Generated Columns").
+
+`ts >= '2024-03-05'` selects partitions of `year int GENERATED ALWAYS AS (year(ts))`, and so on. Which clock a writer's session had is not
+recorded: what depends on it is widened by the furthest one. A partition value that is null is never left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any, TypeAlias
+
+from sqlglot import exp
+
+from deltaic.errors import DeltaError
+from deltaic.planning.bounds import FURTHEST_ZONE, function_of
+from deltaic.planning.literals import instant
+from deltaic.protocol.schema import DataType, Field, Schema
+from deltaic.spark_sql.parsing import parse
+
+Json: TypeAlias = dict[str, Any]
+
+# Patterns whose texts sort as the moments do: units from the year on, each of fixed width.
+_PATTERN = re.compile(r"yyyy(-?MM(-?dd(-?HH)?)?)?")
+_UNITS: dict[str, Callable[[datetime], str]] = {
+    "yyyy": lambda moment: f"{moment.year:04}",
+    "MM": lambda moment: f"{moment.month:02}",
+    "dd": lambda moment: f"{moment.day:02}",
+    "HH": lambda moment: f"{moment.hour:02}",
+}
+_TRUNCATED = {
+    **dict.fromkeys(("YEAR", "YYYY", "YY"), timedelta(days=366)),
+    "QUARTER": timedelta(days=92),
+    **dict.fromkeys(("MONTH", "MON", "MM"), timedelta(days=31)),
+    "WEEK": timedelta(days=7),
+    **dict.fromkeys(("DAY", "DD"), timedelta(days=1)),
+    "HOUR": timedelta(hours=1),
+}
+_MOST_VALUES = 100
+"""Of an IN list; a longer one is taken as a range."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """What a condition says of a column: values from `low` to `high`, both included and both as the column's literals; None: unbounded."""
+
+    low: str | None = None
+    high: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.low is not None or self.high is not None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A partition column generated from one other column. `span`: what an interval of that column says of this one."""
+
+    column: str
+    base: str
+    base_type: DataType
+    span: Callable[[Interval], list[Json]]
+
+    def of(self, interval: Interval) -> list[Json]:
+        null = {"op": "is_null", "column": [self.column]}
+        try:
+            return [{"op": "or", "args": [said, null]} for said in self.span(interval)]
+        except (ValueError, OverflowError):  # moments that Python does not have
+            return []
+
+
+@dataclass(frozen=True)
+class Generated:
+    """The rules of a table."""
+
+    rules: tuple[Rule, ...]
+
+    @classmethod
+    def of(cls, schema: Schema, partition_columns: Sequence[str]) -> Generated:
+        fields = [schema.field(name) for name in partition_columns]
+        return cls(tuple(rule for field in fields if (rule := _rule(field, schema)) is not None))
+
+    def derive(self, conjuncts: Iterable[Json]) -> Json | None:
+        """A predicate on the generated columns that holds wherever all of `conjuncts` do; None where there is none."""
+        if not self.rules:
+            return None
+        args = [arg for node in conjuncts for arg in _flat(node)]
+        found = [part for node in args if (part := self._special(node)) is not None]
+        for base, base_type in dict.fromkeys((rule.base, rule.base_type) for rule in self.rules):
+            interval = _interval([node for node in args if node.get("column") == [base]], base_type)
+            for rule in self.rules if interval else ():
+                if rule.base == base:
+                    found += rule.of(interval)
+        return found[0] if len(found) == 1 else {"op": "and", "args": found} if found else None
+
+    def _special(self, node: Json) -> Json | None:
+        if node["op"] == "or":
+            sides = [self.derive([side]) for side in node["args"]]
+            return None if None in sides else {"op": "or", "args": sides}
+        if node["op"] == "in" and len(node["literals"]) <= _MOST_VALUES:
+            return self._special({"op": "or", "args": [{"op": "=", "column": node["column"], "literal": it} for it in node["literals"]]})
+        if node["op"] == "is_null":
+            nulls = [{"op": "is_null", "column": [rule.column]} for rule in self.rules if [rule.base] == node["column"]]
+            return {"op": "and", "args": nulls} if nulls else None
+        return None
+
+
+def _flat(node: Json) -> Iterable[Json]:
+    if node["op"] != "and":
+        return [node]
+    return [part for arg in node["args"] for part in _flat(arg)]
+
+
+def _interval(nodes: Sequence[Json], data_type: DataType) -> Interval:
+    order = _moment if data_type != "string" else str
+    lows: list[str] = []
+    highs: list[str] = []
+    for node in nodes:
+        if node["op"] in ("=", ">", ">=", "starts_with"):
+            lows.append(node["literal"])
+        if node["op"] in ("=", "<", "<="):
+            highs.append(node["literal"])
+        if node["op"] == "in" and node["literals"]:
+            lows.append(min(node["literals"], key=order))
+            highs.append(max(node["literals"], key=order))
+    return Interval(max(lows, key=order, default=None), min(highs, key=order, default=None))
+
+
+def _moment(literal: str) -> datetime:
+    """A date or a timestamp's literal by the clock that it was written with: UTC's where it is an instant."""
+    return datetime.fromisoformat(literal.removesuffix("Z"))
+
+
+def _rule(field: Field, schema: Schema) -> Rule | None:
+    text = field.metadata.get("delta.generationExpression")
+    if not isinstance(text, str) or "\\" in text:
+        return None
+    try:
+        tree = parse(text)
+    except DeltaError:
+        return None
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    read = list(tree.find_all(exp.Column))
+    base = schema.get(read[0].name) if len(read) == 1 and len(read[0].parts) == 1 else None
+    if base is None:
+        return None
+    span = _text_span(tree, field) if base.type == "string" else _time_span(tree, field, base.type)
+    return None if span is None else Rule(field.name, base.name, base.type, span)
+
+
+def _between(column: str, low: str | None, high: str | None) -> list[Json]:
+    sides = ((">=", low), ("<=", high))
+    return [{"op": op, "column": [column], "literal": literal} for op, literal in sides if literal is not None]
+
+
+def _text_span(tree: exp.Expr, field: Field) -> Callable[[Interval], list[Json]] | None:
+    """The column itself, or its first characters."""
+    length: int | None = None
+    if type(tree) is exp.Substring and isinstance(tree.this, exp.Column):
+        start, count = tree.args.get("start"), tree.args.get("length")
+        if not (isinstance(start, exp.Literal) and start.this in ("0", "1") and isinstance(count, exp.Literal) and not count.is_string):
+            return None
+        length = int(count.this)
+    elif not isinstance(tree, exp.Column):
+        return None
+    if field.type != "string":
+        return None
+    cut = slice(None, length)
+    return lambda at: _between(field.name, at.low if at.low is None else at.low[cut], at.high if at.high is None else at.high[cut])
+
+
+def _time_span(tree: exp.Expr, field: Field, base_type: DataType) -> Callable[[Interval], list[Json]] | None:
+    if base_type not in ("date", "timestamp", "timestamp_ntz"):
+        return None
+    blur = FURTHEST_ZONE if base_type == "timestamp" else timedelta()
+
+    def clock(at: Interval) -> tuple[datetime | None, datetime | None]:
+        """The earliest and the latest that a writer's clock may have shown."""
+        return (None if at.low is None else _moment(at.low) - blur, None if at.high is None else _moment(at.high) + blur)
+
+    def texts(write: Callable[[datetime], str]) -> Callable[[Interval], list[Json]]:
+        return lambda at: _between(field.name, *(None if moment is None else write(moment) for moment in clock(at)))
+
+    if isinstance(tree, exp.Column):
+        return (lambda at: _between(field.name, at.low, at.high)) if field.type == base_type else None
+    if (found := function_of(tree)) is not None and isinstance(found[1], exp.Column):
+        unit = found[0]
+        if unit == "day":
+            return texts(lambda moment: moment.date().isoformat()) if field.type == "date" else None
+        if field.type not in ("integer", "long", "short"):
+            return None
+        if unit == "year":
+            return texts(lambda moment: str(moment.year))
+        return lambda at: _part(field.name, unit, *clock(at))
+    if isinstance(tree, exp.Anonymous) and len(tree.expressions) == 2:
+        return _two_arguments(tree, field, base_type, texts)
+    return None
+
+
+def _part(column: str, unit: str, low: datetime | None, high: datetime | None) -> list[Json]:
+    """Month, day or hour, where both ends lie in the same year, month or day."""
+    parts = ("year", "month", "day", "hour")
+    index = parts.index("day" if unit == "dayofmonth" else unit)
+    if low is None or high is None or any(getattr(low, part) != getattr(high, part) for part in parts[:index]):
+        return []
+    return _between(column, str(getattr(low, parts[index])), str(getattr(high, parts[index])))
+
+
+def _two_arguments(
+    tree: exp.Anonymous, field: Field, base_type: DataType, texts: Callable[[Callable[[datetime], str]], Callable[[Interval], list[Json]]]
+) -> Callable[[Interval], list[Json]] | None:
+    name, (first, second) = tree.name.lower(), tree.expressions
+    column, literal = (second, first) if name == "date_trunc" else (first, second)
+    if not isinstance(column, exp.Column) or not isinstance(literal, exp.Literal) or not literal.is_string:
+        return None
+    if name == "date_format" and field.type == "string" and _PATTERN.fullmatch(literal.this):
+        plain = texts(lambda moment: re.sub("yyyy|MM|dd|HH", lambda unit: _UNITS[unit[0]](moment), literal.this))
+        # Years after 9999 are written with a sign, which sorts before the digits.
+        signed: Json = {"op": "starts_with", "column": [field.name], "literal": "+"}
+        return lambda at: [{"op": "or", "args": [said, signed]} for said in plain(at)]
+    length = _TRUNCATED.get(literal.this.upper())
+    if length is None:
+        return None
+    if name == "trunc" and field.type == "date":
+        return lambda at: _truncated(field.name, texts(lambda moment: moment.date().isoformat())(at), length, _shift_day)
+    if name == "date_trunc" and field.type == base_type and base_type != "date":
+        # By the writer's clock, which may have been set back or forth meanwhile.
+        return lambda at: _truncated(field.name, _between(field.name, at.low, at.high), length + timedelta(days=1), _shift_time)
+    return None
+
+
+def _truncated(column: str, said: list[Json], length: timedelta, shift: Callable[[str, timedelta], str]) -> list[Json]:
+    """A truncated value lies less than `length` before the value."""
+    return [{**node, "literal": shift(node["literal"], length)} if node["op"] == ">=" else node for node in said]
+
+
+def _shift_day(literal: str, length: timedelta) -> str:
+    return (date.fromisoformat(literal) - length).isoformat()
+
+
+def _shift_time(literal: str, length: timedelta) -> str:
+    moved = _moment(literal) - length
+    return instant(moved) if literal.endswith("Z") else moved.isoformat(sep=" ", timespec="microseconds")

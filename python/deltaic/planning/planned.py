@@ -1,0 +1,228 @@
+"""What a read or a change needs of a snapshot: the condition divided between files, partitions and the engine; the chosen files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from deltaic import _core
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, SchemaMismatchError
+from deltaic.plan.nodes import Scan
+from deltaic.planning import simple
+from deltaic.planning.opening import numbered
+from deltaic.protocol.schema import Schema
+from deltaic.spark_sql.char_types import has_char
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from deltaic.engine.engine import Engine
+    from deltaic.log.snapshot import Snapshot
+    from deltaic.plan.expression import Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A condition over one snapshot: what the files and the scan can do, what is left to the engine (with the columns that it reads,
+    in the table's order), and the files that may hold a match.
+
+    `predicate`: what holds for the wanted rows of any version, so what a transaction has read. `among`: which of this version's partitions
+    they are in besides; one that comes later may hold some, too."""
+
+    snapshot: Snapshot
+    predicate: _core.Predicate | None = None
+    among: _core.Predicate | None = None
+    residual: tuple[Expression, ...] = ()
+    residual_columns: tuple[str, ...] = ()
+    skipping: bool = True
+    alias: str = "t"
+    """Under which `residual` names the columns."""
+
+    @cached_property
+    def pushed(self) -> _core.Predicate | None:
+        """All that is known about the wanted rows of this version."""
+        if self.predicate is None or self.among is None:
+            return self.predicate or self.among
+        return self.predicate & self.among
+
+    @cached_property
+    def selection(self) -> _core.FileSelection:
+        selection = self.snapshot.core.files(self.snapshot.table_schema, self.pushed, skipping=self.skipping)
+        if (path := selection.live_twice) is not None:
+            raise ProtocolError(
+                "a file is live twice: each of its rows would be read twice",
+                where=path[:1000],
+                found="two add actions that stand, with different vectors",
+                expected="one, as a commit that adds a file again removes it with its former vector",
+            )
+        return selection
+
+    @property
+    def reads_itself(self) -> bool:
+        """Whether a subquery of the condition reads the table."""
+        return reads_table(self.residual, self.snapshot)
+
+    @property
+    def partition_only(self) -> bool:
+        """Whether partition values alone decide, so that a chosen file holds only matching rows."""
+        return not self.residual and (self.pushed is None or self.pushed.is_partition_only())
+
+    def scan(self, columns: Sequence[str], *, alias: str | None = None, row_ids: bool = False) -> Scan:
+        """`alias`: where it is not that of the condition, as of a scan without one."""
+        leaf = self._leaf(columns, self._numbered if row_ids else self.selection.adds)
+        return replace(leaf, alias=alias or self.alias, row_ids=row_ids)
+
+    @cached_property
+    def _numbered(self) -> pa.Table:
+        return numbered(self.selection.adds)
+
+    def scan_later(self, columns: Sequence[str], most: int, most_marked: int, most_vectors: int) -> Scan:
+        """A scan like that of `scan`, whose files are chosen later where there are many: more than `most`, or more than `most_marked` that
+        have a deletion vector. They are chosen at once where their vectors have more than `most_vectors` bytes."""
+        core = self.snapshot.core
+        bound = most_marked if core.file_count > most_marked and core.with_vectors[0] > most_marked else most
+        if not self.skipping or core.file_count <= bound or (self.pushed is not None and self._left <= bound):
+            return self.scan(columns)
+        if core.with_vectors[2] > most_vectors:
+            return self.scan(columns)
+        return replace(self._leaf(columns, _core.empty_adds()), later=LaterFiles(self))
+
+    def _leaf(self, columns: Sequence[str], files: pa.Table) -> Scan:
+        return Scan(
+            store=self.snapshot.store,
+            schema=self.snapshot.schema,
+            table_schema=self.snapshot.table_schema,
+            files=files,
+            columns=tuple(columns),
+            where=self.residual,
+            predicate=self.pushed,
+        )
+
+    @property
+    def _left(self) -> int:
+        """How many files are chosen."""
+        selection = self.selection
+        return selection.total_files - selection.skipped_by_partition - selection.skipped_by_statistics
+
+
+class LaterFiles:
+    """The files of a planned scan, chosen when an engine plans a query over its rows: only what that query needs is ever looked at."""
+
+    def __init__(self, planned: Planned) -> None:
+        self._planned = replace(planned)  # without the files that it may have chosen
+        core, pushed = planned.snapshot.core, planned.pushed
+        if pushed is None:
+            whole, marked = (core.file_count, core.size_in_bytes), core.with_vectors[:2]
+        else:
+            adds = planned.selection.adds
+            whole, marked = _weight(adds), _weight(adds.filter(adds["deletionVector"].is_valid()))
+        self.marked = marked
+        self.plain = whole[0] - marked[0], whole[1] - marked[1]
+
+    @property
+    def key(self) -> str:
+        snapshot, pushed = self._planned.snapshot, self._planned.pushed
+        of_version = snapshot.location, snapshot.metadata.id, snapshot.version, snapshot.core.file_count, snapshot.core.size_in_bytes
+        return " ".join(map(str, (*of_version, "" if pushed is None else pushed.json)))
+
+    def files(self, predicate: _core.Predicate | None) -> pa.Table:
+        known = self._planned.predicate
+        both = known if predicate is None else predicate if known is None else known & predicate
+        return replace(self._planned, predicate=both).selection.adds
+
+
+def _weight(adds: pa.Table) -> tuple[int, int]:
+    import pyarrow.compute as pc
+
+    return adds.num_rows, pc.sum(adds["size"]).as_py() or 0
+
+
+def plan(
+    snapshot: Snapshot,
+    engine: Engine,
+    where: str | None,
+    *,
+    alias: str = "t",
+    skipping: bool = True,
+    changes: bool = False,
+    as_stored: bool = False,
+) -> Planned:
+    """Resolves `where` against the table and divides it. `changes`: a command goes by it, which evaluates it more than once, so it must be
+    deterministic; subqueries may stand in it. `as_stored`: CHAR(n) is compared without padding by every engine. InvalidArgumentError for
+    text that is no condition over the table's columns."""
+    if where is None:
+        return Planned(snapshot, skipping=skipping, alias=alias)
+    if engine.plain_sql and (said := simple.read(where, snapshot.schema, alias, engine.time_zone)) is not None:
+        return Planned(snapshot, simple.together(said, snapshot.schema, snapshot.table_schema), skipping=skipping, alias=alias)
+    from deltaic.planning.partition_functions import decided
+    from deltaic.planning.pushdown import push
+
+    resolved = resolve_condition(engine, where, snapshot.schema, alias, queries=changes)
+    if changes:
+        check_deterministic(resolved, "a condition by which rows change")
+    pads = engine.pads_char and not as_stored
+    pushed = push(
+        resolved.conjuncts,
+        snapshot.schema,
+        snapshot.table_schema,
+        alias,
+        time_zone=engine.time_zone,
+        pads_char=pads,
+    )
+    among, left = None, []
+    for conjunct in pushed.residual:
+        by_partition = skipping and not conjunct.sources and not _reads_char(conjunct, snapshot.schema, pads)
+        exact = decided(snapshot, engine, conjunct, pushed.predicate, alias) if by_partition else None
+        if exact is not None:
+            among = exact if among is None else among & exact
+        else:
+            left.append(conjunct)
+    return Planned(snapshot, pushed.predicate, among, tuple(left), column_names(left, snapshot.schema, alias), skipping, alias)
+
+
+def _reads_char(resolved: Expression, schema: Schema, pads: bool) -> bool:
+    """Whether an expression reads columns whose values are not compared as they are stored."""
+    return pads and any(has_char(schema.field(path[0])) for _, path in resolved.columns)
+
+
+def reads_table(expressions: Iterable[Expression], snapshot: Snapshot) -> bool:
+    """Whether subqueries of these read the table, so that any other change of it is a conflict."""
+    leaves = [leaf for each in expressions for leaf in each.sources.values()]
+    return any(isinstance(leaf, Scan) and leaf.store.location == snapshot.store.location for leaf in leaves)
+
+
+def resolve_condition(engine: Engine, text: str, schema: Schema, alias: str = "t", *, queries: bool = False) -> Expression:
+    if not isinstance(text, str):
+        raise InvalidTypeError("a condition is text in Spark's SQL dialect", found=repr(text)[:80])
+    resolved = engine.resolve(text, {alias: schema}, queries=queries)
+    if resolved.type not in ("boolean", "void"):
+        raise SchemaMismatchError("a condition must be a boolean", where=repr(text), found=resolved.type)
+    return resolved
+
+
+def check_deterministic(resolved: Expression, what: str) -> None:
+    """InvalidArgumentError for an expression such as `rand() < 0.5`, which has another value each time that it is evaluated."""
+    if not resolved.deterministic:
+        raise InvalidArgumentError(f"[INVALID_NON_DETERMINISTIC_EXPRESSIONS] {what} must be deterministic", found=repr(resolved.text[:200]))
+
+
+def column_names(resolved: Iterable[Expression], schema: Schema, alias: str = "t") -> tuple[str, ...]:
+    """The top-level columns of `schema`, known as `alias`, that expressions read, in the schema's order."""
+    read = {path[0] for each in resolved for of, path in each.columns if of == alias}
+    return tuple(name for name in schema.names if name in read)
+
+
+def live_rows(planned: Planned) -> int | None:
+    """Rows of the chosen files from metadata, where partition values decide; None where a file does not say how many it has."""
+    snapshot = planned.snapshot
+    if planned.pushed is None:
+        return snapshot.core.num_records
+    import pyarrow.compute as pc
+
+    listing = snapshot.core.listing(snapshot.table_schema, planned.pushed, statistics_columns=[]).to_table()
+    if listing["num_records"].null_count:
+        return None
+    deleted = pc.sum(pc.struct_field(listing["deletion_vector"], "cardinality")).as_py() or 0
+    return int(pc.sum(listing["num_records"]).as_py() or 0) - int(deleted)

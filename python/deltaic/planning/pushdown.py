@@ -1,0 +1,304 @@
+"""From a condition in Spark SQL to what `_core`'s predicate tree can say.
+
+Each conjunct is looked at alone. It is *exact* when the tree's predicate is true for just the rows for which Spark's is: then nothing is
+left to evaluate. It may also give a *weaker* predicate, true for at least those rows: good for skipping, and the engine evaluates the text.
+Everything the tree cannot say with the literal's exact value in the column's own type stays with the engine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from typing import Any
+
+from sqlglot import exp
+
+from deltaic import _core
+from deltaic.plan.expression import Expression
+from deltaic.planning import literals
+from deltaic.planning.bounds import bounds, function_of
+from deltaic.planning.literals import Json, Literal, NotSayable, Number, Text, compare
+from deltaic.planning.simple import together
+from deltaic.protocol.schema import DataType, Schema
+from deltaic.spark_sql.char_types import Bounded, bounded_type, has_char
+from deltaic.spark_sql.parsing import operands
+
+_COMPARISONS: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.EQ: ("=", "="),
+    exp.NEQ: ("!=", "!="),
+    exp.LT: ("<", ">"),
+    exp.LTE: ("<=", ">="),
+    exp.GT: (">", "<"),
+    exp.GTE: (">=", "<="),
+}
+# Casts to these types keep values of those, and their order.
+_WIDER: dict[Any, tuple[str, ...]] = {
+    exp.DType.SMALLINT: ("byte", "short"),
+    exp.DType.INT: ("byte", "short", "integer"),
+    exp.DType.BIGINT: ("byte", "short", "integer", "long"),
+}
+# The types that literals are cast to, as the column's.
+_DATED: dict[Any, str] = {
+    exp.DType.DATE: "date",
+    exp.DType.DATE32: "date",
+    exp.DType.TIMESTAMPTZ: "timestamp",
+    exp.DType.TIMESTAMPLTZ: "timestamp",
+    exp.DType.TIMESTAMPNTZ: "timestamp_ntz",
+    exp.DType.TIMESTAMP: "timestamp_ntz",
+}
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """`predicate`: for the scan, None when nothing could be said. `residual`: the conjuncts that the engine must still evaluate."""
+
+    predicate: _core.Predicate | None
+    residual: tuple[Expression, ...]
+
+
+def push(
+    conjuncts: Sequence[Expression],
+    schema: Schema,
+    table_schema: _core.TableSchema,
+    alias: str = "t",
+    *,
+    others: Sequence[str] = (),
+    time_zone: str = "UTC",
+    pads_char: bool = False,
+) -> Pushed:
+    """What of these conjuncts the scan of a table with `schema`, known as `alias`, can do. `others`: aliases of other relations in sight.
+    `time_zone`: of timestamps written without one. `pads_char`: of the engine, whose comparisons of CHAR(n) only bound what is stored.
+
+    What the tree can say is deterministic: a conjunct that calls a function stays with the engine."""
+    said: list[Json] = []
+    residual: list[Expression] = []
+    for conjunct in conjuncts:
+        node, exact = _Reader(schema, alias, others, time_zone, pads_char).read(conjunct)
+        if node is not None:
+            said.append(node)
+        if not exact:
+            residual.append(conjunct)
+    return Pushed(together(said, schema, table_schema), tuple(residual))
+
+
+class _Reader:
+    def __init__(self, schema: Schema, alias: str, others: Sequence[str], time_zone: str, pads_char: bool) -> None:
+        self.schema, self.alias, self.others = schema, alias, {name.lower() for name in others}
+        self.padded = {field.name for field in schema if has_char(field)} if pads_char else set()
+        self.utc = literals.is_utc(time_zone)
+
+    def read(self, conjunct: Expression) -> tuple[Json | None, bool]:
+        # A backslash in a string literal is read in more than one way; the engine's own reading of the text holds.
+        if conjunct.tree is None or "\\" in conjunct.text:
+            return None, False
+        try:
+            return self.node(conjunct.tree), True
+        except NotSayable:
+            return self.weaker(conjunct.tree), False
+
+    def weaker(self, node: exp.Expr) -> Json | None:
+        """A predicate that is true wherever `node` is; None when that would be no restriction."""
+        if isinstance(node, exp.Paren):
+            return self.weaker(node.this)
+        if isinstance(node, exp.And):
+            parts = [part for side in operands(node) if (part := self.weaker(side)) is not None]
+            return parts[0] if len(parts) == 1 else {"op": "and", "args": parts} if parts else None
+        if isinstance(node, exp.Or):
+            sides = [self.weaker(side) for side in operands(node)]
+            return None if None in sides else {"op": "or", "args": sides}
+        try:
+            return self.node(node)
+        except NotSayable:
+            if (found := self.as_stored(node)) is not None:
+                return found
+            return self.prefixed(node) if isinstance(node, exp.Like) and not _extra(node) else self.bounded(node)
+
+    def as_stored(self, node: exp.Expr) -> Json | None:
+        """What `c = 'ab'` and `c IN ('ab', …)` say of the stored values of a CHAR(n) column, which may end in any number of spaces."""
+        if isinstance(node, exp.EQ):
+            column, values = (node.this, [node.expression]) if isinstance(node.this, exp.Column) else (node.expression, [node.this])
+        elif isinstance(node, exp.In) and node.expressions and not set(node.args) - {"this", "expressions"}:
+            column, values = node.this, node.expressions
+        else:
+            return None
+        try:
+            path, _ = self.found(column)
+        except NotSayable:
+            return None
+        kind = bounded_type(self.schema.field(path[0]))
+        if path[0] not in self.padded or not isinstance(kind, Bounded) or not all(map(_is_text, values)):
+            return None
+        tests = []
+        for value in values:
+            low = str(value.this).rstrip(" ")
+            high = low + " " * (max(kind.length, len(str(value.this))) - len(low))
+            tests.append({"op": "and", "args": [compare(">=", path, low), compare("<=", path, high)]})
+        return tests[0] if len(tests) == 1 else {"op": "or", "args": tests}
+
+    def prefixed(self, node: exp.Like) -> Json | None:
+        """What a LIKE says by the text before its first wildcard."""
+        if not isinstance(node.this, exp.Column) or not _is_text(node.expression):
+            return None
+        try:
+            path, data_type = self.column(node.this)
+        except NotSayable:
+            return None
+        prefix = re.split("[%_]", str(node.expression.this))[0]
+        return {"op": "starts_with", "column": list(path), "literal": prefix} if prefix and data_type == "string" else None
+
+    def bounded(self, node: exp.Expr) -> Json | None:
+        """What a comparison of a function that keeps its argument's order says of the argument."""
+        if isinstance(node, exp.Between) and not node.args.get("symmetric"):
+            sides = [exp.GTE(this=node.this, expression=node.args["low"]), exp.LTE(this=node.this, expression=node.args["high"])]
+            parts = [part for side in sides if (part := self.bounded(side)) is not None]
+            return {"op": "and", "args": parts} if parts else None
+        if type(node) not in _COMPARISONS:
+            return None
+        for op, call, literal in zip(_COMPARISONS[type(node)], (node.this, node.expression), (node.expression, node.this), strict=True):
+            try:
+                if type(call) is exp.Cast and call.to.this in _WIDER and isinstance(call.this, exp.Column):
+                    path, data_type = self.column(call.this)
+                    if data_type in _WIDER[call.to.this]:
+                        return self.compared(op, path, data_type, literal)
+                elif (found := function_of(call)) is not None:
+                    path, data_type = self.column(found[1])
+                    return bounds(op, found[0], path, data_type, partial(_year, literal), partial(_day, literal), utc=self.utc)
+            except NotSayable:
+                continue
+        return None
+
+    def node(self, node: exp.Expr) -> Json:
+        if isinstance(node, exp.Paren):
+            return self.node(node.this)
+        if isinstance(node, (exp.And, exp.Or)):
+            return {"op": "and" if isinstance(node, exp.And) else "or", "args": [self.node(side) for side in operands(node)]}
+        if isinstance(node, exp.Not):
+            return {"op": "not", "arg": self.node(node.this)}
+        if isinstance(node, exp.Boolean):
+            return {"op": "true" if node.this else "false"}
+        if isinstance(node, exp.Null):
+            return {"op": "null"}
+        if isinstance(node, exp.Column):
+            path, data_type = self.column(node)
+            if data_type != "boolean":
+                raise NotSayable
+            return compare("=", path, "true")
+        return self.test(node)
+
+    def test(self, node: exp.Expr) -> Json:
+        if type(node) in _COMPARISONS:
+            return self.comparison(node)
+        if isinstance(node, exp.NullSafeEQ):
+            return self.null_safe(node)
+        if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
+            return {"op": "is_null", "column": list(self.found(node.this)[0])}
+        if isinstance(node, exp.Between) and not node.args.get("symmetric"):
+            path, data_type = self.column(node.this)
+            return literals.between(path, data_type, _plain(node.args["low"]), _plain(node.args["high"]), utc=self.utc)
+        if isinstance(node, exp.In) and node.expressions and not set(node.args) - {"this", "expressions"}:
+            return self.membership(node)
+        if isinstance(node, exp.Like) and not _extra(node):
+            return self.like(node)
+        if isinstance(node, exp.Anonymous) and node.name.lower() == "startswith" and len(node.expressions) == 2:
+            path, data_type = self.column(node.expressions[0])
+            if data_type != "string" or not _is_text(node.expressions[1]):
+                raise NotSayable
+            return {"op": "starts_with", "column": list(path), "literal": str(node.expressions[1].this)}
+        raise NotSayable
+
+    def comparison(self, node: exp.Expr) -> Json:
+        straight, mirrored = _COMPARISONS[type(node)]
+        if isinstance(node.this, exp.Column):
+            return self.compared(straight, *self.column(node.this), node.expression)
+        return self.compared(mirrored, *self.column(node.expression), node.this)
+
+    def compared(self, op: str, path: Sequence[str], data_type: DataType, literal: exp.Expr) -> Json:
+        return literals.compared(op, path, data_type, _plain(literal), utc=self.utc)
+
+    def null_safe(self, node: exp.Expr) -> Json:
+        column, literal = (node.this, node.expression) if isinstance(node.this, exp.Column) else (node.expression, node.this)
+        path, data_type = self.column(column)
+        null = {"op": "is_null", "column": list(path)}
+        if isinstance(literal, exp.Null):
+            return null
+        return {"op": "and", "args": [{"op": "not", "arg": null}, self.compared("=", path, data_type, literal)]}
+
+    def membership(self, node: exp.In) -> Json:
+        path, data_type = self.column(node.this)
+        return literals.contained(path, data_type, [_plain(item) for item in node.expressions], utc=self.utc)
+
+    def like(self, node: exp.Like) -> Json:
+        path, data_type = self.column(node.this)
+        if data_type != "string" or not _is_text(node.expression):
+            raise NotSayable
+        pattern = str(node.expression.this)
+        prefix = pattern.rstrip("%")
+        if "%" in prefix or "_" in prefix:
+            raise NotSayable
+        if prefix == pattern:
+            return compare("=", path, pattern)
+        return {"op": "starts_with", "column": list(path), "literal": prefix}
+
+    def column(self, node: exp.Expr) -> tuple[tuple[str, ...], DataType]:
+        """As `found`, where the values that are stored are those that are compared."""
+        path, data_type = self.found(node)
+        if path[0] in self.padded:
+            raise NotSayable
+        return path, data_type
+
+    def found(self, node: exp.Expr) -> tuple[tuple[str, ...], DataType]:
+        """The path of a column in the table's own case, and its type. Arrays and maps are not looked into."""
+        if not isinstance(node, exp.Column):
+            raise NotSayable
+        parts = [part.name for part in node.parts]
+        if len(parts) > 1 and parts[0].lower() in self.others:
+            raise NotSayable
+        return literals.find_column(self.schema, self.alias, parts)
+
+
+def _extra(node: exp.Expr) -> bool:
+    return any(value for key, value in node.args.items() if key not in ("this", "expression"))
+
+
+def _is_text(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and bool(node.is_string)
+
+
+def _plain(node: exp.Expr) -> Literal:
+    """The literal that a node is: a number, with a sign or a suffix; `date'...'`, `cast('...' as date)`, a string; a boolean; null."""
+    if isinstance(node, exp.Null):
+        return None
+    if isinstance(node, exp.Boolean):
+        return bool(node.this)
+    if _is_text(node):
+        return Text(str(node.this))
+    if type(node) is exp.Cast and node.to.this in _DATED and _is_text(node.this):
+        return Text(str(node.this.this), _DATED[node.to.this])
+    return _number(node)
+
+
+def _number(node: exp.Expr) -> Number:
+    negative = isinstance(node, exp.Neg)
+    inner = node.this if negative else node
+    double = False
+    if isinstance(inner, exp.Cast) and isinstance(inner.this, exp.Literal):
+        kind = inner.to.this
+        if kind == exp.DType.DOUBLE:
+            double = True
+        elif kind not in (exp.DType.BIGINT, exp.DType.SMALLINT, exp.DType.TINYINT, exp.DType.INT):
+            raise NotSayable
+        inner = inner.this
+    if not isinstance(inner, exp.Literal) or inner.is_string:
+        raise NotSayable
+    return Number.of(str(inner.this), negative=negative, double=double)
+
+
+def _day(node: exp.Expr) -> date:
+    return literals.day(_plain(node))
+
+
+def _year(node: exp.Expr) -> int:
+    return literals.integer(_number(node), 32)

@@ -1,0 +1,199 @@
+"""Conditions that are read without a parser of Spark's whole grammar, which takes longer to import than a small table to plan.
+
+Comparisons of a column with a literal, BETWEEN, IN, IS NULL, joined by AND and OR. What is accepted here means what `planning.pushdown`
+says it means: the same functions decide on columns and literals; a text with anything else in it is left to that one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+
+from deltaic import _core
+from deltaic.planning import literals
+from deltaic.planning.literals import Json, Literal, NotSayable, Number, Text
+from deltaic.protocol.schema import DataType, Schema
+
+MAX_LENGTH = 100_000
+_MOST_NESTED = 50
+_TOKEN = re.compile(
+    r"""[ \t\r\n]*(?:
+    (?P<number>[0-9]+(?:\.[0-9]+)?(?![\w.]))
+    |(?P<name>[A-Za-z_][A-Za-z_0-9]*(?![\w$@\#'"`]))
+    |(?P<quoted>`[^`\\]+`(?!`))
+    |(?P<text>'[^'\\]*'(?![\w'"]))
+    |(?P<operator><=(?!>)|>=|<>|!=|==|<(?![<>=])|>(?![>=])|=(?!=))
+    |(?P<sign>-(?=[0-9]))
+    |(?P<mark>[(),.])
+    |(?P<end>\Z)
+    )""",
+    re.VERBOSE | re.ASCII,
+)
+_OPERATORS = {"=": "=", "==": "=", "<>": "!=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+# Words that the parser takes for something else than a column's name where one may stand.
+_WORDS = """
+alter and array as between call case create cross current_catalog current_date current_time current_timestamp current_user distinct drop
+else end except execute explain false fetch for from glob grant having ilike in inner insert intersect into is join lateral like list
+localtime localtimestamp map match_recognize minus not notnull null nullable object on optimize or outer over partitioned_by prepare
+qualify range regexp rename returning revoke rlike rollback select serdeproperties session_user show struct tablesample then true
+uncache union using vacuum values when where with xor
+"""
+_RESERVED = frozenset(_WORDS.split())
+
+_Token = tuple[str, str]
+
+
+def read(text: str, schema: Schema, alias: str, time_zone: str) -> list[Json] | None:
+    """The conjuncts of a condition on a table with `schema`, known as `alias`, each exactly as the predicate tree has it; None for a text
+    that is not so simple, be it right or wrong. `time_zone`: of timestamps written without one."""
+    if not isinstance(text, str) or len(text) > MAX_LENGTH or (tokens := _tokens(text)) is None:
+        return None
+    try:
+        return _Reading(tokens, schema, alias, literals.is_utc(time_zone)).whole()
+    except NotSayable:
+        return None
+
+
+def together(said: Sequence[Json], schema: Schema, table_schema: _core.TableSchema) -> _core.Predicate | None:
+    """The predicate of these conjuncts, with what they say of generated partition columns; None where nothing is said."""
+    conjuncts = list(said)
+    if any("delta.generationExpression" in schema.field(name).metadata for name in table_schema.partition_columns):
+        from deltaic.planning.generated import Generated
+
+        if (derived := Generated.of(schema, table_schema.partition_columns).derive(conjuncts)) is not None:
+            conjuncts.append(derived)
+    if not conjuncts:
+        return None
+    whole = conjuncts[0] if len(conjuncts) == 1 else {"op": "and", "args": conjuncts}
+    return _core.Predicate.from_json(json.dumps(whole), table_schema)
+
+
+def _tokens(text: str) -> list[_Token] | None:
+    found, at = [], 0
+    while True:
+        match = _TOKEN.match(text, at)
+        if match is None:
+            return None
+        kind = match.lastgroup or ""
+        found.append((kind, match[kind]))
+        if kind == "end":
+            return found
+        at = match.end()
+
+
+class _Reading:
+    """The tokens from `at` on; each method takes those of what it is named for, and fails with NotSayable where they are others."""
+
+    def __init__(self, tokens: Sequence[_Token], schema: Schema, alias: str, utc: bool) -> None:
+        self.tokens, self.at = tokens, 0
+        self.schema, self.alias, self.utc = schema, alias, utc
+        self.depth = 0
+
+    def whole(self) -> list[Json]:
+        said = self.condition()
+        if self.tokens[self.at][0] != "end":
+            raise NotSayable
+        return said["args"] if said["op"] == "and" else [said]
+
+    def condition(self) -> Json:
+        return self.joined("or", lambda: self.joined("and", self.test))
+
+    def joined(self, word: str, part: Callable[[], Json]) -> Json:
+        parts = [part()]
+        while self.word(word):
+            parts.append(part())
+        return parts[0] if len(parts) == 1 else {"op": word, "args": parts}
+
+    def test(self) -> Json:
+        if self.mark("("):
+            return self.nested()
+        if self.tokens[self.at][0] in ("number", "text", "sign"):
+            literal, operator = self.literal(), self.operator()
+            return literals.compared(_MIRRORED.get(operator, operator), *self.column(), literal, utc=self.utc)
+        path, data_type = self.column()
+        if self.word("is"):
+            null: Json = {"op": "is_null", "column": list(path)}
+            negated = self.word("not")
+            self.expect("null")
+            return {"op": "not", "arg": null} if negated else null
+        if self.word("in"):
+            return literals.contained(path, data_type, self.items(), utc=self.utc)
+        if self.word("between"):
+            low = self.literal()
+            self.expect("and")
+            return literals.between(path, data_type, low, self.literal(), utc=self.utc)
+        return literals.compared(self.operator(), path, data_type, self.literal(), utc=self.utc)
+
+    def nested(self) -> Json:
+        self.depth += 1
+        if self.depth > _MOST_NESTED:
+            raise NotSayable
+        inner = self.condition()
+        self.close()
+        self.depth -= 1
+        return inner
+
+    def items(self) -> list[Literal]:
+        if not self.mark("("):
+            raise NotSayable
+        found = [self.literal()]
+        while self.mark(","):
+            found.append(self.literal())
+        self.close()
+        return found
+
+    def literal(self) -> Literal:
+        kind, text = self.take()
+        if kind == "number":
+            return Number.of(text)
+        if kind == "sign":
+            return Number.of(self.take()[1], negative=True)
+        if kind == "text":
+            return Text(text[1:-1])
+        raise NotSayable
+
+    def column(self) -> tuple[tuple[str, ...], DataType]:
+        parts = [self.name()]
+        while self.mark("."):
+            parts.append(self.name())
+        return literals.find_column(self.schema, self.alias, parts)
+
+    def name(self) -> str:
+        kind, text = self.take()
+        if kind == "quoted":
+            return text[1:-1]
+        if kind != "name" or text.lower() in _RESERVED:
+            raise NotSayable
+        return text
+
+    def operator(self) -> str:
+        kind, text = self.take()
+        if kind != "operator":
+            raise NotSayable
+        return _OPERATORS[text]
+
+    def take(self) -> _Token:
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def word(self, word: str) -> bool:
+        """Takes this word if it is the next one."""
+        kind, text = self.tokens[self.at]
+        found = kind == "name" and text.lower() == word
+        self.at += found
+        return found
+
+    def mark(self, mark: str) -> bool:
+        found = self.tokens[self.at] == ("mark", mark)
+        self.at += found
+        return found
+
+    def expect(self, word: str) -> None:
+        if not self.word(word):
+            raise NotSayable
+
+    def close(self) -> None:
+        if not self.mark(")"):
+            raise NotSayable

@@ -1,0 +1,87 @@
+"""The change data feed (PROTOCOL.md: "Change Data Files"): its columns, the tables that keep it, and which schemas read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from deltaic.errors import SchemaMismatchError
+from deltaic.protocol.column_mapping import physical_name
+from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, type_name
+from deltaic.protocol.values import parse_boolean
+from deltaic.protocol.widening import is_widening
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FEATURE = "changeDataFeed"
+PROPERTY = "delta.enableChangeDataFeed"
+CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP = "_change_type", "_commit_version", "_commit_timestamp"
+INSERT, DELETE, BEFORE, AFTER = "insert", "delete", "update_preimage", "update_postimage"
+COLUMNS = (Field(CHANGE_TYPE, "string"), Field(COMMIT_VERSION, "long"), Field(COMMIT_TIMESTAMP, "timestamp"))
+"""The columns that the feed has after those of the table."""
+_UNMAPPED = "__deltaic_unmapped"
+"""In a column's metadata: column mapping says nothing of it, and files have it by its name (rust/src/schema/types.rs)."""
+
+
+def is_enabled(configuration: Mapping[str, str]) -> bool:
+    """Whether the properties of a table turn the feed on."""
+    return parse_boolean(configuration.get(PROPERTY, "false"))
+
+
+def with_changes(schema: Schema, columns: Sequence[Field] = COLUMNS, *, mapped: bool = False) -> Schema:
+    """The table's columns and those of the feed. `mapped`: the table has column mapping."""
+    metadata = {_UNMAPPED: True} if mapped else {}
+    return Schema([*schema, *(item.with_(metadata=metadata) for item in columns)])
+
+
+def check_names(schema: Schema) -> None:
+    """SchemaMismatchError where a table with the feed has a column of the feed's own names."""
+    reserved = {item.name for item in COLUMNS}
+    if taken := [item.name for item in schema if item.name.lower() in reserved]:
+        raise SchemaMismatchError(
+            "a table with the change data feed has no column of the feed's own names",
+            where=f"column {taken[0]}",
+            expected=f"a name other than {', '.join(sorted(reserved))}",
+        )
+
+
+def check_compatible(before: Schema, after: Schema, version: int, last: int) -> None:
+    """SchemaMismatchError where rows written under `before`, the schema of `version`, cannot be read as those of `after`, the schema of the
+    `last` version of the range: columns may only be added or widened in between, as for delta-spark."""
+    if (problem := difference(before, after)) is None:
+        return
+    raise SchemaMismatchError(
+        f"the schema changed between version {version} and {last}, so their changes cannot be read together; "
+        "read the versions before and after the change apart",
+        where=problem[0],
+        found=problem[1],
+        expected=problem[2],
+    )
+
+
+def difference(before: Schema, after: Schema) -> tuple[str, str, str] | None:
+    """(place, found, expected) of the first thing that keeps rows of the schema `before` from being read as those of `after`."""
+    return _difference(Struct(tuple(before)), Struct(tuple(after)), "")
+
+
+def _difference(before: DataType, after: DataType, place: str) -> tuple[str, str, str] | None:
+    """(place, found, expected) of the first thing that keeps values of type `before` from being read as `after`."""
+    if isinstance(before, Struct) and isinstance(after, Struct):
+        known = {item.name.lower(): item for item in after.fields}
+        for item in before.fields:
+            path = f"{place}.{item.name}" if place else item.name
+            other = known.get(item.name.lower())
+            if other is None or physical_name(other) != physical_name(item):
+                return f"column {path}", "dropped or renamed", "a column that stays"
+            if item.nullable and not other.nullable:
+                return f"column {path}", "NOT NULL", "a column that still takes null"
+            if (problem := _difference(item.type, other.type, path)) is not None:
+                return problem
+        return None
+    if isinstance(before, Array) and isinstance(after, Array):
+        return _difference(before.element, after.element, f"{place}.element")
+    if isinstance(before, Map) and isinstance(after, Map):
+        return _difference(before.key, after.key, f"{place}.key") or _difference(before.value, after.value, f"{place}.value")
+    wider = isinstance(before, str) and isinstance(after, str) and is_widening(before, after)
+    return None if before == after or wider else (f"column {place}", type_name(after), type_name(before))

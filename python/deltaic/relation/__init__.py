@@ -1,1 +1,0 @@
-"""SQL expressions and relations: Spark's dialect, read once, written for the embedded engine."""

@@ -1,0 +1,1 @@
+"""Lazy rows and their exits: Arrow, pandas, Polars, DuckDB, datasets."""

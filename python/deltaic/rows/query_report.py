@@ -1,0 +1,74 @@
+"""What a query read of each of its tables, and by which steps: for a terminal and for a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from html import escape
+from typing import Any
+
+from deltaic.rows.rows import ScanReport
+
+SHOWN = 160
+"""Maximum characters of a condition in the steps of a plan; longer ones are cut."""
+_HEADINGS = ("table", "files", "by partition", "by statistics", "read", "bytes", "read", "rows", "pushed")
+_DETAILS = ("Join Type", "Conditions", "Groups", "Aggregates", "Expression", "Filters", "Order By", "Top")
+_SUMMED = tuple(item.name for item in fields(ScanReport) if item.name not in ("columns", "pushed", "evaluated"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryReport(ScanReport):
+    """What a query read of its tables, in all: the fields of `ScanReport`. `scans`: the same of each mention of a Delta table, by its alias
+    in the query. `plan`: the engine's steps, one a line, the last one first. `columns`: of the result; `rows`: those from the files."""
+
+    plan: str = ""
+    scans: Mapping[str, ScanReport]
+
+    @staticmethod
+    def of(columns: Sequence[str], plan: str, scans: Mapping[str, ScanReport]) -> QueryReport:
+        totals: dict[str, Any] = {name: sum(getattr(scan, name) for scan in scans.values()) for name in _SUMMED}
+        return QueryReport(columns=tuple(columns), plan=plan, scans=scans, **totals)
+
+    def __str__(self) -> str:
+        rows = [_HEADINGS, *self._cells]
+        widths = [max(len(row[index]) for row in rows) for index in range(len(_HEADINGS))]
+        last = len(_HEADINGS) - 1
+        lines = [
+            "  ".join(
+                cell if index == last else cell.ljust(width) if index == 0 else cell.rjust(width)
+                for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        ]
+        return "\n".join([self.plan, "", *lines])
+
+    @property
+    def _cells(self) -> list[tuple[str, ...]]:
+        found = []
+        for name, scan in self.scans.items():
+            counts = (scan.files, scan.files_skipped_by_partition, scan.files_skipped_by_statistics, scan.files_read)
+            sizes = (scan.bytes, scan.bytes_read, scan.rows)
+            found.append((name, *map(str, counts), *(f"{size:,}" for size in sizes), scan.pushed or ""))
+        return found
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(heading)}</th>" for heading in _HEADINGS)
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self._cells)
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"<pre>{escape(self.plan)}</pre>{table}"
+
+
+def steps(node: Mapping[str, Any], depth: int = 0) -> list[str]:
+    """The lines of a plan of the engine, such as `hash join: INNER, a = b`, each step above those whose rows it takes."""
+    name = str(node.get("name", "")).strip().replace("_", " ").lower().removeprefix("python arrow ")
+    details = node.get("extra_info") or {}
+    shown = []
+    for key in _DETAILS:
+        if value := details.get(key):
+            joined = " AND " if key == "Filters" else ", "
+            text = joined.join(value) if isinstance(value, list) else value
+            shown.append(text if len(text) <= SHOWN else text[: SHOWN - 1] + "…")
+    if name == "scan" and (columns := details.get("Projections")):
+        shown.insert(0, ", ".join(columns) if isinstance(columns, list) else columns)
+    below = [line for child in node.get("children") or () for line in steps(child, depth + 1)]
+    return ["  " * depth + (f"{name}: {'; '.join(shown)}" if shown else name), *below]

@@ -1,0 +1,205 @@
+"""The lazy result of a scan, of SQL and of some commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from deltaic import _core
+from deltaic.cancellation import Cancellation
+from deltaic.engine.engine import Replayable
+from deltaic.protocol.schema import Schema
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas
+    import polars
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScanReport:
+    """What a scan reads and what it does not. Sizes in bytes. `pushed`: the predicate that files and rows are chosen by, as JSON.
+    `evaluated`: conjuncts left to the engine. `row_groups`: of the files read."""
+
+    columns: tuple[str, ...] = ()
+    pushed: str | None = None
+    evaluated: tuple[str, ...] = ()
+    files: int = 0
+    files_skipped_by_partition: int = 0
+    files_skipped_by_statistics: int = 0
+    files_read: int = 0
+    row_groups: int = 0
+    row_groups_read: int = 0
+    bytes: int = 0
+    bytes_of_files: int = 0
+    bytes_read: int = 0
+    rows: int = 0
+
+    def __str__(self) -> str:
+        lines = [
+            f"columns     {', '.join(self.columns) or '(none)'}",
+            f"pushed      {self.pushed or '(nothing)'}",
+            f"evaluated   {' and '.join(self.evaluated) or '(nothing)'}",
+            f"files       {self.files} in the table, {self.files_skipped_by_partition} skipped by partition, "
+            f"{self.files_skipped_by_statistics} by statistics, {self.files_read} read",
+            f"row groups  {self.row_groups} in the files read, {self.row_groups_read} read",
+            f"bytes       {self.bytes:,} in the table, {self.bytes_of_files:,} in the files read, {self.bytes_read:,} read",
+            f"rows        {self.rows:,} from the files",
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><th>{line[:12].strip()}</th><td>{escape(line[12:])}</td></tr>" for line in str(self).split("\n"))
+        return f"<table>{rows}</table>"
+
+
+class Rows(Replayable):
+    """Rows that are computed when asked, each time anew, and of one version of the table whatever happens to it.
+
+    Any Arrow library takes a `Rows` as it is (`__arrow_c_stream__`): `polars.DataFrame(rows)`, `pyarrow.table(rows)`.
+    """
+
+    def __init__(self, schema: Schema, open: Callable[[], pa.RecordBatchReader], collect: Callable[[], pa.Table] | None = None) -> None:
+        """`collect`: gives all rows at once, where that is cheaper than batch by batch."""
+        self._schema = schema
+        self._cancellation = Cancellation()
+        self._open_reader = self._cancellation.started_by(open)
+        self._collect = self._cancellation.started_by(collect or (lambda: open().read_all()))
+
+    @staticmethod
+    def of(table: pa.Table) -> Rows:
+        """Rows in memory."""
+        return Rows.computed(lambda: table, table.schema)
+
+    @staticmethod
+    def computed(compute: Callable[[], pa.Table | _core.Batches], schema: pa.Schema | None = None) -> Rows:
+        """Rows that `compute` gives; once it has been asked, the answer is kept."""
+        return _Computed(compute, schema)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns, with Delta's types."""
+        return self._schema
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Batch by batch, in bounded memory. Closing the reader ends the work."""
+        return self._open_reader()
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as one table in memory."""
+        return self._collect()
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """A dict for each row, column name to Python value, as `pyarrow.Table.to_pylist` gives them."""
+        return list(self)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows one after the other, each a dict; read batch by batch, in bounded memory."""
+        for batch in self.to_reader():
+            yield from batch.to_pylist()
+
+    def to_pandas(self, **options: Any) -> pandas.DataFrame:
+        """All rows as a pandas DataFrame. `options`: those of `pyarrow.Table.to_pandas`."""
+        return self.to_arrow().to_pandas(**options)
+
+    @overload
+    def to_polars(self, lazy: Literal[False] = False) -> polars.DataFrame: ...
+
+    @overload
+    def to_polars(self, lazy: Literal[True]) -> polars.LazyFrame: ...
+
+    @overload
+    def to_polars(self, lazy: bool) -> polars.DataFrame | polars.LazyFrame: ...
+
+    def to_polars(self, lazy: bool = False) -> polars.DataFrame | polars.LazyFrame:
+        """A DataFrame; with `lazy` a LazyFrame whose columns and filters are pushed into the scan."""
+        import polars
+
+        if lazy:
+            from deltaic.rows.lazy_frame import lazy_frame
+
+            arrow_schema = _core.TableSchema(self.schema.to_json()).to_arrow()
+            return lazy_frame(self.schema, arrow_schema, self._open_narrow)
+        frame = polars.from_arrow(self.to_arrow())
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def _open_narrow(self, columns: Sequence[str], nodes: Sequence[Mapping[str, Any]]) -> pa.RecordBatchReader:
+        """The rows with at least these columns. `nodes`: conditions; rows for which one is not true may be left out."""
+        return self.to_reader()
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
+        """A relation of `connection` (DuckDB's default one when None) whose columns and filters are pushed into the scan."""
+        import duckdb
+
+        source = self.to_dataset()
+        return duckdb.from_arrow(source) if connection is None else connection.from_arrow(source)
+
+    def to_dataset(self) -> pa.dataset.Dataset:
+        """A dataset whose columns and filters are pushed into the scan; it has no file fragments."""
+        import pyarrow.dataset
+
+        return pyarrow.dataset.dataset(self.to_arrow())
+
+    def count(self) -> int:
+        """How many rows; from metadata where that is exact."""
+        return sum(batch.num_rows for batch in self.to_reader())
+
+    def cancel(self) -> None:
+        """Stops what runs for these rows now, from any thread: `to_arrow`, `count`, readers that are not at their end and the like raise
+        CancelledError within moments. Asked again, the rows are computed anew. Rows of Spark go on: Spark cancels its own jobs.
+
+        >>> timer = threading.Timer(60, rows.cancel)  # at most a minute
+        """
+        self._cancellation.cancel()
+
+    def explain(self) -> ScanReport:
+        """Runs the scan or query and says what it read: of a query a `QueryReport`, with the engine's steps and a line for each table.
+        Zeros where the rows come from no table. Both print as a table, in a notebook as HTML."""
+        return ScanReport(columns=tuple(self.schema.names), rows=self.count())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        return self.schema.__arrow_c_schema__()
+
+    def __repr__(self) -> str:
+        return f"Rows({', '.join(self.schema.names)})"
+
+
+class _Computed(Rows):
+    """Rows that come as a whole table, computed at the first question."""
+
+    def __init__(self, compute: Callable[[], pa.Table | _core.Batches], schema: pa.Schema | None) -> None:
+        self._cancellation = Cancellation()
+        self._compute, self._known = self._cancellation.started_by(compute), schema
+        self._rows: pa.Table | _core.Batches | None = None
+        self._table: pa.Table | None = None
+
+    def _whole(self) -> pa.Table | _core.Batches:
+        if self._rows is None:
+            self._rows = self._compute()
+        return self._rows
+
+    @property
+    def schema(self) -> Schema:
+        return Schema.from_arrow(self._known if self._known is not None else self.to_arrow().schema)
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        return self.to_arrow().to_reader()
+
+    def to_arrow(self) -> pa.Table:
+        if self._table is None:
+            whole = self._whole()
+            self._table = whole.to_table() if isinstance(whole, _core.Batches) else whole
+        return self._table
+
+    def count(self) -> int:
+        return int(self._whole().num_rows)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._whole().__arrow_c_stream__(requested_schema)

@@ -1,1 +1,0 @@
-"""Scans: which files and columns, what is pushed down, and the lazy result."""

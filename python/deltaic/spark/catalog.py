@@ -1,0 +1,126 @@
+"""`spark.catalog` on delta.`path`, and on Delta tables of the session catalog: whether a table is there, its columns, and what is cached of
+it. Every other name is left as it is."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from deltaic.engine.spark.engine import enabled_as
+from deltaic.engine.spark.stores import opening
+from deltaic.errors import UnsupportedFeatureError
+from deltaic.plan.literal import col
+from deltaic.spark.frames import newest
+from deltaic.spark.named_tables import SESSION_CATALOG, NamedTable, named_table, parsed
+from deltaic.spark.views import path_named
+from deltaic.spark_sql.values import type_text
+from deltaic.table import DeltaTable
+
+_WRAPPED = "_deltaic_catalog"
+
+
+def _exists(spark: Any, path: str) -> bool:
+    with opening(spark):
+        return DeltaTable.exists(path)
+
+
+def _cache(spark: Any, path: str, storageLevel: Any = None) -> None:
+    frame = newest(spark, path)
+    if storageLevel is None:
+        frame.cache()
+    else:
+        frame.persist(storageLevel)
+
+
+def _is_cached(spark: Any, path: str) -> bool:
+    level = newest(spark, path).storageLevel
+    return bool(level.useMemory or level.useDisk or level.useOffHeap)
+
+
+def _uncache(spark: Any, path: str) -> None:
+    newest(spark, path).unpersist()
+
+
+def _columns(spark: Any, path: str) -> list[Any]:
+    from pyspark.sql.catalog import Column
+
+    with opening(spark):
+        table = DeltaTable(path)
+    partitions, clusters = set(table.metadata.partition_columns), set(table.detail().clustering_columns)
+    return [
+        Column(
+            name=field.name,
+            description=field.metadata.get("comment"),
+            dataType=type_text(field.type),
+            nullable=field.nullable,
+            isPartition=field.name in partitions,
+            isBucket=False,
+            isCluster=field.name in clusters,
+        )
+        for field in table.schema
+    ]
+
+
+def _table_named(spark: Any, found: NamedTable) -> Any:
+    from pyspark.sql.catalog import Table
+
+    with opening(spark):
+        description = DeltaTable(found.path).metadata.description
+    kind = "MANAGED" if found.managed else "EXTERNAL"
+    return Table(found.parts[1], SESSION_CATALOG, [found.parts[0]], description, kind, isTemporary=False)
+
+
+def _refresh(spark: Any, path: str) -> None:
+    spark.catalog.refreshByPath(path)
+
+
+_CALLS: dict[str, Callable[..., Any]] = {
+    "tableExists": _exists,
+    "cacheTable": _cache,
+    "isCached": _is_cached,
+    "uncacheTable": _uncache,
+    "listColumns": _columns,
+    "refreshTable": _refresh,
+}
+_OF_A_NAME: dict[str, Callable[[Any, NamedTable], Any]] = {"tableExists": lambda spark, found: True, "getTable": _table_named}
+_REFUSED = {"getTable": "DESCRIBE DETAIL delta.`path`"}
+
+
+def wrap(catalogs: Any) -> None:
+    """`catalogs`: the class of a session's catalog. Idempotent."""
+    for name, call in _CALLS.items():
+        _wrap(catalogs, name, call)
+    for name, instead in _REFUSED.items():
+        _wrap(catalogs, name, functools.partial(_refuse, name, instead))
+
+
+def _refuse(name: str, instead: str, spark: Any, path: str) -> None:
+    raise UnsupportedFeatureError(f"spark.catalog.{name} of a table by path", found=path, expected=instead)
+
+
+def _wrap(catalogs: Any, name: str, call: Callable[..., Any]) -> None:
+    own = getattr(catalogs, name, None)
+    if own is None or hasattr(own, _WRAPPED):
+        return
+
+    @functools.wraps(own)
+    def wrapped(self: Any, tableName: str, *args: Any, **named: Any) -> Any:
+        if enabled_as(self._sparkSession) is None:
+            return own(self, tableName, *args, **named)
+        database = args[0] if args and isinstance(args[0], str) else named.get("dbName")
+        path = path_named(tableName) if database is None else None
+        if path is None:
+            text = tableName if database is None else f"{col(database)}.{col(tableName)}"
+            wanted = parsed(text)
+            found = None if wanted is None or wanted.path is not None else named_table(self._sparkSession, wanted.parts)
+            if found is not None and name in _OF_A_NAME:
+                return _OF_A_NAME[name](self._sparkSession, found)
+            path = None if found is None else found.path
+            args, named = (args[1:] if args and isinstance(args[0], str) else args), {k: v for k, v in named.items() if k != "dbName"}
+        if path is None:
+            return own(self, tableName, *args, **named) if database is None else own(self, tableName, database)
+        return call(self._sparkSession, path, *args, **named)
+
+    wrapped.__dict__[_WRAPPED] = True
+    setattr(catalogs, name, wrapped)

@@ -1,0 +1,243 @@
+"""Delta tables by name in Spark's session catalog (in memory, or a Hive metastore): where each lies, and how one is entered.
+
+An entry is what delta-spark makes: the provider `delta` and a location, no columns; all else is in the table's log. So tables that a Delta
+jar has entered are found here, and the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
+from deltaic.spark.frame_writes import FORMATS
+from deltaic.sql.names import Name, read_name
+from deltaic.sql.tokens import Reader
+
+SESSION_CATALOG = "spark_catalog"
+_CATALOG = "org.apache.spark.sql.catalyst.catalog."
+
+
+@dataclass(frozen=True)
+class NamedTable:
+    """An entry of the session catalog. `path`: where the table lies, as `DeltaTable` takes it. `managed`: its files go with its name."""
+
+    parts: tuple[str, str]
+    path: str
+    managed: bool
+
+
+def parsed(identifier: Any) -> Name | None:
+    """The name in a text, None for what is none."""
+    if not isinstance(identifier, str):
+        return None
+    try:
+        reader = Reader(identifier)
+        name = read_name(reader)
+        reader.end()
+    except InvalidArgumentError:
+        return None
+    return name
+
+
+def named_table(spark: Any, parts: Sequence[str]) -> NamedTable | None:
+    """The Delta table that goes by a name; None for a temporary view, a table of another format, and for what is not there."""
+    ours = _in_session_catalog(parts)
+    if ours is None or not hasattr(spark, "_jsparkSession"):
+        return None
+    catalog = _catalog(spark)
+    if len(ours) == 1 and catalog.getRawTempView(ours[0]).isDefined():
+        return None
+    place = _qualified(spark, ours)
+    identifier = _identifier(spark, place)
+    if not catalog.tableExists(identifier):
+        return None
+    entry = catalog.getTableMetadata(identifier)
+    provider = entry.provider()
+    if not provider.isDefined() or str(provider.get()).lower() not in FORMATS:
+        return None
+    return NamedTable(place, _path_of(str(entry.location())), str(entry.tableType().name()) == "MANAGED")
+
+
+def path_in_catalog(spark: Any, parts: Sequence[str]) -> str | None:
+    """Where the Delta table of a name lies."""
+    found = named_table(spark, parts)
+    return None if found is None else found.path
+
+
+@dataclass(frozen=True)
+class ViewQuery:
+    """A lasting view: its query, the schema (database) whose names that means, and the names of its columns."""
+
+    text: str
+    schema: str
+    columns: tuple[str, ...]
+
+
+def query_of_view(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
+    """The view of the session catalog that goes by a name; None for a temporary one, and for what is none."""
+    ours = _in_session_catalog(parts)
+    if ours is None or not hasattr(spark, "_jsparkSession"):
+        return None
+    catalog = _catalog(spark)
+    if len(ours) == 1 and catalog.getRawTempView(ours[0]).isDefined():
+        return None
+    place = _qualified(spark, ours)
+    identifier = _identifier(spark, place)
+    if not catalog.tableExists(identifier):
+        return None
+    entry = catalog.getTableMetadata(identifier)
+    text = entry.viewText()
+    if str(entry.tableType().name()) != "VIEW" or not text.isDefined():
+        return None
+    names = list(entry.viewCatalogAndNamespace().mkString("\n").split("\n"))
+    schema = names[-1] if len(names) > 1 else place[0]
+    return ViewQuery(str(text.get()), schema, tuple(str(name) for name in entry.schema().fieldNames()))
+
+
+@dataclass(frozen=True)
+class NewTable:
+    """A name that a statement gives to a table at `path`. `enters`: it is not in the catalog yet. `managed`: at the place of the
+    warehouse."""
+
+    parts: tuple[str, str]
+    path: str
+    enters: bool
+    managed: bool
+
+
+def place_of(spark: Any, name: Name, location: str | None) -> NewTable:
+    """Where a table that goes by a name is, or is to be made: at `location`, else below the warehouse. TableAlreadyExistsError where the
+    name is that of something else."""
+    ours = _in_session_catalog(name.parts)
+    if ours is None or not hasattr(spark, "_jsparkSession"):
+        raise UnsupportedFeatureError(
+            "tables by name outside of the session catalog of a session with a JVM", found=str(name), expected="delta.`path`"
+        )
+    if (known := named_table(spark, ours)) is not None:
+        if location is not None and _path_of(location).rstrip("/") != known.path.rstrip("/"):
+            raise InvalidArgumentError(
+                "[DELTA_TABLE_LOCATION_MISMATCH] the name is that of a table at another place", found=location, expected=known.path
+            )
+        return NewTable(known.parts, known.path, False, known.managed)
+    place = _qualified(spark, ours)
+    catalog = _catalog(spark)
+    if not catalog.databaseExists(place[0]):
+        raise InvalidArgumentError("[SCHEMA_NOT_FOUND] there is no such schema", found=place[0])
+    identifier = _identifier(spark, place)
+    if catalog.tableExists(identifier):
+        raise TableAlreadyExistsError("the name is that of a view, or of a table of another format", where=str(name))
+    if location is not None:
+        return NewTable(place, location, True, False)
+    return NewTable(place, _path_of(str(catalog.defaultTablePath(identifier))), True, True)
+
+
+def enter(spark: Any, new: NewTable) -> None:
+    """Puts the name of a table that has been made into the catalog, if it is not there yet."""
+    if not new.enters:
+        return
+    jvm = spark._jvm
+    location = jvm.scala.Option.apply(jvm.org.apache.hadoop.fs.Path(new.path).toUri())
+    entry = _entry(spark, new.parts, "MANAGED" if new.managed else "EXTERNAL", jvm.org.apache.spark.sql.types.StructType(), location)
+    _catalog(spark).createTable(_copied(entry, provider=jvm.scala.Option.apply("delta")), False, False)
+
+
+def enter_view(
+    spark: Any, name: Name, text: str, query_columns: Sequence[str], schema: Any, comment: str | None, *, replaces: bool
+) -> None:
+    """Puts a view into the catalog. `query_columns`: the names of the columns of its query, `schema` (a pyspark StructType) those of the
+    view."""
+    ours = _in_session_catalog(name.parts)
+    if ours is None:
+        raise UnsupportedFeatureError("views outside of the session catalog", found=str(name))
+    jvm, parts = spark._jvm, _qualified(spark, ours)
+    option = jvm.scala.Option.apply
+    said = {
+        "view.catalogAndNamespace.numParts": "2",
+        "view.catalogAndNamespace.part.0": SESSION_CATALOG,
+        "view.catalogAndNamespace.part.1": str(_catalog(spark).getCurrentDatabase()),
+        "view.query.out.numCols": str(len(query_columns)),
+        **{f"view.query.out.col.{at}": column for at, column in enumerate(query_columns)},
+    }
+    properties = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(said)
+    of_spark = jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json())
+    entry = _entry(spark, parts, "VIEW", of_spark, jvm.scala.Option.empty())
+    whole = _copied(entry, properties=properties, viewText=option(text), viewOriginalText=option(text), comment=option(comment))
+    if replaces and _catalog(spark).tableExists(_identifier(spark, parts)):
+        _catalog(spark).alterTable(whole)
+    else:
+        _catalog(spark).createTable(whole, False, False)
+
+
+def drop(spark: Any, name: Name, *, purges: bool) -> None:
+    """Takes the name of a table out of the catalog, and the files of a managed one away."""
+    known = named_table(spark, name.parts)
+    assert known is not None
+    _catalog(spark).dropTable(_identifier(spark, known.parts), True, purges)
+    if known.managed:  # a catalog in memory leaves the files of a source that it does not know
+        place = spark._jvm.org.apache.hadoop.fs.Path(known.path)
+        place.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()).delete(place, True)
+
+
+def rename(spark: Any, name: Name, new: Name) -> None:
+    """Gives a table another name; the files of a managed one move with it. TableAlreadyExistsError where the name is taken."""
+    known = named_table(spark, name.parts)
+    assert known is not None
+    ours = _in_session_catalog(new.parts)
+    if ours is None:
+        raise UnsupportedFeatureError("names outside of the session catalog", found=str(new))
+    parts = ours if len(ours) == 2 else (known.parts[0], ours[0])
+    if _catalog(spark).tableExists(_identifier(spark, (parts[0], parts[1]))):
+        raise TableAlreadyExistsError("the name is that of another table or view", where=str(new))
+    _catalog(spark).renameTable(_identifier(spark, known.parts), _identifier(spark, (parts[0], parts[1])))
+
+
+def _catalog(spark: Any) -> Any:
+    return spark._jsparkSession.sessionState().catalog()
+
+
+def _entry(spark: Any, parts: tuple[str, str], kind: str, schema: Any, location: Any) -> Any:
+    """A `CatalogTable`. `location`: an Option of a URI."""
+    jvm = spark._jvm
+    entries = jvm.org.apache.spark.sql.catalyst.catalog
+    storage = _copied(entries.CatalogStorageFormat.empty(), locationUri=location)
+    maker = getattr(getattr(jvm, _CATALOG + "CatalogTable$"), "MODULE$")
+    defaults = [getattr(maker, f"apply$default${number}")() for number in range(5, _entry_fields(jvm) + 1)]
+    return maker.apply(_identifier(spark, parts), getattr(entries.CatalogTableType, kind)(), storage, schema, *defaults)
+
+
+def _entry_fields(jvm: Any) -> int:
+    kind = jvm.java.lang.Class.forName(_CATALOG + "CatalogTable")
+    return int(max(each.getParameterCount() for each in kind.getConstructors()))
+
+
+def _copied(record: Any, **changes: Any) -> Any:
+    """A case class with other values in some of its fields, which are more in newer versions of Spark."""
+    fields = range(record.productArity())
+    return record.copy(*(changes.get(str(record.productElementName(at)), record.productElement(at)) for at in fields))
+
+
+def _in_session_catalog(parts: Sequence[str]) -> tuple[str, ...] | None:
+    """The parts within the session catalog; None for a name of another one."""
+    if len(parts) == 3 and parts[0].lower() == SESSION_CATALOG:
+        return tuple(parts[1:])
+    return tuple(parts) if len(parts) in (1, 2) else None
+
+
+def _qualified(spark: Any, parts: Sequence[str]) -> tuple[str, str]:
+    if len(parts) == 2:
+        return parts[0], parts[1]
+    return str(_catalog(spark).getCurrentDatabase()), parts[0]
+
+
+def _identifier(spark: Any, parts: tuple[str, str]) -> Any:
+    jvm = spark._jvm
+    return jvm.org.apache.spark.sql.catalyst.TableIdentifier(parts[1], jvm.scala.Option.apply(parts[0]))
+
+
+def _path_of(location: str) -> str:
+    """A local path for `file:/a%20b`, other locations as they are."""
+    split = urlsplit(location)
+    return unquote(split.path) if split.scheme == "file" else location

@@ -1,0 +1,36 @@
+"""DataFrames under the names of temporary table functions: `FROM name()` shows the column `_metadata`, which a temporary view hides."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from deltaic.engine.spark.engine import engine_of
+
+_METADATA = re.compile(r"\b_metadata\b", re.IGNORECASE)
+
+
+def mentions_metadata(text: str) -> bool:
+    """Whether a statement may read `_metadata`."""
+    return _METADATA.search(text) is not None
+
+
+def make(spark: Any, name: str, frame: Any) -> bool:
+    """Makes the function of a DataFrame whose columns are also known as `name`.x; False where only a view can be made."""
+    engine = engine_of(spark)
+
+    def native() -> bool:
+        plan = frame.alias(name)._jdf.queryExecution().analyzed()
+        _functions(spark).createOrReplaceTempFunction(name, engine.jvm.callbacks.function(plan), "internal")
+        return True
+
+    return engine.ways.planned("a plan as a table function", native, lambda: False)
+
+
+def drop(spark: Any, name: str) -> None:
+    """Removes the function, if it is there."""
+    spark._jsparkSession.sessionState().catalog().dropTempFunction(name, True)
+
+
+def _functions(spark: Any) -> Any:
+    return spark._jsparkSession.sessionState().tableFunctionRegistry()

@@ -1,0 +1,182 @@
+"""Columns of Spark Connect as SQL text, read from the message of Connect's protocol that a column is sent as.
+
+A client of Connect has no parser and no analyser: the message says names, literals, casts and calls, each of which SQL has a word for.
+What it has none for (Python functions, columns bound to a DataFrame, windows) is refused by name, never run as something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+from deltaic.errors import UnsupportedFeatureError
+from deltaic.plan.literal import col, lit
+from deltaic.sql.tokens import Reader
+
+_BETWEEN = {"==": "=", **{sign: sign for sign in ("=", ">", ">=", "<", "<=", "<=>", "!=", "+", "-", "*", "/", "%", "&", "|", "^")}}
+_BETWEEN |= {word: word.upper() for word in ("and", "or", "like", "ilike", "rlike")}
+_BEFORE = {"not": "NOT ", "!": "NOT ", "negative": "-", "~": "~"}
+_AFTER = {"isnull": " IS NULL", "isnotnull": " IS NOT NULL"}
+_WIDTHS = {"byte": "TINYINT", "short": "SMALLINT", "long": "BIGINT", "float": "FLOAT"}
+_DAY_ONE = date(1970, 1, 1)
+_EPOCH = datetime(1970, 1, 1)
+
+
+def is_of_connect(value: Any) -> bool:
+    """Whether it is a Column of Spark Connect."""
+    return type(value).__name__ == "Column" and not hasattr(value, "_jc") and hasattr(value, "to_plan")
+
+
+def connect_text(column: Any, what: str) -> str:
+    """SQL of the same expression. UnsupportedFeatureError for a column that has none; `what` it was given for."""
+    try:
+        message = column.to_plan(None)  # only what has no text needs the client
+    except (AttributeError, TypeError) as error:
+        raise _no_text(what, column) from error
+    text = _Text(what, column).of(message)
+    return text[1:-1] if text.startswith("(") and _is_one_bracket(text) else text
+
+
+def _is_one_bracket(text: str) -> bool:
+    reader = Reader(text)
+    reader.inside("an expression")
+    return reader.done
+
+
+def _no_text(what: str, column: Any) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"{what}: a column that has no SQL text, such as a Python function, a window, or a column of a DataFrame (frame.x)",
+        found=str(column)[:200],
+        expected="col('x') or col('alias.x') with Spark's own functions, or a string: an expression in SQL syntax",
+    )
+
+
+class _Text:
+    def __init__(self, what: str, column: Any) -> None:
+        self._what, self._column = what, column
+        self._forms: Mapping[str, Callable[[Any], str]] = {
+            "literal": self._literal,
+            "unresolved_attribute": self._attribute,
+            "unresolved_function": self._function,
+            "call_function": lambda call: self._called(call.function_name, call.arguments),
+            "expression_string": lambda given: f"({given.expression}\n)",
+            "cast": self._cast,
+            "unresolved_extract_value": lambda of: f"{self.of(of.child)}[{self.of(of.extraction)}]",
+            "alias": lambda named: self.of(named.expr),
+            "lambda_function": self._lambda,
+            "unresolved_named_lambda_variable": lambda variable: ".".join(map(col, variable.name_parts)),
+        }
+
+    def of(self, message: Any) -> str:
+        kind = message.WhichOneof("expr_type")
+        if kind not in self._forms:
+            raise self._refused()
+        return self._forms[kind](getattr(message, kind))
+
+    def _refused(self) -> UnsupportedFeatureError:
+        return _no_text(self._what, self._column)
+
+    def _attribute(self, named: Any) -> str:
+        if named.HasField("plan_id") or named.is_metadata_column:
+            raise self._refused()
+        reader = Reader(_quoted(named.unparsed_identifier))
+        parts = reader.dotted()
+        reader.end()
+        return ".".join(map(col, parts))
+
+    def _function(self, call: Any) -> str:
+        if call.is_distinct or call.is_internal:
+            raise self._refused()
+        name, given = call.function_name.lower(), list(call.arguments)
+        if name == "struct":
+            return self._struct(given)
+        if name == "when":
+            return self._choice(given)
+        arguments = [self.of(each) for each in given]
+        if name in _BETWEEN and len(arguments) == 2:
+            return f"({arguments[0]} {_BETWEEN[name]} {arguments[1]})"
+        if name in _BEFORE and len(arguments) == 1:
+            return f"({_BEFORE[name]}{arguments[0]})"
+        if name in _AFTER and len(arguments) == 1:
+            return f"({arguments[0]}{_AFTER[name]})"
+        if name == "in" and len(arguments) > 1:
+            return f"({arguments[0]} IN ({', '.join(arguments[1:])}))"
+        return self._called(call.function_name, given)
+
+    def _called(self, name: str, arguments: Any) -> str:
+        if not name.isidentifier():
+            raise self._refused()
+        return f"{name}({', '.join(self.of(each) for each in arguments)})"
+
+    def _struct(self, fields: list[Any]) -> str:
+        """struct(...) gives its fields the names of what they are made of."""
+        parts = [f"{self.of(each)} AS {col(each.alias.name[0])}" if each.HasField("alias") else self.of(each) for each in fields]
+        return f"struct({', '.join(parts)})"
+
+    def _choice(self, given: list[Any]) -> str:
+        texts = [self.of(each) for each in given]
+        pairs = zip(texts[::2], texts[1::2], strict=False)
+        last = f" ELSE {texts[-1]}" if len(texts) % 2 else ""
+        return f"CASE {' '.join(f'WHEN {condition} THEN {value}' for condition, value in pairs)}{last} END"
+
+    def _cast(self, cast: Any) -> str:
+        name = "TRY_CAST" if cast.eval_mode == cast.EVAL_MODE_TRY else "CAST"
+        return f"{name}({self.of(cast.expr)} AS {cast.type_str or _type_text(cast.type)})"
+
+    def _lambda(self, made: Any) -> str:
+        names = [".".join(map(col, each.name_parts)) for each in made.arguments]
+        given = names[0] if len(names) == 1 else f"({', '.join(names)})"  # one in brackets does not parse
+        return f"{given} -> {self.of(made.function)}"
+
+    def _literal(self, literal: Any) -> str:
+        kind = literal.WhichOneof("literal_type")
+        if kind == "null":
+            given = literal.null if literal.null.WhichOneof("kind") else literal.data_type
+            return "NULL" if given.WhichOneof("kind") in (None, "null") else f"CAST(NULL AS {_type_text(given)})"
+        value = getattr(literal, kind or "null")
+        if kind in ("boolean", "integer", "double", "string", "binary"):
+            return lit(value)
+        if kind in _WIDTHS:
+            return f"CAST({lit(str(value)) if kind == 'float' else lit(value)} AS {_WIDTHS[kind]})"
+        if kind == "decimal":
+            return _decimal(value)
+        if kind == "date":
+            return lit(_DAY_ONE + timedelta(days=value))
+        if kind == "timestamp":
+            return lit((_EPOCH + timedelta(microseconds=value)).replace(tzinfo=timezone.utc))
+        if kind == "timestamp_ntz":
+            return lit(_EPOCH + timedelta(microseconds=value))
+        raise self._refused()
+
+
+def _quoted(identifier: str) -> str:
+    """A column's name as Spark takes it, where only dots and backticks mean something, as SQL's tokens take it."""
+    parts = [part if part.startswith("`") else col(part) for part in _split(identifier)]
+    return ".".join(parts)
+
+
+def _split(identifier: str) -> list[str]:
+    parts, quoted = [""], False
+    for sign in identifier:
+        quoted = quoted != (sign == "`")
+        if sign == "." and not quoted:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return parts
+
+
+def _decimal(given: Any) -> str:
+    """As wide as its digits and as what was asked for."""
+    _, digits, exponent = Decimal(given.value).as_tuple()
+    scale = max(-int(exponent), given.scale, 0)
+    precision = max(len(digits) + max(int(exponent), 0), given.precision, scale)
+    return f"CAST('{Decimal(given.value):f}' AS DECIMAL({precision},{scale}))"
+
+
+def _type_text(message: Any) -> str:
+    from pyspark.sql.connect.types import proto_schema_to_pyspark_data_type
+
+    return str(proto_schema_to_pyspark_data_type(message).simpleString())

@@ -1,0 +1,328 @@
+"""Casts: Spark's ANSI CAST and TRY_CAST from each type to each, and the implicit ones.
+
+A cast of a pair that is not written here is refused by name. Casts that the engine does as Spark (integers, exact decimals) are its own
+CAST,
+whose message `failures` reads as Spark's CAST_OVERFLOW or NUMERIC_VALUE_OUT_OF_RANGE.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from deltaic.protocol.schema import Array, DataType, Map, Struct
+from deltaic.spark_sql import values as v
+from deltaic.spark_sql.constants import fold
+from deltaic.spark_sql.values import Value
+
+_NAMES = {"byte": "TINYINT", "short": "SMALLINT", "integer": "INT", "long": "BIGINT"}
+
+
+@dataclass(frozen=True)
+class Zone:
+    """The session time zone, and how local times and instants turn into each other in it."""
+
+    name: str = "UTC"
+
+    def local(self, instant: str) -> str:
+        """TIMESTAMP WITH TIME ZONE -> TIMESTAMP on the zone's clock."""
+        return f"deltaic_utc_local({instant})" if self.name == "UTC" else f"timezone({v.text(self.name)}, {instant})"
+
+    def instant(self, local: str) -> str:
+        """TIMESTAMP on the zone's clock -> TIMESTAMP WITH TIME ZONE, the earlier one where the clock shows it twice."""
+        return f"deltaic_utc({local})" if self.name == "UTC" else f"deltaic_instant({local}, {v.text(self.name)})"
+
+
+def cast(value: Value, target: DataType, zone: Zone, *, safe: bool = False) -> Value:
+    """`value` as `target`, by Spark's ANSI rules; `safe`: TRY_CAST, null where CAST would fail."""
+    if v.same_but_nulls(value.type, target):  # no value changes; what may be null on either side may be null in the result
+        common = v.common_type(value.type, target)
+        return value if common is None or common == value.type else replace(value, type=common)
+    if value.type == "void" and value.raises:  # raise_error has no value, but its error must stay
+        return value.like(f"(CASE WHEN {value.sql} IS NULL THEN CAST(NULL AS {v.duckdb_type(target)}) END)", target)
+    if value.type == "void":
+        return Value(f"CAST(NULL AS {v.duckdb_type(target)})", target, True, constant=None, deterministic=value.deterministic)
+    if value.is_constant and value.constant is None:
+        cast(replace(value, constant=v.MISSING), target, zone, safe=safe)  # refused where that pair is
+        return literal(None, target)
+    if value.is_constant and (folded := fold(value.constant, value.type, target, zone.name)) is not None:
+        return folded
+    if value.type == v.DAYS and target == v.DAY_TIME:
+        return value.like(value.sql, target)
+    if isinstance(target, str) and isinstance(value.type, str):
+        result = _primitive(value, target, zone, safe)
+        if result is None:
+            raise v.unsupported("try_cast" if safe else "cast", value.type, target)
+        return result
+    return _nested(value, target, zone, safe)
+
+
+def implicit(value: Value, target: DataType, zone: Zone, form: str) -> Value:
+    """An argument as the type that a form takes (store assignment rules). InvalidArgumentError where Spark would not cast."""
+    source = value.type
+    if v.same_but_nulls(source, target) or source == "void":
+        return cast(value, target, zone)
+    allowed = (
+        (v.is_numeric(source) and v.is_numeric(target))
+        or (isinstance(source, str) and target == "string" and source != "binary")
+        or (source == "string" and isinstance(target, str))
+        or (source in v.TEMPORAL and target in v.TEMPORAL)
+    )
+    if not allowed and (isinstance(source, str) or v.common_type(source, target) is None):
+        raise v.mismatch(form, source)
+    return cast(value, target, zone)
+
+
+def invalid_input(value: Value, target: str) -> str:
+    """SQL of the error for text that is not a `target`."""
+    message = (
+        f"'The value ''' || {value.sql} || ''' of the type \"STRING\" cannot be cast to "
+        f'"{v.type_text(target).upper()}" because it is malformed.\''
+    )
+    return v.failure("CAST_INVALID_INPUT", message)
+
+
+def or_fail(attempt: str, value: Value, error: str, target: DataType) -> Value:
+    """`attempt` (SQL, null where it failed) with `error` in place of a null that does not come from a null input."""
+    kind = v.duckdb_type(target)
+    return value.like(f"CAST(coalesce({attempt}, CASE WHEN {value.sql} IS NOT NULL THEN {error} END) AS {kind})", target, raises=True)
+
+
+def _primitive(value: Value, target: str, zone: Zone, safe: bool) -> Value | None:
+    source = value.type
+    if source == "string":
+        return _from_string(value, target, zone, safe)
+    if target == "string":
+        return _to_string(value, zone)
+    if v.is_numeric(source) and v.is_numeric(target):
+        return _number(value, target, safe)
+    if source == "boolean" and v.is_numeric(target):
+        return value.like(f"CAST({value.sql} AS {v.duckdb_type(target)})", target)
+    if v.is_numeric(source) and target == "boolean":
+        return value.like(f"({value.sql} <> 0)", target)
+    if source in v.TEMPORAL and target in v.TEMPORAL:
+        return _moment(value, target, zone)
+    if source == "timestamp" and v.is_numeric(target):
+        return _seconds_of(value, target, safe)
+    if v.is_numeric(source) and target == "timestamp":
+        return _from_seconds(value, safe)
+    return None
+
+
+def _attempt(value: Value, target: str, sql: str, safe: bool) -> Value:
+    """The engine's cast of `sql`, or its TRY_CAST."""
+    word = "TRY_CAST" if safe else "CAST"
+    return value.like(f"{word}({sql} AS {v.duckdb_type(target)})", target, nullable=True if safe else None, raises=value.raises or not safe)
+
+
+def _number(value: Value, target: str, safe: bool) -> Value:
+    source, decimal = value.type, v.decimal_of(value.type)
+    if target in v.INTEGRAL:
+        if source in v.INTEGRAL:
+            limits, most = v.limits_of(value), 1 << (v.BITS[target] - 1)
+            if -most <= limits.least and limits.greatest < most:
+                return replace(value.like(v.cast_sql(value, target), target), limits=limits)
+            return _attempt(value, target, value.sql, safe)
+        whole = f"trunc({value.sql})"
+        if target == "long" and decimal is None:  # Spark takes 2^63 as the greatest long, as a double cannot tell them apart
+            whole = f"CASE WHEN {value.sql} = 9223372036854775808 THEN CAST(9223372036854775807 AS HUGEINT) ELSE {_whole(whole, safe)} END"
+        return _attempt(value, target, whole, safe)
+    if target in v.FRACTIONAL:
+        if decimal and (decimal[0] > 15 or target == "float"):  # exact only by way of the digits
+            return value.like(f"CAST(CAST({value.sql} AS VARCHAR) AS {v.duckdb_type(target)})", target)
+        if source == "double":  # too large for a float is infinite
+            large = f"CASE WHEN {value.sql} > 0 THEN CAST('inf' AS FLOAT) ELSE CAST('-inf' AS FLOAT) END"
+            return value.like(
+                (
+                    f"(CASE WHEN abs({value.sql}) >= 3.4028235677973366e38 AND isfinite({value.sql}) THEN {large} ELSE "
+                    f"CAST({value.sql} AS FLOAT) END)"
+                ),
+                target,
+            )
+        return value.like(v.cast_sql(value, target), target)
+    to = v.decimal_of(target)
+    assert to is not None
+    if source in v.FRACTIONAL:
+        digits = f"CAST(CAST(CASE WHEN isfinite({value.sql}) THEN {value.sql} END AS DOUBLE) AS VARCHAR)"
+        return _attempt(value, target, digits, safe).like(_attempt(value, target, digits, safe).sql, target, nullable=True)
+    have = v.as_decimal(source)
+    fits = to[0] - to[1] >= have[0] - have[1] and to[1] >= have[1]
+    if fits:
+        return value.like(v.cast_sql(value, target), target)
+    return _attempt(value, target, value.sql, safe)
+
+
+def _whole(sql: str, safe: bool) -> str:
+    return f"{'TRY_CAST' if safe else 'CAST'}({sql} AS HUGEINT)"
+
+
+def _to_string(value: Value, zone: Zone) -> Value | None:
+    source = value.type
+    if source in ("double", "float"):
+        return value.like(f"deltaic_{source}_to_string({value.sql})", "string")
+    decimal = v.decimal_of(source)
+    if decimal and decimal[0] == decimal[1]:  # the engine leaves out the zero before the point
+        return value.like(f"regexp_replace({v.cast_sql(value, 'string')}, '^(-?)\\.', '\\10.')", "string")
+    if source in v.INTEGRAL or source == "boolean" or decimal:
+        return value.like(v.cast_sql(value, "string"), "string")
+    if source == "date":
+        return value.like(f"deltaic_date_to_string({value.sql})", "string")
+    if source == "timestamp_ntz":
+        return value.like(f"deltaic_local_to_string({value.sql})", "string")
+    if source == "timestamp":
+        return value.like(f"deltaic_local_to_string({zone.local(value.sql)})", "string")
+    if source == "binary":
+        return value.like(f"decode({value.sql})", "string", raises=True)
+    return None
+
+
+def _from_string(value: Value, target: str, zone: Zone, safe: bool) -> Value | None:
+    if target == "binary":
+        return value.like(f"encode({value.sql})", target)
+    decimal = v.decimal_of(target)
+    if target in v.INTEGRAL or target in v.FRACTIONAL or target in ("boolean", "date"):
+        attempt = f"deltaic_try_{target}({value.sql})"
+    elif decimal:
+        return _decimal_from_string(value, target, safe)
+    elif target == "timestamp":
+        attempt = f"deltaic_try_instant({value.sql}, {v.text(zone.name)})"
+    elif target == "timestamp_ntz":
+        attempt = f"deltaic_try_local({value.sql})"
+    else:
+        return None
+    if safe:
+        return value.like(attempt, target, nullable=True)
+    return or_fail(attempt, value, invalid_input(value, target), target)
+
+
+def _decimal_from_string(value: Value, target: str, safe: bool) -> Value:
+    kind = v.duckdb_type(target)
+    number = f"deltaic_number_text({value.sql})"
+    attempt = f"TRY_CAST({number} AS {kind})"
+    if safe:
+        return value.like(attempt, target, nullable=True)
+    too_large = v.failure("NUMERIC_VALUE_OUT_OF_RANGE", f"{value.sql} || ' cannot be represented as {target}'")
+    far = v.failure("NUMERIC_OUT_OF_SUPPORTED_RANGE", f"'The value ' || {value.sql} || ' has more than 38 digits'")
+    huge = f"abs(TRY_CAST({number} AS DOUBLE)) >= 1e38"
+    error = f"CASE WHEN {number} IS NULL THEN {invalid_input(value, target)} WHEN {huge} THEN {far} ELSE {too_large} END"
+    return or_fail(attempt, value, error, target)
+
+
+def _moment(value: Value, target: str, zone: Zone) -> Value:
+    sql = value.sql
+    if value.type == "timestamp":
+        sql = zone.local(sql)
+    elif value.type == "date" and target != "date":
+        sql = f"CAST({sql} AS TIMESTAMP)"
+    if target == "date":
+        sql = f"CAST({sql} AS DATE)"
+    elif target == "timestamp":
+        sql = zone.instant(sql)
+    return value.like(sql, target)
+
+
+def _seconds_of(value: Value, target: str, safe: bool) -> Value:
+    micros = f"epoch_us({value.sql})"
+    if target in v.FRACTIONAL:
+        return value.like(f"CAST(CAST({micros} AS DOUBLE) / 1000000 AS {v.duckdb_type(target)})", target)
+    if target in v.INTEGRAL:
+        return _attempt(value, target, f"CAST(floor(CAST({micros} AS DECIMAL(19, 0)) * 0.000001) AS BIGINT)", safe)
+    return _attempt(value, target, f"(CAST({micros} AS DECIMAL(19, 0)) * 0.000001)", safe)
+
+
+def _from_seconds(value: Value, safe: bool) -> Value | None:
+    if safe:
+        return None
+    sql = value.sql
+    far = v.failure("UNSUPPORTED_TIMESTAMP", "'a number so large as a timestamp'")  # Spark goes round, or to the last one
+    if value.type in v.INTEGRAL:
+        seconds = f"CAST({sql} AS BIGINT)"
+        inside = f"CASE WHEN {seconds} BETWEEN -9223372036854 AND 9223372036854 THEN {seconds} WHEN {seconds} IS NOT NULL THEN {far} END"
+        return value.like(f"make_timestamptz(multiply(({inside}), CAST(1000000 AS BIGINT)))", "timestamp", raises=True)
+    if value.type in v.FRACTIONAL:
+        bad = v.failure("CAST_INVALID_INPUT", "'a number that is not finite is no timestamp'")
+        whole = f"CASE WHEN abs({sql}) < 9223372036854 THEN CAST(trunc(CAST({sql} AS DOUBLE) * 1000000) AS BIGINT) ELSE {far} END"
+        return value.like(
+            f"make_timestamptz(CASE WHEN NOT isfinite({sql}) THEN {bad} WHEN {sql} IS NOT NULL THEN {whole} END)", "timestamp", raises=True
+        )
+    whole = f"CASE WHEN abs({sql}) < 9223372036854 THEN CAST(trunc({sql} * 1000000) AS BIGINT) WHEN {sql} IS NOT NULL THEN {far} END"
+    return value.like(f"make_timestamptz({whole})", "timestamp", raises=True)
+
+
+def _nested(value: Value, target: DataType, zone: Zone, safe: bool) -> Value:
+    source = value.type
+    if isinstance(source, Array) and isinstance(target, Array):
+        item = cast(Value("deltaic_item", source.element, source.contains_null), target.element, zone, safe=safe)
+        sql = f"list_transform({value.sql}, lambda deltaic_item: {item.sql})"
+        return value.like(
+            f"CAST({sql} AS {v.duckdb_type(target)})", Array(target.element, target.contains_null), raises=value.raises or item.raises
+        )
+    if isinstance(source, Struct) and isinstance(target, Struct) and len(source.fields) == len(target.fields):
+        return _struct(value, source, target, zone, safe)
+    if isinstance(source, Map) and isinstance(target, Map):
+        key = cast(Value("deltaic_item.key", source.key, False), target.key, zone, safe=safe)
+        if safe and key.nullable:
+            raise v.unsupported("try_cast", source, target)  # a key would become null
+        item = cast(Value("deltaic_item.value", source.value), target.value, zone, safe=safe)
+        pair = f"{{'key': {key.sql}, 'value': {item.sql}}}"
+        sql = f"map_from_entries(list_transform(map_entries({value.sql}), lambda deltaic_item: {pair}))"
+        return value.like(f"CAST({sql} AS {v.duckdb_type(target)})", target, raises=value.raises or key.raises or item.raises)
+    if target == "string" and not safe:
+        return _nested_text(value, zone)
+    raise v.unsupported("try_cast" if safe else "cast", source, target)
+
+
+def _nested_text(value: Value, zone: Zone, depth: int = 0) -> Value:
+    """Arrays, maps and structs as text: `[1, null]`, `{a -> 1}`, `{1, x}`."""
+
+    def shown(sql: str, kind: DataType) -> str:
+        inner = Value(sql, kind)
+        text = cast(inner, "string", zone) if isinstance(kind, str) and kind != "binary" else _nested_text(inner, zone, depth + 1)
+        return f"coalesce({text.sql}, 'null')"
+
+    kind, item = value.type, f"deltaic_s{depth}"
+    if kind == "binary":  # Spark shows bytes that are no text, too
+        raise v.unsupported("cast", kind, "string")
+    if isinstance(kind, Struct):
+        parts = [shown(f"struct_extract({value.sql}, {v.text(field.name)})", field.type) for field in kind.fields]
+        sql = f"(CASE WHEN {value.sql} IS NOT NULL THEN '{{' || {' || {} || '.format(v.text(', ')).join(parts)} || '}}' END)"
+    elif isinstance(kind, Map):
+        pair = f"{shown(f'{item}.key', kind.key)} || ' -> ' || {shown(f'{item}.value', kind.value)}"
+        sql = f"('{{' || array_to_string(list_transform(map_entries({value.sql}), lambda {item}: {pair}), ', ') || '}}')"
+    elif isinstance(kind, Array):
+        sql = f"('[' || array_to_string(list_transform({value.sql}, lambda {item}: {shown(item, kind.element)}), ', ') || ']')"
+    else:
+        raise v.unsupported("cast", kind, "string")
+    return value.like(sql, "string")
+
+
+def _struct(value: Value, source: Struct, target: Struct, zone: Zone, safe: bool) -> Value:
+    """By position, as Spark: the names come from the target."""
+    parts, raises = [], value.raises
+    for have, want in zip(source.fields, target.fields, strict=True):
+        part = cast(Value(f"struct_extract({value.sql}, {v.text(have.name)})", have.type, have.nullable), want.type, zone, safe=safe)
+        raises = raises or part.raises
+        parts.append(f"{v.name(want.name)} := {part.sql}")
+    sql = f"CASE WHEN {value.sql} IS NULL THEN NULL ELSE struct_pack({', '.join(parts)}) END"
+    return value.like(f"CAST({sql} AS {v.duckdb_type(target)})", target, raises=raises)
+
+
+def literal(constant: Any, data_type: DataType) -> Value:
+    """A Python value as a constant of a type that it fits."""
+    return Value(literal_sql(constant, data_type), data_type, constant is None, constant=constant)
+
+
+def literal_sql(constant: Any, data_type: DataType) -> str:
+    if constant is None:
+        return f"CAST(NULL AS {v.duckdb_type(data_type)})"
+    if data_type == "string":
+        return v.text(constant)
+    if data_type == "boolean":
+        return "true" if constant else "false"
+    if data_type == "binary":
+        return "CAST('" + "".join(f"\\x{byte:02X}" for byte in constant) + "' AS BLOB)"
+    if isinstance(constant, float):
+        return f"CAST('{constant!r}' AS {v.duckdb_type(data_type)})"
+    shown = format(constant, "f") if isinstance(constant, Decimal) else str(constant)
+    return f"CAST({v.text(shown)} AS {v.duckdb_type(data_type)})"

@@ -1,0 +1,183 @@
+"""Spark SQL expressions for DuckDB, form by form: what is not on the list (docs/sql.md) is refused by name, nothing is guessed.
+
+Source of the meaning: Spark 4.3 with ANSI on; tests/spark_sql/recorded holds its answers.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deltaic.errors import DeltaError, InvalidArgumentError
+from deltaic.protocol.schema import DataType, Schema
+from deltaic.spark_sql.casts import Zone
+from deltaic.spark_sql.macros import MACROS
+from deltaic.spark_sql.parsing import parse
+from deltaic.spark_sql.scope import ColumnSql, Path, Scope
+from deltaic.spark_sql.translation import Translator
+from deltaic.spark_sql.values import DAY_TIME, DAYS, YEAR_MONTH, Value, unsupported
+
+if TYPE_CHECKING:
+    import duckdb
+    from sqlglot import exp
+
+MAX_SQL = 4_000_000
+"""Translated text beyond this many characters is refused: some forms write an operand several times, and nesting multiplies."""
+
+
+@dataclass(frozen=True)
+class Translated:
+    """`sql`: an expression of the engine, of exactly this type. `raises`: it may fail on a row. `columns`: (alias, path) pairs it reads.
+
+    `constants`: what has to be computed before any row is, so that it fails where Spark's planning does."""
+
+    sql: str
+    type: DataType
+    nullable: bool
+    raises: bool
+    deterministic: bool
+    columns: frozenset[Path]
+    constants: tuple[str, ...] = ()
+
+
+class ExpressionError(InvalidArgumentError):
+    """An expression that fails on a row, as it does in Spark. `condition`: Spark's error condition, such as DIVIDE_BY_ZERO."""
+
+    def __init__(self, message: str, *, condition: str, found: str | None = None) -> None:
+        self.condition = condition
+        super().__init__(f"[{condition}] {message}", found=found)
+
+
+def translate(
+    text_or_tree: str | exp.Expression, schemas: Mapping[str, Schema], *, column_sql: ColumnSql, time_zone: str = "UTC"
+) -> Translated:
+    """The expression as DuckDB SQL that gives Spark's value, Spark's error and Spark's type.
+
+    `schemas`: alias -> schema of what is in sight. `column_sql(alias, path)`: SQL of a column or struct field, both in the schemas' own
+    case. The
+    connection that runs it must have been through `prepare`. UnsupportedFeatureError names a form that is not on the list;
+    InvalidArgumentError:
+    unknown or ambiguous names, types that do not go together, aggregates or windows in place of a scalar.
+    """
+    scope = Scope(schemas, column_sql)
+    tree = parse(text_or_tree) if isinstance(text_or_tree, str) else text_or_tree
+    value = evaluate(tree, scope, time_zone)
+    check_result(value)
+    return Translated(value.sql, value.type, value.nullable, value.raises, value.deterministic, frozenset(scope.columns), value.constants)
+
+
+def check_result(value: Value) -> None:
+    """UnsupportedFeatureError for a type that no column has, InvalidArgumentError for SQL beyond MAX_SQL."""
+    if value.type in (DAY_TIME, DAYS, YEAR_MONTH):
+        raise unsupported(f"a result of type {value.type}")
+    if len(value.sql) > MAX_SQL:
+        raise InvalidArgumentError(
+            "the expression is too large", found=f"{len(value.sql)} characters of SQL", expected=f"at most {MAX_SQL}"
+        )
+
+
+def evaluate(tree: exp.Expression, scope: Scope, time_zone: str) -> Value:
+    """The value of a tree; InvalidArgumentError where it nests too deeply."""
+    try:
+        return Translator(scope, Zone(time_zone)).value(tree)
+    except RecursionError:
+        raise InvalidArgumentError("SQL is nested too deeply") from None
+
+
+_installing = threading.Lock()
+"""Held while functions are installed: threads have cursors of one database, and DuckDB refuses a function that is there."""
+
+
+def _after_fork() -> None:
+    global _installing
+    _installing = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def prepare(connection: duckdb.DuckDBPyConnection) -> None:
+    """Installs what translated SQL needs: macros, a few vectorised functions, the time zone UTC. May be called again, and by threads."""
+    from deltaic.spark_sql.functions.kernels import install
+
+    with _installing:
+        connection.execute("SET GLOBAL TimeZone = 'UTC'; SET TimeZone = 'UTC'")
+        listed = connection.execute("SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_name LIKE 'deltaic_%'")
+        known = {name for (name,) in listed.fetchall()}
+        install(connection, known)
+        missing = [f"CREATE OR REPLACE MACRO {head} AS {body};" for head, body in MACROS.items() if head.split("(")[0] not in known]
+        if missing:
+            connection.execute("\n".join(missing))
+
+
+_CONDITION = re.compile(r"\[([A-Z_][A-Z0-9_.]+)\] (.*)", re.DOTALL)
+_OVERFLOW = "the result of an operation is out of range of its type"
+_VALUES = re.compile(r"""value "?([-+.\w]+)|\((-?[\d.]+ [-+*] -?[\d.]+)\)""")
+"""What the engine's messages name: the value of a cast, or an operation with its numbers."""
+_NATIVE = (
+    (
+        re.compile(r"to type DECIMAL|to DECIMAL|of DECIMAL\("),
+        "NUMERIC_VALUE_OUT_OF_RANGE",
+        "a number has too many digits for its decimal type",
+    ),
+    (
+        re.compile(r"can't be cast because the value is out of range|Failed to cast decimal value"),
+        "CAST_OVERFLOW",
+        "a number is out of range of the type it is cast to",
+    ),
+    (re.compile(r"Overflow in (addition|subtraction|multiplication) of INT(8|16)\b"), "BINARY_ARITHMETIC_OVERFLOW", _OVERFLOW),
+    (re.compile(r"Overflow|out of range", re.IGNORECASE), "ARITHMETIC_OVERFLOW", _OVERFLOW),
+    (re.compile(r"Map keys must be unique|map contains duplicate key"), "DUPLICATED_MAP_KEY", "a map has one key twice"),
+    (re.compile(r"Division by zero", re.IGNORECASE), "DIVIDE_BY_ZERO", "a number is divided by zero"),
+    (re.compile(r"Cannot create a string of size"), "STRING_TOO_LARGE", "a text has more than 4 GB"),
+    (
+        re.compile(r"More than one row returned by a subquery"),
+        "SCALAR_SUBQUERY_TOO_MANY_ROWS",
+        "a subquery that stands for one value returned several rows",
+    ),
+)
+"""Errors of DuckDB's own operators: how they are recognised, Spark's condition, and our words for it."""
+
+
+_BEYOND = (
+    (re.compile(r"could not convert blob to UTF8"), "a text of bytes that are no UTF-8"),
+    (
+        re.compile(r"Date out of range|Timestamp microseconds out of range|not in timestamp range|INT32 with value \S*\d-\d\d-\d\d"),
+        "a date or timestamp as far away as this one",
+    ),
+)
+"""Values that Spark has and the embedded engine has not."""
+
+
+def failure_of(error: Exception) -> DeltaError | None:
+    """What an error of the engine means as an error of an expression on a row; None for any other error."""
+    import duckdb
+
+    if isinstance(error, duckdb.BinderException) and "TRY can not be used in combination with a volatile function" in str(error):
+        return unsupported("a conversion of a value that may itself fail")
+    if not isinstance(error, (duckdb.InvalidInputException, duckdb.OutOfRangeException, duckdb.ConversionException)):
+        return None
+    text = str(error)
+    for pattern, what in _BEYOND:
+        if pattern.search(text):
+            return unsupported(what)
+    if (match := _CONDITION.search(text)) and match[1].startswith("UNSUPPORTED"):
+        return unsupported(match[2].strip())
+    if match:
+        return ExpressionError(match[2].strip(), condition=match[1])
+    for pattern, condition, message in _NATIVE:
+        if pattern.search(text):
+            named = _VALUES.search(text)
+            return ExpressionError(message, found=named and (named[1] or named[2]), condition=condition)
+    return None
+
+
+def quote(*parts: str) -> str:
+    """A dotted name in DuckDB's quotes."""
+    from deltaic.spark_sql.values import name
+
+    return ".".join(map(name, parts))

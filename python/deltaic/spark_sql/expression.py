@@ -1,0 +1,185 @@
+"""An expression in Spark's SQL dialect: parsed, its names resolved, its type known, translated for the embedded engine."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+from sqlglot import exp
+
+from deltaic.errors import InvalidArgumentError
+from deltaic.plan.expression import Expression, Pieces, composed
+from deltaic.protocol.schema import DataType, Schema
+from deltaic.spark_sql import operators
+from deltaic.spark_sql.casts import Zone
+from deltaic.spark_sql.duckdb import check_result
+from deltaic.spark_sql.parsing import operands, parse, parse_statement, parse_with_queries, split_conjuncts
+from deltaic.spark_sql.scope import Scope
+from deltaic.spark_sql.translation import Translator
+from deltaic.spark_sql.values import Value, name
+
+if TYPE_CHECKING:
+    from deltaic.plan.nodes import Data, Scan
+    from deltaic.spark_sql.query.tables import TableName
+
+__all__ = ["compose", "conjuncts_of", "parse", "parse_statement", "resolve", "value_of"]
+
+_PLACEHOLDER = "deltaic_part_{}"
+_QUERY = re.compile(r"\b(SELECT|VALUES|FROM|TABLE)\b", re.IGNORECASE)
+"""Words of which a text with a subquery has one."""
+_FIRST = 1_000_000_000
+"""Names in subqueries are numbered from here, so that none hides an alias of the rows around, such as `t_1`."""
+
+
+TablesOf: TypeAlias = "Callable[[TableName, str], Scan | Data]"
+"""Opens a table that a subquery names, as a leaf of this alias."""
+_numbers = itertools.count()
+
+
+def resolve(text: str, schemas: Mapping[str, Schema], time_zone: str = "UTC", tables: TablesOf | None = None) -> Expression:
+    """Parses, types and translates `text` against aliased schemas; names match without regard to case. `tables`: subqueries may stand in
+    it, and read these.
+
+    InvalidArgumentError: it does not parse, a column is unknown or ambiguous, types do not go together, or an aggregate, window or
+    subquery stands where a scalar is expected. UnsupportedFeatureError: a form that the embedded engine does not answer.
+    """
+    if tables is not None and isinstance(text, str) and _QUERY.search(text):
+        return _with_queries(text, schemas, time_zone, tables)
+    tree, parts = conjuncts_of(text)
+    return _conjunction(text, tree, parts, Translator(Scope(schemas, column_sql), Zone(time_zone)))
+
+
+def _with_queries(text: str, schemas: Mapping[str, Schema], time_zone: str, tables: TablesOf) -> Expression:
+    from deltaic.spark_sql.query.queries import Context, Queries
+    from deltaic.spark_sql.query.subqueries import QueryTranslator
+    from deltaic.spark_sql.query.tables import bind
+
+    tree: exp.Expr = parse_with_queries(text)
+    sources = bind(tree, tables, prefix=f"__deltaic_read_{next(_numbers)}_")
+    queries = Queries({name: leaf.schema for name, leaf in sources.items()}, Zone(time_zone), first=_FIRST)
+    scope = Scope(schemas, column_sql)
+    translator = QueryTranslator(queries, scope, Context())  # type: ignore[arg-type]  # it asks a scope for `find` alone
+    whole = _conjunction(text, tree, _parts(text, tree), translator)
+    inner = tuple(replace(each, sources=_read_by(each, sources)) for each in whole.operands)
+    value: Value = whole.handle
+    return replace(
+        whole,
+        operands=inner,
+        sources=sources,
+        handle=replace(value, constants=tuple(dict.fromkeys((*value.constants, *queries.constants)))),
+    )
+
+
+def _read_by(expression: Expression, sources: Mapping[str, Scan | Data]) -> dict[str, Scan | Data]:
+    if expression.tree is None:
+        return {}
+    return {table.name: sources[table.name] for table in expression.tree.find_all(exp.Table) if table.name in sources}
+
+
+def _conjunction(text: str, tree: exp.Expr, parts: list[tuple[str, exp.Expr]], translator: Translator) -> Expression:
+    try:
+        inner = [_resolved(part, node, translator) for part, node in parts] if len(parts) > 1 else []
+        # Spark takes text for a condition beside a boolean, so that the whole decides what its parts mean.
+        if not inner or any(each.type not in ("boolean", "void") for each in inner):
+            return _resolved(text, tree, translator)
+    except RecursionError:
+        raise InvalidArgumentError("SQL is nested too deeply") from None
+    conditions = operators.booleans([each.handle for each in inner], translator.zone, "AND")
+    inner = [replace(each, handle=value, type="boolean") for each, value in zip(inner, conditions, strict=True)]
+    whole = operators.connect("AND", conditions)
+    check_result(whole)
+    return Expression(
+        text,
+        whole.type,
+        whole.nullable,
+        frozenset().union(*(each.columns for each in inner)),
+        whole.deterministic,
+        translator.zone.name,
+        tree=tree,
+        handle=whole,
+        operands=tuple(inner),
+    )
+
+
+def _resolved(text: str, tree: exp.Expr, translator: Translator) -> Expression:
+    translator.scope.columns = set()
+    value = translator.value(tree)
+    check_result(value)
+    columns = frozenset(translator.scope.columns)
+    path = next(iter(columns)) if len(columns) == 1 else None
+    if path is not None and value.sql != column_sql(*path):
+        path = None
+    return Expression(
+        text, value.type, value.nullable, columns, value.deterministic, translator.zone.name, path=path, tree=tree, handle=value
+    )
+
+
+def compose(pieces: Pieces, data_type: DataType, time_zone: str) -> Expression:
+    """The expression that SQL of ours makes of others. Only our own text is parsed; the others are not translated again."""
+    if len(pieces) == 1 and isinstance(pieces[0], Expression):
+        return pieces[0]
+    # A command composes the same few conditions of its own columns each time.
+    if all(isinstance(piece, str) or (piece.handle is None and piece.path is not None and isinstance(piece.type, str)) for piece in pieces):
+        return _of_columns(pieces, tuple(isinstance(piece, Expression) and piece.nullable for piece in pieces), time_zone)
+    return _compose(pieces, time_zone)
+
+
+@lru_cache(maxsize=256)
+def _of_columns(pieces: Pieces, nullable: tuple[bool, ...], time_zone: str) -> Expression:
+    """`nullable`: of each piece, as two columns that differ in it alone are equal."""
+    return _compose(pieces, time_zone)
+
+
+def _compose(pieces: Pieces, time_zone: str) -> Expression:
+    names: dict[int, str] = {}
+    parts: dict[str, Expression] = {}
+    template = []
+    for piece in pieces:
+        if isinstance(piece, str):
+            template.append(piece)
+            continue
+        place = names.setdefault(id(piece), _PLACEHOLDER.format(len(names)))
+        parts[place] = piece
+        template.append(f"(:{place})")
+    tree = parse("".join(template))
+    translator = Translator(Scope({}, column_sql), Zone(time_zone))
+    translator.parts = {place: value_of(part, time_zone) for place, part in parts.items()}
+    value = translator.value(tree)
+    check_result(value)
+    whole = composed(pieces, value.type, time_zone)
+    return replace(whole, nullable=value.nullable, tree=tree, parts=parts, handle=value)
+
+
+def value_of(expression: Expression, time_zone: str) -> Value:
+    """What an expression is to the embedded engine."""
+    if isinstance(expression.handle, Value):
+        return expression.handle
+    if expression.path is not None:
+        return Value(column_sql(*expression.path), expression.type, expression.nullable)
+    return Translator(Scope({}, column_sql), Zone(time_zone)).value(parse(expression.text))
+
+
+def column_sql(alias: str, path: tuple[str, ...]) -> str:
+    """A column or a struct's field; the parentheses keep DuckDB from reading the alias as a schema."""
+    whole = f"{name(alias)}.{name(path[0])}"
+    return whole if len(path) == 1 else f"({whole})" + "".join(f".{name(part)}" for part in path[1:])
+
+
+def conjuncts_of(text: str) -> tuple[exp.Expr, list[tuple[str, exp.Expr]]]:
+    """The tree of the text, and the text and tree of each of the conditions whose AND it is; of itself where it is none."""
+    tree: exp.Expr = parse(text)
+    return tree, _parts(text, tree)
+
+
+def _parts(text: str, tree: exp.Expr) -> list[tuple[str, exp.Expr]]:
+    inner = tree
+    while isinstance(inner, exp.Paren):
+        inner = inner.this
+    if not isinstance(inner, exp.And):
+        return [(text, tree)]
+    trees, texts = operands(inner), split_conjuncts(text)
+    return list(zip(texts, trees, strict=True)) if len(texts) == len(trees) else [(text, tree)]

@@ -1,0 +1,66 @@
+"""Kernels: what the engine has no function for is computed by `rust/src/expressions/` on Arrow arrays, without the interpreter lock.
+
+DuckDB calls one vectorised function for each type of result; its first argument names the kernel, as in
+`deltaic_kernel_integer('levenshtein', a, b)`. A kernel sees nulls, and answers them itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from deltaic import _core
+
+if TYPE_CHECKING:
+    import duckdb
+
+RESULTS: dict[str, str] = {
+    "deltaic_kernel_varchar": "VARCHAR",
+    "deltaic_kernel_integer": "INTEGER",
+    "deltaic_kernel_bigint": "BIGINT",
+    "deltaic_kernel_boolean": "BOOLEAN",
+    "deltaic_kernel_double": "DOUBLE",
+    "deltaic_kernel_float": "FLOAT",
+    "deltaic_kernel_date": "DATE",
+    "deltaic_kernel_timestamp": "TIMESTAMP WITH TIME ZONE",
+    "deltaic_kernel_timestamp_ntz": "TIMESTAMP",
+    "deltaic_kernel_blob": "BLOB",
+    "deltaic_kernel_digits": "DECIMAL(38, 0)",
+    "deltaic_kernel_varchars": "VARCHAR[]",
+    "deltaic_kernel_doubles": "DOUBLE[]",
+}
+"""The engine's functions that call kernels, and the type that each gives."""
+
+_BY_TYPE: dict[str, str] = {
+    "string": "deltaic_kernel_varchar",
+    "integer": "deltaic_kernel_integer",
+    "long": "deltaic_kernel_bigint",
+    "boolean": "deltaic_kernel_boolean",
+    "double": "deltaic_kernel_double",
+    "float": "deltaic_kernel_float",
+    "date": "deltaic_kernel_date",
+    "timestamp": "deltaic_kernel_timestamp",
+    "timestamp_ntz": "deltaic_kernel_timestamp_ntz",
+    "binary": "deltaic_kernel_blob",
+    "decimal(38,0)": "deltaic_kernel_digits",
+    "array<string>": "deltaic_kernel_varchars",
+    "array<double>": "deltaic_kernel_doubles",
+}
+
+
+def kernel_sql(kernel: str, result: str, *arguments: str) -> str:
+    """SQL of a call: `kernel_sql("levenshtein", "integer", "a", "b")` is `deltaic_kernel_integer('levenshtein', a, b)`."""
+    return f"{_BY_TYPE[result]}('{kernel}', {', '.join(arguments)})"
+
+
+def _evaluate(*arguments: Any) -> Any:
+    """A function whose signature tells the engine that it takes any number of arguments of any type."""
+    return _core.evaluate_kernel(arguments)
+
+
+def install(connection: duckdb.DuckDBPyConnection, known: set[str]) -> None:
+    """Creates the functions that are not in `known`."""
+    from duckdb import func
+
+    for name, result in RESULTS.items():
+        if name not in known:
+            connection.create_function(name, _evaluate, None, result, type=func.ARROW, null_handling=func.SPECIAL)

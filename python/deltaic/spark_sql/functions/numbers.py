@@ -1,0 +1,330 @@
+"""Functions on numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from deltaic.spark_sql import operators
+from deltaic.spark_sql import values as v
+from deltaic.spark_sql.casts import Zone, cast, or_fail
+from deltaic.spark_sql.functions.registry import constant_int, form, refuse, register
+from deltaic.spark_sql.values import Value
+
+_MASKS = {
+    "integer": (32, "4294967295", "2147483648", "4294967296"),
+    "long": (64, "18446744073709551615", "9223372036854775808", "18446744073709551616"),
+}
+
+
+def _abs(arguments: list[Value], zone: Zone) -> Value:
+    value = arguments[0]
+    return value.like(f"CAST(abs({value.sql}) AS {v.duckdb_type(value.type)})", value.type, raises=value.raises or value.type in v.INTEGRAL)
+
+
+def _operator(operator: str) -> Callable[[list[Value], Zone], Value]:
+    return lambda arguments, zone: operators.arithmetic(operator, arguments[0], arguments[1], zone)
+
+
+def _try(operator: str) -> Callable[[list[Value], Zone], Value]:
+    """try_add and its like: null in place of an overflow or a division by zero."""
+
+    def build(arguments: list[Value], zone: Zone) -> Value:
+        left, right = arguments
+        if not (v.is_numeric(left.type) and v.is_numeric(right.type)):
+            raise v.unsupported(f"function try of {operator}", left.type, right.type)
+        if operator in ("/", "%"):
+            nonzero = right.like(f"nullif({right.sql}, 0)", right.type, nullable=True)
+            if right.is_constant:
+                nonzero = right if right.constant else Value(f"CAST(NULL AS {v.duckdb_type(right.type)})", right.type)
+            return operators.unguarded(operator, left, nonzero, zone)
+        common = v.common_type(left.type, right.type)
+        if common not in v.INTEGRAL:
+            result = operators.arithmetic(operator, left, right, zone)
+            if result.raises and not (left.raises or right.raises):
+                raise v.unsupported(f"function try of {operator}", left.type, right.type)
+            return result
+        sides = [f"CAST({side.sql} AS HUGEINT)" for side in (left, right)]
+        sql = f"TRY_CAST({operators.FUNCTIONS[operator]}({sides[0]}, {sides[1]}) AS {v.duckdb_type(common)})"
+        return v.combine(sql, common, arguments, nullable=True)
+
+    return build
+
+
+def _pmod(arguments: list[Value], zone: Zone) -> Value:
+    left, right = arguments
+    rest = operators.arithmetic("%", left, right, zone)
+    if v.decimal_of(rest.type) or rest.type not in (*v.INTEGRAL, *v.FRACTIONAL):
+        raise v.unsupported("function pmod", left.type, right.type)
+    wide = "HUGEINT" if rest.type in v.INTEGRAL else "DOUBLE"
+    divisor = f"CAST({right.sql} AS {wide})"
+    total = f"(CAST({rest.sql} AS {wide}) + {divisor})"
+    if rest.type in _MASKS:  # Java adds without looking for an overflow
+        total = f"CAST({_wrapped(total, str(rest.type))} AS HUGEINT)"
+    shifted = f"{total} % {divisor}"
+    return v.combine(
+        f"CAST((CASE WHEN {rest.sql} < 0 THEN {shifted} ELSE {rest.sql} END) AS {v.duckdb_type(rest.type)})", rest.type, (rest, left, right)
+    )
+
+
+# --- rounding
+
+
+def _round(arguments: list[Value], zone: Zone) -> Value:
+    """Half up, on the decimal digits that the number shows (BigDecimal of Double.toString)."""
+    value = arguments[0]
+    places = constant_int(arguments[1], "the places of round") if len(arguments) > 1 else 0
+    if decimal := v.decimal_of(value.type):
+        return _round_decimal(value, decimal, places)
+    if value.type in v.INTEGRAL:
+        if places >= 0:
+            return value
+        if places < -18:
+            raise v.unsupported("round with so many places", value.type)
+        unit = 10**-places
+        wide = f"CAST({value.sql} AS HUGEINT)"
+        sql = f"TRY_CAST((({wide} + sign({wide}) * {unit // 2}) // {unit}) * {unit} AS {v.duckdb_type(value.type)})"
+        return or_fail(sql, value, v.failure("ARITHMETIC_OVERFLOW", "'Overflow'"), value.type)
+    if not 0 <= places <= 20:
+        raise v.unsupported("round with so many places", value.type)
+    kind = v.duckdb_type(value.type)
+    shown = f"CAST(CAST(CASE WHEN abs({value.sql}) < 1e17 THEN {value.sql} END AS DOUBLE) AS VARCHAR)"
+    digits = f"CAST(CAST(CAST({shown} AS DECIMAL(38, {places})) AS VARCHAR) AS {kind})"
+    return value.like(f"(CASE WHEN abs({value.sql}) < 1e17 THEN {digits} ELSE {value.sql} END)", value.type)
+
+
+def _round_type(decimal: tuple[int, int], places: int) -> tuple[int, int]:
+    whole = decimal[0] - decimal[1] + 1
+    if places < 0:
+        return min(max(whole, -places + 1), 38), 0
+    scale = min(decimal[1], places)
+    return min(whole + scale, 38), scale
+
+
+def _round_decimal(value: Value, decimal: tuple[int, int], places: int) -> Value:
+    if places < 0:
+        raise v.unsupported("round with negative places", value.type)
+    precision, scale = _round_type(decimal, places)
+    kind = v.decimal(precision, scale)
+    return value.like(f"CAST({value.sql} AS {v.duckdb_type(kind)})", kind, raises=value.raises or precision == 38)
+
+
+def _bround(arguments: list[Value], zone: Zone) -> Value:
+    """Half even."""
+    value = arguments[0]
+    places = constant_int(arguments[1], "the places of bround") if len(arguments) > 1 else 0
+    decimal = v.decimal_of(value.type)
+    if value.type in v.INTEGRAL and places >= 0:
+        return value
+    if value.type == "double" and places == 0:
+        return value.like(f"(round_even({value.sql}, 0) + CAST(0 AS DOUBLE))", "double")
+    if decimal is None or places < 0:
+        raise v.unsupported("bround with so many places", value.type)
+    precision, scale = _round_type(decimal, places)
+    kind = v.decimal(precision, scale)
+    unit = 10 ** (decimal[1] - scale)
+    if unit == 1:
+        return value.like(v.cast_sql(value, kind), kind)
+    digits = operators.unscaled(value.sql, decimal[1], decimal[0])
+    up = f"2 * abs({digits} % {unit}) > {unit} OR (2 * abs({digits} % {unit}) = {unit} AND ({digits} // {unit}) % 2 <> 0)"
+    whole = f"(CASE WHEN {up} THEN {digits} // {unit} + sign({digits}) ELSE {digits} // {unit} END)"
+    return value.like(operators.scaled(whole, scale, kind), kind)
+
+
+def _whole(function: str) -> Callable[[list[Value], Zone], Value]:
+    """ceil and floor: bigint of a number (NaN is 0), decimal without scale of a decimal."""
+
+    def build(arguments: list[Value], zone: Zone) -> Value:
+        value = arguments[0]
+        if decimal := v.decimal_of(value.type):
+            if decimal[1] == 0:
+                return value
+            kind = v.decimal(decimal[0] - decimal[1] + 1, 0)
+            return value.like(f"CAST({function}({value.sql}) AS {v.duckdb_type(kind)})", kind)
+        if value.type in v.INTEGRAL:
+            return cast(value, "long", zone)
+        value = cast(value, "double", zone)
+        overflow = v.failure("ARITHMETIC_OVERFLOW", "'Overflow'")
+        low, high = f"{value.sql} >= -9223372036854775808", f"{value.sql} < 9223372036854775808"
+        sql = (
+            f"CASE WHEN isnan({value.sql}) THEN 0 WHEN {low} AND {high} THEN CAST({function}({value.sql}) AS BIGINT) WHEN "
+            f"{value.sql} IS NOT NULL THEN {overflow} END"
+        )
+        return value.like(f"CAST({sql} AS BIGINT)", "long", raises=True)
+
+    return build
+
+
+def _whole_at(function: str) -> Callable[[list[Value], Zone], Value]:
+    """ceil and floor at so many places, left of the point where they are negative: a decimal, doubles becoming decimal(30,15)."""
+
+    def build(arguments: list[Value], zone: Zone) -> Value:
+        places = constant_int(arguments[1], f"the places of {function}")
+        value = arguments[0]
+        if value.type in v.FRACTIONAL:
+            value = cast(value, v.decimal(30, 15) if value.type == "double" else v.decimal(14, 7), zone)
+        decimal = v.as_decimal(value.type)
+        if not v.decimal_of(value.type):
+            value = cast(value, v.decimal(*decimal), zone)
+        precision, scale = _round_type(decimal, places)
+        kind = v.decimal(precision, scale)
+        if places >= decimal[1]:
+            return value.like(v.cast_sql(value, kind), kind)
+        if places < -37:
+            raise v.unsupported(f"{function} at {places} places", arguments[0].type)
+        unit = f"CAST({10 ** (decimal[1] - places)} AS HUGEINT)"
+        digits = operators.unscaled(value.sql, decimal[1], decimal[0])
+        off, step = (">", "+") if function == "ceil" else ("<", "-")
+        whole = f"(CASE WHEN {digits} % {unit} {off} 0 THEN {digits} // {unit} {step} 1 ELSE {digits} // {unit} END)"
+        if places < 0:
+            whole = f"({whole} * CAST({10**-places} AS HUGEINT))"
+        return value.like(operators.scaled(whole, scale, kind), kind, raises=value.raises or precision == 38)
+
+    return build
+
+
+# --- bits
+
+
+def _wrapped(sql: str, kind: str) -> str:
+    """The low bits of a HUGEINT as a signed number, as Java's shifts leave them."""
+    _, mask, half, whole = _MASKS[kind]
+    low = f"(({sql}) & CAST({mask} AS HUGEINT))"
+    return (
+        f"CAST((CASE WHEN {low} >= CAST({half} AS HUGEINT) THEN {low} - CAST({whole} AS HUGEINT) ELSE {low} END) AS {v.duckdb_type(kind)})"
+    )
+
+
+def _shift(name: str) -> Callable[[list[Value], Zone], Value]:
+    def build(arguments: list[Value], zone: Zone) -> Value:
+        value = arguments[0] if arguments[0].type == "long" else cast(arguments[0], "integer", zone)
+        kind = str(value.type)
+        bits, mask, _, _ = _MASKS[kind]
+        count = constant_int(arguments[1], f"the count of {name}") % bits
+        wide = f"CAST({value.sql} AS HUGEINT)"
+        if name == "shiftleft":
+            return value.like(_wrapped(f"{wide} * CAST({1 << count} AS HUGEINT)", kind), kind)
+        if name == "shiftrightunsigned":
+            return value.like(_wrapped(f"({wide} & CAST({mask} AS HUGEINT)) // CAST({1 << count} AS HUGEINT)", kind), kind)
+        unit = 1 << count  # floor, not towards zero
+        floored = (
+            f"(CASE WHEN {wide} < 0 THEN -((-{wide} + {unit - 1}) // CAST({unit} AS HUGEINT)) ELSE {wide} // CAST({unit} AS HUGEINT) END)"
+        )
+        return value.like(f"CAST({floored} AS {v.duckdb_type(kind)})", kind)
+
+    return build
+
+
+register("abs", "number", "T", _abs)
+register("positive", "number", "T", lambda arguments, zone: arguments[0])
+register("mod", "any, any", "T", _operator("%"))
+register("negative", "any", "T", lambda arguments, zone: operators.negative(arguments[0], zone))
+register("pmod", "numeric, numeric", "T", _pmod)
+for _name, _symbol in {"try_add": "+", "try_subtract": "-", "try_multiply": "*", "try_divide": "/", "try_mod": "%"}.items():
+    register(_name, "numeric, numeric", "T", _try(_symbol))
+for _name, _build in {"round": _round, "bround": _bround}.items():
+    register(_name, "number", "T", _build)
+    register(_name, "number, integer", "T", _build)
+for _name, _function in {"ceil ceiling": "ceil", "floor": "floor"}.items():
+    register(_name, "number", "bigint or decimal", _whole(_function))
+    register(_name, "number, integer", "bigint or decimal", _whole_at(_function))
+for _name in ("shiftleft", "shiftright", "shiftrightunsigned"):
+    register(_name, "integral, integer", "int or bigint", _shift(_name))
+for _type in v.INTEGRAL:
+    form("&", f"{_type}, {_type}", _type, "({0} & {1})")
+    form("|", f"{_type}, {_type}", _type, "({0} | {1})")
+    form("^", f"{_type}, {_type}", _type, "xor({0}, {1})")
+
+register("~", "integral", "T", lambda arguments, zone: arguments[0].like(f"(~ {arguments[0].sql})", arguments[0].type))
+
+form("sign signum", "double", "double", "CASE WHEN isnan({0}) OR {0} = 0 THEN {0} WHEN {0} > 0 THEN 1 WHEN {0} < 0 THEN -1 END")
+form("rint", "double", "double", "round_even({0}, 0)")
+form("sqrt", "double", "double", "sqrt({0})")
+form("cbrt", "double", "double", "cbrt({0})")
+form("exp", "double", "double", "exp({0})")
+form("expm1", "double", "double", "CASE WHEN abs({0}) < 1e-5 THEN {0} + {0} * {0} / 2 + {0} * {0} * {0} / 6 ELSE exp({0}) - 1 END")
+form("ln log", "double", "double", "CASE WHEN {0} > 0 THEN ln({0}) END", nullable=True)
+form("log10", "double", "double", "CASE WHEN {0} > 0 THEN log10({0}) END", nullable=True)
+form("log2", "double", "double", "CASE WHEN {0} > 0 THEN log2({0}) END", nullable=True)
+form("log1p", "double", "double", "CASE WHEN {0} > -1 THEN deltaic_log1p({0}) END", nullable=True)
+form(
+    "log",
+    "double, double",
+    "double",
+    "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {0} > 0 AND {1} > 0 THEN ln({1}) / ln({0}) END",
+    nullable=True,
+)
+form("power pow", "double, double", "double", "deltaic_power({0}, {1})")
+for _name in ("sin", "cos", "tan", "cot"):
+    _text = "CASE WHEN isfinite({0}) THEN " + f"{_name}({{0}})" + " WHEN {0} IS NOT NULL THEN CAST('nan' AS DOUBLE) END"
+    form(_name, "double", "double", _text)
+for _name in ("asin", "acos"):
+    form(
+        _name,
+        "double",
+        "double",
+        "CASE WHEN {0} BETWEEN -1 AND 1 THEN " + f"{_name}({{0}})" + " WHEN {0} IS NOT NULL THEN CAST('nan' AS DOUBLE) END",
+    )
+for _name in ("atan", "sinh", "cosh", "tanh", "degrees", "radians"):
+    form(_name, "double", "double", f"{_name}({{0}})")
+form("atan2", "double, double", "double", "atan2({0} + CAST(0 AS DOUBLE), {1} + CAST(0 AS DOUBLE))")
+form("e", "", "double", "exp(1)")
+form("pi", "", "double", "pi()")
+form("factorial", "integer", "long", "CASE WHEN {0} BETWEEN 0 AND 20 THEN factorial({0}) END", nullable=True)
+form("bit_count", "integral", "integer", "bit_count(CAST({0} AS BIGINT))")
+form("bit_count", "=boolean", "integer", "CAST({0} AS INTEGER)")
+form("hex", "long", "string", "hex({0})")
+form("bin", "long", "string", "bin({0})")
+for _type in ("decimal", "float", "double"):  # Spark cuts them off; text is another form
+    refuse("hex", _type)
+form("hypot", "double, double", "double", kernel="hypot")
+form(
+    "asinh",
+    "double",
+    "double",
+    "CASE WHEN isinf({0}) THEN {0} WHEN abs({0}) > 1e150 THEN sign({0}) * (ln(abs({0})) + ln(2)) "
+    "WHEN {0} = 0 OR isnan({0}) THEN {0} ELSE sign({0}) * ln(abs({0}) + sqrt({0} * {0} + 1)) END",
+)
+form(
+    "acosh", "double", "double", "CASE WHEN {0} >= 1 THEN ln({0} + sqrt({0} * {0} - 1)) WHEN {0} IS NOT NULL THEN CAST('nan' AS DOUBLE) END"
+)
+form(
+    "atanh",
+    "double",
+    "double",
+    "CASE WHEN {0} = 1 THEN CAST('inf' AS DOUBLE) WHEN {0} = -1 THEN CAST('-inf' AS DOUBLE) WHEN {0} > -1 AND {0} < 1 THEN atanh({0}) "
+    "WHEN {0} IS NOT NULL THEN CAST('nan' AS DOUBLE) END",
+)
+for _name, _of in {"sec": "cos", "csc": "sin"}.items():
+    form(
+        _name,
+        "double",
+        "double",
+        "CASE WHEN NOT isfinite({0}) THEN CAST('nan' AS DOUBLE) WHEN {0} = 0 AND '" + _of + "' = 'sin' THEN CASE WHEN "
+        "starts_with(CAST({0} AS VARCHAR), '-') THEN CAST('-inf' AS DOUBLE) ELSE CAST('inf' AS DOUBLE) END ELSE 1 / " + f"{_of}({{0}}) END",
+    )
+form(
+    "width_bucket",
+    "double, double, double, long",
+    "long",
+    "CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL OR {3} IS NULL OR {3} <= 0 OR {3} = 9223372036854775807 OR isnan({0}) "
+    "OR NOT isfinite({1}) OR NOT isfinite({2}) OR {1} = {2} THEN NULL "
+    "WHEN {1} < {2} THEN CASE WHEN {0} < {1} THEN 0 WHEN {0} >= {2} THEN {3} + 1 "
+    "ELSE CAST(trunc({3} * ({0} - {1}) / ({2} - {1})) AS BIGINT) + 1 END "
+    "ELSE CASE WHEN {0} > {1} THEN 0 WHEN {0} <= {2} THEN {3} + 1 "
+    "ELSE CAST(trunc({3} * ({1} - {0}) / ({1} - {2})) AS BIGINT) + 1 END END",
+    nullable=True,
+)
+
+
+def _bit(arguments: list[Value], zone: Zone) -> Value:
+    """bit_get: one bit of a whole number, counted from the lowest."""
+    value, place = arguments
+    bits = v.BITS[str(value.type)]
+    wrong = v.failure("INVALID_PARAMETER_VALUE.BIT_POSITION_RANGE", f"'the position of a bit is 0 to {bits - 1}'")
+    inside = f"{place.sql} BETWEEN 0 AND {bits - 1}"
+    bit = f"CAST((CAST({value.sql} AS HUGEINT) >> CAST({place.sql} AS HUGEINT)) & CAST(1 AS HUGEINT) AS TINYINT)"
+    sql = f"(CASE WHEN {value.sql} IS NULL OR {place.sql} IS NULL THEN NULL WHEN {inside} THEN {bit} ELSE {wrong} END)"
+    return v.combine(sql, "byte", arguments, raises=True)
+
+
+register("bit_get getbit", "integral, integer", "tinyint", _bit)

@@ -1,0 +1,269 @@
+"""Functions on text and bytes. Positions and lengths count code points, as Spark's do."""
+
+from __future__ import annotations
+
+from deltaic.errors import InvalidArgumentError
+from deltaic.protocol.schema import Array
+from deltaic.spark_sql import values as v
+from deltaic.spark_sql.casts import Zone, cast, or_fail
+from deltaic.spark_sql.functions.kernels import kernel_sql
+from deltaic.spark_sql.functions.registry import Build, constant_int, constant_text, form, literal, register
+from deltaic.spark_sql.values import Value
+
+
+def _ascii(function: str) -> str:
+    """The engine's own function for text of ASCII, the kernel for any other."""
+    return f"CASE WHEN strlen({{0}}) = length({{0}}) THEN {function}({{0}}) ELSE {kernel_sql(function, 'string', '{0}')} END"
+
+
+form("upper ucase", "string", "string", _ascii("upper"))
+form("lower lcase", "string", "string", _ascii("lower"))
+form("initcap", "string", "string", kernel="initcap")
+form("length char_length character_length len", "string", "integer", "length({0})")
+form("length char_length character_length len", "binary", "integer", "octet_length({0})")
+form("octet_length", "string", "integer", "strlen({0})")
+form("octet_length", "binary", "integer", "octet_length({0})")
+form("bit_length", "string", "integer", "8 * strlen({0})")
+form("bit_length", "binary", "integer", "8 * octet_length({0})")
+form("reverse", "string", "string", "deltaic_reverse({0})")
+form("trim btrim", "string", "string", "trim({0}, ' ')")
+form("ltrim", "string", "string", "ltrim({0}, ' ')")
+form("rtrim", "string", "string", "rtrim({0}, ' ')")
+form("btrim", "string, string", "string", "trim({0}, {1})")
+form("ltrim", "string, string", "string", "ltrim({1}, {0})")
+form("rtrim", "string, string", "string", "rtrim({1}, {0})")
+form("replace", "string, string", "string", "replace({0}, {1}, '')")
+form("replace", "string, string, string", "string", "replace({0}, {1}, {2})")
+form("instr", "string, string", "integer", "deltaic_position({1}, {0}, 1)")
+form("locate position", "string, string", "integer", "deltaic_position({0}, {1}, 1)")
+form("locate position", "string, string, integer", "integer", "deltaic_position({0}, {1}, {2})")
+form("substring substr", "string, integer", "string", "deltaic_substring({0}, {1}, 2147483647)")
+form("left", "string, integer", "string", "deltaic_substring({0}, 1, {1})")
+form(
+    "right",
+    "string, integer",
+    "string",
+    "CASE WHEN {1} <= 0 THEN CASE WHEN {0} IS NOT NULL THEN '' END ELSE deltaic_substring({0}, -{1}, 2147483647) END",
+)
+form("repeat", "string, integer", "string", "repeat({0}, CAST(greatest({1}, CASE WHEN {1} IS NOT NULL THEN 0 END) AS BIGINT))", raises=True)
+form("space", "integer", "string", "repeat(' ', CAST(greatest({0}, CASE WHEN {0} IS NOT NULL THEN 0 END) AS BIGINT))")
+form("startswith", "string, string", "boolean", "starts_with({0}, {1})")
+form("endswith", "string, string", "boolean", "ends_with({0}, {1})")
+form("contains", "string, string", "boolean", "contains({0}, {1})")
+form("ascii", "string", "integer", "CASE WHEN {0} = '' THEN 0 ELSE unicode({0}) END")
+form("chr char", "long", "string", "CASE WHEN {0} < 0 THEN '' ELSE chr(CAST({0} & 255 AS INTEGER)) END")
+form("hex", "string", "string", "hex({0})")
+form("hex", "binary", "string", "hex({0})")
+form("base64", "binary", "string", "base64({0})")
+form("md5", "binary", "string", "md5({0})")
+form("sha1 sha", "binary", "string", "sha1({0})")
+form("levenshtein", "string, string", "integer", kernel="levenshtein")
+form("levenshtein", "string, string, integer", "integer", kernel="levenshtein")
+form("soundex", "string", "string", kernel="soundex")
+form("conv", "string, integer, integer", "string", kernel="conv", nullable=True, raises=True)
+_DIGIT = "CAST(substring({0}, -deltaic_i, 1) AS INTEGER)"
+_LUHN = f"CASE WHEN deltaic_i % 2 = 1 THEN {_DIGIT} ELSE (2 * {_DIGIT}) // 10 + (2 * {_DIGIT}) % 10 END"
+_SUM = f"list_sum(list_transform(range(1, length({{0}}) + 1), lambda deltaic_i: {_LUHN}))"
+form("luhn_check", "string", "boolean", f"CASE WHEN NOT regexp_full_match({{0}}, '[0-9]+') THEN false ELSE {_SUM} % 10 = 0 END")
+form("is_valid_utf8", "string", "boolean", "CASE WHEN {0} IS NOT NULL THEN true END")
+for _name in ("make_valid_utf8", "validate_utf8", "try_validate_utf8"):
+    form(_name, "string", "string", "{0}")
+form("split_part", "string, string, integer", "string", "deltaic_split_part({0}, {1}, {2})", raises=True)
+form("overlay", "string, string, integer", "string", "deltaic_overlay({0}, {1}, {2}, length({1}))", raises=True)
+form("overlay", "string, string, integer, integer", "string", "deltaic_overlay({0}, {1}, {2}, {3})", raises=True)
+form("find_in_set", "string, string", "integer", "deltaic_find_in_set({0}, {1})")
+
+
+def _substring(arguments: list[Value], zone: Zone) -> Value:
+    value, start, length = arguments
+    plain = start.is_constant and length.is_constant and start.constant is not None and length.constant is not None
+    if plain and start.constant > 0 and length.constant >= 0:
+        return value.like(f"substring({value.sql}, {start.constant}, {length.constant})", "string")
+    return v.combine(f"deltaic_substring({value.sql}, {start.sql}, {length.sql})", "string", arguments)
+
+
+def _substring_index(arguments: list[Value], zone: Zone) -> Value:
+    text, delimiter, count = arguments
+    delimiter = literal(delimiter, "a delimiter of substring_index")
+    return v.combine(f"deltaic_substring_index({text.sql}, {delimiter.sql}, {count.sql})", "string", arguments)
+
+
+def _pad(name: str) -> Build:
+    def build(arguments: list[Value], zone: Zone) -> Value:
+        value, length = arguments[:2]
+        pad = constant_text(arguments[2], f"the pad of {name}") if len(arguments) > 2 else " "
+        if not pad:
+            raise v.unsupported(f"{name} with an empty pad")
+        size = f"greatest({length.sql}, CASE WHEN {length.sql} IS NOT NULL THEN 0 END)"
+        return v.combine(f"{name}({value.sql}, CAST({size} AS INTEGER), {v.text(pad)})", "string", (value, length))
+
+    return build
+
+
+def _concat(arguments: list[Value], zone: Zone) -> Value:
+    """Text, or arrays of a common type; anything else becomes text, as Spark casts it."""
+    if arguments and any(isinstance(argument.type, Array) for argument in arguments):
+        common = v.common_of(arguments, "concat")
+        parts = [cast(argument, common, zone) for argument in arguments]
+        return v.combine("(" + " || ".join(part.sql for part in parts) + ")", common, parts)
+    if arguments and all(argument.type == "binary" for argument in arguments):
+        return v.combine("(" + " || ".join(argument.sql for argument in arguments) + ")", "binary", arguments)
+    if not arguments or any(not isinstance(argument.type, str) for argument in arguments):
+        raise v.unsupported("function concat", *(argument.type for argument in arguments))
+    parts = [cast(argument, "string", zone) for argument in arguments]
+    return v.combine("(" + " || ".join(part.sql for part in parts) + ")", "string", parts)
+
+
+def _concat_ws(arguments: list[Value], zone: Zone) -> Value:
+    if any(not isinstance(argument.type, str) for argument in arguments):
+        raise v.unsupported("function concat_ws", *(argument.type for argument in arguments))
+    parts = [cast(argument, "string", zone) for argument in arguments]
+    separator = parts[0]
+    if len(parts) == 1:
+        sql = f"CASE WHEN {separator.sql} IS NOT NULL THEN '' END"
+        return separator.like(f"({sql})", "string")
+    return v.combine(f"concat_ws({', '.join(part.sql for part in parts)})", "string", parts, nullable=separator.nullable)
+
+
+def _translate(arguments: list[Value], zone: Zone) -> Value:
+    """Each character of `from` becomes the one at its place in `to`, or nothing; of a character that comes twice the first counts."""
+    value, source, target = arguments
+    have, want = constant_text(source, "the characters of translate"), constant_text(target, "the characters of translate")
+    pairs: dict[str, str] = {}
+    for index, character in enumerate(have):
+        pairs.setdefault(character, want[index : index + 1])
+    kept = "".join(character for character, new in pairs.items() if new)
+    gone = "".join(character for character, new in pairs.items() if not new)
+    new = "".join(pairs[character] for character in kept)
+    return value.like(f"translate({value.sql}, {v.text(kept + gone)}, {v.text(new)})", "string")
+
+
+def _unhex(arguments: list[Value], zone: Zone) -> Value:
+    """Null for text that is not hexadecimal; an odd number of digits has an implied 0 in front."""
+    sql = arguments[0].sql
+    return arguments[0].like(
+        (
+            f"(CASE WHEN regexp_full_match({sql}, '[0-9A-Fa-f]*') THEN unhex(CASE WHEN length({sql}) % 2 = 1 THEN '0' || {sql} "
+            f"ELSE {sql} END) END)"
+        ),
+        "binary",
+        nullable=True,
+    )
+
+
+def _sha2(arguments: list[Value], zone: Zone) -> Value:
+    bits = constant_int(arguments[1], "the bits of sha2")
+    if bits not in (0, 256):
+        raise v.unsupported(f"sha2 with {bits} bits")
+    return arguments[0].like(f"sha256({arguments[0].sql})", "string")
+
+
+def _elt(arguments: list[Value], zone: Zone) -> Value:
+    index = constant_int(arguments[0], "the index of elt")
+    if any(argument.type == "binary" for argument in arguments[1:]):
+        raise v.unsupported("function elt", *(argument.type for argument in arguments))
+    parts = [cast(argument, "string", zone) for argument in arguments[1:]]
+    if not 1 <= index <= len(parts):
+        raise v.unsupported(f"elt with the index {index}")
+    return parts[index - 1]
+
+
+def _encode(arguments: list[Value], zone: Zone) -> Value:
+    if constant_text(arguments[1], "a character set").lower() not in ("utf-8", "utf8"):
+        raise v.unsupported(f"encode to {arguments[1].constant}")
+    return arguments[0].like(f"encode({arguments[0].sql})", "binary")
+
+
+def _cast_to(kind: str) -> Build:
+    return lambda arguments, zone: cast(arguments[0], kind, zone)
+
+
+def _decode(arguments: list[Value], zone: Zone) -> Value:
+    if constant_text(arguments[1], "a character set").lower() not in ("utf-8", "utf8"):
+        raise v.unsupported(f"decode of {arguments[1].constant}")
+    return arguments[0].like(f"decode({arguments[0].sql})", "string", raises=True)
+
+
+def _mask(arguments: list[Value], zone: Zone) -> Value:
+    """Letters and digits replaced by the characters of their class, which are literals; null keeps a class as it is."""
+    given = [literal(argument, "a character of mask") for argument in arguments[1:]]
+    if any(isinstance(one.constant, str) and len(one.constant) != 1 for one in given):
+        raise InvalidArgumentError(
+            "[DATATYPE_MISMATCH.INPUT_SIZE_NOT_ONE] mask takes single characters", found=[one.constant for one in given]
+        )
+    shown = [one.constant for one in given] + ["X", "x", "n", None][len(given) :]
+    masks = ["CAST(NULL AS VARCHAR)" if one is None else v.text(one) for one in shown]
+    return arguments[0].like(kernel_sql("mask", "string", arguments[0].sql, *masks), "string")
+
+
+for _count in range(1, 6):
+    register("mask", ", ".join(["=string"] * _count), "string", _mask)
+
+
+_BASE64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"
+
+
+def _to_binary(safe: bool) -> Build:
+    """to_binary by hex, utf-8 or base64; `safe`: null for what is none of it."""
+
+    def build(arguments: list[Value], zone: Zone) -> Value:
+        value = arguments[0]
+        kind = constant_text(arguments[1], "a format of to_binary").lower() if len(arguments) > 1 else "hex"
+        if kind in ("utf-8", "utf8"):
+            return value.like(f"encode({value.sql})", "binary")
+        if kind == "hex":
+            attempt = _unhex([value], zone).sql
+        elif kind == "base64":
+            attempt = f"(CASE WHEN regexp_full_match({value.sql}, '{_BASE64}') THEN from_base64({value.sql}) END)"
+        else:
+            raise v.unsupported(f"to_binary by the format {kind!r}")
+        if safe:
+            return value.like(attempt, "binary", nullable=True)
+        error = v.failure("CONVERSION_INVALID_INPUT", f"'The value ''' || {value.sql} || ''' cannot be converted to BINARY'")
+        return or_fail(attempt, value, error, "binary")
+
+    return build
+
+
+register("substring substr", "string, integer, integer", "string", _substring)
+register("substring_index", "string, string, integer", "string", _substring_index)
+register("lpad", "string, integer", "string", _pad("lpad"))
+register("lpad", "string, integer, string", "string", _pad("lpad"))
+register("rpad", "string, integer", "string", _pad("rpad"))
+register("rpad", "string, integer, string", "string", _pad("rpad"))
+register("concat", "any, any...", "T", _concat)
+register("concat_ws", "string, any...", "string", _concat_ws)
+register("translate", "string, string, string", "string", _translate)
+register("unhex", "string", "binary", _unhex)
+register("sha2", "binary, integer", "string", _sha2)
+form(
+    "unbase64",
+    "string",
+    "binary",
+    f"CASE WHEN regexp_full_match({{0}}, '{_BASE64.replace('{', '{{').replace('}', '}}')}') THEN from_base64({{0}}) "
+    "WHEN {0} IS NOT NULL THEN error('[UNSUPPORTED_BASE64] unbase64 of text that is not whole groups of four') END",
+    raises=True,
+)
+for _name, _safe in {"to_binary": False, "try_to_binary": True}.items():
+    register(_name, "string", "binary", _to_binary(_safe))
+    register(_name, "string, string", "binary", _to_binary(_safe))
+register("elt", "integer, any, any...", "string", _elt)
+register("encode", "string, string", "binary", _encode)
+register("decode", "binary, string", "string", _decode)
+form("bitmap_bit_position", "long", "long", "CASE WHEN {0} > 0 THEN ({0} - 1) % 32768 ELSE (-{0}) % 32768 END", raises=True)
+form("bitmap_bucket_number", "long", "long", "CASE WHEN {0} > 0 THEN 1 + ({0} - 1) // 32768 ELSE {0} // 32768 END")
+for _name, _kind in {
+    "string": "string",
+    "int": "integer",
+    "bigint": "long",
+    "smallint": "short",
+    "tinyint": "byte",
+    "double": "double",
+    "float": "float",
+    "boolean": "boolean",
+    "binary": "binary",
+    "decimal": "decimal(10,0)",
+    "date": "date",
+    "timestamp": "timestamp",
+}.items():
+    register(_name, "any", _kind, _cast_to(_kind))

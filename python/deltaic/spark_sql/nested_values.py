@@ -1,0 +1,50 @@
+"""Arrays and structs as values that are grouped, compared and sorted: SQL of the engine that gives them Spark's order.
+
+In Spark a null inside an array or a struct comes before any other value; the engine puts it last. A sort key has a flag before each value
+inside: `[1, NULL]` becomes `[{n: true, v: 1}, {n: false, v: NULL}]`, and false comes before true.
+"""
+
+from __future__ import annotations
+
+from deltaic.protocol.schema import Array, DataType, Struct
+from deltaic.spark_sql import values as v
+
+
+def is_sortable(kind: DataType) -> bool:
+    """Whether values have an order in Spark: all but maps and variants, at any depth."""
+    return kind != "void" and v.is_comparable(kind)
+
+
+def sort_key(sql: str, kind: DataType, depth: int = 0) -> str:
+    """SQL of a value of the engine that has the order which this value has in Spark; the value itself where no null is inside."""
+    if isinstance(kind, Array):
+        item = f"deltaic_k{depth}"
+        return f"list_transform({sql}, lambda {item}: {_flagged(item, kind.element, depth + 1)})"
+    if isinstance(kind, Struct):
+        parts = [
+            f"f{place} := {_flagged(f'struct_extract({sql}, {v.text(field.name)})', field.type, depth + 1)}"
+            for place, field in enumerate(kind.fields)
+        ]
+        return f"(CASE WHEN {sql} IS NOT NULL THEN struct_pack({', '.join(parts)}) END)"
+    return sql
+
+
+def _flagged(sql: str, kind: DataType, depth: int) -> str:
+    return f"struct_pack(n := {sql} IS NOT NULL, v := {sort_key(sql, kind, depth)})"
+
+
+def with_one_zero(sql: str, kind: DataType, depth: int = 0) -> str:
+    """A value with one zero and one NaN at any depth, as Spark keeps what it groups by."""
+    if not v.holds_fraction(kind):
+        return sql
+    if isinstance(kind, Array):
+        item = f"deltaic_z{depth}"
+        return f"list_transform({sql}, lambda {item}: {with_one_zero(item, kind.element, depth + 1)})"
+    if isinstance(kind, Struct):
+        parts = [
+            f"{v.name(field.name)} := {with_one_zero(f'struct_extract({sql}, {v.text(field.name)})', field.type, depth + 1)}"
+            for field in kind.fields
+        ]
+        return f"(CASE WHEN {sql} IS NOT NULL THEN struct_pack({', '.join(parts)}) END)"
+    name = v.duckdb_type(kind)
+    return f"(CASE WHEN {sql} = 0 THEN CAST(0 AS {name}) WHEN isnan({sql}) THEN CAST('NaN' AS {name}) ELSE {sql} END)"

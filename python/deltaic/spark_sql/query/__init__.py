@@ -1,0 +1,1 @@
+"""Queries: SELECT, set operations, VALUES, and the clauses around them."""

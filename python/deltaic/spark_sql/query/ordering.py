@@ -1,0 +1,176 @@
+"""ORDER BY, LIMIT and OFFSET around a query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from deltaic.errors import InvalidArgumentError
+from deltaic.spark_sql import values as v
+from deltaic.spark_sql.nested_values import sort_key
+from deltaic.spark_sql.query.scopes import Column, QueryScope
+from deltaic.spark_sql.query.subqueries import QueryTranslator
+from deltaic.spark_sql.values import Value, unsupported
+
+if TYPE_CHECKING:
+    from deltaic.spark_sql.query.queries import Context, Queries, Query
+
+
+class Ordering:
+    """What stands after a query. An item is a position, a name of the output, or an expression over what the query reads (`translator`),
+    which then travels as a hidden column."""
+
+    def __init__(
+        self,
+        queries: Queries,
+        node: exp.Expr,
+        context: Context,
+        translator: QueryTranslator | None = None,
+        items: Sequence[tuple[str, exp.Expr]] = (),
+    ) -> None:
+        self._queries = queries
+        self._node = node
+        self._context = context
+        self._translator = translator
+        self._given = items
+        self._items: list[str] = []
+        self._resolved = False
+
+    def resolve(self, columns: Sequence[Column], values: Sequence[Value] = ()) -> list[tuple[str, Value]]:
+        """The hidden columns that the order needs besides the output `columns`, which the SELECT computes as `values`."""
+        hidden: list[tuple[str, Value]] = []
+        order = self._node.args.get("order")
+        for item in order.expressions if order is not None else ():
+            tree = item.this if isinstance(item, exp.Ordered) else item
+            if isinstance(item, exp.Ordered) and item.args.get("with_fill"):
+                raise unsupported("WITH FILL")
+            if _is_all(tree):
+                self._items += [direction(item, column.value) for column in columns]
+                continue
+            value = self._output(tree, columns, values)
+            if value is None:
+                translator = self._translator if self._translator is not None else self._over(columns)
+                value = self._queries.used(translator.value(tree))
+                if self._translator is not None:
+                    column = self._queries.column("order", value)
+                    hidden.append((column.label, value))
+                    value = column.value
+            self._items.append(direction(item, value))
+        self._resolved = True
+        return hidden
+
+    def around(self, query: Query) -> Query:
+        """The query in its order, as many rows of it as are asked for."""
+        from deltaic.spark_sql.query.queries import Query
+
+        if not self._resolved:
+            self.resolve(query.columns)
+        tail = limits(self._node, QueryTranslator(self._queries, QueryScope(), self._context))
+        if not self._items and not tail:
+            return query
+        order = f" ORDER BY {', '.join(self._items)}" if self._items else ""
+        columns = ", ".join(v.name(column.label) for column in query.columns)
+        return Query(f"SELECT {columns} FROM ({query.sql}){order}{tail}", query.columns)
+
+    def _output(self, tree: exp.Expr, columns: Sequence[Column], values: Sequence[Value]) -> Value | None:
+        """A column of the output: by position, by its name, or as the tree that it was written as."""
+        if isinstance(tree, exp.Literal) and not tree.is_string and tree.name.isdecimal():
+            position = int(tree.name)
+            if not 1 <= position <= len(columns):
+                raise InvalidArgumentError(
+                    "[ORDER_BY_POS_OUT_OF_RANGE] ORDER BY position out of range", found=tree.name, expected=f"1 to {len(columns)}"
+                )
+            return columns[position - 1].value
+        if isinstance(tree, exp.Column) and not tree.table:
+            found = [index for index, column in enumerate(columns) if column.name.lower() == tree.name.lower()]
+            if len({values[index].sql if values else index for index in found}) > 1:
+                raise InvalidArgumentError(f"[AMBIGUOUS_REFERENCE] column {tree.name} is ambiguous", found=f"{len(found)} columns")
+            return columns[found[0]].value if found else None
+        if len(self._given) == len(columns):
+            same = next((index for index, (_, item) in enumerate(self._given) if item == tree), None)
+            return None if same is None or isinstance(tree, exp.Column) else columns[same].value
+        return None
+
+    def _over(self, columns: Sequence[Column]) -> QueryTranslator:
+        """Expressions over the output alone."""
+        from deltaic.spark_sql.query.scopes import Attribute
+
+        # A column of a SELECT DISTINCT keeps the table's name before it: `SELECT DISTINCT t.a FROM t ORDER BY t.a + 1`.
+        tables = [tree.table or None if isinstance(tree, exp.Column) else None for _, tree in self._given]
+        if len(tables) != len(columns):
+            tables = [None] * len(columns)
+        attributes = [Attribute(column, table) for column, table in zip(columns, tables, strict=True)]
+        return _OverOutput(self._queries, QueryScope(attributes, self._context.outer), self._context, self._given, columns)
+
+
+class _OverOutput(QueryTranslator):
+    """Expressions over the columns of a query, each known by its name and as it was written in the SELECT."""
+
+    def __init__(
+        self,
+        queries: Queries,
+        scope: QueryScope,
+        context: Context,
+        items: Sequence[tuple[str, exp.Expr]],
+        columns: Sequence[Column],
+    ) -> None:
+        super().__init__(queries, scope, context)
+        self._columns = list(zip((tree for _, tree in items), columns, strict=True)) if len(items) == len(columns) else []
+
+    def value(self, node: exp.Expr) -> Value:
+        if not isinstance(node, exp.Literal):
+            for tree, column in self._columns:
+                if tree == node:
+                    return column.value
+        return super().value(node)
+
+
+def direction(item: exp.Expr, value: Value) -> str:
+    """A key of an order in the engine's words: nulls come first in ascending order unless it says otherwise."""
+    if not v.is_comparable(value.type):
+        raise InvalidArgumentError(
+            "[DATATYPE_MISMATCH.INVALID_ORDERING_TYPE] values of this type have no order", found=v.type_text(value.type)
+        )
+    descending = isinstance(item, exp.Ordered) and bool(item.args.get("desc"))
+    first = isinstance(item, exp.Ordered) and bool(item.args.get("nulls_first"))
+    key = value.sql if isinstance(value.type, str) else sort_key(value.sql, value.type)
+    return f"{key} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
+
+
+def _is_all(tree: exp.Expr) -> bool:
+    return isinstance(tree, exp.Var) and tree.name.upper() == "ALL"
+
+
+def limits(node: exp.Expr, translator: QueryTranslator) -> str:
+    """LIMIT and OFFSET, which must be whole numbers, or made of literals: `LIMIT 5 + 5`."""
+    text = ""
+    for key, word in (("limit", "LIMIT"), ("offset", "OFFSET")):
+        clause = node.args.get(key)
+        if clause is None:
+            continue
+        amount = clause.expression
+        while isinstance(amount, exp.Paren):
+            amount = amount.this
+        if isinstance(amount, (exp.Var, exp.Column)) and amount.name.upper() == "ALL":
+            continue
+        if isinstance(amount, exp.Binary) and (folded := _folded(amount, translator)) is not None:
+            text += f" {word} {folded}"
+            continue
+        if not isinstance(amount, exp.Literal) or amount.is_string or not amount.name.isdecimal():
+            shown = amount.sql(dialect="databricks")[:60]
+            if isinstance(amount, exp.Neg):
+                raise InvalidArgumentError(f"{word} is negative", found=shown, expected="0 or more rows")
+            raise unsupported(f"{word} {shown}, which is no whole number,")
+        text += f" {word} {int(amount.name)}"
+    return text
+
+
+def _folded(tree: exp.Expr, translator: QueryTranslator) -> int | None:
+    """The value of arithmetic on literals; None for anything else, and for negative numbers."""
+    try:
+        found = translator.value(tree).constant
+    except InvalidArgumentError:
+        return None
+    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None

@@ -1,0 +1,158 @@
+"""PIVOT and UNPIVOT behind a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from deltaic.errors import InvalidArgumentError
+from deltaic.spark_sql import operators
+from deltaic.spark_sql import values as v
+from deltaic.spark_sql.casts import cast
+from deltaic.spark_sql.column_names import column_name
+from deltaic.spark_sql.functions.aggregates import normalized
+from deltaic.spark_sql.query.scopes import Attribute, QueryScope
+from deltaic.spark_sql.query.subqueries import QueryTranslator
+from deltaic.spark_sql.values import Value, unsupported
+
+if TYPE_CHECKING:
+    from deltaic.spark_sql.query.queries import Context, Queries
+    from deltaic.spark_sql.query.sources import Rows
+
+
+def pivoted(queries: Queries, context: Context, rows: Rows, attributes: list[Attribute], node: exp.Pivot) -> list[Attribute]:
+    """Turns `rows` and answers the columns that they have then."""
+    if any(node.args.get(key) for key in ("group", "using", "into", "with_")) or len(node.args.get("fields") or ()) != 1:
+        raise unsupported("PIVOT of this kind")
+    translator = QueryTranslator(queries, QueryScope(attributes, context.outer), context)
+    shown = [each for each in attributes if not each.qualified]
+    found = (_unpivot if node.args.get("unpivot") else _pivot)(translator, rows, shown, node)
+    alias = node.args.get("alias")
+    table = alias.name if alias is not None and alias.this is not None else None
+    if alias is not None and alias.args.get("columns"):
+        from deltaic.spark_sql.query.queries import renamed
+
+        columns = renamed([each.column for each in found], alias)
+        return [Attribute(column, table) for column in columns]
+    return [Attribute(each.column, table or each.table) for each in found]
+
+
+def _pivot(translator: QueryTranslator, rows: Rows, attributes: Sequence[Attribute], node: exp.Pivot) -> list[Attribute]:
+    """Groups by every column that PIVOT does not name; a column for each value and aggregate."""
+    from deltaic.spark_sql.query.aggregate_calls import AggregateCall, aggregate_call, is_aggregate
+
+    queries = translator.queries
+    (field,) = node.args["fields"]
+    keys = field.this.expressions if isinstance(field.this, exp.Tuple) else [field.this]
+    used = {label for tree in [*node.expressions, *keys] for label in _labels(translator, tree)}
+    groups = [each for each in attributes if each.column.label not in used]
+    values = [translator.value(key) for key in keys]
+    columns, listed = [], []
+    for item in field.expressions:
+        name, tree = (item.args["alias"].name, item.this) if isinstance(item, (exp.PivotAlias, exp.Alias)) else (None, item)
+        wanted = tree.expressions if isinstance(tree, exp.Tuple) else [tree]
+        if len(wanted) != len(values):
+            raise InvalidArgumentError("a value of PIVOT has as many parts as FOR has columns", found=len(wanted), expected=len(values))
+        constants = [translator.value(each) for each in wanted]
+        if not all(each.is_constant or each.foldable for each in constants):
+            raise InvalidArgumentError("[NON_LITERAL_PIVOT_VALUES] a value of PIVOT is a literal", found=tree.sql(dialect="databricks"))
+        equal = operators.connect(
+            "AND",
+            [operators.compare("<=>", value, constant, translator.zone) for value, constant in zip(values, constants, strict=True)],
+        )
+        for call in node.expressions:
+            given = call.alias if isinstance(call, exp.Alias) else None
+            call = call.this if isinstance(call, exp.Alias) else call
+            if not is_aggregate(call):
+                raise unsupported("PIVOT with an expression that is no aggregate function")
+            value = aggregate_call(_Filtered(translator, equal), AggregateCall.of(call))
+            shown = name or _shown(constants)
+            if len(node.expressions) > 1:
+                shown = f"{shown}_{given or column_name(call)}"
+            # Spark aggregates by value first: a value without rows is null, where count would be 0.
+            there = f"count(CASE WHEN {equal.sql} THEN 1 END) > 0"
+            result = value.like(f"CASE WHEN {there} THEN {value.sql} END", value.type, nullable=True)
+            columns.append(queries.column(shown, result))
+            listed.append(f"{result.sql} AS {v.name(columns[-1].label)}")
+    keyed = [(queries.column(each.name, each.column.value), normalized(each.column.value)) for each in groups]
+    texts = [f"{value.sql} AS {v.name(column.label)}" for column, value in keyed]
+    grouped = f" GROUP BY {', '.join(str(index + 1) for index in range(len(texts)))}" if texts else ""
+    rows.replace(f"SELECT {', '.join([*texts, *listed])}{rows.clause}{grouped}")
+    return [
+        *(Attribute(column, each.table) for (column, _), each in zip(keyed, groups, strict=True)),
+        *(Attribute(column, None) for column in columns),
+    ]
+
+
+class _Filtered(QueryTranslator):
+    """Expressions of a row, null where a condition does not hold."""
+
+    def __init__(self, translator: QueryTranslator, condition: Value) -> None:
+        super().__init__(translator.queries, translator.scope, translator.context)
+        self._condition = condition
+        self._depth = 0
+
+    def value(self, node: exp.Expr) -> Value:
+        self._depth += 1
+        try:
+            value = super().value(node)
+        finally:
+            self._depth -= 1
+        if self._depth:
+            return value
+        sql = f"(CASE WHEN {self._condition.sql} THEN {value.sql} END)"
+        return v.combine(sql, value.type, [self._condition, value], nullable=True)
+
+
+def _labels(translator: QueryTranslator, tree: exp.Expr) -> list[str]:
+    names = [[part.name for part in each.parts] for each in tree.find_all(exp.Column) if not isinstance(each.this, exp.Star)]
+    return [located[0].column.label for parts in names if (located := translator.scope.locate(parts)) is not None]
+
+
+def _shown(constants: Sequence[Value]) -> str:
+    """The name of a column of a value: the value as text; several in braces."""
+    texts = []
+    for each in constants:
+        constant = each.constant
+        texts.append("null" if constant is None else str(constant).lower() if isinstance(constant, bool) else str(constant))
+    return texts[0] if len(texts) == 1 else "{" + ", ".join(texts) + "}"
+
+
+def _unpivot(translator: QueryTranslator, rows: Rows, attributes: Sequence[Attribute], node: exp.Pivot) -> list[Attribute]:
+    """A row for each of the columns: its name and its value."""
+    queries = translator.queries
+    (field,) = node.args["fields"]
+    targets = node.expressions[0].expressions if isinstance(node.expressions[0], exp.Tuple) else node.expressions
+    names, groups = [each.name for each in targets], []
+    for item in field.expressions:
+        given, tree = (item.args["alias"].name, item.this) if isinstance(item, (exp.PivotAlias, exp.Alias)) else (None, item)
+        trees = tree.expressions if isinstance(tree, exp.Tuple) else [tree]
+        if len(trees) != len(names):
+            raise InvalidArgumentError("UNPIVOT takes as many columns as it gives", found=len(trees), expected=len(names))
+        located = [translator.scope.locate([part.name for part in each.parts]) if isinstance(each, exp.Column) else None for each in trees]
+        if None in located:
+            raise InvalidArgumentError("[UNRESOLVED_COLUMN] no such column to unpivot", found=tree.sql(dialect="databricks"))
+        columns = [each[0].column for each in located if each is not None]
+        groups.append((given or "_".join(column.name for column in columns), columns))
+    types = [v.common_of([columns[index].value for _, columns in groups], "UNPIVOT") for index in range(len(names))]
+    elements = []
+    for shown, columns in groups:
+        cells = [queries.used(cast(column.value, kind, translator.zone)).sql for column, kind in zip(columns, types, strict=True)]
+        packed = ", ".join(f"value_{index} := {cell}" for index, cell in enumerate(cells))
+        elements.append(f"struct_pack(name := {v.text(shown)}, {packed})")
+    element = queries.fresh("element")
+    name = queries.column(field.this.name, Value("", "string", False))
+    nullable = bool(node.args.get("include_nulls")) or len(names) > 1
+    given_columns = [queries.column(each, Value("", kind, nullable)) for each, kind in zip(names, types, strict=True)]
+    rows.add([(element, f"unnest([{', '.join(elements)}])")])
+    extracted = [(name.label, f"struct_extract({v.name(element)}, 'name')")]
+    extracted += [(column.label, f"struct_extract({v.name(element)}, 'value_{index}')") for index, column in enumerate(given_columns)]
+    rows.add(extracted)
+    if not node.args.get("include_nulls"):
+        rows.where("(" + " OR ".join(f"{column.value.sql} IS NOT NULL" for column in given_columns) + ")")
+        rows.replace(f"SELECT *{rows.clause}")
+    used = {column.label for _, columns in groups for column in columns}
+    kept = [each for each in attributes if each.column.label not in used]
+    return [*kept, Attribute(name, None), *(Attribute(column, None) for column in given_columns)]

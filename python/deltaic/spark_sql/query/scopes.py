@@ -1,0 +1,158 @@
+"""The columns that a query has in sight, and the query around it.
+
+Every column has a label, a name of the engine that no other column of the whole statement has (`"id_7"`). A reference to a column is its
+label alone, so that it stays valid whatever is put around the rows: a layer that adds columns (`SELECT *, rank() ... AS "rank_9"`), a
+join, a subquery that reads it from the query around.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from deltaic.errors import InvalidArgumentError
+from deltaic.protocol.schema import DataType, Field, Struct
+from deltaic.spark_sql import values as v
+from deltaic.spark_sql.scope import Scope, fields
+from deltaic.spark_sql.values import Value
+
+Resolve = Callable[[Sequence[str]], "Value | None"]
+"""The value of a dotted name in the query around; None where that one and those around it have none."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a query or a table in it. `name`: as the user knows it, not always the only one of that name. `limits` and
+    `collation`: see `Value`."""
+
+    name: str
+    label: str
+    type: DataType
+    nullable: bool = True
+    limits: v.Limits | None = None
+    collation: str | None = None
+
+    @property
+    def value(self) -> Value:
+        return Value(v.name(self.label), self.type, self.nullable, limits=self.limits, collation=self.collation)
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A column in sight under the alias `table`. `qualified`: found only with the alias before it, as the right side's `k` of USING (k)."""
+
+    column: Column
+    table: str | None
+    qualified: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    def as_nullable(self) -> Attribute:
+        return replace(self, column=replace(self.column, nullable=True))
+
+
+class QueryScope(Scope):
+    """Names inside a query: parameters of lambda functions, names of the SELECT that come first (`first`, in ORDER BY and HAVING), columns,
+    aliases of the SELECT (`aliases`), and then the query around (`outer`)."""
+
+    def __init__(self, attributes: Iterable[Attribute] = (), outer: Resolve | None = None) -> None:
+        super().__init__({}, lambda alias, path: "")
+        self.attributes = tuple(attributes)
+        self.outer = outer
+        self.first: Mapping[str, Sequence[Value]] = {}
+        self.aliases: dict[str, list[Value]] = {}
+
+    @property
+    def joins(self) -> bool:
+        return len({attribute.table for attribute in self.attributes}) > 1
+
+    def resolve(self, parts: Sequence[str]) -> Value:
+        found = self.find(parts)
+        if found is None:
+            raise self._no_column(parts)
+        return found
+
+    def find(self, parts: Sequence[str]) -> Value | None:
+        """The value of a dotted name here or in a query around; None where there is none."""
+        for frame in reversed(self._parameters):
+            if (parameter := frame.get(parts[0].lower())) is not None:
+                return fields(parameter, parts[1:])
+        for resolve in (lambda parts: _named(self.first, parts), self.own, lambda parts: _named(self.aliases, parts), self.outer):
+            if resolve is not None and (found := resolve(parts)) is not None:
+                return found
+        return None
+
+    def own(self, parts: Sequence[str]) -> Value | None:
+        """The value of a column here, or of a field in it."""
+        located = self.locate(parts)
+        if located is None:
+            return None
+        attribute, rest = located
+        self.columns.add((attribute.table or "", (attribute.column.label,)))
+        return dotted(attribute.column.value, rest)
+
+    def locate(self, parts: Sequence[str]) -> tuple[Attribute, Sequence[str]] | None:
+        """The column that a dotted name begins with, and the fields after it."""
+        matches: list[tuple[Attribute, Sequence[str]]] = []
+        if len(parts) > 1:
+            matches = [(each, parts[2:]) for each in self.attributes if _is(each.table, parts[0]) and _is(each.name, parts[1])]
+        if not matches:
+            matches = [(each, parts[1:]) for each in self.attributes if not each.qualified and _is(each.name, parts[0])]
+        if len({each.column.label for each, _ in matches}) > 1:
+            shown = ".".join(parts)
+            raise InvalidArgumentError(
+                f"[AMBIGUOUS_REFERENCE] column {shown} is ambiguous",
+                found=", ".join(f"{each.table}.{each.name}" if each.table else each.name for each, _ in matches),
+            )
+        return matches[0] if matches else None
+
+    def star(self, table: str | None) -> list[Attribute]:
+        """What `*` or `table.*` stands for."""
+        if table is None:
+            return [each for each in self.attributes if not each.qualified]
+        found = [each for each in self.attributes if _is(each.table, table)]
+        if not found:
+            tables = dict.fromkeys(each.table for each in self.attributes if each.table)
+            raise InvalidArgumentError(f"no such table: {table}", expected=", ".join(tables))
+        return sorted(found, key=lambda each: not each.qualified)
+
+    def names(self, alias: str | None = None) -> list[tuple[str, Field]]:
+        return [(each.table or "", Field(each.name, each.column.type, each.column.nullable)) for each in self.attributes]
+
+    def _no_column(self, parts: Sequence[str]) -> InvalidArgumentError:
+        shown = ".".join(parts)
+        many = self.joins
+        known = {each.name.lower(): f"{each.table}.{each.name}" if many and each.table else each.name for each in self.attributes}
+        near = [known[match] for match in get_close_matches(parts[-1].lower(), known, n=3, cutoff=0.4)]
+        candidates = near or list(known.values())[:5]
+        return InvalidArgumentError(
+            f"[UNRESOLVED_COLUMN] no column {shown}", found=shown, expected=", ".join(candidates) or "no columns here"
+        )
+
+
+def dotted(value: Value, names: Sequence[str]) -> Value:
+    """Fields of a column; those of structs as dotted names, which the scan of a table can prune by."""
+    rest = list(names)
+    while rest and isinstance(value.type, Struct):
+        field = next((each for each in value.type.fields if _is(each.name, rest[0])), None)
+        if field is None:
+            break
+        value = value.like(f"{value.sql}.{v.name(field.name)}", field.type, nullable=value.nullable or field.nullable)
+        rest.pop(0)
+    return fields(value, rest)
+
+
+def _is(name: str | None, wanted: str) -> bool:
+    return name is not None and name.lower() == wanted.lower()
+
+
+def _named(values: Mapping[str, Sequence[Value]], parts: Sequence[str]) -> Value | None:
+    found = values.get(parts[0].lower())
+    if not found:
+        return None
+    if len({value.sql for value in found}) > 1:
+        raise InvalidArgumentError(f"[AMBIGUOUS_REFERENCE] column {parts[0]} is ambiguous", found=f"{len(found)} columns of this name")
+    return fields(found[0], parts[1:])

@@ -1,0 +1,208 @@
+"""One SELECT: its clauses as layers of the engine's SQL, each around the rows of the one before.
+
+FROM and WHERE make the rows, GROUP BY turns them into groups, HAVING filters these; explode and window functions add columns
+(`SELECT *, rank() OVER (...) AS "rank_9" FROM ...`), QUALIFY filters again; the last layer has the columns that were asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from deltaic.errors import InvalidArgumentError
+from deltaic.protocol.schema import Struct
+from deltaic.spark_sql import values as v
+from deltaic.spark_sql.column_names import column_name
+from deltaic.spark_sql.functions.aggregates import normalized
+from deltaic.spark_sql.query import generators
+from deltaic.spark_sql.query.aggregate_calls import holds_aggregate
+from deltaic.spark_sql.query.grouping import GroupedTranslator
+from deltaic.spark_sql.query.ordering import Ordering
+from deltaic.spark_sql.query.scopes import Column, QueryScope, dotted
+from deltaic.spark_sql.query.sources import Rows, Sources
+from deltaic.spark_sql.query.subqueries import QueryTranslator, boolean
+from deltaic.spark_sql.query.time_windows import with_windows
+from deltaic.spark_sql.values import Value, unsupported
+
+if TYPE_CHECKING:
+    from deltaic.spark_sql.query.queries import Context, Queries, Query
+
+_ARGS = {
+    *("kind", "expressions", "from_", "joins", "laterals", "where", "group", "having", "qualify", "windows", "order", "limit"),
+    *("offset", "distinct", "with_", "hint", "sort", "distribute", "cluster", "operation_modifiers"),
+}
+"""Clauses that are answered. Hints, and which task gets which rows (SORT BY, DISTRIBUTE BY, CLUSTER BY), change nothing here."""
+
+Item = tuple[str, exp.Expr]
+"""A column of a SELECT: its name and tree."""
+
+
+class Select:
+    """Translates one SELECT."""
+
+    def __init__(self, queries: Queries, node: exp.Select, context: Context, *, source: tuple[Rows, QueryScope] | None = None) -> None:
+        """`source`: the rows of a SELECT without FROM, behind a pipe."""
+        self._queries = queries
+        self._node = node
+        self._context = context
+        self._source = source
+
+    def query(self) -> Query:
+        node, queries = self._node, self._queries
+        self._check()
+        rows, scope = self._source or Sources(queries, self._context).of(node)
+        below = QueryTranslator(queries, scope, self._context)
+        below.lifts = True
+        if condition := node.args.get("where"):
+            held_rows = boolean(below, condition.this).sql
+            queries.note_equal(condition.this, scope)
+            below.add_lifted(rows)
+            rows.where(held_rows)
+        self._node = node = with_windows(node, below, rows)
+        items = self._items(scope)
+        translator = self._translator(below, items)
+        translator.lifts = True
+        outputs = self._outputs(translator, items, rows)
+        scope = translator.scope
+        scope.first = outputs_by_name(outputs)
+        having = node.args.get("having")
+        translator.lifts = False  # HAVING comes before the layers
+        held = boolean(translator, having.this).sql if having is not None else None
+        translator.lifts = True
+        qualify = node.args.get("qualify")
+        chosen = boolean(translator, qualify.this).sql if qualify is not None else None
+        columns = tuple(queries.column(name, value) for name, value in outputs)
+        distinct = node.args.get("distinct") is not None
+        ordering = Ordering(queries, node, self._context, translator=None if distinct else translator, items=items)
+        hidden = ordering.resolve(columns, [value for _, value in outputs])
+
+        if isinstance(translator, GroupedTranslator):
+            below.add_lifted(rows)
+            translator.group(rows)
+        if held is not None:
+            rows.where(held)
+        for layer in self._generated:
+            rows.layer(*layer)
+        translator.add_lifted(rows)
+        if chosen is not None:
+            rows.where(chosen)
+        listed = [(column.label, queries.used(value)) for column, (_, value) in zip(columns, outputs, strict=True)]
+        if distinct:
+            listed = [(label, normalized(value)) for label, value in listed]
+        selected = ", ".join(f"{value.sql} AS {v.name(label)}" for label, value in [*listed, *hidden])
+        from deltaic.spark_sql.query.queries import Query
+
+        sql = f"SELECT {'DISTINCT ' if distinct else ''}{selected}{rows.clause}"
+        return ordering.around(Query(sql, columns))
+
+    def _check(self) -> None:
+        unknown = [key for key, value in self._node.args.items() if value and key not in _ARGS]
+        if unknown or self._node.args.get("kind"):
+            raise unsupported(f"{', '.join(unknown).upper() or self._node.args['kind']} in a SELECT")
+        distinct = self._node.args.get("distinct")
+        if distinct is not None and distinct.args.get("on"):
+            raise unsupported("DISTINCT ON")
+        if distinct is None and any(isinstance(each, exp.Distinct) for each in self._node.expressions):
+            raise unsupported("DISTINCT in this place")
+
+    def _translator(self, below: QueryTranslator, items: Sequence[Item]) -> QueryTranslator:
+        """What the columns are computed from: the groups, or the rows as they are."""
+        node = self._node
+        order = node.args.get("order")
+        after = [node.args.get("qualify"), *(order.expressions if order is not None else ())]
+        trees = [*(tree for _, tree in items), *(tree for tree in after if tree is not None)]
+        if node.args.get("group") or node.args.get("having") or any(holds_aggregate(tree) for tree in trees):
+            return GroupedTranslator(self._queries, below, items, node)
+        return QueryTranslator(self._queries, below.scope, self._context, windows=node)
+
+    def _outputs(self, translator: QueryTranslator, items: Sequence[Item], rows: Rows) -> list[tuple[str, Value]]:
+        """The columns, in their order. Each may use the names of those before it."""
+        self._generated: list[tuple[str, str]] = []
+        outputs: list[tuple[str, Value]] = []
+        aliases = translator.scope.aliases
+        for name, tree in items:
+            if (call := generators.call(tree)) is not None:
+                generated = generators.generate(call, translator)
+                self._generated += generated.layers
+                names = generators.names(tree, generated.columns)
+                found = [(given, column.value) for given, column in zip(names, generated.columns, strict=True)]
+            else:
+                found = [(name, self._queries.used(translator.value(tree)))]
+            for each, value in found:
+                outputs.append((each, value))
+                aliases.setdefault(each.lower(), []).append(value)
+        if self._node.meta.get("level"):
+            level = next((each for each in translator.scope.attributes if not each.name), None)
+            if level is None:
+                raise unsupported("a step of WITH RECURSIVE that reads itself inside a query within")
+            outputs.append(("", level.column.value))
+        return outputs
+
+    def _items(self, scope: QueryScope) -> list[Item]:
+        """(name, tree) of each column, stars written out."""
+        items: list[Item] = []
+        for tree in self._node.expressions:
+            if isinstance(tree, exp.Star) or (isinstance(tree, exp.Column) and isinstance(tree.this, exp.Star)):
+                items += _star(scope, tree)
+            elif isinstance(tree, exp.Alias):
+                items.append((tree.alias, tree.this))
+            elif isinstance(tree, exp.Aliases):
+                items.append(("", tree))
+            else:
+                items.append((column_name(tree), tree))
+        if not items:
+            raise InvalidArgumentError("SQL does not parse: a SELECT without columns")
+        return items
+
+
+def _star(scope: QueryScope, tree: exp.Expr) -> list[Item]:
+    star = tree if isinstance(tree, exp.Star) else tree.this
+    if any(value for key, value in star.args.items() if key not in ("except_",)):
+        raise unsupported("a star with REPLACE or RENAME")
+    if isinstance(tree, exp.Column) and (fields := _fields_of(scope, tree, star)):
+        return fields
+    found = scope.star(tree.table if isinstance(tree, exp.Column) else None)
+    if not scope.attributes:
+        raise InvalidArgumentError("a star needs a table", expected="FROM")
+    for left_out in star.args.get("except_") or ():
+        parts = [part.name for part in left_out.parts] if isinstance(left_out, exp.Column) else [left_out.name]
+        located = scope.locate(parts)
+        if located is None or located[1] or located[0] not in found:
+            raise InvalidArgumentError(f"[UNRESOLVED_COLUMN] no column {'.'.join(parts)} to leave out", found=".".join(parts))
+        found = [each for each in found if each is not located[0]]
+    return [(each.name, known(each.column, each.name)) for each in found]
+
+
+def _fields_of(scope: QueryScope, tree: exp.Column, star: exp.Expr) -> list[Item]:
+    """`s.*` where `s` is a column that holds a struct and no table: its fields."""
+    parts = tree.parts[:-1]
+    if star.args.get("except_") or (
+        len(parts) == 1 and any((each.table or "").lower() == parts[0].name.lower() for each in scope.attributes)
+    ):
+        return []
+    located = scope.locate([part.name for part in parts])
+    if located is None:
+        return []
+    value = dotted(located[0].column.value, located[1])
+    if not isinstance(value.type, Struct):
+        return []
+    base = known(located[0].column, parts[0].name)
+    for name in located[1]:
+        base = exp.Dot(this=base, expression=exp.to_identifier(name, quoted=True))
+    return [(field.name, exp.Dot(this=base.copy(), expression=exp.to_identifier(field.name, quoted=True))) for field in value.type.fields]
+
+
+def known(column: Column, name: str) -> exp.Expr:
+    """A tree that stands for this column, whatever else has its name."""
+    tree = exp.Column(this=exp.to_identifier(name, quoted=True))
+    tree.meta["column"] = column
+    return tree
+
+
+def outputs_by_name(outputs: Sequence[tuple[str, Value]]) -> Mapping[str, list[Value]]:
+    found: dict[str, list[Value]] = {}
+    for name, value in outputs:
+        found.setdefault(name.lower(), []).append(value)
+    return found

@@ -1,0 +1,204 @@
+"""Expressions inside queries: what `Translator` knows, subqueries, which may read the query around them, and window functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from deltaic.errors import InvalidArgumentError
+from deltaic.spark_sql import operators
+from deltaic.spark_sql.functions.aggregates import normalized
+from deltaic.spark_sql.query.scopes import Column, QueryScope
+from deltaic.spark_sql.scope import fields
+from deltaic.spark_sql.translation import Translator
+from deltaic.spark_sql.values import Value, combine, unsupported
+
+if TYPE_CHECKING:
+    from deltaic.spark_sql.query.queries import Context, Queries, Query
+    from deltaic.spark_sql.query.sources import Rows
+
+
+_RANDOM = {
+    "rand": ("random()", "double"),
+    "random": ("random()", "double"),
+    "randn": ("(sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random()))", "double"),
+    "uuid": ("CAST(uuid() AS VARCHAR)", "string"),
+}
+"""Functions without an argument that answer otherwise in each row, their SQL and type."""
+
+
+class QueryTranslator(Translator):
+    """Answers EXISTS, IN (query) and scalar queries besides; window functions where a SELECT takes them (`windows`).
+
+    `lifted`: columns that layers around the rows compute for these expressions, by their SQL; a window over another one's values is a
+    level above that one. `grouped`: the rows are groups, whose aggregates are values. `lifts`: whoever
+    made it puts the layers around the rows."""
+
+    scope: QueryScope
+    grouped = False
+    lifts = False
+
+    def __init__(self, queries: Queries, scope: QueryScope, context: Context, *, windows: exp.Select | None = None) -> None:
+        super().__init__(scope, queries.zone)
+        self.queries = queries
+        self.context = context
+        self.lifted: dict[str, tuple[Column, int]] = {}
+        self._windows = windows
+        self._levels: list[int] = []
+        self._conjuncts: set[int] = set()
+
+    def value(self, node: exp.Expr) -> Value:
+        if isinstance(node, exp.Column) and (column := node.meta.get("column")) is not None:  # what a star was written out to
+            return column.value  # type: ignore[no-any-return]
+        if isinstance(node, exp.Dot) and node.find(exp.Column) is not None and (value := self._field_of_known(node)) is not None:
+            return value
+        if isinstance(node, exp.Exists):
+            return Value(f"EXISTS ({self._within(node.this).sql})", "boolean", nullable=False)
+        if isinstance(node, exp.Subquery):
+            inner = self._one_column(node)
+            # Whatever fails in it fails when it is computed, for all rows at once: no condition around it keeps it from that.
+            return Value(f"({inner.sql})", inner.columns[0].type)
+        if (among := _negated(node)) is not None:
+            return self._as_spark(node, operators.negate(self._among(among)))
+        if isinstance(node, exp.In) and node.args.get("query") is not None:
+            return self._as_spark(node, self._among(node))
+        if isinstance(node, exp.Window):
+            return self._window(node)
+        if isinstance(node, exp.Anonymous) and isinstance(node.this, str) and not node.expressions and node.this.lower() in _RANDOM:
+            return self._random(node.this.lower())
+        return super().value(node)
+
+    def _field_of_known(self, node: exp.Dot) -> Value | None:
+        """`window(at, '1 day').start`: a field of a column that stands for what was written; None for any other node."""
+        names: list[str] = []
+        base: exp.Expr = node
+        while isinstance(base, exp.Dot) and isinstance(base.expression, exp.Identifier):
+            names.insert(0, base.expression.name)
+            base = base.this
+        column = base.meta.get("column") if isinstance(base, exp.Column) else None
+        return None if column is None else fields(column.value, names)
+
+    def _random(self, name: str) -> Value:
+        """A value that is another one in each row: a column of a layer, as what is made of it may stand in several places of the SQL."""
+        if not self.lifts:
+            raise unsupported(f"{name}() in this clause")
+        sql, kind = _RANDOM[name]
+        number = self.queries.fresh("random")  # two calls are two columns
+        return self._in_layer("random", lambda: Value(f"{sql} /* {number} */", kind, False, deterministic=False), always=True)
+
+    def _window(self, node: exp.Window) -> Value:
+        """A window function as a column of a layer around the rows."""
+        from deltaic.spark_sql.query.windows import window
+
+        if self._windows is None:
+            raise InvalidArgumentError(
+                "[WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE] a window function cannot stand in this clause",
+                found=node.sql(dialect="databricks")[:100],
+            )
+        named = self._windows.args.get("windows") or ()
+        return self._in_layer("window", lambda: window(node, self, named), always=True)
+
+    def window_key(self, tree: exp.Expr) -> Value:
+        """A key of PARTITION BY or ORDER BY of a window. One that may fail is a column of a layer below, as the engine takes none there:
+        `ORDER BY a / b`."""
+        return self._in_layer("key", lambda: self.value(tree), always=False)
+
+    def _in_layer(self, what: str, translate: Callable[[], Value], *, always: bool) -> Value:
+        """A value as a column of a layer around the rows, which lies above the layers that the value reads. `always=False`: only if the
+        value may fail."""
+        self._levels.append(0)
+        value = translate()
+        level = self._levels.pop()
+        if always or value.raises:
+            if value.sql not in self.lifted:
+                self.lifted[value.sql] = self.queries.column(what, self.queries.used(value)), level
+            column, level = self.lifted[value.sql]
+            value, level = column.value, level + 1
+        if self._levels:
+            self._levels[-1] = max(self._levels[-1], level)
+        return value
+
+    def add_lifted(self, rows: Rows) -> None:
+        """Puts the layers around the rows."""
+        for level in sorted({level for _, level in self.lifted.values()}):
+            rows.add([(column.label, text) for text, (column, own) in self.lifted.items() if own == level])
+        self.lifted = {}
+
+    def condition(self, node: exp.Expr, *, outer: bool = False) -> Value:
+        pending = [node]
+        while pending:
+            tree = pending.pop()
+            if isinstance(tree, (exp.Paren, exp.And)):
+                pending += [each for each in (tree.this, tree.args.get("expression")) if each is not None]
+            else:
+                self._conjuncts.add(id(tree))
+        return super().condition(node, outer=outer)
+
+    def _within(self, node: exp.Expr) -> Query:
+        """A query within; names that it does not have are those of this one."""
+        node = node.this if isinstance(node, exp.Subquery) and not _around(node) else node
+        return self.queries.query(node, replace(self.context, outer=self.scope.find))
+
+    def _as_spark(self, node: exp.Expr, value: Value) -> Value:
+        """IN (query) of a condition that filters is true, false or null; anywhere else Spark takes null for false."""
+        return value if id(node) in self._conjuncts else value.like(f"coalesce({value.sql}, false)", "boolean", nullable=False)
+
+    def _among(self, node: exp.In) -> Value:
+        """value IN (query): the query's columns are compared as `=` compares, floats and mixed types included."""
+        inner = self._within(node.args["query"])
+        tuples = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
+        if len(inner.columns) != len(tuples):
+            raise InvalidArgumentError(
+                "[DATATYPE_MISMATCH] IN compares as many columns as the query has", found=len(inner.columns), expected=len(tuples)
+            )
+        pairs = []
+        for tree, column in zip(tuples, inner.columns, strict=True):
+            left, right = operators.comparable(self.value(tree), column.value, self.zone, "IN")
+            if left.type in ("float", "double"):
+                left, right = normalized(left), normalized(right)
+            pairs.append((left, right))
+        sides = [side for pair in pairs for side in pair]
+        if len(pairs) == 1:
+            ((left, right),) = pairs
+            sql = f"({left.sql} IN (SELECT {right.sql} FROM ({inner.sql})))"
+        else:
+            # Two columns of NULLs are no equal rows here, as a struct of the engine would be.
+            equal = " AND ".join(f"({left.sql} = {right.sql})" for left, right in pairs)
+            rows = f"EXISTS (SELECT 1 FROM ({inner.sql}) WHERE"
+            sql = f"(CASE WHEN {rows} {equal}) THEN true WHEN {rows} ({equal}) IS NULL) THEN NULL ELSE false END)"
+        return combine(sql, "boolean", sides)
+
+    def _one_column(self, node: exp.Expr) -> Query:
+        inner = self._within(node)
+        if len(inner.columns) != 1:
+            raise InvalidArgumentError(
+                "[INVALID_SUBQUERY_EXPRESSION] a query in an expression gives one column", found=[each.name for each in inner.columns]
+            )
+        return inner
+
+    def refused(self, node: exp.Expr) -> Exception:
+        if isinstance(node, (exp.Any, exp.All)):
+            return unsupported("a comparison with ANY or ALL")
+        return super().refused(node)
+
+
+def _around(node: exp.Subquery) -> bool:
+    return any(node.args.get(key) for key in ("order", "limit", "offset", "with_", "pivots", "sample", "joins"))
+
+
+def _negated(node: exp.Expr) -> exp.In | None:
+    """The IN (query) of `a NOT IN (query)` or `NOT (a IN (query))`; None for any other node."""
+    if not isinstance(node, exp.Not):
+        return None
+    inner = node.this
+    while isinstance(inner, exp.Paren):
+        inner = inner.this
+    return inner if isinstance(inner, exp.In) and inner.args.get("query") is not None else None
+
+
+def boolean(translator: QueryTranslator, tree: exp.Expr, *, outer: bool = False) -> Value:
+    """A condition of WHERE, HAVING, QUALIFY or ON; `outer`: of an outer join."""
+    return translator.queries.used(translator.condition(tree, outer=outer))

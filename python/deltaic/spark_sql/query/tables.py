@@ -1,0 +1,132 @@
+"""The tables that a query names: each gets a name of its own in the engine, behind which its rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TypeVar
+
+from sqlglot import exp
+
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+
+T = TypeVar("T")
+
+
+CHANGE_FUNCTIONS = ("table_changes", "table_changes_by_path")
+"""Table functions that give the change data feed of a table, named by text, or of a path."""
+
+
+@dataclass(frozen=True)
+class ChangeRange:
+    """The range of a table function of the change data feed: each end a version (int) or a time (text)."""
+
+    start: int | str
+    end: int | str | None = None
+    by_path: bool = False
+
+
+@dataclass(frozen=True)
+class TableName:
+    """A table as a query writes it: the parts of its name, and the version or time that it is read at. `changes`: its change data feed is
+    meant, and the one part is the text that the query gives for its name."""
+
+    parts: tuple[str, ...]
+    version: int | None = None
+    timestamp: str | None = None
+    changes: ChangeRange | None = None
+
+    def __str__(self) -> str:
+        return ".".join(f"`{part}`" for part in self.parts)
+
+
+def bind(
+    tree: exp.Expr, leaf_of: Callable[[TableName, str], T], given: Sequence[str] = (), prefix: str = "__deltaic_table_"
+) -> dict[str, T]:
+    """Gives each table of the tree a name of its own, `prefix` and a number -> what `leaf_of` gives for the table, by these names. Names
+    that WITH defines are left alone, and those that are `given`."""
+    leaves: dict[str, T] = {}
+    for node in list(tree.find_all(exp.Table)):
+        changes = _changes(node)
+        if changes is None and (not isinstance(node.this, exp.Identifier) or node.name in given or _is_defined(node)):
+            continue
+        if (alias := node.args.get("alias")) is not None and not isinstance(alias.this, (exp.Identifier, type(None))):
+            raise UnsupportedFeatureError("what follows a table is no alias", found=alias.this.sql(dialect="databricks"))
+        name = _name(node) if changes is None else changes
+        if node.args.get("joins") and not isinstance(node.parent, (exp.From, exp.Join, exp.Subquery)):
+            raise UnsupportedFeatureError("a join in this place", found=str(name))
+        leaf_name = f"{prefix}{len(leaves)}"
+        leaves[leaf_name] = leaf_of(name, leaf_name)
+        if not node.alias:
+            shown = name.parts[-1] if changes is None else node.this.name
+            node.set("alias", exp.TableAlias(this=exp.to_identifier(shown, quoted=True)))
+        for part in ("db", "catalog", "version", "when"):
+            node.set(part, None)
+        node.set("this", exp.to_identifier(leaf_name, quoted=True))
+    return leaves
+
+
+def _changes(node: exp.Table) -> TableName | None:
+    """What a table function of the change data feed names; None for any other table."""
+    call = node.this
+    if not isinstance(call, exp.Anonymous) or (function := call.name.lower()) not in CHANGE_FUNCTIONS:
+        return None
+    form = f"{function}(name, start [, end])"
+    if not 2 <= len(call.expressions) <= 3:
+        raise InvalidArgumentError(f"the table function {function}", found=f"{len(call.expressions)} arguments", expected=form)
+    name, *ends = (_literal(argument, form) for argument in call.expressions)
+    if not isinstance(name, str):
+        raise InvalidArgumentError(f"the table function {function} with a name that is no text", found=name, expected=form)
+    start, end = ends[0], ends[1] if len(ends) == 2 else None
+    return TableName((name,), changes=ChangeRange(start, end, function == CHANGE_FUNCTIONS[1]))
+
+
+def _literal(node: exp.Expr, form: str) -> int | str:
+    while isinstance(node, (exp.Paren, exp.Cast)):
+        node = node.this
+    if not isinstance(node, exp.Literal) or not (node.is_string or node.name.isdecimal()):
+        raise UnsupportedFeatureError("an argument of this form", found=node.sql(dialect="databricks")[:80], expected=f"literals: {form}")
+    return str(node.name) if node.is_string else int(node.name)
+
+
+def _is_defined(node: exp.Table) -> bool:
+    """Whether a WITH in sight defines this name: one of the same query or of a query around it, and before it where the table stands in
+    a definition itself."""
+    if node.args.get("db") or node.args.get("version"):
+        return False
+    wanted = node.name.lower()
+    inner: exp.Expr = node
+    scope = node.parent
+    while scope is not None:
+        defined = scope.args.get("with_") or scope.args.get("with")
+        if isinstance(scope, exp.With):
+            before = list(takewhile(lambda item, here=inner: item is not here, scope.expressions))  # type: ignore[misc]
+            itself = [inner] if scope.args.get("recursive") else []
+            if any(item.alias.lower() == wanted for item in [*before, *itself]):
+                return True
+        elif isinstance(defined, exp.With) and inner is not defined and any(item.alias.lower() == wanted for item in defined.expressions):
+            return True
+        inner, scope = scope, scope.parent
+    return False
+
+
+def _name(node: exp.Table) -> TableName:
+    parts = tuple(part.name for part in node.parts)
+    version = node.args.get("version") or node.args.get("when")
+    if version is None:
+        return TableName(parts)
+    moment = version.expression
+    if version.args.get("kind") != "AS OF" or not isinstance(moment, exp.Expr):
+        raise UnsupportedFeatureError(
+            "this kind of time travel", found=version.sql(dialect="databricks"), expected="VERSION | TIMESTAMP AS OF"
+        )
+    while isinstance(moment, (exp.Paren, exp.Cast)):
+        moment = moment.this
+    if not isinstance(moment, exp.Literal):
+        raise UnsupportedFeatureError("a version or time that is computed", found=version.sql(dialect="databricks"), expected="a literal")
+    if str(version.name).upper() in ("TIMESTAMP", "SYSTEM_TIME"):
+        return TableName(parts, timestamp=moment.name)
+    if not moment.name.isdecimal():
+        raise InvalidArgumentError("not a version of a table", found=moment.name, expected="a whole number")
+    return TableName(parts, version=int(moment.name))

@@ -1,0 +1,151 @@
+"""What a name in an expression means: columns of aliased schemas, struct fields, parameters of lambda functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+
+from deltaic.errors import InvalidArgumentError
+from deltaic.protocol.schema import Array, Field, Map, Schema, Struct, collation_of, walk
+from deltaic.spark_sql import values as v
+from deltaic.spark_sql.values import Value
+
+ColumnSql = Callable[[str, tuple[str, ...]], str]
+Path = tuple[str, tuple[str, ...]]
+LIMITS = "deltaic.limits"
+"""Key of a field's metadata, in schemas that a query is translated against: the `values.Limits` of the column."""
+
+
+class Scope:
+    """Names in sight. `columns` gathers the (alias, path) pairs that were asked for, in the schemas' own case."""
+
+    def __init__(self, schemas: Mapping[str, Schema], column_sql: ColumnSql) -> None:
+        self._schemas = schemas
+        self._column_sql = column_sql
+        self._parameters: list[dict[str, Value]] = []
+        self._count = 0
+        self.columns: set[Path] = set()
+
+    @property
+    def joins(self) -> bool:
+        """Whether more than one table is in sight."""
+        return len(self._schemas) > 1
+
+    def resolve(self, parts: Sequence[str]) -> Value:
+        """The value of a dotted name. InvalidArgumentError where there is none, or more than one."""
+        if (found := self.find(parts)) is None:
+            raise self._unknown(".".join(parts), parts)
+        return found
+
+    def find(self, parts: Sequence[str]) -> Value | None:
+        """Like `resolve`, but None where there is none."""
+        for frame in reversed(self._parameters):
+            if (found := frame.get(parts[0].lower())) is not None:
+                return fields(found, parts[1:])
+        matches = [(alias, field, parts[2:]) for alias in self._aliases(parts) for field in self._fields(alias, parts[1])]
+        if not matches:
+            matches = [(alias, field, parts[1:]) for alias in self._schemas for field in self._fields(alias, parts[0])]
+        if not matches:
+            return None
+        if len(matches) > 1:
+            raise InvalidArgumentError(
+                f"[AMBIGUOUS_REFERENCE] column {'.'.join(parts)} is ambiguous",
+                found=", ".join(f"{alias}.{field.name}" for alias, field, _ in matches),
+            )
+        alias, field, rest = matches[0]
+        return self._column(alias, field, rest)
+
+    def push(self, parameters: Mapping[str, Value]) -> None:
+        """Parameters of a lambda function hide columns until `pop`."""
+        self._parameters.append({name.lower(): value for name, value in parameters.items()})
+
+    def pop(self) -> None:
+        self._parameters.pop()
+
+    def fresh(self) -> str:
+        """A name for a lambda's parameter that nothing else has."""
+        self._count += 1
+        return f"deltaic_p{self._count}"
+
+    def names(self, alias: str | None = None) -> list[tuple[str, Field]]:
+        """All columns, or those of one alias: what a star stands for."""
+        if alias is None:
+            return [(key, field) for key, schema in self._schemas.items() for field in schema.fields]
+        found = [key for key in self._schemas if key.lower() == alias.lower()]
+        if not found:
+            raise InvalidArgumentError(f"no such table: {alias}", expected=", ".join(self._schemas))
+        return [(found[0], field) for field in self._schemas[found[0]].fields]
+
+    def column(self, alias: str, field: Field) -> Value:
+        """A whole column."""
+        return self._column(alias, field, ())
+
+    def _column(self, alias: str, field: Field, rest: Sequence[str]) -> Value:
+        path, kind, nullable, reached = [field.name], field.type, field.nullable, field
+        collation, rest = collation_of(field), list(rest)
+        while rest and isinstance(kind, Struct):
+            inner = _field(kind, rest[0], ".".join(path))
+            path.append(inner.name)
+            kind, nullable, reached = inner.type, nullable or inner.nullable, inner
+            rest.pop(0)
+        collation = collation or collation_within(reached)
+        self.columns.add((alias, tuple(path)))
+        limits = known_limits(field) if len(path) == 1 else None
+        return fields(Value(self._column_sql(alias, tuple(path)), kind, nullable, limits=limits, collation=collation), rest)
+
+    def _aliases(self, parts: Sequence[str]) -> list[str]:
+        return [alias for alias in self._schemas if len(parts) > 1 and alias.lower() == parts[0].lower()]
+
+    def _fields(self, alias: str, name: str) -> list[Field]:
+        found = self._schemas[alias].get(name)
+        return [] if found is None else [found]
+
+    def _unknown(self, shown: str, parts: Sequence[str]) -> InvalidArgumentError:
+        known = {
+            field.name.lower(): f"{alias}.{field.name}" if alias and len(self._schemas) > 1 else field.name for alias, field in self.names()
+        }
+        near = [known[match] for match in get_close_matches(parts[-1].lower(), known, n=3, cutoff=0.4)]
+        candidates = near or list(known.values())[:5]
+        return InvalidArgumentError(
+            f"[UNRESOLVED_COLUMN] no column {shown}", found=shown, expected=", ".join(candidates) or "no columns here"
+        )
+
+
+def known_limits(field: Field) -> v.Limits | None:
+    """The limits of a column of a schema; a table's own metadata, which is JSON, may have their key, too."""
+    limits = field.metadata.get(LIMITS)
+    return limits if isinstance(limits, v.Limits) else None
+
+
+def collation_within(field: Field) -> str | None:
+    """The collation of a column of text, or of the first text in it; None where all of it is compared by its bytes."""
+    return next((found for _, each in walk((field,)) if (found := collation_of(each))), None)
+
+
+def fields(value: Value, names: Sequence[str]) -> Value:
+    """Struct fields of a value, of each element where it is an array of structs; the value of a map at a key of text."""
+    for name in names:
+        kind = value.type
+        if isinstance(kind, Struct):
+            field = _field(kind, name, "the struct")
+            value = value.like(f"struct_extract({value.sql}, {v.text(field.name)})", field.type, nullable=value.nullable or field.nullable)
+        elif isinstance(kind, Array) and isinstance(kind.element, Struct):
+            field = _field(kind.element, name, "the array's struct")
+            sql = f"list_transform({value.sql}, lambda deltaic_field: struct_extract(deltaic_field, {v.text(field.name)}))"
+            value = value.like(sql, Array(field.type, kind.contains_null or field.nullable))
+        elif isinstance(kind, Map) and kind.key == "string":
+            value = value.like(f"map_extract_value({value.sql}, {v.text(name)})", kind.value, nullable=True)
+        elif isinstance(kind, Map):
+            raise v.unsupported(f"the value at {name} of", kind)
+        else:
+            raise InvalidArgumentError(f"[INVALID_EXTRACT] no field {name} in a value of type {v.type_text(kind)}", found=name)
+    return value
+
+
+def _field(struct: Struct, name: str, where: str) -> Field:
+    for field in struct.fields:
+        if field.name.lower() == name.lower():
+            return field
+    raise InvalidArgumentError(
+        f"[FIELD_NOT_FOUND] no field {name} in {where}", found=name, expected=", ".join(field.name for field in struct.fields)
+    )

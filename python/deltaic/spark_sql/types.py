@@ -1,0 +1,50 @@
+"""Type names as sqlglot parsed them (after CAST ... AS) to Delta's types."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from deltaic.errors import InvalidArgumentError
+from deltaic.protocol.schema import Array, DataType, Field, Map, Struct
+from deltaic.spark_sql import values as v
+
+_NAMES = {
+    exp.DataType.Type.TINYINT: "byte",
+    exp.DataType.Type.SMALLINT: "short",
+    exp.DataType.Type.INT: "integer",
+    exp.DataType.Type.BIGINT: "long",
+    exp.DataType.Type.FLOAT: "float",
+    exp.DataType.Type.DOUBLE: "double",
+    exp.DataType.Type.TEXT: "string",
+    exp.DataType.Type.BINARY: "binary",
+    exp.DataType.Type.BOOLEAN: "boolean",
+    exp.DataType.Type.DATE: "date",
+    exp.DataType.Type.TIMESTAMPTZ: "timestamp",
+    exp.DataType.Type.TIMESTAMPLTZ: "timestamp",
+    exp.DataType.Type.TIMESTAMP: "timestamp",
+    exp.DataType.Type.TIMESTAMPNTZ: "timestamp_ntz",
+}
+
+
+def data_type(node: exp.Expression) -> DataType:
+    """UnsupportedFeatureError for a type that no expression here can have."""
+    if not isinstance(node, exp.DataType):
+        raise v.unsupported(f"the type {node.sql(dialect='databricks')}")
+    if known := _NAMES.get(node.this):
+        return known
+    inner = node.expressions
+    if node.this == exp.DataType.Type.DECIMAL:
+        sizes = [int(part.name) for part in inner] or [10, 0]
+        precision, scale = sizes[0], sizes[1] if len(sizes) > 1 else 0
+        if not (0 < precision <= 38 and 0 <= scale <= precision):
+            raise InvalidArgumentError(
+                "a decimal has 1 to 38 digits, and a scale of at most as many", found=f"decimal({precision},{scale})"
+            )
+        return v.decimal(precision, scale)
+    if node.this == exp.DataType.Type.ARRAY and len(inner) == 1:
+        return Array(data_type(inner[0]))
+    if node.this == exp.DataType.Type.MAP and len(inner) == 2:
+        return Map(data_type(inner[0]), data_type(inner[1]))
+    if node.this == exp.DataType.Type.STRUCT and inner and all(isinstance(part, exp.ColumnDef) and part.kind for part in inner):
+        return Struct(Field(part.name, data_type(part.kind)) for part in inner)
+    raise v.unsupported(f"the type {node.sql(dialect='databricks')}")

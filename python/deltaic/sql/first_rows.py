@@ -1,0 +1,140 @@
+"""`SELECT columns FROM table [WHERE ...] [ORDER BY ...] LIMIT n`: no more is read than the answer needs.
+
+Without WHERE and ORDER BY the scan ends after n rows. With ORDER BY a first query reads the columns of the conditions and keys alone and
+gives the row ids of the first n rows; the query itself then runs over these rows only. Example: the ten largest values of a table of 40
+columns are ten row ids first, found in one column, and then ten rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from deltaic import _core
+from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN, Data, Scan
+from deltaic.planning.opening import ROW_ID_FIELDS
+from deltaic.protocol.schema import Schema
+from deltaic.spark_sql.query.queries import translate_query
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from deltaic.engine.duckdb.connection import Work
+    from deltaic.engine.duckdb.engine import LocalEngine, LocalRelation
+    from deltaic.spark_sql.query.queries import TranslatedQuery
+
+MAX_ROWS = 10_000
+"""Rows that are read again by their ids, at most: for more the whole columns are as fast."""
+_CLAUSES = {"expressions", "from_", "where", "order", "limit", "offset"}
+
+
+def relation(engine: LocalEngine, tree: exp.Expr, translated: TranslatedQuery, leaves: Mapping[str, Scan | Data]) -> LocalRelation:
+    """The rows of a query, with fewer rows read where it is of the kind above."""
+    name, leaf = next(iter(leaves.items()), ("", None))
+    rows = _rows(tree)
+    if len(leaves) != 1 or not isinstance(leaf, Scan) or rows is None or not _plain_columns(tree, leaf):
+        return engine.query(translated, leaves)
+    if tree.args.get("order") is None and tree.args.get("where") is None:
+        return _copied(engine, tree, translated, leaf, rows) or engine.query(translated, {name: replace(leaf, limit=rows)})
+    whole = engine.query(translated, leaves)
+    if tree.args.get("order") is None:
+        return whole
+    needed = _columns_of_keys(tree, leaf)
+    if needed is None or not 0 < rows <= MAX_ROWS or len(translated.schema) <= len(needed):
+        return whole
+
+    ids = _ids_query(tree, rows)
+    schema = Schema([*leaf.schema, *ROW_ID_FIELDS])
+    first = engine.query(translate_query(ids, {name: schema}, time_zone=engine.time_zone), {name: replace(leaf, row_ids=True)})
+
+    def opened(work: Work) -> Any:
+        found = _core.RowIds.collect(first.open(work))
+        return engine.query(translated, {name: replace(leaf, files=found.select(leaf.files))}).open(work)
+
+    return replace(whole, open=opened)
+
+
+def _copied(engine: LocalEngine, tree: exp.Expr, translated: TranslatedQuery, leaf: Scan, rows: int) -> LocalRelation | None:
+    """The first rows of the scan itself, as DuckDB would only copy them: binding 1,000 columns takes it longer than reading them."""
+    names: list[str] = []
+    for item in tree.expressions:
+        names += leaf.columns if isinstance(item, exp.Star) else [leaf.schema.field(item.parts[-1].name).name]
+    answered = Schema([field.with_(nullable=True) for field in translated.schema])
+    same = all(field.type == leaf.schema.field(name).type != "void" for field, name in zip(answered, names, strict=True))
+    if not same or tree.args.get("offset") is not None or rows == 0:
+        return None
+    from deltaic.engine.duckdb.engine import LocalRelation
+
+    scan = engine.run(replace(leaf, columns=tuple(names), limit=rows))
+    return LocalRelation(answered, lambda work: _first(scan.open(work), answered, rows), polls=scan.polls)
+
+
+def _first(stream: Any, schema: Schema, rows: int) -> pa.RecordBatchReader:
+    """The first `rows` rows of a stream, under the names of `schema`."""
+    import pyarrow as pa
+
+    declared = pa.schema(schema)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        left = rows
+        for batch in pa.RecordBatchReader.from_stream(stream):
+            part = batch.slice(0, left)
+            yield pa.RecordBatch.from_arrays(part.columns, schema=declared)
+            left -= part.num_rows
+            if left == 0:
+                return
+
+    return pa.RecordBatchReader.from_batches(declared, batches())
+
+
+def _rows(tree: exp.Expr) -> int | None:
+    """How many rows of the order the answer comes from; None where the query has other clauses, or no number."""
+    if not isinstance(tree, exp.Select) or any(value and key not in _CLAUSES for key, value in tree.args.items()):
+        return None
+    amounts = [clause.expression for key in ("limit", "offset") if (clause := tree.args.get(key)) is not None]
+    if tree.args.get("limit") is None or not all(isinstance(item, exp.Literal) and item.name.isdecimal() for item in amounts):
+        return None
+    return sum(int(item.name) for item in amounts)
+
+
+def _plain_columns(tree: exp.Expr, leaf: Scan) -> bool:
+    """Whether the query gives columns of the table as they are, under their own names, and has no query within."""
+    table = tree.args["from_"].this if tree.args.get("from_") is not None else None
+    if not isinstance(table, exp.Table) or any(value for key, value in table.args.items() if key not in ("this", "alias")):
+        return False
+    if (alias := table.args.get("alias")) is not None and alias.args.get("columns"):
+        return False
+    if any(node is not tree for node in tree.find_all(exp.Query)):
+        return False
+    return all(
+        (isinstance(item, exp.Star) and not any(item.args.values())) or (isinstance(item, exp.Column) and _is_column(item, table, leaf))
+        for item in tree.expressions
+    )
+
+
+def _is_column(node: exp.Column, table: exp.Table, leaf: Scan) -> bool:
+    parts = [part.name for part in node.parts]
+    named = len(parts) == 1 or (len(parts) == 2 and parts[0].lower() == table.alias_or_name.lower())
+    return not isinstance(node.this, exp.Star) and named and leaf.schema.get(parts[-1]) is not None
+
+
+def _columns_of_keys(tree: exp.Expr, leaf: Scan) -> set[str] | None:
+    """Columns that the conditions and the keys of the order read; None where a key is a position."""
+    order = tree.args["order"].expressions
+    if any(isinstance(item.this if isinstance(item, exp.Ordered) else item, exp.Literal) for item in order):
+        return None
+    clauses = [*order, *([tree.args["where"]] if tree.args.get("where") is not None else [])]
+    # A name that is no column of the table counts as one: it may be the table's own, before a column or a field.
+    return {node.name.lower() for clause in clauses for column in clause.find_all(exp.Column) for node in column.parts[:2]}
+
+
+def _ids_query(tree: exp.Expr, rows: int) -> exp.Expr:
+    """The row ids of the first `rows` rows of the query's order."""
+    ids = tree.copy()
+    ids.set("expressions", [exp.column(exp.to_identifier(name, quoted=True)) for name in (FILE_COLUMN, ROW_COLUMN)])
+    ids.set("offset", None)
+    ids.set("limit", exp.Limit(expression=exp.Literal.number(rows)))
+    return ids

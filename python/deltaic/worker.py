@@ -1,0 +1,148 @@
+"""Work on a thread of its own, where no signal handler raises and no exception arrives that another thread has set.
+
+Python raises such an exception in the middle of whatever the interrupted thread does: between the write of a commit and the arrival of its
+answer, or inside an `except` that takes every error for the work's own. A caller of `Worker.result` only waits, so what is raised there was
+never raised by the work, and what the work raises is always the work's.
+"""
+
+from __future__ import annotations
+
+import _thread
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextvars import ContextVar, copy_context
+from typing import Any, Generic, TypeVar
+
+from deltaic import _core
+
+T = TypeVar("T")
+_running: ContextVar[Worker[Any] | None] = ContextVar("deltaic worker", default=None)
+
+# Seconds that an interrupted caller waits for its work to end: a source of rows that never answers must not hold it for ever.
+_PATIENCE = 5.0
+# Seconds between two looks of the waiting caller: an exception set by another thread is raised between two of them.
+_LOOK = 0.1
+# Seconds after which a thread that has not begun is given up.
+_START = 1.0
+# What Python says where it starts no more threads: the system has none left, or the interpreter is about to end.
+_NO_THREAD = ("can't start new thread", "can't create new thread")
+
+
+class Worker(Generic[T]):
+    """One call of `function`, which gets this worker, with the caller's context variables.
+
+    `cancel` is called again and again while an interrupted caller waits for the end; `undo` takes back the answer of work that ended well
+    all the same, as nobody learns of it. `check` is called by the waiting caller now and then, and raises where it is to be interrupted.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Worker[T]], T],
+        *,
+        cancel: Callable[[], object] | None = None,
+        undo: Callable[[T], object] | None = None,
+        check: Callable[[], object] | None = None,
+    ) -> None:
+        self._function, self._cancel, self._undo, self._check = function, cancel, undo, check
+        self._outer = _running.get()
+        self.interrupt = _core.Interrupt()
+        self.stopping = False
+        """Whether the caller has been interrupted: the work is to end where it can."""
+        self.ended = False
+        """Whether the work is over."""
+        self.withdrawn = False
+        """Whether the caller was interrupted before the work began, so that nothing was done and nothing will be."""
+        self.began = False
+        self._inline = False
+        # Raw locks, as an exception in the middle of Event.wait leaves the lock inside it held. The first one belongs to whoever comes
+        # first: the thread that begins, or the caller that gives up.
+        self._claim = threading.Lock()
+        self._done = threading.Lock()
+        self._answers: list[T] = []
+        self._failures: list[BaseException] = []
+
+    def result(self) -> T:
+        """The answer of the function, or what it raised; or, after `stopping`, the exception that came to the caller."""
+        try:
+            self._done.acquire()
+            until = self._start()
+            while not self.ended:
+                self._done.acquire(timeout=_LOOK)
+                self._look()
+                if not self.began and time.monotonic() > until:
+                    until = self._start_again()
+        except BaseException:
+            self.stopping = True
+            self._give_up()
+            raise
+        # Taken out of the list: an exception that its own traceback leads to is freed by the cyclic collector only, with all it holds.
+        if self._failures:
+            raise self._failures.pop()
+        return self._answers.pop()
+
+    def _look(self) -> None:
+        """Raises where the caller is to be interrupted: by `check`, or as it works for a caller that was."""
+        if self.ended:
+            return
+        if self._check is not None:
+            self._check()
+        if self._outer is not None and self._outer.stopping:
+            raise KeyboardInterrupt("stopped by the user")
+
+    def watch(self) -> None:
+        """From now on the calls into `_core` of this work end with KeyboardInterrupt once the caller was interrupted."""
+        if not self._inline:
+            self.interrupt.watch()
+
+    def _start(self) -> float:
+        """-> when it should have begun."""
+        claim, context = self._claim, copy_context()
+        if not sys.is_finalizing():
+            try:
+                # Not threading.Thread, whose `start` waits for ever for a thread that ends before its first line.
+                _thread.start_new_thread(context.run, (self._run, claim))
+                return time.monotonic() + _START
+            except RuntimeError as error:
+                if not str(error).startswith(_NO_THREAD):
+                    raise
+        self._inline = True
+        self._run(claim)
+        return 0.0
+
+    def _start_again(self) -> float:
+        """Where the thread has not begun for long. On Python 3.10 and 3.11 a new thread counts as its parent until it runs, so that it may
+        end by an exception that was set for the parent."""
+        if not self._claim.acquire(blocking=False):
+            return time.monotonic() + _START
+        self._claim = threading.Lock()
+        return self._start()
+
+    def _run(self, claim: threading.Lock) -> None:
+        if not claim.acquire(blocking=False):
+            return
+        self.began = True
+        if not self._inline:
+            _running.set(self)  # of this thread's copy of the context
+        try:
+            self._answers.append(self._function(self))
+        except BaseException as error:
+            self._failures.append(error)
+        finally:
+            self.ended = True
+            self._done.release()
+
+    def _give_up(self) -> None:
+        if self._claim.acquire(blocking=False):
+            self.withdrawn = True
+            return
+        self.interrupt.stop()
+        until = time.monotonic() + _PATIENCE
+        while not self.ended and time.monotonic() < until:
+            if self._cancel is not None:
+                self._cancel()  # again each time, as a query or stream may begin meanwhile
+            self._done.acquire(timeout=0.05)
+        self._failures.clear()
+        if self._answers and self._undo is not None:
+            self._undo(self._answers.pop())

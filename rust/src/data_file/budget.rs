@@ -1,0 +1,88 @@
+//! Memory that all scans of the process share, and all writes: each that runs gets an equal part.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How many of a kind run now.
+#[derive(Debug, Default)]
+pub struct Sharers(AtomicU64);
+
+/// The scans that run.
+pub static SCANS: Sharers = Sharers(AtomicU64::new(0));
+/// The writes that run.
+pub static WRITES: Sharers = Sharers(AtomicU64::new(0));
+
+/// One that runs, until it is dropped.
+#[derive(Debug)]
+pub struct Sharer(&'static Sharers);
+
+impl Sharers {
+    /// One more runs.
+    pub fn enter(&'static self) -> Sharer {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Sharer(self)
+    }
+    /// The part of `bytes` that one of them may take now.
+    pub fn part(&self, bytes: u64) -> u64 {
+        bytes / self.0.load(Ordering::Relaxed).max(1)
+    }
+}
+
+impl Drop for Sharer {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What one thread of a scan may hold, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allowance {
+    /// Of a row group as it is stored; a larger one is fetched window by window.
+    pub fetched: u64,
+    /// Of a decoded batch, about.
+    pub batch: u64,
+}
+
+/// Batches aim at no more than this, by what the footer says of the columns.
+const BATCH: u64 = 32 << 20;
+/// A thread of a scan that has less than this waits for the others all the time.
+const SMALLEST_PART: u64 = 8 << 20;
+
+/// How many of `threads` a scan of so much memory has use for: half of it is for what waits decoded.
+pub fn threads(memory: u64, threads: usize) -> usize {
+    threads.min(usize::try_from(memory / 2 / SMALLEST_PART).unwrap_or(usize::MAX)).max(1)
+}
+
+/// The part of one of `threads` in a scan of so much memory.
+pub fn allowance(memory: u64, threads: usize) -> Allowance {
+    let part = memory / 2 / threads.max(1) as u64;
+    Allowance { fetched: part / 2, batch: (part / 4).clamp(64 << 10, BATCH) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_run_share() {
+        static RUNS: Sharers = Sharers(AtomicU64::new(0));
+        assert_eq!(RUNS.part(100), 100);
+        let first = RUNS.enter();
+        let second = RUNS.enter();
+        assert_eq!(RUNS.part(100), 50);
+        drop(first);
+        assert_eq!(RUNS.part(100), 100);
+        drop(second);
+        assert_eq!(RUNS.part(100), 100);
+    }
+
+    #[test]
+    fn all_threads_together_stay_within_half() {
+        for memory in [1 << 20, 100 << 20, 1 << 30, 64 << 30] {
+            let few = threads(memory, 64);
+            let each = allowance(memory, few);
+            assert!((1..=64).contains(&few));
+            assert!(few as u64 * (each.fetched + each.batch) <= (memory / 2).max(1 << 20), "{memory}");
+        }
+        assert_eq!((threads(0, 8), threads(1 << 30, 8), threads(32 << 20, 8)), (1, 8, 2));
+    }
+}

@@ -1,0 +1,115 @@
+//! Columns in the types nearest to a file's own bytes, for an engine that takes them so: texts as dictionaries, decimals of few digits as
+//! integers of 32 or 64 bits. No text is copied for each row that has it, and no number is made wider and then narrow again.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::{Array, ArrayRef, DictionaryArray, Int32Array};
+use arrow::buffer::ScalarBuffer;
+use arrow::compute::cast;
+use arrow::datatypes::{DECIMAL32_MAX_PRECISION, DECIMAL64_MAX_PRECISION, DataType, Field as ArrowField, FieldRef, Int32Type, Schema};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::basic::{Encoding, PageType, Type as PhysicalType};
+use parquet::file::metadata::ColumnChunkMetaData;
+
+use super::open::{Plan, footer};
+use super::projection::{Finder, leaves};
+use crate::error::Result;
+use crate::schema::Field;
+
+/// Keys of dictionaries that hold one value a row.
+const KEYS: usize = 1 << 16;
+static ASCENDING: LazyLock<ScalarBuffer<i32>> = LazyLock::new(|| (0..KEYS as i32).collect());
+
+/// The encoded type of a column.
+pub fn encoded(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Utf8 => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+        DataType::Decimal128(precision, scale) if *precision <= DECIMAL32_MAX_PRECISION => DataType::Decimal32(*precision, *scale),
+        DataType::Decimal128(precision, scale) if *precision <= DECIMAL64_MAX_PRECISION => DataType::Decimal64(*precision, *scale),
+        other => other.clone(),
+    }
+}
+
+/// The column with its encoded type.
+pub fn encoded_field(field: ArrowField) -> ArrowField {
+    let data_type = encoded(field.data_type());
+    field.with_data_type(data_type)
+}
+
+/// An array of a table's type in the encoded one. A text becomes a dictionary as long as itself: its bytes stay where they are.
+pub fn encode(array: &ArrayRef) -> Result<ArrayRef> {
+    let target = encoded(array.data_type());
+    if target == *array.data_type() {
+        return Ok(Arc::clone(array));
+    }
+    if !matches!(target, DataType::Dictionary(_, _)) {
+        return Ok(cast(array, &target)?);
+    }
+    let rows = array.len();
+    let keys = if rows <= KEYS { ASCENDING.slice(0, rows) } else { (0..rows as i32).collect() };
+    Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(Int32Array::new(keys, array.nulls().cloned()), Arc::clone(array))?))
+}
+
+/// How a row group is read so that these columns come encoded; `None` where its own types say nothing of that.
+pub fn reading<'a>(
+    metadata: &ArrowReaderMetadata,
+    group: usize,
+    finder: Finder,
+    fields: impl Iterator<Item = &'a Field>,
+) -> Result<Option<ArrowReaderMetadata>> {
+    let found = metadata.schema().fields();
+    let columns = metadata.metadata().row_group(group).columns();
+    let mut changed: Option<Vec<FieldRef>> = None;
+    for field in fields {
+        let target = field.data_type.to_arrow(false);
+        let Some(index) = finder.find(field, found) else { continue };
+        let hint = encoded(&target);
+        if found[index].data_type() != &target || hint == target {
+            continue;
+        }
+        let leaf: usize = found[..index].iter().map(|other| leaves(other.data_type())).sum();
+        let suits = match hint {
+            DataType::Dictionary(_, _) => only_dictionary(&columns[leaf]),
+            _ => matches!(columns[leaf].column_type(), PhysicalType::INT32 | PhysicalType::INT64),
+        };
+        if suits {
+            let changed = changed.get_or_insert_with(|| found.iter().cloned().collect());
+            changed[index] = Arc::new(found[index].as_ref().clone().with_data_type(hint));
+        }
+    }
+    let Some(fields) = changed else { return Ok(None) };
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true).with_schema(Arc::new(Schema::new(fields)));
+    Ok(Some(ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)?))
+}
+
+/// Those of the plan's text columns whose values its largest file has only as keys of dictionaries: what the others have is likely the same.
+pub fn dictionary_columns(plan: &Plan) -> Result<Vec<String>> {
+    let mut largest = (0, 0);
+    for index in 0..plan.files.len() {
+        largest = largest.max((plan.files.size(index)?.unwrap_or(0), index));
+    }
+    if largest.0 == 0 {
+        return Ok(Vec::new());
+    }
+    // Where it cannot be read, the scan says so.
+    let Ok((metadata, finder)) = footer(plan, largest.1) else { return Ok(Vec::new()) };
+    let found = metadata.schema().fields();
+    let is = |field: &&Field| {
+        let Some(index) = finder.find(field, found) else { return false };
+        let leaf: usize = found[..index].iter().map(|other| leaves(other.data_type())).sum();
+        let groups = metadata.metadata().row_groups();
+        found[index].data_type() == &DataType::Utf8 && groups.iter().all(|group| only_dictionary(group.column(leaf)))
+    };
+    Ok(plan.data.iter().filter(is).map(|field| field.name.clone()).collect())
+}
+
+/// Whether every data page of the column chunk holds keys of its dictionary.
+fn only_dictionary(column: &ColumnChunkMetaData) -> bool {
+    let keys = |encoding: Encoding| matches!(encoding, Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY);
+    if let Some(pages) = column.page_encoding_stats() {
+        let mut data = pages.iter().filter(|page| matches!(page.page_type, PageType::DATA_PAGE | PageType::DATA_PAGE_V2));
+        return column.dictionary_page_offset().is_some() && data.all(|page| keys(page.encoding));
+    }
+    let pages = column.page_encoding_stats_mask();
+    pages.is_some_and(|mask| mask.is_only(Encoding::PLAIN_DICTIONARY) || mask.is_only(Encoding::RLE_DICTIONARY))
+}

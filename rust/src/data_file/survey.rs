@@ -1,0 +1,245 @@
+//! Parquet files of anybody below one folder: their schemas and partitions, then their rows of `add`. Each footer is read once.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{Array, RecordBatch, StringArray};
+use arrow::datatypes::Fields;
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
+use percent_encoding::percent_decode_str;
+
+use super::adds::{self, Added};
+use super::layout;
+use super::measure::{FooterStatistics, Measuring, each_file};
+use super::options::WriteOptions;
+use super::partition::stored;
+use super::source::{self, FileBytes};
+use crate::error::{Error, Kind, Result};
+use crate::interrupt::Interrupt;
+use crate::log::schema::{long, text};
+use crate::schema::from_arrow::fields_from_arrow;
+use crate::schema::{TableSchema, json, partition_values};
+use crate::store::Store;
+
+/// The folder of null.
+const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
+/// Bytes of footers that are kept between the two readings; those of more files are read twice.
+const KEPT: usize = 256 << 20;
+/// Footers between two calls of `progress`.
+const PROGRESS: usize = 1000;
+/// Requests to a store over a network at a time.
+const REQUESTS: usize = 32;
+
+/// How folders say the values of partition columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Partitioning {
+    /// `year=2026/month=9/x.parquet`
+    Hive,
+    /// `2026/09/x.parquet`: values alone, by their level.
+    Directory,
+}
+
+/// Files as they were found, in the order of the listing.
+#[derive(Debug)]
+pub struct Survey {
+    store: Arc<dyn Store>,
+    files: Vec<Found>,
+    /// Of each level of folders; empty where folders do not say.
+    names: Vec<String>,
+    schemas: Vec<(String, usize)>,
+}
+
+#[derive(Debug)]
+struct Found {
+    path: String,
+    size: u64,
+    modified: i64,
+    values: Vec<Option<String>>,
+    footer: Option<ArrowReaderMetadata>,
+}
+
+impl Survey {
+    /// Reads the footers of these files: path (decoded), size and modification_time as a store lists them. `progress` is told now and then how
+    /// many have been read.
+    pub fn new(
+        store: Arc<dyn Store>,
+        listing: &RecordBatch,
+        how: Partitioning,
+        progress: &(dyn Fn(usize) + Sync),
+        interrupt: &Interrupt,
+    ) -> Result<Self> {
+        let (paths, sizes, times) = (text(listing, "path")?, long(listing, "size")?, long(listing, "modification_time")?);
+        let mut names: Option<(Vec<String>, usize)> = None;
+        let mut files = Vec::with_capacity(paths.len());
+        for row in 0..paths.len() {
+            let (found, values) = levels(paths.value(row), how)?;
+            match &names {
+                None => names = Some((found, row)),
+                Some((first, at)) if *first != found => {
+                    let error = Error::new(Kind::InvalidArgument, "two files lie in folders of different partition columns");
+                    return Err(error.at(paths.value(row)).found(shown(&found)).expected(format!(
+                        "{}, as {}",
+                        shown(first),
+                        paths.value(*at)
+                    )));
+                }
+                Some(_) => {}
+            }
+            let size = u64::try_from(sizes.value(row)).unwrap_or_default();
+            files.push(Found { path: paths.value(row).to_owned(), size, modified: times.value(row), values, footer: None });
+        }
+        let names = names.map(|(names, _)| names).unwrap_or_default();
+        let mut survey = Self { store, files, names, schemas: Vec::new() };
+        survey.read_footers(progress, interrupt)?;
+        Ok(survey)
+    }
+
+    /// JSON of the Delta schemas that the files have, each with the first file that has it.
+    pub fn schemas(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.schemas.iter().map(|(schema, file)| (schema.as_str(), self.files[*file].path.as_str()))
+    }
+
+    /// Names of partition columns, by level; where folders have only values, an empty one for each.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Of each file the text of its partition value at this level.
+    pub fn values(&self, level: usize) -> StringArray {
+        self.files.iter().map(|file| file.values.get(level).and_then(Option::as_deref)).collect()
+    }
+
+    /// The rows of `add`. `schema`: of the table, its partition columns in the order of the levels.
+    pub fn adds(&self, schema: &Arc<TableSchema>, options: &WriteOptions, statistics: bool, interrupt: &Interrupt) -> Result<RecordBatch> {
+        let footers = FooterStatistics::new(schema, options)?;
+        let partitions: Vec<_> = schema.partition_fields().collect();
+        let mut known: Vec<BTreeMap<Option<&str>, Option<String>>> = vec![BTreeMap::new(); partitions.len()];
+        let mut stats = each_file(self.files.len(), self.threads(), interrupt, |index| {
+            let file = &self.files[index];
+            if !statistics {
+                return Ok(None);
+            }
+            let metadata = match &file.footer {
+                Some(footer) => footer.clone(),
+                None => self.footer(index)?,
+            };
+            footers.of(&metadata, &file.path, false, Measuring::Footers).map(Some)
+        })?
+        .into_iter();
+        let mut added = Vec::with_capacity(self.files.len());
+        for file in &self.files {
+            let mut partition_values = Vec::with_capacity(partitions.len());
+            for ((field, value), known) in partitions.iter().zip(&file.values).zip(&mut known) {
+                let text = match known.get(&value.as_deref()) {
+                    Some(text) => text.clone(),
+                    None => {
+                        let array = partition_values::parse_scalar(value.as_deref(), &field.data_type.to_arrow(false));
+                        let array = array.map_err(|error| error.within(format_args!("{}, partition column {}", file.path, field.name)))?;
+                        let text = partition_values::format_array(stored(&array)?.as_ref())?.iter().next().flatten().map(str::to_owned);
+                        known.insert(value.as_deref(), text.clone());
+                        text
+                    }
+                };
+                partition_values.push((schema.physical_name(field).to_owned(), text));
+            }
+            let (path, stats) = (layout::encode(&file.path), stats.next().flatten());
+            added.push(Added { path, partition_values, size: file.size, modification_time: file.modified, stats });
+        }
+        adds::batch(added, options.data_change.unwrap_or(true), &options.tags)
+    }
+
+    fn threads(&self) -> Option<usize> {
+        self.store.is_remote().then_some(REQUESTS)
+    }
+
+    fn footer(&self, index: usize) -> Result<ArrowReaderMetadata> {
+        let file = &self.files[index];
+        let bytes = FileBytes::new(Arc::clone(&self.store), file.path.clone(), file.size, Arc::default());
+        source::arrow_metadata(Arc::new(source::read_footer(&bytes, false)?))
+    }
+
+    fn read_footers(&mut self, progress: &(dyn Fn(usize) + Sync), interrupt: &Interrupt) -> Result<()> {
+        let schemas: Mutex<Vec<(Fields, String, usize)>> = Mutex::default();
+        let (kept, read) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let footers = each_file(self.files.len(), self.threads(), interrupt, |index| {
+            let metadata = self.footer(index)?;
+            let fields = metadata.schema().fields();
+            let mut known = schemas.lock().unwrap_or_else(PoisonError::into_inner);
+            match known.iter_mut().find(|(other, _, _)| other == fields) {
+                Some((_, _, first)) => *first = index.min(*first),
+                None => {
+                    let found = fields_from_arrow(metadata.schema()).map_err(|error| error.within(&self.files[index].path))?;
+                    known.push((fields.clone(), json::struct_json(&found).to_string(), index));
+                }
+            }
+            drop(known);
+            let done = read.fetch_add(1, Ordering::Relaxed) + 1;
+            if done.is_multiple_of(PROGRESS) {
+                progress(done);
+            }
+            let size = 2 * metadata.metadata().memory_size(); // about as much again is its Arrow schema
+            Ok((kept.fetch_add(size, Ordering::Relaxed) < KEPT).then_some(metadata))
+        })?;
+        for (file, footer) in self.files.iter_mut().zip(footers) {
+            file.footer = footer;
+        }
+        let mut schemas = schemas.into_inner().unwrap_or_else(PoisonError::into_inner);
+        schemas.sort_unstable_by_key(|(_, _, first)| *first); // whatever thread came first
+        self.schemas = schemas.into_iter().map(|(_, schema, first)| (schema, first)).collect();
+        Ok(())
+    }
+}
+
+/// Names and values of the folders above a file.
+fn levels(path: &str, how: Partitioning) -> Result<(Vec<String>, Vec<Option<String>>)> {
+    let Some((folders, _)) = path.rsplit_once('/') else { return Ok((Vec::new(), Vec::new())) };
+    let value = |text: &str| (text != NULL_FOLDER).then(|| unescaped(text));
+    let (mut names, mut values) = (Vec::new(), Vec::new());
+    for folder in folders.split('/') {
+        match (how, folder.split_once('=')) {
+            (Partitioning::Directory, _) => {
+                names.push(String::new());
+                values.push(value(folder));
+            }
+            (Partitioning::Hive, Some((name, text))) => {
+                names.push(unescaped(name));
+                values.push(value(text));
+            }
+            (Partitioning::Hive, None) => {
+                let error = Error::new(Kind::InvalidArgument, "a folder does not name a partition column").at(path).found(folder);
+                return Err(error.expected("name=value, or partitioning=\"directory\""));
+            }
+        }
+    }
+    Ok((names, values))
+}
+
+/// What Hive escapes, as it was; a percent sign that escapes nothing stays.
+fn unescaped(text: &str) -> String {
+    percent_decode_str(text).decode_utf8().map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned)
+}
+
+fn shown(names: &[String]) -> String {
+    match names {
+        [] => "none".to_owned(),
+        [first, ..] if first.is_empty() => format!("{} levels of folders", names.len()),
+        _ => names.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_say_values() {
+        let (names, values) = levels("a=1/b=x%2Fy/__HIVE/f.parquet", Partitioning::Directory).unwrap();
+        assert_eq!((names.len(), values[1].as_deref()), (3, Some("b=x/y")));
+        let (names, values) = levels("a=1/b=__HIVE_DEFAULT_PARTITION__/f", Partitioning::Hive).unwrap();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!(values, [Some("1".to_owned()), None]);
+        assert!(levels("a/f", Partitioning::Hive).is_err());
+        assert_eq!(levels("f", Partitioning::Hive).unwrap(), (vec![], vec![]));
+    }
+}

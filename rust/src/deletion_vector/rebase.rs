@@ -1,0 +1,118 @@
+//! What another commit did to the rows of files: which of a command's rows it deleted, and the files as they are now, so that
+//! [`super::mark_deleted`] can mark the command's rows on top of its vectors.
+
+use arrow::array::{Array, ArrayRef, Int32Array, RecordBatch, UInt32Array};
+use arrow::compute::{concat_batches, take_record_batch};
+use arrow::datatypes::{DataType, Field, Schema};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::row_ids::FILE_COLUMN;
+use super::{DeletionVector, Descriptor, RowIds, Wanted, columns, read_all};
+use crate::error::{Error, Result};
+use crate::log::schema;
+use crate::store::{Store, canonical};
+
+/// A command's rows after another commit.
+#[derive(Debug)]
+pub struct Rebased {
+    /// The files that have some of the rows, as `add` rows with [`FILE_COLUMN`]; those that the commit removed are left out.
+    pub files: RecordBatch,
+    /// The rows of these files.
+    pub rows: RowIds,
+    /// How many of the rows the commit deleted, for each file where it deleted some.
+    pub deleted: Vec<(String, u64)>,
+    /// The commit touched one of the files.
+    pub is_changed: bool,
+}
+
+/// `rows`, found in `files` (`add` rows as the command saw them), after a commit with these actions.
+///
+/// # Errors
+/// A row is in none of the files; a vector cannot be read.
+pub fn rebase(store: &dyn Store, files: &RecordBatch, rows: &RowIds, adds: &RecordBatch, removes: &RecordBatch) -> Result<Rebased> {
+    let positions = rows.positions(files)?;
+    let ordinals: Vec<_> = positions.iter().map(|(_, ordinal)| *ordinal).collect();
+    let before = schema::conform(&take(files, positions.iter().map(|(at, _)| *at))?, &schema::ADD)?;
+    let adds = schema::conform(adds, &schema::ADD)?;
+    let (added, removed, paths) = (by_path(&adds)?, by_path(removes)?, schema::text(&before, "path")?);
+    let touched: Vec<_> = (0..before.num_rows())
+        .filter_map(|row| {
+            let path = canonical("", paths.value(row));
+            let again = added.get(path.as_ref()).copied();
+            (again.is_some() || removed.contains_key(path.as_ref())).then_some((row, again))
+        })
+        .collect();
+    let old = vectors(store, &before, touched.iter().map(|(row, _)| Some(*row)))?;
+    let new = vectors(store, &adds, touched.iter().map(|(_, again)| *again))?;
+    let mut deleted = Vec::new();
+    for (((row, again), old), new) in touched.iter().zip(old).zip(new) {
+        let mine = ordinals.get(*row).and_then(|ordinal| rows.of_file(*ordinal)).cloned().unwrap_or_default();
+        // Rows that came back are new to the command, whose rows have none of them: they count where files are added.
+        let taken = if again.is_some() { mine.intersection(&new).difference(&old) } else { mine.difference(&old) };
+        if !taken.is_empty() {
+            deleted.push((paths.value(*row).to_owned(), taken.cardinality()));
+        }
+    }
+    let gone_or_again: HashMap<_, _> = touched.iter().copied().collect();
+    let untouched: Vec<_> = (0..before.num_rows()).filter(|row| !gone_or_again.contains_key(row)).collect();
+    let again: Vec<_> = touched.iter().filter_map(|(row, again)| again.map(|again| (*row, again))).collect();
+    let kept = concat_batches(&schema::ADD, &[take(&before, untouched.iter().copied())?, take(&adds, again.iter().map(|(_, at)| *at))?])?;
+    let left = untouched.iter().copied().chain(again.iter().map(|(row, _)| *row));
+    let left: Vec<_> = left.filter_map(|row| ordinals.get(row).copied()).collect();
+    let rows = rows.only(&left);
+    Ok(Rebased { files: with_ordinals(&kept, left)?, rows, deleted, is_changed: !touched.is_empty() })
+}
+
+/// Those of a commit's `add` rows whose files may have rows that were not there before it: all but files of which it only deleted rows.
+///
+/// # Errors
+/// A vector cannot be read.
+pub fn with_new_rows(store: &dyn Store, adds: &RecordBatch, removes: &RecordBatch) -> Result<RecordBatch> {
+    let (adds, removes) = (schema::conform(adds, &schema::ADD)?, schema::conform(removes, &schema::REMOVE)?);
+    let (removed, paths) = (by_path(&removes)?, schema::text(&adds, "path")?);
+    let pairs: Vec<_> = (0..adds.num_rows()).map(|row| (row, removed.get(canonical("", paths.value(row)).as_ref()).copied())).collect();
+    let had_vector: Vec<_> = pairs
+        .iter()
+        .filter_map(|(row, before)| {
+            before.filter(|before| schema::vectors(&removes).is_ok_and(|found| found.is_valid(*before))).map(|before| (*row, before))
+        })
+        .collect();
+    let old = vectors(store, &removes, had_vector.iter().map(|(_, before)| Some(*before)))?;
+    let new = vectors(store, &adds, had_vector.iter().map(|(row, _)| Some(*row)))?;
+    let resurrecting = had_vector.iter().zip(old).zip(new).filter(|((_, old), new)| !old.difference(new).is_empty());
+    let mut kept: Vec<_> = resurrecting.map(|(((row, _), _), _)| *row).collect();
+    kept.extend(pairs.iter().filter(|(_, before)| before.is_none()).map(|(row, _)| *row));
+    kept.sort_unstable();
+    take(&adds, kept.into_iter())
+}
+
+/// The vectors of these rows of a table of actions; no rows where it has none, or for `None`.
+fn vectors(store: &dyn Store, actions: &RecordBatch, rows: impl Iterator<Item = Option<usize>>) -> Result<Vec<DeletionVector>> {
+    let found = columns::read(schema::vectors(actions)?)?;
+    let wanted = rows.map(|row| row.and_then(|row| found.get(row).cloned().flatten()));
+    let wanted: Vec<_> =
+        wanted.map(|descriptor: Option<Descriptor>| descriptor.map(|descriptor| Wanted { descriptor, num_records: None })).collect();
+    Ok(read_all(store, &wanted)?.into_iter().map(Option::unwrap_or_default).collect())
+}
+
+/// Rows of a table of actions by their decoded paths.
+fn by_path(actions: &RecordBatch) -> Result<HashMap<String, usize>> {
+    let column = actions.column_by_name("path").ok_or_else(|| Error::protocol("actions without paths"))?;
+    let paths = schema::conform_column(column, &DataType::Utf8, "path")?;
+    let paths = paths.as_any().downcast_ref::<arrow::array::StringArray>().ok_or_else(|| Error::protocol("paths are texts"))?;
+    Ok(paths.iter().enumerate().filter_map(|(row, path)| path.map(|path| (canonical("", path).into_owned(), row))).collect())
+}
+
+fn take(batch: &RecordBatch, rows: impl Iterator<Item = usize>) -> Result<RecordBatch> {
+    Ok(take_record_batch(batch, &UInt32Array::from_iter_values(rows.map(|row| row as u32)))?)
+}
+
+fn with_ordinals(files: &RecordBatch, ordinals: Vec<i32>) -> Result<RecordBatch> {
+    let mut fields: Vec<_> = files.schema_ref().fields().iter().cloned().collect();
+    fields.push(Arc::new(Field::new(FILE_COLUMN, DataType::Int32, false)));
+    let mut columns = files.columns().to_vec();
+    let ordinals: ArrayRef = Arc::new(Int32Array::from(ordinals));
+    columns.push(ordinals);
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+}

@@ -1,0 +1,100 @@
+//! Kernels of Spark's SQL functions over Arrow arrays: what DuckDB has no function for, or one that answers otherwise than Spark.
+//!
+//! Each kernel takes whole arrays and gives one array of as many rows; it never sees Python. A row that Spark would fail on ends the call
+//! with an error whose message begins with Spark's error condition in brackets, such as `[ARITHMETIC_OVERFLOW]`.
+
+mod aggregates;
+mod arguments;
+mod base32;
+mod casts;
+mod csv;
+mod decimal;
+mod hash;
+mod java_regex;
+mod json;
+mod json_read;
+mod json_write;
+mod number_format;
+mod numbers;
+mod regex;
+mod text;
+mod title_case;
+mod url;
+
+use arrow::array::ArrayRef;
+
+pub use arguments::Arguments;
+
+use crate::error::{Error, Kind, Result};
+
+/// Evaluates the kernel `name` on `arguments`, all of the same length.
+///
+/// ```
+/// use std::sync::Arc;
+/// use arrow::array::{ArrayRef, AsArray, StringArray, types::Int32Type};
+/// let words: [ArrayRef; 2] = [Arc::new(StringArray::from(vec!["kitten"])), Arc::new(StringArray::from(vec!["sitting"]))];
+/// let distance = deltaic::expressions::evaluate("levenshtein", &words).unwrap();
+/// assert_eq!(distance.as_primitive::<Int32Type>().value(0), 3);
+/// ```
+pub fn evaluate(name: &str, arguments: &[ArrayRef]) -> Result<ArrayRef> {
+    let given = Arguments::new(arguments)?;
+    match name {
+        "make_date" => casts::make_date(&given),
+        "make_timestamp" => casts::make_timestamp(&given),
+        "text_to_whole" => casts::whole(&given),
+        "text_to_double" => casts::double(&given),
+        "text_to_float" => casts::float(&given),
+        "text_to_boolean" => casts::boolean(&given),
+        "text_to_date" => casts::date(&given),
+        "text_to_timestamp" => casts::timestamp(&given),
+        "text_to_timestamp_ntz" => casts::timestamp_ntz(&given),
+        "upper" => text::upper(&given),
+        "lower" => text::lower(&given),
+        "initcap" => text::initcap(&given),
+        "levenshtein" => text::levenshtein(&given),
+        "jaro_winkler" => text::jaro_winkler(&given),
+        "soundex" => text::soundex(&given),
+        "mask" => text::mask(&given),
+        "decimal" => decimal::calculate(&given),
+        "hypot" => numbers::hypot(&given),
+        "conv" => numbers::conv(&given),
+        "double_to_string" => numbers::double_to_string(&given),
+        "float_to_string" => numbers::float_to_string(&given),
+        "fixed" => numbers::fixed(&given),
+        "crc32" => hash::crc32(&given),
+        "hash" => hash::murmur3(&given),
+        "xxhash64" => hash::xxhash64(&given),
+        "get_json_object" => json::get_json_object(&given),
+        "json_array_length" => json::array_length(&given),
+        "json_object_keys" => json::object_keys(&given),
+        "from_json" => json_read::from_json(&given),
+        "schema_of_json" => json_read::schema_of_json(&given),
+        "format_number" => numbers::format_number(&given),
+        "to_json" => json_write::to_json(&given),
+        "weighted_percentile" => aggregates::weighted_percentile(&given),
+        "histogram" => aggregates::histogram(&given),
+        "to_base32" => base32::encode(&given),
+        "from_base32" => base32::decode(&given),
+        "from_csv" => csv::from_csv(&given),
+        "schema_of_csv" => csv::schema_of_csv(&given),
+        "to_csv" => csv::to_csv(&given),
+        "to_number" => number_format::to_number(&given),
+        "number_to_char" => number_format::number_to_char(&given),
+        "regex_matches" => regex::matches(&given),
+        "regex_extract" => regex::extract(&given),
+        "regex_extract_all" => regex::extract_all(&given),
+        "regex_count" => regex::count(&given),
+        "regex_instr" => regex::instr(&given),
+        "regex_split" => regex::split(&given),
+        "regex_replace" => regex::replace(&given),
+        "url_encode" => url::encode(&given),
+        "url_decode" => url::decode(&given),
+        "parse_url" => url::parse(&given),
+        _ => Err(Error::new(Kind::InvalidArgument, "unknown kernel").found(name)),
+    }
+}
+
+/// An error of one row with Spark's error condition.
+fn failure(condition: &str, message: impl std::fmt::Display) -> Error {
+    Error::new(Kind::InvalidArgument, format!("[{condition}] {message}"))
+}

@@ -1,0 +1,77 @@
+//! Python objects behind values that any thread may drop, with the interpreter's lock or without it.
+//!
+//! pyarrow gives the lock back before it calls the release callback of an Arrow stream. Where that happens below a call of this module (the
+//! cyclic collector runs in it and frees a reader), PyO3 takes the thread for attached, and an object that is dropped then ends the process.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::prelude::*;
+
+/// What was dropped, until a thread that has the lock for certain frees it.
+static DROPPED: Mutex<Vec<Box<dyn Any + Send>>> = Mutex::new(Vec::new());
+
+/// A value with Python objects in it (`Py`, `PyErr`) that may be dropped anywhere: [`free`] frees them later.
+pub struct Held<T: Send + 'static>(Option<T>);
+
+impl<T: Send + 'static> Held<T> {
+    /// Holds `value`.
+    pub fn new(value: T) -> Self {
+        Self(Some(value))
+    }
+    /// The value itself; None never happens.
+    pub fn into_inner(mut self) -> Option<T> {
+        self.0.take()
+    }
+    /// The value.
+    pub fn get(&self) -> Option<&T> {
+        self.0.as_ref()
+    }
+}
+
+impl<T: Send + 'static> Drop for Held<T> {
+    fn drop(&mut self) {
+        if let Some(value) = self.0.take() {
+            DROPPED.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(value));
+        }
+    }
+}
+
+impl<T: Send + 'static> fmt::Debug for Held<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Held")
+    }
+}
+
+/// Frees what was dropped since the last call. Called where this module is entered, which is with the lock.
+pub fn free(_py: Python<'_>) {
+    let dropped = std::mem::take(&mut *DROPPED.lock().unwrap_or_else(PoisonError::into_inner));
+    drop(dropped); // not under the mutex: an object's finaliser may come here again
+}
+
+/// A Python exception as the source of an error of the core.
+#[derive(Debug)]
+pub struct Raised {
+    error: Held<PyErr>,
+    text: String,
+}
+
+impl Raised {
+    /// With its text, as the text of a Python object needs the lock.
+    pub fn new(_py: Python<'_>, error: PyErr) -> Self {
+        Self { text: error.to_string(), error: Held::new(error) }
+    }
+    /// The exception itself.
+    pub fn into_inner(self) -> Option<PyErr> {
+        self.error.into_inner()
+    }
+}
+
+impl fmt::Display for Raised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Raised {}

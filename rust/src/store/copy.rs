@@ -1,0 +1,76 @@
+//! Objects copied from one store to another: by the system where it can, else piece by piece.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::path::locate;
+use super::{Place, Store};
+use crate::error::{Error, Kind, Result};
+use crate::guard;
+use crate::interrupt::Interrupt;
+
+/// Bytes of a piece.
+const PIECE: u64 = 8 << 20;
+/// Objects that are copied at a time: most of the time is spent waiting.
+const AT_ONCE: usize = 16;
+
+/// Copies each `from` (in `source`, or an absolute path or URL that it may read) to its `to`, on several threads -> bytes.
+///
+/// The copies are not durable yet on a local disk: a commit that names them makes them so.
+pub fn copy_objects(source: &Arc<dyn Store>, target: &Arc<dyn Store>, objects: &[(String, String)], interrupt: &Interrupt) -> Result<u64> {
+    let (next, bytes) = (AtomicUsize::new(0), AtomicU64::new(0));
+    let failed: Mutex<Option<Error>> = Mutex::new(None);
+    let run = || {
+        while let Some((from, to)) = objects.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let copied =
+                interrupt.check().and_then(|()| guard::guarded("a file cannot be copied", || one(source, target, from, to, interrupt)));
+            match copied {
+                Ok(size) => drop(bytes.fetch_add(size, Ordering::Relaxed)),
+                Err(error) => {
+                    next.store(objects.len(), Ordering::Relaxed);
+                    failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE.min(objects.len()) {
+            scope.spawn(run);
+        }
+    });
+    match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(error) => Err(error),
+        None => Ok(bytes.into_inner()),
+    }
+}
+
+fn one(source: &Arc<dyn Store>, target: &Arc<dyn Store>, from: &str, to: &str, interrupt: &Interrupt) -> Result<u64> {
+    let (store, path) = match locate(source.location(), from)? {
+        Place::Inside(path) => (Arc::clone(source), path),
+        Place::Outside(place) => source.outside(&place)?,
+    };
+    let missing = || Error::new(Kind::NotFound, "the table names a file that is not there").at(from);
+    let size = store.head(&path)?.ok_or_else(missing)?.size;
+    if target.copy(&store.copy_source(&path)?, to)? {
+        return Ok(size);
+    }
+    let mut writer = target.writer(to)?;
+    let mut at = 0;
+    while at < size {
+        let end = size.min(at + PIECE);
+        let piece = interrupt.check().and_then(|()| store.get_ranges(&path, &[at..end]));
+        let written = piece.and_then(|pieces| {
+            let mut write =
+                |piece| writer.write_all(piece).map_err(|error| Error::new(Kind::Io, "the copy cannot be written").at(to).caused_by(error));
+            pieces.iter().try_for_each(|piece| write(piece))
+        });
+        if let Err(error) = written {
+            writer.abort();
+            return Err(error);
+        }
+        at = end;
+    }
+    writer.finish_unsynced()
+}

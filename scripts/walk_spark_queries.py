@@ -1,0 +1,81 @@
+"""Asks Spark and the embedded engine for the rows of random queries (tests/spark_sql/query_walk.py) and prints where they differ:
+`python scripts/walk_spark_queries.py 0 5000`, the numbers of the first query and of the one behind the last.
+
+`--record 300` writes Spark's answers to the first 300 that it answers to tests/spark_sql/recorded/query_walk-UTC.json.gz. Needs PySpark and
+Java.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "spark_sql"))
+
+from pyspark.sql import SparkSession
+from query_answers import answer, difference
+from query_walk import Walk, tables
+from record_spark_expressions import load, session
+from record_spark_queries import ask
+from spark_recording import save
+
+from deltaic.errors import DeltaError
+
+
+def open_tables() -> SparkSession:
+    spark = session()
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    for name, rows in tables().items():
+        load(spark, rows, partitions=False).createOrReplaceTempView(name)
+    return spark
+
+
+def record(count: int) -> None:
+    spark, recorded, number = open_tables(), [], 0
+    while len(recorded) < count:
+        text = Walk(random.Random(number)).query()
+        asked = ask(spark, text)
+        if "error" not in asked:
+            recorded.append({"query": text, **asked})
+        number += 1
+    save("query_walk", "UTC", recorded)
+    print(f"{count} of the first {number} queries recorded")
+
+
+def walk(first: int, behind: int) -> None:
+    spark, rows, counts, start = open_tables(), tables(), Counter[str](), time.monotonic()
+    for number in range(first, behind):
+        text = Walk(random.Random(number)).query()
+        asked = ask(spark, text)
+        outcome, shown = compared(text, rows, asked)
+        counts[outcome] += 1
+        if shown:
+            print(f"{number} {outcome}: {text}\n    {shown}", flush=True)
+        if number % 500 == 499:
+            print(f"{number + 1 - first} queries, {time.monotonic() - start:.0f} s: {dict(counts)}", flush=True)
+    print(dict(counts))
+
+
+def compared(text: str, rows: dict[str, Any], asked: dict[str, Any]) -> tuple[str, str]:
+    """What became of a query, and what differs."""
+    try:
+        columns, found = answer(text, rows)
+    except DeltaError as error:
+        if "error" in asked:
+            return "refused by both", ""
+        return "refused here", f"{type(error).__name__}: {str(error)[:300]}"
+    if "error" in asked:
+        return "refused by Spark", ""
+    shown = difference(columns, found, asked, ordered=False)
+    return ("different", shown) if shown else ("alike", "")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--record":
+        record(int(sys.argv[2]))
+    else:
+        walk(int(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,174 @@
+"""CONVERT: Parquet files of anybody become a table where they lie."""
+
+from __future__ import annotations
+
+import logging
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import deltaic
+from deltaic import DeltaTable
+from deltaic.errors import DeltaError, InvalidArgumentError, SchemaMismatchError, TableAlreadyExistsError, UnsupportedFeatureError
+
+
+def put(folder: Path, name: str, **columns: Any) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def rows(table: DeltaTable, where: str | None = None) -> list[tuple[Any, ...]]:
+    found = table.scan(where=where).to_arrow()
+    return sorted(zip(*(found[name].to_pylist() for name in found.column_names), strict=True), key=repr)
+
+
+def test_hive_partitions_are_inferred(tmp_path: Path) -> None:
+    for day in ("2026-01-01", "2026-01-02", "__HIVE_DEFAULT_PARTITION__"):
+        for n in ("1", "02"):
+            put(tmp_path, f"day={day}/n={n}/c=x%2Fy z/part.parquet", id=pa.array([1, 2]))
+    (tmp_path / "_SUCCESS").write_text("")
+    (tmp_path / "_temporary").mkdir()
+    (tmp_path / "_temporary" / "junk.parquet").write_text("no file of Parquet")
+    (tmp_path / "day=2026-01-01" / ".x.crc").write_text("no file of Parquet")
+    table = DeltaTable.convert(tmp_path, name="n", description="d", properties={"owner": "me"})
+    assert table.schema.to_ddl() == "id bigint, day date, n int, c string"
+    assert (table.metadata.partition_columns, table.metadata.name, table.metadata.description) == (["day", "n", "c"], "n", "d")
+    assert rows(table, "day = DATE '2026-01-02' AND n = 2") == [(1, date(2026, 1, 2), 2, "x/y z"), (2, date(2026, 1, 2), 2, "x/y z")]
+    assert table.scan(where="day IS NULL").count() == 4
+    info = table.history()[0]
+    assert (info["operation"], info["operationMetrics"]) == ("CONVERT", {"numConvertedFiles": "6"})
+    assert info["operationParameters"] == {
+        "numFiles": 6,
+        "partitionedBy": '["day","n","c"]',
+        "collectStats": True,
+        "sourceFormat": "parquet",
+    }
+    deltaic.write(table, pa.table({"id": [3], "day": [date(2026, 2, 1)], "n": pa.array([7], pa.int32()), "c": ["k"]}), mode="append")
+    table.delete("id = 1")
+    assert table.scan().count() == 7
+
+
+def test_statistics_come_from_footers(tmp_path: Path) -> None:
+    for n in range(3):
+        put(tmp_path, f"{n}.parquet", id=pa.array([10 * n, 10 * n + 5, None]), s=[{"x": n}, {"x": n + 1}, None])
+    table = DeltaTable.convert(tmp_path)
+    found = table.files().to_arrow().to_pylist()
+    assert [(f["num_records"], f["min_values"]["id"], f["max_values"]["s"]["x"], f["null_count"]["id"]) for f in found] == [
+        (3, 10 * n, n + 1, 1) for n in range(3)
+    ]
+    assert table.scan(where="id = 15").explain().files_read == 1
+
+
+def test_without_statistics(tmp_path: Path) -> None:
+    put(tmp_path, "0.parquet", id=[1])
+    table = DeltaTable.convert(tmp_path, statistics=False)
+    assert table.files().to_arrow()["num_records"].to_pylist() == [None]
+    assert rows(table, "id = 1") == [(1,)]
+
+
+def test_folders_of_values_alone(tmp_path: Path) -> None:
+    put(tmp_path, "2026/01/a=b/x.parquet", id=[1])
+    put(tmp_path, "2027/02/c/x.parquet", id=[2])
+    with pytest.raises(InvalidArgumentError, match=r"partition_schema= of 3 columns"):
+        DeltaTable.convert(tmp_path, partitioning="directory")
+    with pytest.raises(InvalidArgumentError, match="3 levels of folders; expected y"):
+        DeltaTable.convert(tmp_path, partitioning="directory", partition_schema="y int")
+    with pytest.raises(InvalidArgumentError, match="does not name a partition column"):
+        DeltaTable.convert(tmp_path)
+    assert not DeltaTable.exists(tmp_path)
+    table = DeltaTable.convert(tmp_path, partitioning="directory", partition_schema="y int, m string, k string")
+    assert rows(table) == [(1, 2026, "01", "a=b"), (2, 2027, "02", "c")]
+
+
+def test_columns_of_all_files(tmp_path: Path) -> None:
+    put(tmp_path, "0.parquet", id=[1], s=[{"x": 1}])
+    put(tmp_path, "1.parquet", s=[{"y": [{"z": "q"}]}], new=["n"])
+    table = DeltaTable.convert(tmp_path)
+    assert table.schema.to_ddl() == "id bigint, s struct<x: bigint, y: array<struct<z: string>>>, new string"
+    assert table.scan().to_arrow().to_pylist() == [
+        {"id": 1, "s": {"x": 1, "y": None}, "new": None},
+        {"id": None, "s": {"x": None, "y": [{"z": "q"}]}, "new": "n"},
+    ]
+
+
+def test_a_partition_column_in_the_files(tmp_path: Path) -> None:
+    put(tmp_path, "p=1/0.parquet", p=[5], id=[1])
+    table = DeltaTable.convert(tmp_path, partition_schema="p bigint")
+    assert (table.schema.to_ddl(), rows(table)) == ("id bigint, p bigint", [(1, 1)])
+
+
+def test_types_and_names_must_agree(tmp_path: Path) -> None:
+    put(tmp_path, "0.parquet", a=[{"x": 1}])
+    put(tmp_path, "1.parquet", a=[{"x": "text"}])
+    with pytest.raises(SchemaMismatchError, match=r"1\.parquet, column a\.x.*found string; expected long, as in 0\.parquet"):
+        DeltaTable.convert(tmp_path)
+    put(tmp_path, "1.parquet", A=[{"x": 1}])
+    with pytest.raises(SchemaMismatchError, match="two ways"):
+        DeltaTable.convert(tmp_path)
+    assert not DeltaTable.exists(tmp_path)
+
+
+def test_what_cannot_be_converted(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="no Parquet files"):
+        DeltaTable.convert(tmp_path)
+    put(tmp_path, "a=1/0.parquet", id=[1])
+    put(tmp_path, "b=1/0.parquet", id=[1])
+    with pytest.raises(InvalidArgumentError, match="different partition columns"):
+        DeltaTable.convert(tmp_path)
+    (tmp_path / "b=1" / "0.parquet").unlink()
+    with pytest.raises(InvalidArgumentError, match=r"folders of a; expected z"):
+        DeltaTable.convert(tmp_path, partition_schema="z int")
+    with pytest.raises(UnsupportedFeatureError, match=r"columnMapping\.mode"):
+        DeltaTable.convert(tmp_path, properties={"delta.columnMapping.mode": "name"})
+    (tmp_path / "a=1" / "notes.txt").write_text("these are notes and no Parquet")
+    with pytest.raises(DeltaError, match=r"notes\.txt"):
+        DeltaTable.convert(tmp_path)
+    (tmp_path / "a=1" / "notes.txt").unlink()
+    put(tmp_path, "a=x/0.parquet", id=[1])
+    with pytest.raises(DeltaError, match=r"partition column a"):
+        DeltaTable.convert(tmp_path, partition_schema="a int")
+    assert not DeltaTable.exists(tmp_path)
+
+
+def test_a_table_stays(tmp_path: Path) -> None:
+    put(tmp_path, "0.parquet", id=[1])
+    table = DeltaTable.convert(tmp_path)
+    with pytest.raises(TableAlreadyExistsError):
+        DeltaTable.convert(tmp_path)
+    put(tmp_path, "1.parquet", id=[2])
+    assert rows(DeltaTable.convert(tmp_path, mode="ignore")) == rows(table) == [(1,)]
+
+
+def test_progress_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    data = put(tmp_path, "0.parquet", id=[1]).read_bytes()
+    for n in range(1, 1000):
+        (tmp_path / f"{n}.parquet").write_bytes(data)
+    with caplog.at_level(logging.INFO):
+        assert DeltaTable.convert(tmp_path).scan().count() == 1000
+    assert "1000 of 1000 footers read" in caplog.text
+
+
+def test_conversion_in_sql(tmp_path: Path) -> None:
+    put(tmp_path, "p=1/0.parquet", id=[1])
+    statement = f"CONVERT TO DELTA parquet.`{tmp_path}` NO STATISTICS PARTITIONED BY (p SMALLINT)"
+    for _ in range(2):
+        assert deltaic.sql(statement).count() == 0
+    table = DeltaTable(tmp_path)
+    assert (table.version, table.schema.to_ddl(), rows(table)) == (0, "id bigint, p smallint", [(1, 1)])
+    with pytest.raises(InvalidArgumentError, match="parquet"):
+        deltaic.sql(f"CONVERT TO DELTA delta.`{tmp_path}`")
+
+
+def test_deltalake_reads_it_and_takes_the_same_files(tmp_path: Path) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    for n in range(3):
+        put(tmp_path, f"p={n}/0.parquet", id=[n])
+    DeltaTable.convert(tmp_path, partition_schema="p int", properties={"delta.enableDeletionVectors": False})
+    found = deltalake.DeltaTable(tmp_path).to_pyarrow_table()
+    assert sorted(zip(found["id"].to_pylist(), found["p"].to_pylist(), strict=True)) == [(0, 0), (1, 1), (2, 2)]

@@ -1,0 +1,75 @@
+"""Columns of text with a collation: their rows are read; their statistics, which are of bytes, leave out no file; no comparison is answered
+by bytes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaic
+from deltaic import DeltaTable, Field, Schema
+from deltaic.errors import UnsupportedFeatureError
+from deltaic.protocol.schema import Struct
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> DeltaTable:
+    """Two files, as a writer that knows collations leaves them: `name` ignores case, `st.x` does, too, `plain` says that it is of bytes."""
+    for n, names in enumerate((["a", "B"], ["C", "d"])):
+        data = {"id": [2 * n, 2 * n + 1], "name": names, "st": [{"x": each} for each in names], "plain": names}
+        deltaic.write(tmp_path, pa.table(data), mode="append", properties={"delta.enableDeletionVectors": False} if n == 0 else None)
+    collated = Schema(
+        [
+            Field("id", "long"),
+            Field("name", "string", metadata={"__COLLATIONS": {"name": "ICU.UNICODE_CI"}}),
+            Field("st", Struct([Field("x", "string", metadata={"__COLLATIONS": {"x": "ICU.UNICODE_CI"}})])),
+            Field("plain", "string", metadata={"__COLLATIONS": {"plain": "SPARK.UTF8_BINARY"}}),
+        ]
+    )
+    metadata = json.loads(DeltaTable(tmp_path).metadata.to_json())
+    metadata["metaData"]["schemaString"] = collated.to_json()
+    protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["collations", "domainMetadata"]}
+    lines = [{"commitInfo": {"operation": "x"}}, {"protocol": protocol}, metadata]
+    (tmp_path / "_delta_log" / f"{2:020}.json").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return DeltaTable(tmp_path)
+
+
+def test_rows_are_read(table: DeltaTable) -> None:
+    assert sorted(table.scan(where="id >= 1").to_arrow()["name"].to_pylist()) == ["B", "C", "d"]
+    assert table.scan(where="plain = 'b'").explain().files_read == 1
+    assert table.scan(where="name IS NOT NULL AND st.x IS NOT NULL").count() == 4
+    found = deltaic.sql("SELECT name AS n, st, id FROM t WHERE id < 1", tables={"t": table}).to_arrow().to_pylist()
+    assert found == [{"n": "a", "st": {"x": "a"}, "id": 0}]
+
+
+@pytest.mark.parametrize(
+    "where", ["name = 'A'", "name > 'b'", "name IN ('A')", "name LIKE 'A%'", "st.x = 'A'", "upper(name) = 'A'", "st = st"]
+)
+def test_comparisons_are_refused(table: DeltaTable, where: str) -> None:
+    with pytest.raises(UnsupportedFeatureError, match=r"ICU\.UNICODE_CI"):
+        table.scan(where=where).to_arrow()
+    assert table.files(where="id = 0").count() == 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["SELECT DISTINCT name FROM t", "SELECT count(*) FROM t GROUP BY name", "SELECT id FROM t ORDER BY name", "SELECT max(name) FROM t"],
+)
+def test_queries_that_compare_are_refused(table: DeltaTable, query: str) -> None:
+    with pytest.raises(UnsupportedFeatureError, match=r"ICU\.UNICODE_CI"):
+        deltaic.sql(query, tables={"t": table}).to_arrow()
+
+
+def test_files_are_not_chosen_by_their_statistics(table: DeltaTable) -> None:
+    def counted(where: str) -> Any:
+        try:
+            return table.files(where=where).count()
+        except UnsupportedFeatureError:
+            return "refused"
+
+    assert counted("name = 'A'") in (2, "refused")
+    assert counted("id = 0") == 1

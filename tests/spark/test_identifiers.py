@@ -1,0 +1,99 @@
+"""Statements whose tables are known when values are filled in: IDENTIFIER(…), EXECUTE IMMEDIATE, `mergeInto`, `spark.catalog`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltaic
+import deltaic.spark
+from deltaic.errors import UnsupportedFeatureError
+
+pytest.importorskip("pyspark")
+
+
+@pytest.fixture
+def session(spark: Any) -> Any:
+    made = spark.newSession()
+    deltaic.spark.enable(made)
+    return made
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    place = str(tmp_path / "t")
+    deltaic.write(place, [{"id": 1, "v": 10}, {"id": 2, "v": 20}])
+    return place
+
+
+def rows(path: str) -> list[tuple[int, int]]:
+    return sorted((row["id"], row["v"]) for row in deltaic.DeltaTable(path).scan().to_arrow().to_pylist())
+
+
+def test_identifier(session: Any, path: str) -> None:
+    def run(text: str, args: Any = None) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in session.sql(text, args=args).collect()]
+
+    name = f"delta.`{path}`"
+    assert run(f"SELECT count(*) FROM IDENTIFIER('{name}')") == [(2,)]
+    assert run("SELECT max(v) FROM IDENTIFIER('delta.`' || :path || '`') VERSION AS OF 0 WHERE id < :n", {"path": path, "n": 2}) == [(10,)]
+    assert run("SELECT t.id FROM IDENTIFIER(?) AS t WHERE id = ?", [name, 2]) == [(2,)]
+    assert run(f"SELECT IDENTIFIER(:c) FROM {name} WHERE IDENTIFIER(:c) > 10", {"c": "v"}) == [(20,)]
+    run("UPDATE IDENTIFIER(:t) SET v = :v, id = IDENTIFIER('v') WHERE id = 1", {"t": name, "v": 11})
+    assert rows(path) == [(2, 20), (10, 11)]
+    run("INSERT INTO IDENTIFIER(?) VALUES (?, ?)", [name, 3, 30])
+    run("DELETE FROM IDENTIFIER(:t) WHERE id = :i", {"t": name, "i": 10})
+    assert rows(path) == [(2, 20), (3, 30)]
+    assert len(run("DESCRIBE HISTORY IDENTIFIER(:t) LIMIT 2", {"t": name})) == 2
+    session.range(2).createOrReplaceTempView("plain_numbers")
+    assert run("SELECT count(*) FROM IDENTIFIER(:t)", {"t": "plain_numbers"}) == [(2,)]
+    with pytest.raises(Exception, match="no_such"):
+        run("SELECT * FROM IDENTIFIER(:t)", {"t": "no_such"})
+
+
+def test_execute_immediate(session: Any, path: str) -> None:
+    name = f"delta.`{path}`"
+    assert session.sql(f"EXECUTE IMMEDIATE 'SELECT v FROM {name} WHERE id = ?' USING 2").collect() == [(20,)]
+    assert session.sql("EXECUTE IMMEDIATE 'SELECT 1 + ?' USING 2").collect() == [(3,)]
+    session.sql(f"DECLARE OR REPLACE VARIABLE deltaic_q STRING DEFAULT 'UPDATE {name} SET v = :v WHERE id = :i'")
+    session.sql("EXECUTE IMMEDIATE deltaic_q USING (10 + 2 AS v, 1 AS i)")
+    assert rows(path) == [(1, 12), (2, 20)]
+    with pytest.raises(UnsupportedFeatureError, match="INTO"):
+        session.sql(f"EXECUTE IMMEDIATE 'SELECT v FROM {name} LIMIT 1' INTO deltaic_q")
+    with pytest.raises(Exception, match="ALL_PARAMETERS_MUST_BE_NAMED"):
+        session.sql("EXECUTE IMMEDIATE deltaic_q USING 5 AS v, 1")
+    with pytest.raises(UnsupportedFeatureError, match="script"):
+        session.sql(f"BEGIN DELETE FROM {name}; SELECT count(*) FROM {name}; END")
+    assert rows(path) == [(1, 12), (2, 20)]
+
+
+def test_merge_into(session: Any, path: str) -> None:
+    from pyspark.sql import functions as F
+
+    source = session.createDataFrame([(1, 100), (3, 300), (4, -1)], "id bigint, v bigint")
+    merge = source.alias("s").mergeInto(f"delta.`{path}`", F.expr(f"s.id = delta.`{path}`.id"))
+    merge = merge.whenMatched(F.col("s.v") > 50).update({"v": F.col(f"`{path}`.v") + source.v})
+    merge = merge.whenNotMatched(source.v > 0).insert({"id": F.col("s.id"), "v": F.transform(F.array("s.v"), lambda x: x + 1)[0]})
+    merge.whenNotMatchedBySource().delete().merge()
+    assert rows(path) == [(1, 110), (3, 301)]
+    wider = source.withColumn("w", F.lit("x")).where("id = 3").alias("s")
+    wider.mergeInto(f"delta.`{path}`", F.expr(f"s.id = `{path}`.id")).whenMatched().updateAll().withSchemaEvolution().merge()
+    assert deltaic.DeltaTable(path).schema.names == ["id", "v", "w"]
+    assert rows(path) == [(1, 110), (3, 300)]
+
+
+def test_catalog(session: Any, path: str) -> None:
+    catalog, name = session.catalog, f"delta.`{path}`"
+    assert catalog.tableExists(name)
+    assert not catalog.tableExists(f"delta.`{path}/nowhere`")
+    assert not catalog.tableExists("no_such_table")
+    assert not catalog.isCached(name)
+    catalog.cacheTable(name)
+    assert catalog.isCached(name)
+    catalog.uncacheTable(name)
+    assert not catalog.isCached(name)
+    assert [each.name for each in catalog.listColumns(name)] == session.table(name).columns
+    with pytest.raises(UnsupportedFeatureError, match=r"getTable.*DESCRIBE DETAIL"):
+        catalog.getTable(name)

@@ -1,0 +1,199 @@
+"""Delta tables by name in Spark's session catalog (in memory). The same calls reach a Hive metastore, which has the same interface.
+
+Rules: delta-spark's DeltaTableCreationTests, DeltaDDLSuite and the documentation of its catalog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltaic
+import deltaic.spark
+from deltaic.engine.spark.engine import SETTING
+from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, TableNotFoundError
+from deltaic.spark.tables import DeltaTable
+
+
+@pytest.fixture
+def session(spark: Any) -> Iterator[Any]:
+    if not hasattr(spark, "_jsparkSession"):
+        pytest.skip("the session catalog is reached through the JVM")
+    deltaic.spark.enable(spark)
+    yield spark
+    for table in spark.catalog.listTables("default"):
+        if not table.isTemporary:
+            spark.sql(f"DROP {'VIEW' if table.tableType == 'VIEW' else 'TABLE'} `{table.name}`")
+    delattr(spark, SETTING)
+    for name in ("sql", "table"):
+        spark.__dict__.pop(name, None)
+
+
+def ids(frame: Any) -> list[int]:
+    return sorted(row.id for row in frame.select("id").collect())
+
+
+def place(session: Any, name: str) -> Path:
+    return Path(session.conf.get("spark.sql.warehouse.dir").removeprefix("file:"), name)
+
+
+def test_a_managed_table_lies_in_the_warehouse_and_goes_with_its_name(session: Any) -> None:
+    session.sql(
+        "CREATE TABLE m (id BIGINT NOT NULL, p STRING COMMENT 'part') USING delta PARTITIONED BY (p) "
+        "COMMENT 'of mine' TBLPROPERTIES (a = 'b')"
+    )
+    metadata = deltaic.DeltaTable(place(session, "m")).metadata
+    assert (metadata.description, list(metadata.partition_columns), metadata.configuration["a"]) == ("of mine", ["p"], "b")
+    session.sql("INSERT INTO m VALUES (1, 'x'), (2, 'y'), (3, 'x')")
+    session.sql("UPDATE m SET p = 'z' WHERE id = 3")
+    session.sql("DELETE FROM default.m WHERE id = 2")
+    session.sql("MERGE INTO spark_catalog.default.m t USING (SELECT 4L AS id, 'w' AS p) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *")
+    assert ids(session.table("m")) == ids(session.read.table("default.m")) == ids(session.sql("SELECT * FROM m")) == [1, 3, 4]
+    assert session.sql("SELECT count(*) AS n FROM m a JOIN default.m b ON a.id = b.id").first().n == 3
+    assert ids(session.sql("SELECT default.m.id, m.p FROM default.m WHERE default.m.id < 4")) == [1, 3]
+    assert ids(session.sql("WITH m AS (SELECT 7L AS id) SELECT * FROM m")) == [7]
+    assert ids(session.sql("SELECT * FROM m VERSION AS OF 1")) == [1, 2, 3]
+    assert ids(session.read.option("versionAsOf", 1).table("m")) == [1, 2, 3]
+    with pytest.raises(TableAlreadyExistsError):
+        session.sql("CREATE TABLE m (id BIGINT) USING delta")
+    session.sql("CREATE TABLE IF NOT EXISTS m (other BIGINT) USING delta")
+    assert session.catalog.tableExists("m")
+    assert "m" in [each.name for each in session.catalog.listTables()]
+    assert [(each.name, each.isPartition) for each in session.catalog.listColumns("m")] == [("id", False), ("p", True)]
+    assert session.catalog.getTable("m").tableType == "MANAGED"
+    session.sql("DROP TABLE m")
+    assert not place(session, "m").exists()
+    assert not session.catalog.tableExists("m")
+
+
+def test_an_external_table_keeps_its_files(session: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "with space")
+    session.sql(f"CREATE TABLE e USING delta LOCATION '{path}' AS SELECT id FROM range(3)")
+    assert ids(session.table("e")) == [0, 1, 2]
+    session.sql("DROP TABLE e")
+    assert deltaic.DeltaTable(path).scan().count() == 3
+    session.sql(f"CREATE TABLE again USING delta LOCATION '{path}'")  # the table that is there gets a name
+    assert ids(session.sql("FROM again SELECT id")) == [0, 1, 2]
+    with pytest.raises(InvalidArgumentError, match="DELTA_CREATE_TABLE_SCHEME_MISMATCH"):
+        session.sql(f"CREATE TABLE third (other STRING) USING delta LOCATION '{path}'")
+    with pytest.raises(InvalidArgumentError, match="DELTA_TABLE_LOCATION_MISMATCH"):
+        session.sql(f"CREATE OR REPLACE TABLE again (id INT) USING delta LOCATION '{tmp_path / 'other'}'")
+
+
+def test_replacing(session: Any) -> None:
+    session.sql("CREATE OR REPLACE TABLE r USING delta AS SELECT id FROM range(2)")
+    session.sql("CREATE OR REPLACE TABLE r USING delta AS SELECT id, 'x' AS name FROM r WHERE id > 0")
+    assert [tuple(row) for row in session.table("r").collect()] == [(1, "x")]
+    session.sql("REPLACE TABLE r (id INT) USING delta")
+    assert session.table("r").count() == 0
+    with pytest.raises(InvalidArgumentError, match="REPLACE TABLE needs a table"):
+        session.sql("REPLACE TABLE none (id INT) USING delta")
+
+
+def test_upkeep_and_descriptions(session: Any) -> None:
+    session.range(3).write.format("delta").saveAsTable("u")
+    session.range(3, 5).write.format("delta").mode("append").saveAsTable("u")
+    session.sql("OPTIMIZE u")
+    session.sql("ALTER TABLE u ADD COLUMNS (n INT)")
+    session.sql("ALTER TABLE u SET TBLPROPERTIES ('k' = 'v')")
+    session.sql("COMMENT ON TABLE u IS 'text'")
+    assert session.sql("DESCRIBE HISTORY u").count() == 6
+    assert session.sql("DESCRIBE DETAIL u").first().location.endswith("/u")
+    assert [row.col_name for row in session.sql("DESCRIBE TABLE u").collect()] == ["id", "n"]
+    assert [row.col_name for row in session.sql("SHOW COLUMNS IN u").collect()] == ["id", "n"]
+    assert session.sql("SHOW TBLPROPERTIES u ('k')").first().value == "v"
+    session.sql("RESTORE TABLE u TO VERSION AS OF 0")
+    assert ids(session.table("u")) == [0, 1, 2]
+    assert session.sql("VACUUM u DRY RUN").count() == 0
+    session.sql("TRUNCATE TABLE u")
+    assert session.table("u").count() == 0
+    session.sql("ALTER TABLE u RENAME TO v")
+    assert session.table("v").count() == 0
+
+
+def test_writers(session: Any, tmp_path: Path) -> None:
+    frame = session.range(3)
+    frame.write.format("delta").option("path", str(tmp_path / "t")).saveAsTable("w")
+    with pytest.raises(TableAlreadyExistsError):
+        frame.write.format("delta").saveAsTable("w")
+    frame.write.format("delta").mode("ignore").saveAsTable("w")
+    frame.write.format("delta").mode("overwrite").saveAsTable("w")
+    frame.write.insertInto("w")
+    assert deltaic.DeltaTable(tmp_path / "t").scan().count() == 6
+    frame.writeTo("w").append()
+    frame.selectExpr("id", "id % 2 AS p").writeTo("n").using("delta").tableProperty("a", "b").create()
+    assert session.table("w").count() == 9
+    assert ids(session.table("n")) == [0, 1, 2]
+    with pytest.raises(TableNotFoundError):
+        frame.writeTo("nobody").using("delta").append()
+    session.sql("INSERT OVERWRITE n SELECT id, 0L FROM w WHERE id = 1")
+    assert ids(session.table("n")) == [1, 1, 1]
+
+
+def test_delta_tables_by_name(session: Any) -> None:
+    made = DeltaTable.create(session).tableName("b").addColumn("id", "BIGINT").addColumn("n", "INT").property("a", "b").execute()
+    made.alias("t").merge(session.range(2).alias("s"), "t.id = s.id").whenNotMatchedInsert(values={"id": "s.id", "n": "1"}).execute()
+    table = DeltaTable.forName(session, "default.b")
+    table.delete("id = 0")
+    assert ids(table.toDF()) == [1]
+    with pytest.raises(TableAlreadyExistsError):
+        DeltaTable.create(session).tableName("b").addColumn("id", "BIGINT").execute()
+    DeltaTable.createOrReplace(session).tableName("b").addColumn("id", "BIGINT").execute()
+    assert session.table("b").count() == 0
+    with pytest.raises(InvalidArgumentError, match="DELTA_MISSING_DELTA_TABLE"):
+        DeltaTable.forName(session, "nobody")
+
+
+def test_views_and_other_schemas(session: Any) -> None:
+    session.sql("CREATE SCHEMA IF NOT EXISTS other")
+    try:
+        session.sql("CREATE TABLE other.t USING delta AS SELECT id FROM range(4)")
+        session.sql("USE other")
+        assert ids(session.table("t")) == [0, 1, 2, 3]
+        session.sql("CREATE OR REPLACE TEMPORARY VIEW shown AS SELECT id FROM t WHERE id > 1")
+        session.sql("USE default")
+        assert ids(session.table("shown")) == [2, 3]
+        session.sql("CREATE VIEW other.lasting (number) AS SELECT id FROM other.t WHERE id > 1")
+        session.sql("DELETE FROM other.t WHERE id = 3")
+        assert ids(session.sql("SELECT * FROM shown")) == [2]
+        assert [tuple(row) for row in session.sql("SELECT l.number FROM other.lasting l").collect()] == [(2,)]
+        assert session.table("other.lasting").columns == ["number"]
+        session.sql("DROP VIEW other.lasting")
+        session.sql("DROP TABLE other.t")
+    finally:
+        session.sql("USE default")
+        session.sql("DROP SCHEMA other CASCADE")
+
+
+def test_changes_by_name(session: Any) -> None:
+    session.sql("CREATE TABLE c (id BIGINT) USING delta TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')")
+    session.sql("INSERT INTO c VALUES (1), (2)")
+    session.sql("DELETE FROM c WHERE id = 1")
+    found = session.sql("SELECT c.id, _change_type, _commit_version FROM table_changes('c', 1) WHERE c.id > 0").collect()
+    assert sorted(map(tuple, found)) == [(1, "delete", 2), (1, "insert", 1), (2, "insert", 1)]
+    path = place(session, "c")
+    assert session.sql(f"SELECT * FROM table_changes_by_path('{path}', 2, 2)").count() == 1
+
+
+def test_streams_by_name(session: Any, tmp_path: Path) -> None:
+    session.range(3).write.format("delta").saveAsTable("s")
+    writer = session.readStream.table("s").writeStream.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True)
+    writer.toTable("copied", format="delta").awaitTermination(60)
+    assert ids(session.table("copied")) == [0, 1, 2]
+
+
+def test_tables_of_other_formats_and_temporary_views_are_sparks(session: Any) -> None:
+    session.range(2).write.saveAsTable("p")
+    session.sql("CREATE TABLE q (id INT) USING parquet")
+    assert session.table("p").count() == 2
+    assert session.sql("SELECT * FROM q").count() == 0
+    session.range(1).write.format("delta").saveAsTable("d")
+    session.range(5).createOrReplaceTempView("d")
+    try:
+        assert session.sql("SELECT * FROM d").count() == session.table("d").count() == 5
+        assert session.sql("SELECT * FROM default.d").count() == 1
+    finally:
+        session.catalog.dropTempView("d")

@@ -1,0 +1,100 @@
+"""Settings of a session that delta-spark knows: heard where an option or argument says nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltaic
+import deltaic.spark
+from deltaic import CommitOptions, DeltaTable
+from deltaic.engine.spark.engine import SETTING
+from deltaic.engine.spark.settings import TXN_APP_ID, TXN_AUTO_RESET, TXN_VERSION, USER_METADATA
+from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError
+
+
+@pytest.fixture
+def session(spark: Any) -> Iterator[Any]:
+    own = spark.newSession()
+    deltaic.spark.enable(own)
+    yield own
+    delattr(own, SETTING)
+
+
+def transactions(path: Path) -> list[tuple[str, int]]:
+    """Each `txn` action of the log."""
+    lines = [json.loads(line) for commit in sorted((path / "_delta_log").glob("*.json")) for line in commit.read_text().splitlines()]
+    return [(line["txn"]["appId"], line["txn"]["version"]) for line in lines if "txn" in line]
+
+
+def test_a_transaction_of_the_session_is_committed_once(tmp_path: Path, session: Any) -> None:
+    path = tmp_path / "t"
+    table, rows = f"delta.`{path}`", session.range(3)
+    writer = rows.write.format("delta").mode("append")
+    session.conf.set(TXN_APP_ID, "job")
+    with pytest.raises(InvalidArgumentError, match="half of an application transaction"):
+        writer.save(str(path))
+    statements = [
+        lambda: rows.write.format("delta").save(str(path)),  # the mode "error": made by its own transaction the first time
+        lambda: writer.save(str(path)),
+        lambda: session.sql(f"DELETE FROM {table} WHERE id = 0"),
+        lambda: session.sql(f"UPDATE {table} SET id = id + 10 WHERE id = 1"),
+        lambda: session.sql(f"MERGE INTO {table} t USING (SELECT 99L AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *"),
+        lambda: DeltaTable(path, spark=session).delete("id = 99"),
+    ]
+    for number, statement in enumerate(statements, 1):
+        session.conf.set(TXN_VERSION, number)
+        for _ in range(2):
+            statement()
+        assert transactions(path) == [("job", each) for each in range(1, number + 1)]
+        assert DeltaTable(path).version == number - 1
+    writer.option("txnAppId", "other").option("txnVersion", 1).save(str(path))
+    deltaic.write(DeltaTable(path), rows, mode="append", commit=CommitOptions(transactions={"third": 5}))
+    assert transactions(path)[-2:] == [("other", 1), ("third", 5)]
+    session.sql(f"OPTIMIZE {table}")  # rows are the same before and after it: no transaction of a job
+    assert len(transactions(path)) == len(statements) + 2
+    session.conf.unset(TXN_APP_ID)
+    session.conf.unset(TXN_VERSION)
+    with pytest.raises(TableAlreadyExistsError):
+        rows.write.format("delta").save(str(path))
+
+
+def test_a_transaction_of_the_session_is_unset_after_its_command(tmp_path: Path, session: Any) -> None:
+    writer = session.range(3).write.format("delta").mode("append")
+    session.conf.set(TXN_APP_ID, "job")
+    session.conf.set(TXN_AUTO_RESET, "true")
+    for _ in range(2):  # also after a command that is skipped
+        session.conf.set(TXN_VERSION, "7")
+        writer.save(str(tmp_path))
+        assert (session.conf.get(TXN_VERSION, None), session.conf.get(TXN_APP_ID)) == (None, "job")
+    assert transactions(tmp_path) == [("job", 7)]
+    session.conf.set(TXN_VERSION, "8")
+    writer.option("txnAppId", "other").option("txnVersion", 1).save(str(tmp_path))
+    assert session.conf.get(TXN_VERSION) == "8"
+    session.conf.set(TXN_VERSION, "soon")
+    with pytest.raises(InvalidArgumentError, match="txnVersion"):
+        session.range(3).write.format("delta").mode("append").save(str(tmp_path))
+
+
+def test_metadata_of_the_session_is_in_every_commit(tmp_path: Path, session: Any) -> None:
+    session.conf.set(USER_METADATA, "nightly")
+    session.conf.set("spark.databricks.delta.properties.defaults.appendOnly", "false")
+    table = f"delta.`{tmp_path}`"
+    for statement in (
+        f"CREATE TABLE {table} (id bigint) USING delta",
+        f"INSERT INTO {table} VALUES (1)",
+        f"INSERT INTO {table} VALUES (2)",
+        f"ALTER TABLE {table} SET TBLPROPERTIES ('a' = 'b')",
+        f"ALTER TABLE {table} ADD COLUMNS (x int)",
+        f"OPTIMIZE {table}",
+        f"RESTORE TABLE {table} TO VERSION AS OF 1",
+    ):
+        session.sql(statement)
+    DeltaTable(tmp_path, spark=session).alter.set_name("x", commit=CommitOptions(user_metadata="of the call"))
+    history = DeltaTable(tmp_path).history()
+    assert [row["userMetadata"] for row in history] == ["of the call"] + ["nightly"] * 7
+    assert DeltaTable(tmp_path, version=0).metadata.configuration["delta.appendOnly"] == "false"

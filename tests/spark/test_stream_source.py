@@ -1,0 +1,242 @@
+"""Tables as sources of structured streams. Rules, and the names of tests in the comments: delta-spark's DeltaSourceSuite,
+DeltaSourceDeletionVectorsSuite and DeltaCDCStreamSuite."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaic
+import deltaic.spark
+from deltaic import DeltaTable
+from deltaic.engine.spark.engine import SETTING
+from deltaic.errors import InvalidArgumentError
+
+VECTORS = {"delta.enableDeletionVectors": True}
+
+
+@pytest.fixture
+def session(spark: Any) -> Iterator[Any]:
+    if not hasattr(spark, "_jsparkSession"):
+        pytest.skip("a source of Spark's own interfaces needs a JVM")
+    deltaic.spark.enable(spark)
+    yield spark
+    delattr(spark, SETTING)
+    for name in ("sql", "table"):
+        spark.__dict__.pop(name, None)
+
+
+def rows(*ids: int) -> pa.Table:
+    numbers = pa.array(ids, pa.int64())
+    return pa.table({"id": numbers, "p": numbers})
+
+
+def appended(path: Path, count: int, first: int = 0, **options: Any) -> DeltaTable:
+    for number in range(first, first + count):
+        table = deltaic.write(path, rows(number), mode="append", **(options if number == 0 else {}))
+    return table
+
+
+class Collector:
+    """The ids of each batch with rows. `run` starts a query and waits for its end."""
+
+    def __init__(self, session: Any, place: Path) -> None:
+        self.session, self.place = session, place
+        self.batches: list[list[int]] = []
+        self.progress: list[Any] = []
+
+    def run(self, table: Path, shape: Callable[[Any], Any] = lambda frame: frame, **options: Any) -> list[list[int]]:
+        """The batches of this run."""
+        before = len(self.batches)
+        frame = self.session.readStream.format("delta").options(**options).load(str(table))
+        query = self.start(shape(frame))
+        query.awaitTermination(60)
+        self.progress = query.recentProgress
+        return self.batches[before:]
+
+    def start(self, frame: Any, trigger: dict[str, Any] | None = None) -> Any:
+        def collect(batch: Any, number: int) -> None:
+            found = sorted(row.id for row in batch.select("id").collect())
+            if found:
+                self.batches.append(found)
+
+        writer = frame.writeStream.foreachBatch(collect).option("checkpointLocation", str(self.place / "checkpoint"))
+        return writer.trigger(**(trigger or {"availableNow": True})).start()
+
+
+@pytest.fixture
+def collector(session: Any, tmp_path: Path) -> Collector:
+    return Collector(session, tmp_path)
+
+
+def last_offset(place: Path) -> dict[str, Any]:
+    newest = max((place / "checkpoint" / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
+    found: dict[str, Any] = json.loads(newest.read_text().splitlines()[-1])
+    return found
+
+
+def test_the_snapshot_comes_first_and_each_row_once(collector: Collector, tmp_path: Path) -> None:
+    """DeltaSourceSuite: "maxFilesPerTrigger", "Delta sources should verify the protocol reader version" and "restarting a query"."""
+    table = appended(tmp_path / "t", 3, properties=VECTORS)
+    table.delete("id = 1")
+    first = collector.run(tmp_path / "t", maxFilesPerTrigger=1)
+    assert sorted(first) == [[0], [2]]
+    assert last_offset(tmp_path)["reservoirVersion"] == table.version + 1
+    assert sum(each["numInputRows"] for each in collector.progress) == 2
+    assert collector.progress[0]["sources"][0]["description"] == f"DeltaSource[{table.location}]"
+    appended(tmp_path / "t", 4, 3)
+    assert collector.run(tmp_path / "t", maxFilesPerTrigger=2) == [[3, 4], [5, 6]]
+    assert collector.run(tmp_path / "t") == []
+
+
+def test_a_checkpoint_of_delta_spark_goes_on(collector: Collector, tmp_path: Path) -> None:
+    """Offsets and metadata as delta-spark leaves them, and those that are written here have the same fields."""
+    table = appended(tmp_path / "t", 5)
+    place = tmp_path / "checkpoint"
+    for folder in ("offsets", "commits"):
+        (place / folder).mkdir(parents=True)
+    (place / "metadata").write_text('{"id":"3c9a3a8e-0c39-4d6f-9f9c-2a5f7a2f7f10"}')
+    settings = {"batchWatermarkMs": 0, "batchTimestampMs": 1, "conf": {"spark.sql.shuffle.partitions": "2"}}
+    offset = {"sourceVersion": 1, "reservoirId": table.metadata.id, "reservoirVersion": 3, "index": -1, "isStartingVersion": False}
+    (place / "offsets" / "0").write_text("\n".join(["v1", json.dumps(settings), json.dumps(offset)]))
+    (place / "commits" / "0").write_text('v1\n{"nextBatchWatermarkMs":0}')
+    assert collector.run(tmp_path / "t") == [[3, 4]]
+    assert last_offset(tmp_path) == {**offset, "reservoirVersion": 5}
+
+
+def test_a_batch_without_a_start_is_run_again(collector: Collector, tmp_path: Path) -> None:
+    """A query that ended within its first batch: the checkpoint says the batch's end alone."""
+    appended(tmp_path / "t", 3)
+    collector.run(tmp_path / "t", maxFilesPerTrigger=1)
+    first = collector.batches[0]
+    for path in (tmp_path / "checkpoint" / "commits").iterdir():
+        path.unlink()
+    for number in (1, 2, 3):
+        for path in (tmp_path / "checkpoint" / "offsets").glob(f"*{number}*"):
+            path.unlink()
+    assert collector.run(tmp_path / "t", maxFilesPerTrigger=1)[0] == first
+
+
+def test_it_starts_where_it_is_told(collector: Collector, tmp_path: Path) -> None:
+    """DeltaSourceSuite: "startingVersion", "startingVersion latest", "startingTimestamp"."""
+    table = appended(tmp_path / "t", 3)
+    assert collector.run(tmp_path / "t", startingVersion="latest") == []
+    appended(tmp_path / "t", 1, 3)
+    assert collector.run(tmp_path / "t", startingVersion="latest") == [[3]]
+    collector.place = tmp_path / "second"
+    assert collector.run(tmp_path / "t", startingVersion=2) == [[2, 3]]
+    moment = table.history()[0]["timestamp"]
+    collector.place = tmp_path / "third"
+    assert collector.run(tmp_path / "t", startingTimestamp=f"{moment:%Y-%m-%d %H:%M:%S.%f}") == [[2, 3]]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"startingVersion": "-1"},
+        {"startingVersion": 1, "startingTimestamp": "2020-01-01"},
+        {"maxFilesPerTrigger": 0},
+        {"maxBytesPerTrigger": "many"},
+        {"versionAsOf": 1},
+        {"ignoreDeletes": "maybe"},
+        {"excludeRegex": "("},
+    ],
+)
+def test_wrong_options_are_named(session: Any, tmp_path: Path, options: dict[str, Any]) -> None:
+    appended(tmp_path / "t", 1)
+    with pytest.raises(InvalidArgumentError):
+        session.readStream.format("delta").options(**options).load(str(tmp_path / "t"))
+
+
+def ended(collector: Collector, table: Path, **options: Any) -> str:
+    from pyspark.errors import StreamingQueryException
+
+    with pytest.raises(StreamingQueryException) as raised:
+        collector.run(table, **options)
+    return str(raised.value)
+
+
+def test_what_a_stream_cannot_say_ends_it(collector: Collector, tmp_path: Path) -> None:
+    """DeltaSourceSuite: "deltaSourceIgnoreDeleteError", "deltaSourceIgnoreChangesError", "schema change", "fail on data loss"."""
+    table = appended(tmp_path / "t", 2)
+    collector.run(tmp_path / "t")
+    table.delete("id = 0")
+    assert "[DELTA_SOURCE_IGNORE_DELETE]" in ended(collector, tmp_path / "t")
+    assert collector.run(tmp_path / "t", ignoreDeletes=True) == []
+    table.update({"p": "7"}, "id = 1")
+    assert "[DELTA_SOURCE_TABLE_IGNORE_CHANGES]" in ended(collector, tmp_path / "t", ignoreDeletes=True)  # Spark plans the last batch again
+    assert collector.run(tmp_path / "t", skipChangeCommits=True) == []
+    appended(tmp_path / "t", 2, 8)
+    DeltaTable(tmp_path / "t").checkpoint()
+    for version in range(table.version + 2):
+        (tmp_path / "t" / "_delta_log" / f"{version:020}.json").unlink()
+    assert "[DELTA_MISSING_FILES_UNEXPECTED_VERSION]" in ended(collector, tmp_path / "t", skipChangeCommits=True)
+
+
+def test_a_new_column_ends_it_and_a_restart_goes_on(collector: Collector, tmp_path: Path) -> None:
+    table = appended(tmp_path / "t", 1)
+    frame = collector.session.readStream.format("delta").load(str(tmp_path / "t"))
+    query = collector.start(frame, {"processingTime": "0 seconds"})
+    query.processAllAvailable()
+    deltaic.write(table, rows(1).append_column("n", pa.array([5])), mode="append", schema_mode="merge")
+    with pytest.raises(Exception, match="DELTA_SCHEMA_CHANGED_WITH_VERSION"):
+        query.awaitTermination(60)
+    assert collector.run(tmp_path / "t") == [[1]]
+
+
+def test_changes(collector: Collector, tmp_path: Path) -> None:
+    """DeltaCDCStreamSuite: "no startingVersion should result fetch the entire snapshot", "updates"."""
+    table = deltaic.write(tmp_path / "t", rows(1, 2), properties={"delta.enableChangeDataFeed": True, **VECTORS})
+    table.update({"p": "p + 10"}, "id = 2")
+    deltaic.write(table, rows(3), mode="append")
+    table.delete("id = 1")
+    found: list[tuple[Any, ...]] = []
+
+    def collect(batch: Any, number: int) -> None:
+        found.extend(tuple(row) for row in batch.select("id", "p", "_change_type", "_commit_version").collect())
+
+    for options in ({"startingVersion": 0}, {}):
+        stream = collector.session.readStream.format("delta").options(readChangeFeed=True, **options).load(str(tmp_path / "t"))
+        stream.writeStream.foreachBatch(collect).trigger(availableNow=True).start().awaitTermination(60)
+        wanted = [
+            [(1, 1, "insert", 0), (2, 2, "insert", 0), (2, 2, "update_preimage", 1), (2, 12, "update_postimage", 1)],
+            [(3, 3, "insert", 2), (1, 1, "delete", 3)],
+        ]
+        assert sorted(found) == sorted(wanted[0] + wanted[1] if options else [(2, 12, "insert", 3), (3, 3, "insert", 3)])
+        found.clear()
+
+
+def test_rows_are_pruned_and_grouped(collector: Collector, tmp_path: Path) -> None:
+    """Spark prunes columns and pushes filters into the scan of a batch; state goes on from batch to batch."""
+    appended(tmp_path / "t", 4, partition_by="p")
+    counts: list[dict[int, int]] = []
+    frame = collector.session.readStream.format("delta").option("maxFilesPerTrigger", 3).load(str(tmp_path / "t"))
+    grouped = frame.where("p > 0").selectExpr("id % 2 AS odd").groupBy("odd").count()
+    writer = grouped.writeStream.outputMode("complete").option("checkpointLocation", str(tmp_path / "c"))
+    query = writer.foreachBatch(lambda batch, number: counts.append({row.odd: row["count"] for row in batch.collect()}))
+    query.trigger(availableNow=True).start().awaitTermination(60)
+    assert counts[-1] == {0: 1, 1: 2}
+
+
+def test_once_and_by_path(collector: Collector, tmp_path: Path) -> None:
+    appended(tmp_path / "t", 3)
+    frame = collector.session.readStream.option("maxFilesPerTrigger", 1).table(f"delta.`{tmp_path / 't'}`")
+    query = collector.start(frame, {"once": True})
+    query.awaitTermination(60)
+    assert collector.batches == [[0, 1, 2]]
+
+
+def test_the_data_source_of_a_session_that_is_not_enabled(spark: Any, tmp_path: Path) -> None:
+    """The format "deltaic" as PySpark finds it."""
+    table = appended(tmp_path / "t", 3, properties=VECTORS)
+    table.delete("id = 1")
+    collector = Collector(spark, tmp_path)
+    frame = spark.readStream.format("deltaic").option("maxFilesPerTrigger", 1).load(str(tmp_path / "t"))
+    collector.start(frame).awaitTermination(60)
+    assert sorted(collector.batches) == [[0], [2]]
+    assert last_offset(tmp_path)["reservoirId"] == table.metadata.id

@@ -1,0 +1,38 @@
+"""docs/sql.md says what the registry says, and no function on it goes without an answer recorded from Spark."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spark_forms import FAMILIES
+
+from deltaic.spark_sql.functions.nested import SPECIAL
+from deltaic.spark_sql.functions.registry import FORMS
+
+ROOT = Path(__file__).resolve().parents[2]
+UNRECORDED = {"now", "current_timestamp", "current_date", "curdate", "localtimestamp"}  # what they answer is never the same twice
+
+
+@pytest.fixture(scope="module")
+def script() -> Any:
+    spec = importlib.util.spec_from_file_location("write_sql_forms", ROOT / "scripts" / "write_sql_forms.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_what_the_script_writes(script: Any) -> None:
+    assert (ROOT / "docs" / "sql.md").read_text(encoding="utf-8") == script.render()
+
+
+def test_every_function_is_recorded() -> None:
+    text = "\n".join(form for family in FAMILIES for form in family.forms).lower()
+    called = set(re.findall(r"([a-z_0-9]+)\(", text))
+    names = {name for name in (*FORMS, *SPECIAL) if name.isidentifier()}
+    assert names - called - UNRECORDED == set()

@@ -1,0 +1,135 @@
+"""How many requests the usual jobs make to an object store, and of which kind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaic
+from deltaic import DeltaTable
+from store_servers import S3, Place, Request
+
+ROWS = pa.table({"id": pa.array(range(10), pa.int64()), "name": [f"n{i}" for i in range(10)]})
+
+
+@pytest.fixture
+def place(s3: S3) -> Place:
+    return s3.place()
+
+
+def append(place: Place, times: int = 1, **options: Any) -> DeltaTable:
+    for _ in range(times):
+        table = deltaic.write(place.at(), ROWS, mode="append", storage_options=place.options, **options)
+    return table
+
+
+def requests_of(place: Place, job: Callable[[], object]) -> list[str]:
+    """Method and name of each request: the object's, or "list" and "delete many"."""
+    assert place.server is not None
+    with place.server.recorded() as found:
+        job()
+    return [shown(request) for request in found]
+
+
+def shown(request: Request) -> str:
+    if request.is_listing:
+        return "list" if "delimiter" in request.query else "list all"
+    if request.method == "POST" and request.query.startswith("delete"):
+        return "delete many"
+    name = request.path.rsplit("/", 1)[-1]
+    kind = "data" if name.startswith("part-") else "vector" if name.startswith("deletion_vector") else name.lstrip("0") or "0"
+    return f"{request.method} {kind}"
+
+
+def opened(place: Place) -> DeltaTable:
+    return DeltaTable(place.at(), storage_options=place.options)
+
+
+def test_opening_takes_three(place: Place) -> None:
+    append(place)
+    assert requests_of(place, lambda: opened(place)) == ["GET _last_checkpoint", "list", "GET .json"]
+    append(place, 3)
+    assert requests_of(place, lambda: opened(place)) == ["GET _last_checkpoint", "list", "GET 3.crc"]
+    opened(place).checkpoint()
+    assert requests_of(place, lambda: opened(place)) == ["GET _last_checkpoint", "list", "GET 3.checkpoint.parquet"]
+    table = opened(place)
+    assert requests_of(place, table.refresh) == ["list"]
+
+
+def test_appending_takes_six_and_three(place: Place) -> None:
+    append(place)
+    opening, writing = ["GET _last_checkpoint", "list", "GET .json"], ["PUT data", "PUT 1.json", "PUT 1.crc"]
+    assert requests_of(place, lambda: append(place)) == [*opening, *writing]
+    table = opened(place)
+    assert table.scan().count() == 20
+    again = requests_of(place, lambda: deltaic.write(table, ROWS, mode="append"))
+    assert again == ["PUT data", "PUT 2.json", "PUT 2.crc"]
+
+
+def test_a_new_table_lists_once(place: Place) -> None:
+    append(Place(place.root + "x", place.options, place.server))  # the first commit to an endpoint proves it
+    assert requests_of(place, lambda: append(place)) == ["GET _last_checkpoint", "list", "PUT data", "PUT .json", "PUT .crc"]
+
+
+def test_small_files_are_fetched_at_once_and_large_ones_by_their_columns(place: Place) -> None:
+    table = append(place, 3)
+    assert requests_of(place, lambda: table.scan().to_arrow()) == ["GET data"] * 3
+    assert requests_of(place, lambda: table.scan().count()) == []
+    wide = pa.table({"a": pa.array(range(200_000)), "b": [f"{at * 7919 % 1_000_003}" for at in range(200_000)]})
+    large = Place(place.root + "large", place.options, place.server)
+    table = deltaic.write(large.at(), wide, storage_options=large.options)
+    assert place.server is not None
+    with place.server.recorded() as found:
+        assert table.scan(columns=["b"]).to_arrow()["b"].to_pylist() == wide["b"].to_pylist()
+    assert [request.method for request in found] == ["GET", "GET"]  # the footer, the column
+    assert all(request.range is not None for request in found)
+
+
+def test_changes_make_no_request_before_a_read(place: Place) -> None:
+    table = append(place, 2)
+    found = requests_of(place, lambda: table.delete("id = 3"))
+    assert [each for each in found if each != "GET data"] == ["PUT vector", "PUT 2.json", "PUT 2.crc"]
+    assert len(found) <= 5
+    assert not [each for each in found if each.startswith(("HEAD", "list"))]
+
+
+def test_vacuum_lists_the_table_once_and_deletes_many_at_once(place: Place) -> None:
+    table = append(place, 6)
+    table.optimize.compact()
+    time.sleep(1.1)  # the server keeps whole seconds
+    found = requests_of(place, lambda: table.vacuum(retention=timedelta(0), enforce_retention=False))
+    assert found.count("list all") == 1
+    assert found.count("delete many") == 1
+    assert not [each for each in found if each.startswith(("HEAD", "DELETE"))]
+
+
+def test_a_log_is_listed_without_the_data_beside_it(place: Place) -> None:
+    append(place, partition_by="name")
+    assert place.server is not None
+    with place.server.recorded() as found:
+        opened(place)
+        append(place)
+    listings = [request for request in found if request.is_listing]
+    assert listings
+    assert all("_delta_log" in request.query and "delimiter" in request.query for request in listings)
+
+
+def test_reading_by_requests_gives_the_rows_of_reading_whole_files(place: Place) -> None:
+    """The same scans with the fast paths of remote stores and, in memory, without them."""
+    rows = pa.table({"id": pa.array(range(50_000), pa.int64()), "text": [f"{at * 31 % 997}" for at in range(50_000)]})
+    tables = []
+    for path, options in ((place.at(), place.options), (f"memory://{place.root.rsplit('/', 1)[-1]}/t", {})):
+        for start in range(0, 50_000, 12_500):
+            deltaic.write(path, rows.slice(start, 12_500), mode="append", storage_options=options)
+        table = DeltaTable(path, storage_options=options)
+        table.delete("id % 7 = 3")
+        table.checkpoint()
+        tables.append(DeltaTable(path, storage_options=options))
+    for where in (None, "id > 20000", "text = '5'", "id < 100 AND text <> '1'"):
+        one, other = (table.scan(where=where).to_arrow().sort_by("id") for table in tables)
+        assert one.equals(other)
