@@ -43,9 +43,10 @@ class TableSchema:
     def to_arrow(self, columns: Sequence[str] | None = None, *, encoded: Sequence[str] = ()) -> pa.Schema:
         """Logical Arrow schema; Delta field metadata becomes Arrow field metadata (values as text). `encoded`: columns with the types of `read`'s `encoded`."""
     def with_hidden(self, names: Sequence[str]) -> TableSchema:
-        """The same with columns of type long at its end that data files may have and the table does not show; found by name whatever the
+        """This schema with columns of type long at its end that data files may have and the table does not show; found by name whatever the
         column mapping, without statistics."""
 
+def keep_freed_memory(milliseconds: int) -> None: ...  # before the system gets it back; MIMALLOC_PURGE_DELAY of the user wins
 def schema_from_arrow(schema: Any) -> str:
     """Arrow schema -> Delta schema JSON (struct), with the table of conversions in API.md section 1."""
 
@@ -180,7 +181,7 @@ def physical_rows(adds: Any) -> pa.Array:
     """numRecords of each file, as int64: rows in it, also those that its vector deletes; null where its statistics do not say."""
 
 def adds_again(adds: Any, *, data_change: bool | None = None) -> pa.Table:
-    """The same files as add actions to be written again (stats as JSON, tags, row ids kept)."""
+    """These files as add actions to be written again (stats as JSON, tags, row ids kept)."""
 
 def absolute_adds(adds: Any, location: str) -> pa.Table:
     """The files of the table at `location` by absolute paths, their vectors too, without row ids: what a shallow clone adds."""
@@ -392,7 +393,7 @@ def write(store: Store, schema: TableSchema, data: Any, options: str = "{}") -> 
     """
 
 def file_statistics(store: Store, schema: TableSchema, files: Any, options: str = "{}", *, tight: bool = False) -> pa.Table:
-    """The same `add` rows with statistics from the footers (of the live rows by reading, with `tight`). Rows without `size` get it.
+    """These `add` rows with statistics from the footers (of the live rows by reading, with `tight`). Rows without `size` get it.
     SchemaMismatchError where a file's columns do not fit."""
 
 def has_dropped_columns(store: Store, schema: TableSchema, files: Any) -> pa.Array:
@@ -431,7 +432,7 @@ class Survey:
         of `write`. SchemaMismatchError where a file's columns do not fit."""
 
 def footers(store: Store, schema: TableSchema, adds: Any, options: str = "{}") -> pa.Table:
-    """The same `add` actions of files that Spark has written, with statistics from their footers."""
+    """These `add` actions of files that Spark has written, with statistics from their footers."""
 
 # --- deletion_vector.rs ------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
 
-from deltaic import memory
+from deltaic import _core, memory
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError, check_instance
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
@@ -76,7 +76,9 @@ def current() -> Configuration:
 def budget() -> memory.Budget:
     """How the running code's memory is divided."""
     configuration = current()
-    return memory.budget(configuration.memory_limit, configuration.threads)
+    found = memory.budget(configuration.memory_limit, configuration.threads)
+    _core.keep_freed_memory(found.kept_freed)
+    return found
 
 
 class Setting:

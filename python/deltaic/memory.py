@@ -34,6 +34,7 @@ one with 300 MB in all could not join 16 million rows with as many."""
 _OUTSIDE = 40 * MIB
 """Bytes that each thread of DuckDB takes beyond its memory_limit: batches from and to Arrow, pages that its allocator keeps."""
 _SMALLEST_ENGINE = 48 * MIB
+_ROOMY = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,13 @@ class Budget:
     readers: int
     writers: int
     batch: int
+
+    @property
+    def kept_freed(self) -> int:
+        """Milliseconds for which memory that was freed is kept for the next batch or query, as long as the limit is not small: with 10 ms
+        a quarter of the processor time of TPC-H's q1 goes to clearing pages that had just been given back. Kept memory counts as used:
+        80 MB of it at the peak of a `z_order` within 600 MB."""
+        return 100 if self.limit >= _ROOMY else 0
 
 
 @functools.lru_cache(maxsize=64)

@@ -189,7 +189,7 @@ class DeltaTable(metaclass=Explained):
         self._snapshot = self._snapshot.refresh()
 
     def at(self, version: int | None = None, *, timestamp: datetime | str | None = None) -> DeltaTable:
-        """The same table at another version; the newest when neither is given."""
+        """This table at another version; the newest when neither is given."""
         _check_version(version)
         return self._of(self._snapshot.at(version, timestamp=timestamp), self._options, self._spark)
 

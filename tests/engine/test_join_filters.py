@@ -61,6 +61,16 @@ QUERIES = {
     "AND d_moy = 4 AND d_year = 2020",
     "a table of days twice": "SELECT count(*) FROM sales, days a, days b WHERE sold = a.d_sk AND day = b.d_date "
     "AND a.d_year = 2021 AND b.d_moy = 1",
+    "some place reads the table without the key": "SELECT count(*), sum(b.price) FROM sales a, sales b, days WHERE a.sold = d_sk "
+    "AND b.item = a.item AND a.item < 20 AND d_moy = 4 AND d_year = 2020",
+    "a LIMIT below": "FROM sales |> ORDER BY item, price LIMIT 9 |> JOIN days ON sold = d_sk |> WHERE d_year = 2021 AND d_moy = 3 "
+    "|> AGGREGATE count(*) AS n",
+    "rows counted below": "FROM sales |> EXTEND row_number() OVER (ORDER BY item, price, sold) AS n |> JOIN days ON sold = d_sk "
+    "|> WHERE d_year = 2021 AND d_moy = 3 |> AGGREGATE sum(n) AS total",
+    "a window below": "SELECT sum(n) FROM (SELECT sold, row_number() OVER (ORDER BY item, price, sold) AS n FROM sales), days "
+    "WHERE sold = d_sk AND d_year = 2021 AND d_moy = 3",
+    "a sum of all rows below": "SELECT count(*) FROM sales, days WHERE sold = d_sk AND d_year = 2021 "
+    "AND price > (SELECT avg(price) FROM sales)",
     "keys of keys": "SELECT count(*), sum(price) FROM sales, days a, days b WHERE sold = b.d_sk AND b.d_date = a.d_date AND a.d_sk < 90",
 }
 
@@ -97,5 +107,10 @@ def test_keys_go_on(tables: dict[str, deltaic.DeltaTable], monkeypatch: pytest.M
 
 
 def test_a_sample_is_taken_of_all_rows(tables: dict[str, deltaic.DeltaTable]) -> None:
-    text = "SELECT count(*) FROM sales TABLESAMPLE (100 PERCENT), days WHERE sold = d_sk AND d_year = 2021 AND d_moy = 3"
-    assert rows_of(text, tables) == ROWS
+    where = "d_year = 2021 AND d_moy = 3"
+    for text in (
+        f"SELECT count(*) FROM sales TABLESAMPLE (100 PERCENT), days WHERE sold = d_sk AND {where}",
+        f"FROM days |> JOIN sales TABLESAMPLE (100 PERCENT) ON sold = d_sk |> WHERE {where}",
+        f"FROM sales |> TABLESAMPLE (100 PERCENT) |> JOIN days ON sold = d_sk |> WHERE {where}",
+    ):
+        assert rows_of(text, tables) == ROWS, text

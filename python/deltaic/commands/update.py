@@ -94,7 +94,7 @@ def update(
 
 
 def matched_rows(scan: Scan, rows: _core.RowIds, snapshot: Snapshot, *, row_ids: bool = False) -> Scan:
-    """The same scan leaf with only these rows, and all columns of them."""
+    """The scan leaf with only these rows, and all columns of them."""
     files = rows.select(scan.files)
     return replace(scan, files=files, columns=tuple(snapshot.schema.names), where=(), predicate=None, row_ids=row_ids)
 

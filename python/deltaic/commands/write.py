@@ -441,7 +441,7 @@ def _write_first(store: _core.Store, engine: Engine, rows: NewRows, job: Write) 
 def _onto_winner(
     lost: Transaction, winner: Snapshot, engine: Engine, adds: pa.Table, metadata: Metadata, job: Write
 ) -> tuple[Snapshot, dict[str, int]]:
-    """The same files on the table that another writer made first, where they fit it; its definition stays."""
+    """These files as a commit on the table that another writer made first, where they fit it; its definition stays."""
     transaction = Transaction(winner, job.operation, job.parameters(winner.metadata), job.commit)
     lost.hand_over(transaction)
     with staging(transaction):

@@ -132,7 +132,7 @@ def verify_definition(checksum: Checksum, snapshot: Snapshot) -> None:
 
 
 def verify_files(checksum: Checksum, core: _core.Snapshot, location: str) -> None:
-    """The same for the number of the files, their sizes, and the rows that vectors delete."""
+    """Compares the number of the files, their sizes, and the rows that vectors delete."""
     _same(checksum, location, "numFiles", checksum.num_files, core.file_count)
     _same(checksum, location, "tableSizeBytes", checksum.table_size_bytes, core.size_in_bytes)
     if checksum.file_sizes is not None:

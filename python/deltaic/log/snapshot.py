@@ -301,8 +301,8 @@ def _build(store: _core.Store, ways: Iterable[Segment], again: Callable[[], Iter
 
 
 def _build_again(store: _core.Store, former: Segment, version: int, damaged: bool) -> _core.Snapshot:
-    """The same version from what the log has now: a file that was left for later has gone, as another process cleaned the log. `damaged`:
-    the checkpoint of the former way is there, but cannot be read."""
+    """This version, read again from what the log has now: a file that was left for later has gone, as another process cleaned the log.
+    `damaged`: the checkpoint of the former way is there, but cannot be read."""
     ways = segments(store, version)
     return _build(store, (way for way in ways if way.checkpoint != former.checkpoint) if damaged else ways, None)
 

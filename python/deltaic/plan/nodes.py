@@ -33,7 +33,7 @@ class Later(Protocol):
 
     @property
     def key(self) -> str:
-        """The same for the same files of the same version, and for no others."""
+        """A key that two scans share just where they read the same files of the same version."""
 
     @property
     def plain(self) -> tuple[int, int]:

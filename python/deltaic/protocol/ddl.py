@@ -76,7 +76,7 @@ class _Parser:
         self.tokens.append(_Token("end", "", len(text), len(text)))
         self.position = 0
         self.leaves: list[str | None] = []
-        """Of the column's type so far: each type that is not nested, as CHAR(n) or VARCHAR(n) where it is one."""
+        """The types that are not nested in the column's type so far, one after the other: CHAR(n) and VARCHAR(n) as such."""
 
     def peek(self, ahead: int = 0) -> _Token:
         return self.tokens[min(self.position + ahead, len(self.tokens) - 1)]

@@ -102,7 +102,7 @@ def _says_true(asked: Asked, name: str) -> bool:
 
 
 def _metadata(spark: Any, wanted: WriteOptions) -> Any:
-    """Of the table that is there, None where there is none."""
+    """The metadata of the table that is there, None where there is none."""
     options = dict(wanted.storage_options) or None
     with opening(spark):
         if not DeltaTable.exists(wanted.path, storage_options=options):

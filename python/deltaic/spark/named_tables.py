@@ -44,17 +44,9 @@ def parsed(identifier: Any) -> Name | None:
 
 def named_table(spark: Any, parts: Sequence[str]) -> NamedTable | None:
     """The Delta table that goes by a name; None for a temporary view, a table of another format, and for what is not there."""
-    ours = _in_session_catalog(parts)
-    if ours is None or not hasattr(spark, "_jsparkSession"):
+    if (found := _entry(spark, parts)) is None:
         return None
-    catalog = _catalog(spark)
-    if len(ours) == 1 and catalog.getRawTempView(ours[0]).isDefined():
-        return None
-    place = _qualified(spark, ours)
-    identifier = _identifier(spark, place)
-    if not catalog.tableExists(identifier):
-        return None
-    entry = catalog.getTableMetadata(identifier)
+    place, entry = found
     provider = entry.provider()
     if not provider.isDefined() or str(provider.get()).lower() not in FORMATS:
         return None
@@ -78,6 +70,20 @@ class ViewQuery:
 
 def query_of_view(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
     """The view of the session catalog that goes by a name; None for a temporary one, and for what is none."""
+    if (found := _entry(spark, parts)) is None:
+        return None
+    place, entry = found
+    text = entry.viewText()
+    if str(entry.tableType().name()) != "VIEW" or not text.isDefined():
+        return None
+    names = list(entry.viewCatalogAndNamespace().mkString("\n").split("\n"))
+    schema = names[-1] if len(names) > 1 else place[0]
+    return ViewQuery(str(text.get()), schema, tuple(str(name) for name in entry.schema().fieldNames()))
+
+
+def _entry(spark: Any, parts: Sequence[str]) -> tuple[tuple[str, str], Any] | None:
+    """Schema and name of a table or lasting view of the session catalog, and its CatalogTable. None for a temporary view, which comes
+    before them, for a name of another catalog, and for what is not there."""
     ours = _in_session_catalog(parts)
     if ours is None or not hasattr(spark, "_jsparkSession"):
         return None
@@ -86,15 +92,7 @@ def query_of_view(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
         return None
     place = _qualified(spark, ours)
     identifier = _identifier(spark, place)
-    if not catalog.tableExists(identifier):
-        return None
-    entry = catalog.getTableMetadata(identifier)
-    text = entry.viewText()
-    if str(entry.tableType().name()) != "VIEW" or not text.isDefined():
-        return None
-    names = list(entry.viewCatalogAndNamespace().mkString("\n").split("\n"))
-    schema = names[-1] if len(names) > 1 else place[0]
-    return ViewQuery(str(text.get()), schema, tuple(str(name) for name in entry.schema().fieldNames()))
+    return (place, catalog.getTableMetadata(identifier)) if catalog.tableExists(identifier) else None
 
 
 @dataclass(frozen=True)

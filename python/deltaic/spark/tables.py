@@ -128,7 +128,7 @@ class DeltaTable:
         return frame if self._alias is None else frame.alias(self._alias)
 
     def alias(self, aliasName: str) -> DeltaTable:
-        """The same table under an alias."""
+        """This table under an alias."""
         made = DeltaTable(self._spark, self._path, aliasName)
         made._frames = self._frames
         return made
@@ -198,7 +198,7 @@ class DeltaTable:
         return self._frame(restored_rows(self._table().restore(version)))
 
     def restoreToTimestamp(self, timestamp: str) -> DataFrame:
-        """The same by time: `2024-01-31` or `2024-01-31 12:00:00`, in the zone of the session."""
+        """The table as it was at a time: `2024-01-31` or `2024-01-31 12:00:00`, in the zone of the session."""
         _check(timestamp, str, "timestamp", "a string")
         version = version_at(self._spark, self._path, moment_of(self._spark, f"'{timestamp}'"))
         return self._frame(restored_rows(self._table().restore(version)))

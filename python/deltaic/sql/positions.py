@@ -15,7 +15,7 @@ else:
 
 
 def placed(rows: Rows, columns: Sequence[Field]) -> Rows:
-    """The same values under the names of `columns`, one for each column of the rows."""
+    """The rows with the names of `columns`, one for each of their columns."""
     fields = Schema(named(given, wanted) for given, wanted in zip(rows.schema, columns, strict=True))
 
     def opened() -> pa.RecordBatchReader:

@@ -125,7 +125,7 @@ def explain(reader: Reader, tables: Tables) -> Rows:
 
 
 def renamed(rows: Rows, names: Sequence[str]) -> Rows:
-    """The same columns under other names, by position."""
+    """The rows with other names for their columns, by position."""
     return placed(rows, [field.with_(name=name) for field, name in zip(rows.schema, names, strict=True)])
 
 

@@ -36,9 +36,9 @@ impl Drop for Sharer {
 /// What one thread of a scan may hold, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
-    /// Of a row group as it is stored; a larger one is fetched window by window.
+    /// Bytes of a row group as it is stored; a larger one is fetched window by window.
     pub fetched: u64,
-    /// Of a decoded batch, about.
+    /// Bytes of a decoded batch, about.
     pub batch: u64,
 }
 

@@ -445,7 +445,7 @@ impl<'a> Writer<'a> {
         self.targets.clear();
         for (_, file) in self.finished.drain(..) {
             if let Err(error) = self.store.delete(&file.path) {
-                log::warn!("a data file of a failed write stays behind: {error}");
+                log::warn!(target: "deltaic", "a data file of a failed write stays behind: {error}");
             }
         }
     }

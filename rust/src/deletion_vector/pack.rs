@@ -91,7 +91,7 @@ impl Drop for Packer<'_> {
     fn drop(&mut self) {
         for path in &self.written {
             if let Err(error) = self.store.delete(path) {
-                log::warn!("vector file {path} of a failed write was not deleted: {error}");
+                log::warn!(target: "deltaic", "vector file {path} of a failed write was not deleted: {error}");
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, StringBuilder};
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, StringBuilder};
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
 
 use super::arguments::Arguments;
@@ -72,25 +72,16 @@ fn converted(text: &str, from: u32, to: i32) -> Result<Option<String>> {
 
 /// Doubles as Java 19's `Double.toString` writes them: the shortest digits, plain between 1e-3 and 1e7.
 pub fn double_to_string(given: &Arguments) -> Result<ArrayRef> {
-    let values = given.doubles(0)?;
-    let mut out = StringBuilder::with_capacity(values.len(), 8 * values.len());
-    let mut buffer = String::new();
-    for value in &values {
-        let Some(value) = value else {
-            out.append_null();
-            continue;
-        };
-        buffer.clear();
-        push_double(value, &mut buffer);
-        out.append_value(&buffer);
-    }
-    Ok(Arc::new(out.finish()))
+    Ok(texts(&given.doubles(0)?, push_double))
 }
 
 /// Floats as `Float.toString`.
 pub fn float_to_string(given: &Arguments) -> Result<ArrayRef> {
     let array = arrow::compute::cast(given.array(0)?, &DataType::Float32)?;
-    let values = array.as_primitive::<Float32Type>();
+    Ok(texts(array.as_primitive::<Float32Type>(), push_float))
+}
+
+fn texts<T: ArrowPrimitiveType>(values: &PrimitiveArray<T>, push: fn(T::Native, &mut String)) -> ArrayRef {
     let mut out = StringBuilder::with_capacity(values.len(), 8 * values.len());
     let mut buffer = String::new();
     for value in values {
@@ -99,10 +90,10 @@ pub fn float_to_string(given: &Arguments) -> Result<ArrayRef> {
             continue;
         };
         buffer.clear();
-        push_float(value, &mut buffer);
+        push(value, &mut buffer);
         out.append_value(&buffer);
     }
-    Ok(Arc::new(out.finish()))
+    Arc::new(out.finish())
 }
 
 /// Appends a double as Java writes it.

@@ -205,7 +205,7 @@ impl Segment {
         })
     }
 
-    /// The same of all rows.
+    /// Bytes of all files together.
     pub fn sizes(&self) -> Result<i64> {
         Ok(match &*self.rows {
             Rows::Stored { sizes, .. } => sizes.iter().fold(0, |sum, size| sum.saturating_add(*size)),

@@ -147,7 +147,7 @@ fn judge_piece(piece: &Piece<'_>, predicate: &Predicate, skipping: bool, interru
     Ok(judged)
 }
 
-/// The same by the columns alone that decide.
+/// Judges the rows of a piece by the columns alone that the predicate reads.
 fn judge_narrow(
     piece: &Piece<'_>,
     predicate: &Predicate,
@@ -204,7 +204,7 @@ pub fn positions(files: &RecordBatch, predicate: &Predicate, interrupt: &Interru
     Ok(left)
 }
 
-/// The same among the files of a version at `root`, on several threads where there are many. `totals`: what there is before.
+/// Selects among the files of a version at `root`, on several threads where there are many. `totals`: what there is before.
 pub fn select_live(
     root: &str,
     live: &[Piece<'_>],

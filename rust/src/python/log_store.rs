@@ -116,7 +116,7 @@ impl Store for PythonStore {
                 }),
                 Err(error) if error.is_instance_of::<PyFileExistsError>(py) => Ok(PutOutcome::Exists),
                 Err(error) if error.is_instance_of::<PyTimeoutError>(py) || error.is_instance_of::<PyConnectionError>(py) => {
-                    log::warn!("put of {path} had no answer: {error}");
+                    log::warn!(target: "deltaic", "put of {path} had no answer: {error}");
                     Ok(PutOutcome::Unknown)
                 }
                 Err(error) => Err(error),

@@ -21,8 +21,12 @@ pub mod zorder;
 
 #[pymodule(gil_used = false)]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    allocator::keep_freed_memory();
+    // Warnings only: for each line, the thread waits for Python's lock.
+    if let Ok(logger) = pyo3_log::Logger::new(m.py(), pyo3_log::Caching::Nothing) {
+        logger.filter(::log::LevelFilter::Warn).install().ok(); // the first module of a process has installed its own
+    }
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    allocator::register(m)?;
     arrow::register(m)?;
     data_file::register(m)?;
     deletion_vector::register(m)?;

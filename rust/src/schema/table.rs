@@ -76,7 +76,7 @@ impl TableSchema {
         let arrow = Arc::new(arrow_types::schema_of(&fields, false));
         Ok(Self { fields, partition, hidden: 0, mapping, json: schema.to_owned(), arrow })
     }
-    /// The same with columns of whole numbers at its end that data files may have and the table does not show. They have no statistics.
+    /// This schema with columns of whole numbers at its end that data files may have and the table does not show. They have no statistics.
     pub fn with_hidden(&self, names: &[String]) -> Result<Self> {
         let mut whole = self.clone();
         for name in names {
@@ -170,7 +170,7 @@ impl TableSchema {
         let paths = columns.iter().map(|column| Ok(self.leaf(column)?.path)).collect::<Result<Vec<_>>>()?;
         self.select_at(&paths)
     }
-    /// The same for paths given name by name.
+    /// Fields for these paths, each a list of names; as `select`.
     pub fn select_at(&self, paths: &[Vec<String>]) -> Result<Vec<Field>> {
         let mut chosen: Vec<Field> = Vec::with_capacity(paths.len());
         for path in paths {

@@ -433,7 +433,7 @@ def arrow_schema(schema: Schema) -> pa.Schema:
 
 
 def _declared(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The same arrays under the relation's schema: engines give every column as nullable."""
+    """Puts the arrays under the relation's schema: engines give every column as nullable."""
     return batch if batch.schema.equals(schema, check_metadata=True) else pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
 
@@ -472,7 +472,7 @@ def _keep_filters(cursor: Any, query: Lowered, sources: Mapping[str, ScanSource 
     for name in query.once:
         if (source := sources[name]) is not None:
             source.keep_filters()
-    push_keys(sources, query.rows, query.equal)
+    push_keys({name: sources[name] for name in query.once}, query.rows, query.equal)
 
 
 def _computed_once(plan: Mapping[str, Any]) -> Iterator[str]:
@@ -558,7 +558,7 @@ def _chain(relations: Sequence[LocalRelation]) -> LocalRelation:
 
 
 def _nullable(schema: Schema) -> Schema:
-    """The same columns and struct fields, all of which take null."""
+    """The schema with columns and struct fields that all take null."""
     return Schema([item.with_(nullable=True, type=map_fields(item.type, lambda field: field.with_(nullable=True))) for item in schema])
 
 

@@ -69,7 +69,7 @@ class Query:
         return [f"{quote(alias)}.{quote(name)}" for alias, schema in self.scope.items() for name in schema.names] or ["1"]
 
     def as_source(self) -> Query:
-        """The same rows as something to select from."""
+        """The SQL of these rows as something to select from."""
         if self.select is None and not self.where:
             return self
         if self.select is None and len(self.scope) > 1:

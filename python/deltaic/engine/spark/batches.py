@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def relabelled(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The same columns, by position, under another schema."""
+    """The batch's columns, by position, under another schema."""
     for batch in batches:
         yield as_schema(batch, schema)
 
@@ -31,7 +31,7 @@ def as_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def as_type(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """The same values as another type of the same shape: fields of structs by name, timestamps of the same instants."""
+    """The array's values as another type of the same shape: fields of structs by name, timestamps of the same instants."""
     if array.type.equals(wanted):
         return array
     missing = array.is_null() if array.null_count else None

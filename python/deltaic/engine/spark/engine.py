@@ -256,7 +256,7 @@ class SparkEngine:
         return SparkRelation(frame, schema, rows=table.num_rows, on_driver=True)
 
     def _few_of(self, frame: Any) -> Any | None:
-        """The same rows, computed now, where they are few."""
+        """The relation with its rows computed now, where they are few."""
         schema = described(frame)  # how CHAR columns are compared goes by their metadata
         if not are_plain(schema) or (table := gathered(self, frame)) is None:
             return None

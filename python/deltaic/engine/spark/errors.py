@@ -33,7 +33,7 @@ def named_errors() -> Iterator[None]:
 
 
 def named(error: Exception) -> Exception:
-    """The same failure as ours; the error itself where we have no name for it."""
+    """The error of ours that says what this one says; the error itself where we have no name for it."""
     text = str(error)
     if (raised := read_failure(text)) is not None:
         return raised

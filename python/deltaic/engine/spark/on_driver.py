@@ -78,7 +78,7 @@ def collected(engine: SparkEngine, frame: Any) -> pa.Table:
 
 
 def _loosened(frame: Any) -> Any:
-    """The same rows, in which any field of a struct may be null: pyarrow takes no null struct whose fields may not be."""
+    """These rows with a schema in which any field of a struct may be null: pyarrow takes no null struct whose fields may not be."""
     from pyspark.sql import functions as F
 
     wanted = [(field.name, field.dataType, _with_nulls(field.dataType)) for field in frame.schema.fields]

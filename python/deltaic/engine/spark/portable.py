@@ -72,7 +72,7 @@ def scan_apart(spark: Any, scan: Scan) -> Any:
 
 
 def _joined(spark: Any, scan: Scan, files: pa.Table, *, apart: bool = False) -> Any:
-    """The same by Spark's reader. `apart`: no task has the sets of rows of all files."""
+    """The rows of these files by Spark's reader. `apart`: no task has the sets of rows of all files."""
     from pyspark.sql import functions as F
 
     columns = ScanColumns(scan)
@@ -96,7 +96,7 @@ def _joined(spark: Any, scan: Scan, files: pa.Table, *, apart: bool = False) -> 
 
 
 def _opaque(column: Any, nested: bool) -> Any:
-    """The same values behind an expression that no source looks through."""
+    """The column behind an expression that no source looks through."""
     from pyspark.sql import functions as F
 
     return F.transform(F.array(column), lambda item: item)[0] if nested else F.nanvl(column, F.lit(float("nan")))

@@ -44,7 +44,7 @@ def are_large(files: pa.Table) -> bool:
 
 
 def set_bytes(files: pa.Table) -> int:
-    """Of the sets of rows of these files, as they are stored."""
+    """Bytes that the sets of deleted rows of these files take as they are stored."""
     lengths = {"deletionVector": lambda column: pc.struct_field(column, "sizeInBytes"), "selection": pc.binary_length}
     return sum(int(pc.sum(length(files[name])).as_py() or 0) for name, length in lengths.items() if name in files.column_names)
 

@@ -159,7 +159,7 @@ def _folder_value(field: Field) -> Any:
 
 @contextmanager
 def _own_settings(engine: SparkEngine, frame: Any) -> Iterator[Any]:
-    """The same rows where what files must be like is no setting of the user's: in a session of their own, else for a moment in theirs."""
+    """The rows where what files must be like is no setting of the user's: in a session of their own, else for a moment in theirs."""
     own = engine.ways.planned("a session of our own", lambda: _in_own_session(engine, frame), lambda: None)
     if own is not None:
         yield own
@@ -169,7 +169,7 @@ def _own_settings(engine: SparkEngine, frame: Any) -> Iterator[Any]:
 
 
 def _in_own_session(engine: SparkEngine, frame: Any) -> Any:
-    """The same rows as a DataFrame of a new session, with the files' settings and all of the user's others."""
+    """The rows as a DataFrame of a new session, with the files' settings and all of the user's others."""
     from pyspark.sql import DataFrame, SparkSession
 
     session = engine.spark._jsparkSession.cloneSession()

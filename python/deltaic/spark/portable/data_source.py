@@ -53,7 +53,7 @@ class DeltaicSource(Shipped, DataSource):  # type: ignore[misc]  # PySpark's cla
 
 
 class DeltaSource(DeltaicSource):
-    """The same as "delta", where no Delta jar has that name."""
+    """This source under the name "delta", where no Delta jar has that name."""
 
     @classmethod
     def name(cls) -> str:

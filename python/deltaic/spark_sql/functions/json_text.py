@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from deltaic import _core
 from deltaic.errors import InvalidArgumentError
+from deltaic.protocol.evolution import nullable_everywhere
 from deltaic.protocol.schema import Array, DataType, Field, Map, Struct, type_to_json
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, cast, literal
@@ -93,16 +94,6 @@ def _as_read(kind: DataType) -> DataType:
     if isinstance(kind, Struct):
         return Struct(Field(field.name, _as_read(field.type), True) for field in kind.fields)
     return "string" if _is_cast(kind) else kind
-
-
-def _all_nullable(kind: DataType) -> DataType:
-    if isinstance(kind, Array):
-        return Array(_all_nullable(kind.element), True)
-    if isinstance(kind, Map):
-        return Map(kind.key, _all_nullable(kind.value), True)
-    if isinstance(kind, Struct):
-        return Struct(Field(field.name, _all_nullable(field.type), True) for field in kind.fields)
-    return kind
 
 
 def _schema(text: str) -> DataType:
@@ -211,7 +202,7 @@ def _schema_text(name: str, node: Any) -> str:
 
 def _from_json(translator: Translator, node: Any) -> Value:
     values, options = _arguments(translator, node, "from_json", 2, (*_FORMATS, "mode"))
-    kind = _all_nullable(schema_argument(node.expressions[1], values[1], "from_json"))
+    kind = nullable_everywhere(schema_argument(node.expressions[1], values[1], "from_json"))
     if isinstance(kind, str) or not _is_read(kind) or options.get("mode", "PERMISSIVE").upper() != "PERMISSIVE":
         raise v.unsupported("function from_json with the schema or mode", kind)
     text = cast(values[0], "string", translator.zone)
@@ -245,7 +236,7 @@ def _csv_options(options: dict[str, str], *, writes: bool = False) -> str:
 
 def _from_csv(translator: Translator, node: Any) -> Value:
     values, options = _arguments(translator, node, "from_csv", 2, (*_CSV, *_FORMATS, "delimiter", "mode"))
-    kind = _all_nullable(schema_argument(node.expressions[1], values[1], "from_csv"))
+    kind = nullable_everywhere(schema_argument(node.expressions[1], values[1], "from_csv"))
     if not isinstance(kind, Struct):
         raise InvalidArgumentError("[INVALID_SCHEMA.NON_STRUCT_TYPE] a schema of from_csv is a struct", found=v.type_text(kind))
     if (

@@ -270,7 +270,7 @@ class GroupedTranslator(QueryTranslator):
         return Value(v.name(label), kind, nullable=False)
 
     def _text(self, node: exp.Expr) -> str:
-        """The same text for the same expression: names as what they mean, functions in lower case."""
+        """A text that equal expressions share: names as what they mean, functions in lower case."""
         if isinstance(node, exp.Paren):
             return self._text(node.this)
         if isinstance(node, exp.Column) and (column := node.meta.get("column")) is not None:

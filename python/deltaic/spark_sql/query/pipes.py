@@ -124,6 +124,7 @@ class Pipe:
         """ORDER BY, LIMIT or OFFSET."""
         from deltaic.spark_sql.query.queries import Query
 
+        self._queries.narrowed(self._attributes)
         columns = tuple(each.column for each in self._attributes)
         translator = QueryTranslator(self._queries, self._scope, self._context, windows=exp.Select())
         ordering = Ordering(self._queries, operator, self._context, translator=translator)

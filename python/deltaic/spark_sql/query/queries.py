@@ -7,7 +7,7 @@ same there; names, scopes and types are Spark's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -93,9 +93,8 @@ def translate_query(tree: exp.Expr, tables: Mapping[str, Schema], *, time_zone: 
     # The engine's columns are named last: a label is unique in the statement, a name need not be.
     names = zip(query.columns, schema.distinct().names, strict=True)
     listed = ", ".join(f"{v.name(column.label)} AS {v.name(name)}" for column, name in names)
-    equal = () if tree.find(exp.TableSample) else tuple(queries.equal)  # a sample is taken of all rows
     sql = f"SELECT {listed} FROM ({query.sql})"
-    return TranslatedQuery(sql, schema, tuple(queries.constants), tuple(queries.definitions), equal)
+    return TranslatedQuery(sql, schema, tuple(queries.constants), tuple(queries.definitions), tuple(queries.equal))
 
 
 class Queries:
@@ -107,7 +106,7 @@ class Queries:
         self.constants: dict[str, None] = {}
         self.definitions: list[str] = []
         self.origins: dict[str, tuple[str, str]] = {}
-        """Table and name of a table's column, by its label."""
+        """Table and name of a table's column, by its label, as long as every row of the table is at hand: see `narrowed`."""
         self.equal: dict[tuple[tuple[str, str], tuple[str, str]], None] = {}
         """See `TranslatedQuery`."""
         self._count = first
@@ -137,6 +136,12 @@ class Queries:
                 columns = [each[0].column for each in found if each is not None and not each[1]]
                 if len(columns) == 2 and columns[0].type == columns[1].type and all(each.label in self.origins for each in columns):
                     self.equal[self.origins[columns[0].label], self.origins[columns[1].label]] = None
+
+    def narrowed(self, attributes: Iterable[Attribute]) -> None:
+        """Notes that a LIMIT or a sample has taken some of these rows: which ones depends on the rows that were there, so that no condition
+        above may leave out rows below."""
+        for attribute in attributes:
+            self.origins.pop(attribute.column.label, None)
 
     def query(self, node: exp.Expr, context: Context) -> Query:
         """Any query, with the WITH before it."""

@@ -181,6 +181,7 @@ class Sources:
         if sample is None:
             return source
         rows, attributes = source
+        self._queries.narrowed(attributes)
         number = {key: value for key in ("percent", "size", "bucket_numerator", "bucket_denominator", "seed")
                   if (value := sample.args.get(key)) is not None}  # fmt: skip
         if any(not isinstance(value, exp.Literal) or value.is_string for value in number.values()) or sample.args.get("bucket_field"):

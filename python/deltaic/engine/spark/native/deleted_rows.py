@@ -87,7 +87,7 @@ def _in_roaring(jvm: Jvm) -> Any:
 
 
 def opaque(jvm: Jvm, column: Any) -> Any:
-    """The same values behind an expression that costs nothing and that no source looks through."""
+    """The column behind an expression that costs nothing and that no source looks through."""
     return column_of(jvm, jvm.get(EXPRESSIONS + "KnownNullable")(expression_of(jvm, column)))
 
 
