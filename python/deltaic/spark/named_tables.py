@@ -44,7 +44,7 @@ def parsed(identifier: Any) -> Name | None:
 
 def named_table(spark: Any, parts: Sequence[str]) -> NamedTable | None:
     """The Delta table that goes by a name; None for a temporary view, a table of another format, and for what is not there."""
-    if (found := _entry(spark, parts)) is None:
+    if (found := _located(spark, parts)) is None:
         return None
     place, entry = found
     provider = entry.provider()
@@ -70,7 +70,7 @@ class ViewQuery:
 
 def query_of_view(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
     """The view of the session catalog that goes by a name; None for a temporary one, and for what is none."""
-    if (found := _entry(spark, parts)) is None:
+    if (found := _located(spark, parts)) is None:
         return None
     place, entry = found
     text = entry.viewText()
@@ -81,7 +81,7 @@ def query_of_view(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
     return ViewQuery(str(text.get()), schema, tuple(str(name) for name in entry.schema().fieldNames()))
 
 
-def _entry(spark: Any, parts: Sequence[str]) -> tuple[tuple[str, str], Any] | None:
+def _located(spark: Any, parts: Sequence[str]) -> tuple[tuple[str, str], Any] | None:
     """Schema and name of a table or lasting view of the session catalog, and its CatalogTable. None for a temporary view, which comes
     before them, for a name of another catalog, and for what is not there."""
     ours = _in_session_catalog(parts)
