@@ -152,6 +152,54 @@ class DeltaTable(metaclass=Explained):
         )
         return cls._of(snapshot, storage_options or {})
 
+    @classmethod
+    def convert_iceberg(
+        cls,
+        source: Any,
+        *,
+        statistics: bool = True,
+        mode: Literal["error", "ignore"] = "error",
+        name: str | None = None,
+        description: str | None = None,
+        properties: Mapping[str, Any] | None = None,
+        commit: CommitOptions | None = None,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
+        """Makes a Delta table of an Iceberg table's current snapshot, in place: a log is written beside its data files, and no data file is
+        read as a whole or changed. Needs PyIceberg: `pip install 'deltaic[iceberg]'`.
+
+        `source`: the path of the table's folder, whose newest file in `metadata/` counts; the path of one such `.metadata.json` file; or a
+        `pyiceberg.table.Table` from its catalog, which is the only sure way to know the newest metadata. `statistics`: minima, maxima and
+        null counts from the footers, so that conditions skip files (default True). `mode` where there is a Delta table: "error"
+        (TableAlreadyExistsError, the default) or "ignore". `name`, `description`, `properties`: of the new table; the Iceberg table's
+        properties become its own.
+
+        Iceberg versions 1 to 3 are read. Columns keep their ids (column mapping mode `id`), so renamed and dropped columns read right;
+        promoted types are recorded as type widening. A partition field `identity` is the column itself; `year`, `month`, `day`, `hour` and
+        `truncate` become generated columns, as in delta-spark. Position deletes and deletion vectors become deletion vectors.
+
+        Raises ModuleNotFoundError (PyIceberg is not installed), TableNotFoundError, InvalidArgumentError (two metadata files are the
+        newest), ProtocolError (metadata that cannot be read), PathOutsideTableError (a file outside the folder), and
+        UnsupportedFeatureError, which names it: equality deletes, `bucket` and other transforms, files of an earlier partitioning, ORC and
+        Avro files, name mappings, column defaults, and the types time, uuid, timestamp_ns, variant and geometry.
+
+        >>> table = deltaic.DeltaTable.convert_iceberg("/lake/iceberg/events")
+
+        Source: delta-spark's CONVERT TO DELTA iceberg.`path`; the Iceberg table specification.
+        """
+        from deltaic.commands import convert_iceberg, create
+
+        path, found = _iceberg_place(source)
+        snapshot = convert_iceberg.convert_iceberg(
+            open_store(path, storage_options),
+            found,
+            statistics=statistics,
+            mode=mode,
+            wanted=create.Wanted.of(None, None, name, description, properties),
+            commit=commit,
+        )
+        return cls._of(snapshot, storage_options or {})
+
     # --- the snapshot
 
     @property
@@ -697,6 +745,22 @@ def run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options: 
         snapshot, _ = writing.write(store, before, engine_of(spark), data, replace(job, wanted=wanted, commit=options))
     refresh_cached(spark, snapshot)
     return DeltaTable._of(snapshot, storage_options or {}, spark)
+
+
+def _iceberg_place(source: Any) -> tuple[str, Any]:
+    """The location of an Iceberg table's folder, and what `read_iceberg` takes as its source."""
+    if hasattr(source, "metadata_location") and hasattr(source, "location"):
+        return locate(source.location()), source
+    location = locate(source)
+    if not location.endswith((".metadata.json", ".metadata.json.gz")):
+        return location, None
+    folder, _, name = location.rpartition("/")
+    root, _, last = folder.rpartition("/")
+    if last != "metadata" or not root:
+        raise InvalidArgumentError(
+            "a metadata file lies in the table's folder `metadata`", found=location, expected="<table>/metadata/<name>"
+        )
+    return root, f"metadata/{name}"
 
 
 def _check_version(version: int | None) -> None:

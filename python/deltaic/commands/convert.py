@@ -49,8 +49,7 @@ def convert(
     """Commits all Parquet files below the store's place as version 0. See `DeltaTable.convert`."""
     if partitioning not in ("hive", "directory"):
         raise InvalidArgumentError("unknown partitioning", found=repr(partitioning), expected="'hive' or 'directory'")
-    if mode not in ("error", "ignore"):
-        raise InvalidArgumentError("unknown mode of convert", found=repr(mode), expected="'error' or 'ignore'")
+    check_mode(mode)
     wanted = wanted or Wanted()
     if (there := existing(store)) is not None:
         if mode == "ignore" or already_committed(there, commit):
@@ -89,6 +88,12 @@ def convert(
     transaction.set_metadata(metadata)
     transaction.add(adds)
     return transaction.commit({"num_converted_files": adds.num_rows})
+
+
+def check_mode(mode: str) -> None:
+    """InvalidArgumentError for a mode that CONVERT does not have."""
+    if mode not in ("error", "ignore"):
+        raise InvalidArgumentError("unknown mode of convert", found=repr(mode), expected="'error' or 'ignore'")
 
 
 def _files(store: _core.Store) -> pa.Table:

@@ -35,26 +35,29 @@ def new_table(
     features: Iterable[str] = (),
     name: str | None = None,
     description: str | None = None,
+    max_known_id: int | None = None,
     new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
     clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
 ) -> tuple[Protocol, Metadata]:
     """The first protocol and metadata of a table.
 
     `schema`: whatever `Schema.of` takes; ids of another table are taken off. `properties`: the user's; `defaults`: of new tables in this
-    process, they give way to the user's. `features`: names that it has besides. `clock`: ms since 1970. Raises InvalidArgumentError
-    (columns, names, properties that contradict), UnsupportedFeatureError (a property or field metadata that needs what this release cannot
-    honour).
+    process, they give way to the user's. `features`: names that it has besides. `max_known_id`: given where data files of another table
+    format are there: `schema` keeps its ids, physical names and type changes, and ids up to this one are never given to other columns.
+    `clock`: ms since 1970. Raises InvalidArgumentError (columns, names, properties that contradict), UnsupportedFeatureError (a property
+    or field metadata that needs what this release cannot honour).
     """
     asked = request({**_without(defaults, properties), **(properties or {})}, defines=True)
     configuration = dict(asked.stored) | _stored_constraints(asked.constraints)
-    table = column_mapping.strip(Schema.of(schema))
+    table = Schema.of(schema) if max_known_id is not None else column_mapping.strip(Schema.of(schema))
     _check_types(table)
     mode = TableProperties(configuration).column_mapping_mode
     column_mapping.check_names(table, mode)
     partitions = partitioning.partition_columns(table, partition_columns)
     configuration = row_tracking.with_columns(configuration, new_id)
     if mode != "none":
-        table, last = column_mapping.assign(table, new_name=lambda: f"col-{new_id()}")
+        table, last = column_mapping.assign(table, max_known_id or 0, new_name=lambda: f"col-{new_id()}")
+        column_mapping.check_unique(table)
         configuration[column_mapping.MAX_ID] = str(last)
     metadata = Metadata(new_id(), name, description, table.to_json(), partitions, configuration, clock())
     definition = Definition(metadata, schema=table)

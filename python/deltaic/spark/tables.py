@@ -28,7 +28,7 @@ from deltaic.sql.describe import detail_rows, history_rows
 from deltaic.sql.optimized import optimized
 from deltaic.sql.results import nothing
 from deltaic.sql.tokens import Reader
-from deltaic.sql.upkeep import parquet_path, restored_rows
+from deltaic.sql.upkeep import convert_path, convertible, restored_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -79,13 +79,14 @@ class DeltaTable:
 
     @classmethod
     def convertToDelta(cls, sparkSession: SparkSession, identifier: str, partitionSchema: Any = None) -> DeltaTable:
-        """Parquet files in place, named parquet.`path`. `partitionSchema`: DDL text or a StructType. A Delta table stays as it is."""
-        path = parquet_path(Reader(identifier).dotted())
+        """Parquet files or an Iceberg table in place, named parquet.`path` or iceberg.`path`. `partitionSchema`: of Parquet files, DDL
+        text or a StructType. A Delta table stays as it is."""
+        source_format, path = convertible(Reader(identifier).dotted())
         if hasattr(partitionSchema, "json"):
             partitionSchema = Schema.from_json(partitionSchema.json())
         with opening(sparkSession):
             properties, commit = table_properties(sparkSession, None), commit_options(sparkSession, None)
-            deltaic.DeltaTable.convert(path, partition_schema=partitionSchema, mode="ignore", properties=properties, commit=commit)
+            convert_path(source_format, path, partitionSchema, properties=properties, commit=commit)
         return cls.forPath(sparkSession, path)
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -119,17 +119,17 @@ def generate(reader: Reader, tables: Tables) -> Rows:
 
 
 def convert(reader: Reader, tables: Tables) -> Rows:
-    """CONVERT TO DELTA parquet.`path` [NO STATISTICS] [PARTITIONED BY (column type, ...)]"""
+    """CONVERT TO DELTA parquet.`path` | iceberg.`path` [NO STATISTICS] [PARTITIONED BY (column type, ...)], the last for Parquet alone"""
     reader.expect("CONVERT", "TO", "DELTA")
-    path = parquet_path(reader.dotted())
+    source_format, path = convertible(reader.dotted())
     statistics = not reader.accept("NO", "STATISTICS")
     columns = reader.inside("columns") if reader.accept("PARTITIONED", "BY") else None
     reader.end()
-    DeltaTable.convert(
+    convert_path(
+        source_format,
         path,
-        partition_schema=columns,
+        columns,
         statistics=statistics,
-        mode="ignore",
         properties=tables.table_properties(None),
         commit=tables.commit_options(),
         storage_options=tables.storage_options,
@@ -137,11 +137,23 @@ def convert(reader: Reader, tables: Tables) -> Rows:
     return nothing()
 
 
-def parquet_path(parts: tuple[str, ...]) -> str:
-    """The path in parquet.`path`, the name of what is converted."""
-    if len(parts) == 2 and parts[0].lower() == "parquet" and parts[1]:
-        return parts[1]
-    raise InvalidArgumentError("what is to be converted", found=".".join(parts), expected="parquet.`path`")
+def convert_path(source_format: str, path: str, partition_schema: Any, **options: Any) -> None:
+    """Converts the files or the table at `path`; a Delta table that is there stays as it is. `options`: those of `DeltaTable.convert`."""
+    if source_format == "parquet":
+        DeltaTable.convert(path, partition_schema=partition_schema, mode="ignore", **options)
+    elif partition_schema is not None:
+        raise InvalidArgumentError(
+            "an Iceberg table says itself by which columns it is partitioned", where=path, found="PARTITIONED BY", expected="no columns"
+        )
+    else:
+        DeltaTable.convert_iceberg(path, mode="ignore", **options)
+
+
+def convertible(parts: tuple[str, ...]) -> tuple[str, str]:
+    """Format and path of what is converted: ("parquet", path) of parquet.`path`, ("iceberg", path) of iceberg.`path`."""
+    if len(parts) == 2 and parts[0].lower() in ("parquet", "iceberg") and parts[1]:
+        return parts[0].lower(), parts[1]
+    raise InvalidArgumentError("what is to be converted", found=".".join(parts), expected="parquet.`path` or iceberg.`path`")
 
 
 def restored_rows(metrics: Mapping[str, int]) -> Rows:
