@@ -5,9 +5,10 @@ BIN := .venv/bin
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 TESTS ?=
 VERSION ?=
+ON_SPARK = tests/spark tests/spark_sql/test_spark_refuses.py
 SPARK_VENV = .venv-spark-$(VERSION)
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark bench lint wheel build deny clean
+.PHONY: help demo test test-embedded test-on-spark test-spark bench lint wheel build deny clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -16,8 +17,19 @@ demo: .venv/built ## the main job on 336,776 flights, every number checked again
 	$(BIN)/python examples/demo.py
 
 test: .venv/built ## all tests, Rust and Python; TESTS="tests/test_x.py -k name" for some of the Python ones
-	$(if $(TESTS),,cargo test --locked --release --no-default-features)
+ifeq ($(TESTS),)
+	cargo test --locked --release --no-default-features
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-embedded test-on-spark
+else
 	$(BIN)/python -m pytest -q $(TESTS)
+endif
+
+# The two parts of the Python tests: each takes about as long as the other, and uses little more than one core.
+test-embedded: .venv/built
+	$(BIN)/python -m pytest -q $(addprefix --ignore=,$(ON_SPARK))
+
+test-on-spark: .venv/built
+	$(BIN)/python -m pytest -q $(ON_SPARK)
 
 test-spark: .venv/built ## tests/spark on another PySpark, in an environment of its own: VERSION=4.1 (or 4.2, ...)
 	@[ -n "$(VERSION)" ] || { echo 'which PySpark? make test-spark VERSION=4.1'; exit 2; }

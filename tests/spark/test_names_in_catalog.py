@@ -156,6 +156,7 @@ def test_views_and_other_schemas(session: Any) -> None:
         session.sql("CREATE OR REPLACE TEMPORARY VIEW shown AS SELECT id FROM t WHERE id > 1")
         session.sql("USE default")
         assert ids(session.table("shown")) == [2, 3]
+        assert ids(session.sql("SELECT other.t.id FROM other.t TABLESAMPLE (100 PERCENT) WHERE t.id < 3")) == [0, 1, 2]
         session.sql("CREATE VIEW other.lasting (number) AS SELECT id FROM other.t WHERE id > 1")
         session.sql("DELETE FROM other.t WHERE id = 3")
         assert ids(session.sql("SELECT * FROM shown")) == [2]

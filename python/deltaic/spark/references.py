@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
@@ -41,7 +41,7 @@ _ENDS_FROM = frozenset(
 )
 _NO_ALIAS = _ENDS_FROM | {
     *("ANTI", "ASOF", "CROSS", "FULL", "INNER", "INSERT", "JOIN", "LATERAL", "LEFT", "NATURAL", "ON", "PIVOT", "RIGHT", "SEMI", "UNPIVOT"),
-    *("USING", "WHEN"),
+    *("TABLESAMPLE", "USING", "WHEN"),
 }
 """Words after a table that are no alias of it."""
 _QUERIES_A_TABLE = _QUERY | {"(", "AS", "UNION", "ALL", "DISTINCT", "EXCEPT", "MINUS", "INTERSECT", "INSERT", ")"}
@@ -55,7 +55,7 @@ _KINDS = {"VERSION": "version", "SYSTEM_VERSION": "version", "TIMESTAMP": "momen
 class Reference:
     """One place in a text, from `start` to `end`, that stands for a table: at a version, at a moment (SQL of a time), or the newest.
     `is_marked`: markers of arguments stand in the version or moment, which are known when these are filled in. `by_path`: it names the
-    path. `view`: a lasting view over Delta tables, which has no path."""
+    path. `view`: a lasting view over Delta tables, which has no path. `is_sampled`: TABLESAMPLE follows."""
 
     start: int
     end: int
@@ -68,6 +68,7 @@ class Reference:
     alias: str | None = None
     parts: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
+    is_sampled: bool = False
 
 
 def references(reader: Reader, spark: Any) -> list[Reference]:
@@ -80,7 +81,7 @@ def references(reader: Reader, spark: Any) -> list[Reference]:
         table = clauses.holds_table(before)
         clauses.pass_by(places)
         if table and (reference := _reference(places, spark, defined)) is not None:
-            found.append(reference)
+            found.append(replace(reference, is_sampled=places.at("TABLESAMPLE")))
         else:
             places.position += 1
     return found
@@ -101,7 +102,8 @@ def spliced(text: str, names: Mapping[Reference, str], functions: Container[str]
 
 
 def _placed(name: str, reference: Reference, is_function: bool) -> str:
-    return f"{name}{'()' if is_function else ''}{'' if reference.alias is None else f' AS {col(reference.alias)}'}"
+    placed = f"{name}{'()' if is_function else ''}{'' if reference.alias is None else f' AS {col(reference.alias)}'}"
+    return f"({placed})" if reference.is_sampled and placed != name else placed  # a sample is of a name or of what stands in brackets
 
 
 def _qualifiers(reader: Reader, names: Mapping[Reference, str]) -> Iterator[tuple[int, int, str]]:
