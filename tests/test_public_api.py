@@ -110,12 +110,14 @@ def test_the_names_of_the_package_are_the_listed_ones() -> None:
     # Types that come out of calls, or go into types: nothing of them is called by users.
     assert set(deltaic.__all__) == listed | {
         "Array",
+        "CommitCoordinator",
         "Detail",
         "Limits",
         "Map",
         "Metadata",
         "Protocol",
         "QueryReport",
+        "RatifiedCommits",
         "ScanReport",
         "Struct",
         "TailBatch",

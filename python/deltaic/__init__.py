@@ -13,6 +13,8 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from deltaic.commands.describe import Detail as Detail
     from deltaic.commands.merge import Merge as Merge
     from deltaic.configuration import configure as configure
+    from deltaic.log.catalog import CommitCoordinator as CommitCoordinator
+    from deltaic.log.catalog import RatifiedCommits as RatifiedCommits
     from deltaic.options import ColumnOptions as ColumnOptions
     from deltaic.options import CommitOptions as CommitOptions
     from deltaic.options import ParquetOptions as ParquetOptions
@@ -36,6 +38,7 @@ _HOMES: dict[str, str] = {
     "AddFile": "deltaic.commands.add_files",
     "Array": "deltaic.protocol.schema",
     "ColumnOptions": "deltaic.options",
+    "CommitCoordinator": "deltaic.log.catalog",
     "CommitOptions": "deltaic.options",
     "DeletionVector": "deltaic._core",
     "DeltaTable": "deltaic.table",
@@ -44,6 +47,7 @@ _HOMES: dict[str, str] = {
     "Map": "deltaic.protocol.schema",
     "Merge": "deltaic.commands.merge",
     "ParquetOptions": "deltaic.options",
+    "RatifiedCommits": "deltaic.log.catalog",
     "Rows": "deltaic.rows.rows",
     "QueryReport": "deltaic.rows.query_report",
     "ScanReport": "deltaic.rows.rows",

@@ -33,6 +33,7 @@ class Configuration:
     `log_stores`: URL scheme -> factory(location, storage options) -> LogStore. `credentials`: (URL of a bucket) -> storage options that are
     credentials. `background_checkpoints`: checkpoints are written after the
     commit's answer. `log_compaction_interval`: so many commits each are compacted into one file beside them; 0 for none.
+    `commit_coordinator`: (location of a table) -> `deltaic.CommitCoordinator` of the catalog that manages it, or None.
     """
 
     memory_limit: int | None = None
@@ -48,6 +49,7 @@ class Configuration:
     credentials: Callable[[str], Mapping[str, Any]] | None = None
     background_checkpoints: bool = False
     log_compaction_interval: int = 0
+    commit_coordinator: Callable[[str], Any] | None = None
 
 
 _lock = threading.Lock()
@@ -128,6 +130,7 @@ def configure(
     credentials: Callable[[str], Mapping[str, Any]] | None = None,
     background_checkpoints: bool | None = None,
     log_compaction_interval: int | None = None,
+    commit_coordinator: Callable[[str], Any] | None = None,
 ) -> Setting:
     """Changes settings for the process; in `with deltaic.configure(...):` for the code of the block alone. None leaves a setting.
 
@@ -151,6 +154,8 @@ def configure(
     credentials in `storage_options` and in the environment.
     `background_checkpoints`: a commit answers before the checkpoint that is due is written (False); the process does not end before it
     is. `log_compaction_interval`: every so many commits get a compacted file beside them, which readers may take instead (0: none).
+    `commit_coordinator`: a function that gives the `deltaic.CommitCoordinator` of a table that a catalog manages. It is called often with
+    the table's location and returns None for other tables; a table of a catalog is refused without it.
     Raises InvalidArgumentError, and UnsupportedFeatureError for `cache_directory`, `cache_limit` and `limits`, which this release lacks.
     """
     for name, later in (("cache_directory", cache_directory), ("cache_limit", cache_limit), ("limits", limits)):
@@ -170,6 +175,7 @@ def configure(
         "credentials": _function(credentials, "credentials"),
         "background_checkpoints": _flag(background_checkpoints, "background_checkpoints"),
         "log_compaction_interval": _interval(log_compaction_interval),
+        "commit_coordinator": _function(commit_coordinator, "commit_coordinator"),
     }
     return Setting({name: value for name, value in changes.items() if value is not None})
 
@@ -205,7 +211,7 @@ def _flag(value: bool | None, name: str) -> bool | None:
     return value
 
 
-def _function(value: Callable[[str], Mapping[str, Any]] | None, name: str) -> Callable[[str], Mapping[str, Any]] | None:
+def _function(value: Callable[[str], Any] | None, name: str) -> Callable[[str], Any] | None:
     if value is not None and not callable(value):
         raise InvalidTypeError(f"{name} is no function", found=type(value).__name__, expected="a callable that takes a URL")
     return value

@@ -86,7 +86,11 @@ CASES = [
         refused("fromTheFuture", "features that this release writes", "protocol"),
         "append",
     ),
-    Case("a catalog's table", features("catalogManaged"), refused("catalogManaged", "features that this release reads")),
+    Case(
+        "a catalog's table",
+        features("catalogManaged"),
+        refused("catalogManaged", "the catalog's commit coordinator, by deltaic.configure(commit_coordinator=)"),
+    ),
     Case(
         "an Iceberg table",
         configured(protocol(minWriterVersion=7, writerFeatures=["icebergCompatV2"]), enableIcebergCompatV2="true"),

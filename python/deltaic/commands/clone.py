@@ -14,7 +14,7 @@ from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError
 from deltaic.log import references
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
-from deltaic.protocol import clustering, definition, row_tracking
+from deltaic.protocol import clustering, definition, features, row_tracking
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import MAX_ID
 from deltaic.protocol.features import supported
@@ -22,8 +22,8 @@ from deltaic.protocol.properties import OF_THE_LOG
 from deltaic.protocol.versions import upgrade, without_features
 from deltaic.transaction.transaction import Transaction, already_committed, now_ms
 
-_OF_ONE_LOG = ("checkpointProtection",)
-"""Features about the history of a table, which a clone does not take over."""
+_OF_ONE_LOG = ("checkpointProtection", features.MANAGED)
+"""Features about the history of a table and who manages it, which a clone does not take over."""
 _OF_ONE_TABLE = (*OF_THE_LOG[1:], row_tracking.ROW_ID_COLUMN, row_tracking.VERSION_COLUMN)
 """Properties that another table has values of its own for."""
 

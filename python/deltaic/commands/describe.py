@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from deltaic.log import catalog
 from deltaic.log import history as log_history
-from deltaic.log.segment import commit_path, list_log
+from deltaic.log.segment import list_log
 from deltaic.log.snapshot import Snapshot
 from deltaic.protocol import features
 from deltaic.protocol.clustering import DOMAIN, logical_columns
@@ -74,7 +75,7 @@ def transaction_state(snapshot: Snapshot, txn_id: str) -> int | None:
 
 
 def _last_modified(snapshot: Snapshot) -> datetime | None:
-    found = snapshot.store.head(commit_path(snapshot.version))
+    found = snapshot.store.head(catalog.commit_file(snapshot.store, snapshot.version))
     if found is not None and log_history.Era.of(snapshot.metadata.configuration) is not None:
         return log_history.moment(log_history.in_commit_time(snapshot.store, snapshot.version))
     return None if found is None else log_history.moment(found[1])

@@ -63,6 +63,7 @@ def vacuum(
     """
     if mode not in ("full", "lite"):
         raise InvalidArgumentError("unknown mode of vacuum", found=repr(mode), expected="'full' or 'lite'")
+    features.check_maintained(snapshot.protocol, "VACUUM")
     features.check_writable(snapshot.protocol, snapshot.metadata, domains=snapshot.domains)
     retained = _retention(snapshot, retention, enforce_retention)
     kept = _versions(snapshot, keep_versions)

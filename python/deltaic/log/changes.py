@@ -11,7 +11,7 @@ from deltaic import _core
 from deltaic.errors import InvalidArgumentError, VersionNotFoundError
 from deltaic.log import history
 from deltaic.log.history import Era
-from deltaic.log.segment import Listing, commit_path, list_log
+from deltaic.log.segment import Listing, list_log
 from deltaic.log.snapshot import Snapshot
 from deltaic.protocol import change_feed
 from deltaic.protocol.actions import Metadata
@@ -77,7 +77,7 @@ def feed(snapshot: Snapshot, wanted: Range, *, allow_out_of_range: bool = False)
     newest = snapshot.at(last)
     times = history.commit_times(listing)
     era = Era.of(newest.metadata.configuration)
-    commits = [(each, commit_path(each), None if era and each >= era.version else times[each]) for each in range(first, last + 1)]
+    commits = [(each, listing.commit_path(each), None if era and each >= era.version else times[each]) for each in range(first, last + 1)]
     metadata, derived, recorded = _core.read_changes(snapshot.store, commits, bool(newest.metadata.partition_columns))
     _check(newest, first, {first + at: Metadata.from_json(text) for at, text in enumerate(metadata) if text is not None})
     return Feed(newest, derived, recorded)

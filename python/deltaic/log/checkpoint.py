@@ -9,11 +9,12 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from deltaic import configuration
 from deltaic.errors import ProtocolError
-from deltaic.log import background, cleanup, compaction
+from deltaic.log import background, catalog, cleanup, compaction
 from deltaic.log import hint as last_checkpoint
 from deltaic.log.cleanup import milliseconds
 from deltaic.log.segment import LAST_CHECKPOINT, LOG, checkpoint_path, list_log, read_hint
@@ -70,7 +71,13 @@ def write(snapshot: Snapshot, *, now: int, new_id: Callable[[], object] = uuid.u
     `path`: another name than the table's policy gives it. -> what `_core.Snapshot.write_checkpoint` says. UnsupportedFeatureError where
     this release may not write to a table of this protocol.
     """
-    features.check_writable(snapshot.protocol, snapshot.metadata)
+    features.check_writable(snapshot.protocol, snapshot.metadata, catalog=partial(catalog.has_coordinator, snapshot.store))
+    if features.is_managed(snapshot.protocol) and not catalog.publish(snapshot.store, snapshot.version):
+        raise ProtocolError(
+            "only published versions of a catalog's table have checkpoints",
+            where=snapshot.location,
+            found=f"version {snapshot.version}, which could not be published",
+        )
     properties = snapshot.properties
     transactions = properties.set_transaction_retention
     second = has_second_form(snapshot)
@@ -141,6 +148,8 @@ def _write_due(snapshot: Snapshot, options: CommitOptions, clock: Callable[[], i
             return
         write(snapshot, now=clock())
         wanted = options.clean_log
+        if features.is_managed(snapshot.protocol):
+            return  # the catalog's business
         if snapshot.properties.expired_log_cleanup if wanted is None else wanted:
             cleanup.clean(snapshot, now=clock())
 

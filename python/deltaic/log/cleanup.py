@@ -48,6 +48,7 @@ def clean(snapshot: Snapshot, *, now: int, retention: timedelta | None = None) -
     checkpoint names them and they are older than yesterday's midnight; what a killed writer left half written, after a day.
     `retention`: another one, counted from `now` itself.
     """
+    features.check_maintained(snapshot.protocol, "cleaning the log")
     midnight = now // _DAY_MS * _DAY_MS
     cutoff = midnight - milliseconds(snapshot.properties.log_retention) if retention is None else now - milliseconds(retention)
     entries = snapshot.store.list_from(LOG, None)

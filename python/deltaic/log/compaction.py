@@ -30,7 +30,12 @@ def compact(snapshot: Snapshot, first: int, last: int) -> str:
             raise InvalidTypeError(name, found=repr(value), expected="a version")
     if not 0 <= first < last:
         raise InvalidArgumentError("a range of the log has two commits at least", found=f"{first} to {last}", expected="0 <= start < end")
-    there = list_log(snapshot.store, first).commits
+    listing = list_log(snapshot.store, first)
+    there = listing.commits
+    if unpublished := [version for version in listing.staged if version <= last and snapshot.store.head(commit_path(version)) is None]:
+        raise InvalidArgumentError(
+            "only published commits can be compacted", where=snapshot.location, found=f"version {unpublished[0]}, which is staged"
+        )
     missing = next((version for version in range(first, min(last, snapshot.version) + 1) if version not in there), None)
     if missing is not None or last > snapshot.version:
         raise VersionNotFoundError(

@@ -11,6 +11,7 @@ from typing import Any
 
 from deltaic import _core
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, VersionNotFoundError, placed
+from deltaic.log import catalog
 from deltaic.log.segment import Listing, commit_path, list_log, nothing_here, reconstructible
 from deltaic.protocol.bounded_json import parse_json
 
@@ -163,7 +164,7 @@ def _era(store: _core.Store, listing: Listing) -> Era | None:
 
 def commit_info(store: _core.Store, version: int) -> dict[str, Any]:
     """commitInfo of a version, empty where the commit has none."""
-    path = commit_path(version)
+    path = catalog.commit_file(store, version)
     with placed(lambda error: path):
         return parse_commit_info(_core.read_commit_info(store, path))
 
@@ -198,7 +199,7 @@ def _commit_infos(store: _core.Store, versions: list[int]) -> Iterator[tuple[int
     if len(versions) == 1:
         yield versions[0], commit_info(store, versions[0])
         return
-    paths = [commit_path(version) for version in versions]
+    paths = catalog.commit_files(store, versions)
     for version, path, text in zip(versions, paths, _core.read_commit_infos(store, paths), strict=True):
         with placed(lambda error, path=path: path):  # type: ignore[misc]
             info = parse_commit_info(text)

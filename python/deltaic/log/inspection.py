@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.errors import DeltaError, InvalidArgumentError, VersionNotFoundError
-from deltaic.log import history
-from deltaic.log.segment import LOG, Checkpoint, Listing, commit_path, list_log, nothing_here, read_hint, reconstructible
+from deltaic.log import catalog, history
+from deltaic.log.segment import LOG, Checkpoint, Listing, list_log, nothing_here, read_hint, reconstructible
 from deltaic.log.snapshot import Snapshot
 from deltaic.protocol import features
 from deltaic.protocol.bounded_json import parse_json
@@ -70,7 +70,7 @@ def commits(store: _core.Store, versions: str | None = None) -> Iterator[Commit]
 
 
 def _read(store: _core.Store, version: int, timestamp: int) -> Commit:
-    read = _core.read_commit(store, version, commit_path(version))
+    read = _core.read_commit(store, version, catalog.commit_file(store, version))
     information = _action(read.commit_info, "commitInfo")
     domains = {name: _action(text, "domainMetadata") or {} for name, text in read.domains.items()}
     stamped = (information or {}).get("inCommitTimestamp")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from deltaic._core import Store
 from deltaic.errors import ProtocolError, TableNotFoundError, VersionNotFoundError
+from deltaic.log import catalog
 from deltaic.log import hint as last_checkpoint
 from deltaic.log.hint import LAST_CHECKPOINT as LAST_CHECKPOINT
 from deltaic.log.hint import Hint
@@ -63,7 +64,8 @@ class Listing:
     `commits`: version -> modification time in ms. `checkpoints`: complete ones, newest first; a version may have several. `incomplete`:
     versions with a checkpoint whose parts are not all there. `start`: the version that the listing began with. `compactions`: by their
     first version, the one that goes farthest comes first. `checksums`: versions that have one. `sizes`: path -> bytes. `times`: path ->
-    modification time in ms. `hint`: what the listing began with.
+    modification time in ms. `hint`: what the listing began with. `staged`: version -> path, of commits of a catalog
+    that may not be published.
     """
 
     commits: dict[int, int] = field(default_factory=dict)
@@ -75,6 +77,11 @@ class Listing:
     sizes: Mapping[str, int] = field(default_factory=dict)
     times: Mapping[str, int] = field(default_factory=dict)
     hint: Hint | None = None
+    staged: Mapping[int, str] = field(default_factory=dict)
+
+    def commit_path(self, version: int) -> str:
+        """Path of a commit below the table's root: that of a staged one where a catalog says so."""
+        return self.staged.get(version) or commit_path(version)
 
     @property
     def is_empty(self) -> bool:
@@ -115,8 +122,29 @@ class Segment:
 
 
 def list_log(store: Store, start: int = 0) -> Listing:
-    """The log's commits and checkpoints of `start` and later versions. A missing log is an empty listing."""
-    return parse_listing(store.entries(LOG, f"{start:020}" if start else None), start)
+    """The log's commits and checkpoints of `start` and later versions. A missing log is an empty listing. Where a catalog manages the
+    table, its commits are those that the catalog knows."""
+    ratified = catalog.ratified(store, start)  # before the listing: what is published in between is in both
+    listing = parse_listing(store.entries(LOG, f"{start:020}" if start else None), start)
+    return listing if ratified is None else _of_catalog(listing, ratified)
+
+
+def _of_catalog(listing: Listing, ratified: catalog.RatifiedCommits) -> Listing:
+    """The listing with the commits that the catalog has staged, and nothing of versions that it has not ratified."""
+    last = ratified.latest
+    modified = max(listing.commits.values(), default=0)
+    commits = {version: time for version, time in listing.commits.items() if version <= last}
+    commits |= {version: listing.commits.get(version, modified) for version in ratified.staged}
+    compactions = {first: [each for each in found if each.last <= last] for first, found in listing.compactions.items()}
+    return replace(
+        listing,
+        commits=dict(sorted(commits.items())),
+        checkpoints=tuple(each for each in listing.checkpoints if each.version <= last),
+        incomplete=frozenset(each for each in listing.incomplete if each <= last),
+        compactions=compactions,
+        checksums=frozenset(each for each in listing.checksums if each <= last),
+        staged=ratified.staged,
+    )
 
 
 def parse_listing(entries: Iterator[tuple[str, int, int]] | Sequence[tuple[str, int, int]], start: int = 0) -> Listing:
@@ -248,7 +276,7 @@ def _from_listing(listing: Listing, target: int) -> Iterator[Segment]:
         if all(each in listing.commits for each in range(first, target + 1)):
             shortest = cover(listing, first, target)
             yield _segment(listing, target, checkpoint, shortest)
-            commits = tuple((each, commit_path(each)) for each in range(first, target + 1))
+            commits = tuple((each, listing.commit_path(each)) for each in range(first, target + 1))
             if shortest != commits:
                 yield _segment(listing, target, checkpoint, commits)
 
@@ -259,7 +287,7 @@ def cover(listing: Listing, first: int, last: int) -> tuple[tuple[int, str], ...
     while first <= last:
         fitting = next((each for each in listing.compactions.get(first, ()) if each.last <= last), None)
         end = fitting.last if fitting else first
-        files.append((end, fitting.path if fitting else commit_path(first)))
+        files.append((end, fitting.path if fitting else listing.commit_path(first)))
         first = end + 1
     return tuple(files)
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from deltaic import _core
 from deltaic.errors import DeltaError, ProtocolError, placed
+from deltaic.log import catalog, history
 from deltaic.log import checksum as checksums
-from deltaic.log import history
 from deltaic.log.checksum import Checksum
 from deltaic.log.segment import LOG, Segment, Sleep, commit_path, cover, list_log, segments
 from deltaic.protocol import features
@@ -67,7 +67,7 @@ class Snapshot:
             if before is not None and before._defined_as(core):
                 self.__dict__.update({name: before.__dict__[name] for name in _OF_THE_DEFINITION if name in before.__dict__})
         with self._placed():
-            features.check_readable(self.protocol, self.metadata)
+            features.check_readable(self.protocol, self.metadata, catalog=partial(catalog.has_coordinator, store))
         if core is not None and checksum is not None:
             checksums.verify_definition(checksum, self)
 
@@ -76,7 +76,7 @@ class Snapshot:
             raise self._lacks("protocol")
         if core.metadata is None:
             with self._placed():
-                features.check_readable(self.protocol)
+                features.check_readable(self.protocol, catalog=partial(catalog.has_coordinator, self.store))
             raise self._lacks("metaData")
 
     @staticmethod
@@ -137,7 +137,7 @@ class Snapshot:
         try:
             return self._advance(commits, listing.commits[listing.latest])
         except (ProtocolError, FileNotFoundError):
-            if all(path == commit_path(each) for each, path in commits):
+            if all(path == listing.commit_path(each) for each, path in commits):
                 raise
             return self.advance(listing.latest)  # a compacted range is no use: its commits are
 
@@ -145,7 +145,8 @@ class Snapshot:
         """A later version, whose commits are known to be there; lists nothing. `modified`: when the last of them was put (ms)."""
         if version == self.version:
             return self
-        return self._advance([(each, commit_path(each)) for each in range(self.version + 1, version + 1)], modified)
+        versions = range(self.version + 1, version + 1)
+        return self._advance(list(zip(versions, catalog.commit_files(self.store, versions), strict=True)), modified)
 
     def _advance(self, commits: Sequence[tuple[int, str]], modified: int | None) -> Snapshot:
         return Snapshot(self.store, self.core.refresh(self.store, commits), before=self, modified=modified)

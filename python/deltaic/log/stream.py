@@ -11,12 +11,13 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from deltaic import _core
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, SchemaMismatchError, VersionNotFoundError
-from deltaic.log import changes, history
-from deltaic.log.segment import commit_path, list_log
+from deltaic.log import catalog, changes, history
+from deltaic.log.segment import list_log
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.stream_offset import BASE, StreamOffset
 from deltaic.protocol import change_feed, features
@@ -352,7 +353,7 @@ class TableStream:
         self._kept -= self._commits.pop(version).count
 
     def _added_by(self, version: int) -> _CommitFiles:
-        commit = _core.read_commit(self.snapshot.store, version, commit_path(version))
+        commit = _core.read_commit(self.snapshot.store, version, catalog.commit_file(self.snapshot.store, version))
         self._check_definition(version, commit.protocol, commit.metadata)
         added = commit.adds.filter(commit.adds["dataChange"])
         removed = commit.removes.filter(commit.removes["dataChange"])
@@ -383,7 +384,8 @@ class TableStream:
         return False
 
     def _changes_of(self, version: int) -> _CommitFiles:
-        store, path = self.snapshot.store, commit_path(version)
+        store = self.snapshot.store
+        path = catalog.commit_file(store, version)
         commit = _core.read_commit(store, version, path)
         self._check_definition(version, commit.protocol, commit.metadata)
         era = history.Era.of(self.snapshot.metadata.configuration)
@@ -435,7 +437,7 @@ class TableStream:
         if metadata is not None:
             self._check_metadata(Metadata.from_json(metadata), version)
         if protocol is not None:
-            features.check_readable(Protocol.from_json(protocol))
+            features.check_readable(Protocol.from_json(protocol), catalog=partial(catalog.has_coordinator, self.snapshot.store))
 
     def _check_metadata(self, metadata: Metadata, version: int) -> None:
         """SchemaMismatchError where rows of a version cannot be read under the stream's schema."""

@@ -60,6 +60,7 @@ class Read(Enum):
 
     ALWAYS = "yes"
     UNUSED = "only where the table does not use it"
+    CATALOG = "only with a commit coordinator"
     NEVER = "no"
 
 
@@ -155,6 +156,7 @@ class Feature:
 
 
 _PREVIEW = "-preview"
+MANAGED = "catalogManaged"
 
 FEATURES: Mapping[str, Feature] = {
     item.name: item
@@ -175,7 +177,8 @@ FEATURES: Mapping[str, Feature] = {
         # Ours are written whole, as a writer may.
         *(Feature(f"variantShredding{end}", True, _type("variant"), asked=_flag("delta.enableVariantShredding")) for end in ("", _PREVIEW)),
         *(Feature(name, True, _type("geometry", "geography"), read=Read.UNUSED, refused=ALL) for name in ("geospatial", "geospatial-dev")),
-        *(Feature(name, True, _always, read=Read.NEVER, refused=ALL) for name in ("catalogManaged", "catalogOwned-preview")),
+        Feature(MANAGED, True, _always, read=Read.CATALOG, refused=frozenset({Change.REARRANGE}), requires=("inCommitTimestamp",)),
+        Feature("catalogOwned-preview", True, _always, read=Read.NEVER, refused=ALL),
         Feature("adaptiveMetadata-preview", True, _always, read=Read.NEVER, refused=ALL),
         Feature("redirectReaderWriter-preview", True, _set("delta.redirectReaderWriter-preview"), read=Read.UNUSED, refused=ALL),
         Feature("redirectWriterOnly-preview", False, _set("delta.redirectWriterOnly-preview"), refused=ALL),
@@ -249,10 +252,24 @@ def column_mapping_mode(protocol: Protocol, metadata: Metadata | Definition) -> 
     return definition.properties.column_mapping_mode
 
 
-def check_readable(protocol: Protocol, metadata: Metadata | None = None) -> None:
+def is_managed(protocol: Protocol) -> bool:
+    """Whether a catalog manages the table."""
+    return MANAGED in supported(protocol)
+
+
+def check_maintained(protocol: Protocol, operation: str) -> None:
+    """UnsupportedFeatureError for maintenance of a table that a catalog manages: only the catalog may do it (PROTOCOL.md)."""
+    if is_managed(protocol):
+        raise UnsupportedFeatureError(
+            f"{operation} is refused on a table that a catalog manages", where="protocol.writerFeatures", found=MANAGED
+        )
+
+
+def check_readable(protocol: Protocol, metadata: Metadata | None = None, *, catalog: Callable[[], bool] | None = None) -> None:
     """Refuses, by name, what this release cannot read (UnsupportedFeatureError) or what PROTOCOL.md does not allow (ProtocolError).
 
-    Without metadata nothing is known of the use of a feature: one that is read only where unused is refused then.
+    Without metadata nothing is known of the use of a feature: one that is read only where unused is refused then. `catalog`: whether a
+    commit coordinator says which commits a catalog's table has; asked for such a table alone, None for no.
     """
     if protocol.min_reader_version > SUPPORTED_READER_VERSION:
         raise UnsupportedFeatureError(
@@ -263,7 +280,14 @@ def check_readable(protocol: Protocol, metadata: Metadata | None = None) -> None
             "reader version 3 goes with writer version 7", where="protocol.minWriterVersion", found=protocol.min_writer_version, expected=7
         )
     definition = Definition(metadata) if metadata is not None else None
-    refused = [name for name in sorted(reader_features(protocol)) if not _is_readable(name, definition)]
+    refused = [name for name in sorted(reader_features(protocol)) if not _is_readable(name, definition, catalog)]
+    if refused == [MANAGED]:
+        raise UnsupportedFeatureError(
+            "the table is managed by a catalog, which alone knows its newest commits",
+            where="protocol.readerFeatures",
+            found=MANAGED,
+            expected="the catalog's commit coordinator, by deltaic.configure(commit_coordinator=)",
+        )
     if refused:
         raise UnsupportedFeatureError(
             f"the table uses {_plural(refused)} that this release cannot read",
@@ -281,13 +305,15 @@ def check_writable(
     change: Change = Change.DEFINITION,
     *,
     domains: Mapping[str, str] | None = None,
+    catalog: Callable[[], bool] | None = None,
 ) -> None:
     """Refuses, by name, a commit that this release cannot make on a table (UnsupportedFeatureError). Checks that it can be read, too.
 
     `change`: what the commit does to rows; the default asks only what every commit must keep (a command calls it again with what it does,
-    the transaction with what it staged). `domains`: the snapshot's metadata domains (name -> JSON), for clustered tables.
+    the transaction with what it staged). `domains`: the snapshot's metadata domains (name -> JSON), for clustered tables. `catalog`: as for
+    `check_readable`.
     """
-    check_readable(protocol, metadata)
+    check_readable(protocol, metadata, catalog=catalog)
     if protocol.min_writer_version > SUPPORTED_WRITER_VERSION:
         raise UnsupportedFeatureError(
             "the table needs a newer writer", where="protocol.minWriterVersion", found=protocol.min_writer_version, expected="1 to 7"
@@ -308,6 +334,13 @@ def check_writable(
             expected="features that this release writes",
         )
     definition = Definition(metadata)
+    if MANAGED in listed and not ("inCommitTimestamp" in listed and definition.properties.in_commit_timestamps):
+        raise ProtocolError(
+            "a table that a catalog manages needs in-commit timestamps",
+            where="table property delta.enableInCommitTimestamps",
+            found=definition.properties.in_commit_timestamps,
+            expected=True,
+        )
     refused = [name for name in sorted(listed) if change in FEATURES[name].refused and FEATURES[name].used(definition)]
     if refused:
         raise UnsupportedFeatureError(
@@ -320,10 +353,12 @@ def check_writable(
         _check_clustering(definition, domains["delta.clustering"])
 
 
-def _is_readable(name: str, definition: Definition | None) -> bool:
+def _is_readable(name: str, definition: Definition | None, catalog: Callable[[], bool] | None) -> bool:
     known = FEATURES.get(name)
     if known is None or known.read is Read.NEVER:
         return False
+    if known.read is Read.CATALOG:
+        return catalog is not None and catalog()
     return known.read is Read.ALWAYS or (definition is not None and not known.used(definition))
 
 

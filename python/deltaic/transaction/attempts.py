@@ -13,9 +13,9 @@ from urllib.parse import unquote
 
 from deltaic import _core
 from deltaic.errors import CommitError, CommitUnknownError, ConcurrentWriteException, TableAlreadyExistsError
-from deltaic.log import history
+from deltaic.log import catalog, history
 from deltaic.log.segment import LOG, commit_path
-from deltaic.protocol import row_tracking
+from deltaic.protocol import features, row_tracking
 from deltaic.transaction import timestamps
 from deltaic.transaction.body import Base, commit_body
 from deltaic.transaction.turns import turns_of
@@ -72,12 +72,18 @@ class Attempts:
     def _is_independent(self) -> bool:
         """Whether the commit's lines are the same whatever comes before it: those of a blind append."""
         current, snapshot = self.current, self.snapshot
+        if self._is_managed():
+            return False
         if snapshot is None or not current.is_blind_append or self.transaction.records_changes:
             return False
         if current.changes_protocol or current.changes_metadata or current.domains or current.app_ids:
             return False
         of = snapshot.protocol, snapshot.metadata
         return not timestamps.enabled(*of) and not row_tracking.gives_ids(*of)
+
+    def _is_managed(self) -> bool:
+        """Whether a catalog ratifies the commits."""
+        return self.rules.protocol is not None and features.is_managed(self.rules.protocol)
 
     def _append(self) -> int | None:
         """Commits new files. All that takes long is done before the turn, which gives the commit its name, and after it, so that the disk
@@ -170,12 +176,16 @@ class Attempts:
         path = commit_path(version)
         doubt: Exception | None = None
         self.transaction.in_doubt = True
-        unanswered = False
+        unanswered, staged = False, ""
         files = [unquote(each) for each in self.transaction.files]
         for wait in (*PUT_WAITS, None):
             failure: BaseException | None = None
             try:
-                if self.store.put_if_absent(path, body, after=files) == "created":
+                if self._is_managed():
+                    answer, staged = catalog.propose(self.store, version, body, files)
+                else:
+                    answer = self.store.put_if_absent(path, body, after=files)
+                if answer == "created":
                     return True
                 unanswered = True
             except BaseException as error:
@@ -185,6 +195,8 @@ class Attempts:
                 self.transaction.in_doubt = False
             if failure is not None and not isinstance(failure, Exception):
                 raise failure
+            if ours is False and staged:
+                catalog.withdraw(self.store, staged)
             if ours is not None:
                 return ours
             if failure is not None:

@@ -10,6 +10,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -23,10 +24,11 @@ from deltaic.errors import (
     DeltaError,
     InvalidArgumentError,
     TableAlreadyExistsError,
+    UnsupportedFeatureError,
     add_note,
     check_instance,
 )
-from deltaic.log import checkpoint, checksum, manifests
+from deltaic.log import catalog, checkpoint, checksum, manifests
 from deltaic.log.segment import Sleep
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
@@ -119,7 +121,8 @@ class Transaction:
         self.committed: int | None = None
         """The version that has the commit, once that is known."""
         if snapshot is not None:
-            features.check_writable(snapshot.protocol, snapshot.metadata, domains=snapshot.domains)
+            managed = partial(catalog.has_coordinator, place)
+            features.check_writable(snapshot.protocol, snapshot.metadata, domains=snapshot.domains, catalog=managed)
 
     def read(self, predicate: _core.Predicate | None = None, *, rows_only: bool = False) -> None:
         """Files that may match were read (None: the whole table). Several calls add up. `rows_only`: of these files the transaction depends
@@ -253,6 +256,8 @@ class Transaction:
         self.committed, self.files = version, []
         log.info("%s: %s is version %d", self.store.location, self.operation, version)
         worker.watch()
+        if features.is_managed(self._new_protocol):
+            catalog.publish(self.store, version)
         committed = self._read_back(version)
         checksum.after_commit(committed, self.first_line)
         checkpoint.after_commit(committed, self.options, clock=self.clock)
@@ -292,7 +297,14 @@ class Transaction:
             self._check_append_only()
         domains = dict(self.snapshot.domains) if self.snapshot else {}
         domains.update({name: configuration for name, (configuration, removed) in self.domains.items() if not removed})
-        features.check_writable(self._new_protocol, self.new_metadata, change, domains=domains)
+        if self.snapshot is not None and features.is_managed(self.snapshot.protocol) and not features.is_managed(self._new_protocol):
+            raise UnsupportedFeatureError(
+                "a table that a catalog manages leaves it by the catalog alone",
+                where=f"{self.store.location}, {self.operation}",
+                found=f"a protocol without {features.MANAGED}",
+            )
+        managed = partial(catalog.has_coordinator, self.store) if self.snapshot else None
+        features.check_writable(self._new_protocol, self.new_metadata, change, domains=domains, catalog=managed)
 
     def _check_append_only(self) -> None:
         if self.snapshot is not None and self.snapshot.properties.append_only:

@@ -6,13 +6,14 @@ import json
 import logging
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.errors import ConcurrentWriteException, UnsupportedFeatureError
-from deltaic.log import history
+from deltaic.log import catalog, history
 from deltaic.log.segment import commit_path, list_log
 from deltaic.log.snapshot import Snapshot, table_schema
 from deltaic.protocol import features, row_tracking
@@ -78,7 +79,7 @@ class Winners:
 
     def check(self, current: Current, version: int) -> None:
         """Raises where the commit of `version` stands in the way."""
-        commit = _core.read_commit(self.store, version, commit_path(version))
+        commit = _core.read_commit(self.store, version, catalog.commit_file(self.store, version))
         winner = self._winner(commit)
         conflicts.check_definition(current, winner)
         overlap, rebased = self._overlap(current, winner, commit)
@@ -102,7 +103,7 @@ class Winners:
         if protocol is not None and before is not None and self.metadata is not None:
             dropped = features.dropped(before, protocol)
             try:
-                features.check_writable(protocol, self.metadata)
+                features.check_writable(protocol, self.metadata, catalog=partial(catalog.has_coordinator, self.store))
             except UnsupportedFeatureError as error:
                 refusal = str(error)
         return Winner(

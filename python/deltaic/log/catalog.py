@@ -1,0 +1,156 @@
+"""Tables that a catalog manages: the catalog says which commits there are, and commits are made by asking it (PROTOCOL.md: Catalog-managed
+tables). A commit is staged below `_delta_log/_staged_commits`, ratified by the catalog, and published to `_delta_log` afterwards.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, runtime_checkable
+
+from deltaic import _core, configuration
+from deltaic.errors import DeltaError, InvalidTypeError, ProtocolError
+
+STAGED_COMMITS = "_delta_log/_staged_commits"
+_STAGED_NAME = re.compile(r"([0-9]{20})\.[0-9A-Za-z-]{1,64}\.json")
+log = logging.getLogger("deltaic.log")
+
+
+@dataclass(frozen=True)
+class RatifiedCommits:
+    """What a catalog knows of a table's commits.
+
+    `latest`: the newest ratified version. `staged`: version -> name of the file in `_delta_log/_staged_commits` that has its commit
+    ("00000000000000000007.016ae953-37a9-438e-8683-9a9a4a79a395.json"), for each ratified version that may not be published yet.
+    """
+
+    latest: int
+    staged: Mapping[int, str] = field(default_factory=dict)
+
+
+@runtime_checkable
+class CommitCoordinator(Protocol):
+    """The client of a catalog for one table. Called from any thread; what it raises reaches the caller as it is.
+
+    What the catalog must keep: each version is ratified once, after the version before it, and `commits` shows it from then on.
+    """
+
+    def commits(self, start: int, /) -> RatifiedCommits:
+        """The newest ratified version, and those from version `start` on that may not be published yet."""
+        ...
+
+    def ratify(self, version: int, name: str, /) -> bool | None:
+        """Proposes the staged file `name` as the commit of `version`. True: it is. False: another file is. None (or TimeoutError,
+        ConnectionError): nobody knows. Any other exception says that it was not ratified and never will be."""
+        ...
+
+    def published(self, version: int, /) -> None:
+        """All versions up to this one have been published, so that the catalog may forget them."""
+        ...
+
+
+def coordinator_of(store: _core.Store) -> CommitCoordinator | None:
+    """The coordinator of the table at the store's place, by `configure(commit_coordinator=)`; None where no catalog manages it."""
+    function = configuration.current().commit_coordinator
+    found = None if function is None else function(store.location)
+    if found is not None and not isinstance(found, CommitCoordinator):
+        raise InvalidTypeError(
+            "configure(commit_coordinator=) gave no coordinator",
+            where=store.location,
+            found=type(found).__name__,
+            expected="an object with commits, ratify and published, or None",
+        )
+    return found
+
+
+def has_coordinator(store: _core.Store) -> bool:
+    """Whether a catalog manages the table at the store's place."""
+    return coordinator_of(store) is not None
+
+
+def ratified(store: _core.Store, start: int) -> RatifiedCommits | None:
+    """What the catalog says of versions from `start` on, checked, with paths below the table's root; None for a table of no catalog."""
+    coordinator = coordinator_of(store)
+    if coordinator is None:
+        return None
+    found = coordinator.commits(start)
+    paths: dict[int, str] = {}
+    for version, name in sorted(found.staged.items()):
+        match = _STAGED_NAME.fullmatch(name)
+        if match is None or int(match[1]) != version or version > found.latest:
+            raise ProtocolError(
+                "the catalog names a staged commit that cannot be one",
+                where=store.location,
+                found=f"{name} as version {version} of {found.latest}",
+                expected=f"{version:020}.<uuid>.json, of a version up to the latest",
+            )
+        if version >= start:
+            paths[version] = f"{STAGED_COMMITS}/{name}"
+    return RatifiedCommits(found.latest, paths)
+
+
+def commit_files(store: _core.Store, versions: Sequence[int]) -> list[str]:
+    """Paths of the commits of these versions, below the table's root: where the catalog has a staged file, that one. FileNotFoundError for
+    a version that the catalog has not ratified."""
+    found = ratified(store, min(versions)) if versions else None
+    if found is not None and max(versions) > found.latest:
+        raise FileNotFoundError(f"{store.location}: version {max(versions)} is not ratified by the catalog")
+    staged = found.staged if found is not None else {}
+    return [staged.get(version) or f"_delta_log/{version:020}.json" for version in versions]
+
+
+def commit_file(store: _core.Store, version: int) -> str:
+    """Like `commit_files`, of one version."""
+    return commit_files(store, [version])[0]
+
+
+def propose(store: _core.Store, version: int, body: bytes, after: Sequence[str]) -> tuple[Literal["created", "exists", "unknown"], str]:
+    """Stages a commit and asks the catalog to ratify it -> as `Store.put_if_absent` answers, and the path of the staged file."""
+    coordinator = coordinator_of(store)
+    if coordinator is None:
+        raise ProtocolError(
+            "the catalog that manages the table is not known any more",
+            where=store.location,
+            expected="the coordinator that configure(commit_coordinator=) gave when the table was opened",
+        )
+    name = f"{version:020}.{uuid.uuid4()}.json"
+    path = f"{STAGED_COMMITS}/{name}"
+    if store.put_if_absent(path, body, after=list(after)) == "exists":
+        raise ProtocolError("a staged commit has a name that was given before", where=f"{store.location}/{path}")
+    try:
+        answer = coordinator.ratify(version, name)
+    except (TimeoutError, ConnectionError) as error:
+        log.warning("%s: the catalog did not say whether it ratified version %d: %s", store.location, version, error)
+        answer = None
+    return ("unknown" if answer is None else "created" if answer else "exists"), path
+
+
+def withdraw(store: _core.Store, path: str) -> None:
+    """Deletes a staged file that was not ratified."""
+    try:
+        store.delete([path])
+    except (DeltaError, OSError) as error:
+        log.warning("%s: %s, which was not ratified, could not be deleted: %s", store.location, path, error)
+
+
+def publish(store: _core.Store, version: int) -> bool:
+    """Copies ratified commits up to `version` to the log, in order, and tells the catalog -> whether they are there. What goes wrong is
+    logged: a ratified commit stands, and who commits next publishes it."""
+    try:
+        found = ratified(store, 0)
+        if found is None:
+            return True
+        for each, path in sorted(found.staged.items()):
+            if each <= version:
+                store.put_if_absent(f"_delta_log/{each:020}.json", store.get(path))
+        coordinator = coordinator_of(store)
+        if store.head(f"_delta_log/{version:020}.json") is None or coordinator is None:
+            return False
+        coordinator.published(version)
+        return True
+    except Exception as error:  # whatever it is: the commit is there, and nobody may take it for failed
+        log.warning("%s: version %d is ratified, but not published yet: %s", store.location, version, error)
+        return False
