@@ -25,7 +25,14 @@ PORT = 15002
 HERE = Path(__file__).parent
 RUN = "import os, sys, pytest; code = pytest.main(sys.argv[1:]); sys.stdout.flush(); os._exit(code)"
 """Without the interpreter's clean-up: PySpark's client of Connect waits in it for ever for sessions that nobody stopped."""
-FILES = ("connect_cases.py", "test_spark_page.py", "test_spark_sql.py", "test_spark_formats.py", "test_delta_tables.py")
+FILES = (
+    "connect_cases.py",
+    "test_conditions.py",
+    "test_spark_page.py",
+    "test_spark_sql.py",
+    "test_spark_formats.py",
+    "test_delta_tables.py",
+)
 OTHERWISE = {
     "test_spark_sql.py::test_a_query_follows_its_table_until_it_is_run": "by public interfaces a DataFrame stays at its version",
     "test_spark_sql.py::test_views_by_the_data_source": "nobody knows which table such a view shows: refused by name",

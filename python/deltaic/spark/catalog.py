@@ -13,6 +13,7 @@ from deltaic.errors import UnsupportedFeatureError
 from deltaic.plan.literal import col
 from deltaic.spark.frames import newest
 from deltaic.spark.named_tables import SESSION_CATALOG, NamedTable, named_table, parsed
+from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.views import path_named
 from deltaic.spark_sql.values import type_text
 from deltaic.table import DeltaTable
@@ -104,6 +105,7 @@ def _wrap(catalogs: Any, name: str, call: Callable[..., Any]) -> None:
     if own is None or hasattr(own, _WRAPPED):
         return
 
+    @raises_as_spark()
     @functools.wraps(own)
     def wrapped(self: Any, tableName: str, *args: Any, **named: Any) -> Any:
         if enabled_as(self._sparkSession) is None:

@@ -11,13 +11,14 @@ from typing import Any, Literal
 
 from deltaic.engine.spark.engine import enabled_as, note_enabled, session_of
 from deltaic.engine.spark.stores import opening
-from deltaic.errors import InvalidArgumentError
+from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError
 from deltaic.plan.literal import lit
 from deltaic.spark import catalog, merge_into, streams
 from deltaic.spark.frame_writes import FORMATS, Asked, write_frame
 from deltaic.spark.frames import newest, version_at
 from deltaic.spark.named_tables import parsed, path_in_catalog
 from deltaic.spark.options import ChangeOptions, ReadOptions
+from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.session_tables import moment_of
 from deltaic.spark.views import path_or_named
 from deltaic.spark.writers import NamedWriter, PathWriter, insert_into, save_as
@@ -87,6 +88,7 @@ def _wrap_reader(readers: Any) -> None:
         setattr(readers, name, _noting(getattr(readers, name), note))
     load = readers.load
 
+    @raises_as_spark()
     @functools.wraps(load)
     def loaded(self: Any, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> Any:
         if not _is_ours(self, format):
@@ -103,6 +105,7 @@ def _wrap_reader(readers: Any) -> None:
     readers.load = loaded
     table = readers.table
 
+    @raises_as_spark()
     @functools.wraps(table)
     def tabled(self: Any, tableName: str) -> Any:
         spark = session_of(self)
@@ -197,6 +200,7 @@ def _wrap_writer(frames: Any, writers: Any) -> None:
         setattr(writers, name, _noting(getattr(writers, name), note))
     save = writers.save
 
+    @raises_as_spark({TableAlreadyExistsError: "DELTA_PATH_EXISTS"})
     @functools.wraps(save)
     def saved(
         self: Any, path: str | None = None, format: str | None = None, mode: str | None = None, partitionBy: Any = None, **options: Any
@@ -225,6 +229,7 @@ def _wrap_named_writes(frames: Any, writers: Any) -> None:
         return
     save_as_table, insert_into_table = writers.saveAsTable, writers.insertInto
 
+    @raises_as_spark()
     @functools.wraps(save_as_table)
     def saved_as(self: Any, name: str, format: str | None = None, mode: str | None = None, partitionBy: Any = None, **options: Any) -> None:
         told, spark = format or _asked(self).format or "delta", session_of(self)
@@ -241,6 +246,7 @@ def _wrap_named_writes(frames: Any, writers: Any) -> None:
                 return
         save_as_table(self, name, format, mode, partitionBy, **options)
 
+    @raises_as_spark()
     @functools.wraps(insert_into_table)
     def inserted(self: Any, tableName: str, overwrite: bool | None = None) -> None:
         spark = session_of(self)
@@ -262,6 +268,7 @@ def _wrap_write_to(frames: Any) -> None:
     if _ASKED in write_to.__dict__:
         return
 
+    @raises_as_spark()
     @functools.wraps(write_to)
     def written_to(self: Any, table: str) -> Any:
         name = parsed(table) if enabled_as(self.sparkSession) is not None else None

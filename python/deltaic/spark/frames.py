@@ -18,12 +18,14 @@ from deltaic.log.store import open_store
 from deltaic.plan.literal import lit
 from deltaic.planning.columns import resolve_columns
 from deltaic.spark.options import travelled
+from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.session_tables import moment_of
 from deltaic.spark.views import watched
 
 Path = str | os.PathLike[str]
 
 
+@raises_as_spark()
 def read(
     spark: Any,
     path: Path,
@@ -92,6 +94,7 @@ def version_at(spark: Any, path: Path, moment: datetime, storage_options: Mappin
         return history.version_at(open_store(path, storage_options), moment, after_last=False)
 
 
+@raises_as_spark()
 def write(df: Any, path: Path | table.DeltaTable, **options: Any) -> None:
     """Writes a DataFrame by its session, as one commit. `options`: those of `deltaic.write`."""
     if not hasattr(df, "sparkSession"):

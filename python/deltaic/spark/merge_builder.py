@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from deltaic.commands.merge import Merge
 from deltaic.spark.column_text import Origins
 from deltaic.spark.expressions import assignments, condition_text
+from deltaic.spark.raising import methods_raise_as_spark
 from deltaic.spark.results import frame_of
 from deltaic.sql.merge import merge_rows
 
@@ -29,6 +30,7 @@ class MergeStart:
     origins: Origins | None = None
 
 
+@methods_raise_as_spark
 class DeltaMergeBuilder:
     """A merge in the making; each call gives a new one. Conditions and values are text in Spark's SQL or Columns."""
 

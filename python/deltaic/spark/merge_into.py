@@ -11,6 +11,7 @@ from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.spark.column_text import Origins
 from deltaic.spark.expressions import assignments, condition_text
 from deltaic.spark.merge_builder import DeltaMergeBuilder
+from deltaic.spark.raising import methods_raise_as_spark, raises_as_spark
 from deltaic.spark.tables import DeltaTable, alias_of
 from deltaic.spark.views import path_or_named
 from deltaic.sql.tokens import requalified
@@ -25,6 +26,7 @@ def wrap(frames: Any) -> None:
     if own is None or hasattr(own, _WRAPPED):
         return
 
+    @raises_as_spark()
     @functools.wraps(own)
     def merged_into(self: Any, table: str, condition: Any) -> Any:
         path = path_or_named(self.sparkSession, table) if enabled_as(self.sparkSession) is not None else None
@@ -34,6 +36,7 @@ def wrap(frames: Any) -> None:
     frames.mergeInto = merged_into
 
 
+@methods_raise_as_spark
 class PathMerge:
     """A merge in the making; each action gives back the same object. The table's columns may be qualified: delta.`path`.x,
     `path`.x."""
@@ -88,6 +91,7 @@ class _Actions:
         self._merge, self._condition = merge, condition
 
 
+@methods_raise_as_spark
 class WhenMatched(_Actions):
     """Actions for a row of the table that a row of the DataFrame matches."""
 
@@ -104,6 +108,7 @@ class WhenMatched(_Actions):
         return self._merge.add("whenMatchedDelete", self._condition)
 
 
+@methods_raise_as_spark
 class WhenNotMatched(_Actions):
     """Actions for a row of the DataFrame that matches no row of the table."""
 
@@ -116,6 +121,7 @@ class WhenNotMatched(_Actions):
         return self._merge.add("whenNotMatchedInsert", self._condition, self._merge.values(assignments, "insert"))
 
 
+@methods_raise_as_spark
 class WhenNotMatchedBySource(_Actions):
     """Actions for a row of the table that no row of the DataFrame matches."""
 

@@ -10,12 +10,13 @@ from deltaic.commands.write import Mode
 from deltaic.engine.spark import settings
 from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.types import of_frame
-from deltaic.errors import InvalidArgumentError
+from deltaic.errors import InvalidArgumentError, VersionNotFoundError
 from deltaic.options import CommitOptions
 from deltaic.plan.literal import lit
 from deltaic.protocol.ddl import format_type
 from deltaic.protocol.schema import Field, quote_name
 from deltaic.spark.named_tables import NewTable, enter, place_of
+from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.views import path_of, path_of_view
 from deltaic.sql.names import Name, Tables
 from deltaic.sql.positions import named
@@ -108,7 +109,7 @@ class SparkTables(Tables):
     def restore(self, table: DeltaTable, moment: Name) -> Mapping[str, int]:
         """VersionNotFoundError for a time after the last version, as for every other time on Spark."""
         if moment.timestamp is None:
-            return super().restore(table, moment)
+            return raises_as_spark({VersionNotFoundError: "DELTA_CANNOT_RESTORE_TABLE_VERSION"})(super().restore)(table, moment)
         from deltaic.spark.frames import version_at
 
         time = moment_of(self._spark, lit(moment.timestamp))

@@ -25,6 +25,7 @@ from deltaic.spark.identifiers import identified, immediate, refuse_script
 from deltaic.spark.made_views import made_view, whole_table
 from deltaic.spark.named_tables import ViewQuery, parsed, path_in_catalog, query_of_view
 from deltaic.spark.parameters import over_frames, with_arguments, with_values
+from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.references import Reference, references, spliced
 from deltaic.spark.results import frame_of
 from deltaic.spark.session_tables import ORIGINAL, SparkTables, moment_of, original, spark_sql
@@ -89,6 +90,7 @@ _BY_PATH = {"OPTIMIZE", "VACUUM", "DESCRIBE", "DESC", "REORG", "RESTORE"}
 """Statements that take a path in quotes as well."""
 
 
+@raises_as_spark()
 def sql(spark: Any, statement: str, args: Any = None, **parameters: Any) -> DataFrame:
     """One statement on a Spark session: Spark's own, and besides on delta.`path` and temporary views of Delta tables SELECT with VERSION or
     TIMESTAMP AS OF, INSERT (INTO, OVERWRITE, REPLACE WHERE), DELETE, UPDATE, MERGE, CREATE, CTAS, CLONE, ALTER, TRUNCATE, OPTIMIZE, REORG,
@@ -165,6 +167,7 @@ def _wrap(sessions: Any) -> None:
     sessions.sql, sessions.table = enabled_sql, enabled_table
 
 
+@raises_as_spark()
 def _table(spark: Any, name: str) -> DataFrame:
     if path_or_named(spark, name) is not None:
         return spark.read.format("delta").table(name)

@@ -15,6 +15,7 @@ from deltaic.spark.frame_writes import FORMATS, Asked
 from deltaic.spark.named_tables import parsed, path_in_catalog
 from deltaic.spark.options import StreamReadOptions
 from deltaic.spark.portable.shipping import by_value
+from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.views import path_or_named
 
 _WRAPPED = "_deltaic_wrapped"
@@ -127,6 +128,7 @@ def _replace(kind: Any, name: str, call: Any) -> None:
     if _WRAPPED in method.__dict__:
         return
 
+    @raises_as_spark()
     @functools.wraps(method)
     def called(self: Any, *args: Any, **named: Any) -> Any:
         return call(method, self, *args, **named)

@@ -14,6 +14,7 @@ from deltaic.errors import InvalidArgumentError, InvalidTypeError, TableNotFound
 from deltaic.protocol.schema import Field, Schema
 from deltaic.spark.named_tables import enter, parsed, place_of
 from deltaic.spark.portable.arrow_values import delta_schema
+from deltaic.spark.raising import methods_raise_as_spark
 from deltaic.spark.views import path_of_view
 from deltaic.sql.names import Name
 
@@ -31,6 +32,7 @@ class IdentityGenerator:
     step: int = 1
 
 
+@methods_raise_as_spark
 class DeltaTableBuilder:
     """A table in the making: each method changes it and returns it, `execute` makes it."""
 

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import deltaic
 from deltaic.engine.spark.settings import MERGE_SCHEMA, RETENTION_CHECK, commit_options, is_on, table_properties
 from deltaic.engine.spark.stores import opening
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, TableNotFoundError, UnsupportedFeatureError, VersionNotFoundError
 from deltaic.protocol.schema import Schema
 from deltaic.rows.rows import Rows
 from deltaic.spark.column_text import Origins
 from deltaic.spark.expressions import assignments, condition_text, sql_text
 from deltaic.spark.frames import version_at
 from deltaic.spark.merge_builder import DeltaMergeBuilder, MergeStart
+from deltaic.spark.raising import methods_raise_as_spark, raises_as_spark
 from deltaic.spark.results import frame_of
 from deltaic.spark.session_tables import moment_of
 from deltaic.spark.table_builder import DeltaTableBuilder, IdentityGenerator, Way
@@ -42,6 +43,7 @@ MOST_FRAMES = 16
 """Maximum number of DataFrames of `toDF` whose columns conditions and values may name; of more, the newest."""
 
 
+@methods_raise_as_spark
 class DeltaTable:
     """A table by its path. `alias`: what its columns may be qualified with."""
 
@@ -59,6 +61,7 @@ class DeltaTable:
     # --- finding and making tables
 
     @classmethod
+    @raises_as_spark({TableNotFoundError: "DELTA_MISSING_DELTA_TABLE"})
     def forPath(cls, sparkSession: SparkSession, path: str, hadoopConf: dict[str, str] = dict()) -> DeltaTable:  # noqa: B006, C408
         """TableNotFoundError where there is none."""
         if hadoopConf:
@@ -193,6 +196,7 @@ class DeltaTable:
         """Compaction and Z-order."""
         return DeltaOptimizeBuilder(self._spark, self._table())
 
+    @raises_as_spark({VersionNotFoundError: "DELTA_CANNOT_RESTORE_TABLE_VERSION"})
     def restoreToVersion(self, version: int) -> DataFrame:
         """A new version with the rows of an older one -> delta-spark's metrics."""
         _check(version, int, "version", "an int")
@@ -257,6 +261,7 @@ class DeltaTable:
         self._table().alter.drop_feature(featureName, truncate_history=bool(truncateHistory))
 
 
+@methods_raise_as_spark
 class DeltaOptimizeBuilder:
     """OPTIMIZE in the making: `where` narrows it to partitions, the other two run it -> path, metrics."""
 

@@ -11,6 +11,7 @@ from deltaic.protocol.schema import Schema
 from deltaic.spark.expressions import sql_text
 from deltaic.spark.frame_writes import FORMATS, Asked, write_frame
 from deltaic.spark.named_tables import NewTable, enter, path_in_catalog, place_of
+from deltaic.spark.raising import methods_raise_as_spark, raises_as_spark
 from deltaic.spark.session_tables import SparkTables
 from deltaic.sql.names import Name
 from deltaic.sql.tokens import Reader
@@ -48,6 +49,7 @@ def existing_schema(spark: Any, path: str) -> Schema:
     return DeltaTable(path, spark=spark).schema
 
 
+@methods_raise_as_spark
 class PathWriter:
     """DataFrameWriterV2 of one table by its path: the same methods. Columns are the table's by their names. `new`: its name in the
     catalog."""
@@ -91,6 +93,7 @@ class PathWriter:
         """Makes the table. TableAlreadyExistsError where there is one."""
         self._write("error", defines=True)
 
+    @raises_as_spark({TableNotFoundError: "DELTA_CANNOT_REPLACE_MISSING_TABLE"})
     def replace(self) -> None:
         """Another table in the place of one that must be there."""
         self._must_exist()
@@ -128,6 +131,7 @@ class PathWriter:
             enter(self._df.sparkSession, self._new)
 
 
+@methods_raise_as_spark
 class NamedWriter:
     """DataFrameWriterV2 of a name: what it is told is kept until it is known whether the table is one of ours. `own`: Spark's."""
 
@@ -145,6 +149,7 @@ class NamedWriter:
         if name.startswith("_") or not hasattr(self._own, name):
             raise AttributeError(name)
 
+        @raises_as_spark()
         def call(*args: Any, **named: Any) -> Any:
             if name in _ENDS:
                 return getattr(self._resolved(name), name)(*args, **named)

@@ -1,0 +1,175 @@
+"""Errors as jobs of delta-spark catch them: what leaves a door of Spark is an error of `deltaic.errors` and one of `pyspark.errors` too."""
+
+from __future__ import annotations
+
+import functools
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any, TypeVar, cast
+
+from deltaic.errors import DeltaError
+from deltaic.spark.conditions import CONDITIONS, KINDS, REST, RUNTIME, condition_named, fitting, parameters_of, tag_of
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_C = TypeVar("_C", bound=type)
+
+_BASES = "pyspark.errors.exceptions.base"
+_DESCRIBED = "_deltaic_on_spark"
+_OF_ROWS_OF_OURS = "USER_RAISED_EXCEPTION"
+"""Spark's condition of `raise_error`, by which our own checks of rows end a query."""
+
+
+def raises_as_spark(preferred: Mapping[type[DeltaError], str] | None = None) -> Callable[[_F], _F]:
+    """A decorator of a function that Spark's users call: a DeltaError leaves it as one of `pyspark.errors` too, with delta-spark's
+    condition. `preferred`: the condition of an error of a class, where the function decides it."""
+
+    def decorated(function: _F) -> _F:
+        @functools.wraps(function)
+        def call(*args: Any, **named: Any) -> Any:
+            try:
+                return function(*args, **named)
+            except DeltaError as error:
+                make_of_spark(error, next((name for kind, name in (preferred or {}).items() if isinstance(error, kind)), None))
+                raise
+
+        return cast(_F, call)
+
+    return decorated
+
+
+def methods_raise_as_spark(kind: _C) -> _C:
+    """A decorator of a class: `raises_as_spark` of each of its public methods that has none of its own."""
+    wrapped = raises_as_spark()
+    for name, value in list(vars(kind).items()):
+        if name.startswith("_"):
+            continue
+        if isinstance(value, classmethod):
+            setattr(kind, name, classmethod(wrapped(value.__func__)))
+        elif isinstance(value, FunctionType):
+            setattr(kind, name, wrapped(value))
+    return kind
+
+
+@dataclass(frozen=True)
+class _Described:
+    """What an error answers to PySpark's methods."""
+
+    condition: str | None = None
+    sql_state: str | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+def make_of_spark(error: DeltaError, preferred: str | None = None) -> None:
+    """Makes an error one of `pyspark.errors` too: the same object, so that its traceback and attributes stay. `preferred`: the name of its
+    condition."""
+    if hasattr(error, "getCondition"):
+        return
+    described, kind = _described(error, preferred)
+    error.__dict__[_DESCRIBED] = described
+    error.__class__ = _class_of(type(error), kind)
+
+
+class _OnSpark:
+    """The methods of PySpark's exceptions, answered for an error of ours."""
+
+    _plain: type[DeltaError]
+
+    def getCondition(self) -> str | None:
+        """The name of the condition, None where delta-spark has none."""
+        return self._described.condition
+
+    def getErrorClass(self) -> str | None:
+        """The older name of `getCondition`."""
+        warnings.warn("Deprecated in 4.0.0, use getCondition instead.", FutureWarning, stacklevel=2)
+        return self.getCondition()
+
+    def getSqlState(self) -> str | None:
+        """Five characters; None without a condition."""
+        return self._described.sql_state
+
+    def getMessageParameters(self) -> dict[str, str]:
+        """Those of delta-spark's parameters that the error knows."""
+        return dict(self._described.parameters)
+
+    def getQueryContext(self) -> list[Any]:
+        """Empty: the message says where."""
+        return []
+
+    def getBreakingChangeInfo(self) -> None:
+        """None: no error tells of a change of Spark."""
+        return None
+
+    def getMessage(self) -> str:
+        """The text, as `str` gives it."""
+        return str(self)
+
+    def within(self, place: str) -> DeltaError:
+        """As `DeltaError.within`."""
+        error = cast(DeltaError, self)
+        return self._plain(error.message, where=error.where, found=error.found, expected=error.expected).within(place)
+
+    @property
+    def _described(self) -> _Described:
+        return cast(_Described, self.__dict__.get(_DESCRIBED, _Described()))
+
+    def __str__(self) -> str:
+        text, known = str(cast(DeltaError, self).args[0]), self._described
+        if known.condition is None:
+            return text
+        tagged = text if f"[{known.condition}]" in text else f"[{known.condition}] {text}"
+        return tagged if known.sql_state is None else f"{tagged} SQLSTATE: {known.sql_state}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (self._plain, cast(DeltaError, self).args, dict(self.__dict__))
+
+
+def _unpickled(kind: type[DeltaError], arguments: tuple[Any, ...], attributes: dict[str, Any]) -> DeltaError:
+    """Another process gets the error of ours: it may have no PySpark."""
+    made = kind.__new__(kind, *arguments)
+    made.args = arguments
+    made.__dict__.update({name: value for name, value in attributes.items() if name != _DESCRIBED})
+    return made
+
+
+_classes: dict[tuple[type[DeltaError], str], type[DeltaError]] = {}
+
+
+def _class_of(plain: type[DeltaError], kind: str) -> type[DeltaError]:
+    """The class of the errors that are of both, the same one each time."""
+    if (known := _classes.get((plain, kind))) is not None:
+        return known
+    from pyspark import errors
+
+    body = {"_plain": plain, "__module__": plain.__module__, "__qualname__": plain.__qualname__, "__doc__": plain.__doc__}
+    made = type(plain.__name__, (_OnSpark, plain, getattr(errors, kind, errors.PySparkException)), body)
+    return _classes.setdefault((plain, kind), cast("type[DeltaError]", made))
+
+
+def _described(error: DeltaError, preferred: str | None) -> tuple[_Described, str]:
+    """What the error answers, and the name of its class of `pyspark.errors`: by the name of a condition in its message, by the table, by
+    what Spark said, by its class."""
+    name = tag_of(error)
+    known = condition_named(name or preferred or "") or fitting(error, CONDITIONS)
+    cause: Any = error.__cause__
+    if known is None and (kind := _spark_class(cause)) is not None:
+        condition = cause.getCondition()
+        if condition is not None and condition != _OF_ROWS_OF_OURS:
+            return _Described(condition, cause.getSqlState(), dict(cause.getMessageParameters() or {})), kind
+    if known is None and name is not None:  # an error of a row, of which a task told
+        state = re.search(rf"\[{re.escape(name)}\].*?SQLSTATE: (\w{{5}})", str(cause), re.DOTALL)
+        return _Described(name, state[1] if state else None), RUNTIME if state else _kind_of(error)
+    if known is None and (known := fitting(error, REST)) is None:
+        return _Described(), _kind_of(error)
+    return _Described(known.name, known.sql_state, dict(parameters_of(error, known))), known.kind
+
+
+def _kind_of(error: DeltaError) -> str:
+    return next(name for kind, name in KINDS if isinstance(error, kind))
+
+
+def _spark_class(error: BaseException | None) -> str | None:
+    """The class of `pyspark.errors` that an exception of PySpark is of, None for any other."""
+    return next((each.__name__ for each in type(error).__mro__ if each.__module__ == _BASES), None)

@@ -1,0 +1,379 @@
+"""Errors of Spark's doors as jobs of delta-spark catch them: condition, SQLSTATE and class of PySpark, and our own class.
+
+Conditions and SQLSTATEs: delta-io/delta, spark/src/main/resources/error/delta-error-classes.json.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaic
+import deltaic.spark
+from deltaic import errors
+from deltaic.spark.conditions import CONDITIONS, condition_named
+from deltaic.spark.exceptions import ConcurrentAppendException
+from deltaic.spark.tables import DeltaTable
+from spark_session import REMOTE
+
+IS_REMOTE = REMOTE in os.environ
+
+
+@pytest.fixture
+def session(spark: Any) -> Iterator[Any]:
+    deltaic.spark.enable(spark)
+    yield spark
+    for name in ("sql", "table"):
+        spark.__dict__.pop(name, None)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A table `t` of id, part and text with two rows in two versions, below `root`."""
+
+    spark: Any
+    root: Path
+
+    @property
+    def path(self) -> str:
+        return str(self.root / "t")
+
+    @property
+    def table(self) -> str:
+        return f"delta.`{self.path}`"
+
+    def sql(self, text: str) -> Any:
+        return self.spark.sql(text.replace("{t}", self.table).replace("{root}", str(self.root))).collect()
+
+    def read(self, path: str | None = None, **options: Any) -> Any:
+        return self.spark.read.format("delta").options(**options).load(path or self.path)
+
+    def write(self, query: str = "SELECT 1L AS id, 'a' AS part, 'x' AS text", mode: str = "append", **options: Any) -> None:
+        self.spark.sql(query).write.format("delta").mode(mode).options(**options).save(self.path)
+
+    def properties(self, **values: str) -> None:
+        deltaic.DeltaTable(self.path).alter.set_properties({f"delta.{name}": value for name, value in values.items()})
+
+    def log(self, action: str) -> None:
+        folder = self.root / "t/_delta_log"
+        (folder / f"{len(list(folder.glob('*.json'))):020}.json").write_text(action)
+
+
+@pytest.fixture
+def place(session: Any, tmp_path: Path) -> Place:
+    columns = {"id": pa.array([1], pa.int64()), "part": ["a"], "text": ["x"]}
+    deltaic.write(tmp_path / "t", pa.table(columns), partition_by="part")
+    deltaic.write(tmp_path / "t", pa.table({**columns, "id": pa.array([2], pa.int64())}), mode="append")
+    return Place(session, tmp_path)
+
+
+MERGE = "MERGE INTO {t} t USING (SELECT 1L AS id UNION ALL SELECT 1L) s ON t.id = s.id WHEN MATCHED THEN"
+
+
+def append_only(at: Place) -> None:
+    at.properties(appendOnly="true")
+    at.sql("DELETE FROM {t} WHERE id = 1")
+
+
+def check(at: Place) -> None:
+    at.sql("ALTER TABLE {t} ADD CONSTRAINT low CHECK (id < 10)")
+    at.sql("INSERT INTO {t} VALUES (10, 'a', 'x')")
+
+
+def constraint_twice(at: Place) -> None:
+    for _ in range(2):
+        at.sql("ALTER TABLE {t} ADD CONSTRAINT low CHECK (id < 10)")
+
+
+def constrained_column(at: Place) -> None:
+    at.properties(**{"columnMapping.mode": "name"})
+    at.sql("ALTER TABLE {t} ADD CONSTRAINT low CHECK (id < 10)")
+    at.sql("ALTER TABLE {t} DROP COLUMN id")
+
+
+def missing_not_null(at: Place) -> None:
+    at.sql("CREATE TABLE delta.`{root}/n` (id BIGINT NOT NULL, x STRING) USING delta")
+    at.spark.sql("SELECT 'x' AS x").write.format("delta").mode("append").save(f"{at.root}/n")
+
+
+def not_null(at: Place) -> None:
+    at.sql("CREATE TABLE delta.`{root}/n` (id BIGINT NOT NULL, x STRING) USING delta")
+    at.sql("INSERT INTO delta.`{root}/n` VALUES (NULL, 'x')")
+
+
+def too_long(at: Place) -> None:
+    at.sql("CREATE TABLE delta.`{root}/n` (id BIGINT, x VARCHAR(2)) USING delta")
+    at.sql("INSERT INTO delta.`{root}/n` VALUES (1, 'xyz')")
+
+
+def identity_given(at: Place) -> None:
+    at.sql("CREATE TABLE delta.`{root}/n` (id BIGINT GENERATED ALWAYS AS IDENTITY, x STRING) USING delta")
+    at.sql("INSERT INTO delta.`{root}/n` (id, x) VALUES (1, 'x')")
+
+
+def identity_updated(at: Place) -> None:
+    at.sql("CREATE TABLE delta.`{root}/n` (id BIGINT GENERATED ALWAYS AS IDENTITY, x STRING) USING delta")
+    at.sql("UPDATE delta.`{root}/n` SET id = 5")
+
+
+def newer_reader(at: Place) -> None:
+    at.log('{"protocol":{"minReaderVersion":9,"minWriterVersion":9}}')
+    at.read()
+
+
+def unknown_reader_feature(at: Place) -> None:
+    at.log('{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["newThing"],"writerFeatures":["newThing"]}}')
+    at.read()
+
+
+def unknown_writer_feature(at: Place) -> None:
+    at.log('{"protocol":{"minReaderVersion":1,"minWriterVersion":7,"writerFeatures":["newThing"]}}')
+    at.write()
+
+
+def vectors_and_manifest(at: Place) -> None:
+    at.properties(enableDeletionVectors="true")
+    at.sql("DELETE FROM {t} WHERE id = 7")
+    at.write("SELECT id, 'a' AS part, 'x' AS text FROM range(10)")
+    at.sql("DELETE FROM {t} WHERE id = 7")
+    at.sql("GENERATE symlink_format_manifest FOR TABLE {t}")
+
+
+def mapped_manifest(at: Place) -> None:
+    at.properties(**{"columnMapping.mode": "name"})
+    at.sql("GENERATE symlink_format_manifest FOR TABLE {t}")
+
+
+def clustered_zorder(at: Place) -> None:
+    at.sql("CREATE TABLE delta.`{root}/n` (id BIGINT, x STRING) USING delta CLUSTER BY (id)")
+    at.sql("OPTIMIZE delta.`{root}/n` ZORDER BY (x)")
+
+
+def merge_builder(at: Place) -> DeltaTable:
+    return DeltaTable.forPath(at.spark, at.path)
+
+
+def empty_merge(at: Place) -> None:
+    merge_builder(at).alias("t").merge(at.spark.range(1).alias("s"), "t.id = s.id").execute()
+
+
+def replaced(at: Place) -> None:
+    at.spark.range(1).writeTo(f"delta.`{at.root}/none`").replace()
+
+
+@dataclass(frozen=True)
+class Case:
+    """`kind`: a class of pyspark.errors; `own`: of deltaic.errors; `jvm`: whether it needs the session catalog, or native streams."""
+
+    condition: str
+    sql_state: str
+    kind: str
+    own: type[errors.DeltaError]
+    provoke: Callable[[Place], Any]
+    jvm: bool = False
+
+
+def statement(text: str) -> Callable[[Place], Any]:
+    return lambda at: at.sql(text)
+
+
+A, R, I, U = "AnalysisException", "SparkRuntimeException", "IllegalArgumentException", "UnsupportedOperationException"  # noqa: E741
+ARGUMENT, VERSION, SCHEMA = errors.InvalidArgumentError, errors.VersionNotFoundError, errors.SchemaMismatchError
+ROW, UNSUPPORTED = errors.ConstraintViolationError, errors.UnsupportedFeatureError
+
+CASES = (
+    Case("DELTA_CANNOT_MODIFY_APPEND_ONLY", "42809", U, errors.AppendOnlyError, append_only),
+    Case(
+        "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE",
+        "21506",
+        U,
+        errors.MergeCardinalityError,
+        statement(f"{MERGE} UPDATE SET text = 'y'"),
+    ),
+    Case("DELTA_NEW_CHECK_CONSTRAINT_VIOLATION", "23512", A, ROW, statement("ALTER TABLE {t} ADD CONSTRAINT few CHECK (id < 2)")),
+    Case("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", "23001", R, ROW, check),
+    Case("DELTA_NOT_NULL_CONSTRAINT_VIOLATED", "23502", R, ROW, not_null),
+    Case("DELTA_EXCEED_CHAR_VARCHAR_LIMIT", "22001", R, ROW, too_long),
+    Case("DELTA_REPLACE_WHERE_MISMATCH", "44000", A, ROW, lambda at: at.write(mode="overwrite", replaceWhere="part = 'b'")),
+    Case("DELTA_PATH_DOES_NOT_EXIST", "42K03", A, errors.TableNotFoundError, lambda at: at.read(f"{at.root}/none")),
+    Case("DELTA_CANNOT_REPLACE_MISSING_TABLE", "42P01", A, errors.TableNotFoundError, replaced),
+    Case("DELTA_MISSING_DELTA_TABLE", "42P01", A, errors.TableNotFoundError, lambda at: DeltaTable.forPath(at.spark, f"{at.root}/none")),
+    Case("DELTA_TABLE_ALREADY_EXISTS", "42P07", A, errors.TableAlreadyExistsError, statement("CREATE TABLE {t} (id BIGINT) USING delta")),
+    Case("DELTA_PATH_EXISTS", "42K04", A, errors.TableAlreadyExistsError, lambda at: at.write(mode="error")),
+    Case("DELTA_CANNOT_RESTORE_TABLE_VERSION", "22003", I, VERSION, statement("RESTORE TABLE {t} TO VERSION AS OF 9")),
+    Case("DELTA_CANNOT_RESTORE_TABLE_VERSION", "22003", I, VERSION, lambda at: merge_builder(at).restoreToVersion(9)),
+    Case("DELTA_TIMESTAMP_GREATER_THAN_COMMIT", "42816", A, VERSION, lambda at: at.read(timestampAsOf="2100-01-01")),
+    Case("DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION", "42816", A, VERSION, statement("SELECT * FROM {t} TIMESTAMP AS OF '1999-01-01'")),
+    Case("DELTA_VERSION_NOT_FOUND", "22003", A, VERSION, lambda at: at.read(versionAsOf=9)),
+    Case("DELTA_TIMESTAMP_INVALID", "42816", A, ARGUMENT, statement("SELECT * FROM {t} TIMESTAMP AS OF CAST(NULL AS TIMESTAMP)")),
+    Case("CAST_INVALID_INPUT", "22018", "DateTimeException", ARGUMENT, lambda at: merge_builder(at).restoreToTimestamp("none")),
+    Case("DELTA_ONEOF_IN_TIMETRAVEL", "42601", I, ARGUMENT, lambda at: at.read(versionAsOf=0, timestampAsOf="2020-01-01")),
+    Case("DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS", "42613", A, ARGUMENT, lambda at: at.read(f"{at.path}@v0", versionAsOf=0)),
+    Case("DELTA_INVALID_PROTOCOL_VERSION", "KD004", R, UNSUPPORTED, newer_reader),
+    Case("DELTA_UNSUPPORTED_FEATURES_FOR_READ", "56038", R, UNSUPPORTED, unknown_reader_feature),
+    Case("DELTA_UNSUPPORTED_FEATURES_FOR_WRITE", "56038", R, UNSUPPORTED, unknown_writer_feature),
+    Case("DELTA_UNSUPPORTED_FEATURES_IN_CONFIG", "56038", R, UNSUPPORTED, lambda at: merge_builder(at).addFeatureSupport("newThing")),
+    Case("DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT", "0AKDE", R, ARGUMENT, statement("ALTER TABLE {t} DROP FEATURE identityColumns")),
+    Case("DELTA_UNKNOWN_CONFIGURATION", "F0000", A, ARGUMENT, statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.newThing = 'x')")),
+    Case("DELTA_UNSET_NON_EXISTENT_PROPERTY", "42616", A, ARGUMENT, statement("ALTER TABLE {t} UNSET TBLPROPERTIES (mine)")),
+    Case("DELTA_CONSTRAINT_ALREADY_EXISTS", "42710", A, ARGUMENT, constraint_twice),
+    Case("DELTA_CONSTRAINT_DOES_NOT_EXIST", "42704", A, ARGUMENT, statement("ALTER TABLE {t} DROP CONSTRAINT low")),
+    Case("DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE", "42K09", A, ARGUMENT, constrained_column),
+    Case("DELTA_UNSUPPORTED_GENERATE_WITH_DELETION_VECTORS", "0A000", U, UNSUPPORTED, vectors_and_manifest),
+    Case("DELTA_UNSUPPORTED_MANIFEST_GENERATION_WITH_COLUMN_MAPPING", "0AKDC", U, UNSUPPORTED, mapped_manifest),
+    Case("DELTA_EMPTY_DATA", "428GU", A, SCHEMA, lambda at: at.spark.range(1).drop("id").write.format("delta").save(at.path)),
+    Case("DELTA_MISSING_NOT_NULL_COLUMN_VALUE", "23502", A, SCHEMA, missing_not_null),
+    Case(
+        "DELTA_FAILED_TO_MERGE_FIELDS",
+        "22005",
+        A,
+        SCHEMA,
+        lambda at: at.write("SELECT array(1) AS id, 'a' AS part, 'x' AS text", mergeSchema="true"),
+    ),
+    Case("DELTA_METADATA_MISMATCH", "42KDG", A, SCHEMA, lambda at: at.write("SELECT 1L AS id, 'a' AS part, 2 AS more")),
+    Case(
+        "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES", "42K05", A, ARGUMENT, statement("CREATE TABLE delta.`{root}/n` (`a b` INT) USING delta")
+    ),
+    Case("DELTA_UNSUPPORTED_DROP_COLUMN", "0AKDC", A, ARGUMENT, statement("ALTER TABLE {t} DROP COLUMN text")),
+    Case("DELTA_UNSUPPORTED_RENAME_COLUMN", "0AKDC", A, ARGUMENT, statement("ALTER TABLE {t} RENAME COLUMN text TO words")),
+    Case("DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED", "42808", A, ARGUMENT, identity_given),
+    Case("DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED", "42808", A, ARGUMENT, identity_updated),
+    Case("DELTA_CONFLICT_SET_COLUMN", "42701", A, ARGUMENT, statement("UPDATE {t} SET text = 'a', text = 'b'")),
+    Case("DELTA_DUPLICATE_COLUMNS_ON_INSERT", "42701", A, SCHEMA, statement("INSERT INTO {t} (id, id, text) VALUES (1, 2, 'x')")),
+    Case("DELTA_MERGE_MISSING_WHEN", "42601", A, ARGUMENT, empty_merge),
+    Case("DELTA_NON_PARTITION_COLUMN_REFERENCE", "42P10", A, ARGUMENT, statement("OPTIMIZE {t} WHERE id = 1")),
+    Case("DELTA_ZORDERING_ON_PARTITION_COLUMN", "42P10", I, ARGUMENT, statement("OPTIMIZE {t} ZORDER BY (part)")),
+    Case("DELTA_CLUSTERING_WITH_ZORDER_BY", "42613", A, ARGUMENT, clustered_zorder),
+    Case(
+        "DELTA_UNSUPPORTED_SCHEMA_DURING_READ",
+        "0AKDC",
+        A,
+        ARGUMENT,
+        lambda at: at.spark.read.schema("id int").format("delta").load(at.path),
+    ),
+    Case("DELTA_ILLEGAL_OPTION", "42616", I, ARGUMENT, lambda at: at.read(versionAsOf="x")),
+    Case("DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS", "42616", I, ARGUMENT, lambda at: at.write(txnAppId="job")),
+    Case(
+        "DELTA_REPLACE_WHERE_WITH_DYNAMIC_PARTITION_OVERWRITE",
+        "42613",
+        I,
+        ARGUMENT,
+        lambda at: at.write(mode="overwrite", replaceWhere="id = 1", partitionOverwriteMode="dynamic"),
+    ),
+    Case("DELTA_MISSING_CHANGE_DATA", "KD002", A, ARGUMENT, lambda at: at.read(readChangeFeed="true", startingVersion=0).collect()),
+    Case("DELTA_NO_START_FOR_CDC_READ", "42601", A, ARGUMENT, lambda at: at.read(readChangeFeed="true")),
+    Case("DELTA_MERGE_UNRESOLVED_EXPRESSION", "42601", A, SCHEMA, statement(f"{MERGE} UPDATE SET *")),
+    Case("PARSE_SYNTAX_ERROR", "42601", "ParseException", ARGUMENT, statement("VACUUM {t} RETAIN x")),
+    Case("UNRESOLVED_COLUMN.WITH_SUGGESTION", "42703", A, ARGUMENT, statement("DELETE FROM {t} WHERE nothing = 1")),
+    Case("DIVIDE_BY_ZERO", "22012", "ArithmeticException", ARGUMENT, statement("UPDATE {t} SET id = 1 DIV (id - 1)")),
+    Case("DELTA_MISSING_DELTA_TABLE", "42P01", A, ARGUMENT, lambda at: DeltaTable.forName(at.spark, "nothing"), jvm=True),
+    Case(
+        "DELTA_STARTING_VERSION_AND_TIMESTAMP_BOTH_SET",
+        "42613",
+        I,
+        ARGUMENT,
+        lambda at: at.spark.readStream.format("delta").option("startingVersion", 1).option("startingTimestamp", "2020-01-01").load(at.path),
+        jvm=True,
+    ),
+    Case(
+        "DELTA_UNSUPPORTED_OUTPUT_MODE",
+        "0AKDC",
+        A,
+        ARGUMENT,
+        lambda at: at.spark.readStream.format("delta").load(at.path).writeStream.format("delta").outputMode("update").start(f"{at.root}/n"),
+        jvm=True,
+    ),
+)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if not (case.jvm and IS_REMOTE)], ids=lambda case: case.condition)
+def test_an_error_is_of_delta_sparks_condition(place: Place, case: Case) -> None:
+    import pyspark.errors
+
+    with pytest.raises(getattr(pyspark.errors, case.kind)) as caught:
+        case.provoke(place)
+    error = caught.value
+    assert (error.getCondition(), error.getSqlState()) == (case.condition, case.sql_state)
+    assert isinstance(error, case.own)
+    text = str(error)
+    assert text.count(f"[{case.condition}]") == 1
+    assert text.endswith(f" SQLSTATE: {case.sql_state}")
+    assert isinstance(error.getMessageParameters(), dict)
+    with pytest.warns(FutureWarning, match="getCondition"):
+        assert error.getErrorClass() == case.condition
+
+
+def test_the_table_says_no_condition_in_two_ways() -> None:
+    import pyspark.errors
+
+    known: dict[str, tuple[str, str]] = {}
+    for each in CONDITIONS:
+        assert known.setdefault(each.name, (each.sql_state, each.kind)) == (each.sql_state, each.kind)
+        assert issubclass(getattr(pyspark.errors, each.kind), pyspark.errors.PySparkException)
+    for case in CASES:
+        if case.condition.startswith("DELTA_"):
+            assert known[case.condition] == (case.sql_state, case.kind)
+
+
+def test_parameters_of_a_condition(place: Place) -> None:
+    from pyspark.errors import AnalysisException, SparkRuntimeException
+
+    place.sql("ALTER TABLE {t} ADD CONSTRAINT low CHECK (id < 10)")
+    with pytest.raises(SparkRuntimeException) as row:
+        place.sql("INSERT INTO {t} VALUES (10, 'a', 'x')")
+    values = "id = 10" if IS_REMOTE else "1 row, with id = 10"  # rows are counted where they are cheap to compute again
+    assert row.value.getMessageParameters() == {"constraintName": "low", "expression": "id < 10", "values": values}
+    with pytest.raises(AnalysisException) as missing:
+        place.read(f"{place.root}/none")
+    assert set(missing.value.getMessageParameters()) == {"path"}
+    assert f"{place.root}/none" in missing.value.getMessageParameters()["path"]
+    assert missing.value.getQueryContext() == []
+
+
+def test_conflicts_have_delta_sparks_names(place: Place) -> None:
+    """A transaction that read all rows, while another one adds some."""
+    from pyspark.errors import PySparkException
+
+    place.properties(isolationLevel="Serializable")
+    table = DeltaTable.forPath(place.spark, place.path)
+    opened = deltaic.DeltaTable(place.path, spark=place.spark)
+    table._table = lambda: opened  # type: ignore[method-assign]
+    deltaic.write(place.path, pa.table({"id": pa.array([1], pa.int64()), "part": ["a"], "text": ["x"]}), mode="append")
+    with pytest.raises(ConcurrentAppendException) as caught:
+        table.delete("id = 1")
+    error: Any = caught.value
+    assert isinstance(error, PySparkException)
+    assert isinstance(error, errors.CommitError)
+    assert (error.getCondition(), error.getSqlState(), error.winner) == ("DELTA_CONCURRENT_APPEND", "2D521", 3)
+    assert condition_named("DELTA_CONCURRENT_APPEND") is not None
+
+
+def test_arguments_of_a_wrong_type_stay_those_of_python(place: Place) -> None:
+    for call in (lambda: merge_builder(place).restoreToVersion("1"), lambda: merge_builder(place).delete(5)):  # type: ignore[arg-type]
+        with pytest.raises(TypeError):
+            call()
+
+
+def test_an_error_travels_to_a_process_without_pyspark(place: Place) -> None:
+    with pytest.raises(errors.TableNotFoundError) as caught:
+        place.read(f"{place.root}/none")
+    code = "import pickle, sys; e = pickle.load(sys.stdin.buffer); assert 'pyspark' not in sys.modules; print(type(e).__mro__[0], e.where)"
+    done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(caught.value), capture_output=True, check=True)
+    assert done.stdout.decode().startswith("<class 'deltaic.errors.TableNotFoundError'> ")
+    assert b"none" in done.stdout
+
+
+def test_without_spark_an_error_is_ours_alone(place: Place) -> None:
+    with pytest.raises(errors.TableNotFoundError) as caught:
+        deltaic.DeltaTable(place.root / "none")
+    assert not hasattr(caught.value, "getCondition")
+    assert "SQLSTATE" not in str(caught.value)
