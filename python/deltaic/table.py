@@ -380,7 +380,7 @@ class DeltaTable(metaclass=Explained):
         from deltaic.commands import delete
 
         with committing(self._spark, commit) as options:
-            return self._run(lambda snapshot: delete.delete(snapshot, self._engine, where, parquet=parquet, commit=options))
+            return self._run("DELETE", lambda snapshot: delete.delete(snapshot, self._engine, where, parquet=parquet, commit=options))
 
     @renamed(
         updates="set",
@@ -405,7 +405,8 @@ class DeltaTable(metaclass=Explained):
 
         with committing(self._spark, commit) as options:
             return self._run(
-                lambda snapshot: update.update(snapshot, self._engine, set, where, casting=casting, parquet=parquet, commit=options)
+                "UPDATE",
+                lambda snapshot: update.update(snapshot, self._engine, set, where, casting=casting, parquet=parquet, commit=options),
             )
 
     @renamed(
@@ -449,7 +450,7 @@ class DeltaTable(metaclass=Explained):
         def run(whole: MergeSpec) -> dict[str, int]:
             with committing(self._spark, whole.commit) as options:
                 job = replace(whole, commit=options)
-                return self._run(lambda snapshot: merge(snapshot, engine, job))
+                return self._run("MERGE", lambda snapshot: merge(snapshot, engine, job))
 
         return Merge(spec, run)
 
@@ -469,9 +470,10 @@ class DeltaTable(metaclass=Explained):
 
         options = commit_of(self._spark, commit)
         return self._run(
+            "WRITE",
             lambda snapshot: add_files.add_files(
                 snapshot, self._engine, files, mode=mode, where=where, remove=remove, check_rows=check_rows, commit=options
-            )
+            ),
         )
 
     # --- definition and upkeep
@@ -541,6 +543,7 @@ class DeltaTable(metaclass=Explained):
 
         _check_version(version)
         return self._run(
+            "RESTORE",
             lambda snapshot: restore.restore(
                 snapshot,
                 version,
@@ -548,7 +551,7 @@ class DeltaTable(metaclass=Explained):
                 ignore_missing_files=ignore_missing_files,
                 allow_protocol_downgrade=allow_protocol_downgrade,
                 commit=commit_of(self._spark, commit),
-            )
+            ),
         )
 
     def repair(self, *, dry_run: bool = False, commit: CommitOptions | None = None) -> Rows:
@@ -638,9 +641,10 @@ class DeltaTable(metaclass=Explained):
 
         compaction.compact(self._snapshot, starting_version, ending_version)
 
-    def _run(self, command: Callable[[Snapshot], tuple[Snapshot, T]]) -> T:
+    def _run(self, operation: str, command: Callable[[Snapshot], tuple[Snapshot, T]]) -> T:
         """Runs a command on the snapshot of this moment, and moves to its commit."""
-        snapshot, answer = command(self._snapshot)
+        with self._engine.working_on(operation, self.location):
+            snapshot, answer = command(self._snapshot)
         self._move(snapshot)
         return answer
 
@@ -732,7 +736,9 @@ def run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options: 
         spark = session_of(data) if table._spark is None else table._spark
         engine = engine_of(spark)
         with committing(spark, job.commit) as options:
-            table._run(lambda snapshot: writing.write(snapshot.store, snapshot, engine, data, replace(job, commit=options)))
+            with engine.working_on("WRITE", table.location):
+                snapshot, _ = writing.write(table._snapshot.store, table._snapshot, engine, data, replace(job, commit=options))
+            table._move(snapshot)
         if table._spark is None and spark is not None:
             refresh_cached(spark, table._snapshot)
         return table
@@ -741,8 +747,9 @@ def run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options: 
         store = open_store(locate(table), storage_options)
     before = create.existing(store)
     wanted = with_default_properties(spark, job.wanted) if before is None else job.wanted
-    with committing(spark, job.commit) as options:
-        snapshot, _ = writing.write(store, before, engine_of(spark), data, replace(job, wanted=wanted, commit=options))
+    engine = engine_of(spark)
+    with committing(spark, job.commit) as options, engine.working_on("WRITE", store.location):
+        snapshot, _ = writing.write(store, before, engine, data, replace(job, wanted=wanted, commit=options))
     refresh_cached(spark, snapshot)
     return DeltaTable._of(snapshot, storage_options or {}, spark)
 

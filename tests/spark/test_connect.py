@@ -28,6 +28,7 @@ RUN = "import os, sys, pytest; code = pytest.main(sys.argv[1:]); sys.stdout.flus
 FILES = (
     "connect_cases.py",
     "test_conditions.py",
+    "test_session_manners.py",
     "test_spark_page.py",
     "test_spark_sql.py",
     "test_spark_formats.py",

@@ -251,7 +251,9 @@ class Alter:
         snapshot = self._pin()
         if already_committed(snapshot, commit):
             return
-        added = new_constraints(snapshot, self._engine(), constraints)
+        engine = self._engine()
+        with engine.working_on("ADD CONSTRAINT", snapshot.location):
+            added = new_constraints(snapshot, engine, constraints)
         shown = {"name": ", ".join(added), "expr": " AND ".join(added.values() if len(added) == 1 else map(enclosed, added.values()))}
         self._commit(snapshot, "ADD CONSTRAINT", shown, commit, constraints=added, reads=True)
 

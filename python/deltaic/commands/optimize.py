@@ -141,7 +141,9 @@ class Optimize:
         return self._run(lambda snapshot: statistics(snapshot, self._engine, names, where, commit=self._options(commit)))
 
     def _run(self, command: Callable[[Snapshot], Outcome]) -> dict[str, int]:
-        snapshot, metrics = command(self._current())
+        current = self._current()
+        with self._engine.working_on("OPTIMIZE", current.location):
+            snapshot, metrics = command(current)
         self._move(snapshot)
         return metrics
 

@@ -63,6 +63,9 @@ class Engine(Protocol):
     def pinned(self) -> Engine:
         """An engine for rows that are computed later: the time zone of its expressions stays what it is now."""
 
+    def working_on(self, operation: str, location: str) -> AbstractContextManager[None]:
+        """While it is entered, the host shows its work as that of a command ("DELETE", "OPTIMIZE", ...) on a table."""
+
     @property
     def plain_sql(self) -> bool:
         """Whether an expression means here what `deltaic.spark_sql` says, so that a simple one needs no `resolve`."""

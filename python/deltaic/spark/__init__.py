@@ -1,6 +1,7 @@
 """Delta tables on a Spark cluster, by plain PySpark and without a jar.
 
-`enable` gives a session the formats "delta" and "deltaic" and SQL by path; `read`, `write`, `sql`, `tables`, `functions` need no enabling.
+`enable` gives a session the formats "delta" and "deltaic" and SQL by path; `disable` takes them back. `read`, `write`, `sql`, `tables` and
+`functions` need no enabling.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from deltaic.spark import tables as tables
     from deltaic.spark.frames import read as read
     from deltaic.spark.frames import write as write
+    from deltaic.spark.session import disable as disable
     from deltaic.spark.session import enable as enable
     from deltaic.spark.session import session as session
     from deltaic.spark.statements import sql as sql
 
 _HOMES = {
+    "disable": "deltaic.spark.session",
     "enable": "deltaic.spark.session",
     "read": "deltaic.spark.frames",
     "session": "deltaic.spark.session",

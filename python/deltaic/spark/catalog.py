@@ -11,6 +11,7 @@ from deltaic.engine.spark.engine import enabled_as
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import UnsupportedFeatureError
 from deltaic.plan.literal import col
+from deltaic.spark import patches
 from deltaic.spark.frames import newest
 from deltaic.spark.named_tables import SESSION_CATALOG, NamedTable, named_table, parsed
 from deltaic.spark.raising import raises_as_spark
@@ -125,4 +126,4 @@ def _wrap(catalogs: Any, name: str, call: Callable[..., Any]) -> None:
         return call(self._sparkSession, path, *args, **named)
 
     wrapped.__dict__[_WRAPPED] = True
-    setattr(catalogs, name, wrapped)
+    patches.replace(catalogs, name, wrapped)

@@ -13,7 +13,7 @@ from deltaic.engine.spark.engine import enabled_as, note_enabled, session_of
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError
 from deltaic.plan.literal import lit
-from deltaic.spark import catalog, merge_into, streams
+from deltaic.spark import catalog, merge_into, patches, streams
 from deltaic.spark.frame_writes import FORMATS, Asked, write_frame
 from deltaic.spark.frames import newest, version_at
 from deltaic.spark.named_tables import parsed, path_in_catalog
@@ -85,7 +85,7 @@ def _wrap_reader(readers: Any) -> None:
         asked.schema = schema
 
     for name, note in (("format", _format), ("option", _option), ("options", _options), ("schema", schema)):
-        setattr(readers, name, _noting(getattr(readers, name), note))
+        patches.replace(readers, name, _noting(getattr(readers, name), note))
     load = readers.load
 
     @raises_as_spark()
@@ -102,7 +102,7 @@ def _wrap_reader(readers: Any) -> None:
         return _read(session_of(self), wanted)
 
     loaded.__dict__[_ASKED] = True
-    readers.load = loaded
+    patches.replace(readers, "load", loaded)
     table = readers.table
 
     @raises_as_spark()
@@ -114,7 +114,7 @@ def _wrap_reader(readers: Any) -> None:
             return table(self, tableName)
         return loaded(self, path, "delta")
 
-    readers.table = tabled
+    patches.replace(readers, "table", tabled)
 
 
 def _read(spark: Any, wanted: ReadOptions) -> Any:
@@ -169,7 +169,7 @@ def _wrap_writer(frames: Any, writers: Any) -> None:
         made.__dict__[_FRAME] = self
         return made
 
-    frames.write = property(writer, doc=write.__doc__)
+    patches.replace(frames, "write", property(writer, doc=write.__doc__))
 
     def mode(asked: Asked, saveMode: str | None) -> None:
         asked.mode = saveMode or asked.mode
@@ -197,7 +197,7 @@ def _wrap_writer(frames: Any, writers: Any) -> None:
         "sortBy": sort_by,
     }
     for name, note in notes.items():
-        setattr(writers, name, _noting(getattr(writers, name), note))
+        patches.replace(writers, name, _noting(getattr(writers, name), note))
     save = writers.save
 
     @raises_as_spark({TableAlreadyExistsError: "DELTA_PATH_EXISTS"})
@@ -215,7 +215,7 @@ def _wrap_writer(frames: Any, writers: Any) -> None:
         write_frame(_frame_of(self), asked, mode or asked.mode)
 
     saved.__dict__[_ASKED] = True
-    writers.save = saved
+    patches.replace(writers, "save", saved)
 
 
 def _frame_of(writer: Any) -> Any:
@@ -260,7 +260,8 @@ def _wrap_named_writes(frames: Any, writers: Any) -> None:
 
     for wrapped in (saved_as, inserted):
         wrapped.__dict__[_ASKED] = True
-    writers.saveAsTable, writers.insertInto = saved_as, inserted
+    patches.replace(writers, "saveAsTable", saved_as)
+    patches.replace(writers, "insertInto", inserted)
 
 
 def _wrap_write_to(frames: Any) -> None:
@@ -277,7 +278,7 @@ def _wrap_write_to(frames: Any) -> None:
         return NamedWriter(self, write_to(self, table), name) if name.path is None else PathWriter(self, name.path)
 
     written_to.__dict__[_ASKED] = True
-    frames.writeTo = written_to
+    patches.replace(frames, "writeTo", written_to)
 
 
 def _names(columns: tuple[Any, ...]) -> tuple[str, ...]:

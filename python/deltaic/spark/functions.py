@@ -76,6 +76,14 @@ def register(spark: Any, *, form: Form = "arrow") -> None:
         spark.udf.register(name, _udf(function, kind, form))
 
 
+def unregister(spark: Any) -> None:
+    """Takes them out of SQL of the session again."""
+    from deltaic.spark.session_tables import spark_sql
+
+    for name in _in_sql():
+        spark_sql(spark, f"DROP TEMPORARY FUNCTION IF EXISTS {name}")
+
+
 def _in_sql() -> dict[str, tuple[Callable[..., pa.Array], str]]:
     return {
         "range_partition_id": (_ids_in_rows, "int"),

@@ -8,6 +8,7 @@ from typing import Any
 
 from deltaic.engine.spark.engine import enabled_as
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.spark import patches
 from deltaic.spark.column_text import Origins
 from deltaic.spark.expressions import assignments, condition_text
 from deltaic.spark.merge_builder import DeltaMergeBuilder
@@ -33,7 +34,7 @@ def wrap(frames: Any) -> None:
         return own(self, table, condition) if path is None else PathMerge(self, path, condition)
 
     merged_into.__dict__[_WRAPPED] = True
-    frames.mergeInto = merged_into
+    patches.replace(frames, "mergeInto", merged_into)
 
 
 @methods_raise_as_spark

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from deltaic.engine.spark.engine import enabled_as, note_disabled
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
-from deltaic.spark import formats, functions, statements
+from deltaic.spark import formats, functions, patches, statements
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 """Whether Python data sources are told of filters: off in Spark up to 4.3, which tells ours nothing then."""
+_PUSHDOWN_BEFORE = "_deltaic_pushdown_before"
+"""Attribute of an enabled session: the text of that setting before `enable`, None where it was not set."""
 
 
 def enable(spark: Any, *, sql: bool = True, native: Literal["auto", "never"] = "auto") -> None:
@@ -24,11 +27,45 @@ def enable(spark: Any, *, sql: bool = True, native: Literal["auto", "never"] = "
         raise InvalidArgumentError("native", found=repr(native), expected="'auto' or 'never'")
     formats.enable(spark, native)
     functions.register(spark)
+    spark.__dict__.setdefault(_PUSHDOWN_BEFORE, spark.conf.getAll.get(PUSHDOWN))
     spark.conf.set(PUSHDOWN, "true")
     if sql:
         statements.install(spark)
     else:
         statements.uninstall(spark)
+
+
+def disable(spark: Any) -> None:
+    """Undoes `enable`: the session is again as plain PySpark makes it.
+
+    The formats "delta" and "deltaic" are then those of Spark's data sources, `spark.sql` knows no delta.`path`, the functions of
+    `deltaic.spark.functions` are taken out of SQL, and the setting `spark.sql.python.filterPushdown.enabled` is what it was before.
+    PySpark's classes, which all sessions of a process share, get their own methods back when no enabled session is left. DataFrames that
+    were made before stay readable. `deltaic.spark.read`, `write` and `sql`, and `deltaic.spark.tables` need no enabling and go on.
+    A session that is not enabled stays as it is.
+
+    Raises InvalidTypeError for what is no SparkSession.
+
+    >>> deltaic.spark.enable(spark)
+    >>> deltaic.spark.disable(spark)
+    """
+    if not hasattr(spark, "createDataFrame"):
+        raise InvalidTypeError("a SparkSession is expected", found=type(spark).__name__)
+    if enabled_as(spark) is None:
+        return
+    statements.forget(spark)
+    is_last = note_disabled(spark)
+    if _PUSHDOWN_BEFORE in spark.__dict__:
+        before = spark.__dict__.pop(_PUSHDOWN_BEFORE)
+        if str(spark.conf.get(PUSHDOWN, "")).lower() == "true":
+            if before is None:
+                spark.conf.unset(PUSHDOWN)
+            else:
+                spark.conf.set(PUSHDOWN, before)
+        functions.unregister(spark)
+    if is_last:
+        statements.uninstall(spark)
+        patches.restore()
 
 
 def enable_clone(spark: Any, native: Literal["auto", "never"], *, sql: bool) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from deltaic.engine.spark.engine import application_of, enabled_as
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.spark import plan_functions
+from deltaic.spark import patches, plan_functions
 from deltaic.spark.catalog_statements import run_in_catalog
 from deltaic.spark.frame_writes import FORMATS
 from deltaic.spark.frames import newest, read, version_at
@@ -140,6 +140,11 @@ def install(spark: Any) -> None:
 def uninstall(spark: Any) -> None:
     """Spark's own `sql` and `table` again."""
     setattr(application_of(spark), _SQL, False)
+    forget(spark)
+
+
+def forget(spark: Any) -> None:
+    """Takes the `sql` and `table` of this one session away, not those of others of its application."""
     for name in ("sql", "table"):
         spark.__dict__.pop(name, None)
 
@@ -164,7 +169,8 @@ def _wrap(sessions: Any) -> None:
 
     for placed, before in zip((enabled_sql, enabled_table), own, strict=True):
         setattr(placed, ORIGINAL, before)
-    sessions.sql, sessions.table = enabled_sql, enabled_table
+    patches.replace(sessions, "sql", enabled_sql)
+    patches.replace(sessions, "table", enabled_table)
 
 
 @raises_as_spark()

@@ -11,6 +11,7 @@ from typing import Any
 from deltaic.engine.spark.engine import enabled_as, engine_of, session_of
 from deltaic.engine.spark.ways import Native
 from deltaic.errors import InvalidArgumentError
+from deltaic.spark import patches
 from deltaic.spark.frame_writes import FORMATS, Asked
 from deltaic.spark.named_tables import parsed, path_in_catalog
 from deltaic.spark.options import StreamReadOptions
@@ -45,7 +46,7 @@ def _asked(of: Any) -> Asked:
 def _note(kind: Any, *names: str) -> None:
     for name in names:
         if (method := getattr(kind, name, None)) is not None and _WRAPPED not in method.__dict__:
-            setattr(kind, name, _noting(method, name))
+            patches.replace(kind, name, _noting(method, name))
 
 
 def _noting(method: Any, name: str) -> Any:
@@ -110,7 +111,7 @@ _NOTES: dict[str, Any] = {
 def _keep_calls(kind: Any, *names: str) -> None:
     for name in names:
         if _CALLS not in (method := getattr(kind, name)).__dict__:
-            setattr(kind, name, _keeping(method, name))
+            patches.replace(kind, name, _keeping(method, name))
 
 
 def _keeping(method: Any, name: str) -> Any:
@@ -134,7 +135,7 @@ def _replace(kind: Any, name: str, call: Any) -> None:
         return call(method, self, *args, **named)
 
     called.__dict__[_WRAPPED] = True
-    setattr(kind, name, called)
+    patches.replace(kind, name, called)
 
 
 def _is_ours(of: Any, format: str | None) -> bool:
@@ -242,7 +243,7 @@ def _enable_batches(writers: Any) -> None:
         return method(self, functools.partial(by_value(_run_batch), func, native, is_installed(spark)))
 
     enabling.__dict__[_WRAPPED] = True
-    writers.foreachBatch = enabling
+    patches.replace(writers, "foreachBatch", enabling)
 
 
 def _run_batch(function: Any, native: Native, sql: bool, batch: Any, number: int) -> Any:

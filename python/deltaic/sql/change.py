@@ -23,7 +23,7 @@ def delete(reader: Reader, tables: Tables) -> Rows:
         from deltaic.commands.delete import delete as delete_rows
 
         engine, alias = engine_with(tables, table), _alias(name)
-        metrics = table._run(lambda snapshot: delete_rows(snapshot, engine, written, alias=alias))
+        metrics = table._run("DELETE", lambda snapshot: delete_rows(snapshot, engine, written, alias=alias))
         return counts(num_affected_rows=metrics.get("num_deleted_rows", 0))
     where = None if written is None else without_qualifiers(written, name.qualifiers)
     return counts(num_affected_rows=table.delete(where).get("num_deleted_rows", 0))
@@ -60,7 +60,7 @@ def update(reader: Reader, tables: Tables) -> Rows:
     from deltaic.commands.update import update as update_rows
 
     engine, alias = engine_with(tables, table), _alias(name)
-    metrics = table._run(lambda snapshot: update_rows(snapshot, engine, changes, written, alias=alias))
+    metrics = table._run("UPDATE", lambda snapshot: update_rows(snapshot, engine, changes, written, alias=alias))
     return counts(num_affected_rows=metrics.get("num_updated_rows", 0))
 
 

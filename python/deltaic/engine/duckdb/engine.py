@@ -10,7 +10,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -82,6 +82,9 @@ class LocalEngine:
 
     def pinned(self) -> LocalEngine:
         return LocalEngine(self.time_zone, self._tables)
+
+    def working_on(self, operation: str, location: str) -> AbstractContextManager[None]:
+        return nullcontext()
 
     @property
     def plain_sql(self) -> bool:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakSet
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +21,7 @@ from deltaic.engine.engine import Curve, WriteTarget
 from deltaic.engine.spark import many_rows
 from deltaic.engine.spark.char_padding import compares_padded, padded
 from deltaic.engine.spark.columns import ScanColumns
+from deltaic.engine.spark.descriptions import job_description
 from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.few_rows import few_rows
 from deltaic.engine.spark.lowering import Lowering, nullable_schema, with_columns
@@ -97,6 +99,9 @@ class SparkEngine:
 
     def pinned(self) -> SparkEngine:
         return self
+
+    def working_on(self, operation: str, location: str) -> AbstractContextManager[None]:
+        return job_description(self.spark, f"{operation} on {location}")
 
     @property
     def plain_sql(self) -> bool:
@@ -455,19 +460,34 @@ def _most_rows(plan: Plan) -> int | None:
 SETTING = "_deltaic_native"
 """Attribute of a session that was enabled: which interfaces of Spark it uses."""
 _ENABLED = "_deltaic_enabled_session"
+_OFF = "off"
+"""Value of SETTING in a session that was disabled."""
+_enabled: WeakSet[Any] = WeakSet()
+"""Sessions that were enabled, and may have been disabled since."""
 
 
 def note_enabled(spark: Any, native: Native) -> None:
     """Makes a session, and every other one of its application that has not been enabled by itself, an enabled one."""
     setattr(spark, SETTING, native)
     setattr(application_of(spark), _ENABLED, spark)
+    _enabled.add(spark)
+
+
+def note_disabled(spark: Any) -> bool:
+    """Makes a session one that is not enabled, whatever others of its application are. -> whether no session of the process is any more."""
+    setattr(spark, SETTING, _OFF)
+    application = application_of(spark)
+    others = [each for each in _enabled if getattr(each, SETTING, _OFF) != _OFF]
+    if getattr(application, _ENABLED, None) is spark:
+        setattr(application, _ENABLED, next((each for each in others if application_of(each) is application), None))
+    return not others
 
 
 def enabled_as(spark: Any) -> Native | None:
     """Which interfaces of Spark an enabled session uses; None for one that is not. Sessions come from an enabled one unseen: by
     `newSession()`, and each batch of `foreachBatch` has one."""
-    own: Native | None = getattr(spark, SETTING, None)
-    return own if own is not None else getattr(getattr(application_of(spark), _ENABLED, None), SETTING, None)
+    own = getattr(spark, SETTING, None) or getattr(getattr(application_of(spark), _ENABLED, None), SETTING, None)
+    return None if own is None or own == _OFF else cast(Native, own)
 
 
 def application_of(spark: Any) -> Any:
