@@ -272,6 +272,7 @@ CASES = (
     Case("DELTA_MISSING_CHANGE_DATA", "KD002", A, ARGUMENT, lambda at: at.read(readChangeFeed="true", startingVersion=0).collect()),
     Case("DELTA_NO_START_FOR_CDC_READ", "42601", A, ARGUMENT, lambda at: at.read(readChangeFeed="true")),
     Case("DELTA_MERGE_UNRESOLVED_EXPRESSION", "42601", A, SCHEMA, statement(f"{MERGE} UPDATE SET *")),
+    Case("NOT_SUPPORTED_COMMAND_FOR_V2_TABLE", "0A000", A, UNSUPPORTED, statement("ANALYZE TABLE {t} COMPUTE STATISTICS")),
     Case("PARSE_SYNTAX_ERROR", "42601", "ParseException", ARGUMENT, statement("VACUUM {t} RETAIN x")),
     Case("UNRESOLVED_COLUMN.WITH_SUGGESTION", "42703", A, ARGUMENT, statement("DELETE FROM {t} WHERE nothing = 1")),
     Case("DIVIDE_BY_ZERO", "22012", "ArithmeticException", ARGUMENT, statement("UPDATE {t} SET id = 1 DIV (id - 1)")),

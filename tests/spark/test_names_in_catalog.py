@@ -14,7 +14,7 @@ import pytest
 import deltaic
 import deltaic.spark
 from deltaic.engine.spark.engine import SETTING
-from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, TableNotFoundError
+from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, TableNotFoundError, UnsupportedFeatureError
 from deltaic.spark.tables import DeltaTable
 
 
@@ -198,3 +198,56 @@ def test_tables_of_other_formats_and_temporary_views_are_sparks(session: Any) ->
         assert session.sql("SELECT * FROM default.d").count() == 1
     finally:
         session.catalog.dropTempView("d")
+
+
+def test_show_create_table_and_like(session: Any, tmp_path: Path) -> None:
+    session.sql("CREATE TABLE s (id BIGINT NOT NULL, p STRING COMMENT 'part') USING delta PARTITIONED BY (p) TBLPROPERTIES (a = 'b')")
+    (made,) = session.sql("SHOW CREATE TABLE s").collect()
+    lines = made.createtab_stmt.splitlines()
+    assert lines[:5] == [
+        "CREATE TABLE spark_catalog.default.s (",
+        "  id bigint not null,",
+        "  p string comment 'part')",
+        "USING delta",
+        "PARTITIONED BY (p)",
+    ]
+    session.sql(made.createtab_stmt.replace("default.s ", "default.again "))
+    session.sql("CREATE TABLE alike LIKE s")
+    session.sql("CREATE TABLE IF NOT EXISTS alike LIKE default.s USING delta")
+    session.sql(f"CREATE TABLE afar LIKE s LOCATION '{tmp_path / 'far'}' TBLPROPERTIES (a = 'c')")
+    for name in ("again", "alike"):
+        assert session.sql(f"SHOW CREATE TABLE {name}").first()[0].replace(f"default.{name} ", "default.s ") == made.createtab_stmt
+        assert place(session, name).exists()
+    far = session.sql("SHOW CREATE TABLE afar").first()[0]
+    assert f"\nLOCATION '{tmp_path / 'far'}'\n" in far
+    assert "'a' = 'c'" in far
+    session.sql("DROP TABLE afar")
+    session.sql(far)  # the table that is there gets its name again
+    with pytest.raises(TableAlreadyExistsError):
+        session.sql("CREATE TABLE alike LIKE s")
+    with pytest.raises(UnsupportedFeatureError, match="ANALYZE TABLE"):
+        session.sql("ANALYZE TABLE s COMPUTE STATISTICS FOR ALL COLUMNS")
+    session.sql("CREATE TABLE plain (id BIGINT) USING parquet")
+    session.sql("CREATE TABLE plainer LIKE plain")
+    assert "USING parquet" in session.sql("SHOW CREATE TABLE plainer").first()[0]
+    session.sql("ANALYZE TABLE plain COMPUTE STATISTICS")
+
+
+def test_clones_by_name(session: Any, tmp_path: Path) -> None:
+    session.range(3).write.format("delta").saveAsTable("original")
+    session.sql("DELETE FROM original WHERE id = 2")
+    metrics = session.sql("CREATE TABLE copied DEEP CLONE original VERSION AS OF 0").first()
+    assert (metrics.source_num_of_files, metrics.num_copied_files > 0) == (metrics.num_copied_files, True)
+    assert ids(session.table("copied")) == [0, 1, 2]
+    session.sql(f"CREATE TABLE shallow SHALLOW CLONE default.original TBLPROPERTIES (a = 'b') LOCATION '{tmp_path / 'shallow'}'")
+    session.sql("CREATE OR REPLACE TABLE copied CLONE original")
+    assert ids(session.table("copied")) == [0, 1]
+    with pytest.raises(TableAlreadyExistsError):
+        session.sql("CREATE TABLE copied CLONE original")
+    session.sql("CREATE TABLE IF NOT EXISTS copied CLONE original")
+    (first,) = session.sql("DESCRIBE HISTORY copied LIMIT 1").collect()
+    assert first.operation == "CLONE"
+    assert first.operationParameters["source"].endswith("/original`")
+    assert session.sql("DESCRIBE DETAIL shallow").first().location == str(tmp_path / "shallow")
+    assert session.catalog.getTable("copied").tableType == "MANAGED"
+    assert session.catalog.getTable("shallow").tableType == "EXTERNAL"

@@ -227,6 +227,14 @@ def test_upkeep(sql: Any, path: str) -> None:
     assert [row[0] for row in sql(f"SHOW COLUMNS IN delta.`{path}`").collect()] == columns
     assert sorted(row["part"] for row in sql(f"SHOW PARTITIONS delta.`{path}`").collect()) == ["a", "b"]
     assert dict(sql(f"SHOW TBLPROPERTIES delta.`{path}`").collect())["delta.enableDeletionVectors"] == "true"
+    (made,) = sql(f"SHOW CREATE TABLE delta.`{path}`").collect()
+    assert made.createtab_stmt.startswith(f"CREATE TABLE delta.`{path}` (\n  id bigint,\n  part string,")
+    sql(made.createtab_stmt.replace(path, f"{path}_made"))
+    sql(f"CREATE TABLE delta.`{path}_like` LIKE delta.`{path}`")
+    for other in ("made", "like"):
+        assert sql(f"SHOW CREATE TABLE delta.`{path}_{other}`").first()[0].replace(f"{path}_{other}", path) == made.createtab_stmt
+    with pytest.raises(UnsupportedFeatureError, match="ANALYZE TABLE"):
+        sql(f"ANALYZE TABLE delta.`{path}` COMPUTE STATISTICS")
     assert sql(f"COMMENT ON TABLE delta.`{path}` IS 'new'").columns == []
     assert deltaic.DeltaTable(path).metadata.description == "new"
 

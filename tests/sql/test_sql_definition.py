@@ -320,7 +320,7 @@ def test_show(table: deltaic.DeltaTable) -> None:
     ((key, answer),) = answered("SHOW TBLPROPERTIES t (a.b)", table)
     assert key == "a.b"
     assert "does not have property: a.b" in answer
-    with pytest.raises(InvalidArgumentError, match="COLUMNS, PARTITIONS or TBLPROPERTIES"):
+    with pytest.raises(InvalidArgumentError, match="COLUMNS, PARTITIONS, TBLPROPERTIES or CREATE TABLE"):
         answered("SHOW TABLES", table)
 
 
@@ -333,3 +333,69 @@ def test_show_partitions_of_a_table_without(tmp_path: Path) -> None:
 def test_no_such_table(tmp_path: Path) -> None:
     with pytest.raises(TableNotFoundError):
         deltaic.sql(f"DESCRIBE DETAIL delta.`{tmp_path / 'nowhere'}`")
+
+
+DEFINITION = """CREATE TABLE delta.`{path}` (
+  id bigint not null generated always as identity (start with 5 increment by 2),
+  `a b` string comment 'it\\'s',
+  code varchar(3) default 'x',
+  at timestamp,
+  day date generated always as (CAST(at AS DATE)))
+USING delta
+PARTITIONED BY (day)
+COMMENT 'all of them'
+TBLPROPERTIES (
+  'delta.columnMapping.mode' = 'name', 'delta.enableRowTracking' = 'true', 'delta.enableChangeDataFeed' = 'true',
+  'delta.feature.allowColumnDefaults' = 'supported', 'delta.constraints.low' = 'id < 100', 'mine' = 'x y')
+"""
+
+
+def shown(path: Path) -> str:
+    (statement,) = deltaic.sql(f"SHOW CREATE TABLE delta.`{path}`").to_arrow()["createtab_stmt"].to_pylist()
+    return str(statement)
+
+
+def test_show_create_table_makes_the_same_table(tmp_path: Path) -> None:
+    deltaic.sql(DEFINITION.format(path=tmp_path / "t"))
+    deltaic.sql(f"INSERT INTO delta.`{tmp_path / 't'}` (`a b`, at) VALUES ('x', TIMESTAMP '2024-01-02 00:00:00')")
+    statement = shown(tmp_path / "t")
+    lines = statement.splitlines()
+    assert lines[:7] == DEFINITION.format(path=tmp_path / "t").splitlines()[:7]
+    assert lines[7:10] == ["PARTITIONED BY (day)", "COMMENT 'all of them'", "TBLPROPERTIES ("]
+    assert "maxColumnId" not in statement
+    assert "materialized" not in statement
+    deltaic.sql(statement.replace(str(tmp_path / "t"), str(tmp_path / "again")))
+    assert shown(tmp_path / "again").replace(str(tmp_path / "again"), str(tmp_path / "t")) == statement
+    clustered = "(id bigint, st struct<`a b`: int>) USING delta CLUSTER BY (st.`a b`, id) TBLPROPERTIES (delta.columnMapping.mode = 'id')"
+    deltaic.sql(f"CREATE TABLE delta.`{tmp_path / 'k'}` {clustered}")
+    deltaic.sql(shown(tmp_path / "k").replace(str(tmp_path / "k"), str(tmp_path / "l")))
+    assert deltaic.DeltaTable(tmp_path / "l").detail().clustering_columns == ("st.`a b`", "id")
+
+
+def test_create_table_like(tmp_path: Path) -> None:
+    source, copy = tmp_path / "t", tmp_path / "copy"
+    deltaic.sql(DEFINITION.format(path=source))
+    insert = "INSERT INTO delta.`{}` (`a b`, at) VALUES ('x', TIMESTAMP '2024-01-02 00:00:00')"
+    deltaic.sql(insert.format(source))
+    deltaic.sql(f"CREATE TABLE delta.`{copy}` LIKE delta.`{source}` USING delta TBLPROPERTIES (mine = 'y')")
+    made, old = deltaic.DeltaTable(copy), deltaic.DeltaTable(source)
+    assert shown(copy).replace(str(copy), str(source)) == shown(source).replace("x y", "y")
+    assert (made.scan().count(), made.metadata.id == old.metadata.id, made.protocol) == (0, False, old.protocol)
+    deltaic.sql(insert.format(copy))
+    assert made.at().scan(["id"]).to_arrow()["id"].to_pylist() == [5]  # numbers begin anew
+    with pytest.raises(TableAlreadyExistsError):
+        deltaic.sql(f"CREATE TABLE delta.`{copy}` LIKE delta.`{source}`")
+    deltaic.sql(f"CREATE TABLE IF NOT EXISTS delta.`{copy}` LIKE delta.`{source}`")
+    for clause in ("COMMENT 'x'", "PARTITIONED BY (id)", "AS SELECT 1"):
+        with pytest.raises(InvalidArgumentError, match="LIKE another one"):
+            deltaic.sql(f"CREATE TABLE delta.`{tmp_path / 'other'}` LIKE delta.`{source}` {clause}")
+    with pytest.raises(TableNotFoundError):
+        deltaic.sql(f"CREATE TABLE delta.`{tmp_path / 'other'}` LIKE delta.`{tmp_path / 'none'}`")
+    assert not (tmp_path / "other").exists()
+
+
+def test_analyze_table_is_refused(table: deltaic.DeltaTable) -> None:
+    with pytest.raises(UnsupportedFeatureError, match="ANALYZE TABLE: statistics are in the log"):
+        answered("ANALYZE TABLE t COMPUTE STATISTICS", table)
+    with pytest.raises(UnsupportedFeatureError, match="AS SERDE"):
+        answered("SHOW CREATE TABLE t AS SERDE", table)

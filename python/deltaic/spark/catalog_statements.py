@@ -77,10 +77,6 @@ def _uncache(spark: Any, name: Name, reader: Reader) -> bool:
     return True
 
 
-def _refused(spark: Any, name: Name, reader: Reader) -> bool:
-    raise UnsupportedFeatureError(f"{reader.tokens[0].keyword} of a Delta table by name", found=str(name))
-
-
 _STATEMENTS: dict[tuple[str, ...], Callable[[Any, Name, Reader], bool]] = {
     ("DROP", "TABLE"): _drop,
     ("ALTER", "TABLE"): _rename,
@@ -88,8 +84,6 @@ _STATEMENTS: dict[tuple[str, ...], Callable[[Any, Name, Reader], bool]] = {
     ("CACHE", "TABLE"): _cache,
     ("CACHE", "LAZY", "TABLE"): _cache_later,
     ("UNCACHE", "TABLE"): _uncache,
-    ("ANALYZE", "TABLE"): _refused,
-    ("SHOW", "CREATE", "TABLE"): _refused,
 }
 
 

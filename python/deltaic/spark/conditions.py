@@ -301,6 +301,7 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE", "55019", RUNTIME),
     Condition("DELTA_STARTING_VERSION_AND_TIMESTAMP_BOTH_SET", "42613", ARGUMENT),
     Condition("DELTA_UNSUPPORTED_OUTPUT_MODE", "0AKDC", ANALYSIS, _ARGUMENT, "the output mode of a stream", {"mode": "found"}),
+    Condition("NOT_SUPPORTED_COMMAND_FOR_V2_TABLE", "0A000", ANALYSIS, _UNSUPPORTED, "^ANALYZE TABLE", {"cmd": "found"}),
     # Spark's own, of statements that are read here
     Condition("PARSE_SYNTAX_ERROR", "42601", PARSE, _ARGUMENT, "does not parse", {"error": "found"}),
     Condition("SCHEMA_NOT_FOUND", "42704", ANALYSIS, parameters={"schemaName": "found"}),

@@ -15,7 +15,7 @@ from deltaic.options import CommitOptions
 from deltaic.plan.literal import lit
 from deltaic.protocol.ddl import format_type
 from deltaic.protocol.schema import Field, quote_name
-from deltaic.spark.named_tables import NewTable, enter, place_of
+from deltaic.spark.named_tables import SESSION_CATALOG, NewTable, enter, named_table, place_of
 from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.views import path_of, path_of_view
 from deltaic.sql.names import Name, Tables
@@ -148,6 +148,12 @@ class SparkTables(Tables):
             return super().place(name, location)
         self._new = place_of(self._spark, name, location)
         return self._new.path, self._new.enters
+
+    def created_as(self, name: Name, table: DeltaTable) -> tuple[str, str | None]:
+        known = None if name.path is not None else named_table(self._spark, name.parts)
+        if known is None:
+            return super().created_as(name, table)
+        return ".".join(map(quote_name, (SESSION_CATALOG, *known.parts))), None if known.managed else table.location
 
     def entered(self) -> None:
         if self._new is not None:

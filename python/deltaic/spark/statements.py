@@ -23,7 +23,7 @@ from deltaic.spark.frame_writes import FORMATS
 from deltaic.spark.frames import newest, read, version_at
 from deltaic.spark.identifiers import identified, immediate, refuse_script
 from deltaic.spark.made_views import made_view, whole_table
-from deltaic.spark.named_tables import ViewQuery, parsed, path_in_catalog, query_of_view
+from deltaic.spark.named_tables import SESSION_CATALOG, ViewQuery, parsed, path_in_catalog, query_of_view
 from deltaic.spark.parameters import over_frames, with_arguments, with_values
 from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.references import Reference, references, spliced
@@ -80,6 +80,8 @@ _HEADS: tuple[tuple[str, ...], ...] = (
     ("SHOW", "COLUMNS", "FROM"),
     ("SHOW", "PARTITIONS"),
     ("SHOW", "TBLPROPERTIES"),
+    ("SHOW", "CREATE", "TABLE"),
+    ("ANALYZE", "TABLE"),
     ("COMMENT", "ON", "TABLE"),
 )
 _OF_THE_CATALOG = {"DROP", "ALTER", "REFRESH", "CACHE", "UNCACHE", "CREATE", "ANALYZE", "SHOW"}
@@ -278,11 +280,15 @@ def _makes_table_by_name(spark: Any, reader: Reader, target: Name | None) -> boo
     that of a table that is replaced."""
     if target is None or target.path is not None or reader.tokens[0].keyword not in ("CREATE", "REPLACE"):
         return False
-    if (provider := _provider(reader)) is None:
+    provider = _provider(reader)
+    if provider is None and (source := _like(reader)) is not None:
+        provider = "delta" if path_of(spark, source) is not None else "another"
+    if provider is None:
         default = str(spark.conf.get("spark.sql.sources.default", "parquet"))
         provider = "delta" if not reader.at("CREATE", "TABLE") and path_in_catalog(spark, target.parts) is not None else default
     ours = provider.lower() in FORMATS
-    return ours and spark.conf.get("spark.sql.catalog.spark_catalog", "builtin") == "builtin" and len(target.parts) < 3
+    here = len(target.parts) < 3 or (len(target.parts) == 3 and target.parts[0].lower() == SESSION_CATALOG)
+    return ours and here and spark.conf.get("spark.sql.catalog.spark_catalog", "builtin") == "builtin"
 
 
 def _provider(reader: Reader) -> str | None:
@@ -290,12 +296,27 @@ def _provider(reader: Reader) -> str | None:
     depth = 0
     for token, after in zip(reader.tokens, reader.tokens[1:], strict=False):
         depth += {"(": 1, ")": -1}.get(token.text, 0)
-        if depth == 0 and token.keyword in ("AS", "LIKE"):
+        if depth == 0 and token.keyword == "AS":
             return None
         if depth == 0 and token.keyword == "CLONE":
             return "delta"
         if depth == 0 and token.keyword == "USING":
             return after.text.strip("`")
+    return None
+
+
+def _like(reader: Reader) -> Name | None:
+    """The table whose definition CREATE TABLE name LIKE source takes. Leaves the cursor where it was."""
+    start = reader.position
+    try:
+        for words in _HEADS:
+            if reader.accept(*words):
+                read_name(reader)
+                return read_name(reader) if reader.accept("LIKE") else None
+    except InvalidArgumentError:
+        return None
+    finally:
+        reader.position = start
     return None
 
 
@@ -325,7 +346,7 @@ def _is_ours(spark: Any, reader: Reader, target: Name) -> bool:
         return _makes_table_by_name(spark, reader, target)
     if word == "DROP":
         return False
-    as_spark = word in ("SHOW", "COMMENT")
+    as_spark = word in ("SHOW", "COMMENT", "ANALYZE")
     if word in ("DESCRIBE", "DESC"):
         as_spark = len(reader.tokens) < 2 or reader.tokens[1].keyword not in ("HISTORY", "DETAIL")
     return (path_in_catalog(spark, target.parts) if as_spark else path_of(spark, target)) is not None

@@ -1,12 +1,14 @@
-"""CREATE TABLE, CREATE TABLE AS SELECT, and CREATE TABLE by CLONE."""
+"""CREATE TABLE, CREATE TABLE AS SELECT, and CREATE TABLE by CLONE and LIKE."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from deltaic.commands import identity
 from deltaic.commands.create import Wanted
 from deltaic.commands.write import Write
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
+from deltaic.protocol.column_mapping import strip, without_keys
 from deltaic.protocol.schema import Schema, path_text
 from deltaic.rows.rows import Rows
 from deltaic.sql.names import Name, Tables, read_name
@@ -29,7 +31,8 @@ class _Clauses:
 
 def create(reader: Reader, tables: Tables) -> Rows:
     """CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name [(columns)] [USING delta] [clauses] [AS query], or REPLACE TABLE; name SHALLOW | DEEP
-    CLONE source [VERSION | TIMESTAMP AS OF ...] [TBLPROPERTIES (...)] -> delta-spark's metrics"""
+    CLONE source [VERSION | TIMESTAMP AS OF ...] [TBLPROPERTIES (...)] -> delta-spark's metrics; CREATE TABLE [IF NOT EXISTS] name LIKE
+    source [USING delta] [LOCATION ...] [TBLPROPERTIES (...)]"""
     if reader.accept("REPLACE"):
         replace, must_exist = True, True
     else:
@@ -41,7 +44,8 @@ def create(reader: Reader, tables: Tables) -> Rows:
     if_missing = not replace and reader.accept("IF", "NOT", "EXISTS")
     name = read_name(reader)
     source, shallow = _cloned(reader)
-    columns = reader.inside("columns") if source is None and reader.at("(") else None
+    like = read_name(reader) if source is None and reader.accept("LIKE") else None
+    columns = reader.inside("columns") if source is None and like is None and reader.at("(") else None
     clauses = _clauses(reader)
     reader.accept("AS")
     text = None if reader.done else reader.rest("a query")
@@ -50,7 +54,7 @@ def create(reader: Reader, tables: Tables) -> Rows:
     if must_exist and (not exists or is_new_name):
         raise InvalidArgumentError("REPLACE TABLE needs a table", found=str(name), expected="CREATE OR REPLACE TABLE")
     if exists and not replace:
-        if is_new_name and text is None and source is None:
+        if is_new_name and text is None and source is None and like is None:
             _check_columns(tables.opened(path), columns)
             tables.entered()
             return nothing()
@@ -67,7 +71,13 @@ def create(reader: Reader, tables: Tables) -> Rows:
         )
         tables.entered()
         return counts(**metrics)
-    if text is not None:
+    if like is not None:
+        if text is not None or clauses.seen - {"USING", "TBLPROPERTIES", "LOCATION"} or replace:
+            raise InvalidArgumentError(
+                "a table LIKE another one has its definition", found=str(name), expected="USING, TBLPROPERTIES and LOCATION alone"
+            )
+        _create_like(path, clauses, tables.table(like), tables)
+    elif text is not None:
         _create_as(path, clauses, columns, text, replace, tables)
     else:
         _create(path, clauses, columns, replace, name, tables)
@@ -106,6 +116,22 @@ def _create(path: str, clauses: _Clauses, columns: str | None, replace: bool, na
         cluster_by=clauses.cluster_by or (),
         description=clauses.comment,
         properties=tables.table_properties(clauses.properties),
+        commit=tables.commit_options(),
+        storage_options=tables.storage_options,
+    )
+
+
+def _create_like(path: str, clauses: _Clauses, source: DeltaTable, tables: Tables) -> None:
+    """An empty table with the columns, partitions, clustering, comment and properties of another one."""
+    from deltaic.sql.show import own_properties
+
+    DeltaTable.create(
+        path,
+        without_keys(strip(source.schema), {identity.MARK}),
+        partition_by=source.metadata.partition_columns,
+        cluster_by=source.detail().clustering_columns,
+        description=source.metadata.description,
+        properties={**own_properties(source), **(clauses.properties or {})},
         commit=tables.commit_options(),
         storage_options=tables.storage_options,
     )

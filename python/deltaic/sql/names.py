@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.options import CommitOptions
+from deltaic.plan.literal import col
 from deltaic.sql.tokens import Reader
 from deltaic.table import DeltaTable, run_write
 from deltaic.table import write as write_table
@@ -134,6 +135,10 @@ class Tables:
 
     def entered(self) -> None:
         """The table whose place was asked for last has been made: a catalog may note its name."""
+
+    def created_as(self, name: Name, table: DeltaTable) -> tuple[str, str | None]:
+        """The name in a CREATE TABLE of a table that is there, and the place that the statement has to say, None where the name says it."""
+        return f"delta.{col(table.location)}", None
 
     def opened(self, path: str, version: int | None = None, timestamp: str | None = None) -> DeltaTable:
         """The table at a path."""

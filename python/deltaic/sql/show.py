@@ -1,10 +1,13 @@
-"""SHOW COLUMNS, PARTITIONS and TBLPROPERTIES, and COMMENT ON, with delta-spark's columns."""
+"""SHOW COLUMNS, PARTITIONS, TBLPROPERTIES and CREATE TABLE, and COMMENT ON, with delta-spark's columns."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-from deltaic.errors import InvalidArgumentError
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.plan.literal import lit
+from deltaic.protocol.properties import REGISTRY, Status
+from deltaic.protocol.schema import Schema, quote_name
 from deltaic.rows.rows import Rows
 from deltaic.sql.create import read_property_name
 from deltaic.sql.names import Tables, read_name
@@ -14,7 +17,7 @@ from deltaic.table import DeltaTable
 
 
 def show(reader: Reader, tables: Tables) -> Rows:
-    """SHOW COLUMNS IN | FROM name · SHOW PARTITIONS name · SHOW TBLPROPERTIES name [(key)]"""
+    """SHOW COLUMNS IN | FROM name · SHOW PARTITIONS name · SHOW TBLPROPERTIES name [(key)] · SHOW CREATE TABLE name"""
     reader.expect("SHOW")
     if reader.accept("COLUMNS"):
         if not reader.accept("IN"):
@@ -22,8 +25,16 @@ def show(reader: Reader, tables: Tables) -> Rows:
         return _columns(_named(reader, tables))
     if reader.accept("PARTITIONS"):
         return _partitions(_named(reader, tables))
+    if reader.accept("CREATE", "TABLE"):
+        name = read_name(reader)
+        if reader.accept("AS", "SERDE"):
+            raise UnsupportedFeatureError("AS SERDE of a Delta table", found=str(name), expected="SHOW CREATE TABLE name")
+        reader.end()
+        table = tables.table(name)
+        shown, location = tables.created_as(name, table)
+        return rows_of(pa.table({"createtab_stmt": pa.array([_statement(table, shown, location)], pa.string())}))
     if not reader.accept("TBLPROPERTIES"):
-        reader.fail("COLUMNS, PARTITIONS or TBLPROPERTIES")
+        reader.fail("COLUMNS, PARTITIONS, TBLPROPERTIES or CREATE TABLE")
     name = read_name(reader)
     (key,) = reader.bracketed(lambda: read_property_name(reader)) if reader.at("(") else (None,)
     reader.end()
@@ -52,6 +63,34 @@ def shown_properties(table: DeltaTable) -> dict[str, str]:
         **{f"delta.feature.{feature}": "supported" for feature in features},
     }
     return dict(sorted(found.items()))
+
+
+def own_properties(table: DeltaTable) -> dict[str, str]:
+    """Of `shown_properties` those with which a like table can be made: what a feature notes for itself is left out."""
+    return {name: text for name, text in shown_properties(table).items() if not _is_noted(name)}
+
+
+def _is_noted(name: str) -> bool:
+    known = REGISTRY.get(name)
+    return name == "delta.feature.clustering" or (known is not None and known.status is Status.INTERNAL)
+
+
+def _statement(table: DeltaTable, name: str, location: str | None) -> str:
+    """The CREATE TABLE that makes a table of this definition, in the order of Spark's own."""
+    metadata = table.metadata
+    columns = ",\n  ".join(Schema([field]).to_ddl() for field in table.schema)
+    lines = [f"CREATE TABLE {name} (\n  {columns})" if columns else f"CREATE TABLE {name}", "USING delta"]
+    if metadata.partition_columns:
+        lines.append(f"PARTITIONED BY ({', '.join(map(quote_name, metadata.partition_columns))})")
+    if clusters := table.detail().clustering_columns:
+        lines.append(f"CLUSTER BY ({', '.join(clusters)})")
+    if metadata.description:
+        lines.append(f"COMMENT {lit(metadata.description)}")
+    if location is not None:
+        lines.append(f"LOCATION {lit(location)}")
+    if properties := own_properties(table):
+        lines.append("TBLPROPERTIES (\n  {})".format(",\n  ".join(f"{lit(key)} = {lit(text)}" for key, text in properties.items())))
+    return "\n".join(lines) + "\n"
 
 
 def _named(reader: Reader, tables: Tables) -> DeltaTable:

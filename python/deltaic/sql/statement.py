@@ -43,6 +43,7 @@ STATEMENTS = {
 
 REFUSED = {
     "DROP": "dropping a table: delete its folder",
+    "ANALYZE": "ANALYZE TABLE: statistics are in the log, table.optimize.statistics() computes them anew",
     "CALL": "CALL",
     "CACHE": "CACHE",
     "SET": "session settings and variables: deltaic.configure(), parameters=",
@@ -97,6 +98,7 @@ def sql(
     | FSCK REPAIR TABLE [DRY RUN] | dataFilePath, dataFileMissing, deletionVectorPath, deletionVectorFileMissing |
     | DESCRIBE HISTORY, DETAIL, TABLE [EXTENDED] | as delta-spark |
     | SHOW COLUMNS, PARTITIONS, TBLPROPERTIES | as delta-spark |
+    | SHOW CREATE TABLE | createtab_stmt |
     | EXPLAIN query: runs it | plan: as text, with the files, bytes and rows that it read of each table |
     | INSERT, CREATE, ALTER, TRUNCATE, COMMENT ON TABLE, CONVERT TO DELTA, GENERATE | none |
 
