@@ -59,6 +59,7 @@ from deltaic.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
+from deltaic.log.store import open_store
 from iceberg_tables import Delete, catalog, edited, folder_of, rows, with_deletes
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::ResourceWarning")
@@ -509,3 +510,17 @@ def test_without_pyiceberg_the_error_says_what_to_install(tmp_path: Path, monkey
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'deltaic\[iceberg\]'"):
         DeltaTable.convert_iceberg(folder_of(table))
+
+
+def test_a_table_in_an_object_store(tmp_path: Path) -> None:
+    table = simple(tmp_path)
+    deleted = with_deletes(table, [Delete({files(table)[0]: [3]}), Delete({files(table)[1]: [4]}, kind="vector")], version=3)
+    place = "memory://convert-iceberg/lake/t"
+    store = open_store(place)
+    for path in folder_of(table).rglob("*"):
+        if path.is_file():
+            store.put(str(path.relative_to(folder_of(table))), path.read_bytes())
+    converted = DeltaTable.convert_iceberg(place)
+    assert (converted.location, delta_rows(converted)) == (place, rows(deleted))
+    newest = next(path for path, _, _ in store.entries("metadata") if path.endswith("edited.metadata.json"))
+    assert DeltaTable.convert_iceberg(f"{place}/{newest}", mode="ignore").version == 0
