@@ -46,6 +46,14 @@ def test_restore_by_time(tmp_path: Path) -> None:
     assert ids(table) == [1]
 
 
+def test_restore_by_a_handle_that_is_older_than_the_newest_version(tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path / "t", pa.table({"id": [1, 2]}))
+    deltaic.write(DeltaTable(tmp_path / "t"), pa.table({"id": [3]}), mode="append")
+    assert table.restore(version=0)["num_removed_files"] == 1
+    assert table.version == 2
+    assert sorted(DeltaTable(tmp_path / "t").scan().to_arrow()["id"].to_pylist()) == [1, 2]
+
+
 def test_restore_to_what_is_there_commits_nothing(tmp_path: Path) -> None:
     table = deltaic.write(tmp_path, batch(1))
     metrics = table.restore(0)

@@ -224,6 +224,32 @@ def test_not_a_number_is_greater_than_what_parquet_says(tmp_path: Path, spark: A
         assert frame.where(where).count() == 1, where
 
 
+@pytest.mark.parametrize("mode", ["none", "name", "id"])
+def test_columns_are_chosen_in_one_call_or_one_by_one(tmp_path: Path, spark: Any, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names that need quotes, floats, comments, a partition, a struct and row ids, with and without the short way."""
+    fields = [pa.field("a`b:c", pa.int64(), metadata={"comment": "a 'number'"}), pa.field("f", pa.float64(), metadata={"comment": "ü"})]
+    fields += [pa.field("p", pa.string()), pa.field("st", pa.struct([("x", pa.float32()), ("y", pa.string())]))]
+    columns = [[1, 2, 3], [0.5, float("nan"), None], ["u", "v", "u"], [{"x": 1.5, "y": "s"}, None, {"x": None, "y": "t"}]]
+    data = pa.Table.from_arrays([pa.array(each, field.type) for each, field in zip(columns, fields, strict=True)], schema=pa.schema(fields))
+    properties = VECTORS if mode == "none" else {**VECTORS, "delta.columnMapping.mode": mode}
+    table = deltaic.write(tmp_path / "t", data, partition_by=["p"], properties=properties)
+    table.delete("`a``b:c` = 3")
+
+    def shown() -> list[Any]:
+        scans = (None, ["f", "a`b:c"], ["st", "p"])
+        frames = [DeltaTable(table.location, spark=spark).scan(each).to_spark() for each in scans]
+        found = [(frame.schema.json(), sorted(map(repr, frame.where("f IS NULL OR f > 0 OR true").collect()))) for frame in frames[:2]]
+        return [*found, frames[2].schema.json(), sorted(map(repr, frames[2].collect()))]
+
+    quick = shown()
+    made = DeltaTable(table.location, spark=spark).update({"f": "f + 1"}, "f > 0")
+    monkeypatch.setattr("deltaic.engine.spark.columns.ScanColumns.plain", lambda self, row_index: None)
+    same(DeltaTable(table.location), spark)
+    table.restore(version=1)
+    assert shown() == quick
+    assert DeltaTable(table.location, spark=spark).update({"f": "f + 1"}, "f > 0")["num_updated_rows"] == made["num_updated_rows"] == 2
+
+
 def test_equal_reads_are_equal_plans(tmp_path: Path, spark: Any) -> None:
     table = deltaic.write(tmp_path / "t", numbers(100), properties=VECTORS)
     table.delete("id = 1")

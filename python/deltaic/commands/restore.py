@@ -37,6 +37,7 @@ def restore(
     """
     if (version is None) == (timestamp is None):
         raise InvalidArgumentError("restore takes a version or a timestamp", found=f"version={version!r}, timestamp={timestamp!r}")
+    snapshot = snapshot.refresh()  # what a handle opened earlier does not know of is to go, too
     past = snapshot.at(version, timestamp=timestamp)
     transaction = Transaction(snapshot, "RESTORE", {"version": version, "timestamp": _shown(timestamp)}, commit)
     transaction.read()

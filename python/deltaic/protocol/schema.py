@@ -190,7 +190,7 @@ class Schema(Sequence[Field]):
 
     def to_json(self) -> str:
         """The schemaString of a metadata action."""
-        return json.dumps(type_to_json(Struct(self._fields)), ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(_fields_to_json(self._fields), ensure_ascii=False, separators=(",", ":"))
 
     @staticmethod
     def from_ddl(text: str) -> Schema:
@@ -392,7 +392,7 @@ def primitive_types(data_type: DataType) -> Iterator[str]:
 def type_to_json(data_type: DataType) -> Any:
     """The type as JSON value, as in a schemaString."""
     if isinstance(data_type, Struct):
-        return {"type": "struct", "fields": [_field_to_json(item) for item in data_type.fields]}
+        return _fields_to_json(data_type.fields)
     if isinstance(data_type, Array):
         return {"type": "array", "elementType": type_to_json(data_type.element), "containsNull": data_type.contains_null}
     if isinstance(data_type, Map):
@@ -401,8 +401,9 @@ def type_to_json(data_type: DataType) -> Any:
     return data_type
 
 
-def _field_to_json(item: Field) -> dict[str, Any]:
-    return {"name": item.name, "type": type_to_json(item.type), "nullable": item.nullable, "metadata": item.metadata}
+def _fields_to_json(fields: Iterable[Field]) -> dict[str, Any]:
+    parts = [{"name": item.name, "type": type_to_json(item.type), "nullable": item.nullable, "metadata": item.metadata} for item in fields]
+    return {"type": "struct", "fields": parts}
 
 
 def type_from_json(value: Any) -> DataType:

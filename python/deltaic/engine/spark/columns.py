@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +22,26 @@ BASE_ROW_ID = "baseRowId"
 ROW_VERSION = "defaultRowCommitVersion"
 BY_ID = "spark.sql.parquet.fieldId.read.enabled"
 """Whether Spark's reader finds columns by their ids, where the schema that it is given has some."""
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """A column of data files, by its quoted name, of which Spark pushes no condition into Parquet. Bounds of floats in Parquet leave NaN
+    out, which Spark takes for greater than everything: its reader would leave out row groups with a match."""
+
+    there: str
+    nested: bool
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A column of the output that is one of the frame's, by its quoted name `there`. `name`: a new name for it, "" for none. `metadata`: as
+    JSON, "" for that which the column has."""
+
+    there: str
+    name: str = ""
+    opaque: bool = False
+    metadata: str = ""
 
 
 class ScanColumns:
@@ -77,8 +99,7 @@ class ScanColumns:
         """Columns of the output over a frame with the data columns and constants under their physical names; what is there as
         it is comes by its name, as each object that is made of it takes calls of the JVM.
 
-        `opaque(column, nested)`: the same values, of which Spark pushes no condition into Parquet. Bounds of floats in Parquet leave
-        NaN out, which Spark takes for greater than everything: its reader would leave out row groups with a match."""
+        `opaque(column, nested)`: the column as an `Opaque` one."""
         from pyspark.sql import functions as F
 
         chosen = [self._named(name, opaque) for name in self.scan.columns]
@@ -92,17 +113,40 @@ class ScanColumns:
             chosen += [FILE_COLUMN, row_index.alias(ROW_COLUMN)]
         return chosen
 
+    def plain(self, row_index: str) -> list[Plain] | None:
+        """The columns of the output, in their order, where each is one of the frame's; None where another must be computed. `row_index`:
+        the name of the column of the row's index."""
+        found = []
+        for name in () if self.tracking else self.scan.columns:
+            column, root = self._column(name), _root_of(self.scan, name)
+            if not isinstance(column, (str, Opaque)):
+                return None
+            there = column if isinstance(column, str) else column.there
+            is_opaque = isinstance(column, Opaque)
+            if not is_opaque and not self.by_id:  # the reader's column has its metadata
+                found.append(Plain(there, "" if there == col(root) else root))
+            else:
+                metadata = shown(self.scan.schema.field(root)).metadata
+                found.append(Plain(there, root, is_opaque, json.dumps(dict(metadata)) if metadata else ""))
+        found += [Plain(col(field.name)) for field in self.scan.constants]
+        if self.scan.row_ids:
+            found += [Plain(FILE_COLUMN), Plain(col(row_index), ROW_COLUMN)]
+        return None if self.tracking else found
+
     def _named(self, name: str, opaque: Callable[[Any, bool], Any]) -> Any:
         from pyspark.sql import functions as F
 
-        column, root = self._column(name, opaque), _root_of(self.scan, name)
-        if isinstance(column, str) and not self.by_id:  # the reader's column has its metadata
+        column, root = self._column(name), _root_of(self.scan, name)
+        if isinstance(column, str) and not self.by_id:
             return column if column == col(root) else F.col(column).alias(root)
+        if isinstance(column, Opaque):
+            column = opaque(F.col(column.there), column.nested)
         column, metadata = F.col(column) if isinstance(column, str) else column, shown(self.scan.schema.field(root)).metadata
         return column.alias(root, metadata=dict(metadata)) if metadata else column.alias(root)
 
-    def _column(self, name: str, opaque: Callable[[Any, bool], Any]) -> Any:
-        """A wanted column, as the table says, or the frame's own by its name; of a dotted name a struct with just that branch."""
+    def _column(self, name: str) -> Any:
+        """A wanted column, as the table says, or the frame's own by its name (`Opaque` where no condition may reach the files); of a dotted
+        name a struct with just that branch."""
         from pyspark.sql import functions as F
 
         path, _ = self.scan.schema.find(name)
@@ -115,7 +159,7 @@ class ScanColumns:
             if is_mapped_inside(field.type) if self.by_id else is_renamed_inside(field.type):
                 return F.col(there).cast(type_to_spark(field.type))
             is_data = field.name not in self.scan.table_schema.partition_columns
-            return opaque(F.col(there), not isinstance(field.type, str)) if is_data and _has_floats(field.type) else there
+            return Opaque(there, not isinstance(field.type, str)) if is_data and _has_floats(field.type) else there
         branch = F.expr(_branch(col(physical_name(field)), field, path[1:]))
         narrow = narrowed(self.scan.schema, name)
         return branch.cast(type_to_spark(narrow.type))

@@ -71,6 +71,8 @@ def shown(field: Field, *, char: bool = False) -> Field:
     Spark takes the values of such a column for padded, and pads them itself where a relation that it reads has it."""
 
     def change(item: Field) -> Field:
+        if not item.metadata:
+            return item
         metadata = users_metadata(item.metadata)
         if not char and has_char(item):
             del metadata[CHAR_TYPES]
@@ -122,4 +124,4 @@ def _any_inside(data_type: DataType, test: Callable[[Field], bool]) -> bool:
 
 def _each(field: Field, change: Any) -> Field:
     changed: Field = change(field)
-    return changed.with_(type=map_fields(changed.type, change))
+    return changed if isinstance(changed.type, str) else changed.with_(type=map_fields(changed.type, change))

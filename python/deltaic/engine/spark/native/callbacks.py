@@ -66,6 +66,10 @@ class Callbacks:
         """A table function that stands for an analysed plan."""
         return self._made("PlanFunction", plan)
 
+    def selected(self, rows: Any, lines: str) -> Any:
+        """A Java Dataset with columns of another one, as `Selected` takes them."""
+        return self._made("Selected").of(rows, lines)
+
     def streaming(self, plan: Any) -> Any:
         """The analysed plan of a batch of a stream."""
         return self._made("StreamRows").of(plan)

@@ -165,6 +165,39 @@ public class ScanFiles implements FileIndex {
 }
 """
 
+SELECTED = """
+package deltaic.driver;
+
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.catalyst.expressions.KnownNullable;
+import org.apache.spark.sql.classic.ExpressionUtils$;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.Metadata;
+
+/** Columns of a Dataset, in one call from Python. */
+public class Selected {
+  /** `lines`: four for each column. Its name as SQL; its new name, or nothing; "opaque", where no source is to look through it, or nothing;
+      its metadata as JSON, or nothing. A line ends with a character that no name has. */
+  public Dataset of(Dataset rows, String lines) {
+    String[] told = lines.split("\\0", -1);
+    Column[] columns = new Column[told.length / 4];
+    for (int number = 0; number < columns.length; number++) {
+      String name = told[4 * number + 1];
+      String metadata = told[4 * number + 3];
+      Column column = functions.col(told[4 * number]);
+      if (told[4 * number + 2].equals("opaque")) {
+        column = ExpressionUtils$.MODULE$.column(new KnownNullable(ExpressionUtils$.MODULE$.expression(column)));
+      }
+      if (!metadata.isEmpty()) column = column.as(name, Metadata.fromJson(metadata));
+      else if (!name.isEmpty()) column = column.as(name);
+      columns[number] = column;
+    }
+    return rows.select(columns);
+  }
+}
+"""
+
 TABLE_FILES = """
 package deltaic.driver;
 
@@ -548,6 +581,7 @@ public class StreamRows {
 SOURCES = {
     "Calls": CALLS,
     "ScanFiles": FILE_INDEX,
+    "Selected": SELECTED,
     "TableFiles": TABLE_FILES,
     "PlanTables": PLAN_TABLES,
     "PlanFunction": PLAN_FUNCTION,

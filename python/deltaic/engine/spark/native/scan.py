@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from deltaic import _core
 from deltaic.engine.spark.columns import ScanColumns
 from deltaic.engine.spark.native.deleted_rows import ROW_INDEX, SETS, in_set, opaque
-from deltaic.engine.spark.native.file_index import FileIndex, rehearse, relation
+from deltaic.engine.spark.native.file_index import FileIndex, rehearse, relation, selected
 from deltaic.engine.spark.native.files import Chosen, Files, Given
 from deltaic.engine.spark.native.jvm import Jvm
 from deltaic.engine.spark.portable import scan_apart
@@ -140,6 +140,8 @@ class _Part:
         if self.kind != ALL:
             counts = in_set(self.jvm, sets)
             rows = rows.where(counts if self.kind == ONLY else ~counts)
+        if not self.columns.metadata and (plain := self.columns.plain(ROW_INDEX)) is not None:
+            return selected(self.jvm, rows, plain)
         position = F.col(f"`{ROW_INDEX}`") if self.columns.positions else None
         about_file = [F.col(METADATA)] if self.columns.metadata else []
         return rows.select(*self.columns.selected(position, lambda column, nested: opaque(self.jvm, column)), *about_file)
