@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from deltaic import _core
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, SchemaMismatchError, VersionNotFoundError
 from deltaic.log import catalog, changes, history
+from deltaic.log.schema_log import SchemaLog, TrackedSchema
 from deltaic.log.segment import list_log
 from deltaic.log.snapshot import Snapshot
-from deltaic.log.stream_offset import BASE, StreamOffset
+from deltaic.log.stream_offset import AFTER_METADATA_CHANGE, BASE, METADATA_CHANGE, StreamOffset
 from deltaic.protocol import change_feed, features
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.schema import Schema
@@ -175,9 +176,10 @@ class StreamFiles:
 
 
 class TableStream:
-    """A table as a stream of files. `snapshot`: its schema is that of all rows; the initial snapshot is this one."""
+    """A table as a stream of files. `snapshot`: its schema is that of all rows; the initial snapshot is this one. `schema_log`: what it
+    says of the definition holds, and the stream stops where the definition changes."""
 
-    def __init__(self, snapshot: Snapshot, options: StreamOptions) -> None:
+    def __init__(self, snapshot: Snapshot, options: StreamOptions, schema_log: SchemaLog | None = None) -> None:
         if options.changes and not change_feed.is_enabled(snapshot.metadata.configuration):
             raise InvalidArgumentError(
                 "[DELTA_MISSING_CHANGE_DATA] the change data feed of the table is off",
@@ -191,6 +193,8 @@ class TableStream:
         self._commits: OrderedDict[int, _CommitFiles] = OrderedDict()
         self._kept = 0
         self._is_checked = False
+        self._definitions: dict[int, tuple[Metadata | None, Protocol | None]] = {}
+        self._schema_log = schema_log
 
     def parse(self, text: str) -> StreamOffset:
         """InvalidArgumentError for text that is no offset of this table."""
@@ -227,7 +231,14 @@ class TableStream:
     def next(self, at: StreamOffset, limits: Limits | None, until: StreamOffset | None = None) -> StreamOffset:
         """The end of the batch that begins at an offset; the offset itself where there is nothing new. `limits` None: all there is.
         `until`: an answer of `end`, which is not to be exceeded."""
+        if self._schema_log is not None:
+            self._note_first(self._schema_log, at)
         self._check_start(at)
+        if self._schema_log is not None:
+            if at.index == METADATA_CHANGE:
+                return replace(at, index=AFTER_METADATA_CHANGE)
+            if at.index == AFTER_METADATA_CHANGE:
+                self.commit(at)  # where the query died before it could
         room = _Room(limits)
         if at.initial:
             files = self._initial_files(at.version)
@@ -239,6 +250,8 @@ class TableStream:
         for version in self._versions(at.version, until):
             if room.is_full:
                 break
+            if self._schema_log is not None and self._changes_definition(version):
+                return StreamOffset(self.table_id, version, METADATA_CHANGE)
             first = max(at.index, BASE) + 1 if version == at.version else 0
             commit = self._commit(version)
             if self._is_whole(commit):
@@ -248,6 +261,16 @@ class TableStream:
                 return StreamOffset(self.table_id, version, first + taken - 1) if taken or first else StreamOffset(self.table_id, version)
             at = StreamOffset(self.table_id, version + 1)
         return at
+
+    def commit(self, end: StreamOffset) -> None:
+        """Says that a batch that ends here is done. SchemaMismatchError where the definition changes there: it is noted first, so that a
+        query that is started again goes on under it."""
+        if self._schema_log is None or end.index not in (METADATA_CHANGE, AFTER_METADATA_CHANGE):
+            return
+        tracked = self._schema_log.current
+        if tracked is not None and self._changes_definition(end.version):
+            self._schema_log.append(tracked.after(end.version, *self._definition_at(end.version)))
+            raise self._evolved(end.version)
 
     def batch(self, start: StreamOffset, end: StreamOffset) -> StreamFiles:
         """The files from one offset to another, which `next` gave, or delta-spark."""
@@ -287,6 +310,8 @@ class TableStream:
                 derived.append(commit.derived.slice(since, count))
         for done in [known for known in self._commits if known < start.version]:
             self._forget(done)
+        for older in [known for known in self._definitions if known < start.version]:
+            del self._definitions[older]
         found = self._without_excluded(_together(added))
         if not self.options.changes:
             return StreamFiles(self.snapshot, found)
@@ -426,6 +451,10 @@ class TableStream:
         if self._is_checked:
             return
         self._is_checked = True
+        if self._schema_log is not None:
+            self._schema_log.check_allowed()
+            if self._schema_log.current is not None:
+                return
         if not at.initial and at.version < self.snapshot.version:
             try:
                 metadata = Snapshot.load(self.snapshot.store, version=at.version).metadata
@@ -434,10 +463,46 @@ class TableStream:
             self._check_metadata(metadata, at.version)
 
     def _check_definition(self, version: int, protocol: str | None, metadata: str | None) -> None:
-        if metadata is not None:
+        if metadata is not None and self._schema_log is None:
             self._check_metadata(Metadata.from_json(metadata), version)
         if protocol is not None:
             features.check_readable(Protocol.from_json(protocol), catalog=partial(catalog.has_coordinator, self.snapshot.store))
+
+    def _note_first(self, log: SchemaLog, at: StreamOffset) -> None:
+        """The first entry of a log: the definition where the stream begins. SchemaMismatchError where its rows are not of the stream's
+        schema: a query that is started again has the right one."""
+        if log.current is not None:
+            return
+        version = min(at.version, self.snapshot.version)
+        snapshot = self.snapshot if version == self.snapshot.version else Snapshot.load(self.snapshot.store, version=version)
+        first = TrackedSchema.of(version, self.table_id, snapshot.metadata, snapshot.protocol)
+        log.append(first)
+        if first.differs_in_columns(self.snapshot.metadata):
+            raise self._evolved(version)
+
+    def _definition_at(self, version: int) -> tuple[Metadata | None, Protocol | None]:
+        """The definition that a commit gives the table; None for what it leaves."""
+        if version not in self._definitions:
+            commit = _core.read_commit(self.snapshot.store, version, catalog.commit_file(self.snapshot.store, version))
+            metadata = None if commit.metadata is None else Metadata.from_json(commit.metadata)
+            self._definitions[version] = metadata, None if commit.protocol is None else Protocol.from_json(commit.protocol)
+        return self._definitions[version]
+
+    def _changes_definition(self, version: int) -> bool:
+        tracked = None if self._schema_log is None else self._schema_log.current
+        if tracked is None or version <= tracked.version:
+            return False
+        try:
+            return tracked.differs(*self._definition_at(version))
+        except FileNotFoundError:
+            raise self._lost(version) from None
+
+    def _evolved(self, version: int) -> SchemaMismatchError:
+        return SchemaMismatchError(
+            f"[DELTA_STREAMING_METADATA_EVOLUTION] the definition of the table changed at version {version}; the log of schemas "
+            "has the new one: start the query again to go on under it",
+            where=self.snapshot.location,
+        )
 
     def _check_metadata(self, metadata: Metadata, version: int) -> None:
         """SchemaMismatchError where rows of a version cannot be read under the stream's schema."""

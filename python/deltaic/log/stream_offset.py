@@ -11,6 +11,10 @@ from deltaic.protocol.bounded_json import parse_json
 
 BASE = -1
 """Index of the position before the first file of a version."""
+METADATA_CHANGE, AFTER_METADATA_CHANGE = -20, -19
+"""Indexes of the two positions before the files of a version that changes the definition of the table, in a stream with a log of
+schemas. The first ends the last batch under the old definition. Then the new one is noted and the query ends; the second is where it goes
+on."""
 _BEFORE_FILES = {-100: BASE, BASE: BASE}
 """Indexes that mean that position, by delta-spark's formats of offsets."""
 _NEWEST_FORMAT = 3

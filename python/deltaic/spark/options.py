@@ -15,6 +15,7 @@ from typing import Any, Literal
 from deltaic.commands.create import Wanted
 from deltaic.commands.write import Mode, SchemaMode, Write
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.log.schema_log import DROP, RENAME, TYPE
 from deltaic.log.stream import StreamOptions
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.protocol.actions import Metadata
@@ -54,8 +55,8 @@ _LATER_FLAGS = {
     "ignoremissingfiles": "ignoreMissingFiles: reading less than the rows of a table",
 }
 _STREAM_FLAGS = {"ignore_deletes": "ignoreDeletes", "ignore_changes": "ignoreChanges", "skip_change_commits": "skipChangeCommits"}
-_NO_MATTER = ("withEventTimeOrder", "streamingSourceTrackingId")
-"""Options of streams without a meaning here: delta-spark's open source has none for the first."""
+_NO_MATTER = ("withEventTimeOrder",)
+"""Options of streams without a meaning here: delta-spark's open source has none for it."""
 _SIZE = re.compile(r"\s*(\d+)\s*([kmgtp]?)i?b?\s*", re.IGNORECASE)
 log = logging.getLogger("deltaic.spark")
 _OF_WRITERS = ("mergeSchema", "overwriteSchema")
@@ -136,11 +137,16 @@ class ReadOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class StreamReadOptions:
-    """What a reader of a stream asks for. `starting_timestamp`: text, in the session's zone, in the place of `stream.start`."""
+    """What a reader of a stream asks for. `starting_timestamp`: text, in the session's zone, in the place of `stream.start`.
+    `schema_location`: the folder of logs of schemas, `tracking_id`: of this source among several, `allowed_changes`: the options that let
+    changes of columns pass."""
 
     path: str
     stream: StreamOptions
     starting_timestamp: str | None = None
+    schema_location: str | None = None
+    tracking_id: str | None = None
+    allowed_changes: Mapping[str, str] = field(default_factory=dict)
     storage_options: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
@@ -152,9 +158,9 @@ class StreamReadOptions:
             if taken.text(name) is not None:
                 message = "[DELTA_UNSUPPORTED_TIME_TRAVEL_VIEWS] a stream follows a table, not a version of it"
                 raise InvalidArgumentError(message, found=name, expected="startingVersion")
-        for name in ("schemaTrackingLocation", "schemaLocation"):
-            if taken.text(name) is not None:
-                raise UnsupportedFeatureError("a log of schemas of a stream", found=f"the option {name}")
+        locations = [taken.text(name) for name in ("schemaTrackingLocation", "schemaLocation")]
+        tracking_id = taken.text("streamingSourceTrackingId")
+        allowed = {name: text for name in (RENAME, DROP, TYPE) if (text := taken.text(name)) is not None}
         start, timestamp = _start(taken), taken.text("startingTimestamp")
         if start is not None and timestamp is not None:
             raise InvalidArgumentError(
@@ -175,7 +181,15 @@ class StreamReadOptions:
             fail_on_data_loss=not loses,
             **{**flags, "ignore_changes": flags["ignore_changes"] or deletes_files},
         )
-        return StreamReadOptions(path=path, stream=stream, starting_timestamp=timestamp, storage_options=taken.rest())
+        return StreamReadOptions(
+            path=path,
+            stream=stream,
+            starting_timestamp=timestamp,
+            schema_location=next((each for each in locations if each is not None), None),
+            tracking_id=tracking_id,
+            allowed_changes=allowed,
+            storage_options=taken.rest(),
+        )
 
 
 def _start(taken: _Taken) -> Literal["latest"] | int | None:

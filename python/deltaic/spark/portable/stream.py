@@ -47,6 +47,8 @@ class DeltaStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailabl
         wanted = StreamReadOptions.of(options)
         if wanted.stream.changes:
             raise UnsupportedFeatureError("the change data feed through the data source", expected="deltaic.spark.enable")
+        if wanted.schema_location is not None:
+            raise UnsupportedFeatureError("a log of schemas through the data source", expected="deltaic.spark.enable")
         stream = wanted.stream
         if wanted.starting_timestamp is not None:
             stream = replace(stream, start=history.moment(history.milliseconds(wanted.starting_timestamp)))

@@ -539,8 +539,8 @@ public class TableStream implements Source, SupportsAdmissionControl, SupportsTr
 
   public void prepareForTriggerAvailableNow() { ask(new Object[] {"bound"}); }
   public void stop() { ask(new Object[] {"stop"}); }
-  public void commit(Offset end) {}
-  public void commit(org.apache.spark.sql.connector.read.streaming.Offset end) {}
+  public void commit(Offset end) { ask(new Object[] {"commit", end.json()}); }
+  public void commit(org.apache.spark.sql.connector.read.streaming.Offset end) { ask(new Object[] {"commit", end.json()}); }
   public org.apache.spark.sql.connector.read.streaming.Offset initialOffset() { throw new UnsupportedOperationException(); }
   public org.apache.spark.sql.connector.read.streaming.Offset deserializeOffset(String json) { return new Position(json); }
   public String toString() { return "DeltaSource[" + place + "]"; }

@@ -47,6 +47,10 @@ class StreamSource:
         frame = self._frame_of(self._stream.batch(first, last))
         return self._jvm.callbacks.streaming(frame._jdf.queryExecution().analyzed())
 
+    def commit(self, end: str) -> str:
+        """A batch that ends here is done."""
+        return str(self._answer(lambda: self._stream.commit(self._stream.parse(end))))
+
     def bound(self) -> None:
         """From now on, until the query ends, nothing is read that comes after what is there at the next question."""
         self._is_bounded, self._until = True, None

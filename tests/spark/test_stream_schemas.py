@@ -1,0 +1,198 @@
+"""Streams that go on while columns of their table are renamed, dropped and widened (`schemaTrackingLocation`). Rules: delta-spark's
+DeltaSourceSchemaEvolutionSuite and its documentation of streaming reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaic
+import deltaic.spark
+from deltaic import DeltaTable, _core
+from deltaic.engine.spark.engine import SETTING
+from deltaic.errors import InvalidArgumentError, ProtocolError, SchemaMismatchError
+from deltaic.log.schema_log import DROP, RENAME, SETTINGS, TYPE, SchemaLog, TrackedSchema, non_additive
+from deltaic.log.stream import StreamOptions, TableStream
+from deltaic.log.stream_offset import StreamOffset
+from deltaic.protocol.schema import Schema
+
+PROPERTIES = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
+ALL = dict.fromkeys((RENAME, DROP, TYPE), "always")
+
+
+@pytest.fixture
+def session(spark: Any) -> Iterator[Any]:
+    if not hasattr(spark, "_jsparkSession"):
+        pytest.skip("a source of Spark's own interfaces needs a JVM")
+    deltaic.spark.enable(spark)
+    yield spark
+    delattr(spark, SETTING)
+    for name in ("sql", "table"):
+        spark.__dict__.pop(name, None)
+
+
+class Follower:
+    """A stream of the table `t` that keeps its rows, and its log of schemas below its checkpoint."""
+
+    def __init__(self, session: Any, place: Path) -> None:
+        self.session, self.place = session, place
+        self.rows: list[dict[str, Any]] = []
+        self.checkpoint = place / "checkpoint"
+        self.table = deltaic.write(place / "t", pa.table({"id": pa.array([0], pa.int32()), "a": ["x"]}), properties=PROPERTIES)
+
+    def run(self, **options: Any) -> list[dict[str, Any]]:
+        """The rows of this run."""
+
+        def collect(batch: Any, number: int) -> None:
+            self.rows += [row.asDict() for row in batch.collect()]
+
+        before = len(self.rows)
+        options = {"schemaTrackingLocation": str(self.checkpoint), **options}
+        frame = self.session.readStream.format("delta").options(**options).load(str(self.place / "t"))
+        writer = frame.writeStream.foreachBatch(collect).option("checkpointLocation", str(self.checkpoint))
+        writer.trigger(availableNow=True).start().awaitTermination(60)
+        return self.rows[before:]
+
+    def ends(self, condition: str, **options: Any) -> list[dict[str, Any]]:
+        """The rows of a run that ends with a condition."""
+        from pyspark.errors import StreamingQueryException
+
+        before = len(self.rows)
+        with pytest.raises(StreamingQueryException, match=condition):
+            self.run(**options)
+        return self.rows[before:]
+
+    def add(self, **values: Any) -> None:
+        schema = pa.schema(DeltaTable(self.place / "t").schema)
+        deltaic.write(self.place / "t", pa.table({name: [value] for name, value in values.items()}).cast(schema), mode="append")
+
+    def alter(self) -> Any:
+        return DeltaTable(self.place / "t").alter
+
+    @property
+    def entries(self) -> list[Path]:
+        return sorted((self.checkpoint / f"_schema_log_{self.table.metadata.id}").glob("[0-9]*"))
+
+
+def test_columns_are_renamed_dropped_and_widened(session: Any, tmp_path: Path) -> None:
+    follower = Follower(session, tmp_path)
+    assert follower.run() == [{"id": 0, "a": "x"}]
+    assert len(follower.entries) == 1
+    follower.add(id=1, a="y")
+    follower.alter().rename_column("a", "b")
+    follower.add(id=2, b="z")
+    assert follower.ends("DELTA_STREAMING_METADATA_EVOLUTION") == [{"id": 1, "a": "y"}]
+    assert len(follower.entries) == 2
+    assert follower.ends("DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION", **{DROP: "always"}) == []
+    assert follower.run(**{RENAME: "always"}) == [{"id": 2, "b": "z"}]
+
+    follower.alter().drop_columns("b")
+    follower.add(id=3)
+    assert follower.ends("DELTA_STREAMING_METADATA_EVOLUTION", **ALL) == []
+    assert follower.run(**ALL) == [{"id": 3}]
+    follower.alter().change_column("id", type="long")
+    follower.add(id=2**40)
+    assert follower.ends("DELTA_STREAMING_METADATA_EVOLUTION", **ALL) == []
+    session.conf.set(f"{SETTINGS}{TYPE}", "always")
+    try:
+        assert follower.run() == [{"id": 2**40}]
+    finally:
+        session.conf.unset(f"{SETTINGS}{TYPE}")
+    assert len(follower.entries) == 4
+    assert follower.run(**ALL) == []
+    assert sorted(row["id"] for row in follower.rows) == [0, 1, 2, 3, 2**40]
+
+
+def test_new_columns_need_no_leave(session: Any, tmp_path: Path) -> None:
+    follower = Follower(session, tmp_path)
+    follower.run()
+    follower.alter().add_columns("c int")
+    follower.add(id=1, a="y", c=5)
+    assert follower.ends("DELTA_STREAMING_METADATA_EVOLUTION") == []
+    assert follower.run() == [{"id": 1, "a": "y", "c": 5}]
+
+
+def test_a_stream_that_begins_before_a_change(session: Any, tmp_path: Path) -> None:
+    """The first entry is the definition where the stream begins, though the table has another one by now."""
+    follower = Follower(session, tmp_path)
+    follower.add(id=1, a="y")
+    follower.alter().rename_column("a", "b")
+    follower.add(id=2, b="z")
+    assert follower.ends("DELTA_STREAMING_METADATA_EVOLUTION", startingVersion=0, **ALL) == []
+    assert follower.ends("DELTA_STREAMING_METADATA_EVOLUTION", startingVersion=0, **ALL) == [{"id": 0, "a": "x"}, {"id": 1, "a": "y"}]
+    assert follower.run(startingVersion=0, **ALL) == [{"id": 2, "b": "z"}]
+
+
+def test_entries_are_files_of_delta_spark(session: Any, tmp_path: Path) -> None:
+    follower = Follower(session, tmp_path)
+    follower.run(streamingSourceTrackingId="one")
+    (file,) = (follower.checkpoint / f"_schema_log_{follower.table.metadata.id}_one").glob("[0-9]*")
+    head, body = file.read_text().split("\n")
+    values = json.loads(body)
+    assert (head, file.name) == ("v1", "0")
+    assert (values["tableId"], values["deltaCommitVersion"]) == (follower.table.metadata.id, 0)
+    assert Schema.from_json(values["dataSchemaJson"]) == follower.table.schema
+    assert json.loads(values["partitionSchemaJson"]) == {"type": "struct", "fields": []}
+    assert values["tableConfigurations"] == dict(follower.table.metadata.configuration)
+    assert json.loads(values["protocolJson"]).keys() == {"protocol"}
+
+
+def test_a_query_that_dies_before_it_has_noted_a_change(tmp_path: Path) -> None:
+    """Its checkpoint has both positions in front of the change, the log of schemas nothing of it."""
+    table = deltaic.write(tmp_path / "t", pa.table({"id": [0], "a": ["x"]}), properties=PROPERTIES)
+    store = _core.Store(str(tmp_path / "log"))
+
+    def stream() -> TableStream:
+        return TableStream(table._snapshot, StreamOptions(), SchemaLog(store, table.metadata.id))
+
+    first = stream()
+    at = first.next(first.start(), None)
+    DeltaTable(tmp_path / "t").alter.rename_column("a", "b")
+    end = first.next(at, None)
+    after = first.next(end, None)
+    assert [(each.version, each.index, each.initial) for each in (end, after)] == [(1, -20, False), (1, -19, False)]
+    assert [StreamOffset.parse(each.json(), each.table_id) for each in (end, after)] == [end, after]
+    assert first.batch(end, after).added.num_rows == 0
+    with pytest.raises(SchemaMismatchError, match="DELTA_STREAMING_METADATA_EVOLUTION"):
+        stream().next(after, None)
+    noted = SchemaLog(store, table.metadata.id)
+    assert noted.current is not None
+    assert (noted.current.version, noted.current.schema.names) == (1, ["id", "b"])
+
+
+def entry(version: int = 0, ddl: str = "id int, st struct<a: int>") -> TrackedSchema:
+    return TrackedSchema("table", version, Schema.from_ddl(ddl), ())
+
+
+def test_the_log_by_itself(tmp_path: Path) -> None:
+    store = _core.Store(str(tmp_path))
+    log, other = SchemaLog(store, "table"), SchemaLog(store, "table")
+    assert log.current is None
+    log.append(entry())
+    with pytest.raises(InvalidArgumentError, match="DELTA_STREAMING_SCHEMA_LOCATION_CONFLICT"):
+        other.append(entry(1))
+    log.append(entry(3, "id long, st struct<a: int>"))
+    read = SchemaLog(store, "table")
+    assert (read.current, read.previous) == (entry(3, "id long, st struct<a: int>"), entry())
+    with pytest.raises(InvalidArgumentError, match="DELTA_STREAMING_SCHEMA_LOG_INCOMPATIBLE_DELTA_TABLE_ID"):
+        SchemaLog(store, "another")
+    for damaged in ("v1\n{", "v2\n{}", "v1\n{}", "", "v1\n[]"):
+        (tmp_path / "1").write_text(damaged)
+        with pytest.raises(ProtocolError, match="DELTA_STREAMING_SCHEMA_LOG_DESERIALIZE_FAILED"):
+            SchemaLog(store, "table")
+
+
+def test_what_is_not_additive() -> None:
+    before = entry().schema
+    assert list(non_additive(before, before)) == []
+    assert list(non_additive(before, Schema.from_ddl("id int, st struct<a: int, b: int>, c array<int>"))) == []
+    assert list(non_additive(before, Schema.from_ddl("id long, st struct<b: int>"))) == [
+        (TYPE, "column id was integer and is now long"),
+        (DROP, "column st.a is dropped"),
+    ]
+    assert list(non_additive(before, Schema.from_ddl("id int"))) == [(DROP, "column st is dropped")]
