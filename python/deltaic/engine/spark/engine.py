@@ -359,12 +359,24 @@ class SparkEngine:
             elif _is_cached(relation.frame):
                 frame, cached = relation.frame, None
             else:
-                frame = cached = _cached(relation.frame)
+                frame = cached = self._cached(relation.frame)
         try:
             yield Data(handle=replace(relation, frame=frame), schema=relation.schema, alias=alias)
         finally:
             if cached is not None:
                 cached.unpersist()
+
+    def _cached(self, frame: Any) -> Any:
+        """Caches the rows of a frame under a plan of its own. Spark finds cached rows by their plan, in whatever session: a condition that
+        no other plan has keeps this cache apart from the user's of the same frame, so that neither call of `unpersist` ends the other."""
+        from pyspark.sql import functions as F
+
+        from deltaic.engine.spark.write import in_own_session
+
+        marked = frame.where(F.lit(uuid.uuid4().hex).isNotNull())
+        own = self.ways.planned("a session of our own", lambda: in_own_session(self, marked, _READ_ONCE_OR_TWICE), lambda: None)
+        (marked if own is None else own).persist()
+        return marked
 
     def _held_here(self, relation: SparkRelation) -> SparkRelation | None:
         if self.is_local(relation.frame):
@@ -417,6 +429,10 @@ def _is_partitioned(plan: Plan) -> bool:
     return isinstance(plan, (Project, Filter)) and _is_partitioned(plan.input)
 
 
+_READ_ONCE_OR_TWICE = {"spark.sql.inMemoryColumnarStorage.compressed": "false"}
+"""How rows are cached that are dropped with the command: compressing them takes longer than it saves."""
+
+
 def _checkpointed(frame: Any) -> Any:
     """The rows of a frame, computed now and cut off from where they came from."""
     made, spark = frame.localCheckpoint(eager=True), frame.sparkSession
@@ -427,14 +443,6 @@ def _checkpointed(frame: Any) -> Any:
 def _is_cached(frame: Any) -> bool:
     level = frame.storageLevel
     return bool(level.useMemory or level.useDisk or level.useOffHeap)
-
-
-def _cached(frame: Any) -> Any:
-    """Caches the rows of a frame under a plan of its own. Spark finds cached rows by their plan: a condition that no other plan has keeps
-    this cache apart from the user's cache of the same frame, so that neither call of `unpersist` ends the other one."""
-    from pyspark.sql import functions as F
-
-    return frame.where(F.lit(uuid.uuid4().hex).isNotNull()).persist()
 
 
 def _optimized(frame: Any) -> Any:

@@ -11,7 +11,7 @@ import os
 import re
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -160,7 +160,7 @@ def _folder_value(field: Field) -> Any:
 @contextmanager
 def _own_settings(engine: SparkEngine, frame: Any) -> Iterator[Any]:
     """The rows where what files must be like is no setting of the user's: in a session of their own, else for a moment in theirs."""
-    own = engine.ways.planned("a session of our own", lambda: _in_own_session(engine, frame), lambda: None)
+    own = engine.ways.planned("a session of our own", lambda: in_own_session(engine, frame, _SESSION), lambda: None)
     if own is not None:
         yield own
         return
@@ -168,12 +168,12 @@ def _own_settings(engine: SparkEngine, frame: Any) -> Iterator[Any]:
         yield frame
 
 
-def _in_own_session(engine: SparkEngine, frame: Any) -> Any:
-    """The rows as a DataFrame of a new session, with the files' settings and all of the user's others."""
+def in_own_session(engine: SparkEngine, frame: Any, settings: Mapping[str, str]) -> Any:
+    """The rows as a DataFrame of a new session, with these settings and all of the user's others."""
     from pyspark.sql import DataFrame, SparkSession
 
     session = engine.spark._jsparkSession.cloneSession()
-    for name, value in _SESSION.items():
+    for name, value in settings.items():
         session.conf().set(name, value)
     plan = frame._jdf.queryExecution().logical()
     made = engine.jvm.get("org.apache.spark.sql.classic.Dataset").ofRows(session, plan)
