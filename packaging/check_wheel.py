@@ -32,7 +32,7 @@ def main(folder: Path) -> None:
         # No cargo, no compiler: only the environment's own programs.
         clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "CARGO", "RUST"))}
         clean["PATH"] = str(python.parent)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", wheels[0]], check=True, env=clean)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", f"{wheels[0]}[cli]"], check=True, env=clean)
         subprocess.run([python, "-I", ROOT / "tests" / "test_readme.py"], check=True, env=clean, cwd=scratch)
         subprocess.run([python.parent / "deltaic", "--help"], check=True, env=clean, cwd=scratch, stdout=subprocess.DEVNULL)
     print(f"{wheels[0].name}: {size:,} bytes, installs without Rust, runs the README")

@@ -145,6 +145,14 @@ def test_json_of_awkward_values(path: str) -> None:
     assert run_json("sql", statement) == [{"f": "nan", "d": "1.10", "b": "AP8=", "day": "2024-02-29", "a": [1, None], "n": None}]
 
 
+@pytest.mark.parametrize("missing", ["typer", "rich"])
+def test_without_its_libraries_the_command_says_what_to_install(missing: str) -> None:
+    code = f"import sys; sys.modules[{missing!r}] = None; from deltaic.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == f"the command deltaic needs {missing}, which is not installed: pip install 'deltaic[cli]'\n"
+
+
 def test_an_error_of_the_table_is_one_line_and_code_1(path: str, tmp_path: Path) -> None:
     missing = run("show", str(tmp_path / "nothing [red]here"), code=1)
     assert "nothing [red]here" in missing.stderr

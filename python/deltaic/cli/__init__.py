@@ -7,9 +7,15 @@ import sys
 
 def main() -> None:
     """Entry point. Exit codes: 0 done, 1 an error of the table or the statement (its message on stderr), 2 wrong usage, 130 Ctrl-C."""
-    import deltaic.cli.log_commands  # noqa: F401  adds its commands
-    from deltaic.cli.app import app
-    from deltaic.cli.render import fail
+    try:
+        import deltaic.cli.log_commands  # noqa: F401  adds its commands
+        from deltaic.cli.app import app
+        from deltaic.cli.render import fail
+    except ModuleNotFoundError as error:
+        if error.name not in ("typer", "rich"):
+            raise
+        print(f"the command deltaic needs {error.name}, which is not installed: pip install 'deltaic[cli]'", file=sys.stderr)
+        sys.exit(2)
     from deltaic.errors import DeltaError
 
     try:
