@@ -20,6 +20,7 @@ import pytest
 import deltaic
 import deltaic.spark
 from deltaic import errors
+from deltaic.engine.spark.engine import SETTING
 from deltaic.spark.conditions import CONDITIONS, condition_named
 from deltaic.spark.exceptions import ConcurrentAppendException
 from deltaic.spark.tables import DeltaTable
@@ -32,6 +33,7 @@ IS_REMOTE = REMOTE in os.environ
 def session(spark: Any) -> Iterator[Any]:
     deltaic.spark.enable(spark)
     yield spark
+    delattr(spark, SETTING)
     for name in ("sql", "table"):
         spark.__dict__.pop(name, None)
 

@@ -57,7 +57,7 @@ FAILURES: dict[str, tuple[Any, str, Raise]] = {
     "no filters": (scanning, "relation", no_class),
     "no sets of rows": (deleted_rows, "_in_bits", no_class),
     "no trees": (Analyser, "_by_tree", no_class),
-    "no session of its own": (writing, "_in_own_session", no_class),
+    "no session of its own": (writing, "in_own_session", no_class),
 }
 
 

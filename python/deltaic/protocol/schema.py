@@ -189,7 +189,9 @@ class Schema(Sequence[Field]):
         return Schema(parsed.fields)
 
     def to_json(self) -> str:
-        """The schemaString of a metadata action."""
+        """The schemaString of a metadata action. InvalidArgumentError for two columns of one name."""
+        if len(self._by_name) < len(self._fields):
+            _unique_fields(self._fields)
         return json.dumps(_fields_to_json(self._fields), ensure_ascii=False, separators=(",", ":"))
 
     @staticmethod
