@@ -49,7 +49,9 @@ def classes(session: Any) -> list[type]:
 
 
 def attributes(session: Any) -> dict[tuple[str, str], Any]:
-    return {(kind.__name__, name): value for kind in classes(session) for name, value in vars(kind).items()}
+    """What the classes of a session have, but for marks of ours: on Spark Connect the class stands for the application."""
+    found = {(kind.__name__, name): value for kind in classes(session) for name, value in vars(kind).items()}
+    return {key: value for key, value in found.items() if not key[1].startswith("_deltaic")}
 
 
 def test_disable_undoes_all_that_enable_did(session: Any, path: str) -> None:
