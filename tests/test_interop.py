@@ -100,7 +100,7 @@ def test_deltalake_reads_after_upkeep(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("maker", ["deltaic", "deltalake"])
 def test_both_keep_constraints_and_generated_columns(tmp_path: Path, maker: str) -> None:
-    """Of a table that either made, by turns: what one leaves out the other computes, and both refuse what breaks a rule."""
+    """Two writers change a table by turns: what one leaves out the other computes, and both refuse what breaks a rule."""
     import deltalake
 
     path = str(tmp_path / "t")

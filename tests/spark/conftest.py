@@ -27,3 +27,16 @@ def enabled_session_of_the_test_alone() -> Iterator[None]:
     yield
     if (active := application()) is not None:
         setattr(active, ENABLED, before)
+
+
+@pytest.fixture
+def session(spark: Any) -> Iterator[Any]:
+    """The session of the tests, enabled, and afterwards as plain PySpark has it."""
+    import deltaic.spark
+    from deltaic.engine.spark.engine import SETTING
+
+    deltaic.spark.enable(spark)
+    yield spark
+    delattr(spark, SETTING)
+    for name in ("sql", "table"):
+        spark.__dict__.pop(name, None)

@@ -9,7 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,22 +20,12 @@ import pytest
 import deltaic
 import deltaic.spark
 from deltaic import errors
-from deltaic.engine.spark.engine import SETTING
 from deltaic.spark.conditions import CONDITIONS, condition_named
 from deltaic.spark.exceptions import ConcurrentAppendException
 from deltaic.spark.tables import DeltaTable
 from spark_session import REMOTE
 
 IS_REMOTE = REMOTE in os.environ
-
-
-@pytest.fixture
-def session(spark: Any) -> Iterator[Any]:
-    deltaic.spark.enable(spark)
-    yield spark
-    delattr(spark, SETTING)
-    for name in ("sql", "table"):
-        spark.__dict__.pop(name, None)
 
 
 @dataclass(frozen=True)

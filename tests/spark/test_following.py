@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,20 +16,11 @@ import pytest
 import deltaic
 import deltaic.spark
 from deltaic import DeltaTable
-from deltaic.engine.spark.engine import SETTING, engine_of
+from deltaic.engine.spark.engine import engine_of
 from deltaic.errors import VersionNotFoundError
 from deltaic.spark import tables
 
 VECTORS = {"delta.enableDeletionVectors": True}
-
-
-@pytest.fixture
-def session(spark: Any) -> Iterator[Any]:
-    deltaic.spark.enable(spark)
-    yield spark
-    delattr(spark, SETTING)
-    for name in ("sql", "table"):
-        spark.__dict__.pop(name, None)
 
 
 @pytest.fixture

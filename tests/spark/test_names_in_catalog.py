@@ -13,23 +13,18 @@ import pytest
 
 import deltaic
 import deltaic.spark
-from deltaic.engine.spark.engine import SETTING
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, TableNotFoundError, UnsupportedFeatureError
 from deltaic.spark.tables import DeltaTable
 
 
 @pytest.fixture
-def session(spark: Any) -> Iterator[Any]:
-    if not hasattr(spark, "_jsparkSession"):
+def session(session: Any) -> Iterator[Any]:
+    if not hasattr(session, "_jsparkSession"):
         pytest.skip("the session catalog is reached through the JVM")
-    deltaic.spark.enable(spark)
-    yield spark
-    for table in spark.catalog.listTables("default"):
+    yield session
+    for table in session.catalog.listTables("default"):
         if not table.isTemporary:
-            spark.sql(f"DROP {'VIEW' if table.tableType == 'VIEW' else 'TABLE'} `{table.name}`")
-    delattr(spark, SETTING)
-    for name in ("sql", "table"):
-        spark.__dict__.pop(name, None)
+            session.sql(f"DROP {'VIEW' if table.tableType == 'VIEW' else 'TABLE'} `{table.name}`")
 
 
 def ids(frame: Any) -> list[int]:

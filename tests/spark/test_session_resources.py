@@ -9,7 +9,6 @@ import gc
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +21,6 @@ from deltaic.engine.spark.native.callbacks import THREADS
 OPERATIONS = int(os.environ.get("DELTAIC_SESSION_OPERATIONS", "60"))
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="descriptors are counted in /proc")
-
-
-@pytest.fixture
-def session(spark: Any) -> Iterator[Any]:
-    deltaic.spark.enable(spark)
-    yield spark
-    delattr(spark, SETTING)
-    for name in ("sql", "table"):
-        spark.__dict__.pop(name, None)
 
 
 def counted(session: Any) -> dict[str, int]:

@@ -4,7 +4,6 @@ DeltaSourceSchemaEvolutionSuite and its documentation of streaming reads."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import pytest
 import deltaic
 import deltaic.spark
 from deltaic import DeltaTable, _core
-from deltaic.engine.spark.engine import SETTING
 from deltaic.errors import InvalidArgumentError, ProtocolError, SchemaMismatchError
 from deltaic.log.schema_log import DROP, RENAME, SETTINGS, TYPE, SchemaLog, TrackedSchema, non_additive
 from deltaic.log.stream import StreamOptions, TableStream
@@ -26,14 +24,10 @@ ALL = dict.fromkeys((RENAME, DROP, TYPE), "always")
 
 
 @pytest.fixture
-def session(spark: Any) -> Iterator[Any]:
-    if not hasattr(spark, "_jsparkSession"):
+def session(session: Any) -> Any:
+    if not hasattr(session, "_jsparkSession"):
         pytest.skip("a source of Spark's own interfaces needs a JVM")
-    deltaic.spark.enable(spark)
-    yield spark
-    delattr(spark, SETTING)
-    for name in ("sql", "table"):
-        spark.__dict__.pop(name, None)
+    return session
 
 
 class Follower:

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +17,16 @@ import pytest
 import deltaic
 import deltaic.spark
 from deltaic import DeltaTable
-from deltaic.engine.spark.engine import SETTING
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError
 
 KILLS = int(os.environ.get("DELTAIC_STREAM_KILLS", "1"))
 
 
 @pytest.fixture
-def session(spark: Any) -> Iterator[Any]:
-    if not hasattr(spark, "_jsparkSession"):
+def session(session: Any) -> Any:
+    if not hasattr(session, "_jsparkSession"):
         pytest.skip("the query's id is a local property of Spark's thread")
-    deltaic.spark.enable(spark)
-    yield spark
-    delattr(spark, SETTING)
-    for name in ("sql", "table"):
-        spark.__dict__.pop(name, None)
+    return session
 
 
 def files(place: Path, *numbers: int, **columns: Any) -> None:

@@ -4,7 +4,7 @@ DeltaSourceDeletionVectorsSuite and DeltaCDCStreamSuite."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +14,16 @@ import pytest
 import deltaic
 import deltaic.spark
 from deltaic import DeltaTable
-from deltaic.engine.spark.engine import SETTING
 from deltaic.errors import InvalidArgumentError
 
 VECTORS = {"delta.enableDeletionVectors": True}
 
 
 @pytest.fixture
-def session(spark: Any) -> Iterator[Any]:
-    if not hasattr(spark, "_jsparkSession"):
+def session(session: Any) -> Any:
+    if not hasattr(session, "_jsparkSession"):
         pytest.skip("a source of Spark's own interfaces needs a JVM")
-    deltaic.spark.enable(spark)
-    yield spark
-    delattr(spark, SETTING)
-    for name in ("sql", "table"):
-        spark.__dict__.pop(name, None)
+    return session
 
 
 def rows(*ids: int) -> pa.Table:

@@ -189,7 +189,7 @@ def test_the_same_text_over_other_columns_is_another_expression() -> None:
 
 
 def test_trees_that_are_kept_answer_as_fresh_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same text is parsed once; what reads the tree leaves it as it was."""
+    """A text is parsed once, however often it is used; what reads its tree leaves the tree as it was."""
     texts = [
         "Id between 1 and 3 and name like 'a%'",
         "point.inner.y > DATE'2020-01-01' or not (Id in (1, 2))",

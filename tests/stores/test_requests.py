@@ -120,7 +120,7 @@ def test_a_log_is_listed_without_the_data_beside_it(place: Place) -> None:
 
 
 def test_reading_by_requests_gives_the_rows_of_reading_whole_files(place: Place) -> None:
-    """The same scans with the fast paths of remote stores and, in memory, without them."""
+    """Scans have the same rows with the fast paths of remote stores and, in memory, without them."""
     rows = pa.table({"id": pa.array(range(50_000), pa.int64()), "text": [f"{at * 31 % 997}" for at in range(50_000)]})
     tables = []
     for path, options in ((place.at(), place.options), (f"memory://{place.root.rsplit('/', 1)[-1]}/t", {})):
