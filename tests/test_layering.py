@@ -17,6 +17,7 @@ LAYERS: list[set[str]] = [
     {"table"},
     {"session"},
     {"commands"},
+    {"pictures"},
     {"rows"},
     {"engine"},
     {"planning"},
@@ -26,7 +27,7 @@ LAYERS: list[set[str]] = [
     {"log"},
     {"configuration"},
     {"protocol"},
-    {"options", "deltalake_names", "worker", "cancellation", "memory"},
+    {"options", "deltalake_names", "worker", "cancellation", "memory", "html_tables"},
     {"_core", "deferred", "errors"},
 ]
 DEPTH = {name: depth for depth, row in enumerate(LAYERS) for name in row}

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from deltaic.options import ColumnOptions as ColumnOptions
     from deltaic.options import CommitOptions as CommitOptions
     from deltaic.options import ParquetOptions as ParquetOptions
+    from deltaic.pictures.picture import Picture as Picture
     from deltaic.plan.literal import col as col
     from deltaic.plan.literal import lit as lit
     from deltaic.protocol.schema import Array as Array
@@ -47,6 +48,7 @@ _HOMES: dict[str, str] = {
     "Map": "deltaic.protocol.schema",
     "Merge": "deltaic.commands.merge",
     "ParquetOptions": "deltaic.options",
+    "Picture": "deltaic.pictures.picture",
     "RatifiedCommits": "deltaic.log.catalog",
     "Rows": "deltaic.rows.rows",
     "QueryReport": "deltaic.rows.query_report",

@@ -487,7 +487,7 @@ class DeltaTable(metaclass=Explained):
 
     @property
     def optimize(self) -> Optimize:
-        """Changes of the layout: compact, z_order, purge, statistics."""
+        """Changes of the layout: compact, z_order, cluster, purge, statistics; and `picture`, which draws it."""
         from deltaic.commands.optimize import Optimize
 
         return Optimize(lambda: self._snapshot, self._move, self._engine, lambda given: commit_of(self._spark, given))
@@ -666,6 +666,12 @@ class DeltaTable(metaclass=Explained):
 
     def __repr__(self) -> str:
         return f"DeltaTable({self.location!r}, version={self.version})"
+
+    def _repr_html_(self) -> str:
+        """What the log knows of this version, and its columns, for a notebook; no data file is read."""
+        from deltaic.commands import describe
+
+        return describe.html(self._snapshot)
 
 
 @renamed(

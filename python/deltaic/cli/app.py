@@ -13,6 +13,7 @@ import typer
 from deltaic import _core
 from deltaic.cli.render import note, print_mapping, print_records, print_rows, working
 from deltaic.configuration import parse_size
+from deltaic.html_tables import readable_size
 from deltaic.table import DeltaTable
 
 if TYPE_CHECKING:
@@ -49,16 +50,6 @@ def pairs(items: list[str] | None, what: str) -> dict[str, str] | None:
 
 def _open(path: str, version: int | None, timestamp: str | None, options: list[str] | None) -> DeltaTable:
     return DeltaTable(path, version=version, timestamp=timestamp, storage_options=pairs(options, "--storage-option"))
-
-
-def readable_size(count: int) -> str:
-    """Bytes as people say them."""
-    size = float(count)
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if size < 1024:
-            return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
-        size /= 1024
-    return f"{size:,.1f} TiB"
 
 
 def _print_version(wanted: bool) -> None:
@@ -195,6 +186,30 @@ def optimize(
         else:
             metrics = (table.optimize.purge if purge else table.optimize.compact)(where, target_size=size)
     print_mapping(metrics, as_json=as_json)
+
+
+@app.command()
+def picture(
+    path: Path,
+    columns: Annotated[str | None, typer.Option("--columns", metavar="A,B", help="the axes of a layout: one or two columns")] = None,
+    where: Annotated[str | None, typer.Option("--where", help="a condition in Spark SQL: files that it reads are orange")] = None,
+    kind: Annotated[str, typer.Option("--kind", help="layout, sizes or history")] = "layout",
+    before: Annotated[int | None, typer.Option("--before", metavar="VERSION", help="draw this version at the left")] = None,
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="the SVG file; - is standard output")] = "-",
+    version: Version = None,
+    timestamp: Timestamp = None,
+    storage_option: StorageOptions = None,
+) -> None:
+    """Draw where the files lie over two columns, their sizes, or the history, as SVG."""
+    axes = [name.strip() for name in columns.split(",")] if columns else None
+    drawn = _open(path, version, timestamp, storage_option).optimize.picture(axes, where, kind=kind, before=before)  # type: ignore[arg-type]
+    if output == "-":
+        print(drawn.svg)
+    else:
+        drawn.save(output)
+        note(f"{output}: {len(drawn.svg):,} characters of SVG")
+    for line in drawn.notes:
+        note(line)
 
 
 @app.command()

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deltaic.cli.app import AsJson, Path, StorageOptions, app, pairs, readable_size
+from deltaic.cli.app import AsJson, Path, StorageOptions, app, pairs
 from deltaic.cli.render import note, print_mapping, print_records, to_json, working
 from deltaic.errors import DeltaError
+from deltaic.html_tables import readable_size
 from deltaic.log.history import moment
 from deltaic.log.store import open_store
 from deltaic.protocol.schema import Schema

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from deltaic.html_tables import html_facts, html_table, readable_size
 from deltaic.log import catalog
 from deltaic.log import history as log_history
 from deltaic.log.segment import list_log
@@ -60,10 +61,42 @@ def detail(snapshot: Snapshot) -> Detail:
     )
 
 
-def history(snapshot: Snapshot, limit: int | None = None) -> list[dict[str, Any]]:
+class History(list[dict[str, Any]]):
+    """Entries of the history, newest first: a list, which a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (entry["version"], entry["timestamp"].isoformat(" ", "seconds"), entry.get("operation", ""), _details(entry)) for entry in self
+        ]
+        return html_table(("version", "timestamp", "operation", "details"), rows)
+
+
+def _details(entry: Mapping[str, Any]) -> str:
+    """Parameters, then metrics, without those that are empty or 0."""
+    both = (entry.get("operationParameters"), entry.get("operationMetrics"))
+    named = {name: value for part in both if isinstance(part, dict) for name, value in part.items()}
+    return ", ".join(f"{name}: {value}" for name, value in named.items() if value not in (None, "", "[]", "{}", "0", 0))
+
+
+def history(snapshot: Snapshot, limit: int | None = None) -> History:
     """commitInfo of the versions up to this one, newest first, with `version` and `timestamp` (UTC)."""
     era = log_history.Era.of(snapshot.metadata.configuration)
-    return list(log_history.entries(snapshot.store, snapshot.version, limit, era=era))
+    return History(log_history.entries(snapshot.store, snapshot.version, limit, era=era))
+
+
+def html(snapshot: Snapshot) -> str:
+    """What the log knows of a version, and its columns, as HTML."""
+    rows = snapshot.core.num_records
+    facts = {
+        "location": snapshot.location,
+        "version": snapshot.version,
+        "rows": "(not in the statistics)" if rows is None else f"{rows:,}",
+        "files": f"{snapshot.core.file_count:,}, {readable_size(snapshot.core.size_in_bytes)}",
+        "partitioned by": ", ".join(snapshot.metadata.partition_columns),
+        "clustered by": ", ".join(_clustering(snapshot)),
+        "properties": ", ".join(f"{name} = {value}" for name, value in snapshot.metadata.configuration.items()),
+    }
+    return html_facts({name: value for name, value in facts.items() if value != ""}) + snapshot.schema._repr_html_()
 
 
 def transaction_state(snapshot: Snapshot, txn_id: str) -> int | None:

@@ -34,6 +34,7 @@ from deltaic.transaction.transaction import Transaction, already_committed
 if TYPE_CHECKING:
     from deltaic.engine.engine import Curve, Engine
     from deltaic.log.snapshot import Snapshot
+    from deltaic.pictures.picture import Kind, Picture
 
 Outcome: TypeAlias = "tuple[Snapshot, dict[str, int]]"
 CLUSTERING_PROVIDER = "liquid"
@@ -139,6 +140,31 @@ class Optimize:
         """Missing or wide statistics made present and tight: files are added again, not rewritten."""
         names = [columns] if isinstance(columns, str) else None if columns is None else list(items_of(columns, "columns"))
         return self._run(lambda snapshot: statistics(snapshot, self._engine, names, where, commit=self._options(commit)))
+
+    def picture(
+        self, columns: str | Sequence[str] | None = None, where: str | None = None, *, kind: Kind = "layout", before: int | None = None
+    ) -> Picture:
+        """Draws this version of the table as SVG, from the log alone: no data file is read.
+
+        `kind`: "layout" (the default), each file a rectangle from its minimum to its maximum of one or two columns; "sizes",
+        each file a bar with its deleted rows; "history", each commit on a time line, at most the newest 1,000. `columns`: of
+        the layout, dotted where they lie in structs; by default the first two clustering columns, else the first two columns
+        with statistics. `where`: a condition in Spark's SQL dialect; files that a query with it reads are orange, files that
+        it skips are grey. `before`: an older version, drawn at the left on the same axes.
+
+        Axes hold numbers, dates and timestamps; text and booleans in order, each bound of a file one step. Files with nothing
+        but nulls in a column lie in a strip of their own. A file without statistics is not drawn; `Picture.notes` and a line
+        below the drawing say how many. Of more than 2,000 files in a layout, or 1,000 in sizes, every k-th is drawn.
+
+        Returns a `Picture`: `svg` (text), `notes`, `save(path)`; notebooks show it. Raises InvalidArgumentError (an unknown
+        column, one without order or of which no file has statistics, a condition that does not parse), VersionNotFoundError
+        (`before`).
+
+        >>> table.optimize.picture(["origin", "delay"], where="delay > 60", before=3).save("layout.svg")
+        """
+        from deltaic.pictures.picture import picture
+
+        return picture(self._current(), self._engine, columns, where, kind=kind, before=before)
 
     def _run(self, command: Callable[[Snapshot], Outcome]) -> dict[str, int]:
         current = self._current()

@@ -314,6 +314,12 @@ class Schema(Sequence[Field]):
     def __repr__(self) -> str:
         return f"Schema([{', '.join(map(repr, self._fields))}])"
 
+    def _repr_html_(self) -> str:
+        from deltaic.html_tables import html_table
+
+        rows = [(item.name, type_name(item.type), item.nullable, item.metadata.get("comment", "")) for item in self._fields]
+        return html_table(("column", "type", "nullable", "comment"), rows)
+
 
 def _stream_schema(rows: Any) -> Any:
     """The Arrow schema of something that holds rows."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from html import escape
 from typing import Any
 
+from deltaic.html_tables import html_table
 from deltaic.rows.rows import ScanReport
 
 SHOWN = 160
@@ -52,10 +53,7 @@ class QueryReport(ScanReport):
         return found
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(heading)}</th>" for heading in _HEADINGS)
-        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self._cells)
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return f"<pre>{escape(self.plan)}</pre>{table}"
+        return f"<pre>{escape(self.plan)}</pre>{html_table(_HEADINGS, self._cells)}"
 
 
 def steps(node: Mapping[str, Any], depth: int = 0) -> list[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from deltaic import _core
 from deltaic.cancellation import Cancellation
 from deltaic.engine.engine import Replayable
+from deltaic.html_tables import html_facts, html_table
 from deltaic.protocol.schema import Schema
 
 if TYPE_CHECKING:
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow as pa
+
+
+SHOWN = 10
+"""Rows that a notebook shows of a `Rows`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +56,7 @@ class ScanReport:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{line[:12].strip()}</th><td>{escape(line[12:])}</td></tr>" for line in str(self).split("\n"))
-        return f"<table>{rows}</table>"
+        return html_facts({line[:12].strip(): line[12:] for line in str(self).split("\n")})
 
 
 class Rows(Replayable):
@@ -169,6 +172,22 @@ class Rows(Replayable):
 
     def __repr__(self) -> str:
         return f"Rows({', '.join(self.schema.names)})"
+
+    def _repr_html_(self) -> str:
+        """The first ten rows, for a notebook: the scan or query runs as far as these need."""
+        rows = self._first(SHOWN + 1)
+        note = f"The first {SHOWN} rows." if len(rows) > SHOWN else f"{len(rows)} rows." if len(rows) != 1 else "1 row."
+        return html_table(self.schema.names, [list(row.values()) for row in rows[:SHOWN]], note)
+
+    def _first(self, count: int) -> list[dict[str, Any]]:
+        """At most so many rows."""
+        first: list[dict[str, Any]] = []
+        with self.to_reader() as reader:
+            for batch in reader:
+                first += batch.slice(0, count - len(first)).to_pylist()
+                if len(first) >= count:
+                    break
+        return first
 
 
 class _Computed(Rows):
