@@ -34,13 +34,14 @@ KEY, SECRET = "AKIATESTTESTTESTTEST", "canary-secret-of-the-test-server"
 
 @dataclass(frozen=True)
 class Request:
-    """A request that a server received. `range`: its Range header."""
+    """A request that a server received. `range`: its Range header; `target`: what is asked of DynamoDB, like "PutItem"."""
 
     method: str
     path: str
     query: str
     range: str | None
     status: int | None = None
+    target: str = ""
 
     @property
     def is_listing(self) -> bool:
@@ -110,7 +111,9 @@ class Server:
                 self.faults.remove(fault)
 
     def _answer(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        request = Request(environ["REQUEST_METHOD"], environ["PATH_INFO"], environ.get("QUERY_STRING", ""), environ.get("HTTP_RANGE"))
+        target = environ.get("HTTP_X_AMZ_TARGET", "").rpartition(".")[2]
+        place = environ["PATH_INFO"], environ.get("QUERY_STRING", "")
+        request = Request(environ["REQUEST_METHOD"], *place, environ.get("HTTP_RANGE"), target=target)
         with self._lock:
             self.requests.append(request)
             fault = next((each for each in self.faults if each.hits < each.times and each.matches(request)), None)

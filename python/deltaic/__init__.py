@@ -15,6 +15,9 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from deltaic.configuration import configure as configure
     from deltaic.log.catalog import CommitCoordinator as CommitCoordinator
     from deltaic.log.catalog import RatifiedCommits as RatifiedCommits
+    from deltaic.log.log_stores.dynamodb import DynamoDBLogStores as DynamoDBLogStores
+    from deltaic.log.log_stores.locked import FileLocks as FileLocks
+    from deltaic.log.log_stores.locked import LockedLogStores as LockedLogStores
     from deltaic.options import ColumnOptions as ColumnOptions
     from deltaic.options import CommitOptions as CommitOptions
     from deltaic.options import ParquetOptions as ParquetOptions
@@ -44,7 +47,10 @@ _HOMES: dict[str, str] = {
     "DeletionVector": "deltaic._core",
     "DeltaTable": "deltaic.table",
     "Detail": "deltaic.commands.describe",
+    "DynamoDBLogStores": "deltaic.log.log_stores.dynamodb",
     "Field": "deltaic.protocol.schema",
+    "FileLocks": "deltaic.log.log_stores.locked",
+    "LockedLogStores": "deltaic.log.log_stores.locked",
     "Map": "deltaic.protocol.schema",
     "Merge": "deltaic.commands.merge",
     "ParquetOptions": "deltaic.options",

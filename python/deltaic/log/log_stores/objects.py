@@ -1,0 +1,106 @@
+"""The objects of a table for a LogStore of ours: all of the protocol but the rule by which a commit gets its name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow.compute as pc
+
+from deltaic.errors import UnsupportedFeatureError
+from deltaic.log.log_stores.aws import AwsClients, as_os_error, clients_of
+from deltaic.log.store import open_own
+
+_S3 = ("s3", "s3a")
+
+
+class Objects:
+    """Reads, listings, replacing writes and deletes of `deltaic.log.store.LogStore`, by our own store of the location.
+
+    Listings, whole objects and uploads go through the compiled store; ranges of objects, which Python cannot ask it for, through the
+    operating system on a local disk and through boto3 on S3. Other object stores put if absent by themselves and are refused.
+    """
+
+    def __init__(self, location: str, options: Mapping[str, str]) -> None:
+        scheme = location.split("://", 1)[0].lower() if "://" in location else "file"
+        if scheme not in (*_S3, "file", "memory"):
+            raise UnsupportedFeatureError(
+                "a LogStore of ours for a store that puts an object only where there is none by itself",
+                where=location,
+                found=scheme,
+                expected="s3, s3a, file, or no entry for this scheme in configure(log_stores=)",
+            )
+        self._store = open_own(location, options)
+        self.location = self._store.location
+        self.is_local = scheme == "file"
+        self._root = os.path.realpath(self.location) if self.is_local else ""
+        self.bucket, self.key = bucket_and_key(location) if scheme in _S3 else ("", "")
+        self.clients = clients_of(location, options) if scheme in _S3 else None
+
+    def list_from(self, prefix: str, start_after: str | None, recursive: bool) -> Iterable[tuple[str, int, int]]:
+        if not recursive:
+            return self._store.entries(prefix, start_after)
+        found = self._store.list_from(prefix, start_after, recursive=True)
+        found = found.filter(pc.invert(found["symlink"]))  # the protocol has no word for links, and they are no files of the table
+        return zip(*(found[name].to_pylist() for name in ("path", "size", "modification_time")), strict=True)
+
+    def head(self, path: str) -> tuple[int, int] | None:
+        return self._store.head(path)
+
+    def read(self, path: str, start: int = 0, end: int | None = None) -> bytes:
+        if start == 0 and end is None:
+            return self._store.get(path)
+        if end is not None and end <= start:
+            return b""
+        if self.is_local:
+            return self._range_of_file(path, start, end)
+        return self._store.get(path)[start:end] if self.clients is None else self._range_in_s3(self.clients, path, start, end)
+
+    def write(self, path: str, data: bytes) -> None:
+        self._store.put(path, data)
+
+    def create(self, path: str, data: bytes) -> str:
+        """The store's own put-if-absent: "created", "exists" or "unknown". UnsafeStoreError where it has none."""
+        return self._store.put_if_absent(path, data)
+
+    def delete(self, path: str) -> bool:
+        return self._store.delete([path]) > 0
+
+    def _range_of_file(self, path: str, start: int, end: int | None) -> bytes:
+        full = os.path.realpath(os.path.join(self._root, path))
+        if not full.startswith(self._root.rstrip("/") + "/"):  # a link that leads out: the compiled store knows which may be followed
+            return self._store.get(path)[start:end]
+        with open(full, "rb", buffering=0) as file:
+            file.seek(start)
+            if end is None:
+                return file.read()
+            parts = []
+            while (wanted := end - start) > 0 and (part := file.read(wanted)):
+                parts.append(part)
+                start += len(part)
+        return b"".join(parts)
+
+    def _range_in_s3(self, clients: AwsClients, path: str, start: int, end: int | None) -> bytes:
+        key = f"{self.key}/{path}" if self.key else path
+        try:
+            last = "" if end is None else end - 1
+            answer = clients.client("s3").get_object(Bucket=self.bucket, Key=key, Range=f"bytes={start}-{last}", **clients.of_requests)
+            data: bytes = answer["Body"].read()
+        except Exception as error:
+            if _status(error) == 416:  # it begins behind the object's end
+                return b""
+            raise as_os_error(error, path) from error
+        return data
+
+
+def bucket_and_key(location: str) -> tuple[str, str]:
+    """Bucket and key of "s3://bucket/a/key", decoded, without a slash at the end."""
+    parts = urlsplit(location)
+    return parts.netloc.rpartition("@")[2], "/".join(part for part in unquote(parts.path).split("/") if part)
+
+
+def _status(error: Exception) -> Any:
+    response = getattr(error, "response", None) or {}
+    return response.get("ResponseMetadata", {}).get("HTTPStatusCode")
