@@ -537,6 +537,15 @@ def evaluate_kernel(arguments: Sequence[Any]) -> pa.Array:
 
     InvalidArgumentError: a row fails in Spark; the message begins with Spark's error condition in brackets."""
 
+# --- matching.rs -------------------------------------------------------------------------------------------------------
+
+def join(left: Any, right: Any, keys: Sequence[tuple[str, str]], *, most: int, keep_right: bool = False) -> pa.Table | None:
+    """The pairs of rows whose keys are equal: the columns of `left`, then those of `right`; None where there are more than `most`.
+    `keys`: (column of `left`, column of `right`), each pair of one Arrow type. A null key equals nothing. `keep_right`: rows of `right`
+    without a match come too, with nulls for `left`.
+
+    InvalidArgumentError: no such column, or keys of two types."""
+
 # --- zorder.rs ---------------------------------------------------------------------------------------------------------
 
 @final

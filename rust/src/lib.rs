@@ -9,6 +9,7 @@
 //! - [`data_file`]: "Data Files", "Per-file Statistics"
 //! - [`log`]: "Delta Log Entries", "Checkpoints", "Action Reconciliation"
 //! - [`expressions`]: kernels of Spark's SQL functions; no format
+//! - [`matching`]: equality joins of few rows; no format
 //! - [`zorder`]: range ids and curves for clustering; no format
 //! - [`guard`]: panics of dependencies as errors
 //! - [`interrupt`]: the user's wish to stop, handed down into long loops
@@ -21,6 +22,7 @@ pub mod expressions;
 pub mod guard;
 pub mod interrupt;
 pub mod log;
+pub mod matching;
 pub mod pages;
 pub mod predicate;
 #[cfg(feature = "python")]

@@ -12,6 +12,7 @@ pub mod held;
 pub mod interrupt;
 pub mod log;
 pub mod log_store;
+pub mod matching;
 pub mod predicate;
 pub mod row_ids;
 pub mod schema;
@@ -33,6 +34,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     expressions::register(m)?;
     interrupt::register(m)?;
     log::register(m)?;
+    matching::register(m)?;
     predicate::register(m)?;
     row_ids::register(m)?;
     schema::register(m)?;

@@ -20,7 +20,7 @@ from deltaic import _core, configuration
 from deltaic.engine.engine import Curve, WriteTarget
 from deltaic.errors import SchemaMismatchError, UnsupportedFeatureError
 from deltaic.plan.expression import Expression, column_at, columns_of
-from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN, Aggregate, Data, Filter, Plan, Project, Scan, Union
+from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN, Data, Plan, Project, Scan, Union
 from deltaic.protocol.column_mapping import map_fields
 from deltaic.protocol.schema import Array, DataType, Map, Schema, Struct
 
@@ -149,10 +149,37 @@ class LocalEngine:
             return _chain([self.run(item) for item in plan.inputs])
         if isinstance(plan, Data) and isinstance(plan.handle, LocalRelation):
             return plan.handle
-        if (few := _of_held(plan)) is not None:
-            return few
         bare = plan if isinstance(plan, Scan) else _plain_projection(plan)
-        return self._query(plan) if bare is None or bare.where else _copied(bare)
+        if bare is not None and not bare.where:
+            return _copied(bare)
+        return self._of_few(plan) or self._query(plan)
+
+    def _of_few(self, plan: Plan) -> LocalRelation | None:
+        """The rows of a plan over few rows, where that takes no query."""
+        from deltaic.engine.duckdb.few_rows import TooManyRowsError, computation
+
+        if (few := computation(plan)) is None:
+            return None
+
+        def computed(read: Callable[[Scan], pa.Table]) -> pa.Table | None:
+            try:
+                return few.rows(read)
+            except (TooManyRowsError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                return None
+
+        def opened(work: Work) -> Any:
+            from deltaic.planning.opening import open_scan
+
+            rows = computed(lambda scan: pa.RecordBatchReader.from_stream(_tracked(work, open_scan(scan))).read_all())
+            return self._query(plan).open(work) if rows is None else rows
+
+        if few.reads_files:
+            return LocalRelation(few.schema, opened)
+        if (table := computed(lambda scan: pa.table({}))) is None:
+            return None
+        from deltaic.engine.duckdb.held_rows import HeldRows
+
+        return LocalRelation(few.schema, lambda work: table, held=HeldRows(table))
 
     def _query(self, plan: Plan) -> LocalRelation:
         from deltaic.engine.duckdb.lowering import Lowering
@@ -383,20 +410,6 @@ def _with_fields(scan: Scan, fields: Mapping[str, str]) -> Plan:
         path, leaf = scan.schema.find(name)
         found.append((as_column, column_at(scan.alias, path, leaf.type)))
     return Project(scan, (*columns_of(scan.alias, scan_schema(scan)), *found), scan.alias)
-
-
-def _of_held(plan: Plan) -> LocalRelation | None:
-    """The rows of a plan over few held rows, where that takes no query."""
-    leaf = plan
-    while isinstance(leaf, (Filter, Project, Aggregate)):
-        leaf = leaf.input
-    if not isinstance(leaf, Data) or getattr(leaf.handle, "held", None) is None:
-        return None
-    from deltaic.engine.duckdb.held_rows import HeldRows, computed
-
-    if (rows := computed(plan)) is None:
-        return None
-    return LocalRelation(rows.schema, lambda work: rows.table, held=HeldRows(rows.table))
 
 
 def _held_reader(schema: Schema, table: pa.Table) -> pa.RecordBatchReader:

@@ -1,0 +1,27 @@
+//! `deltaic._core`, section matching.
+
+use pyo3::prelude::*;
+
+use super::arrow::{batch_of, table_of};
+use super::interrupt;
+use crate::matching;
+
+/// Pairs of rows whose keys are equal (stub: `join`).
+#[pyfunction]
+#[pyo3(signature = (left, right, keys, *, most, keep_right=false))]
+fn join<'py>(
+    py: Python<'py>,
+    left: &Bound<'py, PyAny>,
+    right: &Bound<'py, PyAny>,
+    keys: Vec<(String, String)>,
+    most: usize,
+    keep_right: bool,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let (left, right) = (batch_of(left)?, batch_of(right)?);
+    let joined = interrupt::brief(py, || matching::join(&left, &right, &keys, keep_right, most))?;
+    joined.map(|pairs| table_of(py, pairs)).transpose()
+}
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(join, m)?)
+}
