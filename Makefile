@@ -8,7 +8,7 @@ VERSION ?=
 ON_SPARK = tests/spark tests/spark_sql/test_spark_refuses.py
 SPARK_VENV = .venv-spark-$(VERSION)
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-embedded test-on-spark test-spark bench lint wheel build deny clean
+.PHONY: help demo test test-embedded test-on-spark test-spark bench lint wheel build docs deny clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -44,6 +44,7 @@ test-spark: .venv/built ## tests/spark on another PySpark, in an environment of 
 bench: .venv/built ## side by side with the peers; records go to benches/records
 	cargo bench --locked --no-default-features
 	$(BIN)/python -m benches
+	$(BIN)/python scripts/draw_benchmarks.py
 
 lint: .venv/built ## formatting, lints, types, the stub against the compiled module
 	cargo fmt --check
@@ -59,11 +60,15 @@ wheel: .venv/ready ## an abi3 wheel in dist/, tried in a clean environment witho
 
 build: .venv/built ## the extension in release mode, in place
 
+docs: .venv/ready ## the documentation site, in site/; a link that leads nowhere fails
+	$(BIN)/python -m pip install --quiet --group docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
 deny: ## licences, advisories and sources of the crates (needs cargo-deny)
 	cargo deny --locked check
 
 clean: ## forget the environment; compiled code stays in CARGO_TARGET_DIR
-	rm -rf .venv .venv-spark-* dist python/deltaic/*.so
+	rm -rf .venv .venv-spark-* dist site python/deltaic/*.so
 
 .venv/ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python >= 3.10 is needed: make PYTHON=python3.12")'

@@ -1,28 +1,32 @@
-"""The Python of docs/spark.md, on a session."""
+"""The blocks of `py` of every page, on a session."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "spark.md"
+from test_documents import PAGES, blocks
+
+ON_SPARK = [page for page in PAGES if any(language == "py" for language, _ in blocks(page))]
 
 
-def test_the_page_runs(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", ON_SPARK, ids=lambda page: page.name)
+def test_the_page_runs(page: Path, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "page", "spark": spark}
-    blocks = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 5
     from deltaic.engine.spark.engine import SETTING
 
     try:
-        for number, block in enumerate(blocks, 1):
-            if "CREATE TABLE orders" in block and not hasattr(spark, "_jsparkSession"):
+        for number, (language, text) in enumerate(blocks(page), 1):
+            if language != "py" or ("CREATE TABLE orders" in text and not hasattr(spark, "_jsparkSession")):
                 continue  # names need a JVM
-            exec(compile(block, f"spark.md, block {number}", "exec"), names)
+            exec(compile(text, f"{page.name}, block {number}", "exec"), names)
     finally:
         for name in ("sql", SETTING):
             spark.__dict__.pop(name, None)
+
+
+def test_pages_on_spark_are_found() -> None:
+    assert {"spark.md", "from-delta-spark.md"} <= {page.name for page in ON_SPARK}

@@ -1,0 +1,26 @@
+"""A hook of MkDocs: pages of the repository's root become pages of the site, with their links to docs/ as links to its pages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = {"CONTRIBUTING.md": "contributing.md", "ARCHITECTURE.md": "architecture.md", "CHANGELOG.md": "changelog.md"}
+
+
+def on_files(files: Any, config: Any) -> Any:
+    for source, page in PAGES.items():
+        text = (ROOT / source).read_text(encoding="utf-8")
+        files.append(File.generated(config, page, content=re.sub(r"\]\(docs/", "](", text)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """A link from a page of docs/ to a page of the root stays on the site: `../CONTRIBUTING.md` becomes `contributing.md`."""
+    for source, target in PAGES.items():
+        markdown = markdown.replace(f"](../{source}", f"]({target}")
+    return markdown

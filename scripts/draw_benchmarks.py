@@ -1,0 +1,241 @@
+"""Writes docs/benchmarks.md and its pictures from benches/records: `python scripts/draw_benchmarks.py`."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deltaic.pictures.svg import document, element, label
+
+ROOT = Path(__file__).resolve().parents[1]
+COLOURS = {"deltaic": "#c4610a", "deltalake": "#2f6fb0", "duckdb": "#6a8f2f", "pyarrow": "#7a5ea8", "delta-spark": "#2f6fb0"}
+OTHERS = {"parquet": "#6a8f2f", "deltalake_query": "#7fb2e0", "without_vectors": "#888", "rewriting": "#888"}
+NAMES = {
+    "deltalake_query": "deltalake, by its SQL engine",
+    "without_vectors": "deltaic, the same rows without vectors",
+    "rewriting": "deltaic, rewriting files instead",
+    "parquet": "the same files as plain Parquet",
+}
+_TICKS = {-5: "10 µs", -4: "100 µs", -3: "1 ms", -2: "10 ms", -1: "0.1 s", 0: "1 s", 1: "10 s", 2: "100 s"}
+_WIDTH, _LEFT, _TOP, _ROW = 520, 330, 62, 26
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One record as a picture. `jobs`: of the record, with what each one is."""
+
+    record: str
+    title: str
+    text: str
+    jobs: Mapping[str, str]
+
+
+CHARTS = (
+    Chart(
+        "read",
+        "Reading",
+        "Rows go to Arrow, but for the sums and the groups, which are SQL.",
+        {
+            "all": "all of five columns",
+            "two": "two of five columns",
+            "selective": "a range that statistics narrow down",
+            "deleted_10pct_all": "all columns, 10 % of the rows deleted",
+            "deleted_10pct_two": "two columns, 10 % of the rows deleted",
+            "sum": "the sum of a column",
+            "group_by": "count and sum of each group",
+        },
+    ),
+    Chart(
+        "write",
+        "Writing",
+        "From Arrow, with the compression named.",
+        {"zstd": "zstd", "snappy": "snappy", "defaults": "each writer's defaults"},
+    ),
+    Chart(
+        "dml",
+        "Changing rows",
+        "deltalake rewrites the files that hold the rows; deltaic marks the old rows in deletion vectors.",
+        {
+            "delete_one": "delete 1 row",
+            "update_one": "update 1 row",
+            "delete_1pct": "delete 1 % of the rows",
+            "merge_1pct": "merge 1 % of the rows",
+            "z_order": "Z-order by two columns",
+        },
+    ),
+    Chart(
+        "dml_fractions",
+        "Deleting a part of the rows",
+        "By deletion vectors, and by rewriting the files (`delta.enableDeletionVectors` off).",
+        {
+            "fraction:0.00001": "0.001 %",
+            "fraction:0.001": "0.1 %",
+            "fraction:0.01": "1 %",
+            "fraction:0.1": "10 %",
+            "fraction:0.5": "50 %",
+            "fraction:0.9": "90 %",
+        },
+    ),
+    Chart(
+        "log",
+        "A log of a million files",
+        "Opening, planning and committing; no data file is read.",
+        {
+            "open checkpoint": "open, from a checkpoint",
+            "open commits": "open, from commits",
+            "plan range": "plan a query on a range",
+            "plan 1 of 1000 partitions": "plan a query on 1 of 1,000 partitions",
+            "refresh": "refresh after a commit",
+            "append": "append a file",
+            "checkpoint": "write a checkpoint",
+        },
+    ),
+    Chart(
+        "small",
+        "Small tables",
+        "What a call costs when there is hardly any data: a table of three rows, but for the last lines.",
+        {
+            "open": "open",
+            "append": "append",
+            "delete": "delete",
+            "update": "update",
+            "merge": "merge",
+            "append durable": "append, synced to the disk",
+            "50 appends": "50 appends",
+        },
+    ),
+    Chart(
+        "sql",
+        "SQL",
+        "Queries over one table.",
+        {
+            "like": "LIKE '%7' over text",
+            "length": "the sum of the lengths of texts",
+            "group": "groups by text",
+            "top": "the first 10 rows by a number",
+            "top_text": "the first 10 rows by a text",
+            "wide": "5 rows of 1,000 columns",
+        },
+    ),
+    Chart(
+        "spark",
+        "On Spark",
+        "Spark 4.2 on two threads. The changes concern a table of 4,000,000 rows.",
+        {
+            "scan_two": "read two columns",
+            "scan_all": "read all columns",
+            "scan_selective": "read a range",
+            "holes_two": "two columns, 10 % of the rows deleted",
+            "append": "append 20,000,000 rows",
+            "appends_50": "50 small appends",
+            "delete_one": "delete 1 row",
+            "update_one": "update 1 row",
+            "merge_1pct": "merge 1 % of the rows",
+            "z_order": "Z-order by two columns",
+        },
+    ),
+    Chart(
+        "spark_plans",
+        "A log of a million files on Spark",
+        "Until the first query is planned, in a new session, in a warm one, and once more.",
+        {"plan_first": "in a new session", "plan_warm": "in a warm session", "plan_again": "a second query"},
+    ),
+)
+
+
+def seconds(record: Mapping[str, Any], job: str) -> dict[str, float]:
+    """System -> seconds of a job, deltaic first."""
+    row = next(row for row in record["results"] if row["job"] == job)
+    if "rivals" in row:
+        rivals = {name: rival["seconds"] for name, rival in row["rivals"].items() if rival["seconds"] is not None}
+        return {"deltaic": row["deltaic"], **rivals}
+    return {name: value["seconds"] for name, value in row.items() if name in {**COLOURS, **OTHERS} and value["seconds"]}
+
+
+def readable(value: float) -> str:
+    """Seconds with their unit: `0.0124` becomes `12 ms`."""
+    if value < 0.001:
+        return f"{value * 1e6:.0f} µs"
+    if value < 0.0995:
+        return f"{value * 1000:.1f} ms" if value < 0.00995 else f"{value * 1000:.0f} ms"
+    return f"{value:.2f} s" if value < 9.95 else f"{value:.1f} s"
+
+
+def drawing(chart: Chart, times: Sequence[tuple[str, Mapping[str, float]]]) -> str:
+    """Jobs as rows, systems as points on a logarithmic scale of seconds."""
+    values = [value for _, row in times for value in row.values()]
+    low, high = math.floor(math.log10(min(values)) * 2) / 2, math.ceil(math.log10(max(values)) * 2) / 2
+    base = _TOP + _ROW * len(times)
+
+    def place(value: float) -> float:
+        return _LEFT + _WIDTH * (math.log10(value) - low) / (high - low)
+
+    systems = list(dict.fromkeys(name for _, row in times for name in row))
+    body = [label(16, 24, f"{chart.title}: seconds, logarithmic; further left is faster", class_="title")]
+    x = 16.0
+    for name in systems:
+        text = NAMES.get(name, name)
+        body.append(element("circle", cx=x + 5, cy=42.0, r=5, fill=_colour(name)))
+        body.append(label(x + 15, 46, text))
+        x += 34 + 6.6 * len(text)
+    body.append(element("rect", x=_LEFT, y=_TOP, width=_WIDTH, height=base - _TOP, class_="frame"))
+    for power in range(math.ceil(low), math.floor(high) + 1):
+        body.append(element("line", x1=place(10.0**power), x2=place(10.0**power), y1=_TOP, y2=base, class_="tick"))
+        body.append(label(place(10.0**power), base + 16, _TICKS[power], anchor="middle"))
+    for number, (text, row) in enumerate(times):
+        y = _TOP + _ROW * (number + 0.5)
+        body.append(label(_LEFT - 10, y + 4, text, anchor="end"))
+        places = [place(value) for value in row.values()]
+        body.append(element("line", x1=min(places), x2=max(places), y1=y, y2=y, stroke="#bbb"))
+        for name, value in reversed(row.items()):
+            about = element("title", f"{NAMES.get(name, name)}: {readable(value)}")
+            body.append(element("circle", about, cx=place(value), cy=y, r=6, fill=_colour(name), fill_opacity=0.9))
+    return document(_LEFT + _WIDTH + 32, base + 32, f"{chart.title}: seconds of each system", body)
+
+
+def _colour(name: str) -> str:
+    return {**COLOURS, **OTHERS}[name]
+
+
+def files() -> dict[str, str]:
+    """Path below docs/ -> text, of the page and its pictures."""
+    texts = {}
+    lines = [
+        "# Benchmarks",
+        "",
+        "Whole jobs, side by side: the systems take turns on the same data and the same machine, and the best run of each",
+        "counts. Answers are compared before times are. The numbers are records of this repository, made by its own scripts;",
+        "`scripts/draw_benchmarks.py` writes this page and its pictures from them. Other machines have other times; what",
+        "carries over is how the systems compare.",
+    ]
+    for chart in CHARTS:
+        record = json.loads((ROOT / "benches" / "records" / f"{chart.record}.json").read_text(encoding="utf-8"))
+        times = [(text, seconds(record, job)) for job, text in chart.jobs.items()]
+        texts[f"drawings/bench-{chart.record}.svg"] = drawing(chart, times) + "\n"
+        systems = list(dict.fromkeys(name for _, row in times for name in row))
+        versions = [
+            f"{name} {record['versions'][name]}"
+            for name in ("deltaic", "deltalake", "duckdb", "pyarrow", "pyspark")
+            if name in record["versions"]
+        ]
+        machine = record["machine"]
+        rows = f"{record['rows']:,} rows, " if "rows" in record else ""
+        lines += ["", f"## {chart.title}", "", chart.text, "", f"![{chart.title}](drawings/bench-{chart.record}.svg)", ""]
+        lines += ["| job | " + " | ".join(NAMES.get(name, name) for name in systems) + " |", "|---" * (len(systems) + 1) + "|"]
+        lines += [f"| {text} | " + " | ".join(readable(row[name]) if name in row else "" for name in systems) + " |" for text, row in times]
+        lines += ["", f"{rows}{machine.get('processor', 'x86-64')}, {machine['cores']} cores; {', '.join(versions)}. Made by:"]
+        lines += ["", "```text", record["command"], "```"]
+    texts["benchmarks.md"] = "\n".join(lines) + "\n"
+    return texts
+
+
+if __name__ == "__main__":
+    for path, text in files().items():
+        target = ROOT / "docs" / path
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+        print(target.relative_to(ROOT))

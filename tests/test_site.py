@@ -1,0 +1,63 @@
+"""The documentation site: every page in its navigation, every public name in its reference, every drawing as its script draws it.
+`make docs` builds it and checks the links inside it."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from types import ModuleType
+
+import deltaic
+from test_readme import ROOT
+
+DOCS = ROOT / "docs"
+SITE = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+
+
+def _script(name: str) -> ModuleType:
+    specification = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module  # its dataclasses ask for it
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    listed = re.findall(r": (\S+\.md)$", SITE, re.MULTILINE)
+    assert len(listed) == len(set(listed))
+    there = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
+    made = set(re.findall(r'": "(\w+\.md)"', (ROOT / "scripts" / "docs_site.py").read_text(encoding="utf-8")))
+    assert {page for page in there if not page.startswith("decisions/")} | {"decisions/README.md"} | made == set(listed)
+
+
+def test_every_decision_is_linked_from_their_list() -> None:
+    text = (DOCS / "decisions" / "README.md").read_text(encoding="utf-8")
+    assert [page.name for page in (DOCS / "decisions").glob("*.md") if page.name != "README.md" and f"]({page.name})" not in text] == []
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    text = (DOCS / "reference.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"^::: (\S+)$", text, re.MULTILINE))
+    homes = {f"{home}.{name}" for name, home in deltaic._HOMES.items() if name != "__version__"}
+    assert homes <= shown
+    assert "deltaic.errors" in shown
+
+
+def test_benchmarks_are_those_of_the_records() -> None:
+    """After a new record: `python scripts/draw_benchmarks.py`."""
+    for path, text in _script("draw_benchmarks").files().items():
+        assert (DOCS / path).read_text(encoding="utf-8") == text, path
+
+
+def test_drawings_are_those_of_their_script() -> None:
+    """After a change: `python scripts/draw_pages.py`."""
+    for name, svg in _script("draw_pages").drawings().items():
+        assert (DOCS / "drawings" / name).read_text(encoding="utf-8") == svg + "\n", name
+
+
+def test_every_drawing_is_on_a_page() -> None:
+    pages = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
+    assert [path.name for path in (DOCS / "drawings").glob("*.svg") if f"](drawings/{path.name})" not in pages] == []
