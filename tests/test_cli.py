@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import deltaic
@@ -112,6 +113,13 @@ def test_optimize_and_vacuum(path: str) -> None:
     assert {file["path"] for file in dry} == {file["path"] for file in gone} != set()
     assert run_json("show", path)["rows"] == 19
     assert "retention" in run("vacuum", path, "--retain", "0", code=1).stderr
+
+
+def test_vacuum_with_an_inventory(path: str, tmp_path: Path) -> None:
+    columns = {"path": [f"{path}/lost.parquet"], "length": [1], "isDir": [False], "modificationTime": [1_600_000_000_000]}
+    pq.write_table(pa.table(columns), tmp_path / "inventory.parquet")
+    found = run_json("vacuum", path, "--dry-run", "--inventory", str(tmp_path / "inventory.parquet"))
+    assert [file["path"] for file in found] == ["lost.parquet"]
 
 
 def test_optimize_takes_a_size_and_clusters(path: str, tmp_path: Path) -> None:

@@ -507,11 +507,21 @@ class DeltaTable(metaclass=Explained):
         dry_run: bool = False,
         enforce_retention: bool = True,
         keep_versions: Iterable[int] = (),
+        inventory: Any = None,
         commit: CommitOptions | None = None,
     ) -> Rows:
         """Deletes files that no version within the retention needs, of the newest version on; -> path, size, modification_time of what
         went (or would, with `dry_run`). On a full disk it deletes without its two commits, and logs a warning. Files of the log that a
-        killed writer left half written go after a day."""
+        killed writer left half written go after a day.
+
+        `inventory`: a list of what lies in the table's folder, instead of a listing of it (delta-spark: VACUUM USING INVENTORY): anything
+        that `deltaic.write` takes, the path or URL of a Parquet file or of a folder of them, on Spark also a DataFrame. Columns: path
+        (string: full paths, not percent-encoded), length (long, bytes), isDir (boolean), modificationTime (long, ms since 1970). Entries
+        outside of the table are passed over. Of folders only those go that the inventory names and that are empty. Memory grows by 8
+        bytes for each file that stays and by a row for each that goes. Raises SchemaMismatchError for other columns.
+
+            table.vacuum(inventory="/reports/inventory.parquet", dry_run=True)
+        """
         from deltaic.commands import vacuum
         from deltaic.rows.rows import Rows
 
@@ -522,6 +532,7 @@ class DeltaTable(metaclass=Explained):
             dry_run=dry_run,
             enforce_retention=enforce_retention,
             keep_versions=keep_versions,
+            inventory=inventory,
             commit=commit_of(self._spark, commit),
         )
         if not dry_run and gone.num_rows:

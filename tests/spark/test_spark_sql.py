@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -476,6 +477,27 @@ def test_vacuum_hears_the_retention_check_of_the_session(spark: Any, sql: Any, p
     finally:
         spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
     assert rows_at(path)[0] == (1, "a", 1.0)
+
+
+def test_vacuum_using_inventory(spark: Any, sql: Any, path: str, tmp_path: Path) -> None:
+    """delta-spark's statement, with a query of the session and with a DataFrame by the Python API."""
+    before = rows_at(path)
+    lost, kept = Path(path) / "lost.parquet", Path(path) / "young.parquet"
+    for file in (lost, kept):
+        file.write_bytes(b"x")
+    schema = "path string, length long, isDir boolean, modificationTime long"
+    now = int(time.time() * 1000)
+    listed = [(f"file:{each}", 1, False, now if each == kept else 1_600_000_000_000) for each in Path(path).rglob("*.parquet")]
+    frame = spark.createDataFrame([*listed, ("file:/elsewhere/x", 1, False, 1), (None, None, None, None)], schema)
+    frame.createOrReplaceTempView("listed_files")
+    table = deltaic.DeltaTable(path, spark=spark)
+    for source in ("listed_files", "(SELECT * FROM listed_files WHERE NOT isDir)"):
+        assert [row.path for row in sql(f"VACUUM delta.`{path}` USING INVENTORY {source} DRY RUN").collect()] == ["lost.parquet"]
+    assert table.vacuum(inventory=frame, dry_run=True).to_arrow()["path"].to_pylist() == ["lost.parquet"]
+    with pytest.raises(SchemaMismatchError, match="length int"):
+        table.vacuum(inventory=frame.withColumn("length", frame["length"].cast("int")))
+    sql(f"VACUUM delta.`{path}` USING INVENTORY listed_files")
+    assert (lost.exists(), kept.exists(), rows_at(path)) == (False, True, before)
 
 
 def test_insert_casts_as_store_assignment(sql: Any, tmp_path: Path) -> None:

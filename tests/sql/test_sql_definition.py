@@ -9,7 +9,14 @@ import pyarrow as pa
 import pytest
 
 import deltaic
-from deltaic.errors import DeltaError, InvalidArgumentError, TableAlreadyExistsError, TableNotFoundError, UnsupportedFeatureError
+from deltaic.errors import (
+    DeltaError,
+    InvalidArgumentError,
+    SchemaMismatchError,
+    TableAlreadyExistsError,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+)
 
 
 def test_create_with_everything(tmp_path: Path) -> None:
@@ -165,6 +172,27 @@ def test_vacuum(table: deltaic.DeltaTable) -> None:
     assert deltaic.sql("VACUUM t RETAIN 200 HOURS DRY RUN", tables={"t": table}).to_arrow().num_rows == 0
     assert deltaic.sql("VACUUM t DRY RUN LITE", tables={"t": table}).schema.names == ["path"]
     assert deltaic.sql("VACUUM t FULL", tables={"t": table}).to_arrow().to_pylist() == [{"path": table.location}]
+
+
+def test_vacuum_using_inventory(table: deltaic.DeltaTable, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = Path(table.location)
+    (folder / "lost.parquet").write_bytes(b"x")
+    moment = 1_600_000_000_000
+    rows = [{"path": f"{folder}/{each.name}", "length": 1, "isDir": False, "modificationTime": moment} for each in folder.glob("*.parquet")]
+    tables = {"t": table, "listed": pa.Table.from_pylist(rows)}
+    stored = deltaic.write(tmp_path_factory.mktemp("inventory") / "i", tables["listed"])
+    for source in ("listed", "(SELECT * FROM listed WHERE path LIKE '%.parquet')", f"delta.`{stored.location}`"):
+        for words in (f"USING INVENTORY {source} DRY RUN", f"RETAIN 200 HOURS DRY RUN USING INVENTORY {source}"):
+            assert deltaic.sql(f"VACUUM t {words}", tables=tables).to_arrow()["path"].to_pylist() == ["lost.parquet"]
+    nothing = deltaic.sql("VACUUM t USING INVENTORY (SELECT * FROM listed WHERE false) DRY RUN", tables=tables)
+    assert nothing.to_arrow().num_rows == 0
+    with pytest.raises(InvalidArgumentError, match="each modifier once"):
+        deltaic.sql("VACUUM t USING INVENTORY listed USING INVENTORY listed", tables=tables)
+    with pytest.raises(SchemaMismatchError, match="required columns"):
+        deltaic.sql("VACUUM t USING INVENTORY (SELECT path FROM listed)", tables=tables)
+    deltaic.sql("VACUUM t USING INVENTORY listed", tables=tables)
+    assert not (folder / "lost.parquet").exists()
+    assert table.scan().count() == 4
 
 
 def test_restore(table: deltaic.DeltaTable) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from datetime import timedelta
 
 import pyarrow as pa
@@ -64,6 +65,26 @@ def test_maintenance(place: Place) -> None:
     assert not set(gone) & set(left)
     # Stores of objects keep whole seconds: files of the running second are not older than no retention at all.
     assert gone or place.options
+
+
+def test_vacuum_with_an_inventory(place: Place) -> None:
+    path, options = place.at("a b/t"), place.options
+    table = deltaic.write(path, ROWS, storage_options=options)
+    deltaic.write(table, ROWS, mode="overwrite")
+    names = table._snapshot.store.list_from("", recursive=True)["path"].to_pylist()
+    spelled = path.replace("s3://", "s3a://")
+    columns = {
+        "path": [f"{spelled}/{name}" for name in names],
+        "length": pa.array([1] * len(names), pa.int64()),
+        "isDir": [False] * len(names),
+        "modificationTime": pa.array([1_600_000_000_000] * len(names), pa.int64()),
+    }
+    time.sleep(0.01)
+    gone = table.vacuum(inventory=pa.table(columns), retention=timedelta(0), enforce_retention=False).to_arrow()["path"].to_pylist()
+    assert len(gone) == 1
+    left = table._snapshot.store.list_from("", recursive=True)["path"].to_pylist()
+    assert set(names) - set(left) == set(gone)
+    assert ids(DeltaTable(path, storage_options=options)) == list(range(10))
 
 
 def test_partitions_with_any_text(place: Place) -> None:

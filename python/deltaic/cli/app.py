@@ -219,6 +219,9 @@ def vacuum(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only say what would go")] = False,
     lite: Annotated[bool, typer.Option("--lite", help="only files that the log names, without listing the folder")] = False,
     force: Annotated[bool, typer.Option("--force", help="allow a --retain that is shorter than the table's")] = False,
+    inventory: Annotated[
+        str | None, typer.Option("--inventory", metavar="PATH", help="Parquet with path, length, isDir, modificationTime of what is there")
+    ] = None,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
@@ -230,6 +233,7 @@ def vacuum(
             mode="lite" if lite else "full",
             dry_run=dry_run,
             enforce_retention=not force,
+            inventory=inventory,
         ).to_arrow()
     print_rows(gone.to_batches(), gone.schema, as_json=as_json)
     note(f"{gone.num_rows} files {'would go' if dry_run else 'deleted'}")

@@ -12,15 +12,19 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext, suppress
 from datetime import timedelta
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
+from deltaic.commands import inventory as inventories
 from deltaic.errors import CommitError, InvalidArgumentError, InvalidTypeError, items_of
 from deltaic.log import references
 from deltaic.log.cleanup import milliseconds, stale_staged
@@ -35,6 +39,7 @@ from deltaic.transaction.transaction import Clock, Transaction, now_ms
 log = logging.getLogger("deltaic.commands")
 
 Mode = Literal["full", "lite"]
+_DELETED_AT_ONCE = 10_000
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 # Folders that other writers keep data in although their names begin with an underscore.
 _DATA_FOLDERS = ("_delta_index", "_change_data")
@@ -53,6 +58,7 @@ def vacuum(
     dry_run: bool = False,
     enforce_retention: bool = True,
     keep_versions: Iterable[int] = (),
+    inventory: Any = None,
     commit: CommitOptions | None = None,
     clock: Clock = now_ms,
 ) -> tuple[Snapshot, pa.Table]:
@@ -60,17 +66,45 @@ def vacuum(
 
     `retention`: None is `delta.deletedFileRetentionDuration`; a shorter one needs `enforce_retention=False`. "lite" deletes only what
     the log names as removed, "full" everything unknown too. A table where nothing is to be deleted gets no commit.
+    `inventory`: the files that are there, instead of a listing (`inventory.py`).
     """
     if mode not in ("full", "lite"):
         raise InvalidArgumentError("unknown mode of vacuum", found=repr(mode), expected="'full' or 'lite'")
+    with nullcontext() if inventory is None else inventories.freeing_memory():
+        return _vacuumed(snapshot, retention, mode, dry_run, enforce_retention, keep_versions, inventory, commit, clock)
+
+
+def _vacuumed(
+    snapshot: Snapshot,
+    retention: timedelta | None,
+    mode: Mode,
+    dry_run: bool,
+    enforce_retention: bool,
+    keep_versions: Iterable[int],
+    inventory: Any,
+    commit: CommitOptions | None,
+    clock: Clock,
+) -> tuple[Snapshot, pa.Table]:
     features.check_maintained(snapshot.protocol, "VACUUM")
     features.check_writable(snapshot.protocol, snapshot.metadata, domains=snapshot.domains)
     retained = _retention(snapshot, retention, enforce_retention)
     kept = _versions(snapshot, keep_versions)
     now = clock()
     cutoff = now - milliseconds(retained)
-    candidates, checksums = _candidates(snapshot, cutoff, now)
-    doomed = _unprotected(candidates, snapshot, kept, cutoff)
+    folders: list[str] = []
+    if inventory is None:
+        candidates, checksums = _candidates(snapshot, cutoff, now)
+        doomed = _unprotected(candidates, snapshot, kept, cutoff)
+    else:
+        found = inventories.may_go(
+            snapshot,
+            inventory,
+            kept=kept,
+            removed=_removed_by_commits(snapshot, cutoff),
+            cutoff=cutoff,
+            is_shown=lambda files: _is_shown(files, snapshot, now),
+        )
+        doomed, folders = _not_linked(found.files, snapshot.location), found.folders
     if mode == "lite":
         named = pa.concat_arrays([_removed(snapshot, 0), _change_files(snapshot)])
         doomed = doomed.filter(pc.is_in(doomed["path"], value_set=named))
@@ -86,8 +120,15 @@ def vacuum(
     planned = {"num_files_to_delete": doomed.num_rows, "size_of_data_to_delete": int(pc.sum(doomed["size"]).as_py() or 0)}
     started = _commit_if_room(start, planned) or snapshot.refresh()
     if started.version > snapshot.version + (start.committed is not None):  # what came in between may have brought files back
-        doomed = _unprotected(doomed, started, kept, cutoff)
-    deleted, directories = _delete(snapshot.store, doomed, checksums)
+        if inventory is None:
+            doomed = _unprotected(doomed, started, kept, cutoff)
+        else:
+            doomed = inventories.unprotected(doomed, started, kept, _removed_by_commits(started, cutoff), cutoff)
+    if inventory is None:
+        deleted, directories = _delete(snapshot.store, doomed, checksums)
+    else:
+        deleted = _delete_listed(snapshot.store, doomed)
+        directories = _remove_folders(snapshot.location, folders)
     # Application transactions are of the first commit; the second one would meet them as done.
     after = CommitOptions(user_metadata=commit.user_metadata, info=commit.info) if commit else None
     end = Transaction(started, "VACUUM END", {"status": "COMPLETED"}, after, clock=clock)
@@ -137,13 +178,18 @@ def _candidates(snapshot: Snapshot, cutoff: int, now: int) -> tuple[pa.Table, pa
     file (`of`), null where it is old enough and its file has gone."""
     listing = snapshot.store.list_from("", None, recursive=True)
     old = pc.less(listing["modification_time"], cutoff)
-    visible = pc.or_(pc.invert(_hidden(listing["path"], _partition_folders(snapshot))), stale_staged(listing, now))
+    visible = _is_shown(listing, snapshot, now)
     files = pc.invert(listing["symlink"])
     checksums = listing.filter(pc.and_(files, pc.match_substring_regex(listing["path"], _CHECKSUM)))
     of = pc.replace_substring_regex(checksums["path"], _CHECKSUM, r"\1\2")
     alone = pc.and_(pc.less(checksums["modification_time"], cutoff), pc.invert(pc.is_in(of, value_set=listing["path"])))
     of = pc.if_else(alone, pa.scalar(None, pa.string()), of)
     return listing.filter(pc.and_(pc.and_(old, visible), files)), pa.table({"path": checksums["path"], "of": of})
+
+
+def _is_shown(listing: pa.Table, snapshot: Snapshot, now: int) -> pa.Array:
+    """Which files have no hidden name, or were left half written by a writer of the log."""
+    return pc.or_(pc.invert(_hidden(listing["path"], _partition_folders(snapshot))), stale_staged(listing, now))
 
 
 def _partition_folders(snapshot: Snapshot) -> list[str]:
@@ -173,16 +219,19 @@ def _unprotected(candidates: pa.Table, snapshot: Snapshot, kept: Sequence[Snapsh
 
 def _removed(snapshot: Snapshot, since: int) -> pa.Array:
     """Files that a tombstone of the snapshot (`since` 0) or a commit written at `since` (ms) or later removed."""
-    commits = list_log(snapshot.store).commits
-    tables = [
-        _core.read_commit(snapshot.store, version, commit_path(version)).removes
-        for version, modified in sorted(commits.items())
-        if modified >= since and version <= snapshot.version
-    ]
-    if since == 0:
-        tables.append(snapshot.core.tombstones())
-    found = [references.referenced(table, snapshot.location) for table in tables if table.num_rows]
+    found = list(_removed_by_commits(snapshot, since))
+    if since == 0 and (tombstones := snapshot.core.tombstones()).num_rows:
+        found.append(references.referenced(tombstones, snapshot.location))
     return pa.concat_arrays(found) if found else pa.array([], pa.string())
+
+
+def _removed_by_commits(snapshot: Snapshot, since: int) -> Iterator[pa.Array]:
+    """Files that commits written at `since` (ms) or later removed, of each commit."""
+    for version, modified in sorted(list_log(snapshot.store).commits.items()):
+        if modified >= since and version <= snapshot.version:
+            removes = _core.read_commit(snapshot.store, version, commit_path(version)).removes
+            if removes.num_rows:
+                yield references.referenced(removes, snapshot.location)
 
 
 def _change_files(snapshot: Snapshot) -> pa.Array:
@@ -191,6 +240,45 @@ def _change_files(snapshot: Snapshot) -> pa.Array:
     read = (_core.read_commit(snapshot.store, version, commit_path(version)) for version in versions)
     paths = [str(parse_json(text)["path"]) for commit in read for text in commit.change_files]
     return references.data_files(pa.table({"path": pa.array(paths, pa.string())}), snapshot.location)
+
+
+def _not_linked(files: pa.Table, location: str) -> pa.Table:
+    """Those of the files of an inventory that are no symbolic links and lie behind none: a listing tells, an inventory does not."""
+    if "://" in location or not files.num_rows:
+        return files
+    root, folders = os.path.realpath(location), dict[str, bool]()
+
+    def is_plain(path: str) -> bool:
+        folder, _, name = path.rpartition("/")
+        if folder not in folders:
+            folders[folder] = os.path.realpath(os.path.join(root, folder)) == os.path.join(root, folder).rstrip("/")
+        return folders[folder] and not os.path.islink(os.path.join(root, folder, name))
+
+    plain = np.fromiter((is_plain(path.as_py()) for path in files["path"]), bool, files.num_rows)
+    return files if plain.all() else files.filter(pa.array(plain))
+
+
+def _delete_listed(store: _core.Store, files: pa.Table) -> int:
+    """Deletes files of an inventory, some at a time, and on a local disk what Hadoop keeps as their checksums, which need not be there."""
+    deleted = 0
+    for start in range(0, files.num_rows, _DELETED_AT_ONCE):
+        paths = files["path"].slice(start, _DELETED_AT_ONCE).combine_chunks()
+        deleted += store.delete(paths)
+        if "://" not in store.location:
+            store.delete(pc.replace_substring_regex(paths, r"([^/]+)$", r".\1.crc"))
+    return deleted
+
+
+def _remove_folders(location: str, folders: Sequence[str]) -> int:
+    """Removes those of the folders that are empty, the innermost first; -> how many."""
+    root, count = os.path.realpath(location), 0
+    for folder in folders:
+        path = os.path.join(root, folder)
+        if os.path.realpath(path) == path:  # no link leads there
+            with suppress(OSError):  # it is not empty, or gone
+                os.rmdir(path)
+                count += 1
+    return count
 
 
 def _delete(store: _core.Store, doomed: pa.Table, checksums: pa.Table) -> tuple[int, int]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import path_text
 from deltaic.rows.rows import Rows
-from deltaic.sql.names import Tables, read_moment, read_name
+from deltaic.sql.names import Name, Tables, read_moment, read_name
 from deltaic.sql.optimized import optimized
 from deltaic.sql.results import counts, nothing, rows_of
 from deltaic.sql.tokens import Reader, without_qualifiers
@@ -53,12 +53,14 @@ def reorg(reader: Reader, tables: Tables) -> Rows:
 
 
 def vacuum(reader: Reader, tables: Tables) -> Rows:
-    """VACUUM name and, in any order, LITE | FULL, RETAIN n HOURS, DRY RUN -> path: of the table, or with DRY RUN of each file"""
+    """VACUUM name and, in any order, LITE | FULL, USING INVENTORY name | (query), RETAIN n HOURS, DRY RUN -> path: of the table, or with
+    DRY RUN of each file"""
     reader.expect("VACUUM")
     name = read_name(reader)
     mode: Literal["full", "lite"] = "full"
     retention: timedelta | None = None
     dry_run = False
+    listed: str | Name | None = None
     seen: set[str] = set()
     while not reader.done:
         word = reader.tokens[reader.position].keyword
@@ -75,10 +77,13 @@ def vacuum(reader: Reader, tables: Tables) -> Rows:
                 reader.expect("HOUR")
         elif reader.accept("DRY", "RUN"):
             dry_run = True
+        elif reader.accept("USING", "INVENTORY"):
+            listed = reader.inside("a query") if reader.at("(") else read_name(reader, travel=True)
         else:
-            reader.fail("LITE, FULL, RETAIN n HOURS or DRY RUN")
+            reader.fail("LITE, FULL, USING INVENTORY name or (query), RETAIN n HOURS or DRY RUN")
     table = tables.table(name)
-    gone = table.vacuum(retention=retention, mode=mode, dry_run=dry_run, enforce_retention=tables.enforces_retention)
+    inventory = None if listed is None else tables.query(listed) if isinstance(listed, str) else tables.rows(listed)
+    gone = table.vacuum(retention=retention, mode=mode, dry_run=dry_run, enforce_retention=tables.enforces_retention, inventory=inventory)
     return rows_of(gone.to_arrow().select(["path"])) if dry_run else rows_of(pa.table({"path": [table.location]}))
 
 

@@ -1,0 +1,354 @@
+"""VACUUM with an inventory: a list of the files below a table instead of a listing (delta-spark: VACUUM USING INVENTORY).
+
+An inventory has the columns path (string), length (bytes, long), isDir (boolean) and modificationTime (ms since 1970, long), in any order
+and among others, as delta-spark's VacuumCommand.INVENTORY_SCHEMA. Paths are full ones, not percent-encoded:
+"s3a://bucket/table/part-1.parquet", "file:/data/table/part-1.parquet", "/data/table/part-1.parquet". Entries that do not lie below the
+table are passed over, relative ones too. The newest of several entries of one path counts.
+
+What grows with files is held as 8 bytes for each file that must stay, and as a row for each file that goes. The paths of files that must
+stay are read from a checkpoint of just them in the temporary folder, and hashed; two paths with one hash keep a file that could go, never
+the other way.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaic import _core, configuration
+from deltaic.engine.exporters import Failure, check_unread, exporter_of, started
+from deltaic.errors import InvalidArgumentError, SchemaMismatchError
+from deltaic.log import references
+from deltaic.log.snapshot import Snapshot
+from deltaic.log.store import locate, open_store
+
+log = logging.getLogger("deltaic.commands")
+
+COLUMNS = {"path": "string", "length": "long", "isDir": "boolean", "modificationTime": "long"}
+SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("modification_time", pa.int64())])
+"""Of the files that may go: path relative to the table, bytes, ms since 1970."""
+
+_BATCH = 2_048
+"""Entries that are looked at together."""
+_SECONDS = 100_000_000_000
+"""Times before this one (ms: March 1973) were meant as seconds."""
+_NOT_A_PATH = r"^$|^/|//|/$|(^|/)\.{1,2}(/|$)|\x00"
+
+
+class Paths:
+    """Hashes of paths: whether one was added before, with a false yes about once in 10^19 pairs and no false no.
+
+    A hash is a polynomial over a random number for each byte, modulo 2^64: h("ab") = t[a] + t[b] * base.
+    """
+
+    def __init__(self) -> None:
+        self._letters = np.frombuffer(secrets.token_bytes(256 * 8), np.uint64)
+        self._base = secrets.randbits(64) | 1
+        self._inverse = pow(self._base, -1, 1 << 64)
+        self._powers = self._inverses = np.ones(1, np.uint64)
+        self._parts: list[Any] = []
+        self._sorted = np.array([], np.uint64)
+
+    def add(self, paths: pa.Array | pa.ChunkedArray) -> None:
+        self._parts.extend(self._hashes(part) for part in _parts(paths))
+
+    def count(self) -> int:
+        """How many different paths were added."""
+        self._sort()
+        return int(np.count_nonzero(self._sorted[1:] != self._sorted[:-1])) + min(len(self._sorted), 1)
+
+    def _sort(self) -> None:
+        if self._parts:
+            self._sorted, self._parts = np.concatenate([self._sorted, *self._parts]), []
+            self._sorted.sort()  # in place: `unique` would hold three more of it
+
+    def contain(self, paths: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
+        """For each path whether it was added."""
+        self._sort()
+        if not len(self._sorted):
+            return pa.chunked_array([pa.array(np.zeros(len(paths), bool))])
+        return pa.chunked_array([self._known(self._hashes(part)) for part in _parts(paths)], pa.bool_())
+
+    def _known(self, hashes: Any) -> pa.Array:
+        places = np.minimum(np.searchsorted(self._sorted, hashes), len(self._sorted) - 1)
+        return pa.array(self._sorted[places] == hashes)
+
+    def _hashes(self, paths: pa.Array) -> Any:
+        """Of all paths at once, as differences of one running sum over all of their bytes."""
+        _, offsets, data = paths.buffers()
+        ends = np.frombuffer(offsets, np.int32)[paths.offset : paths.offset + len(paths) + 1]
+        letters = np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]]
+        places = ends - ends[0]
+        if len(letters) >= len(self._powers):
+            self._powers, self._inverses = (_powers(base, 2 * len(letters)) for base in (self._base, self._inverse))
+        sums = np.zeros(len(letters) + 1, np.uint64)
+        np.cumsum(self._letters[letters] * self._powers[: len(letters)], out=sums[1:])
+        return (sums[places[1:]] - sums[places[:-1]]) * self._inverses[places[:-1]]
+
+
+def _parts(paths: pa.Array | pa.ChunkedArray) -> Iterator[pa.Array]:
+    """The paths, a few thousand at a time."""
+    for chunk in paths.chunks if isinstance(paths, pa.ChunkedArray) else [paths]:
+        for start in range(0, len(chunk), _BATCH):
+            yield chunk.slice(start, _BATCH)
+
+
+def _powers(base: int, count: int) -> Any:
+    """1, base, base^2, ... modulo 2^64."""
+    factors = np.full(count, base, np.uint64)
+    factors[:1] = 1
+    return np.multiply.accumulate(factors)
+
+
+@dataclass
+class Found:
+    """What an inventory says of a table: `files` that may go (SCHEMA), and `folders`, old and visible ones on a local disk, relative."""
+
+    files: pa.Table
+    folders: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def freeing_memory() -> Iterator[None]:
+    """While it lasts, the compiled core gives freed memory back to the system at once: what it takes for a log of many files is not needed
+    again soon."""
+    _core.keep_freed_memory(0)
+    try:
+        yield
+    finally:
+        configuration.budget()  # which says how long it is kept otherwise
+
+
+def may_go(
+    snapshot: Snapshot,
+    inventory: Any,
+    *,
+    kept: Sequence[Snapshot],
+    removed: Iterable[pa.Array],
+    cutoff: int,
+    is_shown: Callable[[pa.Table], pa.Array],
+) -> Found:
+    """The files of the inventory that are older than `cutoff` (ms), shown, and named by none of the versions, by no tombstone that is newer
+    and by none of the paths `removed`.
+
+    InvalidTypeError: what holds no rows. SchemaMismatchError: a column is missing or has another type. InvalidArgumentError: a null, or a
+    time in seconds, in an entry below the table."""
+    entries = _entries(inventory, snapshot.location)
+    needed = protected([snapshot, *kept], removed, cutoff)
+    young, doomed, folders = Paths(), [SCHEMA.empty_table()], set[str]()
+    is_local = "://" not in snapshot.location
+    has_entries = has_entries_below = False
+    for batch in entries:
+        below = _below(batch, snapshot.location)
+        has_entries |= batch.num_rows > 0
+        has_entries_below |= below.num_rows > 0
+        if not below.num_rows:
+            continue
+        is_old = pc.less(below["modification_time"], cutoff)
+        young.add(below["path"].filter(pc.invert(is_old)))
+        old = below.filter(is_old)
+        is_folder = old["isDir"]
+        if is_local:
+            folders.update(_visible_folders(old.filter(is_folder), is_shown))
+        files = old.filter(pc.invert(is_folder)).select(SCHEMA.names)
+        files = files.filter(pc.invert(pc.match_substring_regex(files["path"], _NOT_A_PATH)))
+        files = files.filter(is_shown(files))
+        doomed.append(files.filter(pc.invert(needed.contain(files["path"]))))
+    if young.count():
+        doomed = [files.filter(pc.invert(young.contain(files["path"]))) for files in doomed]
+    files = pa.concat_tables(doomed)
+    if _has_twins(files):
+        files = files.group_by("path", use_threads=False).aggregate([("size", "max"), ("modification_time", "max")])
+        files = files.rename_columns(SCHEMA.names)
+    if has_entries and not has_entries_below:
+        log.warning("%s: no entry of the inventory lies below the table", snapshot.location)
+    pa.default_memory_pool().release_unused()
+    return Found(files, sorted(folders, reverse=True))
+
+
+def _has_twins(files: pa.Table) -> bool:
+    """Whether a path may be there twice."""
+    paths = Paths()
+    paths.add(files["path"])
+    return bool(paths.count() < files.num_rows)
+
+
+def unprotected(files: pa.Table, snapshot: Snapshot, kept: Sequence[Snapshot], removed: Iterable[pa.Array], cutoff: int) -> pa.Table:
+    """Those of the files that a later version does not need either."""
+    needed = protected([snapshot, *kept], removed, cutoff)
+    return files.filter(pc.invert(needed.contain(files["path"])))
+
+
+def protected(snapshots: Sequence[Snapshot], removed: Iterable[pa.Array], cutoff: int) -> Paths:
+    """Data files and vector files of the versions, of their tombstones since `cutoff` (ms), and the paths `removed`."""
+    needed = Paths()
+    for paths in removed:
+        needed.add(paths)
+    for snapshot in snapshots:
+        for actions in _actions(snapshot, cutoff):
+            needed.add(references.referenced(actions, snapshot.location))
+    pa.default_memory_pool().release_unused()
+    return needed
+
+
+def _actions(snapshot: Snapshot, cutoff: int) -> Iterator[pa.Table]:
+    """Path and deletion vector of the live files and of the tombstones of a version, some at a time."""
+    import pyarrow.parquet as pq
+
+    columns = [f"{action}.{name}" for action in ("add", "remove") for name in ("path", "deletionVector")]
+    with tempfile.TemporaryDirectory(prefix="deltaic-vacuum-", dir=configuration.current().temp_directory) as folder:
+        store = _core.Store(folder, durable=False)
+        snapshot.core.write_checkpoint(
+            store, "files.parquet", min_deletion_timestamp=cutoff - 1, stats_as_json=False, stats_as_struct=False
+        )
+        with pq.ParquetFile(os.path.join(folder, "files.parquet"), pre_buffer=False) as file:
+            for batch in file.iter_batches(batch_size=_BATCH, columns=columns, use_threads=False):
+                for action in ("add", "remove"):
+                    structs = batch.column(action)
+                    structs = structs.filter(structs.is_valid())
+                    if len(structs):
+                        names = ["path", "deletionVector"]
+                        yield pa.table([pc.struct_field(structs, name) for name in names], names=names)
+
+
+def _entries(inventory: Any, where: str) -> Iterator[pa.Table]:
+    """The entries, in the columns of COLUMNS, a few thousand at a time."""
+    if isinstance(inventory, (str, os.PathLike)):
+        return _sliced(_of_parquet(inventory), where)
+    if hasattr(inventory, "toArrow") and hasattr(inventory, "sparkSession"):
+        inventory = _of_spark(inventory, where)
+    check_unread(inventory)
+    failure = Failure()
+    exporter, schema = exporter_of(inventory, failure)
+    _check(schema, where)
+    return _sliced(_read(inventory, exporter, failure), where)
+
+
+def _read(inventory: Any, exporter: Any, failure: Failure) -> Iterator[pa.RecordBatch]:
+    started(inventory)
+    reader = pa.RecordBatchReader.from_stream(exporter)
+    try:
+        yield from reader
+    except Exception:
+        failure.check()
+        raise
+
+
+def _of_parquet(path: str | os.PathLike[str]) -> Iterator[pa.RecordBatch]:
+    """Of a file, or of all files below a folder whose names end with .parquet."""
+    import pyarrow.parquet as pq
+
+    place = locate(path)
+    folder, name = place.rstrip("/"), ""
+    if folder.endswith(".parquet") and ("://" in folder or not os.path.isdir(folder)):
+        folder, _, name = folder.rpartition("/")
+    store = open_store(folder)
+    names = [name] if name else [each for each in store.list_from("", recursive=True)["path"].to_pylist() if _is_data(each)]
+    if not names:
+        raise InvalidArgumentError("an inventory without Parquet files", where=place, expected="a file, or a folder of files, *.parquet")
+    for each in names:
+        is_local = "://" not in store.location
+        source = os.path.join(store.location, each) if is_local else pa.BufferReader(store.get(each))
+        with pq.ParquetFile(source, pre_buffer=False) as file:
+            _check(file.schema_arrow, f"{folder}/{each}")
+            yield from file.iter_batches(batch_size=_BATCH, columns=list(COLUMNS), use_threads=False)
+
+
+def _is_data(path: str) -> bool:
+    return path.endswith(".parquet") and not any(part.startswith(("_", ".")) for part in path.split("/"))
+
+
+def _of_spark(frame: Any, where: str) -> pa.Table:
+    """The entries that may lie below the table; the others do not come to the driver."""
+    from functools import reduce
+    from operator import or_
+
+    from pyspark.sql import functions as F
+
+    names = {"string": "string", "bigint": "long", "boolean": "boolean"}
+    _check_types({name: names.get(of, of) for name, of in frame.dtypes if name in COLUMNS}, where)
+    prefixes = [F.col("path").startswith(prefix) for prefix in _prefixes(where)]
+    return frame.where(reduce(or_, prefixes)).select(*COLUMNS).toArrow()
+
+
+def _check(schema: pa.Schema, where: str) -> None:
+    found = {}
+    for item in schema:
+        is_text = pa.types.is_string(item.type) or pa.types.is_large_string(item.type) or pa.types.is_string_view(item.type)
+        names = {pa.int64(): "long", pa.bool_(): "boolean"}
+        if item.name in COLUMNS:
+            found[item.name] = "string" if is_text else names.get(item.type, str(item.type))
+    _check_types(found, where)
+
+
+def _check_types(found: dict[str, str], where: str) -> None:
+    if found != COLUMNS:
+        raise SchemaMismatchError(
+            "the inventory does not have the required columns",
+            where=where,
+            found=", ".join(f"{name} {of}" for name, of in found.items()) or "none of them",
+            expected=", ".join(f"{name} {of}" for name, of in COLUMNS.items()),
+        )
+
+
+def _sliced(batches: Iterator[pa.RecordBatch], where: str) -> Iterator[pa.Table]:
+    types = (pa.string(), pa.int64(), pa.bool_(), pa.int64())
+    for batch in batches:
+        for start in range(0, batch.num_rows, _BATCH):
+            part = batch.slice(start, _BATCH)
+            yield pa.table([part.column(name).cast(of) for name, of in zip(COLUMNS, types, strict=True)], names=list(COLUMNS))
+
+
+def _prefixes(location: str) -> list[str]:
+    """How paths below a table may begin."""
+    place = location.rstrip("/")
+    if "://" not in place:
+        return [f"{begin}{place}/" for begin in ("", "file:", "file://")]
+    scheme, _, rest = place.partition("://")
+    schemes = ("s3", "s3a", "s3n") if scheme in ("s3", "s3a", "s3n") else (scheme,)
+    return list(dict.fromkeys(f"{each}://{spelled}/" for each in schemes for spelled in (rest, unquote(rest))))
+
+
+def _below(batch: pa.Table, location: str) -> pa.Table:
+    """The entries below the table with relative paths, and no nulls: path, size, isDir, modification_time."""
+    parts = []
+    for prefix in _prefixes(location):
+        part = batch.filter(pc.starts_with(batch["path"], prefix))
+        if part.num_rows:
+            paths = pc.utf8_slice_codeunits(part["path"], len(prefix))
+            parts.append(pa.table([paths, *part.columns[1:]], names=["path", "size", "isDir", "modification_time"]))
+    if not parts:
+        return batch.slice(0, 0).rename_columns(["path", "size", "isDir", "modification_time"])
+    below = pa.concat_tables(parts)
+    for name, column in zip(COLUMNS, ("path", "size", "isDir", "modification_time"), strict=True):
+        if below[column].null_count:
+            path = below["path"].filter(pc.is_null(below[column]))[0].as_py()
+            raise InvalidArgumentError(f"the inventory has a null in {name}", where=f"{location}/{path}", expected=COLUMNS[name])
+    times = below["modification_time"]
+    if pc.any(pc.and_(pc.greater(times, 0), pc.less(times, _SECONDS))).as_py():
+        found = below.filter(pc.and_(pc.greater(times, 0), pc.less(times, _SECONDS)))
+        raise InvalidArgumentError(
+            "the inventory has a modificationTime that is not in milliseconds",
+            where=f"{location}/{found['path'][0].as_py()}",
+            found=found["modification_time"][0].as_py(),
+            expected="milliseconds since 1970",
+        )
+    return below
+
+
+def _visible_folders(folders: pa.Table, is_shown: Callable[[pa.Table], pa.Array]) -> list[str]:
+    folders = folders.set_column(0, "path", pc.utf8_rtrim(folders["path"], "/"))
+    folders = folders.filter(pc.invert(pc.match_substring_regex(folders["path"], _NOT_A_PATH)))
+    found: list[str] = folders["path"].filter(is_shown(folders)).to_pylist()
+    return found
