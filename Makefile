@@ -8,7 +8,7 @@ VERSION ?=
 ON_SPARK = tests/spark tests/spark_sql/test_spark_refuses.py
 SPARK_VENV = .venv-spark-$(VERSION)
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-embedded test-on-spark test-spark bench lint wheel build docs deny clean
+.PHONY: help demo test test-quick test-embedded test-on-spark test-spark bench lint wheel build docs deny clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ ifeq ($(TESTS),)
 else
 	$(BIN)/python -m pytest -q $(TESTS)
 endif
+
+test-quick: .venv/built ## the Python tests that need no Spark and no servers and take little time: less than two minutes
+	$(BIN)/python -m pytest -q -m "not spark and not slow" --ignore=tests/spark
 
 # The two parts of the Python tests: each takes about as long as the other, and uses little more than one core.
 test-embedded: .venv/built

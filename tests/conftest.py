@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, settings
 
+from slow_tests import SLOW, TESTS
 from spark_session import IGNORED, spark
 
 __all__ = ["spark"]
@@ -15,5 +16,20 @@ settings.load_profile("suite")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "spark: needs a Spark session; given to every test that does")
+    config.addinivalue_line("markers", "slow: left out by `make test-quick`; given to the tests of slow_tests.txt")
     for ignored in IGNORED:
         config.addinivalue_line("filterwarnings", ignored)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests on Spark, those with the fixture and those whose parameter asks for it, and the slow ones of slow_tests.txt."""
+    for item in items:
+        parameters = getattr(item, "callspec", None)
+        chosen = {} if parameters is None else parameters.params
+        by_name = any(isinstance(value, str) and value.split()[-1:] == ["spark"] for value in chosen.values())
+        if by_name or chosen.get("on_spark") is True or "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
+        place = item.path.relative_to(TESTS).as_posix() if item.path.is_relative_to(TESTS) else ""
+        if place.startswith(SLOW) or f"{place}::{getattr(item, 'originalname', item.name)}" in SLOW:
+            item.add_marker(pytest.mark.slow)

@@ -58,6 +58,18 @@ def test_drawings_are_those_of_their_script() -> None:
         assert (DOCS / "drawings" / name).read_text(encoding="utf-8") == svg + "\n", name
 
 
+def test_the_map_of_rooms_is_that_of_the_code() -> None:
+    """After a change of a first sentence, or a new room: `python scripts/write_rooms.py`."""
+    assert (DOCS / "rooms.md").read_text(encoding="utf-8") == _script("write_rooms").page()
+
+
+def test_every_room_says_what_is_in_it() -> None:
+    rooms = _script("write_rooms")
+    sentences = [text for _, text, _ in rooms.rooms()] + [text for _, text in rooms.crate()]
+    assert [text for text in sentences if len(text.split()) < 4] == []
+    assert len(set(sentences)) == len(sentences)
+
+
 def test_every_drawing_is_on_a_page() -> None:
     pages = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
     assert [path.name for path in (DOCS / "drawings").glob("*.svg") if f"](drawings/{path.name})" not in pages] == []

@@ -1,4 +1,4 @@
-"""The exception tree. Each error says what was found, where, and what was expected; the attributes carry the same."""
+"""The exception tree: each error says what was found, where, and what was expected, in its text and its attributes."""
 
 from __future__ import annotations
 

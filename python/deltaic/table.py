@@ -1,4 +1,4 @@
-"""The front door: `DeltaTable` and `write`. Each method forwards to the module that does the work."""
+"""`DeltaTable` and `write`, the public API of tables: each method forwards to the module that does the work."""
 
 from __future__ import annotations
 

@@ -291,30 +291,56 @@ def test_the_style_of_a_picture_stays_inside_it(table: deltaic.DeltaTable) -> No
     assert all(rule.startswith(".deltaic-picture ") for rule in re.findall(r"([^{}]+)\{", str(style.text)))
 
 
+def _cells(html: str) -> list[str]:
+    root = ElementTree.fromstring(f"<div>{html}</div>")
+    return [cell.text or "" for cell in root.iter() if cell.tag in ("td", "th")]
+
+
+def test_html_of_odd_rows(tmp_path: Path) -> None:
+    far = pa.array([10**7], pa.int32()).cast(pa.date32())  # after the year 9999, where Python has no date
+    data = pa.table({"d": far, "st": pa.array([{"a": 1, "b": {"c": 2, "e": 3}}])})
+    table = deltaic.write(tmp_path / "t", data)
+    assert _cells(table.scan(["d"])._repr_html_()) == ["d", str(data["d"].cast(pa.string())[0])]
+    assert _cells(table.scan(["st.a", "st.b.c"])._repr_html_()) == ["st", "{'a': 1, 'b': {'c': 2}}"]
+    assert _cells(table.scan(["st.a", "st.b.c"], "st.a = 2")._repr_html_()) == ["st"]
+    assert _cells(deltaic.sql("SELECT 1 AS a, 2 AS a")._repr_html_()) == ["a", "a", "1", "2"]
+
+
+def test_on_spark(table: deltaic.DeltaTable, spark: Any) -> None:
+    """A picture is that of the embedded engine; HTML takes the first rows and leaves the others where they are."""
+    table.alter.set_properties({"delta.enableChangeDataFeed": "true"})
+    table.delete("whole < 30")
+    there = deltaic.DeltaTable(table.location, spark=spark)
+    for kind in ("layout", "sizes", "history"):
+        assert there.optimize.picture(kind=kind).svg == table.optimize.picture(kind=kind).svg  # type: ignore[arg-type]
+    where = "whole > 45"
+    assert there.optimize.picture(["whole", "day"], where).svg == table.optimize.picture(["whole", "day"], where).svg
+    assert "<p>The first 10 rows.</p>" in there.scan(["whole"])._repr_html_()
+    assert _cells(there.scan(["whole"], "whole = 45")._repr_html_()) == ["whole", "45"]
+    assert "<p>The first 10 rows.</p>" in there.changes(7, columns=["whole", "_change_type"])._repr_html_()
+    assert _cells(there.scan(["st.x"], "whole = 45")._repr_html_()) == ["st", "{'x': 45}"]
+
+
 def test_html_for_notebooks(table: deltaic.DeltaTable, tmp_path: Path) -> None:
     data = pa.table({"<b>": [f"<i>{number}" for number in range(12)]})
     odd = deltaic.write(tmp_path / "o", data, properties={"delta.columnMapping.mode": "name"})
 
-    def cells(html: str) -> list[str]:
-        root = ElementTree.fromstring(f"<div>{html}</div>")
-        return [cell.text or "" for cell in root.iter() if cell.tag in ("td", "th")]
-
     rows = odd.scan()._repr_html_()
-    assert cells(rows) == ["<b>", *(f"<i>{number}" for number in range(10))]
+    assert _cells(rows) == ["<b>", *(f"<i>{number}" for number in range(10))]
     assert "<p>The first 10 rows.</p>" in rows
     assert "<p>2 rows.</p>" in odd.scan(limit=2)._repr_html_()
     assert "<p>1 row.</p>" in deltaic.sql("SELECT 1 AS one")._repr_html_()
-    assert cells(deltaic.sql("SELECT id FROM range(30)")._repr_html_())[-1] == "9"
+    assert _cells(deltaic.sql("SELECT id FROM range(30)")._repr_html_())[-1] == "9"
     assert "<p>0 rows.</p>" in odd.scan(limit=0)._repr_html_()
     assert odd.files()._repr_html_().count("<tr>") == 2
-    shown = cells(table._repr_html_())
+    shown = _cells(table._repr_html_())
     assert shown[shown.index("version") + 1] == "5"
     assert shown[shown.index("rows") + 1] == "60"
     assert shown[shown.index("st") + 1] == "struct<x: long>"
-    assert cells(table.schema._repr_html_())[:4] == ["column", "type", "nullable", "comment"]
+    assert _cells(table.schema._repr_html_())[:4] == ["column", "type", "nullable", "comment"]
     history = table.history()
     assert isinstance(history, list)
-    assert cells(history._repr_html_())[4:7] == ["5", history[0]["timestamp"].isoformat(" ", "seconds"), "WRITE"]  # type: ignore[attr-defined]
+    assert _cells(history._repr_html_())[4:7] == ["5", history[0]["timestamp"].isoformat(" ", "seconds"), "WRITE"]  # type: ignore[attr-defined]
     assert json.dumps([entry["version"] for entry in history]) == "[5, 4, 3, 2, 1, 0]"
     report = table.scan(where="whole = 1").explain()._repr_html_()
     assert "6 in the table" in report

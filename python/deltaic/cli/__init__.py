@@ -1,4 +1,4 @@
-"""The `deltaic` command: a look at a table, and its upkeep, without writing Python."""
+"""The `deltaic` command: one function for each subcommand, which calls the public API and prints what it returns."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The log as a sequence of versions: which files make one, and what a version says."""
+"""The log as a sequence of versions: which files make a version, checkpoints, checksums, cleaning, history, and the stores that hold it."""

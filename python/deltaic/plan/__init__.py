@@ -1,1 +1,1 @@
-"""Plans: what commands ask of an engine, as frozen dataclasses over expressions in Spark SQL."""
+"""Plans: what commands ask of an engine, as frozen dataclasses over resolved expressions. Nothing here runs."""

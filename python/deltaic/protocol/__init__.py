@@ -1,1 +1,1 @@
-"""What PROTOCOL.md says of a table's definition: actions, schema, features, properties, column mapping. Pure: no I/O, no engine."""
+"""A table's definition as PROTOCOL.md describes it: actions, schema, features, properties, column mapping. Pure: no I/O, no engine."""

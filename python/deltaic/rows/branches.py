@@ -31,6 +31,12 @@ class BranchRows(Rows):
 
         return pa.RecordBatchReader.from_batches(arrow_schema, batches())
 
+    def _first(self, count: int) -> pa.Table:
+        arrow_schema = _core.TableSchema(self.schema.to_json()).to_arrow()
+        whole = self._all._first(count).combine_chunks()
+        columns = [_chosen(pa.concat_arrays(whole[item.name].chunks), item.type) for item in arrow_schema] if whole.num_rows else None
+        return arrow_schema.empty_table() if columns is None else pa.Table.from_arrays(columns, schema=arrow_schema)
+
     def count(self) -> int:
         return self._all.count()
 

@@ -72,6 +72,11 @@ class FileRows(Rows):
             return self._engine.to_table(self._engine.run(self.plan))
         return pa.concat_tables([self._engine.to_table(self._engine.run(scan)) for scan in self._scans])
 
+    def _first(self, count: int) -> pa.Table:
+        if self._engine.takes_repeated_files:
+            return super()._first(count)
+        return self._engine.to_arrow(self._engine.run(self.plan), limit=count).read_all()
+
     def to_spark(self) -> Any:
         return super().to_spark() if self._engine.takes_repeated_files else self._engine.run(self.plan).frame
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow as pa
+else:
+    from deltaic.deferred import pyarrow as pa
 
 
 SHOWN = 10
@@ -175,19 +177,30 @@ class Rows(Replayable):
 
     def _repr_html_(self) -> str:
         """The first ten rows, for a notebook: the scan or query runs as far as these need."""
-        rows = self._first(SHOWN + 1)
-        note = f"The first {SHOWN} rows." if len(rows) > SHOWN else f"{len(rows)} rows." if len(rows) != 1 else "1 row."
-        return html_table(self.schema.names, [list(row.values()) for row in rows[:SHOWN]], note)
+        first = self._first(SHOWN + 1)
+        count = first.num_rows
+        note = f"The first {SHOWN} rows." if count > SHOWN else f"{count} rows." if count != 1 else "1 row."
+        columns = [_values(column.slice(0, SHOWN)) for column in first.columns]
+        return html_table(self.schema.names, list(zip(*columns, strict=True)), note)
 
-    def _first(self, count: int) -> list[dict[str, Any]]:
-        """At most so many rows."""
-        first: list[dict[str, Any]] = []
+    def _first(self, count: int) -> pa.Table:
+        """At most so many rows, read without those after them where that is possible."""
+        batches: list[pa.RecordBatch] = []
         with self.to_reader() as reader:
             for batch in reader:
-                first += batch.slice(0, count - len(first)).to_pylist()
-                if len(first) >= count:
+                batches.append(batch.slice(0, count))
+                count -= batches[-1].num_rows
+                if not count:
                     break
-        return first
+            return pa.Table.from_batches(batches, schema=reader.schema)
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """Python values; text for those that Python has no value for, such as a date after the year 9999."""
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):
+        return [str(value) for value in column.cast(pa.string()).to_pylist()]
 
 
 class _Computed(Rows):

@@ -93,10 +93,8 @@ class _ScanRows(Rows):
         dataset = ScanDataset(with_predicate(self._scan, _together(nodes, self._scan.table_schema)), read=self._read)
         return dataset.scanner(columns).to_reader()
 
-    def _first(self, count: int) -> list[dict[str, Any]]:
-        least = count if self._limit is None else min(count, self._limit)
-        first: list[dict[str, Any]] = self._read(self._scan, least).read_all().to_pylist()
-        return first
+    def _first(self, count: int) -> pa.Table:
+        return self._read(self._scan, count if self._limit is None else min(count, self._limit)).read_all()
 
     def to_spark(self) -> Any:
         if (frame := self._engine.frame(self._planned, self._names)) is None:

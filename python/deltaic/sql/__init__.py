@@ -1,4 +1,4 @@
-"""Statements: the text of one to the command that does it.
+"""Statements of SQL: each is read by a cursor over its words and ends in the command or plan that does it.
 
 `deltaic.sql` is a function to those who use it, and this package to those who read it; whichever of the two Python finds under the name,
 it can be called.

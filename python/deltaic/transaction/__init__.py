@@ -1,1 +1,1 @@
-"""From staged actions to a version: the commit loop and the rules of conflicts."""
+"""Transactions: the loop that makes a version of staged actions, and the rules by which commits conflict."""

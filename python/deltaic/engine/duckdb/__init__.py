@@ -1,1 +1,1 @@
-"""The embedded engine: DuckDB for relational work, `_core` for files."""
+"""The embedded engine: it lowers plans to DuckDB relations, which read files through `_core`."""

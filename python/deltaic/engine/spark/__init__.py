@@ -1,2 +1,1 @@
-"""The engine on a Spark cluster, by plain PySpark: `engine` (what the commands ask), `lowering` and `expressions` (plans), `native`
-(reading through Spark's own driver interfaces), `portable` (by public ones), `write`, `cluster`."""
+"""The engine on a Spark cluster: it lowers plans to DataFrames of plain PySpark, and reads through `native/` or `portable.py`."""

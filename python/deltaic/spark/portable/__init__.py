@@ -1,1 +1,1 @@
-"""What needs nothing but PySpark's public interfaces, Spark Connect's included."""
+"""The Python data source for Spark, by public interfaces of PySpark alone, those of Spark Connect included."""

@@ -1,1 +1,1 @@
-"""Functions by family. The registry (`registry.py`) has one record for each function: arguments, result, and how DuckDB computes it."""
+"""SQL functions by family: one record of the registry (`registry.py`) for each, with arguments, result, and how DuckDB computes it."""

@@ -1,1 +1,1 @@
-"""Queries: SELECT, set operations, VALUES, and the clauses around them."""
+"""Queries of Spark's SQL: SELECT, set operations, VALUES, and each clause in a module of its own."""
