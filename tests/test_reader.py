@@ -196,6 +196,35 @@ def test_reads_agree_with_a_naive_reader(
     assert same(found.to_pylist(), expected[:limit] if limit is not None else expected)
 
 
+@pytest.mark.parametrize("codec", ["zstd", "snappy", "none"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_first_rows_of_many_columns(tmp_path: Path, codec: str, version: str) -> None:
+    """They are read some columns at a time, and the pages of Zstandard are unfolded by one context."""
+    random.seed(4)
+    names = [f"c{number}" for number in range(70)]
+    kinds = {name: ("long", "string", "double")[number % 3] for number, name in enumerate(names)}
+    makes = {"long": lambda: random.randrange(50), "string": lambda: random.choice("abc") * 9, "double": random.random}
+    rows = [{name: None if random.random() < 0.2 else makes[kind]() for name, kind in kinds.items() if name != "c5"} for _ in range(300)]
+    pq.write_table(
+        pa.Table.from_pylist(rows),
+        tmp_path / "wide.parquet",
+        compression=codec,
+        data_page_version=version,
+        row_group_size=100,
+        data_page_size=200,
+    )
+    table = schema(*kinds.items())
+    for deleted in (set(), {0, 1, 5}, set(range(120)), set(range(300)) - {99, 250}):
+        files = listing(tmp_path, "wide.parquet", deleted={"wide.parquet": deleted})
+        left = [{"c5": None, **row, "__deltaic_row": place} for place, row in enumerate(rows) if place not in deleted]
+        for limit in (0, 1, 5, 100, 250, 1000):
+            for batch_size in (3, 8192):
+                store = _core.Store(str(tmp_path))
+                stream = _core.read(store, table, files, names, row_ids=True, limit=limit, batch_size=batch_size)
+                found = pa.RecordBatchReader.from_stream(stream).read_all().drop_columns(["__deltaic_file"]).to_pylist()
+                assert found == [{name: row[name] for name in (*names, "__deltaic_row")} for row in left[:limit]]
+
+
 @settings(max_examples=30)
 @given(selected=deleted_rows, deleted=deleted_rows, keep=st.booleans(), which=st.integers(0, len(PREDICATES) - 1))
 def test_selections_read_just_these_rows_or_all_but_them(root: Path, selected: set[int], deleted: set[int], keep: bool, which: int) -> None:

@@ -211,7 +211,7 @@ impl Measurer<'_> {
         let rows = u64::try_from(rows).map_err(|_| Error::protocol("a file has a negative number of rows").found(rows))?;
         let FooterStatistics { schema, wanted, options, .. } = &self.footers;
         let mut gathered: Vec<Gathered> = wanted.iter().map(Gathered::new).collect();
-        let mut reader = Reader::new(plan, options.threads, None, None);
+        let mut reader = Reader::new(plan, options.threads, None);
         loop {
             interrupt.check()?;
             match reader.next(Duration::from_millis(100))? {

@@ -40,6 +40,8 @@ pub struct Request {
     pub row_tracking: Option<(String, String)>,
     /// Rows of a batch, at most.
     pub batch_size: usize,
+    /// Rows in all, at most.
+    pub limit: Option<usize>,
     /// Row groups and pages without a match are left out.
     pub pruning: bool,
     /// Columns that come in the types of [`super::encoded`].
@@ -50,7 +52,17 @@ impl Request {
     /// All rows of these columns, and nothing left out by statistics.
     pub fn unpruned(columns: Vec<String>) -> Self {
         let (predicate, constants, row_tracking) = (None, Vec::new(), None);
-        Self { columns, predicate, row_ids: false, constants, row_tracking, batch_size: 1 << 16, pruning: false, encoded: HashSet::new() }
+        Self {
+            columns,
+            predicate,
+            row_ids: false,
+            constants,
+            row_tracking,
+            batch_size: 1 << 16,
+            limit: None,
+            pruning: false,
+            encoded: HashSet::new(),
+        }
     }
     /// Must the rows' positions in their files be followed?
     pub fn positions(&self) -> bool {

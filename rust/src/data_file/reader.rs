@@ -72,9 +72,9 @@ enum Task {
 }
 
 impl Reader {
-    /// Nothing happens before the first batch is asked for. `limit`: at most so many rows. `memory`: bytes that all scans of the process
-    /// may hold together, fetched and decoded.
-    pub fn new(plan: Plan, threads: Option<usize>, limit: Option<usize>, memory: Option<u64>) -> Self {
+    /// Nothing happens before the first batch is asked for. `memory`: bytes that all scans of the process may hold together, fetched and
+    /// decoded.
+    pub fn new(plan: Plan, threads: Option<usize>, memory: Option<u64>) -> Self {
         let available = std::thread::available_parallelism().map_or(1, usize::from);
         let memory = memory.unwrap_or(DEFAULT_MEMORY);
         let mut wanted = threads.unwrap_or(available).clamp(1, 256);
@@ -84,9 +84,10 @@ impl Reader {
             openers = OPENERS.min(plan.unit_count().saturating_sub(wanted));
         }
         let threads = budget::threads(memory, wanted);
+        let left = plan.request.limit;
         let (queue, work, changed) = (Queue::default(), Mutex::default(), Condvar::new());
         let shared = Shared { plan, queue, work, changed, threads, openers, memory };
-        Self { shared: Arc::new(shared), running: None, started: false, left: limit }
+        Self { shared: Arc::new(shared), running: None, started: false, left }
     }
     /// The schema of its batches.
     pub fn schema(&self) -> &SchemaRef {

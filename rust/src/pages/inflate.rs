@@ -1,5 +1,6 @@
 //! A page's bytes unfolded, no further than its header claims.
 
+use std::cell::RefCell;
 use std::io::Read;
 
 use flate2::read::MultiGzDecoder;
@@ -23,6 +24,7 @@ pub fn inflate(codec: Compression, plain: &[u8], packed: &[u8], size: usize) -> 
         Compression::GZIP(_) => stream(plain, MultiGzDecoder::new(packed), rest)?,
         Compression::BROTLI(_) => stream(plain, brotli::Decompressor::new(packed, BROTLI_INPUT), rest)?,
         Compression::LZ4 => lz4(plain, packed, rest)?,
+        Compression::ZSTD(_) => zstd(plain, packed, rest)?,
         other => return Err(format!("a page of {other}")),
     };
     if page.len() == size { Ok(page) } else { Err(format!("{} bytes", page.len())) }
@@ -34,6 +36,28 @@ fn stream(plain: &[u8], from: impl Read, size: usize) -> Result<Vec<u8>, Wrong> 
     page.extend_from_slice(plain);
     from.take(size as u64 + 1).read_to_end(&mut page).map_err(|error| error.to_string())?;
     if page.len() > plain.len() + size { Err(format!("more than {} bytes", plain.len() + size)) } else { Ok(page) }
+}
+
+/// With one context for all pages of a thread.
+fn zstd(plain: &[u8], packed: &[u8], size: usize) -> Result<Vec<u8>, Wrong> {
+    thread_local! {
+        static CONTEXT: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+    }
+    let into = |page: &mut Vec<u8>, from: &[u8]| {
+        CONTEXT.with_borrow_mut(|context| {
+            let context = match context {
+                Some(context) => context,
+                None => context.insert(zstd::bulk::Decompressor::new()?),
+            };
+            context.decompress_to_buffer(from, page)
+        })
+    };
+    let mut page = Vec::with_capacity(size);
+    into(&mut page, packed).map_err(|error| error.to_string())?;
+    if !plain.is_empty() {
+        page.splice(..0, plain.iter().copied());
+    }
+    Ok(page)
 }
 
 /// Three things go by this name: the blocks of Hadoop, the frames of older versions of Rust's writer, the bare blocks of older C++ ones.

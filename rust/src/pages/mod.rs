@@ -3,7 +3,8 @@
 //!
 //! Parquet's own readers make room for what a page claims with Snappy, Zstandard and plain LZ4, and refuse it where it is more. Those of gzip,
 //! Brotli and the older LZ4 unfold all that there is and compare afterwards: a few kilobytes can stand for gigabytes. Columns of these
-//! codecs are therefore read as if they were not compressed, and each page is unfolded here, no further than it claims.
+//! codecs are therefore read as if they were not compressed, and each page is unfolded here, no further than it claims. So are those of
+//! Zstandard where many columns are read at once: Parquet's decoder of each holds 200 KB of its own.
 
 pub mod checksums;
 pub mod headers;
@@ -25,9 +26,16 @@ use parquet::file::serialized_reader::SerializedPageReader;
 
 use reader::{Bounded, Group};
 
-/// Whether Parquet's own decoder of a codec has no bound.
-fn is_unbounded(codec: Compression) -> bool {
-    matches!(codec, Compression::GZIP(_) | Compression::BROTLI(_) | Compression::LZ4)
+/// From so many columns on the pages of Zstandard are unfolded here.
+const MANY_COLUMNS: usize = 16;
+
+/// Whether the pages of a codec are unfolded here, where so many columns are read.
+fn is_unfolded_here(codec: Compression, columns: usize) -> bool {
+    match codec {
+        Compression::GZIP(_) | Compression::BROTLI(_) | Compression::LZ4 => true,
+        Compression::ZSTD(_) => columns >= MANY_COLUMNS,
+        _ => false,
+    }
 }
 
 /// What is read of a row group.
@@ -51,7 +59,8 @@ pub fn record_batches<R: ChunkReader + 'static>(
 ) -> Result<ParquetRecordBatchReader, ParquetError> {
     let Wanted { group, mask, batch, rows } = wanted;
     let columns = metadata.metadata().row_group(group).columns().iter().enumerate();
-    if !columns.filter(|(leaf, _)| mask.leaf_included(*leaf)).any(|(_, column)| is_unbounded(column.compression())) {
+    let read: Vec<Compression> = columns.filter(|(leaf, _)| mask.leaf_included(*leaf)).map(|(_, column)| column.compression()).collect();
+    if !read.iter().any(|codec| is_unfolded_here(*codec, read.len())) {
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone());
         let reader = reader.with_projection(mask).with_row_groups(vec![group]).with_batch_size(batch);
         return match rows {
@@ -59,21 +68,22 @@ pub fn record_batches<R: ChunkReader + 'static>(
             None => reader.build(),
         };
     }
-    let group = Group { file: Arc::new(file), metadata: Arc::clone(metadata.metadata()), index: group };
+    let group = Group { file: Arc::new(file), metadata: Arc::clone(metadata.metadata()), index: group, columns: read.len() };
     let schema = metadata.metadata().file_metadata().schema_descr();
     let levels = parquet_to_arrow_field_levels(schema, mask, Some(metadata.schema().fields()))?;
     let batch = batch.min(usize::try_from(metadata.metadata().file_metadata().num_rows()).unwrap_or(0));
     ParquetRecordBatchReader::try_new_with_row_groups(&levels, &group, batch, rows)
 }
 
-/// The pages of a column chunk of so many rows. `places`: where they are, if that is known.
+/// The pages of a column chunk of so many rows. `places`: where they are, if that is known. `columns`: how many are read beside it.
 pub fn of_column<R: ChunkReader + 'static>(
     file: Arc<R>,
     column: &ColumnChunkMetaData,
     rows: usize,
     places: Option<Vec<PageLocation>>,
+    columns: usize,
 ) -> Result<Box<dyn PageReader>, ParquetError> {
-    if is_unbounded(column.compression()) {
+    if is_unfolded_here(column.compression(), columns) {
         return Ok(Box::new(Bounded::new(file, column, rows, places)?));
     }
     Ok(Box::new(SerializedPageReader::new(file, column, rows, places)?))

@@ -1,4 +1,4 @@
-//! Pages of a column whose codec Parquet's own decoder does not bound: read as they are stored, unfolded here.
+//! Pages of a column that Parquet's own decoder is not to unfold: read as they are stored, unfolded here.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,6 +23,8 @@ pub struct Group<R> {
     pub file: Arc<R>,
     pub metadata: Arc<ParquetMetaData>,
     pub index: usize,
+    /// How many of its columns are read.
+    pub columns: usize,
 }
 
 impl<R: ChunkReader + 'static> RowGroups for Group<R> {
@@ -34,7 +36,7 @@ impl<R: ChunkReader + 'static> RowGroups for Group<R> {
         let places = self.metadata.offset_index().and_then(|groups| groups.get(self.index)?.get(leaf));
         let places = places.map(|places| places.page_locations().clone());
         let column = self.metadata.row_group(self.index).column(leaf);
-        Ok(Box::new(One(Some(super::of_column(Arc::clone(&self.file), column, self.num_rows(), places)))))
+        Ok(Box::new(One(Some(super::of_column(Arc::clone(&self.file), column, self.num_rows(), places, self.columns)))))
     }
 
     fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {

@@ -116,6 +116,21 @@ fn what_unfolds_to_more_or_less_than_claimed() {
 }
 
 #[test]
+fn zstandard_with_one_context() {
+    let (codec, page) = (Compression::ZSTD(parquet::basic::ZstdLevel::default()), vec![b'x'; 100_000]);
+    let packed = zstd::bulk::compress(&page, 1).unwrap();
+    for _ in 0..2 {
+        assert_eq!(inflate(codec, &[], &packed, page.len()).unwrap(), page);
+        assert_eq!(inflate(codec, b"ab", &packed, page.len() + 2).unwrap(), [b"ab", &page[..]].concat());
+        for size in [5000, page.len() - 1, page.len() + 1] {
+            assert!(inflate(codec, &[], &packed, size).is_err(), "{size}");
+        }
+        assert!(inflate(codec, &[], &packed[..packed.len() / 2], page.len()).is_err());
+        assert!(inflate(codec, b"ab", &packed, 1).is_err());
+    }
+}
+
+#[test]
 fn the_three_that_are_called_lz4() {
     let page: Vec<u8> = (0..100_000_u32).flat_map(|number| (number / 7).to_le_bytes()).collect();
     for packed in [blocks(&page, 262_144), blocks(&page, page.len()), framed(&page), lz4_flex::block::compress(&page)] {

@@ -50,9 +50,10 @@ fn read(
     let (store, files, schema) = (store_of(store)?, batch_of(files)?, Arc::clone(&schema.0));
     let predicate = predicate.map(|predicate| predicate.0.as_ref().clone());
     let encoded = encoded.into_iter().collect();
-    let request = Request { columns, predicate, row_ids, constants, row_tracking, batch_size: batch_size.max(1), pruning, encoded };
+    let batch_size = batch_size.max(1);
+    let request = Request { columns, predicate, row_ids, constants, row_tracking, batch_size, limit, pruning, encoded };
     let plan = interrupt::brief(py, || Plan::new(store, schema, Files::new(files)?, request))?;
-    Ok(PyReadStream::of_scan(Reader::new(plan, threads, limit, memory_limit)))
+    Ok(PyReadStream::of_scan(Reader::new(plan, threads, memory_limit)))
 }
 
 /// Which text columns a file has as keys of dictionaries (stub: `dictionary_columns`).

@@ -119,14 +119,16 @@ class Sources:
         found = self._context.defined.get(node.name.lower()) if not node.args.get("db") else None
         if found is not None:
             name, given = found
+            columns = [replace(column, label=queries.fresh(column.name or "level")) for column in given]
         elif not node.args.get("db") and (schema := queries.tables.get(node.name)) is not None:
             name = node.name
-            given = tuple(Column(each.name, "", each.type, each.nullable, known_limits(each), collation_within(each)) for each in schema)
+            columns = [
+                Column(each.name, queries.fresh(each.name), each.type, each.nullable, known_limits(each), collation_within(each))
+                for each in schema
+            ]
+            queries.origins |= {column.label: (name, column.name) for column in columns}
         else:
             raise InvalidArgumentError("no such table", found=node.sql(dialect="databricks"))
-        columns = [replace(column, label=queries.fresh(column.name or "level")) for column in given]
-        if found is None:
-            queries.origins |= {column.label: (name, column.name) for column in columns}
         labels = ", ".join(v.name(column.label) for column in columns)
         check_named(node)
         alias = node.alias or node.name
@@ -173,6 +175,8 @@ class Sources:
     def _named(self, attributes: list[Attribute], alias: exp.Expr | None) -> list[Attribute]:
         from deltaic.spark_sql.query.queries import renamed
 
+        if alias is None or not alias.args.get("columns"):
+            return attributes
         columns = renamed([each.column for each in attributes if each.name], alias)
         rest = iter(columns)
         return [replace(each, column=next(rest)) if each.name else each for each in attributes]
