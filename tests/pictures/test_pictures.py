@@ -108,6 +108,15 @@ def test_text_lies_in_order_and_its_labels_are_escaped(table: deltaic.DeltaTable
     assert "<k000>" in texts(picture)
 
 
+def test_labels_leave_out_what_all_texts_begin_with(tmp_path: Path) -> None:
+    for end in "abc":
+        table = deltaic.write(tmp_path / "t", pa.table({"url": [f"https://example.org/path/{end}1"]}), mode="append")
+    assert {"…a1", "…b1", "…c1"} <= set(texts(table.optimize.picture("url")))
+    for column in ("ab1", "ab2"):
+        short = deltaic.write(tmp_path / "s", pa.table({"t": [column]}), mode="append")
+    assert {"ab1", "ab2"} <= set(texts(short.optimize.picture("t")))
+
+
 def test_a_column_of_booleans(table: deltaic.DeltaTable) -> None:
     partitioned = deltaic.write(table.location + "b", pa.table({"f": [True, False], "n": [1, 2]}), partition_by="f")
     picture = partitioned.optimize.picture(["f", "n"])

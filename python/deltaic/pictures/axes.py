@@ -87,14 +87,26 @@ def _ranked(title: str, bounds: Sequence[pa.Array]) -> tuple[Axis, list[Numbers]
     numbers = [np.array([ranks.get(value, math.nan) for value in array.to_pylist()], dtype=np.float64) for array in plain]
     last = max(len(known) - 1, 1)
     shown = sorted({round(step * (len(known) - 1) / (TICKS - 1)) for step in range(TICKS)}) if known else []
-    ticks = [(rank / last if len(known) > 1 else 0.5, _short(known[rank])) for rank in shown]
+    left_out = _common_beginning(known)
+    ticks = [(rank / last if len(known) > 1 else 0.5, _short(known[rank], left_out)) for rank in shown]
     if len(known) <= 1:
         return Axis(title, -0.5, 0.5, ticks), numbers
     return Axis(title, 0.0, float(last), ticks), numbers
 
 
-def _short(value: object) -> str:
+def _common_beginning(values: Sequence[object]) -> int:
+    """Characters that all values begin with and that labels leave out: those of `https://a.org/x1` and `https://a.org/x2` show as `…x1`
+    and `…x2`. None where the labels are short enough with them."""
+    texts = [str(value) for value in values]
+    if len(texts) < 2 or all(len(text) <= _LABEL for text in texts):
+        return 0
+    first, last = texts[0], texts[-1]  # what these begin with, all do, as they are in order
+    return next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), min(len(first), len(last)))
+
+
+def _short(value: object, left_out: int) -> str:
     text = str(value) or "''"
+    text = "…" + text[left_out:] if left_out > 1 else text
     return text if len(text) <= _LABEL else text[: _LABEL - 1] + "…"
 
 

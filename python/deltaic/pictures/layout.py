@@ -17,6 +17,8 @@ from deltaic.pictures.svg import cut, document, element, label, legend, text_of
 MOST = 2000
 """Maximum number of rectangles of a panel. Of more files every k-th is drawn, those that a condition reads before the others."""
 _WIDTH, _HEIGHT, _TOP = 380, 330, 64
+_LEAST = 5.0
+"""Pixels that a file of a single value takes, around its place."""
 _STRIP = 16
 """Width of the strip beside an axis, in which files lie that hold only nulls in its column."""
 
@@ -33,7 +35,7 @@ class Layout:
 
     def svg(self) -> str:
         margin = self._y.label_width + 44.0 if self._y is not None else 52.0
-        between = margin - 12 if self._y is not None else 60.0
+        between = max(margin - 12 if self._y is not None else 60.0, self._x.label_width + 14)
         top = _TOP if self.where is None else _TOP + 18
         body = [label(16, 24, cut(self.title, 110), class_="title")]
         if self.where is not None:
@@ -44,7 +46,7 @@ class Layout:
         title = cut(self._y.axis.title if self._y is not None else "files, by their minimum", 48)
         turned = label(20, middle, title, anchor="middle", class_="panel")
         body.append(element("g", turned, transform=f"rotate(-90 20 {middle})"))
-        width = margin + len(self.panels) * _WIDTH + (len(self.panels) - 1) * between + 32
+        width = margin + len(self.panels) * _WIDTH + (len(self.panels) - 1) * between + max(32.0, self._x.label_width / 2 + 8)
         bottom = top + _HEIGHT + 62
         if self.where is not None:
             body += legend(margin, bottom, [("read", "read"), ("skipped", "skipped")])
@@ -80,8 +82,7 @@ class Layout:
         about = f"{files.paths[index]}\n{readable_size(int(files.sizes[index]))}, {files.rows[index]:,.0f} rows"
         about += f", {files.deleted[index]:,.0f} deleted" if files.deleted[index] else ""
         inside = element("title", text_of(about))
-        # A file with one value alone is drawn two pixels wide, around its place.
-        width, height = max(right - left, 2.0), max(high - low, 2.0)
+        width, height = max(right - left, _LEAST), max(high - low, _LEAST)
         left, low = min(left, (left + right - width) / 2), min(low, (low + high - height) / 2)
         return element("rect", inside, x=float(left), y=float(low), width=float(width), height=float(height), class_=class_)
 
