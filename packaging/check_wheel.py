@@ -1,4 +1,5 @@
-"""The wheel as a user gets it: small enough, installed into a clean environment without Rust, running the README's lines there."""
+"""The wheel as a user gets it: small enough, installed into a clean environment without Rust, where the examples of README.md and of
+docs/get-started.md run."""
 
 from __future__ import annotations
 
@@ -32,10 +33,13 @@ def main(folder: Path) -> None:
         # No cargo, no compiler: only the environment's own programs.
         clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "CARGO", "RUST"))}
         clean["PATH"] = str(python.parent)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", f"{wheels[0]}[cli]"], check=True, env=clean)
-        subprocess.run([python, "-I", ROOT / "tests" / "test_readme.py"], check=True, env=clean, cwd=scratch)
+        subprocess.run(
+            [python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", f"{wheels[0]}[cli]", "pandas"], check=True, env=clean
+        )
+        pages = [ROOT / "README.md", ROOT / "docs" / "get-started.md"]
+        subprocess.run([python, "-I", ROOT / "tests" / "test_readme.py", *pages], check=True, env=clean, cwd=scratch)
         subprocess.run([python.parent / "deltaic", "--help"], check=True, env=clean, cwd=scratch, stdout=subprocess.DEVNULL)
-    print(f"{wheels[0].name}: {size:,} bytes, installs without Rust, runs the README")
+    print(f"{wheels[0].name}: {size:,} bytes, installs without Rust, runs README.md and get-started.md")
 
 
 if __name__ == "__main__":

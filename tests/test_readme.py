@@ -1,10 +1,13 @@
-"""The Python blocks of README.md, run top to bottom in an empty folder, one after another. Also run by packaging/check_wheel.py, which
-has no pytest: this file needs the standard library only."""
+"""The examples of README.md, run top to bottom in an empty folder, one after another. packaging/check_wheel.py runs it and get-started.md
+where there is no pytest: this file needs the standard library only."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -17,20 +20,36 @@ def python_blocks(text: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-def run_blocks(folder: str) -> int:
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """(language, text) of each fenced block."""
+    return re.findall(r"^ *```(\w*)\n(.*?)^ *```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def run_page(page: Path, folder: str) -> int:
+    """Runs the examples of a page, one after another, in a folder: blocks of Python in one namespace, and in blocks of shell the lines that
+    call `deltaic`. -> how many blocks of Python."""
     before = os.getcwd()
     os.chdir(folder)
+    names: dict[str, object] = {"__name__": page.stem}
     try:
-        blocks = python_blocks(README.read_text(encoding="utf-8"))
-        for number, block in enumerate(blocks, 1):
-            exec(compile(block, f"README.md, Python block {number}", "exec"), {"__name__": "readme"})
-        return len(blocks)
+        for number, (language, text) in enumerate(blocks(page), 1):
+            if language == "python":
+                if page == README:  # each of its blocks is complete
+                    names = {"__name__": page.stem}
+                exec(compile(text, f"{page.name}, block {number}", "exec"), names)
+            elif language == "sh":
+                for line in text.splitlines():
+                    if line.startswith("deltaic "):
+                        command = [sys.executable, "-m", "deltaic.cli", *shlex.split(line)[1:]]
+                        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+                        assert done.returncode == 0, f"{page.name}, {line}: {done.stderr}"
     finally:
         os.chdir(before)
+    return len(python_blocks(page.read_text(encoding="utf-8")))
 
 
 def test_python_blocks_run(tmp_path: Path) -> None:
-    assert run_blocks(str(tmp_path)) >= 2
+    assert run_page(README, str(tmp_path)) >= 2
 
 
 def test_first_block_is_ten_lines() -> None:
@@ -54,5 +73,6 @@ def test_every_link_leads_somewhere() -> None:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as scratch:
-        print(f"{run_blocks(scratch)} blocks of README.md run")
+    for page in map(Path, sys.argv[1:] or [README]):
+        with tempfile.TemporaryDirectory() as scratch:
+            print(f"{run_page(page.resolve(), scratch)} blocks of {page.name} run")

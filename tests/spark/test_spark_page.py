@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from test_documents import PAGES, blocks
+from test_documents import PAGES
+from test_readme import blocks
 
 ON_SPARK = [page for page in PAGES if any(language == "py" for language, _ in blocks(page))]
 
