@@ -13,9 +13,9 @@ from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "tests" / "slow_tests.txt"
-MOST = 0.3
+MOST = 0.15
 """Seconds of a function with all its cases; more is slow, unless each case takes less than `FEW`."""
-FEW = 0.02
+FEW = 0.015
 # Processes, servers, random runs: left out whole, and not timed here.
 WHOLE = (
     *("broken_logs/", "simulation/", "stores/", "test_concurrency.py", "test_consistency_model.py", "test_delta_spark.py"),
