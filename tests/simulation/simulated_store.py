@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable
 
 # What may become of a put of a commit; see `FaultStore`. The answer "exists" to a put that wrote nothing is a 409 of S3.
 FAULTS = ("lost", "timeout", "own", "dropped", "phantom", "refused")
-_HOUR_MS = 3_600_000
+HOUR_MS = 3_600_000
+WORK_MS = 10 * HOUR_MS
+"""How long a transaction or a reader may last."""
 
 
 class Crash(BaseException):
@@ -22,6 +24,10 @@ class World:
     def __init__(self, seed: int, *, faults: float, put_if_absent: bool = True) -> None:
         self.random, self.faults, self.put_if_absent = random.Random(seed), faults, put_if_absent
         self.objects: dict[str, tuple[bytes, int]] = {}
+        self.deleted: dict[str, tuple[bytes, int]] = {}
+        """Read when the run is over: what old versions were can be checked though their files are gone."""
+        self.working: dict[int, int] = {}
+        """Actor -> since when its transaction or its reading lasts."""
         self.now = 1_800_000_000_000
         self.trace = hashlib.sha256()
         self._turn = threading.Condition()
@@ -63,6 +69,11 @@ class World:
         if failures:
             raise failures[0]
 
+    def pass_time(self) -> None:
+        """As much time goes by as nobody works for longer than WORK_MS."""
+        most = min([2 * WORK_MS, *(since + WORK_MS - self.now for since in self.working.values())])
+        self.now += max(most, 0)
+
     def step(self, actor: int, what: str) -> None:
         """Lets the others go on, until it is this actor's turn again."""
         if self.over:
@@ -89,7 +100,7 @@ class ActorStore:
     def clock(self) -> int:
         """ms since 1970, by a clock that jumps."""
         if self.world.faults and self.world.random.random() < 0.05:
-            self.skew = self.world.random.randrange(-_HOUR_MS, _HOUR_MS)
+            self.skew = self.world.random.randrange(-HOUR_MS, HOUR_MS)
         return self.world.now + self.skew
 
     def _happens(self, share: float = 1.0) -> bool:
@@ -122,9 +133,10 @@ class ActorStore:
 
     def read(self, path: str, start: int = 0, end: int | None = None) -> bytes:
         self._check_alive()
-        if path not in self.world.objects:
+        found = self.world.objects.get(path) or (self.world.deleted.get(path) if self.world.over else None)
+        if found is None:
             raise FileNotFoundError(path)
-        return self.world.objects[path][0][start:end]
+        return found[0][start:end]
 
     def write_if_absent(self, path: str, data: bytes) -> bool | None:
         if not path.endswith(".json"):
@@ -163,4 +175,7 @@ class ActorStore:
 
     def delete(self, path: str) -> bool:
         self._check_alive()
-        return self.world.objects.pop(path, None) is not None
+        found = self.world.objects.pop(path, None)
+        if found is not None:
+            self.world.deleted[path] = found
+        return found is not None

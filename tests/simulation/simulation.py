@@ -1,6 +1,10 @@
 """Runs of actors that change one table through the real transactions, and what must hold after each run.
 
-Files have no bytes: the rows of each are known by its name. Everything else is real: vectors, commits, conflicts, checkpoints, snapshots.
+Files have no bytes: the rows of each are known by its name. Everything else is real: vectors, commits, conflicts, checkpoints, snapshots,
+vacuum, streams.
+
+Clocks are off by up to an hour, and nobody works for longer than WORK_MS, so a vacuum that keeps files for RETENTION takes nothing from
+anybody: a file that was removed at 0:00 by a clock that says 23:00 goes at 10:01 by a clock that says 11:01.
 """
 
 from __future__ import annotations
@@ -9,19 +13,26 @@ import json
 import random
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
-from simulated_store import ActorStore, World
+from simulated_store import WORK_MS, ActorStore, World
 
 from deltaic import _core
+from deltaic.commands.vacuum import vacuum
 from deltaic.errors import CommitError, CommitUnknownError, DeltaError
 from deltaic.log.snapshot import Snapshot
+from deltaic.log.stream import Limits, StreamOptions, TableStream
 from deltaic.planning.opening import numbered
 from deltaic.protocol.definition import new_table
 from deltaic.transaction.marks import Marks
 from deltaic.transaction.transaction import Transaction
 
+RETENTION = timedelta(hours=12)
+KINDS = ["append", "delete", "update", "delete", "update", "optimize", "read", "vacuum", "wait", "follow"]
 Row = tuple[int, int]
 """Id and value. Ids are fresh in each append; an update adds one to the value."""
 
@@ -50,6 +61,15 @@ class Operation:
         return before
 
 
+@dataclass
+class Follower:
+    """A reader of a stream, who may be killed between two batches: all it keeps is the offset, and which files it was given."""
+
+    offset: str | None = None
+    paths: list[str] = field(default_factory=list)
+    stream: TableStream | None = None
+
+
 class Run:
     """One seed. `problems`: what does not hold, empty where all is well."""
 
@@ -59,14 +79,18 @@ class Run:
         self.files: dict[str, list[Row]] = {}
         self.operations: list[Operation] = []
         self.problems: list[str] = []
+        self.followers: dict[int, Follower] = {}
+        self.vacuumed = 0
         self.next_id = self.next_file = 0
         self.location = "sim://world/table"
+        self.world_store = self._store(-1)[1]
         self._create()
         self.world.faults = faults
         count = actors or self.random.randint(2, 6)
         # As many random numbers for an actor as it needs, whatever the others do.
         seeds = [self.random.randrange(1 << 30) for _ in range(count)]
-        self.world.run([lambda number=number: self._act(number, seeds[number]) for number in range(count)])  # type: ignore[misc]
+        with mock.patch("deltaic.commands.vacuum.Transaction", partial(Transaction, sleep=lambda _: None)):
+            self.world.run([lambda number=number: self._act(number, seeds[number]) for number in range(count)])  # type: ignore[misc]
         self.world.faults = 0.0
         try:
             self._check()
@@ -97,6 +121,7 @@ class Run:
         self.next_file += 1
         path = f"{self.next_file:04}.parquet"
         self.files[path] = rows
+        self.world.objects[path] = (b"", self.world.now)
         ids = [key for key, _ in rows]
         stats = {"numRecords": len(rows), "minValues": {"id": min(ids)}, "maxValues": {"id": max(ids)}, "nullCount": {"id": 0}}
         row = {
@@ -114,16 +139,53 @@ class Run:
     def _act(self, actor: int, seed: int) -> None:
         chance = random.Random(seed)
         view, store = self._store(actor)
-        for _ in range(chance.randint(2, 4)):
+        for _ in range(chance.randint(2, 6)):
             low = chance.randint(1, max(self.next_id, 1))
-            kind = chance.choice(["append", "delete", "update", "delete", "update", "optimize", "read"])
-            self._try(view, store, chance, kind, (low, low + chance.choice([0, 0, 1, 4])))
+            kind = chance.choice(KINDS)
+            if kind in ("wait", "vacuum"):
+                self.world.pass_time()
+            if kind == "wait":
+                continue
+            self.world.working[actor] = self.world.now
+            try:
+                if kind == "vacuum":
+                    self._vacuum(view, store)
+                elif kind == "follow":
+                    self._follow(self.followers.setdefault(actor, Follower()), store, chance)
+                else:
+                    self._try(view, store, chance, kind, (low, low + chance.choice([0, 0, 1, 4])))
+            finally:
+                del self.world.working[actor]
+
+    def _vacuum(self, view: ActorStore, store: _core.Store) -> None:
+        try:
+            snapshot = Snapshot.load(store, sleep=lambda _: None)
+            _, gone = vacuum(snapshot, retention=RETENTION, enforce_retention=False, clock=view.clock)
+            self.vacuumed += gone.num_rows
+        except (DeltaError, OSError):
+            pass
+
+    def _follow(self, follower: Follower, store: _core.Store, chance: random.Random) -> None:
+        """Reads a batch of a few files; what fails is done again from the same offset."""
+        try:
+            if follower.stream is None or chance.random() < 0.3:
+                options = StreamOptions(start=0, ignore_deletes=True, ignore_changes=True)
+                follower.stream = TableStream(Snapshot.load(store, sleep=lambda _: None), options)
+            stream = follower.stream
+            at = stream.start() if follower.offset is None else stream.parse(follower.offset)
+            end = stream.next(at, Limits(files=chance.randint(1, 3)))
+            paths = stream.batch(at, end).added["path"].to_pylist()
+        except (DeltaError, OSError):
+            return
+        follower.paths += paths
+        follower.offset = end.json()
 
     def _try(self, view: ActorStore, store: _core.Store, chance: random.Random, kind: str, ids: tuple[int, int]) -> None:
         for _ in range(3):
             try:
                 snapshot = Snapshot.load(store, sleep=lambda _: None)
                 if kind == "read":
+                    self._check_files(snapshot)
                     self._rows(snapshot)
                     return
                 operation = Operation(kind, ids)
@@ -213,11 +275,14 @@ class Run:
         at = newest
         for version in range(newest.version + 1):
             info = json.loads(_core.read_commit_info(store, f"_delta_log/{version:020}.json") or "{}")
-            operation = self.operations[0] if version == 0 else by_id[info["txnId"]]
+            if info["operation"].startswith("VACUUM"):
+                operation = Operation("vacuum", version=version)
+            else:
+                operation = self.operations[0] if version == 0 else by_id[info["txnId"]]
             committed[id(operation)] += 1
             if operation.outcome == "failed" or (operation.version is not None and operation.version != version):
                 self.problems.append(f"version {version} is a {operation.kind} that {operation.outcome} as {operation.version}")
-            expected = operation.after(expected)
+            before, expected = expected, operation.after(expected)
             at = Snapshot.load(store, version=0) if version == 0 else at.advance(version)
             found = self._rows(at)
             if found != expected:
@@ -225,12 +290,62 @@ class Run:
                     f"version {version} ({operation.kind} {operation.ids}): {found - expected} too many, {expected - found} missing"
                 )
                 return
+            if (change := self._change(store, version)) != _difference(before, expected):
+                self.problems.append(f"version {version}: the change feed has {change} instead of {_difference(before, expected)}")
         for operation in self.operations[1:]:
             if (committed[id(operation)] != 1 and operation.outcome == "committed") or committed[id(operation)] > 1:
                 self.problems.append(f"{operation.kind} was {operation.outcome}, and is there {committed[id(operation)]} times")
         if self._rows(newest) != expected:
             self.problems.append("the newest version is not what its commits say")
+        self._check_files(newest)
         self._check_checkpoints(store)
+        self._check_followers(store, newest.version)
+
+    def _check_files(self, snapshot: Snapshot) -> None:
+        """All files of a version are there, unless the next one came long ago, which a listing that is stale may not show."""
+        after = self.world.objects.get(f"_delta_log/{snapshot.version + 1:020}.json")
+        if after is not None and after[1] < self.world.now - WORK_MS:
+            return
+        adds, over = snapshot.files().adds, self.world.over
+        missing = {path for path in adds["path"].to_pylist() if path not in self.world.objects}
+        self.world.over = False  # what is deleted is not read
+        for vector in adds["deletionVector"].to_pylist():
+            try:
+                _vector(self.world_store, vector)
+            except FileNotFoundError as error:
+                missing.add(str(error))
+        self.world.over = over
+        if missing:
+            self.problems.append(f"version {snapshot.version} lacks {sorted(missing)}")
+
+    def _change(self, store: _core.Store, version: int) -> dict[Row, int]:
+        """How many of each row the change feed inserts, less those that it deletes."""
+        _, derived, _ = _core.read_changes(store, [(version, f"_delta_log/{version:020}.json", 1)], False)
+        found: Counter[Row] = Counter()
+        for file in derived.to_pylist():
+            chosen = set(range(len(self.files[file["path"]]))) - _vector(store, file["deletionVector"])
+            if file["selection"] is not None:
+                selected = set(_core.DeletionVector.from_bytes(file["selection"]).rows().to_pylist())
+                chosen = chosen & selected if file["keep_selected"] else chosen - selected
+            sign = {"insert": 1, "delete": -1}[dict(file["partitionValues"])["_change_type"]]
+            for index in chosen:
+                found[self.files[file["path"]][index]] += sign
+        return {row: count for row, count in found.items() if count}
+
+    def _check_followers(self, store: _core.Store, newest: int) -> None:
+        """Each was given every file with new rows once, in the order of the commits."""
+        expected: list[str] = []
+        for version in range(newest + 1):
+            adds = _core.read_commit(store, version, f"_delta_log/{version:020}.json").adds
+            expected += adds.filter(adds["dataChange"])["path"].to_pylist()
+        for follower in self.followers.values():
+            follower.stream = None
+            offset: str | None = ""
+            while offset != follower.offset:
+                offset = follower.offset
+                self._follow(follower, store, random.Random(1))
+            if follower.paths != expected:
+                self.problems.append(f"a stream gave {follower.paths} instead of {expected}")
 
     def _check_checkpoints(self, store: _core.Store) -> None:
         """Every checkpoint is what the commits say."""
@@ -245,6 +360,10 @@ class Run:
                 read.deleted_records,
             ):
                 self.problems.append(f"the checkpoint of version {version} is not what its commits say")
+
+
+def _difference(before: Counter[Row], after: Counter[Row]) -> dict[Row, int]:
+    return {row: after[row] - before[row] for row in before | after if after[row] != before[row]}
 
 
 def _vector(store: _core.Store, vector: dict[str, Any] | None) -> set[int]:

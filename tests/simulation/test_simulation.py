@@ -7,8 +7,12 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from deltaic.commands import vacuum
+from deltaic.log import references
+from deltaic.log.stream_offset import BASE, StreamOffset
 from deltaic.transaction import conflicts
 from deltaic.transaction.attempts import Attempts
 from deltaic.transaction.transaction import Transaction
@@ -29,6 +33,12 @@ def test_without_faults_every_writer_gets_its_answer() -> None:
         assert {operation.outcome for operation in run.operations[1:]} <= {"committed", "failed"}
 
 
+def test_vacuum_has_something_to_do() -> None:
+    runs = [Run(seed) for seed in range(20)]
+    assert sum(run.vacuumed > 0 for run in runs) >= 1
+    assert sum(len(follower.paths) > 3 for run in runs for follower in run.followers.values()) >= 10
+
+
 def test_a_seed_replays_a_run() -> None:
     assert [Run(seed).world.trace.hexdigest() for seed in range(10)] == [Run(seed).world.trace.hexdigest() for seed in range(10)]
 
@@ -39,6 +49,7 @@ def _attempts(name: str, replacement: Any) -> Callable[[pytest.MonkeyPatch], Non
 
 _IS_OURS = Attempts._is_ours
 _CHECK_FILES = conflicts.check_files
+_CANDIDATES, _PARSE = vacuum._candidates, StreamOffset.parse
 
 MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "added files are not looked at": lambda patch: patch.setattr(conflicts, "must_see_adds", lambda current, winner: False),
@@ -54,6 +65,15 @@ MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
         "_is_ours", lambda self, version, txn: (False, None) if _IS_OURS(self, version, txn)[0] is None else _IS_OURS(self, version, txn)
     ),
     "every commit is taken for one's own": _attempts("_is_ours", lambda self, version, txn: (True, None)),
+    "vacuum takes vectors for files that nobody names": lambda patch: patch.setattr(
+        references, "vector_files", lambda actions, location: pa.array([], pa.string())
+    ),
+    "vacuum does not ask how old a file is": lambda patch: patch.setattr(
+        vacuum, "_candidates", lambda snapshot, cutoff, now: _CANDIDATES(snapshot, now, now)
+    ),
+    "a stream forgets where it was in a commit": lambda patch: patch.setattr(
+        StreamOffset, "parse", staticmethod(lambda text, table_id: dataclasses.replace(_PARSE(text, table_id), index=BASE))
+    ),
     "no winner is looked at": _attempts("_pass", lambda self, newest: setattr(self, "base", newest)),
 }
 
