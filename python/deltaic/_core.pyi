@@ -40,8 +40,9 @@ class TableSchema:
     def partition_columns(self) -> list[str]: ...
     @property
     def column_mapping(self) -> Literal["none", "name", "id"]: ...
-    def to_arrow(self, columns: Sequence[str] | None = None, *, encoded: Sequence[str] = ()) -> pa.Schema:
-        """Logical Arrow schema; Delta field metadata becomes Arrow field metadata (values as text). `encoded`: columns with the types of `read`'s `encoded`."""
+    def to_arrow(self, columns: Sequence[str] | None = None, *, encoded: Sequence[str] = (), views: Sequence[str] = ()) -> pa.Schema:
+        """Logical Arrow schema; Delta field metadata becomes Arrow field metadata (values as text). `encoded`, `views`: columns with the
+        types that `read` gives those."""
     def with_hidden(self, names: Sequence[str]) -> TableSchema:
         """This schema with columns of type long at its end that data files may have and the table does not show; found by name whatever the
         column mapping, without statistics."""
@@ -336,7 +337,7 @@ class Predicate:
 def read(store: Store, schema: TableSchema, files: Any, columns: Sequence[str], predicate: Predicate | None = None, *,
          row_ids: bool = False, constants: Sequence[str] = (), row_tracking: tuple[str, str] | None = None,
          threads: int | None = None, batch_size: int = 65536, limit: int | None = None, memory_limit: int | None = None, pruning: bool = True,
-         encoded: Sequence[str] = ()) -> ReadStream:
+         encoded: Sequence[str] = (), views: Sequence[str] = ()) -> ReadStream:
     """Logical rows of `files`, deleted ones skipped, in the order of the files, then of the file.
 
     `files`: columns of `add` (path, size, partitionValues, deletionVector are read), and optionally
@@ -349,7 +350,8 @@ def read(store: Store, schema: TableSchema, files: Any, columns: Sequence[str], 
     `row_tracking`: names of the hidden columns that keep row ids and row commit versions. Both come after the data columns, completed from
     `baseRowId` and `defaultRowCommitVersion` of `files`; a file without these is a ProtocolError.
     `encoded`: names of top-level columns. Of these, texts come as dictionary(int32, string), decimals of at most 9 and 18 digits as decimal32
-    and decimal64: as files mostly have them, so that an engine that takes these types gets them without a copy.
+    and decimal64: as files mostly have them, so that an engine that takes these types gets them without a copy. `views`: the same for others,
+    whose texts come as string_view.
     """
 
 def dictionary_columns(store: Store, schema: TableSchema, files: Any, columns: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from deltaic import _core, configuration
@@ -54,9 +54,21 @@ OPENED: ContextVar[list[tuple[Scan, _core.ReadStream]] | None] = ContextVar("OPE
 """Where `open_scan` notes what it opens, for reports on what was read; None: nowhere."""
 
 
-def open_scan(scan: Scan, *, encoded: Sequence[str] = ()) -> _core.ReadStream:
-    """Starts reading. Whoever reads evaluates `where`. `encoded`: columns that come in the types nearest to the files' bytes, texts as
-    dictionaries and decimals of few digits in 32 or 64 bits."""
+@dataclass(frozen=True)
+class Encoding:
+    """Columns that come in the types nearest to the files' bytes. `encoded`: texts as dictionaries, decimals of few digits in 32 or 64 bits;
+    `views`: texts as views of the pages of the file."""
+
+    encoded: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
+
+
+PLAIN = Encoding()
+"""Every column in its own type."""
+
+
+def open_scan(scan: Scan, *, encoding: Encoding = PLAIN) -> _core.ReadStream:
+    """Starts reading. Whoever reads evaluates `where`."""
     stream = _core.read(
         scan.store,
         scan.table_schema,
@@ -71,7 +83,8 @@ def open_scan(scan: Scan, *, encoded: Sequence[str] = ()) -> _core.ReadStream:
         memory_limit=configuration.budget().readers,
         limit=scan.limit,
         batch_size=BATCH_ROWS if scan.limit is None else max(1, min(scan.limit, BATCH_ROWS)),
-        encoded=list(encoded),
+        encoded=list(encoding.encoded),
+        views=list(encoding.views),
     )
     if (opened := OPENED.get()) is not None:
         opened.append((scan, stream))
@@ -99,9 +112,9 @@ def scan_schema(scan: Scan) -> Schema:
     return Schema([*fields, *scan.constants, *(ROW_ID_FIELDS if scan.row_ids else ())])
 
 
-def scan_arrow_schema(scan: Scan, *, encoded: Sequence[str] = ()) -> pa.Schema:
-    """The Arrow columns of a scan, hidden ones last. `encoded`: as for `open_scan`."""
-    schema = scan.table_schema.to_arrow(list(scan.columns), encoded=list(encoded))
+def scan_arrow_schema(scan: Scan, *, encoding: Encoding = PLAIN) -> pa.Schema:
+    """The Arrow columns of a scan, hidden ones last. `encoding`: as for `open_scan`."""
+    schema = scan.table_schema.to_arrow(list(scan.columns), encoded=list(encoding.encoded), views=list(encoding.views))
     for name in scan.row_tracking or ():
         schema = schema.append(pa.field(name, pa.int64()))
     for item in scan.constants:

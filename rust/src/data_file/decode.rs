@@ -1,6 +1,6 @@
 //! One row group -> logical batches. The predicate's columns are decoded first and the others only for the rows that it leaves.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -12,7 +12,7 @@ use arrow::datatypes::{DataType, Field as ArrowField, Int64Type, Schema};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::budget::Allowance;
-use super::encoded::{self, encode};
+use super::encoded::{self, Texts, encode};
 use super::keep::Keep;
 use super::open::{Group, OpenFile, Output, Plan, repeat};
 use super::projection::Adapt;
@@ -224,7 +224,7 @@ impl<'a> Job<'a> {
             bytes.fetch_when_touched(ranges)
         }
         let wanted = Wanted { group: self.group.index, mask, batch: scan.batch, rows: rows.selection() };
-        let wished = fields.iter().filter(|field| self.plan.request.encoded.contains(&field.name));
+        let wished = fields.iter().filter_map(|field| Some((field, *self.plan.request.encoded.get(&field.name)?)));
         let encoded = encoded::reading(&self.file.metadata, self.group.index, self.file.finder, wished)?;
         let reader = pages::record_batches(bytes, encoded.as_ref().unwrap_or(&self.file.metadata), wanted)?;
         let found = arrow::array::RecordBatchReader::schema(&reader);
@@ -234,7 +234,9 @@ impl<'a> Job<'a> {
                 Some(index) => {
                     let (target, found) = (field.data_type.to_arrow(false), found.field(index).data_type());
                     let adapt = match &encoded {
-                        Some(_) if scan.encoded.contains(&field.name) && encoded::encoded(&target) == *found => Adapt::Same,
+                        Some(_) if scan.encoded.get(&field.name).is_some_and(|texts| encoded::encoded(&target, *texts) == *found) => {
+                            Adapt::Same
+                        }
                         _ => self.file.finder.adapt(&field.data_type, &target, found, &field.name)?,
                     };
                     Some((index, adapt))
@@ -288,7 +290,7 @@ struct Scan<'a> {
     batch: usize,
     decoded: usize,
     emitted: usize,
-    encoded: &'a HashSet<String>,
+    encoded: &'a HashMap<String, Texts>,
 }
 
 impl Scan<'_> {
@@ -324,7 +326,8 @@ impl Scan<'_> {
         self.emitted += rows;
         let nulls = |field: &Field| {
             let target = field.data_type.to_arrow(false);
-            new_null_array(&if self.encoded.contains(&field.name) { encoded::encoded(&target) } else { target }, rows)
+            let encoded = self.encoded.get(&field.name).map(|texts| encoded::encoded(&target, *texts));
+            new_null_array(&encoded.unwrap_or(target), rows)
         };
         let columns = self.fields.iter().map(nulls).collect();
         let positions = self.positions.as_mut().map(|positions| positions.take(self.first, rows));
@@ -338,7 +341,7 @@ impl Scan<'_> {
                 None => new_null_array(&target, batch.num_rows()),
                 Some((index, adapt)) => adapt.apply(batch.column(*index), &target)?,
             };
-            if self.encoded.contains(&field.name) { encode(&column) } else { Ok(column) }
+            self.encoded.get(&field.name).map_or_else(|| Ok(Arc::clone(&column)), |texts| encode(&column, *texts))
         };
         self.fields.iter().zip(&self.adapts).map(column).collect()
     }

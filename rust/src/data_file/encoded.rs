@@ -1,5 +1,6 @@
-//! Columns in the types nearest to a file's own bytes, for an engine that takes them so: texts as dictionaries, decimals of few digits as
-//! integers of 32 or 64 bits. No text is copied for each row that has it, and no number is made wider and then narrow again.
+//! Columns in the types nearest to a file's own bytes, for an engine that takes them so: texts as dictionaries or as views of the pages,
+//! decimals of few digits as integers of 32 or 64 bits. No text is copied for each row that has it, and no number is made wider and then
+//! narrow again.
 
 use std::sync::{Arc, LazyLock};
 
@@ -20,9 +21,19 @@ use crate::schema::Field;
 const KEYS: usize = 1 << 16;
 static ASCENDING: LazyLock<ScalarBuffer<i32>> = LazyLock::new(|| (0..KEYS as i32).collect());
 
+/// What becomes of the texts of a column that comes encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Texts {
+    /// Keys of a dictionary.
+    Keys,
+    /// Views of where they lie.
+    Views,
+}
+
 /// The encoded type of a column.
-pub fn encoded(data_type: &DataType) -> DataType {
+pub fn encoded(data_type: &DataType, texts: Texts) -> DataType {
     match data_type {
+        DataType::Utf8 if texts == Texts::Views => DataType::Utf8View,
         DataType::Utf8 => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
         DataType::Decimal128(precision, scale) if *precision <= DECIMAL32_MAX_PRECISION => DataType::Decimal32(*precision, *scale),
         DataType::Decimal128(precision, scale) if *precision <= DECIMAL64_MAX_PRECISION => DataType::Decimal64(*precision, *scale),
@@ -31,14 +42,15 @@ pub fn encoded(data_type: &DataType) -> DataType {
 }
 
 /// The column with its encoded type.
-pub fn encoded_field(field: ArrowField) -> ArrowField {
-    let data_type = encoded(field.data_type());
+pub fn encoded_field(field: ArrowField, texts: Texts) -> ArrowField {
+    let data_type = encoded(field.data_type(), texts);
     field.with_data_type(data_type)
 }
 
-/// An array of a table's type in the encoded one. A text becomes a dictionary as long as itself: its bytes stay where they are.
-pub fn encode(array: &ArrayRef) -> Result<ArrayRef> {
-    let target = encoded(array.data_type());
+/// An array of a table's type in the encoded one; one that is encoded stays as it is. Texts become a dictionary as long as themselves, or
+/// views: their bytes stay where they are.
+pub fn encode(array: &ArrayRef, texts: Texts) -> Result<ArrayRef> {
+    let target = encoded(array.data_type(), texts);
     if target == *array.data_type() {
         return Ok(Arc::clone(array));
     }
@@ -55,21 +67,22 @@ pub fn reading<'a>(
     metadata: &ArrowReaderMetadata,
     group: usize,
     finder: Finder,
-    fields: impl Iterator<Item = &'a Field>,
+    fields: impl Iterator<Item = (&'a Field, Texts)>,
 ) -> Result<Option<ArrowReaderMetadata>> {
     let found = metadata.schema().fields();
     let columns = metadata.metadata().row_group(group).columns();
     let mut changed: Option<Vec<FieldRef>> = None;
-    for field in fields {
+    for (field, texts) in fields {
         let target = field.data_type.to_arrow(false);
         let Some(index) = finder.find(field, found) else { continue };
-        let hint = encoded(&target);
+        let hint = encoded(&target, texts);
         if found[index].data_type() != &target || hint == target {
             continue;
         }
         let leaf: usize = found[..index].iter().map(|other| leaves(other.data_type())).sum();
         let suits = match hint {
             DataType::Dictionary(_, _) => only_dictionary(&columns[leaf]),
+            DataType::Utf8View => true,
             _ => matches!(columns[leaf].column_type(), PhysicalType::INT32 | PhysicalType::INT64),
         };
         if suits {

@@ -11,7 +11,7 @@ use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 
-use super::encoded::{encode, encoded_field};
+use super::encoded::{Texts, encode, encoded_field};
 use super::files::{FILE_COLUMN, Files, ROW_COLUMN};
 use super::projection::{Finder, leaves};
 use super::prune::Pruner;
@@ -45,7 +45,7 @@ pub struct Request {
     /// Row groups and pages without a match are left out.
     pub pruning: bool,
     /// Columns that come in the types of [`super::encoded`].
-    pub encoded: HashSet<String>,
+    pub encoded: HashMap<String, Texts>,
 }
 
 impl Request {
@@ -61,7 +61,7 @@ impl Request {
             batch_size: 1 << 16,
             limit: None,
             pruning: false,
-            encoded: HashSet::new(),
+            encoded: HashMap::new(),
         }
     }
     /// Must the rows' positions in their files be followed?
@@ -134,7 +134,10 @@ impl Plan {
         let (mut outputs, mut data, mut fields) = (Vec::new(), Vec::new(), Vec::new());
         for field in schema.select(&request.columns)? {
             let column = field.to_arrow(false);
-            fields.push(if request.encoded.contains(&field.name) { encoded_field(column) } else { column });
+            fields.push(match request.encoded.get(&field.name) {
+                Some(texts) => encoded_field(column, *texts),
+                None => column,
+            });
             if schema.is_partition(schema.column(&field.name)?.0) {
                 outputs.push(Output::Partition(field));
             } else {
@@ -476,8 +479,10 @@ fn constants_of(plan: &Plan, index: usize) -> Result<HashMap<usize, ArrayRef>> {
     let mut constants = HashMap::new();
     for (position, output) in plan.outputs.iter().enumerate() {
         let value: ArrayRef = match output {
-            Output::Partition(field) if plan.request.encoded.contains(&field.name) => encode(&partition_scalar(plan, index, field)?)?,
-            Output::Partition(field) => partition_scalar(plan, index, field)?,
+            Output::Partition(field) => {
+                let value = partition_scalar(plan, index, field)?;
+                plan.request.encoded.get(&field.name).map_or_else(|| Ok(Arc::clone(&value)), |texts| encode(&value, *texts))?
+            }
             Output::Constant(column) => column.slice(index, 1),
             Output::File => Arc::new(Int32Array::from(vec![plan.files.ordinal(index)])),
             Output::RowId(_) => plan.files.row_tracking("baseRowId", index)?,

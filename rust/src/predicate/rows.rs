@@ -40,8 +40,8 @@ pub fn evaluate(predicate: &Predicate, batch: &RecordBatch) -> Result<BooleanArr
             if *with_null { Ok(or_kleene(&found, &BooleanArray::new_null(rows))?) } else { Ok(found) }
         }),
         Predicate::StartsWith(column, prefix) => on_values(column, batch, |values| {
-            let prefix = Scalar::new(StringArray::from(vec![prefix.as_str()]));
-            Ok(starts_with(&values, &prefix)?)
+            let prefix: ArrayRef = Arc::new(StringArray::from(vec![prefix.as_str()]));
+            Ok(starts_with(&values, &Scalar::new(like(&prefix, values)?))?)
         }),
     }
 }

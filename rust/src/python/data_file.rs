@@ -8,7 +8,7 @@ use pyo3_arrow::input::AnyRecordBatch;
 use super::arrow::{array_of, batch_of, table_of};
 use super::interrupt;
 use super::predicate::PyPredicate;
-use super::schema::PyTableSchema;
+use super::schema::{PyTableSchema, texts_of};
 use super::store::store_of;
 use super::stream::{Batches, PyReadStream};
 use crate::data_file::adopt;
@@ -28,7 +28,7 @@ use crate::error::{Error, Kind};
 /// Logical rows of files, deleted ones skipped (stub: `read`).
 #[pyfunction]
 #[pyo3(signature = (store, schema, files, columns, predicate=None, *, row_ids=false, constants=vec![], row_tracking=None, threads=None,
-                    batch_size=65536, limit=None, memory_limit=None, pruning=true, encoded=vec![]))]
+                    batch_size=65536, limit=None, memory_limit=None, pruning=true, encoded=vec![], views=vec![]))]
 #[allow(clippy::too_many_arguments)] // the stub's signature
 fn read(
     py: Python<'_>,
@@ -46,10 +46,11 @@ fn read(
     memory_limit: Option<u64>,
     pruning: bool,
     encoded: Vec<String>,
+    views: Vec<String>,
 ) -> PyResult<PyReadStream> {
     let (store, files, schema) = (store_of(store)?, batch_of(files)?, Arc::clone(&schema.0));
     let predicate = predicate.map(|predicate| predicate.0.as_ref().clone());
-    let encoded = encoded.into_iter().collect();
+    let encoded = texts_of(encoded, views);
     let batch_size = batch_size.max(1);
     let request = Request { columns, predicate, row_ids, constants, row_tracking, batch_size, limit, pruning, encoded };
     let plan = interrupt::brief(py, || Plan::new(store, schema, Files::new(files)?, request))?;

@@ -1,13 +1,20 @@
 //! `deltaic._core`, section schema.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema};
 use pyo3::prelude::*;
 use pyo3_arrow::{PyDataType, PySchema};
 
-use crate::data_file::encoded::encoded_field;
+use crate::data_file::encoded::{Texts, encoded_field};
 use crate::schema::{ColumnMapping, TableSchema, from_arrow, json};
+
+/// The columns that come encoded, by name: `encoded` with texts as dictionaries, `views` with texts as views.
+pub fn texts_of(encoded: Vec<String>, views: Vec<String>) -> HashMap<String, Texts> {
+    let keys = encoded.into_iter().map(|name| (name, Texts::Keys));
+    keys.chain(views.into_iter().map(|name| (name, Texts::Views))).collect()
+}
 
 /// A table's schema (stub: `TableSchema`).
 #[pyclass(name = "TableSchema", module = "deltaic._core", frozen)]
@@ -36,13 +43,20 @@ impl PyTableSchema {
             ColumnMapping::Id => "id",
         }
     }
-    #[pyo3(signature = (columns=None, *, encoded=vec![]))]
-    fn to_arrow<'py>(&self, py: Python<'py>, columns: Option<Vec<String>>, encoded: Vec<String>) -> PyResult<Bound<'py, PyAny>> {
+    #[pyo3(signature = (columns=None, *, encoded=vec![], views=vec![]))]
+    fn to_arrow<'py>(
+        &self,
+        py: Python<'py>,
+        columns: Option<Vec<String>>,
+        encoded: Vec<String>,
+        views: Vec<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let mut schema = self.0.to_arrow(columns.as_deref())?;
+        let encoded = texts_of(encoded, views);
         if !encoded.is_empty() {
-            let field = |field: &Arc<Field>| match encoded.contains(field.name()) {
-                true => encoded_field(field.as_ref().clone()),
-                false => field.as_ref().clone(),
+            let field = |field: &Arc<Field>| match encoded.get(field.name()) {
+                Some(texts) => encoded_field(field.as_ref().clone(), *texts),
+                None => field.as_ref().clone(),
             };
             schema = Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>());
         }

@@ -6,7 +6,7 @@ Without it DuckDB takes any source that is not an Arrow table for one row and bu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +37,8 @@ class TableRows:
     observe: Callable[[_core.ReadStream], None]
     retyped: Callable[[pa.Schema], pa.Schema] | None = None
 
-    def open(self, scan: Scan, encoded: Sequence[str] = ()) -> _core.ReadStream:
-        stream = self.read(lambda: opening.open_scan(scan, encoded=encoded))
+    def open(self, scan: Scan, encoding: opening.Encoding = opening.PLAIN) -> _core.ReadStream:
+        stream = self.read(lambda: opening.open_scan(scan, encoding=encoding))
         self.observe(stream)
         return stream
 

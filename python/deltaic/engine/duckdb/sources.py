@@ -19,7 +19,7 @@ from deltaic import _core
 from deltaic.errors import DeltaError
 from deltaic.plan.nodes import Scan
 from deltaic.planning.literals import NotSayable, instant
-from deltaic.planning.opening import narrowed_scan, scan_arrow_schema, with_predicate
+from deltaic.planning.opening import PLAIN, Encoding, narrowed_scan, scan_arrow_schema, with_predicate
 from deltaic.protocol.schema import DataType, Struct, decimal_parts
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ SMALL_BYTES = 256 * 1024
 
 
 class ScanSource(ArrowScanSource):
-    """The rows of `scan`. `read` opens a scan of some of its columns and names those that come encoded (`planning.opening.open_scan`).
+    """The rows of `scan`. `read` opens a scan of some of its columns in an encoding (`planning.opening.open_scan`).
     `retyped` gives the schema that a stream of this schema is read under, of the same layout. `rows`: about how many there are."""
 
     schema_is_stable = True
@@ -40,15 +40,15 @@ class ScanSource(ArrowScanSource):
     def __init__(
         self,
         scan: Scan,
-        read: Callable[[Scan, Sequence[str]], _core.ReadStream],
+        read: Callable[[Scan, Encoding], _core.ReadStream],
         retyped: Callable[[pa.Schema], pa.Schema] | None = None,
         *,
         rows: int | None = None,
     ) -> None:
         super().__init__(scan)
         self._scan, self._read, self._retyped, self._rows = scan, read, retyped, rows
-        self._encoded = _encoded(scan)
-        schema = scan_arrow_schema(scan, encoded=self._encoded)
+        self._encoding = _encoding(scan)
+        schema = scan_arrow_schema(scan, encoding=self._encoding)
         self._schema = schema if retyped is None else retyped(schema)
         self._predicates: dict[str, _core.Predicate] = {}
         self._kept: list[_core.Predicate] | None = None
@@ -81,7 +81,7 @@ class ScanSource(ArrowScanSource):
         import pyarrow.compute as pc
 
         scan = with_predicate(self._scan, _all([*(self._kept or ()), *self._required]))
-        rows = pa.RecordBatchReader.from_stream(self._read(narrowed_scan(scan, [column]), ())).read_all()
+        rows = pa.RecordBatchReader.from_stream(self._read(narrowed_scan(scan, [column]), PLAIN)).read_all()
         found: list[Any] = pc.drop_null(pc.unique(rows.column(0))).to_pylist()
         return found
 
@@ -106,7 +106,7 @@ class ScanSource(ArrowScanSource):
             scan = with_predicate(scan, _all(predicates))
         names = [self._schema.names[index] for index in columns] if columns is not None else self._schema.names
         scan = narrowed_scan(scan, names)
-        rows = self._read(scan, self._encoded)
+        rows = self._read(scan, self._encoding)
         if self._retyped is None and names == scan_arrow_schema(scan).names:
             return rows.__arrow_c_stream__(), True
         import pyarrow as pa
@@ -126,19 +126,20 @@ def _all(predicates: Sequence[_core.Predicate]) -> _core.Predicate:
     return first
 
 
-def _encoded(scan: Scan) -> list[str]:
-    """The scan's columns that come in the types nearest to the files' bytes: decimals, and texts that the files have as dictionaries.
-    DuckDB computes more slowly on a dictionary that has a value for each row."""
-    found, texts = list[str](), list[str]()
+def _encoding(scan: Scan) -> Encoding:
+    """Decimals of few digits as the files have them; texts as dictionaries where the files have them as such, as DuckDB computes more slowly
+    on a dictionary that has a value for each row; all other texts as views."""
+    decimals, texts = list[str](), list[str]()
     for name in scan.columns:
         data_type = item.type if (item := scan.schema.get(name)) is not None else None
         if data_type == "string":
             texts.append(name)
         elif isinstance(data_type, str) and decimal_parts(data_type) is not None:
-            found.append(name)
+            decimals.append(name)
+    keys = list[str]()
     if texts and sum(size or 0 for size in scan.files["size"].to_pylist()) > SMALL_BYTES and scan.store.location.startswith("/"):
-        found += _core.dictionary_columns(scan.store, scan.table_schema, scan.files, texts)
-    return found
+        keys = _core.dictionary_columns(scan.store, scan.table_schema, scan.files, texts)
+    return Encoding((*decimals, *keys), tuple(name for name in texts if name not in keys))
 
 
 # --- filters
