@@ -56,8 +56,8 @@ OPENED: ContextVar[list[tuple[Scan, _core.ReadStream]] | None] = ContextVar("OPE
 
 @dataclass(frozen=True)
 class Encoding:
-    """Columns that come in the types nearest to the files' bytes. `encoded`: texts as dictionaries, decimals of few digits in 32 or 64 bits;
-    `views`: texts as views of the pages of the file."""
+    """Columns that come in the types nearest to the files' bytes. `encoded`: texts as dictionaries, decimals of few digits in 32 or 64
+    bits; `views`: texts as views of the pages of the file."""
 
     encoded: tuple[str, ...] = ()
     views: tuple[str, ...] = ()

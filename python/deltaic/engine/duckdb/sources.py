@@ -127,8 +127,8 @@ def _all(predicates: Sequence[_core.Predicate]) -> _core.Predicate:
 
 
 def _encoding(scan: Scan) -> Encoding:
-    """Decimals of few digits as the files have them; texts as dictionaries where the files have them as such, as DuckDB computes more slowly
-    on a dictionary that has a value for each row; all other texts as views."""
+    """Decimals of few digits as the files have them, texts as dictionaries where the files have them as such, all other texts as views:
+    DuckDB computes more slowly on a dictionary that has a value for each row."""
     decimals, texts = list[str](), list[str]()
     for name in scan.columns:
         data_type = item.type if (item := scan.schema.get(name)) is not None else None
