@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as F
 
 import deltaic
 import deltaic.spark
@@ -220,6 +221,34 @@ def test_files_of_rows(session: Any, tmp_path: Path) -> None:
     assert {Path(file).name for file in frame.inputFiles()} == set(names.values())
     assert ids(frame.where("_metadata.row_index = 3").select("id")) == [3]
     assert sorted(row.id for row in load(session, place, versionAsOf=0).where("_metadata.row_index < 2").collect()) == [0, 1]
+
+
+@pytest.mark.parametrize("mapping", ["none", "name"])
+def test_input_files_are_those_that_the_conditions_leave(session: Any, tmp_path: Path, mapping: str) -> None:
+    """Source: PreparedDeltaFileIndex.inputFiles of delta-spark."""
+    place = str(tmp_path / "t")
+    rows = session.range(40).selectExpr("id", "id % 2 AS part", "cast(id AS string) AS text").repartitionByRange(4, "id")
+    rows.write.format("delta").option("delta.columnMapping.mode", mapping).partitionBy("part").save(place)
+    frame = load(session, place)
+    bounds = F.min("id").alias("low"), F.max("id").alias("high")
+    found = frame.groupBy("_metadata.file_path", "part").agg(*bounds).collect()
+    files = {row.file_path.split("/t/")[1]: (row.low, row.high, row.part) for row in found}
+    assert len(files) == 8
+
+    def named(frame: Any) -> set[str]:
+        return {file.split("/t/")[1] for file in frame.inputFiles()}
+
+    assert named(frame) == set(files)
+    assert named(frame.where("part = 1")) == {name for name, (_, _, part) in files.items() if part == 1}
+    assert named(frame.where("id < 10")) == {name for name, (low, _, _) in files.items() if low < 10}
+    assert named(frame.where("id < 10 AND part = 0").select("text")) == {
+        name for name, (low, _, part) in files.items() if low < 10 and part == 0
+    }
+    assert named(frame.where("rand() < 2 AND id > 35")) == {name for name, (_, high, _) in files.items() if high > 35}
+    both = frame.where("id < 5").union(frame.where("id > 35"))
+    assert named(both) == {name for name, (low, high, _) in files.items() if low < 5 or high > 35}
+    for counted in (both, frame.where("id < 10 AND part = 0"), frame.where("id < 5").alias("a").join(frame.where("id >= 0"), "id")):
+        assert len(counted.collect()) in (9, 5)
 
 
 def test_files_of_rows_in_sql(session: Any, tmp_path: Path) -> None:

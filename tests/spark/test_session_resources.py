@@ -18,7 +18,7 @@ import deltaic.spark
 from deltaic.engine.spark.engine import SETTING, engine_of
 from deltaic.engine.spark.native.callbacks import THREADS
 
-OPERATIONS = int(os.environ.get("DELTAIC_SESSION_OPERATIONS", "60"))
+OPERATIONS = int(os.environ.get("DELTAIC_SESSION_OPERATIONS", "300"))
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="descriptors are counted in /proc")
 

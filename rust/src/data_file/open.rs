@@ -1,6 +1,6 @@
 //! A file opened for a scan: footer, vector, partition values, and what of it has to be read.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -129,6 +129,9 @@ public class ScanFiles implements FileIndex {
   private final String key;
   private final long size;
   private final StructType constants;
+  private Object original; // kept, as the Python side goes with it
+  private Seq ofPartitions = (Seq) scala.collection.immutable.Nil$.MODULE$;
+  private Seq ofData = (Seq) scala.collection.immutable.Nil$.MODULE$;
 
   public ScanFiles(Calls calls, SparkSession session, String token, String key, long size, StructType constants) {
     this.calls = calls;
@@ -140,12 +143,30 @@ public class ScanFiles implements FileIndex {
     calls.own(this, token);
   }
 
+  private ScanFiles(ScanFiles original) {
+    this.calls = original.calls;
+    this.session = original.session;
+    this.token = original.token;
+    this.key = original.key;
+    this.size = original.size;
+    this.constants = original.constants;
+    this.original = original;
+  }
+
+  /** The same files; `inputFiles` names those that these conditions leave. */
+  public ScanFiles under(Seq ofPartitions, Seq ofData) {
+    ScanFiles same = new ScanFiles(this);
+    same.ofPartitions = ofPartitions;
+    same.ofData = ofData;
+    return same;
+  }
+
   public Seq rootPaths() { return (Seq) scala.collection.immutable.Nil$.MODULE$; }
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
     return (Seq) calls.call(session, token, new Object[] {"listFiles", partitionFilters, dataFilters});
   }
   public String[] inputFiles() {
-    Seq directories = listFiles((Seq) scala.collection.immutable.Nil$.MODULE$, (Seq) scala.collection.immutable.Nil$.MODULE$);
+    Seq directories = listFiles(ofPartitions, ofData);
     ArrayList found = new ArrayList();
     for (Iterator each = directories.iterator(); each.hasNext();) {
       for (Iterator file = ((PartitionDirectory) each.next()).files().iterator(); file.hasNext();) {
@@ -161,7 +182,11 @@ public class ScanFiles implements FileIndex {
   public boolean isTimeTravel() { return false; }
   public String toString() { return key; }
   public int hashCode() { return key.hashCode(); }
-  public boolean equals(Object other) { return other instanceof ScanFiles && ((ScanFiles) other).key.equals(key); }
+  /** Plans keep what equals a replacement of it. */
+  public boolean equals(Object other) {
+    return other instanceof ScanFiles && ((ScanFiles) other).key.equals(key)
+        && (((ScanFiles) other).original == null) == (original == null);
+  }
 }
 """
 
@@ -313,7 +338,10 @@ public class PlanTables extends Rule {
 
   /** Gives the rule to the session, and to those that come of it. */
   public String install(org.apache.spark.sql.classic.SparkSession session) {
-    if (installed.put(session.extensions(), Boolean.TRUE) == null) session.extensions().injectOptimizerRule(new Builder());
+    if (installed.put(session.extensions(), Boolean.TRUE) == null) {
+      session.extensions().injectOptimizerRule(new Builder());
+      session.extensions().injectPreCBORule(new NameFiles.Builder());
+    }
     return ruleName();
   }
 
@@ -460,6 +488,100 @@ public class PlanTables extends Rule {
 }
 """
 
+NAME_FILES = """
+package deltaic.driver;
+
+import java.util.ArrayList;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** A rule for optimized plans: `inputFiles` names the files that the conditions above a scan leave. */
+public class NameFiles extends Rule {
+  public static class Builder extends scala.runtime.AbstractFunction1 {
+    public Object apply(Object session) { return new NameFiles(); }
+  }
+
+  public TreeNode apply(TreeNode plan) { return visit((LogicalPlan) plan, new ArrayList()); }
+
+  private static LogicalPlan visit(LogicalPlan plan, ArrayList conditions) {
+    if (plan instanceof LogicalRelation) return conditions.isEmpty() ? plan : named((LogicalRelation) plan, conditions);
+    ArrayList below = new ArrayList();
+    if (plan instanceof Filter) {
+      below.addAll(conditions);
+      split(((Filter) plan).condition(), below);
+    } else if (plan instanceof Project && onlyColumns((Project) plan)) {
+      below.addAll(conditions);
+    }
+    ArrayList children = new ArrayList();
+    boolean changed = false;
+    for (Iterator each = plan.children().iterator(); each.hasNext();) {
+      LogicalPlan child = (LogicalPlan) each.next();
+      LogicalPlan visited = visit(child, below);
+      changed |= visited != child;
+      children.add(visited);
+    }
+    return changed ? (LogicalPlan) plan.withNewChildren(seq(children)) : plan;
+  }
+
+  private static void split(Expression condition, ArrayList into) {
+    if (condition instanceof And) {
+      split(((And) condition).left(), into);
+      split(((And) condition).right(), into);
+    } else if (condition.deterministic() && !SubqueryExpression$.MODULE$.hasSubquery(condition)) {
+      into.add(condition);
+    }
+  }
+
+  private static boolean onlyColumns(Project plan) {
+    for (Iterator each = plan.projectList().iterator(); each.hasNext();) {
+      if (!(each.next() instanceof AttributeReference)) return false;
+    }
+    return true;
+  }
+
+  private static LogicalPlan named(LogicalRelation leaf, ArrayList conditions) {
+    if (!(leaf.relation() instanceof HadoopFsRelation)) return leaf;
+    HadoopFsRelation rows = (HadoopFsRelation) leaf.relation();
+    if (!(rows.location() instanceof ScanFiles)) return leaf;
+    ArrayList ofPartitions = new ArrayList();
+    ArrayList ofData = new ArrayList();
+    for (java.util.Iterator each = conditions.iterator(); each.hasNext();) {
+      Expression condition = (Expression) each.next();
+      int constants = 0;
+      int all = 0;
+      for (Iterator column = condition.references().iterator(); column.hasNext(); all++) {
+        if (rows.partitionSchema().getFieldIndex(((Attribute) column.next()).name()).isDefined()) constants++;
+      }
+      if (all > 0 && constants == all) ofPartitions.add(condition);
+      else if (constants == 0) ofData.add(condition);
+    }
+    Object location = ((ScanFiles) rows.location()).under(seq(ofPartitions), seq(ofData));
+    Object[] parts = new Object[leaf.productArity()];
+    for (int part = 0; part < parts.length; part++) parts[part] = leaf.productElement(part);
+    parts[0] = new HadoopFsRelation((ScanFiles) location, rows.partitionSchema(), rows.dataSchema(), rows.bucketSpec(),
+        rows.fileFormat(), rows.options(), rows.sparkSession());
+    return (LogicalPlan) leaf.makeCopy(parts);
+  }
+
+  private static Seq seq(java.util.List items) {
+    return CollectionConverters.asScala(items).toSeq();
+  }
+}
+"""
+
 PLAN_FUNCTION = """
 package deltaic.driver;
 
@@ -583,6 +705,7 @@ SOURCES = {
     "ScanFiles": FILE_INDEX,
     "Selected": SELECTED,
     "TableFiles": TABLE_FILES,
+    "NameFiles": NAME_FILES,
     "PlanTables": PLAN_TABLES,
     "PlanFunction": PLAN_FUNCTION,
 }
