@@ -185,6 +185,40 @@ to_csv(struct(s, n, t, u))
 to_csv(struct(k, v, w))
 """)
 
+CODES = lines(r"""
+sha2(s, 224)
+sha2(s, 384)
+sha2(s, 512)
+sha2(b, 512)
+sha2(s, 1)
+sha2(s, n)
+sha2(s, CAST(NULL AS INT))
+hmac(s, b)
+hmac(b, s, 'sha1')
+hmac('key', s, 'SHA-224')
+hmac('key', s, 'SHA-384')
+hmac('key', s, 'SHA-512')
+hmac(t, s, 'SHA256')
+encode(s, 'US-ASCII')
+encode(s, 'iso-8859-1')
+encode(s, 'utf-16')
+encode(s, 'UTF-16LE')
+encode(t, 'UTF-16BE')
+encode(t, 'UTF-32')
+decode(encode(s, 'utf-16'), 'utf-16')
+decode(encode(s, 'UTF-16LE'), 'UTF-16LE')
+decode(encode(s, 'UTF-32'), 'UTF-32')
+decode(b, 'US-ASCII')
+decode(b, 'ISO-8859-1')
+decode(b, 'UTF-16')
+decode(b, 'UTF-32')
+elt(n, s, t)
+elt(1, s, t)
+elt(3, s, t)
+elt(0, s)
+elt(CAST(NULL AS INT), s)
+""")
+
 TEXT_FAMILIES = (
     Family("patterns", PATTERNS, REGULAR),
     Family("csv", RECORDS, CSV),
@@ -192,4 +226,5 @@ TEXT_FAMILIES = (
     Family("shown_numbers", NUMBERS, SHOWN),
     Family("written_times", TIMES, OF_TIMES),
     Family("written_bytes", TEXT, OF_BYTES),
+    Family("codes", TEXT, CODES),
 )

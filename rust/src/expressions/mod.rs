@@ -9,6 +9,7 @@ mod base32;
 mod casts;
 mod csv;
 mod decimal;
+mod digest;
 mod hash;
 mod java_regex;
 mod json;
@@ -62,6 +63,10 @@ pub fn evaluate(name: &str, arguments: &[ArrayRef]) -> Result<ArrayRef> {
         "float_to_string" => numbers::float_to_string(&given),
         "fixed" => numbers::fixed(&given),
         "crc32" => hash::crc32(&given),
+        "sha2" => digest::sha2(&given),
+        "hmac" => digest::hmac(&given),
+        "encode" => digest::encode(&given),
+        "decode" => digest::decode(&given),
         "hash" => hash::murmur3(&given),
         "xxhash64" => hash::xxhash64(&given),
         "get_json_object" => json::get_json_object(&given),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from deltaic.protocol.schema import Array, DataType, Struct
 from deltaic.spark_sql import values as v
-from deltaic.spark_sql.casts import Zone, literal
+from deltaic.spark_sql.casts import Zone
 from deltaic.spark_sql.functions.kernels import kernel_sql
 from deltaic.spark_sql.functions.registry import Build, constant_text, form, register
 from deltaic.spark_sql.values import Value
@@ -38,29 +36,21 @@ register("hash", "any, any...", "integer", _hash("hash", "integer"))
 register("xxhash64", "any, any...", "long", _hash("xxhash64", "long"))
 
 
+_HMAC = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
+
+
 def _hmac(arguments: list[Value], zone: Zone) -> Value:
-    """A hash of the message between two paddings, which a literal key makes."""
     algorithm = constant_text(arguments[2], "the algorithm of hmac") if len(arguments) > 2 else "SHA-256"
-    function = {"sha256": "sha256", "sha1": "sha1", "md5": "md5"}.get(algorithm.lower().replace("sha-", "sha"))
-    key, message = arguments[:2]
-    if function is None:
+    function = algorithm.lower().replace("sha-", "sha")
+    if function not in _HMAC:
         raise v.unsupported(f"hmac with the algorithm {algorithm!r}")
-    if key.is_constant and key.constant is None:
-        return v.combine("CAST(NULL AS BLOB)", "binary", arguments, nullable=True)
-    if not isinstance(key.constant, (bytes, str)):
-        raise v.unsupported("hmac with a key that is not a literal")
-    raw = key.constant.encode() if isinstance(key.constant, str) else key.constant
-    if not raw:
-        empty = v.failure("INVALID_PARAMETER_VALUE.HMAC_CRYPTO_ERROR", "'the key of hmac is empty'")
-        return v.combine(f"(CASE WHEN {message.sql} IS NOT NULL THEN {empty} END)", "binary", [message], raises=True)
-    block = (raw if len(raw) <= 64 else hashlib.new(function, raw).digest()).ljust(64, b"\0")
-    inner, outer = (literal(bytes(byte ^ pad for byte in block), "binary").sql for pad in (0x36, 0x5C))
-    sql = f"unhex({function}({outer} || unhex({function}({inner} || {message.sql}))))"
-    return v.combine(sql, "binary", [message], nullable=message.nullable)
+    key, message = arguments[:2]
+    sql = kernel_sql("hmac", "binary", key.sql, message.sql, v.text(function))
+    return v.combine(sql, "binary", [key, message], raises=True)
 
 
-register("hmac", "any, binary", "binary", _hmac)
-register("hmac", "any, binary, string", "binary", _hmac)
+register("hmac", "binary, binary", "binary", _hmac)
+register("hmac", "binary, binary, string", "binary", _hmac)
 form("to_base32", "binary", "string", kernel="to_base32")
 form("from_base32", "string", "binary", kernel="from_base32")
 form("jaro_winkler_similarity", "string, string", "double", kernel="jaro_winkler")

@@ -152,26 +152,41 @@ def _unhex(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _sha2(arguments: list[Value], zone: Zone) -> Value:
-    bits = constant_int(arguments[1], "the bits of sha2")
-    if bits not in (0, 256):
-        raise v.unsupported(f"sha2 with {bits} bits")
-    return arguments[0].like(f"sha256({arguments[0].sql})", "string")
+    value, bits = arguments
+    if bits.is_constant and bits.constant in (0, 256):
+        return value.like(f"sha256({value.sql})", "string")
+    return v.combine(kernel_sql("sha2", "string", value.sql, bits.sql), "string", arguments, nullable=True)
 
 
 def _elt(arguments: list[Value], zone: Zone) -> Value:
-    index = constant_int(arguments[0], "the index of elt")
-    if any(argument.type == "binary" for argument in arguments[1:]):
-        raise v.unsupported("function elt", *(argument.type for argument in arguments))
-    parts = [cast(argument, "string", zone) for argument in arguments[1:]]
-    if not 1 <= index <= len(parts):
-        raise v.unsupported(f"elt with the index {index}")
-    return parts[index - 1]
+    """The value at a place; a place beyond them is an error."""
+    index, values = arguments[0], arguments[1:]
+    if any(argument.type == "binary" for argument in values):
+        raise v.unsupported("function elt", *(argument.type for argument in values))
+    parts = [cast(argument, "string", zone) for argument in values]
+    if index.is_constant and isinstance(index.constant, int) and 1 <= index.constant <= len(parts):
+        return parts[index.constant - 1]
+    whens = " ".join(f"WHEN {place} THEN {part.sql}" for place, part in enumerate(parts, start=1))
+    found = f"'the index ' || CAST({index.sql} AS VARCHAR) || ' is out of bounds: there are {len(parts)} values'"
+    sql = f"(CASE {index.sql} {whens} ELSE (CASE WHEN {index.sql} IS NOT NULL THEN {v.failure('INVALID_ARRAY_INDEX', found)} END) END)"
+    return v.combine(sql, "string", [index, *parts], nullable=True, raises=True)
+
+
+_CHARACTER_SETS = ("US-ASCII", "ISO-8859-1", "UTF-8", "UTF-16", "UTF-16BE", "UTF-16LE", "UTF-32")
+
+
+def _character_set(value: Value) -> str:
+    name = constant_text(value, "a character set").upper()
+    if name not in (*_CHARACTER_SETS, "UTF8"):
+        raise InvalidArgumentError("[INVALID_PARAMETER_VALUE.CHARSET] no such character set", found=name, expected=", ".join(_CHARACTER_SETS))
+    return "UTF-8" if name == "UTF8" else name
 
 
 def _encode(arguments: list[Value], zone: Zone) -> Value:
-    if constant_text(arguments[1], "a character set").lower() not in ("utf-8", "utf8"):
-        raise v.unsupported(f"encode to {arguments[1].constant}")
-    return arguments[0].like(f"encode({arguments[0].sql})", "binary")
+    value, name = arguments[0], _character_set(arguments[1])
+    if name == "UTF-8":
+        return value.like(f"encode({value.sql})", "binary")
+    return v.combine(kernel_sql("encode", "binary", value.sql, v.text(name)), "binary", [value], raises=True)
 
 
 def _cast_to(kind: str) -> Build:
@@ -179,9 +194,10 @@ def _cast_to(kind: str) -> Build:
 
 
 def _decode(arguments: list[Value], zone: Zone) -> Value:
-    if constant_text(arguments[1], "a character set").lower() not in ("utf-8", "utf8"):
-        raise v.unsupported(f"decode of {arguments[1].constant}")
-    return arguments[0].like(f"decode({arguments[0].sql})", "string", raises=True)
+    value, name = arguments[0], _character_set(arguments[1])
+    if name == "UTF-8":
+        return value.like(f"decode({value.sql})", "string", raises=True)
+    return v.combine(kernel_sql("decode", "string", value.sql, v.text(name)), "string", [value], raises=True)
 
 
 def _mask(arguments: list[Value], zone: Zone) -> Value:
