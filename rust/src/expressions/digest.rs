@@ -91,7 +91,7 @@ pub fn decode(given: &Arguments) -> Result<ArrayRef> {
 }
 
 fn malformed(function: &str, set: &str) -> Error {
-    failure("MALFORMED_CHARACTER_CODING", &format!("invalid value found when performing `{function}` with {set}"))
+    failure("MALFORMED_CHARACTER_CODING", format!("invalid value found when performing `{function}` with {set}"))
 }
 
 fn encoded(text: &str, set: &str) -> Option<Vec<u8>> {

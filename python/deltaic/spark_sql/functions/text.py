@@ -7,7 +7,7 @@ from deltaic.protocol.schema import Array
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, cast, or_fail
 from deltaic.spark_sql.functions.kernels import kernel_sql
-from deltaic.spark_sql.functions.registry import Build, constant_int, constant_text, form, literal, register
+from deltaic.spark_sql.functions.registry import Build, constant_text, form, literal, register
 from deltaic.spark_sql.values import Value
 
 
@@ -178,7 +178,9 @@ _CHARACTER_SETS = ("US-ASCII", "ISO-8859-1", "UTF-8", "UTF-16", "UTF-16BE", "UTF
 def _character_set(value: Value) -> str:
     name = constant_text(value, "a character set").upper()
     if name not in (*_CHARACTER_SETS, "UTF8"):
-        raise InvalidArgumentError("[INVALID_PARAMETER_VALUE.CHARSET] no such character set", found=name, expected=", ".join(_CHARACTER_SETS))
+        raise InvalidArgumentError(
+            "[INVALID_PARAMETER_VALUE.CHARSET] no such character set", found=name, expected=", ".join(_CHARACTER_SETS)
+        )
     return "UTF-8" if name == "UTF8" else name
 
 
