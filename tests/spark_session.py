@@ -15,7 +15,9 @@ from java import java_home
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.memory": "1200m",
+    "spark.driver.memory": "1800m",
+    # A JVM without memory answers nobody for ever; one that has ended is an error at once.
+    "spark.driver.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError",
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.sql.session.timeZone": "UTC",
