@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -37,7 +36,7 @@ log = logging.getLogger("deltaic.commands")
 
 COLUMNS = {"path": "string", "length": "long", "isDir": "boolean", "modificationTime": "long"}
 SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("modification_time", pa.int64())])
-"""Of the files that may go: path relative to the table, bytes, ms since 1970."""
+"""Columns of the files that may be deleted: the path relative to the table, the bytes, the time of the last change in ms since 1970."""
 
 _BATCH = 2_048
 """Entries that are looked at together."""
@@ -47,21 +46,14 @@ _NOT_A_PATH = r"^$|^/|//|/$|(^|/)\.{1,2}(/|$)|\x00"
 
 
 class Paths:
-    """Hashes of paths: whether one was added before, with a false yes about once in 10^19 pairs and no false no.
-
-    A hash is a polynomial over a random number for each byte, modulo 2^64: h("ab") = t[a] + t[b] * base.
-    """
+    """Hashes of paths (xxhash64): whether one was added before, with a false yes about once in 10^19 pairs and no false no."""
 
     def __init__(self) -> None:
-        self._letters = np.frombuffer(secrets.token_bytes(256 * 8), np.uint64)
-        self._base = secrets.randbits(64) | 1
-        self._inverse = pow(self._base, -1, 1 << 64)
-        self._powers = self._inverses = np.ones(1, np.uint64)
         self._parts: list[Any] = []
-        self._sorted = np.array([], np.uint64)
+        self._sorted = np.array([], np.int64)
 
     def add(self, paths: pa.Array | pa.ChunkedArray) -> None:
-        self._parts.extend(self._hashes(part) for part in _parts(paths))
+        self._parts.extend(_hashes(part) for part in _parts(paths))
 
     def count(self) -> int:
         """How many different paths were added."""
@@ -78,23 +70,11 @@ class Paths:
         self._sort()
         if not len(self._sorted):
             return pa.chunked_array([pa.array(np.zeros(len(paths), bool))])
-        return pa.chunked_array([self._known(self._hashes(part)) for part in _parts(paths)], pa.bool_())
+        return pa.chunked_array([self._known(_hashes(part)) for part in _parts(paths)], pa.bool_())
 
     def _known(self, hashes: Any) -> pa.Array:
         places = np.minimum(np.searchsorted(self._sorted, hashes), len(self._sorted) - 1)
         return pa.array(self._sorted[places] == hashes)
-
-    def _hashes(self, paths: pa.Array) -> Any:
-        """Of all paths at once, as differences of one running sum over all of their bytes."""
-        _, offsets, data = paths.buffers()
-        ends = np.frombuffer(offsets, np.int32)[paths.offset : paths.offset + len(paths) + 1]
-        letters = np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]]
-        places = ends - ends[0]
-        if len(letters) >= len(self._powers):
-            self._powers, self._inverses = (_powers(base, 2 * len(letters)) for base in (self._base, self._inverse))
-        sums = np.zeros(len(letters) + 1, np.uint64)
-        np.cumsum(self._letters[letters] * self._powers[: len(letters)], out=sums[1:])
-        return (sums[places[1:]] - sums[places[:-1]]) * self._inverses[places[:-1]]
 
 
 def _parts(paths: pa.Array | pa.ChunkedArray) -> Iterator[pa.Array]:
@@ -104,11 +84,8 @@ def _parts(paths: pa.Array | pa.ChunkedArray) -> Iterator[pa.Array]:
             yield chunk.slice(start, _BATCH)
 
 
-def _powers(base: int, count: int) -> Any:
-    """1, base, base^2, ... modulo 2^64."""
-    factors = np.full(count, base, np.uint64)
-    factors[:1] = 1
-    return np.multiply.accumulate(factors)
+def _hashes(paths: pa.Array) -> Any:
+    return _core.evaluate_kernel([pa.array(["xxhash64"]), paths]).to_numpy()
 
 
 @dataclass
@@ -246,7 +223,7 @@ def _read(inventory: Any, exporter: Any, failure: Failure) -> Iterator[pa.Record
 
 
 def _of_parquet(path: str | os.PathLike[str]) -> Iterator[pa.RecordBatch]:
-    """Of a file, or of all files below a folder whose names end with .parquet."""
+    """An inventory in Parquet: one file, or all files below a folder whose names end with .parquet."""
     import pyarrow.parquet as pq
 
     place = locate(path)

@@ -54,7 +54,8 @@ class Files:
         return len(self.paths)
 
     def bounds(self, name: str) -> Bounds:
-        """Of a column that was named when the files were listed: its statistics, or its value if the table is partitioned by it."""
+        """The minimum and maximum of a column in each file, or its value where the table is partitioned by it. The column
+        is one of those that the files were listed with."""
         path = list(split_path(name))
         if path[0] in self._partitioned:
             values = _chunk(pc.struct_field(self._listing["partition_values"], path))

@@ -4,7 +4,7 @@
 //! Parquet's own readers make room for what a page claims with Snappy, Zstandard and plain LZ4, and refuse it where it is more. Those of gzip,
 //! Brotli and the older LZ4 unfold all that there is and compare afterwards: a few kilobytes can stand for gigabytes. Columns of these
 //! codecs are therefore read as if they were not compressed, and each page is unfolded here, no further than it claims. So are those of
-//! Zstandard where many columns are read at once: Parquet's decoder of each holds 200 KB of its own.
+//! Zstandard where many columns are read at once: Parquet's decoder of each holds 100 KB of its own.
 
 pub mod checksums;
 pub mod headers;

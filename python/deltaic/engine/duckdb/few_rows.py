@@ -6,7 +6,7 @@ columns are copied. `computation` takes plans of just that, and arithmetic of wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -193,13 +193,13 @@ def _joined(plan: Join) -> Computation | None:
     return Computation(scope, tables, left.reads_files or right.reads_files)
 
 
-def _equality(condition: Expression, scope: Mapping[str, Schema]) -> Sequence[tuple[str, Field]] | None:
+def _equality(condition: Expression, scope: Mapping[str, Schema]) -> tuple[tuple[str, Field], tuple[str, Field]] | None:
     """The two columns that a condition compares by `=`, with their aliases."""
     tree = _bare(condition.tree)
     if not isinstance(tree, exp.EQ):
         return None
-    sides = [_place(side, condition, scope) for side in (tree.this, tree.expression)]
-    return [side for side in sides if side is not None] if None not in sides else None
+    one, other = (_place(side, condition, scope) for side in (tree.this, tree.expression))
+    return None if one is None or other is None else (one, other)
 
 
 # --- values

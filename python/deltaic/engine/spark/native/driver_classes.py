@@ -420,7 +420,7 @@ public class PlanTables extends Rule {
   private static LogicalPlan totals(Aggregate plan, String planning) {
     LogicalPlan below = plan.child();
     ArrayList conditions = new ArrayList();
-    while (below instanceof Filter || below instanceof Project && onlyColumns((Project) below)) {
+    while (below instanceof Filter || below instanceof Project && NameFiles.onlyColumns((Project) below)) {
       if (below instanceof Filter) conditions.add(((Filter) below).condition());
       below = (LogicalPlan) below.children().head();
     }
@@ -444,13 +444,6 @@ public class PlanTables extends Rule {
     ArrayList rows = new ArrayList();
     rows.add(RowFactory.create(row));
     return LocalRelation.fromExternalRows(seq(output), seq(rows));
-  }
-
-  private static boolean onlyColumns(Project plan) {
-    for (Iterator each = plan.projectList().iterator(); each.hasNext();) {
-      if (!(each.next() instanceof AttributeReference)) return false;
-    }
-    return true;
   }
 
   private static String nameOf(Object expression) {
@@ -545,7 +538,8 @@ public class NameFiles extends Rule {
     }
   }
 
-  private static boolean onlyColumns(Project plan) {
+  /** Whether a projection computes nothing. */
+  public static boolean onlyColumns(Project plan) {
     for (Iterator each = plan.projectList().iterator(); each.hasNext();) {
       if (!(each.next() instanceof AttributeReference)) return false;
     }
@@ -568,10 +562,10 @@ public class NameFiles extends Rule {
       if (all > 0 && constants == all) ofPartitions.add(condition);
       else if (constants == 0) ofData.add(condition);
     }
-    Object location = ((ScanFiles) rows.location()).under(seq(ofPartitions), seq(ofData));
+    ScanFiles location = ((ScanFiles) rows.location()).under(seq(ofPartitions), seq(ofData));
     Object[] parts = new Object[leaf.productArity()];
     for (int part = 0; part < parts.length; part++) parts[part] = leaf.productElement(part);
-    parts[0] = new HadoopFsRelation((ScanFiles) location, rows.partitionSchema(), rows.dataSchema(), rows.bucketSpec(),
+    parts[0] = new HadoopFsRelation(location, rows.partitionSchema(), rows.dataSchema(), rows.bucketSpec(),
         rows.fileFormat(), rows.options(), rows.sparkSession());
     return (LogicalPlan) leaf.makeCopy(parts);
   }
