@@ -66,32 +66,30 @@ pub fn hmac(given: &Arguments) -> Result<ArrayRef> {
 
 /// Text, character set in capitals -> bytes.
 pub fn encode(given: &Arguments) -> Result<ArrayRef> {
-    let (values, sets) = (given.text(0)?, given.text(1)?);
-    let mut found = Vec::with_capacity(given.rows());
-    for (value, set) in values.iter().zip(&sets) {
-        found.push(match (value, set) {
-            (Some(value), Some(set)) => Some(encoded(value, set).ok_or_else(|| malformed("encode", set))?),
-            _ => None,
-        });
-    }
+    let found = coded("encode", given.text(0)?.iter(), &given.text(1)?, encoded)?;
     Ok(Arc::new(found.into_iter().collect::<BinaryArray>()))
 }
 
 /// Bytes, character set in capitals -> text.
 pub fn decode(given: &Arguments) -> Result<ArrayRef> {
-    let (values, sets) = (given.binary(0)?, given.text(1)?);
-    let mut found = Vec::with_capacity(given.rows());
-    for (value, set) in values.iter().zip(&sets) {
-        found.push(match (value, set) {
-            (Some(value), Some(set)) => Some(decoded(value, set).ok_or_else(|| malformed("decode", set))?),
-            _ => None,
-        });
-    }
+    let found = coded("decode", given.binary(0)?.iter(), &given.text(1)?, decoded)?;
     Ok(Arc::new(found.into_iter().collect::<StringArray>()))
 }
 
-fn malformed(function: &str, set: &str) -> Error {
-    failure("MALFORMED_CHARACTER_CODING", format!("invalid value found when performing `{function}` with {set}"))
+/// Each value in its character set; an error for the first that has no code there.
+fn coded<V, R>(
+    function: &str,
+    values: impl Iterator<Item = Option<V>>,
+    sets: &StringArray,
+    code: fn(V, &str) -> Option<R>,
+) -> Result<Vec<Option<R>>> {
+    let malformed =
+        |set: &str| failure("MALFORMED_CHARACTER_CODING", format!("invalid value found when performing `{function}` with {set}"));
+    let one = |(value, set): (Option<V>, Option<&str>)| match (value, set) {
+        (Some(value), Some(set)) => code(value, set).map(Some).ok_or_else(|| malformed(set)),
+        _ => Ok(None),
+    };
+    values.zip(sets).map(one).collect()
 }
 
 fn encoded(text: &str, set: &str) -> Option<Vec<u8>> {
