@@ -28,8 +28,7 @@ const LARGEST_WINDOW: u64 = 8 << 20;
 /// And no fewer, whatever the allowance: a page and its header are read at once.
 const SMALLEST_WINDOW: u64 = 64 << 10;
 
-/// Of the first rows of wide files so many columns are read at a time: what was allocated for some serves the next, while 1,000 together
-/// take a third longer.
+/// Columns that are read at a time where a few first rows are enough: memory that was allocated for some serves the next.
 const COLUMNS_AT_A_TIME: usize = 32;
 
 /// Where batches go; false: nobody wants more.
