@@ -19,6 +19,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "spark_sql"))
 
 import pyarrow as pa
+from name_forms import name_forms
 from planning_queries import PLANNING, PLANNING_SCHEMA
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -97,6 +98,22 @@ def record_planning(spark: SparkSession) -> list[dict[str, Any]]:
     return recorded
 
 
+def record_names(spark: SparkSession) -> list[dict[str, Any]]:
+    """The name of the column that each form makes, without what Spark refuses."""
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    recorded, known = [], set[str]()
+    for family, form in name_forms():
+        if family.name not in known:
+            load(spark, family.rows, partitions=False).createOrReplaceTempView(family.name)
+            known.add(family.name)
+        try:
+            names = spark.sql(f"SELECT {form} FROM {family.name}").columns
+        except Exception:  # what is no analysis error is one inside Spark
+            continue
+        recorded.append({"rows": family.name, "form": form, "names": names})
+    return recorded
+
+
 def session() -> SparkSession:
     """A local Spark as the recordings want it."""
     spark: SparkSession = (
@@ -117,6 +134,8 @@ def main(names: list[str]) -> None:
     spark = session()
     if not names or "planning" in names:
         save("planning", "UTC", record_planning(spark))
+    if not names or "names" in names:
+        save("names", "UTC", record_names(spark))
     for family in (*FAMILIES, TRANSPILATION):
         for zone in family.zones:
             if not names or family.name in names:

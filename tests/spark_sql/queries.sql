@@ -857,3 +857,18 @@ SELECT session_window(b, '5 minutes') s FROM VALUES ('2021-01-01 00:00:00'), ('2
 -- sessions of all rows
 SELECT session_window s, count(*) FROM VALUES (timestamp_ntz'2021-01-01 00:00:00'), (timestamp_ntz'2021-01-01 01:00:00'),
   (timestamp_ntz'2021-01-03 00:00:00') t(b) GROUP BY session_window(b, '1 day') ORDER BY 1;
+-- an aggregate of the groups in a query of HAVING
+SELECT ss_store_sk, max(ss_quantity) FROM store_sales s GROUP BY ss_store_sk
+HAVING EXISTS (SELECT 1 FROM item WHERE i_brand_id < max(s.ss_quantity) AND i_item_sk = s.ss_store_sk) ORDER BY 1;
+-- aggregates of the groups in the scalar query of HAVING
+SELECT ss_store_sk FROM store_sales s GROUP BY ss_store_sk
+HAVING (SELECT count(*) FROM item WHERE i_item_sk < max(s.ss_quantity) - min(s.ss_quantity)) >= 1 ORDER BY 1;
+-- groups whose key is among those below their greatest value
+SELECT ss_store_sk FROM store_sales s GROUP BY ss_store_sk
+HAVING ss_store_sk IN (SELECT i_item_sk FROM item WHERE i_item_sk < max(s.ss_quantity)) ORDER BY 1;
+-- an aggregate of the columns of the query around
+SELECT (SELECT max(s.ss_quantity)) FROM store_sales s;
+-- an aggregate of columns of both queries
+SELECT (SELECT max(s.ss_quantity + i_item_sk) FROM item) FROM store_sales s;
+-- an aggregate of the groups in WHERE of a query of SELECT
+SELECT (SELECT max(i_item_sk) FROM item WHERE i_item_sk < max(s.ss_quantity)) FROM store_sales s GROUP BY ss_store_sk;

@@ -1,12 +1,22 @@
-"""Names of columns without an alias, as Spark 4.3 gave them."""
+"""Names of columns without an alias, as Spark 4.3 gave them: of `NAMES`, and of every form of name_forms.py, as recorded."""
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
+import pytest
+from name_forms import name_forms
+from spark_recording import load
+from test_recorded import schema_of
+
+from deltaic.errors import DeltaError
+from deltaic.protocol.schema import Schema
 from deltaic.spark_sql.column_names import column_name
 from deltaic.spark_sql.parsing import parse_statement
+from deltaic.spark_sql.query.queries import translate_query
 
+DIFFERENT = {"1.5BD", "timestamp '2024-01-01 00:00:00Z'"}
+"""Forms of which the tree does not tell how they were written."""
 NAMES = [
     ("1", "1"),
     ("1.5", "1.5"),
@@ -177,3 +187,29 @@ NAMES = [
 @pytest.mark.parametrize(("form", "name"), NAMES, ids=[form for form, _ in NAMES])
 def test_name(form: str, name: str) -> None:
     assert column_name(parse_statement(f"SELECT {form} FROM t").expressions[0]) == name
+
+
+@pytest.fixture(scope="module")
+def schemas() -> dict[str, Schema]:
+    return {family.name: schema_of(family) for family in {family.name: family for family, _ in name_forms()}.values()}
+
+
+def test_recorded_names(schemas: dict[str, Schema]) -> None:
+    answered, wrong = 0, []
+    for entry in load("names", "UTC"):
+        found = _names(entry, schemas)
+        answered += found is not None
+        if found not in (None, entry["names"]) and entry["form"] not in DIFFERENT:
+            wrong.append((entry["form"], found, entry["names"]))
+    assert wrong == []
+    assert answered >= 1800
+
+
+def _names(entry: dict[str, Any], schemas: dict[str, Schema]) -> list[str] | None:
+    """Our names of a query's columns; None where the embedded engine refuses it."""
+    table = entry["rows"]
+    try:
+        query = translate_query(parse_statement(f"SELECT {entry['form']} FROM {table}"), {table: schemas[table]})
+    except DeltaError:
+        return None
+    return list(query.schema.names)

@@ -5,14 +5,18 @@ Source: what Spark 4.3 answered for each form of tests/spark_sql/test_column_nam
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
 
 from deltaic.errors import DeltaError
+from deltaic.spark_sql.intervals import is_interval
 from deltaic.spark_sql.types import data_type
-from deltaic.spark_sql.values import type_text
+from deltaic.spark_sql.values import DAYS, TEMPORAL, type_text
 
 _BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -33,23 +37,36 @@ _BINARY: dict[type[exp.Expr], str] = {
     exp.And: "AND",
     exp.Or: "OR",
 }
-_RENAMED = {"array_agg": "collect_list", "string_agg": "listagg", "if": "IF", "ceil": "CEIL", "floor": "FLOOR", "power": "POWER"}
+_UPPER = """
+    power signum sqrt exp expm1 log log10 log2 log1p cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh degrees radians
+    e pi cot sec csc hypot rlike regexp regexp_like if"""
+_RENAMED = {"array_agg": "collect_list", **{name: name.upper() for name in _UPPER.split()}}
 _CONVERSIONS = {"string", "int", "bigint", "smallint", "tinyint", "double", "float", "boolean", "date", "timestamp", "binary", "decimal"}
-_SUFFIXED = {exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.BIGINT, exp.DType.FLOAT, exp.DType.DOUBLE}
+_SUFFIXED = {exp.DType.DECIMAL, exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.BIGINT, exp.DType.FLOAT, exp.DType.DOUBLE}
+_FRACTIONAL = {exp.DType.FLOAT, exp.DType.DOUBLE}
+_CLOCK = ", yyyy-MM-dd HH:mm:ss"
 _DEFAULTED = {("regexp_replace", 3): ", 1", ("split", 2): ", -1", ("months_between", 2): ", true",
               ("sort_array", 1): ", true", ("str_to_map", 1): ", ,, :", ("str_to_map", 2): ", :", ("percentile", 2): ", 1",
-              ("approx_top_k", 1): ", 5, 10000", ("approx_top_k", 2): ", 10000"}  # fmt: skip
-_UNSHOWN = {"from_json", "approx_count_distinct", "first", "last", "any_value", "first_value", "last_value"}
+              ("approx_top_k", 1): ", 5, 10000", ("approx_top_k", 2): ", 10000", ("round", 1): ", 0", ("bround", 1): ", 0",
+              ("lpad", 2): ",  ", ("rpad", 2): ",  ", ("replace", 2): ", ", ("locate", 2): ", 1", ("position", 2): ", 1",
+              ("regexp_extract", 2): ", 1", ("regexp_extract_all", 2): ", 1", ("regexp_instr", 2): ", 0", ("overlay", 3): ", -1",
+              ("unix_timestamp", 1): _CLOCK, ("to_unix_timestamp", 1): _CLOCK, ("from_unixtime", 1): _CLOCK,
+              ("mask", 1): ", X, x, n, NULL", ("mask", 2): ", x, n, NULL", ("mask", 3): ", n, NULL", ("mask", 4): ", NULL",
+              ("hmac", 2): ", SHA-256", ("listagg", 1): ", NULL", ("string_agg", 1): ", NULL", ("approx_percentile", 2): ", 10000",
+              ("percentile_approx", 2): ", 10000"}  # fmt: skip
+_UNSHOWN = {"from_json", "from_csv", "to_json", "to_csv", "schema_of_csv", "approx_count_distinct", "first", "last", "any_value",
+            "first_value", "last_value"}  # fmt: skip
 """Functions of which Spark shows the first argument alone."""
 
 
 def column_name(node: exp.Expr) -> str:
-    """The name of a column of a SELECT that has no alias."""
+    """The name of a column of a SELECT that has no alias. What it depends on besides the text stands in the `meta` of nodes once they are
+    translated: the `types` of operands, the columns that a query within reads of the one around it (`outer`), what is `shown` of a path."""
     while isinstance(node, exp.Paren):
         node = node.this
-    if isinstance(node, exp.Column) or (isinstance(node, exp.Dot) and node.find(exp.Anonymous) is None):
+    if isinstance(node, exp.Column) or (isinstance(node, exp.Dot) and isinstance(_base(node), exp.Column)):
         return node.name
-    if isinstance(node, (exp.Cast, exp.TryCast)) and isinstance(node.this, (exp.Column, exp.Dot)):
+    if isinstance(node, (exp.Cast, exp.TryCast)) and isinstance(node.this, exp.Column) and "." not in node.this.meta.get("shown", ""):
         return node.this.name
     if isinstance(node, exp.Anonymous) and _called(node) in _CONVERSIONS and len(node.expressions) == 1:
         return column_name(node.expressions[0])
@@ -61,12 +78,54 @@ def pretty(node: exp.Expr) -> str:
     if isinstance(node, exp.Paren):
         return pretty(node.this)
     if operator := _BINARY.get(type(node)):
-        if isinstance(node, (exp.Add, exp.Sub)) and isinstance(node.expression, exp.Interval):
-            return f"{pretty(node.this)} {operator} {pretty(node.expression)}"
-        return f"({pretty(node.this)} {operator} {pretty(node.expression)})"
+        return _moved(node, operator) or f"({pretty(node.this)} {operator} {pretty(node.expression)})"
     if form := _FORMS.get(type(node)):
         return form(node)
     return node.sql(dialect="databricks")
+
+
+def _base(node: Any) -> exp.Expr:
+    while isinstance(node, (exp.Dot, exp.Paren)):
+        node = node.this
+    return node  # type: ignore[no-any-return]
+
+
+def _moved(node: Any, operator: str) -> str:
+    """Dates and times with numbers of days and intervals: `d + 3` is `date_add(d, 3)`; empty for any other operation."""
+    left, right = node.this, node.expression
+    first, second = node.meta.get("types", ("", ""))
+    if is_interval(second) and not is_interval(first) and operator == "*":
+        return f"({pretty(right)} * {pretty(left)})"
+    if operator == "+" and (second in TEMPORAL or is_interval(first)) and not is_interval(second):
+        left, right, first, second = right, left, second, first
+    if operator not in "+-" or is_interval(first):
+        return ""
+    days, sign = second == DAYS and first == "date", "- " if operator == "-" else ""
+    if days:
+        shown = f"extractansiintervaldays({pretty(right)})"
+        return f"date_add({pretty(left)}, {f'(- {shown})' if sign else shown})"
+    if first == "date" and second in ("byte", "short", "integer"):
+        return f"{'date_sub' if sign else 'date_add'}({pretty(left)}, {pretty(right)})"
+    return f"{pretty(left)} {operator} {pretty(right)}" if is_interval(second) or isinstance(right, exp.Interval) else ""
+
+
+_PADDED = {"hour", "minute", "second", "millisecond", "microsecond"}
+_OF_A_SECOND = {"second": Decimal(1), "millisecond": Decimal("0.001"), "microsecond": Decimal("0.000001")}
+
+
+def _interval(node: Any) -> str:
+    """`INTERVAL 1 HOUR` as `INTERVAL '01' HOUR`, weeks as days."""
+    unit, amount = node.args.get("unit"), node.this
+    if not isinstance(unit, exp.Var):
+        return str(node.sql(dialect="databricks"))
+    name, text = unit.name.lower().removesuffix("s"), f"-{amount.this.name}" if isinstance(amount, exp.Neg) else str(amount.name).strip()
+    number = Decimal(text) * (7 if name == "week" else _OF_A_SECOND.get(name, Decimal(1)))
+    shown = f"{abs(number):f}"
+    if name in _OF_A_SECOND:
+        shown, name = shown.rstrip("0").rstrip(".") if "." in shown else shown, "second"
+    if name in _PADDED and len(shown.split(".")[0]) < 2:
+        shown = f"0{shown}"
+    return f"INTERVAL '{'-' if number < 0 else ''}{shown}' {'DAY' if name == 'week' else name.upper()}"
 
 
 def _called(node: exp.Anonymous) -> str:
@@ -78,9 +137,16 @@ def _list(nodes: Any) -> str:
 
 
 def _literal(node: Any) -> str:
-    if node.is_string:
-        return str(node.name)
-    return str(float(node.name)) if "e" in node.name.lower() and abs(float(node.name)) < 1e7 else str(node.name)
+    return str(node.name) if node.is_string or "e" not in node.name.lower() else _double(float(node.name))
+
+
+def _double(number: float) -> str:
+    """As Java shows it: 1.0E10, 0.001."""
+    if number == 0 or 1e-3 <= abs(number) < 1e7:
+        return f"{number!r}"
+    digits, _, exponent = f"{Decimal(repr(number)):e}".partition("e")
+    whole, _, fraction = digits.partition(".")
+    return f"{whole}.{fraction.rstrip('0') or '0'}E{int(exponent)}"
 
 
 def _function(node: Any) -> str:
@@ -89,24 +155,92 @@ def _function(node: Any) -> str:
         return f"({pretty(arguments[0])} IS {'NOT ' if name == 'isnotnull' else ''}NULL)"
     if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
         return f"{name}(1)"
+    if name in _CONVERSIONS and len(arguments) == 1:
+        return pretty(arguments[0])
+    if (sign := node.meta.get("operator")) is not None:
+        return f"({pretty(arguments[0])} {sign} {pretty(arguments[1])})"
+    if (special := _SPECIAL.get(name)) is not None and (shown := special(arguments, node.meta.get("types", ()))) is not None:
+        return shown
     if name in _UNSHOWN:
         arguments = arguments[:1]
-    text = f"{_RENAMED.get(name, name)}({_list(arguments)}{_DEFAULTED.get((name, len(arguments)), '')})"
+    if name in ("ceil", "floor") and len(arguments) == 1:
+        name = name.upper()
+    count = sum(len(each.expressions) if isinstance(each, exp.Distinct) else 1 for each in arguments)
+    text = f"{_RENAMED.get(name, name)}({_list(arguments)}{_DEFAULTED.get((name, count), '')})"
     return f"({text})" if name == "if" else text
 
 
-_LITERALS = {exp.DType.DATE: ("DATE", 10), exp.DType.TIMESTAMPTZ: ("TIMESTAMP", 19), exp.DType.TIMESTAMPNTZ: ("TIMESTAMP_NTZ", 19)}
-"""The word before a literal, and how long one without a fraction of a second is."""
+def _to_char(name: str) -> Callable[[Any, Any], str | None]:
+    def shown(arguments: Any, types: Any) -> str | None:
+        if types and types[0] in TEMPORAL:
+            return f"date_format({_list(arguments)})"
+        if types and types[0] == "binary" and name == "to_varchar":
+            return f"to_varchar({pretty(arguments[0])})"
+        if types and types[0] == "binary":
+            kind = pretty(arguments[1]).lower()
+            return f"{kind}({pretty(arguments[0])})" if kind in ("hex", "base64") else None
+        return f"to_char({_list(arguments)})"
+
+    return shown
+
+
+def _with_unit(name: str) -> Callable[[Any, Any], str | None]:
+    return lambda arguments, _: f"{name}({_list(arguments)})" if len(arguments) == 3 else None
+
+
+def _trimmed(side: str) -> Callable[[Any, Any], str | None]:
+    return lambda arguments, _: f"TRIM({side} {pretty(arguments[0])} FROM {pretty(arguments[1])})" if len(arguments) == 2 else None
+
+
+def _error_of_assertion(arguments: Any, types: Any) -> str | None:
+    condition = pretty(arguments[0])
+    return f"assert_true({condition}, '{condition}' is not true!)" if len(arguments) == 1 else None
+
+
+_SAME = "lambdafunction(namedlambdavariable(), namedlambdavariable())"
+_ASCENDING = (
+    "lambdafunction((IF(((v() IS NULL) AND (v() IS NULL)), 0, (IF((v() IS NULL), 1, (IF((v() IS NULL), -1, (IF((v() < v()), -1, "
+    "(IF((v() > v()), 1, 0)))))))))), v(), v())"
+).replace("v()", "namedlambdavariable()")
+"""The order of `array_sort` without one."""
+_SPECIAL: dict[str, Callable[[Any, Any], str | None]] = {
+    "positive": lambda arguments, _: f"(+ {pretty(arguments[0])})",
+    "negative": lambda arguments, _: None,
+    "log": lambda arguments, _: f"LOG(E(), {pretty(arguments[0])})" if len(arguments) == 1 else None,
+    "like": lambda arguments, _: f"{pretty(arguments[0])} LIKE {pretty(arguments[1])}" if len(arguments) == 2 else None,
+    "datepart": lambda arguments, _: f"datepart({pretty(arguments[0])} FROM {pretty(arguments[1])})",
+    "convert_timezone": lambda arguments, _: f"convert_timezone(current_timezone(), {_list(arguments)})" if len(arguments) == 2 else None,
+    "to_char": _to_char("to_char"),
+    "to_varchar": _to_char("to_varchar"),
+    "date_add": _with_unit("timestampadd"),
+    "dateadd": _with_unit("timestampadd"),
+    "datediff": _with_unit("timestampdiff"),
+    "date_diff": _with_unit("timestampdiff"),
+    "ltrim": _trimmed("LEADING"),
+    "rtrim": _trimmed("TRAILING"),
+    "assert_true": _error_of_assertion,
+    "raise_error": lambda arguments, _: f"raise_error(USER_RAISED_EXCEPTION, map(errorMessage, {_list(arguments)}))",
+    "mode": lambda arguments, _: f"mode() WITHIN GROUP (ORDER BY {pretty(arguments[0])} DESC)" if len(arguments) == 2 else None,
+    "from_json": lambda arguments, _: "entries" if len(arguments) > 1 and arguments[1].name.lower().startswith("map<") else None,
+    "aggregate": lambda arguments, _: f"aggregate({_list(arguments)}, {_SAME})" if len(arguments) == 3 else None,
+    "reduce": lambda arguments, _: f"reduce({_list(arguments)}, {_SAME})" if len(arguments) == 3 else None,
+    "array_sort": lambda arguments, _: f"array_sort({pretty(arguments[0])}, {_ASCENDING})" if len(arguments) == 1 else None,
+}
+"""Functions whose name is no list of their arguments; None where it is. The second parameter: types of the arguments."""
+
+
+_LITERALS = {exp.DType.DATE: "DATE", exp.DType.TIMESTAMPTZ: "TIMESTAMP", exp.DType.TIMESTAMPNTZ: "TIMESTAMP_NTZ"}
+"""The word before a literal."""
 
 
 def _cast(node: Any) -> str:
-    if node.meta.get("literal") and (shown := _LITERALS.get(node.args["to"].this)) is not None:
-        text = node.this.name.replace("T", " ")
-        text += " 00:00:00" if len(text) == 10 and shown[1] > 10 else ""
-        if len(text) == shown[1]:
-            return f"{shown[0]} '{text}'"
+    shown = _LITERALS.get(node.args["to"].this) if node.meta.get("literal") else None
+    if shown is not None and (match := _MOMENT.fullmatch(node.this.name.strip())) is not None:
+        year, month, day, hour, minute, second, fraction = (part or "0" for part in match.groups())
+        clock = f" {hour:>02}:{minute:>02}:{second:>02}{fraction.rstrip('0').rstrip('.') if '.' in fraction else ''}"
+        return f"{shown} '{year}-{month:>02}-{day:>02}{clock if shown != 'DATE' else ''}'"
     if _is_suffixed(node):
-        return pretty(node.this)
+        return _double(float(node.this.name)) if node.args["to"].this in _FRACTIONAL else pretty(node.this)
     try:
         target = type_text(data_type(node.args["to"])).upper()
     except DeltaError:
@@ -114,20 +248,25 @@ def _cast(node: Any) -> str:
     return f"{'TRY_CAST' if isinstance(node, exp.TryCast) else 'CAST'}({pretty(node.this)} AS {target})"
 
 
+_MOMENT = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(\.\d{1,6})?)?)?")
+
+
 def _is_suffixed(node: Any) -> bool:
     """2L, 3Y, 1.5D: the parser makes casts of number literals of them."""
+    if node.meta.get("written") or not isinstance(node, exp.Cast):
+        return False
     return isinstance(node.this, exp.Literal) and not node.this.is_string and node.args["to"].this in _SUFFIXED
 
 
 def _is(node: Any) -> str:
-    if isinstance(node.expression, exp.Null):
+    if isinstance(node.expression, (exp.Null, exp.Var)):  # IS NULL, IS UNKNOWN
         return f"({pretty(node.this)} IS NULL)"
     return f"({pretty(node.this)} <=> {pretty(node.expression)})"
 
 
 def _not(node: Any) -> str:
     inner = node.this.this if isinstance(node.this, exp.Paren) else node.this
-    if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null) and inner is node.this:
+    if isinstance(inner, exp.Is) and isinstance(inner.expression, (exp.Null, exp.Var)) and node.meta.get("is_not"):
         return f"({pretty(inner.this)} IS NOT NULL)"
     return f"(NOT {pretty(inner)})"
 
@@ -142,19 +281,46 @@ def _case(node: Any) -> str:
     return f"CASE {' '.join(parts)}{'' if default is None else f' ELSE {pretty(default)}'} END"
 
 
+def _like_some(node: Any, shown: str) -> str:
+    """`s LIKE ANY (p, q)` as `likeany(s)`, with a NULL among the patterns as `(s LIKE p OR s LIKE NULL)`."""
+    listed, word = node.expression.this, "any" if isinstance(node.expression, exp.Any) else "all"
+    trees = listed.expressions if isinstance(listed, exp.Tuple) else [listed.this if isinstance(listed, exp.Paren) else listed]
+    negated = node.args.get("negate")
+    if shown == "LIKE" and not any(isinstance(each, exp.Null) for each in trees):
+        return f"{'not' if negated else ''}like{word}({pretty(node.this)})"
+    parts = [pretty(type(node)(this=node.this.copy(), expression=each.copy(), negate=negated)) for each in trees]
+    operator = " OR " if word == "any" else " AND "
+    return functools.reduce(lambda left, right: f"({left}{operator}{right})", parts)
+
+
 def _like(node: Any) -> str:
+    if isinstance(node.expression, (exp.Any, exp.All)):
+        return _like_some(node, "LIKE")
     text = f"{pretty(node.this)} LIKE {pretty(node.expression)}"
     return f"(NOT {text})" if node.args.get("negate") else text
 
 
 def _ilike(node: Any) -> str:
+    if isinstance(node.expression, (exp.Any, exp.All)):
+        return _like_some(node, "ILIKE")
     text = f"ilike({pretty(node.this)}, {pretty(node.expression)})"
     return f"(NOT {text})" if node.args.get("negate") else text
 
 
 def _in(node: Any) -> str:
-    within = "listquery()" if node.args.get("query") else _list(node.expressions)
+    within = _query(node.args["query"], "listquery") if node.args.get("query") else _list(node.expressions)
     return f"({pretty(node.this)} IN ({within}))"
+
+
+def _query(node: Any, kind: str) -> str:
+    """A query within, by the columns that it reads of the one around it: `scalarsubquery(a)`."""
+    return f"{kind}({', '.join(node.meta.get('outer', ()))})"
+
+
+def _row(node: Any) -> str:
+    """`(a, 1)` as `named_struct(a, a, col2, 1)`."""
+    names = [each.name if isinstance(each, exp.Column) else f"col{place}" for place, each in enumerate(node.expressions, 1)]
+    return f"named_struct({', '.join(f'{name}, {pretty(each)}' for name, each in zip(names, node.expressions, strict=True))})"
 
 
 def _lambda(node: Any) -> str:
@@ -166,8 +332,11 @@ def _lambda(node: Any) -> str:
     for each in list(root.find_all(exp.Column)):
         if not each.table and each.name.lower() in names:
             each.replace(exp.Identifier(this=variable))
+        elif each.table.lower() in names:
+            each.replace(exp.Dot(this=exp.Identifier(this=variable), expression=exp.Identifier(this=each.name)))
     for name in list(root.find_all(exp.Identifier)):
-        if name.name.lower() in names and not isinstance(name.parent, (exp.Column, exp.Dot)):
+        is_field = isinstance(name.parent, (exp.Column, exp.Dot)) and name.parent.this is not name
+        if name.name.lower() in names and not is_field and not isinstance(name.parent, exp.Column):
             name.replace(exp.Identifier(this=variable))
     return f"lambdafunction({', '.join([pretty(root.this), *(variable for _ in names)])})"
 
@@ -176,7 +345,7 @@ def _within_group(node: Any) -> str:
     """`percentile_cont(0.5) WITHIN GROUP (ORDER BY a)`; of listagg with the order of nulls."""
     name, keys = _called(node.this), node.expression.expressions
     if name in ("listagg", "string_agg"):
-        return f"{pretty(node.this)} WITHIN GROUP (ORDER BY {', '.join(_key(item) for item in keys)})"
+        return f"listagg{pretty(node.this).removeprefix(name)} WITHIN GROUP (ORDER BY {', '.join(_key(item) for item in keys)})"
     if name == "mode":  # Spark shows the opposite direction
         shown = ", ".join(f"{pretty(item.this)}{'' if item.args.get('desc') else ' DESC'}" for item in keys)
     else:
@@ -189,8 +358,9 @@ _RANKS = {"rank": "RANK", "dense_rank": "DENSE_RANK", "percent_rank": "PERCENT_R
 
 def _window(node: Any) -> str:
     """`rank() OVER (ORDER BY a)` as `RANK() OVER (ORDER BY a ASC NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)`."""
-    call, condition = node.this, ""
+    call, condition, ignores = node.this, "", False
     while isinstance(call, (exp.IgnoreNulls, exp.RespectNulls, exp.Filter)):
+        ignores = ignores or isinstance(call, exp.IgnoreNulls)
         if isinstance(call, exp.Filter):
             condition = f" FILTER (WHERE {pretty(call.expression.this)})"
         call = call.this
@@ -199,10 +369,13 @@ def _window(node: Any) -> str:
     frame = None
     if name in ("lag", "lead"):
         arguments += ["1", "NULL"][max(len(arguments) - 1, 0) :]
-        offset = arguments[1].removeprefix("-") if name == "lead" or arguments[1].startswith("-") else f"-{arguments[1]}"
+        offset = arguments[1] if name == "lead" else arguments[1].removeprefix("-") if arguments[1].startswith("-") else f"-{arguments[1]}"
         frame = f"ROWS BETWEEN {offset} FOLLOWING AND {offset} FOLLOWING"
     elif name in ("first", "last", "first_value", "last_value", "any_value"):
         arguments = arguments[:1]
+        name = name.removesuffix("_value") if ignores and name != "any_value" else name
+    elif name == "nth_value" and ignores:
+        condition = " ignore nulls"
     elif name in _RANKS:
         frame = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
     shown = pretty(call) if name == "count" else f"{_RANKS.get(name, _RENAMED.get(name, name))}({', '.join(arguments)})"
@@ -247,7 +420,10 @@ def _bound(spec: Any, side: str) -> str:
 
 
 _FORMS: dict[type[exp.Expr], Callable[[Any], str]] = {
-    exp.Column: lambda node: str(node.name),
+    exp.Column: lambda node: str(node.meta.get("shown", node.name)),
+    exp.Interval: _interval,
+    exp.Tuple: _row,
+    exp.Escape: lambda node: f"{pretty(node.this)} ESCAPE '{node.expression.name}'",
     exp.Identifier: lambda node: str(node.name),
     exp.Dot: lambda node: f"{pretty(node.this)}.{node.name}",
     exp.Literal: _literal,
@@ -257,7 +433,9 @@ _FORMS: dict[type[exp.Expr], Callable[[Any], str]] = {
     exp.Boolean: lambda node: "true" if node.this else "false",
     exp.NEQ: lambda node: f"(NOT ({pretty(node.this)} = {pretty(node.expression)}))",
     exp.NullSafeNEQ: lambda node: f"(NOT ({pretty(node.this)} <=> {pretty(node.expression)}))",
-    exp.Neg: lambda node: f"-{node.this.name}" if isinstance(node.this, exp.Literal) else f"(- {pretty(node.this)})",
+    exp.Neg: lambda node: (
+        f"-{pretty(node.this)}" if isinstance(node.this, exp.Literal) or _is_suffixed(node.this) else f"(- {pretty(node.this)})"
+    ),
     exp.BitwiseNot: lambda node: f"~{pretty(node.this)}",
     exp.Not: _not,
     exp.Is: _is,
@@ -274,16 +452,17 @@ _FORMS: dict[type[exp.Expr], Callable[[Any], str]] = {
     exp.Distinct: lambda node: f"DISTINCT {_list(node.expressions)}",
     exp.Filter: lambda node: f"{pretty(node.this)} FILTER (WHERE {pretty(node.expression.this)})",
     exp.Substring: lambda node: (
-        f"substring({_list(part for part in (node.this, node.args.get('start'), node.args.get('length')) if part)})"
+        f"{node.meta.get('name', 'substring')}({pretty(node.this)}, {pretty(node.args['start'])}, "
+        f"{pretty(node.args['length']) if node.args.get('length') else 2147483647})"
     ),
-    exp.Trim: lambda node: f"trim({pretty(node.this)})" if node.expression is None else _trim(node),
+    exp.Trim: lambda node: _trim(node),
     exp.Bracket: lambda node: f"{pretty(node.this)}[{_list(node.expressions)}]",
     exp.CurrentDate: lambda node: "current_date()",
     exp.CurrentTimestamp: lambda node: "current_timestamp()",
-    exp.Extract: lambda node: f"extract({node.name.lower()} FROM {pretty(node.expression)})",
-    exp.Subquery: lambda node: "scalarsubquery()",
+    exp.Extract: lambda node: f"extract({node.meta.get('unit', node.name)} FROM {pretty(node.expression)})",
+    exp.Subquery: lambda node: _query(node, "scalarsubquery"),
     exp.Window: _window,
-    exp.Exists: lambda node: "exists()",
+    exp.Exists: lambda node: _query(node.this, "exists"),
     exp.Lambda: _lambda,
     exp.WithinGroup: _within_group,
     exp.IgnoreNulls: lambda node: pretty(node.this),
@@ -292,4 +471,7 @@ _FORMS: dict[type[exp.Expr], Callable[[Any], str]] = {
 
 
 def _trim(node: Any) -> str:
-    return f"TRIM({(node.args.get('position') or 'BOTH').upper()} {pretty(node.expression)} FROM {pretty(node.this)})"
+    side = (node.args.get("position") or "BOTH").upper()
+    if node.expression is None:
+        return f"{ {'LEADING': 'ltrim', 'TRAILING': 'rtrim'}.get(side, 'trim') }({pretty(node.this)})"
+    return f"TRIM({side} {pretty(node.expression)} FROM {pretty(node.this)})"

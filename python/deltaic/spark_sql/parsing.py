@@ -63,6 +63,8 @@ class _Parser(DatabricksParser):
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
     FUNCTION_PARSERS = {
         **{name: DatabricksParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR")},
+        **{name: lambda self, name=name: self._parse_written(name) for name in ("CAST", "TRY_CAST", "EXTRACT")},
+        "SUBSTR": lambda self: self._parse_substring("substr"),
         "POSITION": lambda self: self._parse_with_words("position", "IN"),
         "OVERLAY": lambda self: self._parse_with_words("overlay", "PLACING", "FROM", "FOR"),
     }
@@ -81,9 +83,24 @@ class _Parser(DatabricksParser):
         TokenType.PLUS: lambda self: self.expression(exp.Anonymous(this="positive", expressions=[self._parse_unary()])),
     }
 
+    def _parse_written(self, name: str) -> exp.Expr:
+        """A call whose tree alone does not tell how it was written: `1Y` is a cast, too, and the unit of EXTRACT has a case."""
+        unit = self._curr.text
+        tree = cast(exp.Expr, DatabricksParser.FUNCTION_PARSERS[name](self))
+        tree.meta.update(written=True, unit=unit)
+        return tree
+
+    def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
+        found: exp.Expr | None = super()._parse_is(this)
+        if isinstance(found, exp.Not):
+            found.meta["is_not"] = True  # `a IS NOT NULL`, not `NOT a IS NULL`
+        return found
+
     def _parse_with_words(self, name: str, *words: str) -> exp.Expr:
         """`position(part IN text)`, `overlay(text PLACING part FROM start FOR length)`, or with commas."""
         arguments = [self._parse_bitwise()]
+        if name == "position" and not self._match(TokenType.COMMA, advance=False):
+            name = "locate"
         for word in words:
             if self._match_text_seq(word):
                 arguments.append(self._parse_bitwise())
@@ -92,15 +109,18 @@ class _Parser(DatabricksParser):
                 arguments.append(self._parse_disjunction())
         return self.expression(exp.Anonymous(this=name, expressions=[argument for argument in arguments if argument is not None]))
 
-    def _parse_substring(self) -> exp.Expr:  # type: ignore[override]
+    def _parse_substring(self, name: str = "substring") -> exp.Expr:  # type: ignore[override]
         """`substring(text FROM start FOR length)`, or with commas; a call of any other number of arguments is no form."""
         arguments = self._parse_csv(self._parse_disjunction)
         for word in (TokenType.FROM, TokenType.FOR):
             if self._match(word) and (argument := self._parse_bitwise()) is not None:
+                name = "substring"
                 arguments.append(argument)
         if len(arguments) not in (2, 3):
             return self.expression(exp.Anonymous(this="substring", expressions=arguments))
-        return exp.Substring.from_arg_list(arguments)
+        found = exp.Substring.from_arg_list(arguments)
+        found.meta["name"] = name
+        return found
 
     # Where sqlglot takes less than Spark's grammar asks for: an item is missing, a string stands for a name.
 
@@ -260,12 +280,13 @@ class _Parser(DatabricksParser):
         this = self._parse_term()
         while True:
             if self._match_pair(TokenType.LT, TokenType.LT):
-                name = "shiftleft"
+                name, sign = "shiftleft", "<<"
             elif self._match_pair(TokenType.GT, TokenType.GT):
-                name = "shiftrightunsigned" if self._match(TokenType.GT) else "shiftright"
+                name, sign = ("shiftrightunsigned", ">>>") if self._match(TokenType.GT) else ("shiftright", ">>")
             else:
                 return this
             this = self.expression(exp.Anonymous(this=name, expressions=[this, self._parse_term()]))
+            this.meta["operator"] = sign
 
 
 def _has_outside_brackets(wanted: TokenType, tokens: list[Token]) -> bool:

@@ -119,7 +119,7 @@ class Translator:
         if kind in (exp.Add, exp.Mul):
             return self.reordered(node)
         if operator := _ARITHMETIC.get(kind):
-            return intervals.arithmetic(operator, self.value(node.this), self.value(node.expression), self.zone)
+            return self.arithmetic(node, operator, self.value(node.this), self.value(node.expression))
         if operator := _BITWISE.get(kind):
             sides = [self.value(node.this), self.value(node.expression)]
             kinds = {side.type for side in sides}
@@ -133,6 +133,10 @@ class Translator:
         if function := _NO_PARENTHESES.get(kind):
             return call(function, [], self.zone)
         raise self.refused(node)
+
+    def arithmetic(self, node: exp.Expr, operator: str, left: Value, right: Value) -> Value:
+        node.meta["types"] = left.type, right.type  # the name of a column tells them: `d + 3` is date_add(d, 3)
+        return intervals.arithmetic(operator, left, right, self.zone)
 
     def known(self, node: exp.Expr) -> Value | None:
         """What a node stands for as a whole, where a subclass has computed it elsewhere."""
@@ -159,7 +163,7 @@ class Translator:
             value = self.value(node)
             return value, [value]
         (left, first), (right, second) = self._parts(node.this, kind), self._parts(node.expression, kind)
-        value = intervals.arithmetic(_ARITHMETIC[kind], left, right, self.zone)
+        value = self.arithmetic(node, _ARITHMETIC[kind], left, right)
         if value.type not in v.INTEGRAL:
             return value, [value]
         parts = []
@@ -376,7 +380,9 @@ class Translator:
             units = unit(node.expressions)
             if units is not None:
                 return intervals.with_unit(name, units, [self.value(item) for item in node.expressions[1:]], self.zone)
-        return call(name, [self.value(item) for item in node.expressions], self.zone)
+        values = [self.value(item) for item in node.expressions]
+        node.meta["types"] = [value.type for value in values]
+        return call(name, values, self.zone)
 
     def extract(self, node: exp.Expression) -> Value:
         return call("date_part", [literal(node.name, "string"), self.value(node.expression)], self.zone)

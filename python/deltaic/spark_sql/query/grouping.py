@@ -65,6 +65,8 @@ class GroupedTranslator(QueryTranslator):
         """By the text of its tree: the label above the grouping, the value that computes it."""
         group = node.args.get("group")
         self._sets = self._grouping_sets(group) if group is not None else None
+        self.filters = False
+        """Whether HAVING is translated, in whose queries the aggregates of these groups may be read."""
 
     # --- keys
 
@@ -196,6 +198,9 @@ class GroupedTranslator(QueryTranslator):
 
     # --- expressions above
 
+    def aggregate_within(self) -> Callable[[exp.Expr], Value | None] | None:
+        return (lambda node: self._aggregate(node) if is_aggregate(node) else None) if self.filters else None
+
     def value(self, node: exp.Expr) -> Value:
         if (key := self.known(node)) is not None:
             return key
@@ -227,10 +232,27 @@ class GroupedTranslator(QueryTranslator):
             call = AggregateCall.of(node)
             if call.name in _OF_GROUPING:
                 return self._of_grouping(call.node)
-            value = aggregate_call(self._below, call)
+            value = self._of_rows(call)
             self._aggregates[text] = (self.queries.fresh("aggregate"), value)
         label, value = self._aggregates[text]
         return Value(v.name(label), value.type, value.nullable)
+
+    def _of_rows(self, call: AggregateCall) -> Value:
+        """An aggregate over the rows below. One of columns of the query around would be that query's own in standard SQL, and DuckDB
+        reads it so; Spark refuses it: `SELECT (SELECT max(o.a)) FROM t o`."""
+        scope = self._below.scope
+        read, scope.columns = scope.columns, set()
+        outer, scope.outer_columns = scope.outer_columns, set()
+        value = aggregate_call(self._below, call)
+        if scope.outer_columns:
+            kind = "AGGREGATE_FUNCTION_MIXED_OUTER_LOCAL_REFERENCES" if scope.columns else "CORRELATED_REFERENCE"
+            raise InvalidArgumentError(
+                f"[UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.{kind}] an aggregate function of columns of the query around it",
+                found=call.node.sql(dialect="databricks")[:100],
+                expected="columns of its own query",
+            )
+        scope.columns, scope.outer_columns = scope.columns | read, outer
+        return value
 
     def _of_grouping(self, node: exp.Anonymous) -> Value:
         if self._sets is None:

@@ -7,7 +7,7 @@ same there; names, scopes and types are Spark's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -69,10 +69,12 @@ class Query:
 
 @dataclass(frozen=True)
 class Context:
-    """What a query sees of those around it. `defined`: names that WITH defines, in lower case; `outer`: columns."""
+    """What a query sees of those around it. `defined`: names that WITH defines, in lower case; `outer`: columns; `aggregate`: in a query
+    that stands in HAVING, aggregates of the groups that HAVING filters, for its WHERE."""
 
     defined: Mapping[str, tuple[str, tuple[Column, ...]]] = field(default_factory=dict)
     outer: Resolve | None = None
+    aggregate: Callable[[exp.Expr], Value | None] | None = None
 
 
 def translate_query(tree: exp.Expr, tables: Mapping[str, Schema], *, time_zone: str = "UTC") -> TranslatedQuery:

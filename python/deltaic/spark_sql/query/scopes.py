@@ -64,6 +64,8 @@ class QueryScope(Scope):
         self.outer = outer
         self.first: Mapping[str, Sequence[Value]] = {}
         self.aliases: dict[str, list[Value]] = {}
+        self.outer_columns: set[str] = set()
+        """SQL of the columns of queries around that were asked for."""
 
     @property
     def joins(self) -> bool:
@@ -80,10 +82,13 @@ class QueryScope(Scope):
         for frame in reversed(self._parameters):
             if (parameter := frame.get(parts[0].lower())) is not None:
                 return fields(parameter, parts[1:])
-        for resolve in (lambda parts: _named(self.first, parts), self.own, lambda parts: _named(self.aliases, parts), self.outer):
-            if resolve is not None and (found := resolve(parts)) is not None:
+        for resolve in (lambda parts: _named(self.first, parts), self.own, lambda parts: _named(self.aliases, parts)):
+            if (found := resolve(parts)) is not None:
                 return found
-        return None
+        found = None if self.outer is None else self.outer(parts)
+        if found is not None:
+            self.outer_columns.add(found.sql)
+        return found
 
     def own(self, parts: Sequence[str]) -> Value | None:
         """The value of a column here, or of a field in it."""

@@ -22,7 +22,7 @@ from deltaic.spark_sql.query.grouping import GroupedTranslator
 from deltaic.spark_sql.query.ordering import Ordering
 from deltaic.spark_sql.query.scopes import Column, QueryScope, dotted
 from deltaic.spark_sql.query.sources import Rows, Sources
-from deltaic.spark_sql.query.subqueries import QueryTranslator, boolean
+from deltaic.spark_sql.query.subqueries import QueryTranslator, boolean, where
 from deltaic.spark_sql.query.time_windows import with_windows
 from deltaic.spark_sql.values import Value, unsupported
 
@@ -48,6 +48,8 @@ class Select:
         self._node = node
         self._context = context
         self._source = source
+        self._unnamed: set[int] = set()
+        """Columns that are named after what they are."""
 
     def query(self) -> Query:
         node, queries = self._node, self._queries
@@ -56,7 +58,7 @@ class Select:
         below = QueryTranslator(queries, scope, self._context)
         below.lifts = True
         if condition := node.args.get("where"):
-            held_rows = boolean(below, condition.this).sql
+            held_rows = where(below, condition.this).sql
             queries.note_equal(condition.this, scope)
             below.add_lifted(rows)
             rows.where(held_rows)
@@ -69,7 +71,11 @@ class Select:
         scope.first = outputs_by_name(outputs)
         having = node.args.get("having")
         translator.lifts = False  # HAVING comes before the layers
-        held = boolean(translator, having.this).sql if having is not None else None
+        held = None
+        if having is not None and isinstance(translator, GroupedTranslator):
+            translator.filters = True
+            held = boolean(translator, having.this).sql
+            translator.filters = False
         translator.lifts = True
         qualify = node.args.get("qualify")
         chosen = boolean(translator, qualify.this).sql if qualify is not None else None
@@ -129,7 +135,8 @@ class Select:
                 names = generators.names(tree, generated.columns)
                 found = [(given, column.value) for given, column in zip(names, generated.columns, strict=True)]
             else:
-                found = [(name, self._queries.used(translator.value(tree)))]
+                value = self._queries.used(translator.value(tree))
+                found = [(self._shown_name(tree, scope=translator.scope) if id(tree) in self._unnamed else name, value)]
             for each, value in found:
                 outputs.append((each, value))
                 aliases.setdefault(each.lower(), []).append(value)
@@ -139,6 +146,14 @@ class Select:
                 raise unsupported("a step of WITH RECURSIVE that reads itself inside a query within")
             outputs.append(("", level.column.value))
         return outputs
+
+    def _shown_name(self, tree: exp.Expr, scope: QueryScope) -> str:
+        """The name of a column without an alias, once it is translated; fields of structs are shown by their path."""
+        for column in tree.find_all(exp.Column):
+            parts = [part.name for part in column.parts]
+            if len(parts) > 1 and (located := scope.locate(parts)) is not None:
+                column.meta["shown"] = ".".join(parts[-1 - len(located[1]) :])
+        return column_name(tree)
 
     def _items(self, scope: QueryScope) -> list[Item]:
         """(name, tree) of each column, stars written out."""
@@ -151,6 +166,7 @@ class Select:
             elif isinstance(tree, exp.Aliases):
                 items.append(("", tree))
             else:
+                self._unnamed.add(id(tree))
                 items.append((column_name(tree), tree))
         if not items:
             raise InvalidArgumentError("SQL does not parse: a SELECT without columns")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -49,6 +49,8 @@ class QueryTranslator(Translator):
         self._windows = windows
         self._levels: list[int] = []
         self._conjuncts: set[int] = set()
+        self.of_groups_around: Callable[[exp.Expr], Value | None] | None = None
+        """Computes aggregates of the groups of the query around, where this is WHERE of a query in its HAVING."""
 
     def value(self, node: exp.Expr) -> Value:
         if isinstance(node, exp.Column) and (column := node.meta.get("column")) is not None:  # what a star was written out to
@@ -67,9 +69,16 @@ class QueryTranslator(Translator):
             return self._as_spark(node, self._among(node))
         if isinstance(node, exp.Window):
             return self._window(node)
+        if self.of_groups_around is not None and self._is_outer(node) and (value := self.of_groups_around(node)) is not None:
+            return value
         if isinstance(node, exp.Anonymous) and isinstance(node.this, str) and not node.expressions and node.this.lower() in _RANDOM:
             return self._random(node.this.lower())
         return super().value(node)
+
+    def _is_outer(self, node: exp.Expr) -> bool:
+        """Whether columns are read, and none of them is of this query."""
+        columns = [each for each in node.find_all(exp.Column) if not isinstance(each.this, exp.Star)]
+        return bool(columns) and all(self.scope.locate([part.name for part in each.parts]) is None for each in columns)
 
     def _field_of_known(self, node: exp.Dot) -> Value | None:
         """`window(at, '1 day').start`: a field of a column that stands for what was written; None for any other node."""
@@ -139,8 +148,22 @@ class QueryTranslator(Translator):
 
     def _within(self, node: exp.Expr) -> Query:
         """A query within; names that it does not have are those of this one."""
-        node = node.this if isinstance(node, exp.Subquery) and not _around(node) else node
-        return self.queries.query(node, replace(self.context, outer=self.scope.find))
+        outer: list[str] = []
+
+        def find(parts: Sequence[str]) -> Value | None:
+            found = self.scope.find(parts)
+            if found is not None:
+                outer.append(parts[-1])
+            return found
+
+        inner = node.this if isinstance(node, exp.Subquery) and not _around(node) else node
+        query = self.queries.query(inner, replace(self.context, outer=find, aggregate=self.aggregate_within()))
+        node.meta["outer"] = outer  # what Spark shows of the query in a column's name
+        return query
+
+    def aggregate_within(self) -> Callable[[exp.Expr], Value | None] | None:
+        """How the WHERE of a query within computes aggregates of the rows here; None where Spark refuses them."""
+        return None
 
     def _as_spark(self, node: exp.Expr, value: Value) -> Value:
         """IN (query) of a condition that filters is true, false or null; anywhere else Spark takes null for false."""
@@ -202,3 +225,11 @@ def _negated(node: exp.Expr) -> exp.In | None:
 def boolean(translator: QueryTranslator, tree: exp.Expr, *, outer: bool = False) -> Value:
     """A condition of WHERE, HAVING, QUALIFY or ON; `outer`: of an outer join."""
     return translator.queries.used(translator.condition(tree, outer=outer))
+
+
+def where(translator: QueryTranslator, tree: exp.Expr) -> Value:
+    """The condition of WHERE."""
+    translator.of_groups_around = translator.context.aggregate
+    value = boolean(translator, tree)
+    translator.of_groups_around = None
+    return value
