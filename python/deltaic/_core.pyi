@@ -325,6 +325,9 @@ class Predicate:
     @staticmethod
     def from_pyarrow(expression: Any, schema: TableSchema) -> tuple[Predicate | None, bool]:
         """What of a `pyarrow.dataset.Expression` the tree can say, and whether that is all of it (then nothing is left to filter)."""
+    @staticmethod
+    def among(column: Sequence[str], values: Any, schema: TableSchema) -> Predicate:
+        """`column` is one of the `values` (an Arrow array of its own type) that are not null."""
     @property
     def json(self) -> str: ...
     @property

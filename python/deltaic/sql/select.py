@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from deltaic.errors import UnsupportedFeatureError
 from deltaic.rows.rows import Rows, ScanReport
+from deltaic.spark_sql.text_cache import TextCache
 from deltaic.sql.names import Name, Tables, read_name
 from deltaic.sql.positions import placed
 from deltaic.sql.tokens import Reader
@@ -22,9 +25,18 @@ if TYPE_CHECKING:
     from deltaic.plan.nodes import Data, Scan
     from deltaic.protocol.schema import Schema
     from deltaic.rows.query_report import QueryReport
+    from deltaic.spark_sql.query.queries import TranslatedQuery
     from deltaic.spark_sql.query.tables import TableName
 else:
     from deltaic.deferred import pyarrow as pa
+
+_KEPT_CHARACTERS = 100_000
+"""Maximum characters of all queries whose trees and translations are kept."""
+_PARSED: TextCache[_ParsedQuery] = TextCache(_KEPT_CHARACTERS)
+_TRANSLATED: TextCache[TranslatedQuery] = TextCache(_KEPT_CHARACTERS)
+"""By the text, the time zone and the schemas of the tables: a dashboard asks the same again and again."""
+_LIMITED: WeakKeyDictionary[Snapshot, dict[frozenset[str], Schema]] = WeakKeyDictionary()
+"""Schemas with limits (`_with_limits`) of snapshots in use."""
 
 
 def select(reader: Reader, tables: Tables) -> Rows:
@@ -34,26 +46,54 @@ def select(reader: Reader, tables: Tables) -> Rows:
 
 def query(text: str, tables: Tables) -> Rows:
     """The rows of a query, not yet computed. Its tables are opened here, so it sees them as they are now."""
-    from sqlglot import exp
-
     from deltaic.engine.duckdb.engine import LocalEngine
-    from deltaic.spark_sql.expression import parse_statement
     from deltaic.spark_sql.query.queries import translate_query
     from deltaic.sql import first_rows
 
     reader = Reader(text)
     if reader.accept("TABLE"):
         text = f"SELECT * FROM {reader.rest('a table')}"
-    tree = parse_statement(text)
+    parsed = _PARSED.get(text, lambda: _ParsedQuery.of(text))
     engine = LocalEngine().pinned()
-    leaves, tables_of = bind(tree, tables, engine)
-    mentions = {node.name: node.alias for node in tree.find_all(exp.Table) if node.name in tables_of}
-    computed = _computed_columns(tree)
-    schemas = {name: _with_limits(leaf.schema, tables_of.get(name), computed) for name, leaf in leaves.items()}
-    translated = translate_query(tree, schemas, time_zone=engine.time_zone)
-    relation = first_rows.relation(engine, tree, translated, leaves)
-    scans = {name: (alias, tables_of[name]._snapshot) for name, alias in mentions.items()}
+    leaves: dict[str, Scan | Data] = {}
+    schemas: dict[str, Schema] = {}
+    scans: dict[str, tuple[str, Snapshot]] = {}
+    for name, (table, alias) in parsed.tables.items():
+        data = _data(tables, table)
+        leaves[name] = _leaf(data, name, engine)
+        snapshot = data._snapshot if isinstance(data, DeltaTable) else None
+        schemas[name] = _with_limits(leaves[name].schema, snapshot, parsed.computed)
+        if snapshot is not None:
+            scans[name] = (alias, snapshot)
+    translated = _TRANSLATED.get(
+        text,
+        lambda: translate_query(parsed.tree.copy(), schemas, time_zone=engine.time_zone),
+        (engine.time_zone, *schemas.values()),
+    )
+    relation = first_rows.relation(engine, parsed.tree, translated, leaves)
     return _QueryRows(engine, relation, scans)
+
+
+@dataclass(frozen=True)
+class _ParsedQuery:
+    """`tree`: with a name of its own for each table. `tables`: by these names, what the text says and the alias. `computed`: see
+    `_computed_columns`."""
+
+    tree: exp.Expr
+    tables: Mapping[str, tuple[TableName, str]]
+    computed: frozenset[str]
+
+    @staticmethod
+    def of(text: str) -> _ParsedQuery:
+        from sqlglot import exp
+
+        from deltaic.spark_sql.expression import parse_statement
+        from deltaic.spark_sql.query.tables import bind
+
+        tree = parse_statement(text)
+        names = bind(tree, lambda name, _: name)
+        aliases = {node.name: node.alias for node in tree.find_all(exp.Table) if node.name in names}
+        return _ParsedQuery(tree, {leaf: (name, aliases[leaf]) for leaf, name in names.items()}, _computed_columns(tree))
 
 
 class _QueryRows(Rows):
@@ -137,31 +177,20 @@ def _computed_columns(tree: exp.Expr) -> frozenset[str]:
     return frozenset(column.name.lower() for node in tree.find_all(*kinds) for column in node.find_all(exp.Column))
 
 
-def _with_limits(schema: Schema, table: DeltaTable | None, columns: frozenset[str]) -> Schema:
+def _with_limits(schema: Schema, snapshot: Snapshot | None, columns: frozenset[str]) -> Schema:
     """The schema with the limits of these columns as the statistics of the table's files have them."""
-    if table is None or not columns.intersection(map(str.lower, schema.names)):
+    if snapshot is None or not (wanted := columns.intersection(map(str.lower, schema.names))):
         return schema
-    from deltaic.planning.column_limits import column_limits
-    from deltaic.protocol.schema import Schema
-    from deltaic.spark_sql.scope import LIMITS
+    known = _LIMITED.setdefault(snapshot, {})
+    if (found := known.get(wanted)) is None:
+        from deltaic.planning.column_limits import column_limits
+        from deltaic.protocol.schema import Schema
+        from deltaic.spark_sql.scope import LIMITS
 
-    limits = column_limits(table._snapshot, columns)
-    return Schema([item.with_(metadata={**item.metadata, LIMITS: limits[item.name]}) if item.name in limits else item for item in schema])
-
-
-def bind(tree: exp.Expr, tables: Tables, engine: Any, given: Sequence[str] = ()) -> tuple[dict[str, Scan | Data], dict[str, DeltaTable]]:
-    """The rows behind each table of the tree, by the names that the tables have in it then, and those that are Delta tables."""
-    from deltaic.spark_sql.query.tables import bind
-
-    tables_of: dict[str, DeltaTable] = {}
-
-    def opened(name: TableName, leaf_name: str) -> Scan | Data:
-        data = _data(tables, name)
-        if isinstance(data, DeltaTable):
-            tables_of[leaf_name] = data
-        return _leaf(data, leaf_name, engine)
-
-    return bind(tree, opened, given), tables_of
+        limited = {name: {LIMITS: found} for name, found in column_limits(snapshot, wanted).items()}
+        fields = [field.with_(metadata={**field.metadata, **limited.get(field.name, {})}) for field in schema]
+        found = known[wanted] = Schema(fields)
+    return found
 
 
 def leaf_of(tables: Tables, name: TableName, leaf_name: str, engine: Any) -> Scan | Data:

@@ -6,12 +6,15 @@
 
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::{Array, ArrayRef};
+use arrow::compute::{filter, is_not_null};
 use arrow::datatypes::DataType;
 
-use crate::error::Result;
+use self::literals::Literals;
+use crate::error::{Error, Kind, Result};
 use crate::schema::TableSchema;
 
+pub mod literals;
 pub mod parse;
 pub mod pyarrow;
 pub mod rows;
@@ -68,8 +71,8 @@ pub enum Operator {
 pub enum Predicate {
     /// Column against a literal: an array of length 1 in the column's own type, never null.
     Compare(Arc<Column>, Operator, ArrayRef),
-    /// Column in literals: an array in the column's own type; `true` where the list also held a null. Null for a null.
-    In(Arc<Column>, ArrayRef, bool),
+    /// Column in literals; `true` where the list also held a null. Null for a null.
+    In(Arc<Column>, Literals, bool),
     /// String column begins with.
     StartsWith(Arc<Column>, String),
     /// Column (of any type) is null.
@@ -98,6 +101,18 @@ impl Operator {
 }
 
 impl Predicate {
+    /// The column is one of these values, of its own type; nulls among them are left out.
+    pub fn among(column: Arc<Column>, values: &ArrayRef) -> Result<Self> {
+        if values.data_type() != &column.data_type {
+            return Err(Error::new(Kind::InvalidArgument, "values of another type than their column")
+                .at(column.path.join("."))
+                .found(values.data_type())
+                .expected(&column.data_type));
+        }
+        let values = filter(values, &is_not_null(values)?)?;
+        Ok(Self::In(column, values.into(), false))
+    }
+
     /// Both; nested conjunctions are kept flat.
     pub fn and(self, other: Self) -> Self {
         let mut all = match self {

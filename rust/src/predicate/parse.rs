@@ -85,7 +85,7 @@ fn build(node: Node, resolve: &Resolve, depth: usize) -> Result<Predicate> {
             let has_null = texts.iter().any(Option::is_none);
             let present = texts.into_iter().filter(Option::is_some).collect();
             let values = literals(&column, present)?;
-            Ok(Predicate::In(column, values, has_null))
+            Ok(Predicate::In(column, values.into(), has_null))
         }
         Node::StartsWith { column, literal } => {
             let column = resolve(&column)?;
@@ -130,7 +130,7 @@ fn memberships(args: Vec<Predicate>, operator: Operator) -> Result<Vec<Predicate
             Some((literals, _)) if literals.is_empty() => {} // the list stands where its first literal stood
             Some((literals, column)) => {
                 let literals = std::mem::take(literals);
-                let among = Predicate::In(column, concat(&literals.iter().map(AsRef::as_ref).collect::<Vec<_>>())?, false);
+                let among = Predicate::In(column, concat(&literals.iter().map(AsRef::as_ref).collect::<Vec<_>>())?.into(), false);
                 joined.push(if operator == Operator::Eq { among } else { Predicate::Not(Box::new(among)) });
             }
         }

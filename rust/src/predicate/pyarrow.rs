@@ -172,7 +172,7 @@ impl Context<'_> {
             ("is_in", [arg]) => {
                 let (column, values, has_null) = self.membership(arg, options)?;
                 let is_null = Predicate::IsNull(column.clone());
-                let among = Predicate::In(column, values, false);
+                let among = Predicate::In(column, values.into(), false);
                 Some(if has_null {
                     Predicate::Or(vec![is_null, among])
                 } else {
@@ -184,7 +184,7 @@ impl Context<'_> {
                 if valid == "is_valid" && is_in == "is_in" && self.literal(otherwise)?.is_null(0) =>
             {
                 let (column, values, has_null) = self.membership(arg.first()?, *options)?;
-                (self.column(tested.first()?)? == column && !has_null).then_some(Predicate::In(column, values, false))
+                (self.column(tested.first()?)? == column && !has_null).then_some(Predicate::In(column, values.into(), false))
             }
             (_, [left, right]) => self.comparison(operator(name)?, left, right),
             _ => None,

@@ -10,6 +10,7 @@ use arrow::compute::{and_kleene, cast, is_null, not, or_kleene, take};
 use arrow::datatypes::DataType;
 use arrow::row::{RowConverter, SortField};
 
+use super::literals::Literals;
 use super::statistics::normalise;
 use super::{Column, Operator, Predicate};
 use crate::error::{Error, Kind, Result};
@@ -121,7 +122,12 @@ fn like(literals: &ArrayRef, values: &ArrayRef) -> Result<ArrayRef> {
     Ok(if literals.data_type() == values.data_type() { Arc::clone(literals) } else { cast(literals, values.data_type())? })
 }
 
-fn among(values: &ArrayRef, literals: &ArrayRef) -> Result<BooleanArray> {
+fn among(values: &ArrayRef, literals: &Literals) -> Result<BooleanArray> {
+    if literals.len() > FEW_LITERALS
+        && let Some(found) = literals.among_numbers(values)
+    {
+        return Ok(found);
+    }
     let literals = &like(literals, values)?;
     if literals.len() <= FEW_LITERALS {
         let none = BooleanArray::new(BooleanBuffer::new_unset(values.len()), values.logical_nulls());

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use pyo3_arrow::PyArray;
 
 use super::schema::PyTableSchema;
 use crate::predicate::{Column, Predicate, parse, pyarrow};
@@ -24,6 +25,12 @@ impl PyPredicate {
         let bytes: PyBackedBytes = pickled.call_method0("to_pybytes")?.extract()?;
         let (said, exact) = pyarrow::from_pickle(&bytes, &|path| Column::resolve(&schema.0, path))?;
         Ok((said.map(|predicate| Self(Arc::new(predicate))), exact))
+    }
+    #[staticmethod]
+    fn among(column: Vec<String>, values: PyArray, schema: &PyTableSchema) -> PyResult<Self> {
+        let column = Column::resolve(&schema.0, &column)?;
+        let values = Predicate::among(column, values.array())?;
+        Ok(Self(Arc::new(values)))
     }
     #[getter]
     fn json(&self) -> PyResult<String> {

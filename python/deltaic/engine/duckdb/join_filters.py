@@ -1,20 +1,21 @@
 """Filters that few rows of one table put on a large table joined with it.
 
 `FROM sales, days WHERE sold = day AND year = 2001` needs only the sales of 365 days. DuckDB makes such a filter while it runs and gives it
-to its own Parquet scan, not to other sources. Here the days are read ahead, and the scan of the sales gets `sold BETWEEN a AND b`, by which
-it leaves out row groups and rows.
+to its own Parquet scan, not to other sources. Here the days are read ahead, and the scan of the sales gets `sold IN (...)`, by which it
+leaves out row groups and rows.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from deltaic import _core
 from deltaic.spark_sql.values import INTEGRAL
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from deltaic.engine.duckdb.sources import ScanSource
 
 MOST_READ = 500_000
@@ -22,7 +23,9 @@ MOST_READ = 500_000
 FEWEST_FILTERED = 50_000
 """Rows of a table from which on it gets a filter."""
 MOST_KEYS = 1000
-"""Different keys, not in a row, up to which they become a filter; more take longer to compare than they save."""
+"""Different keys up to which they become a filter whatever they are; more must lie near each other."""
+BITS_OF_A_KEY = 64
+"""Bits for each key of the table of bits in which numbers are looked up (`rust/src/predicate/literals.rs`)."""
 
 Key = tuple[str, str]
 """A table of a query and a column of it."""
@@ -38,8 +41,8 @@ def push_keys(sources: Mapping[str, ScanSource | None], rows: Mapping[str, int |
         source, target = sources[few[0]], sources[many[0]]
         assert source is not None
         assert target is not None
-        if (found := _filter(source, few[1], rows[few[0]] or 0)) is not None:
-            target.require(_of_column(found, many[1]))
+        if (found := _filter(source, few, rows[few[0]] or 0, target, many[1])) is not None:
+            target.require(found)
 
 
 def _is_ready(sources: Mapping[str, ScanSource | None], rows: Mapping[str, int | None], few: Key, many: Key) -> bool:
@@ -51,28 +54,26 @@ def _is_ready(sources: Mapping[str, ScanSource | None], rows: Mapping[str, int |
     return here is not None and there is not None and here <= min(there, MOST_READ) and there >= FEWEST_FILTERED
 
 
-def _filter(source: ScanSource, column: str, rows: int) -> dict[str, Any] | None:
-    """What the column's values are, as a node of `_core.Predicate` without a column; None where that is not worth a filter."""
-    kind = source.type_of(column)
-    if kind not in (*INTEGRAL, "date", "string"):
+def _filter(source: ScanSource, few: Key, rows: int, target: ScanSource, column: str) -> _core.Predicate | None:
+    """That `column` of the target is one of the keys of `few`; None where that is not worth a filter."""
+    kind = source.type_of(few[1])
+    if kind not in (*INTEGRAL, "date", "string") or kind != target.type_of(column):
         return None
-    keys = source.keys(column)
+    keys = source.keys(few[1])
     if 2 * len(keys) > rows:
         return None
-    if not keys:
-        return {"op": "false"}
-    if kind != "string":
-        numbers = [key.toordinal() if isinstance(key, date) else key for key in keys]
-        if max(numbers) - min(numbers) + 1 == len(keys):
-            ends = [{"op": op, "literal": _text(key)} for op, key in ((">=", min(keys)), ("<=", max(keys)))]
-            return {"op": "and", "args": ends}
-    return {"op": "in", "literals": sorted(map(_text, keys))} if len(keys) <= MOST_KEYS else None
+    if len(keys) > MOST_KEYS and not _are_dense(keys):
+        return None
+    return _core.Predicate.among([column], keys, target.table_schema)
 
 
-def _text(key: Any) -> str:
-    return key.isoformat() if isinstance(key, date) else str(key)
+def _are_dense(keys: pa.Array) -> bool:
+    """Whether a table of bits tells quickly which numbers are among these."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-
-def _of_column(node: dict[str, Any], column: str) -> str:
-    parts = [{**part, "column": [column]} for part in node.get("args", ())]
-    return json.dumps({**node, "args": parts} if parts else {**node, "column": [column]} if node["op"] == "in" else node)
+    if pa.types.is_string(keys.type):
+        return False
+    numbers = keys.cast(pa.int32()) if pa.types.is_date(keys.type) else keys
+    ends = pc.min_max(numbers)
+    return int(ends["max"].as_py()) - int(ends["min"].as_py()) < BITS_OF_A_KEY * len(keys)

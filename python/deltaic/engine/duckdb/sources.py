@@ -68,22 +68,25 @@ class ScanSource(ArrowScanSource):
         """Whether the scan applies filters in every place that reads it."""
         return bool(self._kept or self._required)
 
-    def require(self, predicate: str) -> None:
-        """From now on the scan leaves out rows for which this predicate (JSON of `_core.Predicate`) does not hold."""
-        self._required.append(_core.Predicate.from_json(predicate, self._scan.table_schema))
+    def require(self, predicate: _core.Predicate) -> None:
+        """From now on the scan leaves out rows for which this predicate does not hold."""
+        self._required.append(predicate)
+
+    @property
+    def table_schema(self) -> _core.TableSchema:
+        return self._scan.table_schema
 
     def type_of(self, column: str) -> DataType | None:
         return item.type if (item := self._scan.schema.get(column)) is not None else None
 
-    def keys(self, column: str) -> list[Any]:
+    def keys(self, column: str) -> pa.Array:
         """The different values of a column in the rows that these filters leave, without null."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         scan = with_predicate(self._scan, _all([*(self._kept or ()), *self._required]))
         rows = pa.RecordBatchReader.from_stream(self._read(narrowed_scan(scan, [column]), PLAIN)).read_all()
-        found: list[Any] = pc.drop_null(pc.unique(rows.column(0))).to_pylist()
-        return found
+        return pc.drop_null(pc.unique(rows.column(0)))
 
     def __arrow_c_schema__(self) -> object:
         return self._schema.__arrow_c_schema__()

@@ -38,7 +38,7 @@ fn floats_compare_as_spark_does() {
     assert_eq!(compare(Operator::LtEq, -f64::NAN), [t, t, t, t, t, None]);
     for repeat in [1, 10] {
         let literals: ArrayRef = Arc::new(Float64Array::from([0.0, -f64::NAN].repeat(repeat)));
-        assert_eq!(values(&evaluate(&Predicate::In(d.clone(), literals, false), &data).unwrap()), [t, t, t, t, f, None]);
+        assert_eq!(values(&evaluate(&Predicate::In(d.clone(), literals.into(), false), &data).unwrap()), [t, t, t, t, f, None]);
     }
 }
 
@@ -48,12 +48,12 @@ fn in_with_a_null_is_never_false() {
     let i = column(&["i"], DataType::Int64);
     for repeat in [1, 20] {
         let literals: ArrayRef = Arc::new(Int64Array::from(vec![1; repeat]));
-        let found = Predicate::In(i.clone(), literals.clone(), true);
+        let found = Predicate::In(i.clone(), literals.clone().into(), true);
         assert_eq!(values(&evaluate(&found, &data).unwrap()), [Some(true), None, None]);
         assert_eq!(values(&evaluate(&Predicate::Not(Box::new(found)), &data).unwrap()), [Some(false), None, None]);
     }
     let nothing: ArrayRef = Arc::new(Int64Array::new_null(0));
-    assert_eq!(values(&evaluate(&Predicate::In(i, nothing, false), &data).unwrap()), [Some(false), Some(false), None]);
+    assert_eq!(values(&evaluate(&Predicate::In(i, nothing.into(), false), &data).unwrap()), [Some(false), Some(false), None]);
 }
 
 #[test]
