@@ -7,7 +7,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -201,6 +201,11 @@ class Snapshot:
     def schema(self) -> Schema:
         with self._placed():
             return Schema.from_json(self.metadata.schema_string)
+
+    @cached_property
+    def kept(self) -> dict[Hashable, Any]:
+        """What others have worked out of this version and want to find again, by keys of their own."""
+        return {}
 
     @cached_property
     def properties(self) -> TableProperties:

@@ -47,7 +47,7 @@ def relation(engine: LocalEngine, tree: exp.Expr, translated: TranslatedQuery, l
         return whole
 
     ids = _ids_query(tree, rows)
-    schema = Schema([*leaf.schema, *ROW_ID_FIELDS])
+    schema = Schema([*(leaf.schema.field(name) for name in leaf.columns), *ROW_ID_FIELDS])
     first = engine.query(translate_query(ids, {name: schema}, time_zone=engine.time_zone), {name: replace(leaf, row_ids=True)})
 
     def opened(work: Work) -> Any:

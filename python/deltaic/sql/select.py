@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
-from deltaic.errors import UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.rows.rows import Rows, ScanReport
 from deltaic.spark_sql.text_cache import TextCache
 from deltaic.sql.names import Name, Tables, read_name
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from deltaic.engine.duckdb.engine import LocalEngine, LocalRelation
     from deltaic.log.snapshot import Snapshot
     from deltaic.plan.nodes import Data, Scan
+    from deltaic.planning.planned import Planned
     from deltaic.protocol.schema import Schema
     from deltaic.rows.query_report import QueryReport
     from deltaic.spark_sql.query.queries import TranslatedQuery
@@ -35,8 +35,8 @@ _KEPT_CHARACTERS = 100_000
 _PARSED: TextCache[_ParsedQuery] = TextCache(_KEPT_CHARACTERS)
 _TRANSLATED: TextCache[TranslatedQuery] = TextCache(_KEPT_CHARACTERS)
 """By the text, the time zone and the schemas of the tables: a dashboard asks the same again and again."""
-_LIMITED: WeakKeyDictionary[Snapshot, dict[frozenset[str], Schema]] = WeakKeyDictionary()
-"""Schemas with limits (`_with_limits`) of snapshots in use."""
+_KEPT_FILES = 1000
+"""Most files of a table whose listing is kept with its snapshot."""
 
 
 def select(reader: Reader, tables: Tables) -> Rows:
@@ -60,27 +60,37 @@ def query(text: str, tables: Tables) -> Rows:
     scans: dict[str, tuple[str, Snapshot]] = {}
     for name, (table, alias) in parsed.tables.items():
         data = _data(tables, table)
-        leaves[name] = _leaf(data, name, engine)
-        snapshot = data._snapshot if isinstance(data, DeltaTable) else None
-        schemas[name] = _with_limits(leaves[name].schema, snapshot, parsed.computed)
-        if snapshot is not None:
-            scans[name] = (alias, snapshot)
-    translated = _TRANSLATED.get(
-        text,
-        lambda: translate_query(parsed.tree.copy(), schemas, time_zone=engine.time_zone),
-        (engine.time_zone, *schemas.values()),
-    )
+        if isinstance(data, DeltaTable):
+            snapshot = data._snapshot
+            scans[name] = alias, snapshot
+            schemas[name] = _of_query(snapshot, parsed)
+            leaves[name] = _planned(snapshot, engine).scan(schemas[name].names, alias=name)
+        else:
+            leaves[name] = engine.source(data, name)
+            schemas[name] = leaves[name].schema
+
+    def translate() -> TranslatedQuery:
+        try:
+            return translate_query(parsed.tree.copy(), schemas, time_zone=engine.time_zone)
+        except InvalidArgumentError:  # what it says of the columns that there are should name all of them
+            whole = {name: leaf.schema for name, leaf in leaves.items()}
+            translate_query(parsed.tree.copy(), whole, time_zone=engine.time_zone)
+            raise
+
+    translated = _TRANSLATED.get(text, translate, (engine.time_zone, *schemas.values()))
     relation = first_rows.relation(engine, parsed.tree, translated, leaves)
     return _QueryRows(engine, relation, scans)
 
 
 @dataclass(frozen=True)
 class _ParsedQuery:
-    """`tree`: with a name of its own for each table. `tables`: by these names, what the text says and the alias. `computed`: see
-    `_computed_columns`."""
+    """`tree`: with a name of its own for each table. `tables`: by these names, what the text says and the alias. `mentioned`: names in
+    lower case, among which are all columns that the query reads; None where it reads some that it does not name. `computed`: names within
+    sums, products and casts."""
 
     tree: exp.Expr
     tables: Mapping[str, tuple[TableName, str]]
+    mentioned: frozenset[str] | None
     computed: frozenset[str]
 
     @staticmethod
@@ -88,12 +98,13 @@ class _ParsedQuery:
         from sqlglot import exp
 
         from deltaic.spark_sql.expression import parse_statement
-        from deltaic.spark_sql.query.tables import bind
+        from deltaic.spark_sql.query.tables import bind, mentioned_names
 
         tree = parse_statement(text)
         names = bind(tree, lambda name, _: name)
         aliases = {node.name: node.alias for node in tree.find_all(exp.Table) if node.name in names}
-        return _ParsedQuery(tree, {leaf: (name, aliases[leaf]) for leaf, name in names.items()}, _computed_columns(tree))
+        tables = {leaf: (name, aliases[leaf]) for leaf, name in names.items()}
+        return _ParsedQuery(tree, tables, None if "|>" in text else mentioned_names(tree), _computed_columns(tree))
 
 
 class _QueryRows(Rows):
@@ -177,19 +188,30 @@ def _computed_columns(tree: exp.Expr) -> frozenset[str]:
     return frozenset(column.name.lower() for node in tree.find_all(*kinds) for column in node.find_all(exp.Column))
 
 
-def _with_limits(schema: Schema, snapshot: Snapshot | None, columns: frozenset[str]) -> Schema:
-    """The schema with the limits of these columns as the statistics of the table's files have them."""
-    if snapshot is None or not (wanted := columns.intersection(map(str.lower, schema.names))):
-        return schema
-    known = _LIMITED.setdefault(snapshot, {})
-    if (found := known.get(wanted)) is None:
+def _of_query(snapshot: Snapshot, query: _ParsedQuery) -> Schema:
+    """The columns of a table that a query reads, with the limits that the statistics of the table's files give those it computes with."""
+    names = set(map(str.lower, snapshot.schema.names))
+    read = None if query.mentioned is None else query.mentioned & names
+    wanted = read, query.computed & names
+    if (found := snapshot.kept.get(wanted)) is None:
         from deltaic.planning.column_limits import column_limits
         from deltaic.protocol.schema import Schema
         from deltaic.spark_sql.scope import LIMITS
 
-        limited = {name: {LIMITS: found} for name, found in column_limits(snapshot, wanted).items()}
-        fields = [field.with_(metadata={**field.metadata, **limited.get(field.name, {})}) for field in schema]
-        found = known[wanted] = Schema(fields)
+        limits = {name: {LIMITS: ends} for name, ends in column_limits(snapshot, query.computed).items()}
+        fields = [field for field in snapshot.schema if read is None or field.name.lower() in read] or list(snapshot.schema)[:1]
+        found = snapshot.kept[wanted] = Schema(field.with_(metadata={**field.metadata, **limits.get(field.name, {})}) for field in fields)
+    return found
+
+
+def _planned(snapshot: Snapshot, engine: LocalEngine) -> Planned:
+    """The scans of a table without a condition; where its files are few, they are listed once."""
+    from deltaic.planning.planned import plan
+
+    if snapshot.core.file_count > _KEPT_FILES:
+        return plan(snapshot, engine, None)
+    if (found := snapshot.kept.get(_planned)) is None:
+        found = snapshot.kept[_planned] = plan(snapshot, engine, None)
     return found
 
 

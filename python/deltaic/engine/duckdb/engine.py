@@ -41,6 +41,7 @@ else:
 T = TypeVar("T")
 _held = itertools.count()
 _PREPARED = re.compile(r"\bdeltaic_")  # the functions that `spark_sql.duckdb.prepare` installs
+_CHANGING = re.compile(r"\b(now|random|uuid)\(")  # what the engine makes a filter of depends on more than the text of the query
 _KINDS = {
     "Invalid Input Error": "InvalidInputException",
     "Out of Range Error": "OutOfRangeException",
@@ -231,7 +232,17 @@ class LocalEngine:
         typed = Schema([field.with_(type="integer") if field.type == "void" else field for field in distinct])
         rows = {name: leaf.rows for name, leaf in opened.items()}
         once = tuple(filter(query.reads_once, leaves))
-        lowered = Lowered(query.sql, typed, sources, query.constants, rows=rows, once=once, shared=query.shared, equal=query.equal)
+        lowered = Lowered(
+            query.sql,
+            typed,
+            sources,
+            query.constants,
+            rows=rows,
+            once=once,
+            shared=query.shared,
+            equal=query.equal,
+            learned=None if _CHANGING.search(query.sql) else query.learned,
+        )
         if typed == nullable:
             return LocalRelation(nullable, lambda work: _execute(work, lowered, planned=False))
         return LocalRelation(nullable, lambda work: _shown(_execute(work, lowered, planned=False), nullable))
@@ -474,20 +485,22 @@ def _execute(work: Work, query: Lowered, *, planned: bool = True) -> _core.ReadS
 
 def _keep_filters(cursor: Any, query: Lowered, sources: Mapping[str, ScanSource | None]) -> None:
     """Plans the query once, so that each source learns the filters that DuckDB pushes into it; not where it may read one twice. The keys
-    that these leave become filters of other sources."""
+    that these leave become filters of other sources. A query that has run before needs no first plan."""
     import duckdb
 
     from deltaic.engine.duckdb.join_filters import push_keys
 
-    try:
-        (plan,) = json.loads(cursor.execute(f"EXPLAIN (FORMAT json) {query.sql}").fetchall()[0][1])
-    except duckdb.Error:
-        return  # the query itself says what is wrong with it
-    if not set(query.shared) <= set(_computed_once(plan)):
-        return
+    if not query.learned:
+        try:
+            (plan,) = json.loads(cursor.execute(f"EXPLAIN (FORMAT json) {query.sql}").fetchall()[0][1])
+        except duckdb.Error:
+            return  # the query itself says what is wrong with it
+        if not set(query.shared) <= set(_computed_once(plan)):
+            return
+    learned = {} if query.learned is None else query.learned
     for name in query.once:
         if (source := sources[name]) is not None:
-            source.keep_filters()
+            learned[name] = source.keep_filters(learned.get(name))
     push_keys({name: sources[name] for name in query.once}, query.rows, query.equal)
 
 

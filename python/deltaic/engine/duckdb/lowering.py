@@ -96,6 +96,8 @@ class Lowered:
     """Names that WITH defines and that several places read."""
     equal: Sequence[tuple[tuple[str, str], tuple[str, str]]] = ()
     """Columns (leaf, name) of two leaves that are equal in every row that the query needs."""
+    learned: dict[str, tuple[str, ...]] | None = None
+    """Where the filters of a first plan are kept for the next run, by leaf (`TranslatedQuery.learned`)."""
 
 
 @dataclass(frozen=True)

@@ -57,11 +57,16 @@ class ScanSource(ArrowScanSource):
     def rows(self) -> int | None:
         return self._rows
 
-    def keep_filters(self) -> None:
+    def keep_filters(self, learned: tuple[str, ...] | None = None) -> tuple[str, ...]:
         """From now on the scan applies the filters that DuckDB offered so far, and accepts no other. DuckDB then keeps its own filter above
         the scan, so its order of joins takes into account that fewer rows are left. Only for a source that the query reads in one place:
-        the filters of two places would both be applied to each."""
-        self._kept = list(self._predicates.values())
+        the filters of two places would both be applied to each. Returns the filters; `learned`: those of a former call, for the same query
+        of the same columns."""
+        if learned is None:
+            self._kept = list(self._predicates.values())
+            return tuple(predicate.json for predicate in self._kept)
+        self._kept = [_core.Predicate.from_json(text, self._scan.table_schema) for text in learned]
+        return learned
 
     @property
     def is_filtered(self) -> bool:

@@ -44,6 +44,9 @@ class TranslatedQuery:
     constants: tuple[str, ...] = ()
     definitions: tuple[str, ...] = ()
     equal: tuple[tuple[tuple[str, str], tuple[str, str]], ...] = ()
+    learned: dict[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
+    """Filters that the engine pushed into each table when it first planned the query: predicates of `_core` as JSON. They follow from the
+    text, so they hold for the rows of any version."""
 
     def reads_once(self, table: str) -> bool:
         """Whether one place of the query alone reads the table, where what stands under WITH (`shared`) is computed once."""

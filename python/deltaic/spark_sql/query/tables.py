@@ -67,6 +67,27 @@ def bind(
     return leaves
 
 
+def mentioned_names(tree: exp.Expr) -> frozenset[str] | None:
+    """Names in lower case, among which are all columns that a query reads; None where some may be read without being named: by a star, a
+    NATURAL join, PIVOT, or a table that is itself the query."""
+    implied: tuple[type[exp.Expr], ...] = (exp.Star, exp.Pivot, exp.Table, exp.Join, exp.Select)
+    for node in tree.find_all(*implied):
+        above = node.parent
+        if isinstance(node, exp.Star):
+            counted = isinstance(above, exp.Anonymous) and above.name.lower() == "count"
+            only_exists = isinstance(above, exp.Select) and isinstance(above.parent, exp.Exists)
+            known = counted or only_exists
+        elif isinstance(node, exp.Table):
+            known = isinstance(above, (exp.From, exp.Join))
+        elif isinstance(node, exp.Join):
+            known = not node.args.get("method")
+        else:
+            known = isinstance(node, exp.Select) and bool(node.expressions)
+        if not known:
+            return None
+    return frozenset(node.name.lower() for node in tree.find_all(exp.Identifier))
+
+
 def _changes(node: exp.Table) -> TableName | None:
     """What a table function of the change data feed names; None for any other table."""
     call = node.this
