@@ -15,6 +15,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -51,18 +52,22 @@ def prepare(root: Path, rows: int) -> None:
 
 
 def run(system: str, job: str, root: Path) -> Run:
-    query = queries()[job]
+    return answered(system, queries()[job], root, TABLES)
+
+
+def answered(system: str, query: str, root: Path, names: Sequence[str]) -> Run:
+    """A query over the tables of these names below `root`."""
     if system == "duckdb":
         import duckdb
 
         connection = duckdb.connect(config={"threads": THREADS})
-        for name in TABLES:
+        for name in names:
             connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{root / name}/*.parquet')")
         return lambda: connection.sql(query).to_arrow_table(), TIMES, check
     import deltaic
 
     deltaic.configure(threads=THREADS)
-    tables = {name: deltaic.DeltaTable(root / name) for name in TABLES}
+    tables = {name: deltaic.DeltaTable(root / name) for name in names}
     return lambda: deltaic.sql(query, tables=tables).to_arrow(), TIMES, check
 
 
@@ -73,13 +78,13 @@ def check(found: Any) -> object:
     return [[str(shown(value)) for value in row.values()] for row in found.to_pylist()]
 
 
-def mean(path: Path) -> None:
-    """Adds the geometric mean of the ratios to a record and prints it."""
+def mean(path: Path, limit: float) -> None:
+    """Adds the geometric mean of the ratios to a record and prints it beside its limit."""
     document = json.loads(path.read_text())
     ratios = [row["rivals"]["duckdb"]["ratio"] for row in document["results"]]
     document["mean"] = math.exp(sum(map(math.log, ratios)) / len(ratios))
     path.write_text(json.dumps(document, indent=1) + "\n")
-    print(f"geometric mean {document['mean']:.3f} x (<= {MEAN_LIMIT:g})")
+    print(f"geometric mean {document['mean']:.3f} x (<= {limit:g})")
 
 
 if __name__ == "__main__":
@@ -88,4 +93,4 @@ if __name__ == "__main__":
     finally:
         recorded = Path(sys.argv[sys.argv.index("--record") + 1]) if "--record" in sys.argv else None
         if recorded is not None and recorded.exists():
-            mean(recorded)
+            mean(recorded, MEAN_LIMIT)

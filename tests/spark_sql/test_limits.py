@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,8 @@ import deltaic
 from deltaic.planning.column_limits import column_limits
 from deltaic.protocol.schema import Field, Schema
 from deltaic.spark_sql.duckdb import ExpressionError, translate
+from deltaic.spark_sql.parsing import parse_statement
+from deltaic.spark_sql.query.queries import translate_query
 from deltaic.spark_sql.scope import LIMITS
 from deltaic.spark_sql.values import Limits
 
@@ -118,3 +121,41 @@ def test_a_common_type_beyond_38_digits_keeps_those_before_the_point() -> None:
     row = deltaic.sql("SELECT coalesce(a, b) AS c, coalesce(b, a) AS d, a > b AS e, a = b AS f FROM t", tables={"t": wide}).to_arrow()
     assert row.schema.field("c").type == pa.decimal128(38, 4)
     assert row.to_pylist() == [{"c": Decimal("1.2300"), "d": Decimal("1.2346"), "e": False, "f": False}]
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    # The first six divide in 64 bits, the others in 128.
+    [((10, 2), (1, 0)), ((7, 2), (7, 2)), ((9, 4), (5, 3)), ((5, 5), (4, 0)), ((9, 2), (6, 3)), ((4, 2), (9, 4)),
+     ((14, 2), (1, 0)), ((10, 2), (8, 8)), ((12, 0), (3, 1))],
+)  # fmt: skip
+def test_quotients_and_averages_of_decimals_are_exact(left: tuple[int, int], right: tuple[int, int]) -> None:
+    """Against Python's decimals, rounded half up as Spark does."""
+    random = Random(str((left, right)))
+
+    def number(precision: int, scale: int) -> Decimal:
+        most = 10**precision - 1
+        return Decimal(random.choice([0, 1, -1, most, -most, random.randint(-most, most)])).scaleb(-scale)
+
+    def rounded(value: Decimal, field: pa.Field) -> Decimal:
+        return value.quantize(Decimal(1).scaleb(-field.type.scale), ROUND_HALF_UP)
+
+    a = [number(*left) for _ in range(300)]
+    b = [number(*right) or Decimal(1).scaleb(-right[1]) for _ in range(300)]
+    data = pa.table({"a": pa.array(a, pa.decimal128(*left)), "b": pa.array(b, pa.decimal128(*right))})
+    found = deltaic.sql("SELECT a / b AS quotient, avg(a) OVER () AS mean FROM t", tables={"t": data}).to_arrow()
+    quotient, mean = found.schema
+    with localcontext(Context(prec=80)):
+        assert found["quotient"].to_pylist() == [rounded(x / y, quotient) for x, y in zip(a, b, strict=True)]
+        assert set(found["mean"].to_pylist()) == {rounded(sum(a, Decimal(0)) / len(a), mean)}
+
+
+def test_a_place_among_rows_needs_no_guard() -> None:
+    """So a join on it is a join on equal keys."""
+    data = pa.table({"g": [1, 1, 2, 2], "v": [10, 20, 30, 40]})
+    text = """WITH ranked AS (SELECT g, v, rank() OVER (PARTITION BY g ORDER BY v) AS place FROM t)
+        SELECT a.v, b.v AS last FROM ranked a, ranked b WHERE a.g = b.g AND a.place = b.place + 1 ORDER BY a.v"""
+    rows = deltaic.sql(text, tables={"t": data})
+    assert rows.to_arrow().to_pylist() == [{"v": 20, "last": 10}, {"v": 40, "last": 30}]
+    schema = Schema([Field("g", "long"), Field("v", "long")])
+    assert "IS NOT TRUE" not in translate_query(parse_statement(text), {"t": schema}).sql

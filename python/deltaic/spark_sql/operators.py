@@ -304,10 +304,11 @@ def _decimal(operator: str, left: Value, right: Value) -> Value:
     kind, shift = v.decimal(precision, scale), scale + s2 - s1
     if p1 + shift > 38 or shift < 0:
         return _slow_decimal(operator, left, right, kind)
-    dividend = f"({unscaled(_as(left, p1, s1), s1, p1)} * CAST({10**shift} AS HUGEINT))"
-    return _guarded(
-        scaled(f"deltaic_divide({dividend}, {unscaled(_as(right, p2, s2), s2, p2)})", scale, kind), kind, left, right, DIVIDE_BY_ZERO
-    )
+    # Division in 64 bits takes a tenth of the time.
+    short = max(p1 + shift, p1 + s1 + 1, p2 + s2 + 1) <= 18
+    dividend, divisor = unscaled(_as(left, p1, s1), s1, p1, short=short), unscaled(_as(right, p2, s2), s2, p2, short=short)
+    quotient = f"deltaic_divide({dividend} * CAST({10**shift} AS {'BIGINT' if short else 'HUGEINT'}), {divisor})"
+    return _guarded(scaled(quotient, scale, kind), kind, left, right, DIVIDE_BY_ZERO)
 
 
 def _narrow(operator: str, left: Value, right: Value, kind: str) -> Value | None:
@@ -366,8 +367,10 @@ def _as(value: Value, precision: int, scale: int) -> str:
     return value.sql if v.decimal_of(value.type) else f"CAST({value.sql} AS DECIMAL({precision}, {scale}))"
 
 
-def unscaled(sql: str, scale: int, precision: int) -> str:
-    """A decimal's digits as HUGEINT."""
+def unscaled(sql: str, scale: int, precision: int, *, short: bool = False) -> str:
+    """A decimal's digits as HUGEINT. `short`: as BIGINT, where `precision` and `scale` are less than 18 together."""
+    if short:
+        return f"CAST({sql if scale == 0 else f'multiply({sql}, CAST({10**scale} AS DECIMAL({scale + 1}, 0)))'} AS BIGINT)"
     if scale == 0:
         return f"CAST({sql} AS HUGEINT)"
     if max(precision, 19) + scale + 1 <= 38:

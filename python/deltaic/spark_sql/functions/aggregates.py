@@ -19,6 +19,8 @@ from deltaic.spark_sql.nested_values import is_sortable, sort_key, with_one_zero
 from deltaic.spark_sql.values import Value
 
 Build = Callable[[Sequence[Value], bool, Zone], Value]
+ROWS_DIGITS = 19
+"""Digits that a sum has at most more than its values: there are fewer than 10^19 rows."""
 
 
 def aggregate(name: str, arguments: Sequence[Value], distinct: bool, zone: Zone, *, order: str = "") -> Value:
@@ -98,7 +100,10 @@ def _average(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
     if parts[0] > 24:  # the exact quotient does not fit 38 digits
         return _wide_average(value, distinct, parts)
     precision, scale = parts[0] + 4, parts[1] + 4
-    total = operators.unscaled(f"CAST(sum({'DISTINCT ' if distinct else ''}{value.sql}) AS DECIMAL(38, {parts[1]}))", parts[1], 38)
+    digits = min(parts[0] + ROWS_DIGITS, 38)
+    total = operators.unscaled(
+        f"CAST(sum({'DISTINCT ' if distinct else ''}{value.sql}) AS DECIMAL({digits}, {parts[1]}))", parts[1], digits
+    )
     rows = f"CAST({_call('count', value, distinct)} AS HUGEINT)"
     # Halves go away from zero, as in Spark's decimal division.
     doubled = f"(abs({total}) * 20000 + {rows})"

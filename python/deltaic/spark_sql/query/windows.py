@@ -16,7 +16,7 @@ from deltaic.spark_sql.functions.aggregates import NAMES, normalized
 from deltaic.spark_sql.query.aggregate_calls import AggregateCall, aggregate_call
 from deltaic.spark_sql.query.ordering import direction
 from deltaic.spark_sql.translation import AGGREGATES
-from deltaic.spark_sql.values import Value, unsupported
+from deltaic.spark_sql.values import Limits, Value, unsupported
 
 if TYPE_CHECKING:
     from deltaic.spark_sql.query.subqueries import QueryTranslator
@@ -29,6 +29,9 @@ _RANKS = {
     "percent_rank": "double",
     "cume_dist": "double",
 }
+_PLACES = Limits(1, 2**31 - 2)
+"""Limits of a place among rows: `rank() + 1` of a partition of fewer than 2,147,483,647 rows cannot overflow, so no guard keeps it from the
+optimizer. In a larger one the cast of the rank fails."""
 _POSITIONS = {"first_value": "first_value", "first": "first_value", "any_value": "first_value", "last_value": "last_value",
               "last": "last_value", "nth_value": "nth_value"}  # fmt: skip
 _OFFSETS = {"lag": 1, "lead": -1}
@@ -184,7 +187,8 @@ def _rank(function: str, arguments: Sequence[exp.Expr], translator: QueryTransla
     elif arguments:
         raise InvalidArgumentError(f"[WRONG_NUM_ARGS] {function} takes no argument here", found=len(arguments))
     kind = _RANKS[function]
-    return Value(f"CAST({function}({given}) {over} AS {v.duckdb_type(kind)})", kind, nullable=False)
+    limits = _PLACES if kind == "integer" else None
+    return Value(f"CAST({function}({given}) {over} AS {v.duckdb_type(kind)})", kind, nullable=False, limits=limits)
 
 
 def _offset(function: str, arguments: Sequence[exp.Expr], translator: QueryTranslator, nulls: bool, over: str) -> Value:
