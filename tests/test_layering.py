@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "python" / "deltaic"
 LAYERS: list[set[str]] = [
     {"cli"},
     {"spark"},
-    {"sql"},
+    {"sql", "several_tables"},
     {"table"},
     {"session"},
     {"commands"},

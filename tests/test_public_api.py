@@ -155,6 +155,15 @@ def test_sql_is_a_function_after_its_package_was_imported() -> None:
     assert _signature(package) == _signature(sql)
 
 
+def test_transaction_is_a_function_after_its_package_was_imported() -> None:
+    from deltaic.several_tables import transaction
+
+    package = sys.modules["deltaic.transaction"]
+    with pytest.raises(deltaic.errors.InvalidArgumentError, match="at least one"):
+        package()  # type: ignore[operator]
+    assert _signature(package) == _signature(transaction)
+
+
 def test_core_stays_small() -> None:
     classes = {name for name, value in vars(_core).items() if inspect.isclass(value)}
     assert len(classes) <= 16

@@ -33,6 +33,8 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from deltaic.rows.rows import Rows as Rows
     from deltaic.rows.rows import ScanReport as ScanReport
     from deltaic.rows.tail import TailBatch as TailBatch
+    from deltaic.several_tables import TableTransaction as TableTransaction
+    from deltaic.several_tables import transaction as transaction
     from deltaic.sql.statement import sql as sql
     from deltaic.table import DeltaTable as DeltaTable
     from deltaic.table import write as write
@@ -59,6 +61,7 @@ _HOMES: dict[str, str] = {
     "Rows": "deltaic.rows.rows",
     "QueryReport": "deltaic.rows.query_report",
     "ScanReport": "deltaic.rows.rows",
+    "TableTransaction": "deltaic.several_tables",
     "TailBatch": "deltaic.rows.tail",
     "Schema": "deltaic.protocol.schema",
     "Struct": "deltaic.protocol.schema",
@@ -66,6 +69,7 @@ _HOMES: dict[str, str] = {
     "configure": "deltaic.configuration",
     "lit": "deltaic.plan.literal",
     "sql": "deltaic.sql.statement",
+    "transaction": "deltaic.several_tables",
     "write": "deltaic.table",
 }
 

@@ -197,7 +197,10 @@ def write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: A
     def metrics() -> dict[str, int]:
         return {**_written(adds), **room(), **inserts}
 
-    return _compacted(transaction.commit(metrics), engine, adds), metrics()
+    committed = transaction.commit(metrics)
+    if committed is not snapshot:  # else it is staged for a commit over several tables
+        committed = _compacted(committed, engine, adds)
+    return committed, metrics()
 
 
 def prepared(snapshot: Snapshot | None, schema: Schema, job: Write) -> tuple[Protocol, Metadata] | None:

@@ -107,15 +107,16 @@ def write(snapshot: Snapshot, *, now: int, new_id: Callable[[], object] = uuid.u
     return written
 
 
-def after_commit(snapshot: Snapshot, options: CommitOptions, *, clock: Callable[[], int]) -> None:
+def after_commit(snapshot: Snapshot, options: CommitOptions, *, clock: Callable[[], int], first: int) -> None:
     """Writes the checkpoint and the compacted range that are due, and cleans the log behind them, now or after the commit's answer, as
-    `configure(background_checkpoints=)` says. What goes wrong is logged: the commit stands."""
+    `configure(background_checkpoints=)` says. What goes wrong is logged: the commit stands. `first`: the first version since the last call
+    for the table, so that none is passed over at which a checkpoint is due."""
     if snapshot.version == 0:
         return
     try:
         interval = configuration.current().log_compaction_interval
         compacts = interval > 0 and (snapshot.version + 1) % interval == 0
-        checkpoints = options.checkpoint and snapshot.version % snapshot.properties.checkpoint_interval == 0
+        checkpoints = options.checkpoint and snapshot.version % snapshot.properties.checkpoint_interval <= snapshot.version - first
     except Exception as error:  # whatever it is: the commit is there, and nobody may take it for failed
         log.warning("%s: the checkpoint of version %d failed: %s", snapshot.location, snapshot.version, error)
         return

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.errors import DeltaError, UnsupportedFeatureError
+from deltaic.log import intents
 from deltaic.log.history import commit_times
 from deltaic.log.segment import LOG, Checkpoint, Listing, checkpoint_path, commit_path, list_log, parse_listing
 from deltaic.protocol import features
@@ -45,7 +46,8 @@ def clean(snapshot: Snapshot, *, now: int, retention: timedelta | None = None) -
     The log is kept from the newest version on that is as old as `delta.logRetentionDuration`, counted from the midnight (UTC) before `now`
     (ms), and from the newest readable checkpoint at or below that version; without such a checkpoint, whole. Checkpoints between that
     one and the newest go when they are older than `delta.checkpointRetentionDuration`, where the table says it. Sidecars go when no
-    checkpoint names them and they are older than yesterday's midnight; what a killed writer left half written, after a day.
+    checkpoint names them and they are older than yesterday's midnight; so do records of transactions over several tables that are over in
+    all of them; what a killed writer left half written, after a day.
     `retention`: another one, counted from `now` itself.
     """
     features.check_maintained(snapshot.protocol, "cleaning the log")
@@ -56,7 +58,7 @@ def clean(snapshot: Snapshot, *, now: int, retention: timedelta | None = None) -
     listing = parse_listing(
         list(zip(paths, entries.column("size").to_pylist(), entries.column("modification_time").to_pylist(), strict=True))
     )
-    staged = _clean_staged(snapshot.store, entries, now)
+    staged = _clean_staged(snapshot.store, entries, now) + _clean_transactions(snapshot.store, listing, now, midnight - _DAY_MS)
     base = _base(snapshot, listing, cutoff)
     if base is None:
         return staged
@@ -146,6 +148,16 @@ def stale_staged(entries: pa.Table, now: int) -> pa.ChunkedArray:
 def _clean_staged(store: _core.Store, entries: pa.Table, now: int) -> int:
     stale = entries.filter(stale_staged(entries, now)).column("path").combine_chunks()
     return store.delete(stale) if len(stale) else 0
+
+
+def _clean_transactions(store: _core.Store, listing: Listing, now: int, before: int) -> int:
+    """What transactions over several tables have left: those of this table that are over, and records that no table needs any more."""
+    try:
+        intents.resolve(store, listing.intents, listing.latest, now)
+        return intents.clean_records(store, before)
+    except (DeltaError, OSError) as error:
+        log.warning("%s: intents and records of transactions are kept: %s", store.location, error)
+        return 0
 
 
 def _clean_sidecars(store: _core.Store, before: int) -> int:

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from deltaic._core import Store
-from deltaic.errors import ProtocolError, TableNotFoundError, VersionNotFoundError
-from deltaic.log import catalog
+from deltaic.errors import CommitError, ProtocolError, TableNotFoundError, VersionNotFoundError
+from deltaic.log import catalog, intents
 from deltaic.log import hint as last_checkpoint
 from deltaic.log.hint import LAST_CHECKPOINT as LAST_CHECKPOINT
 from deltaic.log.hint import Hint
+from deltaic.log.intents import Intent
 
 LOG = "_delta_log"
 MAX_VERSION = 2**63 - 1
@@ -23,6 +24,7 @@ _PART = re.compile(r"([0-9]{20})\.checkpoint\.([0-9]{10})\.([0-9]{10})\.parquet"
 _V2_CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\.([0-9A-Za-z-]+)\.(json|parquet)")
 _COMPACTED = re.compile(r"([0-9]{20})\.([0-9]{20})\.compacted\.json")
 _CHECKSUM = re.compile(r"([0-9]{20})\.crc")
+_INTENT = re.compile(intents.INTENT)
 
 # A store may show a commit before the one below it; how long a gap is waited for (seconds, in turn).
 GAP_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
@@ -65,7 +67,8 @@ class Listing:
     versions with a checkpoint whose parts are not all there. `start`: the version that the listing began with. `compactions`: by their
     first version, the one that goes farthest comes first. `checksums`: versions that have one. `sizes`: path -> bytes. `times`: path ->
     modification time in ms. `hint`: what the listing began with. `staged`: version -> path, of commits of a catalog
-    that may not be published.
+    that may not be published. `intents`: transactions over several tables that have one here -> modification time in ms.
+    `unwritten`: the version that stands in an intent alone.
     """
 
     commits: dict[int, int] = field(default_factory=dict)
@@ -78,6 +81,8 @@ class Listing:
     times: Mapping[str, int] = field(default_factory=dict)
     hint: Hint | None = None
     staged: Mapping[int, str] = field(default_factory=dict)
+    intents: Mapping[str, int] = field(default_factory=dict)
+    unwritten: int | None = None
 
     def commit_path(self, version: int) -> str:
         """Path of a commit below the table's root: that of a staged one where a catalog says so."""
@@ -100,6 +105,8 @@ class Segment:
     `commits`: (version, path); a compacted range stands as its last version. `has_checksum`: the version has a checksum file.
     `size`: bytes of all these files, as far as the listing and the hint tell; `commits_size`: of the commits alone. `times`: when each
     of them was modified, ms: equal segments are the same files. `modified`: when the version's own commit was, None where it is gone.
+    `pending`: transactions over several tables that may not be in the log yet. `is_unwritten`: the version is the commit of one that
+    is not.
     """
 
     version: int
@@ -110,6 +117,8 @@ class Segment:
     commits_size: int = 0
     times: tuple[int, ...] = ()
     modified: int | None = None
+    pending: tuple[str, ...] = ()
+    is_unwritten: bool = False
 
     @property
     def is_one_file(self) -> bool:
@@ -147,6 +156,34 @@ def _of_catalog(listing: Listing, ratified: catalog.RatifiedCommits) -> Listing:
     )
 
 
+def newest(store: Store, listing: Callable[[], Listing]) -> Listing:
+    """A listing for who wants to know the newest version: with what transactions over several tables have committed."""
+    found = listing()
+    if not found.intents:
+        return found
+    latest = max(found.latest, found.start - 1)
+    is_new, unwritten = intents.resolve(store, found.intents, latest, time.time_ns() // 1_000_000)
+    found = listing() if is_new else found
+    for intent in unwritten:
+        found = _on_top(store, found, intent)
+    return found
+
+
+def _on_top(store: Store, listing: Listing, intent: Intent) -> Listing:
+    """The listing with a committed transaction that this process may not write into the log."""
+    version, path = intent.base + 1, intents.intent_path(intent.transaction)
+    if max(listing.latest, listing.start - 1) != intent.base:
+        raise CommitError(
+            f"transaction {intent.transaction} over several tables is committed, but other commits came before its own and it may not be "
+            "written here; a writer of deltaic that opens the table puts it into the log",
+            where=store.location,
+            found=f"version {listing.latest}",
+            expected=f"version {intent.base}",
+        )
+    commits = {**listing.commits, version: listing.intents.get(intent.transaction, 0)}
+    return replace(listing, commits=commits, staged={**listing.staged, version: path}, unwritten=version)
+
+
 def parse_listing(entries: Iterator[tuple[str, int, int]] | Sequence[tuple[str, int, int]], start: int = 0) -> Listing:
     """Sorts (path, size, modification time) into commits and checkpoints; other names are none of ours.
 
@@ -159,6 +196,7 @@ def parse_listing(entries: Iterator[tuple[str, int, int]] | Sequence[tuple[str, 
     checksums: set[int] = set()
     sizes: dict[str, int] = {}
     times: dict[str, int] = {}
+    pending: dict[str, int] = {}
     for path, size, modified in entries:
         name = path.rsplit("/", 1)[-1]
         sizes[path], times[path] = size, modified
@@ -171,6 +209,8 @@ def parse_listing(entries: Iterator[tuple[str, int, int]] | Sequence[tuple[str, 
         elif match := _COMPACTED.fullmatch(name):
             if start <= int(match[1]) < int(match[2]) <= MAX_VERSION:
                 compactions.setdefault(int(match[1]), []).append(Compaction(int(match[1]), int(match[2]), path))
+        elif match := _INTENT.fullmatch(name):
+            pending[match[1]] = modified
         elif ".checkpoint." not in name:
             continue
         elif match := _CHECKPOINT.fullmatch(name) or _V2_CHECKPOINT.fullmatch(name):
@@ -185,7 +225,7 @@ def parse_listing(entries: Iterator[tuple[str, int, int]] | Sequence[tuple[str, 
     kept = {version: modified for version, modified in commits.items() if start <= version <= MAX_VERSION}
     for ranges in compactions.values():
         ranges.sort(key=lambda each: -each.last)
-    return Listing(kept, tuple(usable), frozenset(incomplete), start, compactions, frozenset(checksums), sizes, times)
+    return Listing(kept, tuple(usable), frozenset(incomplete), start, compactions, frozenset(checksums), sizes, times, intents=pending)
 
 
 def read_hint(store: Store) -> int | None:
@@ -202,7 +242,7 @@ def segments(
     A gap is waited for as long as `waits` says. Raises TableNotFoundError, VersionNotFoundError, ProtocolError naming the
     version that is missing.
     """
-    listing = _first_listing(store, version)
+    listing = newest(store, lambda: _first_listing(store, None)) if version is None else _first_listing(store, version)
     pending = list(waits)
     seen: set[tuple[str, ...]] = set()
     while True:
@@ -299,7 +339,9 @@ def _segment(listing: Listing, target: int, checkpoint: Checkpoint | None, commi
     if checkpoint is not None and listing.hint is not None and listing.hint.version == checkpoint.version:
         size += listing.hint.size_in_bytes  # it knows of the sidecars, too
     times = tuple(listing.times.get(path, 0) for path in (*parts, *(path for _, path in commits)))
-    return Segment(target, checkpoint, commits, target in listing.checksums, size, commits_size, times, listing.commits.get(target))
+    modified = listing.commits.get(target)
+    has_checksum, pending = target in listing.checksums, tuple(listing.intents)
+    return Segment(target, checkpoint, commits, has_checksum, size, commits_size, times, modified, pending, target == listing.unwritten)
 
 
 def _missing(listing: Listing, target: int) -> int:

@@ -20,7 +20,7 @@ from deltaic.errors import DeltaError, ProtocolError, placed
 from deltaic.log import catalog, history
 from deltaic.log import checksum as checksums
 from deltaic.log.checksum import Checksum
-from deltaic.log.segment import LOG, Segment, Sleep, commit_path, cover, list_log, segments
+from deltaic.log.segment import LOG, Segment, Sleep, commit_path, cover, list_log, newest, segments
 from deltaic.protocol import features
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.properties import TableProperties
@@ -53,15 +53,19 @@ class Snapshot:
         segment: Segment | None = None,
         before: Snapshot | None = None,
         modified: int | None = None,
+        pending: tuple[str, ...] | None = None,
     ) -> None:
         """`segment`: the files of the log that the version was, or will be, read from. `core` None: it is read from there when first asked
         for, and until then `definition` says what there is to say. `before`: an earlier version,
         of which everything is kept that follows from its protocol and metadata where these are the same. `modified`: when the version's
-        commit was put (ms), by a listing or by who put it."""
+        commit was put (ms), by a listing or by who put it. `pending`: transactions over several tables that were not in the log, or may
+        not have been; None where no listing was made."""
         self.store = store
         self._loaded, self._checksum, self._definition, self._lock = core, checksum, definition, threading.Lock()
         self._segment = segment
         self.modified = segment.modified if segment is not None else modified
+        self.pending = segment.pending if segment is not None else pending
+        self.is_unwritten = segment is not None and segment.is_unwritten
         if core is not None:
             self._check(core)
             if before is not None and before._defined_as(core):
@@ -109,7 +113,7 @@ class Snapshot:
             return Snapshot(store, None, checksum=checksum, definition=definition, segment=best)
         core = _build(store, chain((best,), ways), partial(segments, store, version, sleep=sleep))
         is_best = core.version == best.version
-        return Snapshot(store, core, checksum=checksum if is_best else None, segment=best if is_best else None)
+        return Snapshot(store, core, checksum=checksum if is_best else None, segment=best if is_best else None, pending=best.pending)
 
     def __getattr__(self, name: str) -> Any:
         """`core`, when it is first asked for; what the checksum says of the files is held against them then."""
@@ -128,14 +132,18 @@ class Snapshot:
 
     def refresh(self, *, sleep: Sleep = time.sleep) -> Snapshot:
         """The newest version: this very object when nothing is new; reads only the new commits where they follow on this one."""
-        listing = list_log(self.store, self.version + 1)
+        if self.is_unwritten:  # another commit may get its version
+            return Snapshot.load(self.store, sleep=sleep)
+        listing = newest(self.store, partial(list_log, self.store, self.version + 1))
+        if listing.unwritten is not None:
+            return Snapshot.load(self.store, sleep=sleep)
         if listing.latest <= self.version:
             return self
         if not all(version in listing.commits for version in range(self.version + 1, listing.latest + 1)):
             return Snapshot.load(self.store, sleep=sleep)
         commits = cover(listing, self.version + 1, listing.latest)
         try:
-            return self._advance(commits, listing.commits[listing.latest])
+            return self._advance(commits, listing.commits[listing.latest], tuple(listing.intents))
         except (ProtocolError, FileNotFoundError):
             if all(path == listing.commit_path(each) for each, path in commits):
                 raise
@@ -148,8 +156,8 @@ class Snapshot:
         versions = range(self.version + 1, version + 1)
         return self._advance(list(zip(versions, catalog.commit_files(self.store, versions), strict=True)), modified)
 
-    def _advance(self, commits: Sequence[tuple[int, str]], modified: int | None) -> Snapshot:
-        return Snapshot(self.store, self.core.refresh(self.store, commits), before=self, modified=modified)
+    def _advance(self, commits: Sequence[tuple[int, str]], modified: int | None, pending: tuple[str, ...] | None = None) -> Snapshot:
+        return Snapshot(self.store, self.core.refresh(self.store, commits), before=self, modified=modified, pending=pending)
 
     @staticmethod
     def first(store: _core.Store, modified: int | None = None) -> Snapshot:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import os
 import re
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol, runtime_checkable
 
 from deltaic import _core, configuration
-from deltaic.errors import InvalidArgumentError, InvalidTypeError
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, PathOutsideTableError
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+# Storage options of the places that were opened last with some; of more the first ones are forgotten.
+_OPENED: OrderedDict[str, dict[str, str]] = OrderedDict()
+_MOST_OPENED = 1000
+_LOCK = threading.Lock()
 # Names of storage options whose values must not leave the process.
 _SECRET = re.compile(r"secret|token|passw|credential|signature|sas|key|auth|proxy[_-]?url", re.IGNORECASE)
 
@@ -93,7 +99,40 @@ def open_store(path: str | os.PathLike[str], storage_options: Mapping[str, str] 
     opener = _opener.get()
     if opener is not None and (store := opener(location, options)) is not None:
         return store
-    return open_own(location, options)
+    store = open_own(location, options)
+    _remember(store.location, options)
+    return store
+
+
+def open_beside(store: _core.Store, location: str) -> _core.Store:
+    """The store of another table that the log of this one names, by the storage options that this one was opened with.
+
+    PathOutsideTableError for one of another scheme or bucket, unless `configure(allowed_roots=)` has its place: who writes into a log
+    shall not send readers anywhere.
+    """
+    roots = (locate(root).rstrip("/") for root in configuration.current().allowed_roots)
+    if _authority(location) != _authority(store.location) and not any(f"{location}/".startswith(f"{root}/") for root in roots):
+        raise PathOutsideTableError(
+            "the log names a table in another store",
+            where=store.location,
+            found=location,
+            expected="one of the same scheme and bucket, or a place in configure(allowed_roots=)",
+        )
+    return open_store(location, _OPENED.get(store.location))
+
+
+def _authority(location: str) -> str:
+    """Scheme and bucket of a URL; empty for a local path."""
+    return "/".join(location.split("/", 3)[:3]) if _URL.match(location) and not location.startswith("file:") else ""
+
+
+def _remember(location: str, options: Mapping[str, str]) -> None:
+    if options:
+        with _LOCK:
+            _OPENED.pop(location, None)
+            _OPENED[location] = dict(options)
+            while len(_OPENED) > _MOST_OPENED:
+                _OPENED.popitem(last=False)
 
 
 def open_own(location: str, options: Mapping[str, str]) -> _core.Store:

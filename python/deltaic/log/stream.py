@@ -18,7 +18,8 @@ from deltaic import _core
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, SchemaMismatchError, VersionNotFoundError
 from deltaic.log import catalog, changes, history
 from deltaic.log.schema_log import SchemaLog, TrackedSchema
-from deltaic.log.segment import list_log
+from deltaic.log.segment import Listing, list_log
+from deltaic.log.segment import newest as newest_listing
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.stream_offset import AFTER_METADATA_CHANGE, BASE, METADATA_CHANGE, StreamOffset
 from deltaic.protocol import change_feed, features
@@ -225,7 +226,7 @@ class TableStream:
 
     def end(self, at: StreamOffset) -> StreamOffset:
         """The end of all that is there now, as seen from an offset."""
-        newest = max(list_log(self.snapshot.store, at.version).commits, default=at.version if at.initial else at.version - 1)
+        newest = max(self._listed(at.version).commits, default=at.version if at.initial else at.version - 1)
         return StreamOffset(self.table_id, newest + 1)
 
     def next(self, at: StreamOffset, limits: Limits | None, until: StreamOffset | None = None) -> StreamOffset:
@@ -331,9 +332,16 @@ class TableStream:
             self._initial = version, files.sort_by([("modificationTime", "ascending"), ("path", "ascending")])
         return self._initial[1]
 
+    def _listed(self, first: int) -> Listing:
+        """The log from a version on, with what transactions over several tables have committed there."""
+        listing = newest_listing(self.snapshot.store, partial(list_log, self.snapshot.store, first))
+        if listing.unwritten is None:
+            return listing
+        return list_log(self.snapshot.store, first)  # who may not write waits for the commit
+
     def _versions(self, first: int, until: StreamOffset | None) -> Iterator[int]:
         """Versions from `first` on that the log has."""
-        commits = list_log(self.snapshot.store, first).commits
+        commits = self._listed(first).commits
         expected = first
         for version in sorted(commits):
             if until is not None and version >= until.version:

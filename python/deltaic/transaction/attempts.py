@@ -40,7 +40,12 @@ class Attempts:
         self.transaction, self.current, self.metrics, self.stop = transaction, current, metrics, stop
         self.store, self.snapshot = transaction.store, transaction.snapshot
         self.rules = Winners(
-            self.snapshot, transaction.reads, concat(transaction.removes, _core.empty_removes), transaction.marks, self.store
+            self.snapshot,
+            transaction.reads,
+            concat(transaction.removes, _core.empty_removes),
+            transaction.marks,
+            self.store,
+            transaction.sleep,
         )
         self.turns = turns_of(self.store, transaction.new_metadata.id)
         self.base = self.snapshot.version if self.snapshot else -1
@@ -49,12 +54,19 @@ class Attempts:
 
     def commit(self) -> int:
         """-> the version. Raises the conflict's exception, TableAlreadyExistsError, CommitUnknownError, CommitError."""
-        self.rules.check_log(self.transaction.clock())
+        self.prepare()
         version = self._append() if self._is_independent() else None
         if version is None:
             with self.turns.turn(self.stop):
                 version = self._take_turn()
         return version
+
+    def prepare(self) -> None:
+        """Before the first attempt: the log has what the snapshot shows, and no transaction over several tables lies open below it."""
+        self.rules.check_log(self.transaction.clock())
+        if self.snapshot is not None and self.snapshot.pending is not None:
+            is_new = self.turns.newest < self.snapshot.version and not self.store.is_remote
+            self.rules.settle(self.snapshot, self.snapshot.pending, look=is_new)
 
     def _take_turn(self) -> int:
         """Attempts one after the other, for as long as other processes come first."""

@@ -27,6 +27,8 @@ class Base:
     metadata: Metadata | None = None
     row_id_mark: int = row_tracking.NO_MARK
     """The highest row id given so far."""
+    time: int | None = None
+    """The in-commit timestamp of the version (ms), where it is not in the log yet."""
 
 
 def commit_body(
@@ -37,7 +39,9 @@ def commit_body(
     protocol, metadata = transaction.protocol or base.protocol, transaction.metadata or base.metadata
     was_enabled = timestamps.enabled(base.protocol, base.metadata)
     time = None
-    if timestamps.enabled(protocol, metadata):
+    if timestamps.enabled(protocol, metadata) and base.time is not None:
+        time = max(now, base.time + 1)
+    elif timestamps.enabled(protocol, metadata):
         time = timestamps.next_time(transaction.store, version, now, was_enabled=was_enabled)
     staged = transaction.metadata
     if staged is not None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import Any
 from urllib.parse import unquote
@@ -54,6 +56,8 @@ ISOLATION = {
 }
 
 Clock = Callable[[], int]
+Counted = Callable[[], Mapping[str, int]]
+"""Metrics of a commit, asked anew for each attempt."""
 
 
 def now_ms() -> int:
@@ -64,6 +68,20 @@ def now_ms() -> int:
 def new_uuid() -> str:
     """A fresh id as text."""
     return str(uuid.uuid4())
+
+
+_collector: ContextVar[Callable[[Transaction, Counted], Snapshot] | None] = ContextVar("collector of transactions", default=None)
+
+
+@contextmanager
+def collecting(collect: Callable[[Transaction, Counted], Snapshot]) -> Iterator[None]:
+    """While it lasts, a `Transaction.commit` of this thread commits nothing: `collect` gets the transaction with its metrics, and answers
+    with the version that the command goes on with."""
+    token = _collector.set(collect)
+    try:
+        yield
+    finally:
+        _collector.reset(token)
 
 
 def already_committed(snapshot: Snapshot | None, options: CommitOptions | None) -> bool:
@@ -224,6 +242,9 @@ class Transaction:
         where the commit is there or may be; the files are gone only where it is not.
         """
         counted = metrics if callable(metrics) else lambda: metrics or {}
+        collect = _collector.get()
+        if collect is not None:
+            return collect(self, counted)
         worker = Worker[Snapshot](lambda worker: self._commit(counted, worker))
         try:
             return worker.result()
@@ -246,21 +267,29 @@ class Transaction:
 
     def _commit(self, metrics: Callable[[], Mapping[str, int]], worker: Worker[Snapshot]) -> Snapshot:
         try:
-            self._check_writable(*self.actions())
+            self.check_writable()
             version = self._commit_loop(metrics, worker)
         except TableAlreadyExistsError:
             raise
         except BaseException:
             self.discard()
             raise
+        self.is_committed(version)
+        worker.watch()
+        return self.after_commit(version, version)
+
+    def is_committed(self, version: int) -> None:
+        """The commit is there: its files stay."""
         self.committed, self.files = version, []
         log.info("%s: %s is version %d", self.store.location, self.operation, version)
-        worker.watch()
+
+    def after_commit(self, version: int, first: int) -> Snapshot:
+        """What follows a commit: checksum, checkpoint, manifests; -> its version. `first`: the first version that the transaction took."""
         if features.is_managed(self._new_protocol):
             catalog.publish(self.store, version)
         committed = self._read_back(version)
         checksum.after_commit(committed, self.first_line)
-        checkpoint.after_commit(committed, self.options, clock=self.clock)
+        checkpoint.after_commit(committed, self.options, clock=self.clock, first=first)
         if manifests.are_kept(committed.metadata):
             self._write_manifests(committed, *self.actions())
         return committed
@@ -314,7 +343,9 @@ class Transaction:
                 found="delta.appendOnly = true",
             )
 
-    def _check_writable(self, adds: pa.Table, removes: pa.Table) -> None:
+    def check_writable(self) -> None:
+        """Refuses what the table's features and properties forbid of the staged actions."""
+        adds, removes = self.actions()
         staged = Change.of(adds=adds.num_rows > 0, removes=removes.num_rows > 0, data_change=_changes_data(adds) or _changes_data(removes))
         self.expect(self.change or staged)
         if manifests.are_kept(self.new_metadata):
@@ -354,7 +385,7 @@ class Transaction:
             if worker.stopping:
                 raise KeyboardInterrupt("stopped before the commit was put")
 
-        return Attempts(self, self._current(*self.actions()), metrics, stop).commit()
+        return Attempts(self, self.current(), metrics, stop).commit()
 
     def move_marks(self, rebased: _core.RebasedRows) -> None:
         """Onto the files as other commits left them. The vectors of the former attempt are nobody's, as its version is another's."""
@@ -363,7 +394,9 @@ class Transaction:
         self.files = [*(path for path in self.files if path not in former), *self.marks.marked.written]
         self.delete_files(former)
 
-    def _current(self, adds: pa.Table, removes: pa.Table) -> Current:
+    def current(self) -> Current:
+        """What the conflict rules ask of it."""
+        adds, removes = self.actions()
         only_adds = not removes.num_rows
         return Current(
             operation=self.operation,

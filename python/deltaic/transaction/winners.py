@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 
@@ -12,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
-from deltaic.errors import ConcurrentWriteException, UnsupportedFeatureError
-from deltaic.log import catalog, history
-from deltaic.log.segment import commit_path, list_log
+from deltaic.errors import ConcurrentWriteException, DeltaError, UnsupportedFeatureError
+from deltaic.log import catalog, history, intents
+from deltaic.log.segment import Sleep, commit_path, list_log
 from deltaic.log.snapshot import Snapshot, table_schema
 from deltaic.protocol import features, row_tracking
 from deltaic.protocol.actions import Metadata, Protocol
@@ -36,8 +38,9 @@ class Winners:
         removes: pa.Table,
         marks: Marks | None,
         store: _core.Store,
+        sleep: Sleep = time.sleep,
     ) -> None:
-        self.snapshot, self.reads, self.removes, self.marks, self.store = snapshot, reads, removes, marks, store
+        self.snapshot, self.reads, self.removes, self.marks, self.store, self.sleep = snapshot, reads, removes, marks, store, sleep
         self.rebased: _core.RebasedRows | None = None
         """The rows of the marks after the last version that changed one of their files."""
         self.protocol = snapshot.protocol if snapshot else None
@@ -69,6 +72,22 @@ class Winners:
             return False
         return timedelta(milliseconds=now - snapshot.modified) < snapshot.properties.log_retention / 2
 
+    def settle(self, snapshot: Snapshot, known: Iterable[str], *, look: bool) -> None:
+        """Transactions over several tables that may lie below the snapshot are over afterwards: those `known` by their intents. `look`:
+        the newest commit is looked at too, as a listing of a local folder may show it without an intent that was made just before."""
+        pending = list(known)
+        if look:
+            with suppress(DeltaError, OSError):  # the log may have been cleaned up to here
+                pending += filter(None, [intents.started_by(history.commit_info(self.store, snapshot.version))])
+        for transaction in dict.fromkeys(pending):
+            intents.settle(self.store, transaction, sleep=self.sleep, base=snapshot.version)
+        if snapshot.is_unwritten and all(intents.DONE.get(self.store, each) != snapshot.version for each in pending):
+            raise ConcurrentWriteException(
+                "the version was shown before it was in the log, and another one is there now; refresh, and do it again",
+                where=self.store.location,
+                found=f"version {snapshot.version}",
+            )
+
     def newest(self, first: int) -> int:
         """The last of the versions from `first` on that are there without a gap; `first` is known to be."""
         commits = list_log(self.store, first).commits
@@ -80,6 +99,8 @@ class Winners:
     def check(self, current: Current, version: int) -> None:
         """Raises where the commit of `version` stands in the way."""
         commit = _core.read_commit(self.store, version, catalog.commit_file(self.store, version))
+        if (started := intents.started_by(history.parse_commit_info(commit.commit_info))) is not None:
+            intents.settle(self.store, started, sleep=self.sleep)
         winner = self._winner(commit)
         conflicts.check_definition(current, winner)
         overlap, rebased = self._overlap(current, winner, commit)

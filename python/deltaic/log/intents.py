@@ -1,0 +1,312 @@
+"""Intents: what a transaction over several tables is about to commit to each of them, and the record that decides it for all.
+
+Each table has the file `_delta_log/_intent.<id>.json` from before the transaction takes a version there until some time after its commit.
+Its name comes after those of all versions, so that every listing of the log shows it. The file `_delta_log/_transactions/<id>.json` of
+one of the tables, the coordinator, says "committed" or "aborted": whoever creates it decides. The whole design is in
+docs/decisions/several-tables-in-one-commit.md.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol
+
+from deltaic._core import Store
+from deltaic.errors import CommitError, CommitUnknownError, DeltaError, ProtocolError, UnsupportedFeatureError
+from deltaic.log.store import open_beside
+from deltaic.protocol.actions import line
+from deltaic.protocol.bounded_json import parse_json
+
+INTENT = r"_intent\.([0-9A-Za-z-]{1,64})\.json"
+"""The name of an intent in the log, with the transaction's id."""
+RECORDS = "_delta_log/_transactions"
+START = "TRANSACTION START"
+"""The operation of the commit without actions by which a transaction takes its place in a table's history."""
+
+# Seconds between looks of a writer at a transaction that is not decided; after the last one the writer aborts the transaction.
+WAITS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0, 1.0)
+# Pauses between attempts to learn what became of the put of a record (seconds).
+RECORD_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
+# Age (ms) from which a reader aborts a transaction that is not decided: its writer is gone.
+ABANDONED = 60_000
+# Age (ms) until which an intent stays after the commit it is about: a listing may have missed both if it went at once.
+KEPT = 10_000
+_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
+_MOST_BYTES = 64 << 10
+_MOST_KNOWN = 10_000
+log = logging.getLogger("deltaic.log")
+
+
+def intent_path(transaction: str) -> str:
+    """Path of a transaction's intent below the table's root."""
+    return f"_delta_log/_intent.{transaction}.json"
+
+
+def record_path(transaction: str) -> str:
+    """Path of a transaction's record below the root of its coordinator."""
+    return f"{RECORDS}/{transaction}.json"
+
+
+def started_by(info: Mapping[str, Any]) -> str | None:
+    """The transaction whose start a commit is, by its commitInfo; None for any other commit."""
+    if info.get("operation") != START:
+        return None
+    parameters = info.get("operationParameters")
+    return str(parameters["transaction"]) if isinstance(parameters, dict) and "transaction" in parameters else None
+
+
+@dataclass(frozen=True)
+class Intent:
+    """`start`: the version that the transaction takes in the table by a commit without actions; until it has it, the one that it tries to
+    take. `base`: the version that the commit goes on top of: `start`, or one of other writers after it. `coordinator`: location of the
+    table that has the record. `tables`: locations of all tables of the transaction. `body`: the commit's lines as version `base` + 1."""
+
+    transaction: str
+    start: int
+    base: int
+    coordinator: str
+    tables: tuple[str, ...]
+    body: bytes
+
+    def to_bytes(self) -> bytes:
+        """The file: the commit's lines, so that it can be read as one, and then what only deltaic reads."""
+        last = {name: getattr(self, name) for name in ("transaction", "start", "base", "coordinator", "tables")}
+        return self.body + line({"deltaicIntent": last}).encode() + b"\n"
+
+
+def read(store: Store, transaction: str) -> Intent | None:
+    """A table's intent; None where there is none, or none any more."""
+    path = intent_path(transaction)
+    try:
+        data = store.get(path)
+    except FileNotFoundError:
+        return None
+    lines = data.rstrip(b"\n").rpartition(b"\n")
+    try:
+        last = parse_json(lines[2])["deltaicIntent"]
+        if last["transaction"] != transaction:
+            raise ValueError("it is another transaction's")
+        start, base, tables = int(last["start"]), int(last["base"]), tuple(map(str, last["tables"]))
+        if not 0 < start <= base < 2**63 - 1:
+            raise ValueError(f"it goes on top of version {base}, from version {start} on")
+        return Intent(transaction, start, base, str(last["coordinator"]), tables, lines[0] + b"\n")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ProtocolError(
+            "the intent of a transaction over several tables cannot be read",
+            where=f"{store.location}/{path}",
+            found=str(error),
+            expected="the lines of a commit, and deltaicIntent",
+        ) from error
+
+
+def decision(store: Store, transaction: str) -> bool | None:
+    """What the coordinator's record says: True, committed; False, aborted; None, nothing yet."""
+    path = record_path(transaction)
+    try:
+        record = parse_json(store.get(path, most=_MOST_BYTES))
+    except FileNotFoundError:
+        return None
+    state = record.get("state") if isinstance(record, dict) else None
+    if state not in ("committed", "aborted"):
+        raise ProtocolError(
+            "the record of a transaction over several tables cannot be read",
+            where=f"{store.location}/{path}",
+            found=repr(state),
+            expected="'committed' or 'aborted'",
+        )
+    return bool(state == "committed")
+
+
+def decide(
+    store: Store, transaction: str, commit: bool, tables: Sequence[str], now: int, sleep: Callable[[float], None] = time.sleep
+) -> bool:
+    """Decides, unless somebody did before -> whether the transaction is committed. `store`: of the coordinator; `now`: ms.
+
+    CommitError where nothing was decided, CommitUnknownError where nobody can tell.
+    """
+    path, doubt, unanswered = record_path(transaction), None, False
+    state = "committed" if commit else "aborted"
+    body = line({"transaction": transaction, "state": state, "tables": list(tables), "timestamp": now}).encode()
+    where = f"{store.location}/{path}"
+    for wait in (*RECORD_WAITS, None):
+        failure: Exception | None = None
+        try:
+            if store.put_if_absent(path, body) == "created":
+                return commit
+            unanswered = True
+        except Exception as error:
+            failure = error
+        try:
+            found, doubt = decision(store, transaction), None
+            if found is not None:
+                return found
+        except Exception as error:
+            doubt = error
+        if failure is not None and doubt is None and not unanswered:
+            raise CommitError(f"the decision could not be written: {failure}", where=where) from failure
+        if wait is not None:
+            sleep(wait)
+    raise CommitUnknownError("the store did not say whether the transaction was decided; look for its record", where=where) from doubt
+
+
+class RollForward(Protocol):
+    """How a decided commit gets into the log of a table: `deltaic.transaction.rolling_forward.roll_forward`."""
+
+    def __call__(self, store: Store, intent: Intent, /) -> tuple[int, bytes | None]:
+        """-> its version, and its lines where it was this call that put it."""
+
+
+def roll_forward(store: Store, intent: Intent) -> int:
+    """The version of a committed transaction in a table; puts it there where nobody did. The commit loop is loaded only then: it is
+    above the log."""
+    put: RollForward = import_module("deltaic.transaction.rolling_forward").roll_forward
+    return put(store, intent)[0]
+
+
+class _Done:
+    """Transactions that are over in a table, with their versions (-1: aborted, or not known), so that a process looks at each once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._versions: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._withdrawn: set[tuple[str, str]] = set()
+
+    def get(self, store: Store, transaction: str) -> int | None:
+        return self._versions.get((store.location, transaction))
+
+    def add(self, store: Store, transaction: str, version: int) -> None:
+        with self._lock:
+            self._versions[(store.location, transaction)] = version
+            while len(self._versions) > _MOST_KNOWN:
+                self._withdrawn.discard(self._versions.popitem(last=False)[0])
+
+    def is_first_withdrawal(self, store: Store, transaction: str) -> bool:
+        """Whether nobody asked this before: who may not delete an intent need not try again and again."""
+        with self._lock:
+            asked = (store.location, transaction) in self._withdrawn
+            self._withdrawn.add((store.location, transaction))
+        return not asked
+
+
+DONE = _Done()
+
+
+def coordinator_of(store: Store, intent: Intent) -> Store:
+    """The store of the table that has the record."""
+    return store if intent.coordinator == store.location else open_beside(store, intent.coordinator)
+
+
+def settle(store: Store, transaction: str, *, sleep: Callable[[float], None] = time.sleep, base: int | None = None) -> None:
+    """For a writer: the transaction is over in this table when this returns. It is rolled forward where it is committed; where it is not
+    decided within a few seconds, it is aborted. `base`: a transaction that takes a later version than this is left alone."""
+    for wait in (*WAITS, None):
+        if DONE.get(store, transaction) is not None:
+            return
+        intent = read(store, transaction)
+        if intent is None or (base is not None and intent.start > base):
+            return
+        committed = _look(store, intent, abort=wait is None)
+        if committed is not None:
+            _finish(store, transaction, committed)
+            return
+        sleep(wait or 0)
+
+
+def _look(store: Store, intent: Intent, *, abort: bool) -> bool | None:
+    """What the record says. `abort`: decides so where it says nothing. CommitError where that cannot be learned: all or none of the
+    transaction is to be seen, so nothing can be said of the newest version."""
+    record = record_path(intent.transaction)
+    try:
+        coordinator = coordinator_of(store, intent)
+        found = decision(coordinator, intent.transaction)
+        if found is None and abort:
+            if coordinator.head(intent_path(intent.transaction)) is None:
+                raise ProtocolError(
+                    "the coordinator knows nothing of the transaction", where=intent.coordinator, expected=intent_path(intent.transaction)
+                )
+            found = decide(coordinator, intent.transaction, False, intent.tables, time.time_ns() // 1_000_000)
+            if not found:
+                log.warning("%s: transaction %s was left undecided, and is aborted", store.location, intent.transaction)
+        return found
+    except (DeltaError, OSError) as error:
+        raise CommitError(
+            f"whether transaction {intent.transaction} over several tables is committed cannot be learned from its record: {error}; "
+            "an older version can be opened by its number",
+            where=store.location,
+            expected=f"{intent.coordinator}/{record}",
+        ) from error
+
+
+def _finish(store: Store, transaction: str, committed: bool) -> int:
+    """The decided transaction is in the log afterwards, or its intent is gone; -> its version, -1 for none or one that is not known."""
+    version = -1
+    if committed:
+        intent = read(store, transaction)  # again: its writer changes it until the decision
+        version = roll_forward(store, intent) if intent is not None else -1
+    else:
+        withdraw(store, transaction)
+    DONE.add(store, transaction, version)
+    return version
+
+
+def withdraw(store: Store, transaction: str) -> None:
+    """Deletes a table's intent, which nobody needs any more. Whoever may not write leaves it to others."""
+    try:
+        store.delete([intent_path(transaction)])
+    except (DeltaError, OSError) as error:
+        log.info("%s: %s could not be deleted: %s", store.location, intent_path(transaction), error)
+
+
+def resolve(store: Store, intents: Mapping[str, int], latest: int, now: int) -> tuple[bool, list[Intent]]:
+    """For a reader, of a listing that showed these intents (id -> modification time, ms) and the version `latest`: whether the log has
+    newer commits, and the committed transactions that are not in it, as this process may not write there.
+
+    Committed transactions are rolled forward; those that are not decided are left alone until they are old.
+    """
+    is_new, unwritten = False, []
+    for transaction, modified in intents.items():
+        version = DONE.get(store, transaction)
+        if version is None:
+            intent = read(store, transaction)
+            if intent is None:
+                is_new = True
+                continue
+            committed = _look(store, intent, abort=now - modified > ABANDONED)
+            if committed is None:
+                continue
+            try:
+                version = _finish(store, transaction, committed)
+            except (OSError, UnsupportedFeatureError) as error:
+                if isinstance(error, OSError) and error.errno not in _READ_ONLY and not isinstance(error, PermissionError):
+                    raise
+                unwritten += [each for each in (read(store, transaction),) if each is not None]
+                continue
+            is_new = is_new or committed
+        is_new = is_new or version > latest
+        if now - modified > KEPT and DONE.is_first_withdrawal(store, transaction):
+            withdraw(store, transaction)
+    return is_new, unwritten
+
+
+def clean_records(store: Store, before: int) -> int:
+    """Deletes records that were written before `before` (ms) and that no table of their transactions needs; -> how many."""
+    gone: list[str] = []
+    for path, _, modified in store.entries(RECORDS, None):
+        if modified >= before:
+            continue
+        transaction = path.rsplit("/", 1)[-1].removesuffix(".json")
+        try:
+            tables = [str(each) for each in parse_json(store.get(path, most=_MOST_BYTES))["tables"]]
+            stores = [store if each == store.location else open_beside(store, each) for each in tables]
+            if all(each.head(intent_path(transaction)) is None for each in stores):
+                gone.append(path)
+        except (DeltaError, OSError, ValueError, KeyError, TypeError) as error:
+            log.info("%s/%s is kept: %s", store.location, path, error)
+    return store.delete(gone) if gone else 0

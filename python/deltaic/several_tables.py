@@ -1,0 +1,183 @@
+"""`transaction`, the public API of commits over several tables: the verbs of a table, staged until the block ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+from deltaic.errors import InvalidArgumentError, check_instance
+from deltaic.options import CommitOptions
+from deltaic.table import Casting, DeltaTable, run_write
+from deltaic.transaction.several import SeveralTables
+from deltaic.transaction.transaction import collecting
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from deltaic.commands.merge import Merge
+    from deltaic.commands.write import Mode, SchemaMode
+    from deltaic.options import ParquetOptions
+
+
+def transaction(*tables: DeltaTable, commit: CommitOptions | None = None) -> TableTransaction:
+    """One commit over several tables: when the `with` block ends, all changes become visible, or none.
+
+    `tables`: those that the block changes, each at most once, by the methods of `TableTransaction`, which have the parameters of
+    `deltaic.write` and of the methods of `DeltaTable` with the table before them. Each change sees its table as the object in `tables`
+    shows it, and is judged against commits that came first as the same command alone would be. An exception in the block stages
+    nothing. After the block the objects are at their new versions. `commit`: options of the commit of each table; its `isolation` holds
+    in each table for what the change of that table read.
+
+    Raises InvalidArgumentError (no table, one named twice, one that is not among `tables`), the conflicts and CommitError (no table has
+    changed), CommitUnknownError (nobody knows; `DeltaTable.transaction_state(id)` tells later).
+
+    >>> with deltaic.transaction(orders, stock) as t:
+    ...     t.write(orders, [{"id": 7, "item": "cup"}], mode="append")
+    ...     t.update(stock, {"count": "count - 1"}, "item = 'cup'")
+
+    Source: Armbrust et al., Delta Lake (VLDB 2020), section 7.
+    """
+    return TableTransaction(tables, commit)
+
+
+class TableTransaction:
+    """What `deltaic.transaction` gives: changes that are staged until its `with` block ends."""
+
+    def __init__(self, tables: tuple[DeltaTable, ...], commit: CommitOptions | None) -> None:
+        for table in tables:
+            check_instance(table, DeltaTable, "deltaic.transaction", "DeltaTable")
+        locations = [table.location for table in tables]
+        if not tables or len(set(locations)) < len(locations):
+            raise InvalidArgumentError("deltaic.transaction takes different tables, at least one", found=", ".join(locations) or "none")
+        check_instance(commit, (CommitOptions, type(None)), "commit", "CommitOptions")
+        self._tables, self._commit = tables, commit
+        self._staged: SeveralTables | None = None
+        self._changed: list[DeltaTable] = []
+
+    @property
+    def id(self) -> str | None:
+        """commitInfo.txnId of the commit of each table, for `DeltaTable.transaction_state`; None before the block has ended."""
+        return (self._staged.id if self._staged is not None else "") or None
+
+    def write(
+        self,
+        table: DeltaTable,
+        data: Any,
+        *,
+        mode: Mode = "append",
+        where: str | None = None,
+        schema_mode: SchemaMode | None = None,
+        casting: Casting | None = None,
+        target_file_size: int | None = None,
+        parquet: ParquetOptions | None = None,
+    ) -> None:
+        """Stages what `deltaic.write(table, data, mode=...)` commits. `mode`: "append", "overwrite" (with `where` only the matching
+        rows) or "overwrite_partitions".
+
+        >>> t.write(orders, [{"id": 7, "item": "cup"}])
+        """
+        from deltaic.commands import write as writing
+
+        if mode not in ("append", "overwrite", "overwrite_partitions"):
+            raise InvalidArgumentError("mode of a write in a transaction", found=repr(mode), expected="'append', 'overwrite', ...")
+        job = writing.Write(
+            mode=mode,
+            where=where,
+            schema_mode=schema_mode,
+            casting=casting,
+            target_file_size=target_file_size,
+            parquet=parquet,
+            commit=self._commit,
+        )
+        with self._staging(table):
+            run_write(table, data, job)
+
+    def delete(self, table: DeltaTable, where: str | None = None, *, parquet: ParquetOptions | None = None) -> dict[str, int]:
+        """Stages what `table.delete(where)` commits; -> its metrics, as far as they are known before the commit.
+
+        >>> t.delete(stock, "count = 0")
+        """
+        with self._staging(table):
+            return table.delete(where, parquet=parquet, commit=self._commit)
+
+    def update(
+        self,
+        table: DeltaTable,
+        set: Mapping[str, Any],
+        where: str | None = None,
+        *,
+        casting: Casting = "strict",
+        parquet: ParquetOptions | None = None,
+    ) -> dict[str, int]:
+        """Stages what `table.update(set, where)` commits; -> its metrics, as far as they are known before the commit.
+
+        >>> t.update(stock, {"count": "count - 1"}, "item = 'cup'")
+        """
+        with self._staging(table):
+            return table.update(set, where, casting=casting, parquet=parquet, commit=self._commit)
+
+    def merge(
+        self,
+        table: DeltaTable,
+        source: Any,
+        on: str,
+        *,
+        source_alias: str = "s",
+        target_alias: str = "t",
+        schema_mode: Literal["merge"] | None = None,
+        casting: Casting = "strict",
+        parquet: ParquetOptions | None = None,
+    ) -> Merge:
+        """As `table.merge(source, on)`: add clauses, then `execute()`, which stages what it would commit.
+
+        >>> t.merge(stock, delivered, "s.item = t.item").when_matched_update({"count": "t.count + s.count"}).execute()
+        """
+        from deltaic.commands.merge import Merge
+
+        merge = table.merge(
+            source,
+            on,
+            source_alias=source_alias,
+            target_alias=target_alias,
+            schema_mode=schema_mode,
+            casting=casting,
+            parquet=parquet,
+            commit=self._commit,
+        )
+        execute = merge._execute
+
+        def staged(spec: Any) -> dict[str, int]:
+            with self._staging(table):
+                return execute(spec)
+
+        return Merge(merge._spec, staged)
+
+    @contextmanager
+    def _staging(self, table: DeltaTable) -> Iterator[None]:
+        if self._staged is None:
+            raise InvalidArgumentError("a transaction changes tables within its with block")
+        if not any(table is each for each in self._tables):
+            location = getattr(table, "location", type(table).__name__)
+            expected = ", ".join(each.location for each in self._tables)
+            raise InvalidArgumentError("a table that deltaic.transaction was not given", found=location, expected=expected)
+        before = len(self._staged.members)
+        with collecting(self._staged.add):
+            yield
+        if len(self._staged.members) > before:
+            self._changed.append(table)
+
+    def __enter__(self) -> TableTransaction:
+        if self._staged is not None:
+            raise InvalidArgumentError("a transaction was entered twice", expected="a new deltaic.transaction(...)")
+        self._staged = SeveralTables()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        staged = self._staged
+        assert staged is not None
+        if kind is not None:
+            staged.discard()
+            return
+        for table, snapshot in zip(self._changed, staged.commit(), strict=True):
+            table._move(snapshot)

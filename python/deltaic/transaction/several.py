@@ -1,0 +1,272 @@
+"""One commit over several tables: all of them get their version, or none does (docs/decisions/several-tables-in-one-commit.md).
+
+1. Each table gets an intent with the lines of its commit, and a commit without actions, which takes the next version as any commit does:
+   what came first is judged by the rules of conflicts, and writers of deltaic that meet it wait.
+2. The record of the coordinator is put if absent: from then on the transaction is committed in all tables, or aborted.
+3. The lines of each intent become the version after. Whoever meets the intent may do it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import copy_context
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from deltaic.errors import (
+    CommitError,
+    CommitUnknownError,
+    ConcurrentWriteException,
+    DeltaError,
+    InvalidArgumentError,
+    UnsupportedFeatureError,
+    add_note,
+)
+from deltaic.log import history, intents
+from deltaic.log.intents import Intent
+from deltaic.log.segment import commit_path
+from deltaic.options import CommitOptions
+from deltaic.protocol import features
+from deltaic.protocol.actions import line
+from deltaic.transaction import information, timestamps
+from deltaic.transaction.attempts import Attempts
+from deltaic.transaction.body import Base, commit_body
+from deltaic.transaction.rolling_forward import roll_forward
+from deltaic.transaction.transaction import Counted, Transaction, new_uuid, now_ms
+from deltaic.worker import Worker
+
+if TYPE_CHECKING:
+    from deltaic.log.segment import Sleep
+    from deltaic.log.snapshot import Snapshot
+    from deltaic.transaction.transaction import Clock
+
+T = TypeVar("T")
+_MOST_THREADS = 8
+# Seconds from the first intent on after which a transaction gives up: much sooner than records are cleaned.
+_MOST_SECONDS = 3600.0
+
+
+class SeveralTables:
+    """The staged transactions of different tables; `commit` makes all of them versions, or none."""
+
+    def __init__(self, *, clock: Clock = now_ms, new_id: Callable[[], str] = new_uuid, sleep: Sleep = time.sleep) -> None:
+        self.clock, self.new_id, self.sleep = clock, new_id, sleep
+        self.id = ""
+        """commitInfo.txnId in each table, once the commit has begun."""
+        self.members: list[tuple[Transaction, Counted]] = []
+        self.is_committed: bool | None = False
+        """None while nobody knows."""
+
+    def add(self, transaction: Transaction, counted: Counted) -> Snapshot:
+        """Stages a table's part; -> the version that it is on top of."""
+        snapshot = transaction.snapshot
+        if snapshot is None or any(transaction.store.location == each.store.location for each, _ in self.members):
+            transaction.discard()
+            raise InvalidArgumentError(
+                "a transaction over several tables takes one change of each, and makes no table",
+                where=transaction.store.location,
+                found=f"another change: {transaction.operation}",
+            )
+        if features.is_managed(snapshot.protocol):
+            transaction.discard()
+            raise UnsupportedFeatureError(
+                "a table that a catalog manages takes no part in a transaction over several tables", where=transaction.store.location
+            )
+        self.members.append((transaction, counted))
+        return snapshot
+
+    def discard(self) -> None:
+        """Deletes the files that were written for nothing."""
+        for transaction, _ in self.members:
+            transaction.discard()
+
+    def commit(self) -> list[Snapshot]:
+        """-> the version of each table that has the commit, in the order of `add`.
+
+        Raises the conflict's exception, or CommitError where the transaction was aborted (no table has changed, the files are gone),
+        CommitUnknownError where the store did not say.
+        """
+        if len(self.members) <= 1:  # as any commit of one table
+            return [transaction.commit(counted) for transaction, counted in self.members]
+        worker = Worker[list["Snapshot"]](self._commit)
+        try:
+            return worker.result()
+        except BaseException as error:
+            if worker.withdrawn:
+                self.discard()
+            elif worker.stopping and self.is_committed is not False:
+                add_note(error, f"transaction {self.id} is, or may be, committed: look for it in the history before doing it again")
+            raise
+
+    def _commit(self, worker: Worker[list[Snapshot]]) -> list[Snapshot]:
+        def stop() -> None:
+            if worker.stopping:
+                raise KeyboardInterrupt("stopped before the commit was decided")
+
+        began, self.id = time.monotonic(), self.new_id()
+        # All writers take tables in one order, so that none waits for one that waits for it.
+        members = sorted(self.members, key=lambda each: each[0].store.location)
+        coordinator = members[0][0].store
+        tables = [transaction.store.location for transaction, _ in members]
+        parts: list[Part] = []
+        try:
+            for transaction, _ in members:
+                transaction.check_writable()
+            parts += [Part(transaction, counted, stop, self.id, tables) for transaction, counted in members]
+            _together([part.announce for part in parts])
+            for part in parts:
+                part.start()
+            _together([part.catch_up for part in parts])
+            stop()
+            if time.monotonic() - began > _MOST_SECONDS:
+                raise CommitError(f"the transaction was given up after {_MOST_SECONDS:.0f} s", where=coordinator.location)
+            self.is_committed = None
+            self.is_committed = intents.decide(coordinator, self.id, True, tables, self.clock(), self.sleep)
+            if not self.is_committed:
+                raise ConcurrentWriteException(
+                    f"{self._operations()} was not committed: a writer that waited for the transaction aborted it",
+                    where=f"{coordinator.location}/{intents.record_path(self.id)}",
+                )
+        except BaseException as error:
+            if self.is_committed is None and not isinstance(error, CommitError):
+                for transaction, _ in members:
+                    transaction.in_doubt = True
+                add_note(error, f"transaction {self.id} ({self._operations()}): whoever opens one of its tables learns what became of it")
+            else:
+                self._abort(parts, tables)
+            raise
+        for part in parts:
+            part.transaction.in_doubt = True
+        worker.watch()
+        return self._roll_forward(parts)
+
+    def _operations(self) -> str:
+        return ", ".join(transaction.operation for transaction, _ in self.members)
+
+    def _abort(self, parts: list[Part], tables: list[str]) -> None:
+        self.is_committed = False
+        if parts:
+            try:
+                intents.decide(parts[0].store, self.id, False, tables, self.clock(), self.sleep)
+            except (DeltaError, OSError):
+                pass  # nobody else commits it: whoever meets an intent aborts it after a while
+            else:
+                for part in parts:
+                    intents.withdraw(part.store, self.id)
+        self.discard()
+
+    def _roll_forward(self, parts: list[Part]) -> list[Snapshot]:
+        """Puts the commits into the logs. A table where that fails gets its commit from whoever opens it next."""
+        for part in parts:
+            part.transaction.files = []
+        failures = [error for error in _together([partial(self._complete, part) for part in parts]) if error is not None]
+        if failures:
+            raise failures[0]
+        committed = {part.store.location: part.committed for part in parts if part.committed is not None}
+        return [committed[transaction.store.location] for transaction, _ in self.members]
+
+    def _complete(self, part: Part) -> CommitUnknownError | None:
+        try:
+            part.roll_forward()
+            part.committed = part.transaction.after_commit(part.version, part.began)
+        except CommitUnknownError as failure:
+            return failure
+        except Exception as cause:
+            error = CommitUnknownError(
+                f"transaction {self.id} ({self._operations()}) is committed, do not do it again; but its commit could not be put into the "
+                f"log of this table: {cause}",
+                where=part.store.location,
+            )
+            error.__cause__ = cause
+            return error
+        return None
+
+
+def _together(calls: Sequence[Callable[[], T]]) -> list[T]:
+    """What the calls return, each made by a thread of its own with the caller's context; raises what the first of them raised that did."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(min(len(calls), _MOST_THREADS)) as threads:
+        futures = [threads.submit(copy_context().run, call) for call in calls]
+    return [future.result() for future in futures]
+
+
+class Part(Attempts):
+    """The attempts of one table to take a version; its base is that version afterwards, or one of other writers after it."""
+
+    def __init__(self, transaction: Transaction, counted: Counted, stop: Callable[[], None], name: str, tables: list[str]) -> None:
+        super().__init__(transaction, transaction.current(), counted, stop)
+        self.id, self.tables = name, tables
+        self.began = -1
+        """The version that the transaction takes."""
+        self.intent: Intent | None = None
+        self.time: int | None = None
+        """The in-commit timestamp of the version that it takes."""
+        self.version = -1
+        """That of the commit, once it is there."""
+        self.committed: Snapshot | None = None
+
+    def announce(self) -> None:
+        """Puts the intent, for the version that comes next as far as the snapshot knows."""
+        self.prepare()
+        self._announce()
+
+    def _announce(self) -> None:
+        rules, now = self.rules, self.transaction.clock()
+        self.time = None
+        if timestamps.enabled(rules.protocol, rules.metadata):
+            self.time = timestamps.next_time(self.store, self.base + 1, now, was_enabled=True)
+        self._put_intent(self.base + 1, self.base + 1, self.time)
+
+    def start(self) -> None:
+        """Takes the next version. Raises the conflict's exception."""
+        try:
+            with self.turns.turn(self.stop):
+                self.base = self.began = self._take_turn()
+        except CommitUnknownError as error:
+            self.transaction.in_doubt = False  # of the start alone: the transaction itself is not decided
+            raise CommitError(f"the transaction was not committed: {error}", where=self.store.location) from error
+        self.transaction.in_doubt = False
+
+    def _body(self) -> tuple[str, bytes]:
+        """The start's id and line; the intent is there before it."""
+        snapshot = self.snapshot
+        assert snapshot is not None
+        if self.intent is None or self.intent.start != self.base + 1:
+            self._announce()
+        start = information.commit_info(
+            timestamp=self.transaction.clock(),
+            in_commit_timestamp=self.time,
+            operation=intents.START,
+            parameters={"transaction": self.id},
+            read_version=snapshot.version,
+            isolation=self.current.isolation.value,
+            is_blind_append=True,
+            metrics={},
+            options=CommitOptions(),
+            txn_id=self.transaction.new_id(),
+        )
+        return str(start["txnId"]), line({"commitInfo": start}).encode() + b"\n"
+
+    def _put_intent(self, start: int, base: int, time: int | None) -> None:
+        rules, transaction = self.rules, self.transaction
+        on = Base(base, rules.protocol, rules.metadata, rules.row_id_mark, time)
+        body = commit_body(transaction, on, self.current, self.id, *transaction.actions(), self.metrics())
+        self.intent = Intent(self.id, start, base, self.tables[0], tuple(self.tables), body)
+        self.store.put(intents.intent_path(self.id), self.intent.to_bytes())
+
+    def catch_up(self) -> None:
+        """Goes on top of commits that came after the start: of writers that know no intents."""
+        while self.store.head(commit_path(self.base + 1)) is not None:
+            self._pass(self.rules.newest(self.base + 1))
+            self._put_intent(self.began, self.base, None)
+
+    def roll_forward(self) -> None:
+        """Puts the commit into the log, where nobody has done it yet."""
+        assert self.intent is not None
+        self.version, body = roll_forward(self.store, self.intent)
+        info: Mapping[str, object] = {} if body is not None else history.commit_info(self.store, self.version)
+        self.transaction.first_line = body[: body.index(b"\n")].decode() if body is not None else line({"commitInfo": info})
+        self.transaction.is_committed(self.version)
+        intents.DONE.add(self.store, self.id, self.version)
