@@ -67,5 +67,5 @@ def test_a_killed_process_leaves_all_of_a_transaction_or_nothing(tmp_path: Path)
             assert found["a"] == found["b"]
             assert len(found["c"]) == len(found["a"]) - 1
             assert set(said) <= set(found["a"])
-    assert (tmp_path / "errors").read_text() == ""
+    assert [line for line in (tmp_path / "errors").read_text().splitlines() if "was left undecided" not in line] == []
     assert len(said) > KILLS / 2
