@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import time
 from datetime import timedelta
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -12,6 +13,7 @@ import pytest
 import deltaic
 from deltaic import DeltaTable
 from deltaic.errors import DeltaError, TableAlreadyExistsError, TableNotFoundError
+from deltaic.transaction import several
 from store_servers import Place
 
 ROWS = pa.table({"id": pa.array(range(10), pa.int64()), "name": [f"n{i}" for i in range(10)]})
@@ -136,3 +138,22 @@ def test_a_file_of_several_parts(place: Place) -> None:
     assert table.files().to_arrow()["size"].to_pylist()[0] > 8 << 20
     again = DeltaTable(place.at(), storage_options=place.options)
     assert again.scan(columns=["half"]).to_arrow()["half"].to_pylist() == rows["half"].to_pylist()
+
+
+def test_a_transaction_over_tables_of_two_stores(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one whose writer was killed after the decision: others finish it, where they may go to the table that has the record."""
+    here, there, more = str(tmp_path / "here"), place.at("there"), place.at("more")
+    options = {here: {}, there: place.options, more: place.options}
+    tables = [deltaic.write(path, ROWS, storage_options=each) for path, each in options.items()]
+    with deltaic.transaction(*tables) as t:
+        t.delete(tables[0], "id = 1")
+        t.update(tables[1], {"name": "'new'"}, "id = 2")
+        t.write(tables[2], ROWS.slice(0, 1))
+    assert [table.scan().count() for table in tables] == [9, 10, 11]
+    with monkeypatch.context() as patch:
+        patch.setattr(several.SeveralTables, "_roll_forward", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt), deltaic.transaction(*tables[1:]) as t:  # noqa: PT012 - the end of the block raises
+            t.delete(tables[1], "id = 2")
+            t.delete(tables[2], "id = 0")
+    found = [DeltaTable(path, storage_options=options[path]).scan().count() for path in (there, more)]
+    assert found == [9, 9]

@@ -111,8 +111,8 @@ def test_other_engines_read_each_table_before_between_and_after(tables: list[Del
         seen.extend([look(a), look(b)])
         return answer
 
-    def rolled(*arguments: Any) -> Any:
-        answer = put(*arguments)
+    def rolled(*arguments: Any, **options: Any) -> Any:
+        answer = put(*arguments, **options)
         seen.append(look(a if arguments[0].location == a.location else b))
         return answer
 
@@ -139,6 +139,8 @@ def test_one_table_is_committed_as_ever(tables: list[DeltaTable]) -> None:
     assert (a.version, b.version) == (1, 0)
     assert [entry["operation"] for entry in a.history()] == ["WRITE", "WRITE"]
     assert not any(name.startswith("_") for name in log_of(a))
+    assert t.id is not None
+    assert (a.transaction_state(t.id), b.transaction_state(t.id)) == (1, None)
     with deltaic.transaction(a, b):
         pass
     assert (a.version, b.version) == (1, 0)
@@ -470,7 +472,7 @@ def test_a_conflict_with_a_writer_that_passed_over_the_intent_is_named(tables: l
     id = _leave(monkeypatch, "decided", a, b)
     deltalake.DeltaTable(b.location).delete("id = 2")
     for work in (lambda: DeltaTable(b.location), lambda: b.delete("id = 1"), b.refresh):
-        with pytest.raises(CommitUnknownError, match=r"version 2 \(DELETE\), of a writer that passed over its intent") as caught:
+        with pytest.raises(CommitError, match=r"version 2 \(DELETE\), of a writer that passed over its intent") as caught:
             work()
         assert intents.intent_path(id) in str(caught.value)
     assert ids(DeltaTable(b.location, version=2)) == [1, 3]
@@ -717,3 +719,78 @@ def test_a_managed_table_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(several.features, "is_managed", lambda protocol: True)
     with pytest.raises(UnsupportedFeatureError, match="catalog manages"), deltaic.transaction(a, b) as t:
         t.write(a, {"id": [1]})
+
+
+def test_a_log_that_was_cleaned_gets_no_commit_in_the_past(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b, _ = tables
+    _leave(monkeypatch, "decided", a, b)
+    for number in range(3):
+        _append_past_intents(a.location, 90 + number)
+    deltalake.DeltaTable(a.location).create_checkpoint()
+    for version in range(3):
+        Path(a.location, commit_path(version)).unlink()
+    with pytest.raises(CommitError, match="the log was cleaned before its commit was put there"):
+        DeltaTable(a.location)
+    assert not Path(a.location, commit_path(2)).exists()
+
+
+def test_rows_are_marked_again_on_a_winner_that_came_after_the_start(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b, _ = tables
+    start = several.Part.start
+
+    def started(part: several.Part) -> None:
+        start(part)
+        if part.store.location == b.location:
+            _append_past_intents(b.location, where="id = 3")
+
+    monkeypatch.setattr(several.Part, "start", started)
+    with deltaic.transaction(a, b) as t:
+        t.write(a, {"id": [4], "x": [0]})
+        t.update(b, {"x": "9"}, "id = 2")
+    assert sorted((row["id"], row["x"]) for row in DeltaTable(b.location).scan()) == [(1, 0), (2, 9)]
+
+
+@pytest.mark.parametrize("operation", ["update", "delete"])
+@pytest.mark.parametrize("properties", [{}, {"delta.enableRowTracking": "true"}], ids=["plain", "row tracking"])
+def test_rows_of_one_file_are_joined_with_those_of_a_writer_that_passed_over_the_intent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str, properties: dict[str, str]
+) -> None:
+    a, b = (deltaic.write(tmp_path / name, {"id": list(range(10)), "x": [0] * 10}, properties=properties) for name in "ab")
+    b.delete("id = 9")
+    with monkeypatch.context() as patch:
+        _killed_at(patch, "decided")
+        with suppress(Killed), deltaic.transaction(a, b) as t:
+            t.write(a, {"id": [10], "x": [0]})
+            if operation == "update":
+                t.update(b, {"x": "7"}, "id < 3")
+            else:
+                t.delete(b, "id < 3")
+    forget(monkeypatch)
+    for where in ("id = 4", "id = 5 OR id = 6"):
+        _append_past_intents(b.location, where=where)
+    found = sorted((row["id"], row["x"]) for row in DeltaTable(b.location).scan())
+    new = [(0, 7), (1, 7), (2, 7)] if operation == "update" else []
+    assert found == [*new, (3, 0), (7, 0), (8, 0)]
+    assert ids(a.location) == list(range(11))
+    DeltaTable(b.location).delete("id = 8")
+    assert (8, 0) not in [(row["id"], row["x"]) for row in DeltaTable(b.location).scan()]
+
+
+@pytest.mark.parametrize("operation", ["update", "delete"])
+def test_the_same_row_is_a_conflict_for_an_update_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str) -> None:
+    a, b = (deltaic.write(tmp_path / name, {"id": list(range(10)), "x": [0] * 10}) for name in "ab")
+    with monkeypatch.context() as patch:
+        _killed_at(patch, "decided")
+        with suppress(Killed), deltaic.transaction(a, b) as t:
+            t.write(a, {"id": [10], "x": [0]})
+            if operation == "update":
+                t.update(b, {"x": "7"}, "id < 3")
+            else:
+                t.delete(b, "id < 3")
+    forget(monkeypatch)
+    _append_past_intents(b.location, where="id = 2")
+    if operation == "delete":
+        assert ids(b.location) == list(range(3, 10))
+        return
+    with pytest.raises(CommitError, match="passed over its intent"):
+        DeltaTable(b.location)

@@ -16,12 +16,17 @@ Mark = Callable[[pa.Table, _core.RowIds], _core.MarkedFiles]
 
 
 @dataclass
-class Marks:
-    """`rows` of `files` (add rows with their ordinals) are taken out. `mark` writes their vectors; `changed` learns what came of it, each
-    time that they are written."""
+class MarkedRows:
+    """`rows` of `files` (add rows with their ordinals) are taken out."""
 
     files: pa.Table
     rows: _core.RowIds
+
+
+@dataclass
+class Marks(MarkedRows):
+    """`mark` writes the vectors; `changed` learns what came of it, each time that they are written."""
+
     mark: Mark
     changed: Callable[[_core.MarkedFiles], None]
 

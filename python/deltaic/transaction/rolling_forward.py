@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import logging
 import time
-from typing import NoReturn
+from collections.abc import Sequence
+from typing import Any, NoReturn
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
-from deltaic.errors import CommitUnknownError, DeltaConcurrentModificationException
+from deltaic.errors import CommitError, DeltaConcurrentModificationException
 from deltaic.log import history
 from deltaic.log.intents import RECORD_WAITS, Intent, intent_path
 from deltaic.log.segment import commit_path
@@ -24,20 +26,28 @@ from deltaic.protocol import row_tracking
 from deltaic.protocol.actions import line
 from deltaic.transaction import row_ids, timestamps
 from deltaic.transaction.conflicts import Current, Isolation
-from deltaic.transaction.winners import Winners
+from deltaic.transaction.marks import MarkedRows
+from deltaic.transaction.winners import Winners, concat
 
 log = logging.getLogger("deltaic.transaction")
 
 
-def roll_forward(store: _core.Store, intent: Intent) -> tuple[int, bytes | None]:
-    """-> the version of the commit, and its lines where this call put it.
+def roll_forward(store: _core.Store, intent: Intent, *, is_new: bool = False) -> tuple[int, bytes | None]:
+    """-> the version of the commit, and its lines where this call put it. `is_new`: it was decided just now.
 
-    CommitUnknownError where the store does not say what became of it, and where a commit of a writer that knows no intents came between
+    CommitError where the store does not say what became of it, and where a commit of a writer that knows no intents came between
     decision and commit and is in conflict with it: only such writers go on top of a transaction that is not rolled forward.
     """
+    if not is_new and store.head(commit_path(intent.base)) is None:
+        # Where the log was cleaned beyond the base there is room for a commit, in the past.
+        raise CommitError(
+            f"transaction {intent.transaction} over several tables is committed, but the log was cleaned before its commit was put there",
+            where=store.location,
+            found=f"no version {intent.base}",
+        )
     version, body = intent.base + 1, intent.body
     winners: _Between | None = None
-    while not _put(store, version, body):
+    while not _put(store, version, body, winners.written if winners is not None else []):
         if _is_ours(store, version, intent):
             return version, None
         winners = winners or _Between(store, intent)
@@ -48,12 +58,13 @@ def roll_forward(store: _core.Store, intent: Intent) -> tuple[int, bytes | None]
     return version, body
 
 
-def _put(store: _core.Store, version: int, body: bytes) -> bool:
-    """Whether this call created the version; False where it is there. What a store raises is raised where it is not there."""
+def _put(store: _core.Store, version: int, body: bytes, files: Sequence[str]) -> bool:
+    """Whether this call created the version, after `files` are durable; False where it is there. What a store raises is raised where the
+    version is not there."""
     for wait in (*RECORD_WAITS, None):
         failure: Exception | None = None
         try:
-            if store.put_if_absent(commit_path(version), body) == "created":
+            if store.put_if_absent(commit_path(version), body, after=[unquote(each) for each in files]) == "created":
                 return True
         except Exception as error:
             failure = error
@@ -63,9 +74,7 @@ def _put(store: _core.Store, version: int, body: bytes) -> bool:
             raise failure
         if wait is not None:
             time.sleep(wait)
-    raise CommitUnknownError(
-        f"the store did not say whether version {version} was committed; opening the table again finds it", where=store.location
-    )
+    raise CommitError(f"the store did not say whether version {version} was put into the log", where=store.location)
 
 
 def _is_ours(store: _core.Store, version: int, intent: Intent) -> bool:
@@ -80,16 +89,25 @@ class _Between:
         self.commit = _core.read_commit(store, intent.base + 1, intent_path(intent.transaction))
         self.info = history.parse_commit_info(self.commit.commit_info)
         snapshot = Snapshot.load(store, version=intent.base)
-        self.winners = Winners(snapshot, [], self.commit.removes, None, store)
+        self.inline = snapshot.properties.inline_deletion_vectors
+        self.written: list[str] = []
+        """Files of vectors that the lines name."""
+        marked = _marked_paths(self.commit)
+        marks = _marked_rows(snapshot, self.commit, marked) if len(marked) else None
+        # What is left when the rows that it marks are looked at one by one.
+        self.adds, self.removes = (_without(actions, marked) for actions in (self.commit.adds, self.commit.removes))
+        self.winners = Winners(snapshot, [], self.removes, marks, store)
         self.current = Current(
             operation=str(self.info.get("operation")),
             isolation=Isolation.SNAPSHOT,  # it was decided before they came: what they added it need not see
-            removes_files=self.commit.removes.num_rows > 0,
+            removes_files=self.removes.num_rows > 0,
             is_blind_append=not self.commit.removes.num_rows,
             changes_protocol=self.commit.protocol is not None,
             changes_metadata=self.commit.metadata is not None,
             domains=frozenset(self.commit.domains) - {row_tracking.DOMAIN},
             app_ids=frozenset(self.commit.transactions),
+            marks_rows=marks is not None,
+            only_deletes=marks is not None and not self.adds.num_rows and not self.commit.has_cdc,
         )
 
     def pass_over(self, version: int) -> None:
@@ -101,7 +119,7 @@ class _Between:
 
     def _raise_stuck(self, version: int, error: DeltaConcurrentModificationException) -> NoReturn:
         transaction = self.intent.transaction
-        raise CommitUnknownError(
+        raise CommitError(
             f"transaction {transaction} over several tables is committed, but version {version} ({error.winner_operation}), of a writer "
             f"that passed over its intent, is in conflict with it: {error}; the version can be opened by its number. To give up this "
             f"table's part of the transaction, delete {intent_path(transaction)}",
@@ -112,22 +130,61 @@ class _Between:
         """The lines of the intent as the commit of `version`."""
         protocol, metadata = self.winners.protocol, self.winners.metadata
         timed, numbered = timestamps.enabled(protocol, metadata), row_tracking.gives_ids(protocol, metadata)
-        if not timed and not numbered:
+        rebased = self.winners.rebased
+        if not timed and not numbered and rebased is None:
             return self.intent.body
-        lines = self.intent.body.decode().splitlines()
+        adds, removes = self.commit.adds, self.commit.removes
+        if rebased is not None:
+            now = int(self.info.get("timestamp", 0))
+            marked = _core.mark_deleted(self.store, rebased.files, rebased.rows, deletion_timestamp=now, inline=self.inline)
+            adds, removes = concat([self.adds, marked.adds], _core.empty_adds), concat([self.removes, marked.removes], _core.empty_removes)
+            self.written = marked.written
         info = dict(self.info)
         if timed:
             own = int(info.get("inCommitTimestamp", info.get("timestamp", 0)))
             info["inCommitTimestamp"] = max(own, timestamps.next_time(self.store, version, own, was_enabled=True))
-        actions, adds = [line({"commitInfo": info})], self.commit.adds
+        actions = [line({"commitInfo": info})]
         kept = ("protocol", "metaData", "txn", "domainMetadata", "cdc")
-        parsed = ((text, json.loads(text)) for text in lines)
-        actions += [text for text, action in parsed if next(iter(action)) in kept and not _is_row_id_mark(action)]
+        parsed = ((text, json.loads(text)) for text in self.intent.body.decode().splitlines())
+        actions += [text for text, action in parsed if next(iter(action)) in kept and not (numbered and _is_row_id_mark(action))]
         if numbered:
             adds, mark = row_ids.assigned(_unnumbered(adds, self.intent.base + 1), version, self.winners.row_id_mark)
             domain = {"domain": row_tracking.DOMAIN, "configuration": row_tracking.mark_configuration(mark), "removed": False}
             actions.append(line({"domainMetadata": domain}))
-        return _core.commit_body(actions, adds, self.commit.removes)
+        return _core.commit_body(actions, adds, removes)
+
+
+def _marked_paths(commit: _core.Commit) -> pa.Array:
+    """Files that the commit only takes rows out of: removed, and added again with another vector."""
+    again = commit.adds.filter(pc.is_valid(commit.adds["deletionVector"]))["path"]
+    return again.filter(pc.is_in(again, value_set=commit.removes["path"].combine_chunks())).combine_chunks()
+
+
+def _without(actions: pa.Table, paths: pa.Array) -> pa.Table:
+    return actions.filter(pc.invert(pc.is_in(actions["path"], value_set=paths)))
+
+
+def _marked_rows(snapshot: Snapshot, commit: _core.Commit, paths: pa.Array) -> MarkedRows:
+    """The rows by which the vectors of the commit differ from those of the version."""
+    files = snapshot.files().adds
+    files = files.filter(pc.is_in(files["path"], value_set=paths))
+    files = files.append_column(pa.field("__deltaic_file", pa.int32(), nullable=False), pa.array(range(files.num_rows), pa.int32()))
+    after = dict(zip(commit.adds["path"].to_pylist(), commit.adds["deletionVector"].to_pylist(), strict=True))
+    ordinals: list[int] = []
+    rows: list[pa.Array] = []
+    for ordinal, (path, before) in enumerate(zip(files["path"].to_pylist(), files["deletionVector"].to_pylist(), strict=True)):
+        taken = _deleted(snapshot.store, after[path])
+        if before is not None:
+            taken -= _deleted(snapshot.store, before)
+        rows.append(pa.array(taken.rows()).cast(pa.int64()))
+        ordinals += [ordinal] * len(taken)
+    pairs = {"__deltaic_file": pa.array(ordinals, pa.int32()), "__deltaic_row": pa.concat_arrays(rows)}
+    return MarkedRows(files, _core.RowIds.collect(pa.table(pairs)))
+
+
+def _deleted(store: _core.Store, vector: dict[str, Any]) -> _core.DeletionVector:
+    names = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
+    return _core.read_deletion_vector(store, *(vector[name] for name in names))
 
 
 def _is_row_id_mark(action: dict[str, dict[str, str]]) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import unquote
 
 from deltaic.errors import (
     CommitError,
@@ -25,7 +26,7 @@ from deltaic.errors import (
 )
 from deltaic.log import history, intents
 from deltaic.log.intents import Intent
-from deltaic.log.segment import commit_path
+from deltaic.log.segment import LOG, commit_path
 from deltaic.options import CommitOptions
 from deltaic.protocol import features
 from deltaic.protocol.actions import line
@@ -88,7 +89,10 @@ class SeveralTables:
         CommitUnknownError where the store did not say.
         """
         if len(self.members) <= 1:  # as any commit of one table
-            return [transaction.commit(counted) for transaction, counted in self.members]
+            committed = [transaction.commit(counted) for transaction, counted in self.members]
+            for transaction, _ in self.members:
+                self.id = str(history.parse_commit_info(transaction.first_line).get("txnId", ""))
+            return committed
         worker = Worker[list["Snapshot"]](self._commit)
         try:
             return worker.result()
@@ -171,7 +175,7 @@ class SeveralTables:
             part.roll_forward()
             part.committed = part.transaction.after_commit(part.version, part.began)
         except CommitUnknownError as failure:
-            return failure
+            return failure  # it is in the log, and could not be read back
         except Exception as cause:
             error = CommitUnknownError(
                 f"transaction {self.id} ({self._operations()}) is committed, do not do it again; but its commit could not be put into the "
@@ -260,12 +264,14 @@ class Part(Attempts):
         """Goes on top of commits that came after the start: of writers that know no intents."""
         while self.store.head(commit_path(self.base + 1)) is not None:
             self._pass(self.rules.newest(self.base + 1))
+            # Vectors that were written anew reach the disk before the decision, as the other files did before the start.
+            self.store.stage(LOG, b"", after=[unquote(each) for each in self.transaction.files])
             self._put_intent(self.began, self.base, None)
 
     def roll_forward(self) -> None:
         """Puts the commit into the log, where nobody has done it yet."""
         assert self.intent is not None
-        self.version, body = roll_forward(self.store, self.intent)
+        self.version, body = roll_forward(self.store, self.intent, is_new=True)
         info: Mapping[str, object] = {} if body is not None else history.commit_info(self.store, self.version)
         self.transaction.first_line = body[: body.index(b"\n")].decode() if body is not None else line({"commitInfo": info})
         self.transaction.is_committed(self.version)

@@ -22,7 +22,7 @@ from deltaic.protocol import features, row_tracking
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.transaction import conflicts
 from deltaic.transaction.conflicts import Current, Overlap, Winner
-from deltaic.transaction.marks import Marks
+from deltaic.transaction.marks import MarkedRows
 
 log = logging.getLogger("deltaic.transaction")
 
@@ -36,7 +36,7 @@ class Winners:
         snapshot: Snapshot | None,
         reads: list[_core.Predicate | None],
         removes: pa.Table,
-        marks: Marks | None,
+        marks: MarkedRows | None,
         store: _core.Store,
         sleep: Sleep = time.sleep,
     ) -> None:
