@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote
 
+from deltaic import configuration
 from deltaic.errors import (
     CommitError,
     CommitUnknownError,
@@ -118,10 +119,12 @@ class SeveralTables:
             for transaction, _ in members:
                 transaction.check_writable()
             parts += [Part(transaction, counted, stop, self.id, tables) for transaction, counted in members]
-            _together([part.announce for part in parts])
+            remote = any(part.store.is_remote for part in parts)
+            waits = remote or configuration.current().durable
+            _together([part.announce for part in parts], waits)
             for part in parts:
                 part.start()
-            _together([part.catch_up for part in parts])
+            _together([part.catch_up for part in parts], remote)
             stop()
             if time.monotonic() - began > _MOST_SECONDS:
                 raise CommitError(f"the transaction was given up after {_MOST_SECONDS:.0f} s", where=coordinator.location)
@@ -143,7 +146,7 @@ class SeveralTables:
         for part in parts:
             part.transaction.in_doubt = True
         worker.watch()
-        return self._roll_forward(parts)
+        return self._roll_forward(parts, waits)
 
     def _operations(self) -> str:
         return ", ".join(transaction.operation for transaction, _ in self.members)
@@ -160,11 +163,11 @@ class SeveralTables:
                     intents.withdraw(part.store, self.id)
         self.discard()
 
-    def _roll_forward(self, parts: list[Part]) -> list[Snapshot]:
+    def _roll_forward(self, parts: list[Part], waits: bool) -> list[Snapshot]:
         """Puts the commits into the logs. A table where that fails gets its commit from whoever opens it next."""
         for part in parts:
             part.transaction.files = []
-        failures = [error for error in _together([partial(self._complete, part) for part in parts]) if error is not None]
+        failures = [error for error in _together([partial(self._complete, part) for part in parts], waits) if error is not None]
         if failures:
             raise failures[0]
         committed = {part.store.location: part.committed for part in parts if part.committed is not None}
@@ -187,8 +190,11 @@ class SeveralTables:
         return None
 
 
-def _together(calls: Sequence[Callable[[], T]]) -> list[T]:
-    """What the calls return, each made by a thread of its own with the caller's context; raises what the first of them raised that did."""
+def _together(calls: Sequence[Callable[[], T]], waits: bool) -> list[T]:
+    """What the calls return; raises what the first of them raised that did. `waits`: they wait for a disk or a network, so each is made
+    by a thread of its own, with the caller's context."""
+    if not waits:
+        return [call() for call in calls]
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(min(len(calls), _MOST_THREADS)) as threads:

@@ -237,7 +237,7 @@ def _file(path: str) -> pa.Table:
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever waits gives way to the others, and one actor runs at a time."""
-    monkeypatch.setattr(several, "_together", lambda calls: [call() for call in calls])
+    monkeypatch.setattr(several, "_together", lambda calls, waits: [call() for call in calls])
     monkeypatch.setattr(intents, "WAITS", (0.0,) * 4)
     monkeypatch.setattr(intents, "RECORD_WAITS", (0.0,) * 3)
     monkeypatch.setattr(intents, "DONE", DoneByActor())
