@@ -57,6 +57,26 @@ def test_a_total_order_has_one_answer(table: deltaic.DeltaTable, text: str, monk
     assert found.schema == deltaic.sql(text, tables={"t": table}).to_arrow().schema
 
 
+WHOLE = [
+    "select * from t",
+    "select x, id from t",
+    "select T.S, t.id, s from t",
+    "select *, id from t",
+    "select id, ID from t limit 5",
+    "select st from t as T offset 7",
+    "select st.a from t",
+]
+
+
+@pytest.mark.parametrize("text", WHOLE)
+def test_columns_without_a_condition_are_those_of_the_scan(table: deltaic.DeltaTable, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = deltaic.sql(text, tables={"t": table}).to_arrow()
+    monkeypatch.setattr(first_rows, "relation", lambda engine, tree, translated, leaves: engine.query(translated, leaves))
+    expected = deltaic.sql(text, tables={"t": table}).to_arrow()
+    assert found.schema == expected.schema
+    assert [repr(column.to_pylist()) for column in found.columns] == [repr(column.to_pylist()) for column in expected.columns]
+
+
 def test_among_equal_keys_any_rows_are_right(table: deltaic.DeltaTable) -> None:
     keys = sorted(key for key in table.scan(["k"]).to_arrow()["k"].to_pylist() if key is not None)
     found = deltaic.sql("select * from t where k is not null order by k limit 50", tables={"t": table}).to_arrow()

@@ -1,13 +1,14 @@
-"""`SELECT columns FROM table [WHERE ...] [ORDER BY ...] LIMIT n`: no more is read than the answer needs.
+"""`SELECT columns FROM table [WHERE ...] [ORDER BY ...] [LIMIT n]`: no more is read than the answer needs.
 
-Without WHERE and ORDER BY the scan ends after n rows. With ORDER BY a first query reads the columns of the conditions and keys alone and
-gives the row ids of the first n rows; the query itself then runs over these rows only. Example: the ten largest values of a table of 40
-columns are ten row ids first, found in one column, and then ten rows.
+Without WHERE and ORDER BY the rows are those of the scan, which ends after n of them. With ORDER BY and LIMIT a first query reads the
+columns of the conditions and keys alone and gives the row ids of the first n rows; the query itself then runs over these rows only.
+Example: the ten largest values of a table of 40 columns are ten row ids first, found in one column, and then ten rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,11 +35,13 @@ _CLAUSES = {"expressions", "from_", "where", "order", "limit", "offset"}
 def relation(engine: LocalEngine, tree: exp.Expr, translated: TranslatedQuery, leaves: Mapping[str, Scan | Data]) -> LocalRelation:
     """The rows of a query, with fewer rows read where it is of the kind above."""
     name, leaf = next(iter(leaves.items()), ("", None))
-    rows = _rows(tree)
-    if len(leaves) != 1 or not isinstance(leaf, Scan) or rows is None or not _plain_columns(tree, leaf):
+    if len(leaves) != 1 or not isinstance(leaf, Scan) or not _is_plain(tree) or not _plain_columns(tree, leaf):
         return engine.query(translated, leaves)
-    if tree.args.get("order") is None and tree.args.get("where") is None:
+    rows = _rows(tree)
+    if tree.args.get("order") is None and tree.args.get("where") is None and (rows is not None or tree.args.get("limit") is None):
         return _copied(engine, tree, translated, leaf, rows) or engine.query(translated, {name: replace(leaf, limit=rows)})
+    if rows is None:
+        return engine.query(translated, leaves)
     whole = engine.query(translated, leaves)
     if tree.args.get("order") is None:
         return whole
@@ -57,32 +60,36 @@ def relation(engine: LocalEngine, tree: exp.Expr, translated: TranslatedQuery, l
     return replace(whole, open=opened)
 
 
-def _copied(engine: LocalEngine, tree: exp.Expr, translated: TranslatedQuery, leaf: Scan, rows: int) -> LocalRelation | None:
-    """The first rows of the scan itself, as DuckDB would only copy them: binding 1,000 columns takes it longer than reading them."""
-    names: list[str] = []
+def _copied(engine: LocalEngine, tree: exp.Expr, translated: TranslatedQuery, leaf: Scan, rows: int | None) -> LocalRelation | None:
+    """The rows of the scan itself, the first of them or all, as DuckDB would only copy them: to bind 1,000 columns takes it longer than to
+    read them."""
+    names: list[str] = []  # one may come twice
     for item in tree.expressions:
         names += leaf.columns if isinstance(item, exp.Star) else [leaf.schema.field(item.parts[-1].name).name]
-    answered = Schema([field.with_(nullable=True) for field in translated.schema])
+    read = tuple(dict.fromkeys(names))
+    answered = Schema.of_query([field.with_(nullable=True) for field in translated.schema])
     same = all(field.type == leaf.schema.field(name).type != "void" for field, name in zip(answered, names, strict=True))
     if not same or tree.args.get("offset") is not None or rows == 0:
         return None
     from deltaic.engine.duckdb.engine import LocalRelation
 
-    scan = engine.run(replace(leaf, columns=tuple(names), limit=rows))
-    return LocalRelation(answered, lambda work: _first(scan.open(work), answered, rows), polls=scan.polls)
+    scan, places = engine.run(replace(leaf, columns=read, limit=rows)), [read.index(name) for name in names]
+    return LocalRelation(answered, lambda work: _first(scan.open(work), places, answered, rows), polls=scan.polls)
 
 
-def _first(stream: Any, schema: Schema, rows: int) -> pa.RecordBatchReader:
-    """The first `rows` rows of a stream, under the names of `schema`."""
+def _first(stream: Any, places: Sequence[int], schema: Schema, rows: int | None) -> pa.RecordBatchReader:
+    """The first `rows` rows of a stream, or all: its columns at these places, under the names of `schema`."""
     import pyarrow as pa
 
-    declared = pa.schema(schema)
+    from deltaic.engine.duckdb.engine import arrow_schema
+
+    declared = arrow_schema(schema)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        left = rows
+        left = sys.maxsize if rows is None else rows
         for batch in pa.RecordBatchReader.from_stream(stream):
             part = batch.slice(0, left)
-            yield pa.RecordBatch.from_arrays(part.columns, schema=declared)
+            yield pa.RecordBatch.from_arrays([part.column(place) for place in places], schema=declared)
             left -= part.num_rows
             if left == 0:
                 return
@@ -90,10 +97,13 @@ def _first(stream: Any, schema: Schema, rows: int) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(declared, batches())
 
 
+def _is_plain(tree: exp.Expr) -> bool:
+    """Whether it is a SELECT without other clauses."""
+    return isinstance(tree, exp.Select) and not any(value and key not in _CLAUSES for key, value in tree.args.items())
+
+
 def _rows(tree: exp.Expr) -> int | None:
-    """How many rows of the order the answer comes from; None where the query has other clauses, or no number."""
-    if not isinstance(tree, exp.Select) or any(value and key not in _CLAUSES for key, value in tree.args.items()):
-        return None
+    """How many rows of the order the answer comes from; None where that is no number."""
     amounts = [clause.expression for key in ("limit", "offset") if (clause := tree.args.get(key)) is not None]
     if tree.args.get("limit") is None or not all(isinstance(item, exp.Literal) and item.name.isdecimal() for item in amounts):
         return None
