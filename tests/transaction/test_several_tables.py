@@ -619,7 +619,7 @@ BEFORE, AFTER = [[1, 2, 3]] * 3, [[1, 2, 3, 4], [1, 3], [1, 2, 103]]
 
 
 @pytest.mark.parametrize("lasting", [False, True], ids=["a failure", "a crash"])
-@pytest.mark.parametrize("fault", ["before", "after", "lost"])
+@pytest.mark.parametrize("fault", ["before", "after", "lost", "stopped before", "stopped after"])
 def test_each_call_fails(worlds: Worlds, fault: Any, lasting: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """All or none, by readers of a new process, whatever call fails or is the last one of a process; and then by writers."""
     monkeypatch.setattr("deltaic.transaction.attempts.PUT_WAITS", (0.0,))
@@ -632,19 +632,24 @@ def test_each_call_fails(worlds: Worlds, fault: Any, lasting: bool, monkeypatch:
     _change(tables)
     calls = len(worlds.store.calls)
     outcomes = set()
-    for number in range(1 + {"before": 0, "after": 2, "lost": 4}[fault] % STEP, calls + 1, STEP):
+    for number in range(1 + {"before": 0, "after": 2, "lost": 4, "stopped before": 5, "stopped after": 6}[fault] % STEP, calls + 1, STEP):
         worlds.store = NumberedStore(start)
         worlds.root = f"several://{uuid.uuid4().hex}"
         tables = [DeltaTable(f"{worlds.root}/{name}") for name in "abc"]
-        worlds.store.reset(number, fault, lasting=lasting)
+        worlds.store.reset(number, fault.removeprefix("stopped "), lasting=lasting)
+        worlds.store.error = KeyboardInterrupt if fault.startswith("stopped") else None
         outcome = "committed"
         try:
             _change(tables)
-        except CommitUnknownError:
+        except (CommitUnknownError, KeyboardInterrupt):
             outcome = "unknown"
         except (CommitError, OSError):
             outcome = "failed"
+        if outcome == "failed" and fault == "before" and not lasting:
+            left = {path for path in worlds.store.objects if "_delta_log" not in path} - set(start)
+            assert left == set(), number
         worlds.store.reset()
+        worlds.store.error = None
         forget(monkeypatch)
         order = "abc" if number % 2 else "cba"
         read = {name: ids(f"{worlds.root}/{name}") for name in order}
@@ -657,7 +662,7 @@ def test_each_call_fails(worlds: Worlds, fault: Any, lasting: bool, monkeypatch:
         forget(monkeypatch)
         assert [ids(f"{worlds.root}/{name}") for name in "abc"] == [[*rows, 1000] for rows in found], (number, outcome)
         outcomes.add(outcome)
-    assert "committed" in outcomes or lasting
+    assert "committed" in outcomes or lasting or fault.startswith("stopped")
 
 
 # --- races
