@@ -282,3 +282,14 @@ def test_a_log_that_begins_with_a_checkpoint(tmp_path: Path, peer: Peer, propert
     assert {(1000, 1), (9, 7)} <= set(found)
     assert len(found) == 16
     assert DeltaTable(table.location).transaction_version("app") == 9
+
+
+def test_transactions_over_several_tables(tmp_path: Path, peer: Peer) -> None:
+    a, b = (deltaic.write(tmp_path / name, numbers(*range(5))) for name in "ab")
+    with deltaic.transaction(a, b) as t:
+        t.write(a, numbers(5))
+        t.delete(b, "id = 3")
+    assert peer.sql(f"SELECT count(*) FROM delta.`{a.location}`") == [[6]]
+    assert peer.sql(f"SELECT count(*) FROM delta.`{b.location}` VERSION AS OF 1") == [[5]]
+    peer.sql(f"DELETE FROM delta.`{b.location}` WHERE id = 4")
+    assert sorted(row["id"] for row in DeltaTable(b.location).scan()) == [0, 1, 2]

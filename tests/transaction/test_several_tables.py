@@ -442,6 +442,23 @@ def test_who_may_not_write_sees_what_is_decided(tables: list[DeltaTable], monkey
     assert (shown.version, ids(shown)) == (3, [1, 2, 3, 4, 60])
 
 
+def test_who_may_not_write_reads_what_others_have_put_into_the_log(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b, _ = tables
+    _before_rolling_forward(monkeypatch, lambda: _append_past_intents(a.location, 40))
+    with deltaic.transaction(a, b) as t:
+        t.write(a, {"id": [4], "x": [0]})
+        t.delete(b, "id = 2")
+    deltaic.write(a, {"id": [5], "x": [0]}, mode="append")
+    forget(monkeypatch)
+
+    def refused(*_: Any) -> Any:
+        raise PermissionError("read only")
+
+    monkeypatch.setattr(rolling_forward, "_put", refused)
+    assert any("_intent" in name for name in log_of(a))
+    assert (ids(a.location), ids(b.location)) == ([1, 2, 3, 4, 5, 40], [1, 3])
+
+
 def test_a_reader_that_cannot_learn_the_decision_says_so(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
     a, b, _ = tables
     id = _leave(monkeypatch, "decided", a, b)

@@ -45,17 +45,20 @@ def roll_forward(store: _core.Store, intent: Intent, *, is_new: bool = False) ->
             where=store.location,
             found=f"no version {intent.base}",
         )
-    version, body = intent.base + 1, intent.body
+    version = intent.base + 1
     winners: _Between | None = None
-    while not _put(store, version, body, winners.written if winners is not None else []):
+    while True:
+        # Looked at first, as a reader that may not write is to find what others have put there.
+        if is_new or store.head(commit_path(version)) is None:
+            body = intent.body if winners is None else winners.body(version)
+            if _put(store, version, body, [] if winners is None else winners.written):
+                log.info("%s: transaction %s is version %d", store.location, intent.transaction, version)
+                return version, body
         if _is_ours(store, version, intent):
             return version, None
         winners = winners or _Between(store, intent)
         winners.pass_over(version)
-        version += 1
-        body = winners.body(version)
-    log.info("%s: transaction %s is version %d", store.location, intent.transaction, version)
-    return version, body
+        version, is_new = version + 1, False
 
 
 def _put(store: _core.Store, version: int, body: bytes, files: Sequence[str]) -> bool:
