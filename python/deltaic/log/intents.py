@@ -214,7 +214,13 @@ def settle(store: Store, transaction: str, *, sleep: Callable[[float], None] = t
             return
         committed = _look(store, intent, abort=wait is None)
         if committed is not None:
-            _finish(store, transaction, committed)
+            try:
+                _finish(store, transaction, committed)
+            except OSError as error:
+                raise CommitError(
+                    f"transaction {transaction} over several tables is committed, but could not be put into the log: {error}",
+                    where=store.location,
+                ) from error
             return
         sleep(wait or 0)
 
