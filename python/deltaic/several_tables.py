@@ -42,7 +42,7 @@ def transaction(*tables: DeltaTable, commit: CommitOptions | None = None) -> Tab
 
 
 class TableTransaction:
-    """What `deltaic.transaction` gives: changes that are staged until its `with` block ends."""
+    """What `deltaic.transaction` gives: changes that are staged until its `with` block ends. Not for several threads at once."""
 
     def __init__(self, tables: tuple[DeltaTable, ...], commit: CommitOptions | None) -> None:
         for table in tables:

@@ -27,6 +27,7 @@ from deltaic.errors import (
     CommitUnknownError,
     ConcurrentDeleteReadException,
     ConcurrentWriteException,
+    DeltaError,
     InvalidArgumentError,
     UnsupportedFeatureError,
 )
@@ -816,3 +817,48 @@ def test_the_same_row_is_a_conflict_for_an_update_only(tmp_path: Path, monkeypat
         return
     with pytest.raises(CommitError, match="passed over its intent"):
         DeltaTable(b.location)
+
+
+# --- hostile intents
+
+
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [
+        ("no JSON", "the intent of a transaction over several tables cannot be read"),
+        (
+            '{"deltaicIntent": {"transaction": "other", "start": 1, "base": 1, "coordinator": "x", "tables": []}}',
+            "it is another transaction's",
+        ),
+        ('{"deltaicIntent": {"transaction": "t", "start": 2, "base": 1, "coordinator": "x", "tables": []}}', "goes on top of version 1"),
+        ('{"deltaicIntent": {"transaction": "t", "start": 1, "base": 1, "coordinator": "s3://b/x", "tables": []}}', "in another store"),
+        ('{"deltaicIntent": {"transaction": "t", "start": 1, "base": 9, "coordinator": "HERE", "tables": []}}', "no version 9"),
+    ],
+)
+def test_an_intent_that_cannot_be_right_is_an_error(tables: list[DeltaTable], last: str, message: str) -> None:
+    a = tables[0]
+    log = Path(a.location, "_delta_log")
+    (log / "_transactions").mkdir()
+    (log / "_transactions" / "t.json").write_text('{"state": "committed"}')
+    (log / "_intent.t.json").write_text('{"commitInfo": {}}\n' + last.replace("HERE", a.location) + "\n")
+    with pytest.raises(DeltaError, match=message):
+        DeltaTable(a.location)
+    assert ids(DeltaTable(a.location, version=0)) == [1, 2, 3]
+    assert len(list(log.glob("*.json"))) == 2
+
+
+def test_a_table_in_another_store_is_looked_for_where_the_user_allows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = f"memory://{uuid.uuid4().hex}"
+    b, a = deltaic.write(tmp_path / "b", {"id": [1], "x": [0]}), deltaic.write(f"{elsewhere}/a", {"id": [1, 2], "x": [0, 0]})
+    with monkeypatch.context() as patch:
+        _killed_at(patch, "decided")
+        with suppress(Killed), deltaic.transaction(a, b) as t:
+            t.delete(a, "id = 2")
+            t.delete(b, "id = 1")
+    forget(monkeypatch)
+    assert sorted([a.location, b.location])[0] == b.location
+    with pytest.raises(CommitError, match=r"names a table in another store.*allowed_roots"):
+        DeltaTable(a.location)
+    with deltaic.configure(allowed_roots=[str(tmp_path)]):
+        assert ids(a.location) == [1]
+    assert ids(b.location) == []
