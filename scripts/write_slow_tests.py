@@ -21,6 +21,7 @@ WHOLE = (
     *("broken_logs/", "simulation/", "stores/", "test_concurrency.py", "test_consistency_model.py", "test_delta_spark.py"),
     *("test_demo.py", "test_faults.py", "test_feature_combinations.py", "test_good_citizen.py", "test_hostile_tables.py"),
     *("test_interop.py", "test_interruptions.py", "test_memory.py", "test_oracle.py"),
+    "transaction/test_killed_transactions.py",
 )
 
 
