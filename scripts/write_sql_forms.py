@@ -73,6 +73,7 @@ rows here as they do in Spark; so do the last places of `corr`, `covar_pop`, `co
 | `LIKE` `ILIKE` `RLIKE`, with NOT and ESCAPE; `LIKE ANY`, `SOME`, `ALL` | text and a literal pattern; of RLIKE any pattern of Java but for the flags `x` and `U`, `\\G`, `\\X` and blocks in `\\p{...}` |
 | `CASE` `CAST` `TRY_CAST` `::` | see below |
 | `a[i]` `m[k]` `s.field` | an item of an array (from 0), a map, a field of a struct or of each struct of an array; `m.k` for a map of text |
+| `v:a.b[0]['c d']` | a part of a variant, as `variant_get` gives it |
 | `INTERVAL` | a literal of one unit, or from one unit to another |
 | `DATE` `TIMESTAMP` `TIMESTAMP_NTZ` `X` | literals |
 | `x -> ...`, `(x, y) -> ...` | in the functions that take one |
@@ -85,9 +86,9 @@ _QUERIES = """## Queries
 |---|---|
 | `WITH` | several, each of which may read those before it; names of columns; `RECURSIVE`: `anchor UNION ALL step`, at most 100 steps |
 | `SELECT` | expressions with or without an alias, also over aliases before them; `*`, `t.*`, `struct.*`, `* EXCEPT (a)`; `DISTINCT`; two columns of one name |
-| `FROM` | tables (``delta.`path` ``, names of `tables=`), `VERSION AS OF`, `TIMESTAMP AS OF`, queries in brackets, `VALUES`, a comma, `range(...)`, `table_changes(...)`, `table_changes_by_path(...)`, `explode(...)` and its like |
+| `FROM` | tables (``delta.`path` ``, names of `tables=`), `VERSION AS OF`, `TIMESTAMP AS OF`, queries in brackets, `VALUES`, a comma, `range(...)`, `table_changes(...)`, `table_changes_by_path(...)`, `explode(...)` and its like, `variant_explode(...)`, `variant_explode_outer(...)` |
 | joins | `[INNER]`, `CROSS`, `LEFT`, `RIGHT`, `FULL [OUTER]`, `[LEFT] SEMI`, `[LEFT] ANTI`, each with `ON` or `USING`; `NATURAL`; `LATERAL (SELECT ...)`, `LATERAL explode(...)` |
-| `LATERAL VIEW [OUTER]` | `explode`, `posexplode`, `inline`, `stack`, `json_tuple`; the same functions as a column of a SELECT |
+| `LATERAL VIEW [OUTER]` | `explode`, `posexplode`, `inline`, each also with `_outer` (`explode_outer`, `posexplode_outer`, `inline_outer`), `stack`, `json_tuple`; the same functions as a column of a SELECT |
 | `WHERE`, `HAVING`, `QUALIFY` | a condition; of windows in QUALIFY alone |
 | `GROUP BY` | expressions, positions, aliases of the SELECT, `ALL`; `ROLLUP`, `CUBE`, `GROUPING SETS`, also `WITH ROLLUP`; `grouping()`, `grouping_id()`; windows of time, `window(at, '1 day' [, slide [, start]])`, `session_window(at, '5 minutes')` |
 | windows | `row_number`, `rank`, `dense_rank`, `percent_rank`, `cume_dist`, `ntile`, `lag`, `lead`, `first_value`, `last_value`, `nth_value`, every aggregate; frames by `ROWS` and `RANGE`, of intervals too; `WINDOW` names; `IGNORE NULLS`; over aggregates |
@@ -111,7 +112,12 @@ def render() -> str:
 
 
 def _casts() -> str:
-    lines = ["## Casts", "", "From a row's type to a column's. Arrays, structs and maps are cast part by part.", ""]
+    lines = [
+        "## Casts",
+        "",
+        "From a row's type to a column's. Arrays, structs and maps are cast part by part. A variant is cast to any of these, and any of these, and arrays of them, to variant.",
+        "",
+    ]
     names = [type_text(kind).removesuffix("(10,2)") for kind in _PRIMITIVES]
     lines += ["| from \\ to | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
     for source, name in zip(_PRIMITIVES, names, strict=True):

@@ -872,3 +872,22 @@ SELECT (SELECT max(s.ss_quantity)) FROM store_sales s;
 SELECT (SELECT max(s.ss_quantity + i_item_sk) FROM item) FROM store_sales s;
 -- an aggregate of the groups in WHERE of a query of SELECT
 SELECT (SELECT max(i_item_sk) FROM item WHERE i_item_sk < max(s.ss_quantity)) FROM store_sales s GROUP BY ss_store_sk;
+-- the parts of a variant as rows
+SELECT pos, key, CAST(value AS STRING) v FROM variant_explode(parse_json('{"b":1,"a":[2,{"c":null}]}')) ORDER BY pos;
+-- the items of each row's variant
+SELECT k, e.pos, e.key, to_json(e.value) j FROM VALUES (1, '[5,"x"]'), (2, '{"a":1.50}'), (3, '7'), (4, NULL) AS x(k, t),
+  LATERAL variant_explode(parse_json(t)) AS e ORDER BY k, pos;
+-- a row of nulls for a variant without parts
+SELECT k, pos, key, to_json(value) j FROM VALUES (1, '[5]'), (2, '7') AS x(k, t) LEFT JOIN LATERAL variant_explode_outer(parse_json(t)) AS e
+  ORDER BY k, pos;
+-- the schema of several variants
+SELECT schema_of_variant_agg(parse_json(t)) s FROM VALUES ('{"a":1,"b":[1.5]}'), ('{"b":[2,10.25],"c":"x"}'), ('{"a":null}'), (NULL) AS x(t);
+-- the schema of no variant
+SELECT schema_of_variant_agg(parse_json(t)) s FROM VALUES ('1') AS x(t) WHERE t = '2';
+-- variants by groups
+SELECT k, sum(parse_json(t):a::bigint) s, min(parse_json(t):b[0]::string) m FROM VALUES (1, '{"a":1,"b":["q"]}'), (1, '{"a":2}'), (2, '{}') AS x(k, t)
+  GROUP BY k ORDER BY k;
+-- a variant has no equals
+SELECT DISTINCT parse_json('1') v;
+-- a table function in SELECT
+SELECT variant_explode(parse_json('[1]'));

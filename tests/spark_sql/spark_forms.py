@@ -5,6 +5,7 @@ from __future__ import annotations
 from function_forms import FUNCTION_FAMILIES
 from spark_cases import NESTED, NUMBERS, TEXT, TIMES, Family, lines
 from text_forms import TEXT_FAMILIES
+from variant_forms import VARIANT_FAMILIES
 
 _BOTH = ("UTC", "America/New_York")
 
@@ -909,4 +910,5 @@ FAMILIES = (
     Family("collections", NESTED, COLLECTIONS),
     *FUNCTION_FAMILIES,
     *TEXT_FAMILIES,
+    *VARIANT_FAMILIES,
 )

@@ -50,6 +50,10 @@ def cast(value: Value, target: DataType, zone: Zone, *, safe: bool = False) -> V
         return folded
     if value.type == v.DAYS and target == v.DAY_TIME:
         return value.like(value.sql, target)
+    if "variant" in (value.type, target):
+        from deltaic.spark_sql.variant_casts import from_variant, to_variant
+
+        return to_variant(value) if target == "variant" else from_variant(value, target, zone, safe=safe)
     if isinstance(target, str) and isinstance(value.type, str):
         result = _primitive(value, target, zone, safe)
         if result is None:
@@ -145,6 +149,10 @@ def _number(value: Value, target: str, safe: bool) -> Value:
     assert to is not None
     if source in v.FRACTIONAL:
         digits = f"CAST(CAST(CASE WHEN isfinite({value.sql}) THEN {value.sql} END AS DOUBLE) AS VARCHAR)"
+        if to[0] == 38:  # the engine makes a decimal of 39 digits of 1.2e38
+            far = f"abs({value.sql}) >= 1e{to[0] - to[1]} AND isfinite({value.sql})"
+            shown = f"CAST({value.sql} AS VARCHAR) || ' cannot be represented as {target}'"
+            digits = f"CASE WHEN {far} THEN {'NULL' if safe else v.failure('NUMERIC_VALUE_OUT_OF_RANGE', shown)} ELSE {digits} END"
         return _attempt(value, target, digits, safe).like(_attempt(value, target, digits, safe).sql, target, nullable=True)
     have = v.as_decimal(source)
     fits = to[0] - to[1] >= have[0] - have[1] and to[1] >= have[1]

@@ -44,6 +44,8 @@ _RENAMED = {"array_agg": "collect_list", **{name: name.upper() for name in _UPPE
 _CONVERSIONS = {"string", "int", "bigint", "smallint", "tinyint", "double", "float", "boolean", "date", "timestamp", "binary", "decimal"}
 _SUFFIXED = {exp.DType.DECIMAL, exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.BIGINT, exp.DType.FLOAT, exp.DType.DOUBLE}
 _FRACTIONAL = {exp.DType.FLOAT, exp.DType.DOUBLE}
+_AES = (", GCM, DEFAULT, , ", ", DEFAULT, , ", ", , ", ", ")
+_AES_BACK = (", GCM, DEFAULT, ", ", DEFAULT, ", ", ")
 _CLOCK = ", yyyy-MM-dd HH:mm:ss"
 _DEFAULTED = {("regexp_replace", 3): ", 1", ("split", 2): ", -1", ("months_between", 2): ", true",
               ("sort_array", 1): ", true", ("str_to_map", 1): ", ,, :", ("str_to_map", 2): ", :", ("percentile", 2): ", 1",
@@ -52,6 +54,8 @@ _DEFAULTED = {("regexp_replace", 3): ", 1", ("split", 2): ", -1", ("months_betwe
               ("regexp_extract", 2): ", 1", ("regexp_extract_all", 2): ", 1", ("regexp_instr", 2): ", 0", ("overlay", 3): ", -1",
               ("unix_timestamp", 1): _CLOCK, ("to_unix_timestamp", 1): _CLOCK, ("from_unixtime", 1): _CLOCK,
               ("mask", 1): ", X, x, n, NULL", ("mask", 2): ", x, n, NULL", ("mask", 3): ", n, NULL", ("mask", 4): ", NULL",
+              **{("aes_encrypt", count): _AES[count - 2] for count in range(2, 6)},
+              **{(f"{safe}aes_decrypt", count): _AES_BACK[count - 2] for safe in ("", "try_") for count in range(2, 5)},
               ("hmac", 2): ", SHA-256", ("listagg", 1): ", NULL", ("string_agg", 1): ", NULL", ("approx_percentile", 2): ", 10000",
               ("percentile_approx", 2): ", 10000"}  # fmt: skip
 _UNSHOWN = {"from_json", "from_csv", "to_json", "to_csv", "schema_of_csv", "approx_count_distinct", "first", "last", "any_value",
@@ -68,6 +72,8 @@ def column_name(node: exp.Expr) -> str:
         return node.name
     if isinstance(node, (exp.Cast, exp.TryCast)) and isinstance(node.this, exp.Column) and "." not in node.this.meta.get("shown", ""):
         return node.this.name
+    if (key := (node.this if isinstance(node, (exp.Cast, exp.TryCast)) else node).meta.get("key")) is not None:  # v:a.b
+        return str(key)
     if isinstance(node, exp.Anonymous) and _called(node) in _CONVERSIONS and len(node.expressions) == 1:
         return column_name(node.expressions[0])
     return pretty(node)
@@ -197,6 +203,8 @@ def _error_of_assertion(arguments: Any, types: Any) -> str | None:
     return f"assert_true({condition}, '{condition}' is not true!)" if len(arguments) == 1 else None
 
 
+_EPOCH = {kind: f"{kind.upper()} '1970-01-01 00:00:00'" for kind in ("timestamp", "timestamp_ntz")}
+_EPOCH["void"] = _EPOCH["timestamp"]
 _SAME = "lambdafunction(namedlambdavariable(), namedlambdavariable())"
 _ASCENDING = (
     "lambdafunction((IF(((v() IS NULL) AND (v() IS NULL)), 0, (IF((v() IS NULL), 1, (IF((v() IS NULL), -1, (IF((v() < v()), -1, "
@@ -224,6 +232,11 @@ _SPECIAL: dict[str, Callable[[Any, Any], str | None]] = {
     "from_json": lambda arguments, _: "entries" if len(arguments) > 1 and arguments[1].name.lower().startswith("map<") else None,
     "aggregate": lambda arguments, _: f"aggregate({_list(arguments)}, {_SAME})" if len(arguments) == 3 else None,
     "reduce": lambda arguments, _: f"reduce({_list(arguments)}, {_SAME})" if len(arguments) == 3 else None,
+    "variant_get": lambda arguments, _: f"variant_get({_list(arguments[:2])})",
+    "try_variant_get": lambda arguments, _: f"try_variant_get({_list(arguments[:2])})",
+    "time_bucket": lambda arguments, types: (
+        f"time_bucket({_list(arguments)}, {_EPOCH[types[1]]})" if len(arguments) == 2 and types else None
+    ),
     "array_sort": lambda arguments, _: f"array_sort({pretty(arguments[0])}, {_ASCENDING})" if len(arguments) == 1 else None,
 }
 """Functions whose name is no list of their arguments; None where it is. The second parameter: types of the arguments."""

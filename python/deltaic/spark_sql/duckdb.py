@@ -165,7 +165,7 @@ def failure_of(error: Exception) -> DeltaError | None:
     for pattern, what in _BEYOND:
         if pattern.search(text):
             return unsupported(what)
-    if (match := _CONDITION.search(text)) and match[1].startswith("UNSUPPORTED"):
+    if (match := _CONDITION.search(text)) and match[1].startswith("UNSUPPORTED") and not match[1].startswith("UNSUPPORTED_FEATURE"):
         return unsupported(match[2].strip())
     if match:
         return ExpressionError(match[2].strip(), condition=match[1])

@@ -73,7 +73,7 @@ class _Parser(DatabricksParser):
         for kind in (exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPNTZ)
     }
     NO_PAREN_FUNCTION_PARSERS = {"CASE": DatabricksParser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
-    COLON_IS_VARIANT_EXTRACT = False
+    COLON_IS_VARIANT_EXTRACT = True
     ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}  # `array[0]` and `array(1, 2)[0]` are items, not arrays
     TERM = {TokenType.DASH: exp.Sub, TokenType.PLUS: exp.Add, TokenType.DPIPE: exp.DPipe}
     FACTOR = {TokenType.DIV: exp.IntDiv, TokenType.MOD: exp.Mod, TokenType.SLASH: exp.Div, TokenType.STAR: exp.Mul}
@@ -82,6 +82,29 @@ class _Parser(DatabricksParser):
         **DatabricksParser.UNARY_PARSERS,
         TokenType.PLUS: lambda self: self.expression(exp.Anonymous(this="positive", expressions=[self._parse_unary()])),
     }
+
+    def _parse_colon_as_variant_extract(self, this: exp.Expr | None) -> exp.Expr | None:
+        """`v:a.b[0]['c d']` as `variant_get(v, '$.a.b[0]["c d"]')`, with casts by `::` behind it."""
+        if not self._match(TokenType.COLON):
+            return this
+        path, key, first = "$", "", True
+        while first or self._match(TokenType.DOT) or self._match(TokenType.L_BRACKET, advance=False):
+            first = False
+            if self._match(TokenType.L_BRACKET):
+                step = self._parse_primary()
+                if step is None or not self._match(TokenType.R_BRACKET):
+                    self.raise_error("Expected a name or a number, and ]")
+            elif (step := self._parse_id_var(any_token=True)) is None:
+                self.raise_error("Expected a name after :")
+            if step is not None:
+                is_number = isinstance(step, exp.Literal) and not step.is_string
+                key = key if is_number else step.name
+                path += f"[{step.name}]" if is_number else f'["{step.name}"]'
+        found: exp.Expr = self.expression(exp.Anonymous(this="variant_get", expressions=[this, exp.Literal.string(path)]))
+        found.meta["key"] = key
+        while self._match(TokenType.DCOLON):
+            found = self.expression(exp.Cast(this=found, to=self._parse_types()))
+        return found
 
     def _parse_written(self, name: str) -> exp.Expr:
         """A call whose tree alone does not tell how it was written: `1Y` is a cast, too, and the unit of EXTRACT has a case."""

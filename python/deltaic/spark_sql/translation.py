@@ -90,6 +90,7 @@ AGGREGATES = frozenset(
         "percentile_disc",
         "approx_top_k",
         "collect_union",
+        "schema_of_variant_agg",
     ]
 )
 _COMPARISONS: dict[type, str] = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>"}

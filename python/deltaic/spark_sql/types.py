@@ -23,6 +23,7 @@ _NAMES = {
     exp.DataType.Type.TIMESTAMPLTZ: "timestamp",
     exp.DataType.Type.TIMESTAMP: "timestamp",
     exp.DataType.Type.TIMESTAMPNTZ: "timestamp_ntz",
+    exp.DataType.Type.VARIANT: "variant",
 }
 
 

@@ -37,6 +37,7 @@ _PRIMITIVE_SQL = {
     "date": "DATE",
     "timestamp": "TIMESTAMP WITH TIME ZONE",
     "timestamp_ntz": "TIMESTAMP",
+    "variant": 'STRUCT("metadata" BLOB, "value" BLOB)',
     "void": "INTEGER",
     DAY_TIME: "BIGINT",
     DAYS: "BIGINT",

@@ -35,7 +35,12 @@ pub enum Json<'a> {
 impl<'a> Json<'a> {
     /// The first value of a text; None where it is malformed or there is none.
     pub fn parse(text: &'a str) -> Option<Self> {
-        Parser { text, place: 0 }.value(0)
+        Parser { text, place: 0, strict: false }.value(0)
+    }
+
+    /// Like `parse`, without what JSON itself does not have: single quotes, control characters in strings.
+    pub fn parse_strict(text: &'a str) -> Option<Self> {
+        Parser { text, place: 0, strict: true }.value(0)
     }
 
     /// Appends the value as Jackson writes it.
@@ -123,6 +128,7 @@ pub fn push_quoted(text: &str, out: &mut String) {
 struct Parser<'a> {
     text: &'a str,
     place: usize,
+    strict: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -201,6 +207,13 @@ impl<'a> Parser<'a> {
     }
 
     fn string(&mut self) -> Option<Cow<'a, str>> {
+        let begin = self.place;
+        let found = self.quoted()?;
+        let written = self.text[begin..self.place].trim_start().as_bytes();
+        (!self.strict || (written[0] == b'"' && written.iter().all(|&byte| byte >= b' '))).then_some(found)
+    }
+
+    fn quoted(&mut self) -> Option<Cow<'a, str>> {
         let quote = self.peek().filter(|&byte| matches!(byte, b'"' | b'\''))?;
         self.place += 1;
         let start = self.place;

@@ -7,6 +7,7 @@ mod aggregates;
 mod arguments;
 mod base32;
 mod casts;
+mod cipher;
 mod csv;
 mod decimal;
 mod digest;
@@ -21,6 +22,8 @@ mod regex;
 mod text;
 mod title_case;
 mod url;
+mod variant;
+mod variant_schema;
 
 use arrow::array::ArrayRef;
 
@@ -67,6 +70,8 @@ pub fn evaluate(name: &str, arguments: &[ArrayRef]) -> Result<ArrayRef> {
         "hmac" => digest::hmac(&given),
         "encode" => digest::encode(&given),
         "decode" => digest::decode(&given),
+        "aes_encrypt" => cipher::encrypt(&given),
+        "aes_decrypt" => cipher::decrypt(&given),
         "hash" => hash::murmur3(&given),
         "xxhash64" => hash::xxhash64(&given),
         "get_json_object" => json::get_json_object(&given),
@@ -95,6 +100,16 @@ pub fn evaluate(name: &str, arguments: &[ArrayRef]) -> Result<ArrayRef> {
         "url_encode" => url::encode(&given),
         "url_decode" => url::decode(&given),
         "parse_url" => url::parse(&given),
+        "parse_json" => variant::parse_json(&given),
+        "to_variant" => variant::to_variant(&given),
+        "variant_get" => variant::get(&given),
+        "variant_is_null" => variant::is_null(&given),
+        "variant_is_valid" => variant::is_valid(&given),
+        "variant_to_json" => variant::to_json(&given),
+        "variant_parts" => variant::parts(&given),
+        "variant_items" => variant::items(&given),
+        "variant_schema" => variant::schema(&given),
+        "variant_common_schema" => variant::common_schema(&given),
         _ => Err(Error::new(Kind::InvalidArgument, "unknown kernel").found(name)),
     }
 }

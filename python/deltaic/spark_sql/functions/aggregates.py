@@ -480,7 +480,14 @@ def _listed(arguments: Sequence[Value], distinct: bool, zone: Zone, order: str =
     return v.combine(sql, "string", [value], nullable=True)
 
 
+def _schema_of_variants(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
+    if arguments[0].type != "variant":
+        raise v.mismatch("schema_of_variant_agg", arguments[0].type)
+    return v.combine(kernel_sql("variant_common_schema", "string", f"list({arguments[0].sql})"), "string", arguments, nullable=False)
+
+
 _AGGREGATES: dict[str, Build] = {
+    "schema_of_variant_agg": _schema_of_variants,
     "count": _count,
     "sum": _sum,
     "avg": _average,

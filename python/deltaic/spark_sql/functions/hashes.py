@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deltaic.protocol.schema import Array, DataType, Struct
 from deltaic.spark_sql import values as v
-from deltaic.spark_sql.casts import Zone
+from deltaic.spark_sql.casts import Zone, literal
 from deltaic.spark_sql.functions.kernels import kernel_sql
 from deltaic.spark_sql.functions.registry import Build, constant_text, form, register
 from deltaic.spark_sql.values import Value
@@ -49,6 +49,29 @@ def _hmac(arguments: list[Value], zone: Zone) -> Value:
     return v.combine(sql, "binary", [key, message], raises=True)
 
 
+_CIPHER = (("string", "GCM"), ("string", "DEFAULT"))
+_NOTHING = ("binary", b"")
+
+
+def _aes(kernel: str, defaults: tuple[tuple[str, str | bytes], ...], *, safe: bool | None) -> Build:
+    """A text and a key, then mode and padding, and what else the kernel takes; `safe`: of what decrypts, whether an error is null."""
+
+    def build(arguments: list[Value], zone: Zone) -> Value:
+        values = [*arguments, *(literal(constant, kind) for kind, constant in defaults[len(arguments) - 2 :])]
+        more = [] if safe is None else [str(int(safe))]
+        sql = kernel_sql(kernel, "binary", *(value.sql for value in values), *more)
+        return v.combine(sql, "binary", arguments, nullable=True if safe else None, raises=not safe)
+
+    return build
+
+
+_ENCRYPTS, _DECRYPTS = (*_CIPHER, _NOTHING, _NOTHING), (*_CIPHER, _NOTHING)
+for _given in range(len(_ENCRYPTS) + 1):
+    _parameters = ", ".join(["binary", "binary", *(kind for kind, _ in _ENCRYPTS[:_given])])
+    register("aes_encrypt", _parameters, "binary", _aes("aes_encrypt", _ENCRYPTS, safe=None))
+    if _given <= len(_DECRYPTS):
+        register("aes_decrypt", _parameters, "binary", _aes("aes_decrypt", _DECRYPTS, safe=False))
+        register("try_aes_decrypt", _parameters, "binary", _aes("aes_decrypt", _DECRYPTS, safe=True))
 register("hmac", "binary, binary", "binary", _hmac)
 register("hmac", "binary, binary, string", "binary", _hmac)
 form("to_base32", "binary", "string", kernel="to_base32")

@@ -55,6 +55,8 @@ def _holds_instant(kind: DataType) -> bool:
 
 def _to_json(translator: Translator, node: Any) -> Value:
     value, options = _arguments(translator, node, "to_json", 1, (*_FORMATS, "ignoreNullFields"))
+    if value[0].type == "variant" and not options:
+        return value[0].like(kernel_sql("variant_to_json", "string", value[0].sql, v.text(translator.zone.name)), "string", raises=True)
     if isinstance(value[0].type, str):
         raise v.mismatch("to_json", value[0].type)
     written = with_formats(value[0], options, translator.zone)

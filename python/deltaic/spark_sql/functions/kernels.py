@@ -13,6 +13,7 @@ from deltaic import _core
 if TYPE_CHECKING:
     import duckdb
 
+_VARIANT = 'STRUCT("metadata" BLOB, "value" BLOB)'
 RESULTS: dict[str, str] = {
     "deltaic_kernel_varchar": "VARCHAR",
     "deltaic_kernel_integer": "INTEGER",
@@ -27,6 +28,9 @@ RESULTS: dict[str, str] = {
     "deltaic_kernel_digits": "DECIMAL(38, 0)",
     "deltaic_kernel_varchars": "VARCHAR[]",
     "deltaic_kernel_doubles": "DOUBLE[]",
+    "deltaic_kernel_variant": _VARIANT,
+    "deltaic_kernel_variant_parts": 'STRUCT("kind" VARCHAR, "whole" BIGINT, "number" DOUBLE, "text" VARCHAR, "bytes" BLOB)',
+    "deltaic_kernel_variant_items": f'STRUCT("pos" INTEGER, "key" VARCHAR, "value" {_VARIANT})[]',
 }
 """The engine's functions that call kernels, and the type that each gives."""
 
@@ -44,6 +48,9 @@ _BY_TYPE: dict[str, str] = {
     "decimal(38,0)": "deltaic_kernel_digits",
     "array<string>": "deltaic_kernel_varchars",
     "array<double>": "deltaic_kernel_doubles",
+    "variant": "deltaic_kernel_variant",
+    "variant parts": "deltaic_kernel_variant_parts",
+    "variant items": "deltaic_kernel_variant_items",
 }
 
 

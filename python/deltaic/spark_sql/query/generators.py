@@ -16,6 +16,7 @@ from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import Array, DataType, Map, Struct
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import cast, literal
+from deltaic.spark_sql.functions.kernels import kernel_sql
 from deltaic.spark_sql.functions.registry import call as function_call
 from deltaic.spark_sql.query.scopes import Column
 from deltaic.spark_sql.values import Value, unsupported
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 _NAMES = {
     *("explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack", "json_tuple"),
 }
+_IN_FROM = {"variant_explode", "variant_explode_outer"}
+"""Functions that stand in FROM alone."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +40,16 @@ class Generated:
     columns: list[Column]
 
 
-def call(tree: exp.Expr) -> exp.Anonymous | None:
-    """The call of such a function that a column of a SELECT is; None where it is something else."""
+def call(tree: exp.Expr, *, in_from: bool = False) -> exp.Anonymous | None:
+    """The call of such a function that a column of a SELECT is; None where it is something else. `in_from`: a table of FROM."""
     if isinstance(tree, (exp.Alias, exp.Aliases)):
         tree = tree.this
-    if isinstance(tree, exp.Anonymous) and isinstance(tree.this, str) and tree.this.lower() in _NAMES:
+    if not isinstance(tree, exp.Anonymous) or not isinstance(tree.this, str):
+        return None
+    if tree.this.lower() in _NAMES or (in_from and tree.this.lower() in _IN_FROM):
         return tree
+    if tree.this.lower() in _IN_FROM:
+        raise InvalidArgumentError("[NOT_A_SCALAR_FUNCTION] this function stands in FROM", found=tree.this)
     return None
 
 
@@ -93,6 +100,12 @@ def _elements(name: str, arguments: list[Value], translator: QueryTranslator) ->
         raise InvalidArgumentError(f"[WRONG_NUM_ARGS] {name} takes one argument", found=len(arguments))
     (value,) = arguments
     kind = value.type
+    if name == "variant_explode":
+        if kind not in ("variant", "void"):
+            raise v.mismatch(name, kind)
+        item_type = 'STRUCT("pos" INTEGER, "key" VARCHAR, "value" ' + v.duckdb_type("variant") + ")"
+        parts_of: _Fields = [("pos", "integer", False, "pos"), ("key", "string", True, "key"), ("value", "variant", False, "value")]
+        return parts_of, kernel_sql("variant_items", "variant items", cast(value, "variant", translator.zone).sql), item_type
     if name == "inline":
         if not isinstance(kind, Array) or not isinstance(kind.element, Struct):
             raise v.mismatch(name, kind)

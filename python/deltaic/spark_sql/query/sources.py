@@ -161,7 +161,7 @@ class Sources:
         if call.name.lower() == "range":
             columns = generators.number_range(call, translator, rows)
         else:
-            if generators.call(call) is None:
+            if generators.call(call, in_from=True) is None:
                 raise unsupported(f"the table function {call.name}")
             generated = generators.generate(call, translator)
             for layer in generated.layers:

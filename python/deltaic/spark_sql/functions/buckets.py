@@ -1,0 +1,46 @@
+"""time_bucket, whose first argument is an interval, and bitmap_count."""
+
+from __future__ import annotations
+
+from deltaic.errors import InvalidArgumentError
+from deltaic.spark_sql import values as v
+from deltaic.spark_sql.casts import Zone, literal
+from deltaic.spark_sql.functions.registry import form, register
+from deltaic.spark_sql.values import Value
+
+form("bitmap_count", "binary", "long", "CASE WHEN octet_length({0}) = 0 THEN 0 ELSE bit_count(CAST({0} AS BIT)) END")
+
+
+def _time_bucket(arguments: list[Value], zone: Zone) -> Value:
+    """The start of the bucket of a moment, counted from an origin: by microseconds, or by months, which keep to the day of the origin where
+    a month has it."""
+    size, moment = arguments[:2]
+    kind = arguments[2].type if moment.type == "void" and len(arguments) > 2 else moment.type
+    kind = "timestamp" if kind == "void" else kind
+    if kind not in ("timestamp", "timestamp_ntz") or size.type not in (v.DAYS, v.DAY_TIME, v.YEAR_MONTH, "void"):
+        raise v.mismatch("time_bucket", size.type, kind)
+    if kind == "timestamp" and zone.name != "UTC":
+        raise v.unsupported(f"time_bucket of timestamps in the time zone {zone.name}")
+    if not size.is_constant:
+        raise v.unsupported("time_bucket of a size that is not a literal")
+    if size.constant is not None and size.constant <= 0:
+        raise InvalidArgumentError("[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] the size of a bucket is greater than 0", found=size.constant)
+    if any(each.type == "void" for each in arguments):
+        return literal(None, kind)
+    if len(arguments) > 2 and arguments[2].type != kind:
+        raise v.mismatch("time_bucket", kind, arguments[2].type)
+    at = f"epoch_us({moment.sql})"
+    start = f"epoch_us({arguments[2].sql})" if len(arguments) > 2 else "CAST(0 AS BIGINT)"
+    if size.type == v.YEAR_MONTH:
+        months = f"datediff('month', make_timestamp({start}), make_timestamp({at}))"
+        whole = f"CAST(floor({months} / {float(size.constant)}) AS INTEGER)"
+        later, sooner = (f"(make_timestamp({start}) + to_months(({whole} - {back}) * {size.constant}))" for back in (0, 1))
+        micros = f"epoch_us(CASE WHEN {later} > make_timestamp({at}) THEN {sooner} ELSE {later} END)"
+    else:
+        micros = f"({at} - ((({at} - {start}) % {size.constant}) + {size.constant}) % {size.constant})"
+    sql = f"{'make_timestamptz' if kind == 'timestamp' else 'make_timestamp'}({micros})"
+    return v.combine(sql, kind, arguments, raises=True)
+
+
+register("time_bucket", "any, any", "timestamp", _time_bucket)
+register("time_bucket", "any, any, any", "timestamp", _time_bucket)

@@ -1,0 +1,119 @@
+"""Casts of variants to all other types, and of other types to variants.
+
+A variant's cast is the TRY_CAST of what it holds (VariantGet.cast in Spark): the kernel `variant_parts` names the type of each row's value,
+and a CASE casts from each of these.
+"""
+
+from __future__ import annotations
+
+from deltaic.errors import UnsupportedFeatureError
+from deltaic.protocol.schema import Array, DataType, Map, Struct
+from deltaic.spark_sql import values as v
+from deltaic.spark_sql.casts import Zone, cast
+from deltaic.spark_sql.functions.kernels import kernel_sql
+from deltaic.spark_sql.values import Value
+
+_SCALARS: dict[str, tuple[str, DataType]] = {
+    "boolean": ("({0}.whole <> 0)", "boolean"),
+    "long": ("{0}.whole", "long"),
+    "double": ("{0}.number", "double"),
+    "float": ("CAST({0}.number AS FLOAT)", "float"),
+    "string": ("{0}.text", "string"),
+    "date": ("(DATE '1970-01-01' + CAST({0}.whole AS INTEGER))", "date"),
+    "timestamp": ("make_timestamptz({0}.whole)", "timestamp"),
+    "timestamp_ntz": ("make_timestamp({0}.whole)", "timestamp_ntz"),
+    "binary": ("{0}.bytes", "binary"),
+}
+"""The kind of a scalar variant -> SQL of its value over the parts, and the value's type."""
+
+
+def from_variant(value: Value, target: DataType, zone: Zone, *, safe: bool, depth: int = 0) -> Value:
+    """A variant as another type. A part that cannot be cast ends the query with INVALID_VARIANT_CAST, with `safe` it is null."""
+    part = f"deltaic_variant{depth}"
+    inner = _attempt(value, target, part, zone, safe, depth)
+    if not safe:
+        shown = kernel_sql("variant_to_json", "string", value.sql, v.text(zone.name))
+        message = f"'The variant value `' || {shown} || '` cannot be cast into `\"{v.type_text(target).upper()}\"`.'"
+        inner = f"coalesce({inner}, CASE WHEN {part}.kind <> 'null' THEN {v.failure('INVALID_VARIANT_CAST', message)} END)"
+    parts = kernel_sql("variant_parts", "variant parts", value.sql, v.text(zone.name))
+    sql = f"CAST(list_extract(list_transform([{parts}], lambda {part}: {inner}), 1) AS {v.duckdb_type(target)})"
+    return value.like(sql, target, nullable=True, raises=True)
+
+
+def _attempt(value: Value, target: DataType, part: str, zone: Zone, safe: bool, depth: int) -> str:
+    """SQL of the cast over the parts, null where it fails."""
+    items, item = kernel_sql("variant_items", "variant items", value.sql), f"deltaic_entry{depth}"
+    each = Value(f"{item}.value", "variant")
+    if isinstance(target, Array):
+        element = from_variant(each, target.element, zone, safe=safe, depth=depth + 1) if target.element != "variant" else each
+        return f"CASE {part}.kind WHEN 'array' THEN list_transform({items}, lambda {item}: {element.sql}) END"
+    if isinstance(target, Map):
+        if target.key != "string":
+            raise v.unsupported("cast", "variant", target)
+        entry = from_variant(each, target.value, zone, safe=safe, depth=depth + 1) if target.value != "variant" else each
+        pairs = f"list_transform({items}, lambda {item}: {{'key': {item}.key, 'value': {entry.sql}}})"
+        return f"CASE {part}.kind WHEN 'object' THEN map_from_entries({pairs}) END"
+    if isinstance(target, Struct):
+        fields = [f"{v.name(field.name)} := {_field(value, field.name, field.type, zone, safe, depth)}" for field in target.fields]
+        return f"CASE {part}.kind WHEN 'object' THEN struct_pack({', '.join(fields)}) END"
+    branches = [f"WHEN '{kind}' THEN {_scalar(sql.format(part), held, target, zone)}" for kind, (sql, held) in _SCALARS.items()]
+    branches.append(f"WHEN 'decimal' THEN {_decimal(part, target, zone)}")
+    if target == "string":
+        branches += [f"WHEN '{kind}' THEN {part}.text" for kind in ("uuid", "array", "object")]
+    return f"CASE {part}.kind {' '.join(branches)} END"
+
+
+def _field(value: Value, name: str, kind: DataType, zone: Zone, safe: bool, depth: int) -> str:
+    if '"' in name or "?" in name:
+        raise v.unsupported(f"cast of a variant to a struct with the field {name}")
+    found = Value(kernel_sql("variant_get", "variant", value.sql, v.text(f'$["{name}"]')), "variant")
+    return found.sql if kind == "variant" else from_variant(found, kind, zone, safe=safe, depth=depth + 1).sql
+
+
+def _scalar(sql: str, held: DataType, target: DataType, zone: Zone) -> str:
+    """SQL of TRY_CAST from the type of a scalar; null where Spark has no such cast."""
+    null = f"CAST(NULL AS {v.duckdb_type(target)})"
+    if v.is_numeric(held) and target == "timestamp":
+        return _from_seconds(sql, "BIGINT" if held == "long" else "DOUBLE")
+    try:
+        return cast(Value(sql, held), target, zone, safe=True).sql
+    except UnsupportedFeatureError:
+        return null
+
+
+def _from_seconds(sql: str, kind: str) -> str:
+    """Seconds since 1970 as a timestamp; null where it has no such one."""
+    micros = f"CAST(trunc(CAST({sql} AS {kind}) * 1000000) AS BIGINT)"
+    return f"(CASE WHEN {sql} BETWEEN -9223372036854 AND 9223372036854 THEN make_timestamptz({micros}) END)"
+
+
+def _decimal(part: str, target: DataType, zone: Zone) -> str:
+    """SQL of TRY_CAST from a decimal of any precision and scale, by its digits or the number before its point."""
+    if target in v.INTEGRAL:
+        return cast(Value(f"{part}.whole", "long"), target, zone, safe=True).sql
+    if target == "boolean":
+        return f"({part}.text <> '0')"
+    if target == "string":
+        return f"{part}.text"
+    if target in v.FRACTIONAL or v.decimal_of(target):
+        return cast(Value(f"{part}.text", "string"), target, zone, safe=True).sql
+    if target == "timestamp":
+        return _from_seconds(f"TRY_CAST({part}.text AS DECIMAL(29, 9))", "DECIMAL(29, 9)")
+    return f"CAST(NULL AS {v.duckdb_type(target)})"
+
+
+def to_variant(value: Value, *, objects: bool = False) -> Value:
+    """A value as a variant; `objects`: structs and maps too, which CAST does not take (`to_variant_object`)."""
+    if not _is_held(value.type, objects):
+        raise v.mismatch("to_variant_object" if objects else "a cast to variant", value.type)
+    return value.like(kernel_sql("to_variant", "variant", value.sql), "variant")
+
+
+def _is_held(kind: DataType, objects: bool) -> bool:
+    if isinstance(kind, Array):
+        return _is_held(kind.element, objects)
+    if isinstance(kind, Map):
+        return objects and kind.key == "string" and _is_held(kind.value, objects)
+    if isinstance(kind, Struct):
+        return objects and all(_is_held(field.type, objects) for field in kind.fields)
+    return kind not in ("variant", v.DAY_TIME, v.DAYS, v.YEAR_MONTH)
