@@ -1,4 +1,4 @@
-"""Random queries over three small tables: joins, subqueries, windows, grouping, set operations, WITH.
+"""Random queries over three small tables: joins, LATERAL, subqueries, windows, grouping, set operations, WITH, pipes.
 
 A query is made so that its rows do not hang on the order of rows: windows that see an order have a total one, LIMIT stands behind an order
 of all columns, doubles are multiples of a quarter, whose sums are exact. Nothing in it fails: numbers are small, divisors are not zero.
@@ -86,10 +86,34 @@ class Walk:
         else:
             self._shown = self._chance(0.5)  # grouping_id() has no place in the queries within
             text, columns = self._select(1 if self._shown else 2)
+        if self._chance(0.12):
+            text, columns = self._piped(f"({text})", columns)
         if self._chance(0.3):
             order = [f"{name}{self._direction()}" for name, _ in columns]
             text = f"SELECT * FROM ({text}) ORDER BY {', '.join(order)} LIMIT {self._draw.randint(0, 12)}"
         return head + text
+
+    def _piped(self, text: str, columns: list[tuple[str, str]]) -> tuple[str, list[tuple[str, str]]]:
+        """The query with an operator or two behind it."""
+        for _ in range(self._draw.randint(1, 2)):
+            (name, kind), (key, of_key) = self._draw.choice(columns), self._draw.choice(columns)
+            step = self._draw.randint(0, 4)
+            if step == 0:
+                text += f" |> WHERE {name} IS NOT NULL"
+            elif step == 1:
+                count, most = self._name("o"), self._name("o")
+                text += f" |> AGGREGATE count(*) AS {count}, max({name}) AS {most} GROUP BY {key}"
+                columns = [(key, of_key), (count, "int"), (most, kind)]
+            elif step == 2:
+                added = self._name("o")
+                text += f" |> EXTEND {name} AS {added}"
+                columns = [*columns, (added, kind)]
+            elif step == 3:
+                text += f" |> SELECT DISTINCT {name}"
+                columns = [(name, kind)]
+            else:
+                text += f" |> {self._one(('UNION ALL', 'UNION', 'EXCEPT'))} (SELECT {', '.join('NULL' for _ in columns)})"
+        return text, columns
 
     # --- SELECT
 
@@ -134,6 +158,13 @@ class Walk:
                 text += f" ON {self._joins(own, added)}"
             if join not in ("LEFT SEMI JOIN", "LEFT ANTI JOIN"):
                 own = own + added
+        if self._chance(0.08) and own:
+            (column, kind), alias, name = self._draw.choice(own), self._name("x"), self._name("o")
+            table, inner, there = self._inner()
+            if same := there.of(kind):
+                rows = f"SELECT count(*) AS {name} FROM {table} AS {inner} WHERE {self._one(same)} = {column}"
+                text += f" CROSS JOIN LATERAL ({rows}) AS {alias}"
+                own = [*own, (f"{alias}.{name}", "int")]
         if self._chance(0.08) and (numbers := [name for name, kind in own if kind == "int"]):
             alias, name = self._name("x"), self._name("o")
             items = f"array({self._one(numbers)}, {self._one(numbers)}, 1)"
