@@ -443,7 +443,7 @@ pub(super) fn path_of(text: &str) -> Option<Vec<Step>> {
             rest = &after[end..];
         } else if let Some((quote, after)) = ["['", "[\""].iter().find_map(|quote| Some((&quote[1..], rest.strip_prefix(quote)?))) {
             let end =
-                after.find(&format!("{quote}]")).filter(|&end| end > 0 && !after[..end].contains([&quote[..1], "?"].concat().as_str()))?;
+                after.find(&format!("{quote}]")).filter(|&end| end > 0 && !after[..end].contains(quote) && !after[..end].contains('?'))?;
             steps.push(Step::Named(after[..end].to_owned()));
             rest = &after[end + 2..];
         } else {
