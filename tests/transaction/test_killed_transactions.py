@@ -55,7 +55,9 @@ def test_a_killed_process_leaves_all_of_a_transaction_or_nothing(tmp_path: Path)
             assert writer.stdout is not None
             assert writer.stdout.readline() == "begun\n", (tmp_path / "errors").read_text()
             for _ in range(chance.randrange(3)):
-                said.append(int(writer.stdout.readline()))
+                line = writer.stdout.readline()
+                assert line, (tmp_path / "errors").read_text()
+                said.append(int(line))
             try:
                 writer.wait(chance.random() * 0.2)
             except subprocess.TimeoutExpired:

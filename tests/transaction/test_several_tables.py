@@ -554,6 +554,27 @@ def test_old_intents_and_records_are_cleaned(tables: list[DeltaTable], monkeypat
     assert not record.exists()
 
 
+def test_the_coordinator_has_an_intent_before_other_tables(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A writer killed between the two would leave tables whose intent nobody can decide."""
+    begun: list[str] = []
+    announce = several.Part.announce
+
+    def killed(part: several.Part) -> None:
+        begun.append(part.store.location)
+        announce(part)
+        raise MemoryError
+
+    with monkeypatch.context() as context:
+        context.setattr(several.Part, "announce", killed)
+        context.setattr(several.SeveralTables, "_abort", lambda *given: None)
+        with pytest.raises(MemoryError), deltaic.transaction(*reversed(tables)) as t:
+            for table in tables:
+                t.write(table, {"id": [9], "x": [9]})
+    assert begun == [min(table.location for table in tables)]
+    for table in tables:
+        assert ids(deltaic.write(table.location, {"id": [5], "x": [5]}, mode="append")) == [1, 2, 3, 5]
+
+
 def test_a_listing_shows_intents_whatever_it_begins_with(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
     a, b, _ = tables
     _leave(monkeypatch, "decided", a, b)

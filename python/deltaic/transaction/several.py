@@ -121,7 +121,9 @@ class SeveralTables:
             parts += [Part(transaction, counted, stop, self.id, tables) for transaction, counted in members]
             remote = any(part.store.is_remote for part in parts)
             waits = remote or configuration.current().durable
-            _together([part.announce for part in parts], waits)
+            # The coordinator's intent comes first: whoever meets one of the others looks for it before deciding anything there.
+            parts[0].announce()
+            _together([part.announce for part in parts[1:]], waits)
             for part in parts:
                 part.start()
             _together([part.catch_up for part in parts], remote)
