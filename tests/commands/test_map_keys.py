@@ -108,11 +108,15 @@ def test_commands_that_do_not_read_them_copy_them(foreign: DeltaTable) -> None:
     check()
 
 
+def test_a_query_that_only_copies_them_passes_them_on(foreign: DeltaTable) -> None:
+    assert deltaic.sql("SELECT m FROM t", tables={"t": foreign}).to_arrow() == foreign.scan(["m"]).to_arrow()
+
+
 def test_expressions_that_read_them_fail_by_name(foreign: DeltaTable) -> None:
     for attempt in (
         lambda: foreign.update({"v": "m['a']"}, "upper(p) = 'X'"),
         lambda: foreign.scan(where="cardinality(m) = 2").to_arrow(),
-        lambda: deltaic.sql("SELECT m FROM t", tables={"t": foreign}).to_arrow(),
+        lambda: deltaic.sql("SELECT m['a'] AS v FROM t", tables={"t": foreign}).to_arrow(),
     ):
         with pytest.raises(InvalidArgumentError) as caught:
             attempt()
