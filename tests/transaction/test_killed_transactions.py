@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import deltaic
 
 KILLS = int(os.environ.get("DELTAIC_KILLED_TRANSACTIONS", "24"))
@@ -42,6 +44,7 @@ def _found(root: Path, order: str) -> dict[str, list[int]]:
     return found
 
 
+@pytest.mark.timeout(300 + 3 * KILLS)
 def test_a_killed_process_leaves_all_of_a_transaction_or_nothing(tmp_path: Path) -> None:
     for name in "abc":
         deltaic.write(tmp_path / name, {"id": [0], "n": [0]})
