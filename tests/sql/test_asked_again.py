@@ -119,6 +119,9 @@ def test_errors_name_all_columns(tables: dict[str, deltaic.DeltaTable]) -> None:
         ("SELECT a FROM t NATURAL JOIN u", None),
         ("SELECT * FROM t PIVOT (sum(a) FOR b IN (1, 2))", None),
         ("SELECT a FROM t UNPIVOT (v FOR n IN (b, c))", None),
+        ("SELECT a FROM t |> WHERE a > 1", None),
+        ("FROM t |> WHERE a > 1", None),
+        ("SELECT x FROM (FROM t |> WHERE a > 1)", None),
     ],
 )
 def test_columns_that_a_query_mentions(text: str, names: set[str] | None) -> None:

@@ -37,13 +37,11 @@ def relation(engine: LocalEngine, tree: exp.Expr, translated: TranslatedQuery, l
     name, leaf = next(iter(leaves.items()), ("", None))
     if len(leaves) != 1 or not isinstance(leaf, Scan) or not _is_plain(tree) or not _plain_columns(tree, leaf):
         return engine.query(translated, leaves)
-    rows = _rows(tree)
-    if tree.args.get("order") is None and tree.args.get("where") is None and (rows is not None or tree.args.get("limit") is None):
+    rows, ordered = _rows(tree), tree.args.get("order") is not None
+    if not ordered and tree.args.get("where") is None and (rows is not None or tree.args.get("limit") is None):
         return _copied(engine, tree, translated, leaf, rows) or engine.query(translated, {name: replace(leaf, limit=rows)})
-    if rows is None:
-        return engine.query(translated, leaves)
     whole = engine.query(translated, leaves)
-    if tree.args.get("order") is None:
+    if rows is None or not ordered:
         return whole
     needed = _columns_of_keys(tree, leaf)
     if needed is None or not 0 < rows <= MAX_ROWS or len(translated.schema) <= len(needed):

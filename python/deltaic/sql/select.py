@@ -35,6 +35,8 @@ _KEPT_CHARACTERS = 100_000
 _PARSED: TextCache[_ParsedQuery] = TextCache(_KEPT_CHARACTERS)
 _TRANSLATED: TextCache[TranslatedQuery] = TextCache(_KEPT_CHARACTERS)
 """By the text, the time zone and the schemas of the tables: a dashboard asks the same again and again."""
+_MOST_KEPT = 100
+"""Sets of columns of a snapshot that are kept with it."""
 _KEPT_FILES = 1000
 """Most files of a table whose listing is kept with its snapshot."""
 
@@ -104,7 +106,7 @@ class _ParsedQuery:
         names = bind(tree, lambda name, _: name)
         aliases = {node.name: node.alias for node in tree.find_all(exp.Table) if node.name in names}
         tables = {leaf: (name, aliases[leaf]) for leaf, name in names.items()}
-        return _ParsedQuery(tree, tables, None if "|>" in text else mentioned_names(tree), _computed_columns(tree))
+        return _ParsedQuery(tree, tables, mentioned_names(tree), _computed_columns(tree))
 
 
 class _QueryRows(Rows):
@@ -200,6 +202,8 @@ def _of_query(snapshot: Snapshot, query: _ParsedQuery) -> Schema:
 
         limits = {name: {LIMITS: ends} for name, ends in column_limits(snapshot, query.computed).items()}
         fields = [field for field in snapshot.schema if read is None or field.name.lower() in read] or list(snapshot.schema)[:1]
+        if len(snapshot.kept) > _MOST_KEPT:
+            snapshot.kept.clear()
         found = snapshot.kept[wanted] = Schema(field.with_(metadata={**field.metadata, **limits.get(field.name, {})}) for field in fields)
     return found
 

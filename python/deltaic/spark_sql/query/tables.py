@@ -69,7 +69,7 @@ def bind(
 
 def mentioned_names(tree: exp.Expr) -> frozenset[str] | None:
     """Names in lower case, among which are all columns that a query reads; None where some may be read without being named: by a star, a
-    NATURAL join, PIVOT, or a table that is itself the query."""
+    NATURAL join, PIVOT, the pipe syntax, or a table that is itself the query."""
     implied: tuple[type[exp.Expr], ...] = (exp.Star, exp.Pivot, exp.Table, exp.Join, exp.Select)
     for node in tree.find_all(*implied):
         above = node.parent
@@ -82,7 +82,7 @@ def mentioned_names(tree: exp.Expr) -> frozenset[str] | None:
         elif isinstance(node, exp.Join):
             known = not node.args.get("method")
         else:
-            known = isinstance(node, exp.Select) and bool(node.expressions)
+            known = isinstance(node, exp.Select) and bool(node.expressions) and "operators" not in node.meta
         if not known:
             return None
     return frozenset(node.name.lower() for node in tree.find_all(exp.Identifier))
