@@ -326,8 +326,9 @@ class Predicate:
     def from_pyarrow(expression: Any, schema: TableSchema) -> tuple[Predicate | None, bool]:
         """What of a `pyarrow.dataset.Expression` the tree can say, and whether that is all of it (then nothing is left to filter)."""
     @staticmethod
-    def among(column: Sequence[str], values: Any, schema: TableSchema) -> Predicate:
-        """`column` is one of the `values` (an Arrow array of its own type) that are not null."""
+    def among(column: Sequence[str], values: Any, schema: TableSchema, *, most: int) -> Predicate | None:
+        """`column` is one of the `values` (an Arrow array of its own type) that are not null. None for more than `most` of them, unless they
+        are integers or dates that lie near each other: in these a look-up takes no longer where there are more."""
     @property
     def json(self) -> str: ...
     @property

@@ -3,7 +3,7 @@
 //! A column of variants is a struct of `metadata`, the names of all fields of objects in it, and `value`. `parquet-variant` reads them; they
 //! are written here, byte by byte as Spark's `VariantBuilder` does: numbers in the fewest bytes, names in the order of their first use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow::array::timezone::Tz;
@@ -80,6 +80,7 @@ impl Column {
         let mut value = std::mem::take(&mut self.encoder.buffer);
         value.clear();
         self.encoder.names.clear();
+        self.encoder.ids.clear();
         let written = write(&mut self.encoder, &mut value)?;
         if written.is_some() {
             self.metadata.append_value(self.encoder.metadata());
@@ -104,6 +105,8 @@ impl Column {
 #[derive(Default)]
 pub(super) struct Encoder {
     names: Vec<String>,
+    /// The places of `names`: an object may have a hundred thousand fields.
+    ids: HashMap<String, usize>,
     buffer: Vec<u8>,
 }
 
@@ -133,10 +136,12 @@ impl Encoder {
     }
 
     fn id(&mut self, name: &str) -> usize {
-        self.names.iter().position(|known| known == name).unwrap_or_else(|| {
-            self.names.push(name.to_owned());
-            self.names.len() - 1
-        })
+        if let Some(id) = self.ids.get(name) {
+            return *id;
+        }
+        self.names.push(name.to_owned());
+        self.ids.insert(name.to_owned(), self.names.len() - 1);
+        self.names.len() - 1
     }
 
     fn long(number: i64, out: &mut Vec<u8>) {
@@ -837,6 +842,16 @@ mod tests {
             read.value.value(0),
             b"\x02\x03\x00\x01\x02\x00\x02\x13!\x0c\x01\x03\x04\x00\x06\x07\x08\n \x01\x0f\x00\x00\x00\x04\x00\x05x\x02\x01\x03\x00\t\x1c\x00\x00\x00\x00\x00@\x8f@"
         );
+    }
+
+    #[test]
+    fn an_object_may_have_many_fields() {
+        let fields = (0..100_000).map(|number| format!(r#""f{number}":{number}"#)).collect::<Vec<_>>().join(",");
+        let variants = parsed(vec![&format!("{{{fields}}}"), r#"{"f0":1}"#]);
+        let read = Variants::new(&variants).unwrap();
+        let found = read.get(0).unwrap().unwrap();
+        assert_eq!(found.as_object().unwrap().get("f77777"), Some(Variant::Int32(77_777)));
+        assert_eq!(read.metadata.value(1), b"\x01\x01\x00\x02f0");
     }
 
     #[test]

@@ -30,12 +30,21 @@ impl Deref for Literals {
 }
 
 impl Literals {
+    /// Whether a table of bits tells which numbers are among these: a look-up takes no longer where there are more of them.
+    pub fn are_dense(&self) -> bool {
+        matches!(self.numbers(), Some(Numbers::Dense { .. }))
+    }
+
+    fn numbers(&self) -> Option<&Numbers> {
+        self.0.1.get_or_init(|| Numbers::new(self)).as_ref()
+    }
+
     /// Which of the values are among the literals, null for a null; `None` where the values are no integers or dates of the literals' type.
     pub fn among_numbers(&self, values: &ArrayRef) -> Option<BooleanArray> {
         if values.data_type() != self.data_type() {
             return None;
         }
-        let numbers = self.0.1.get_or_init(|| Numbers::new(self)).as_ref()?;
+        let numbers = self.numbers()?;
         let found = match values.data_type() {
             DataType::Int8 => numbers.of::<Int8Type>(values),
             DataType::Int16 => numbers.of::<Int16Type>(values),
@@ -144,6 +153,10 @@ mod tests {
         assert_eq!(found(vec![i64::MAX - 3, i64::MAX], ends.clone()), [f, t, f, None]);
         assert_eq!(found(vec![i64::MIN], ends.clone()), [t, f, f, None]);
         assert_eq!(found(vec![], ends), [f, f, f, None]);
+        let dense = |literals: Vec<i64>| Literals::from(Arc::new(Int64Array::from(literals)) as ArrayRef).are_dense();
+        assert!(dense((0..5000).map(|number| 60 * number).collect()));
+        assert!(!dense((0..5000).map(|number| 70 * number).collect()));
+        assert!(!dense(vec![i64::MIN, i64::MAX]));
     }
 
     #[test]

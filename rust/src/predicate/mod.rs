@@ -101,16 +101,17 @@ impl Operator {
 }
 
 impl Predicate {
-    /// The column is one of these values, of its own type; nulls among them are left out.
-    pub fn among(column: Arc<Column>, values: &ArrayRef) -> Result<Self> {
+    /// The column is one of these values, of its own type; nulls among them are left out. None for more than `most` of them in which a
+    /// look-up takes long ([`Literals::are_dense`]).
+    pub fn among(column: Arc<Column>, values: &ArrayRef, most: usize) -> Result<Option<Self>> {
         if values.data_type() != &column.data_type {
             return Err(Error::new(Kind::InvalidArgument, "values of another type than their column")
                 .at(column.path.join("."))
                 .found(values.data_type())
                 .expected(&column.data_type));
         }
-        let values = filter(values, &is_not_null(values)?)?;
-        Ok(Self::In(column, values.into(), false))
+        let literals = Literals::from(filter(values, &is_not_null(values)?)?);
+        Ok((literals.len() <= most || literals.are_dense()).then_some(Self::In(column, literals, false)))
     }
 
     /// Both; nested conjunctions are kept flat.

@@ -27,10 +27,10 @@ impl PyPredicate {
         Ok((said.map(|predicate| Self(Arc::new(predicate))), exact))
     }
     #[staticmethod]
-    fn among(column: Vec<String>, values: PyArray, schema: &PyTableSchema) -> PyResult<Self> {
-        let column = Column::resolve(&schema.0, &column)?;
-        let values = Predicate::among(column, values.array())?;
-        Ok(Self(Arc::new(values)))
+    #[pyo3(signature = (column, values, schema, *, most))]
+    fn among(column: Vec<String>, values: PyArray, schema: &PyTableSchema, most: usize) -> PyResult<Option<Self>> {
+        let found = Predicate::among(Column::resolve(&schema.0, &column)?, values.array(), most)?;
+        Ok(found.map(|predicate| Self(Arc::new(predicate))))
     }
     #[getter]
     fn json(&self) -> PyResult<String> {

@@ -14,8 +14,6 @@ from deltaic import _core
 from deltaic.spark_sql.values import INTEGRAL
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from deltaic.engine.duckdb.sources import ScanSource
 
 MOST_READ = 500_000
@@ -23,9 +21,7 @@ MOST_READ = 500_000
 FEWEST_FILTERED = 50_000
 """Rows of a table from which on it gets a filter."""
 MOST_KEYS = 1000
-"""Different keys up to which they become a filter whatever they are; more must lie near each other."""
-BITS_OF_A_KEY = 64
-"""Bits for each key of the table of bits in which numbers are looked up (`rust/src/predicate/literals.rs`)."""
+"""Different keys up to which they become a filter whatever they are; more must lie near each other (`_core.Predicate.among`)."""
 
 Key = tuple[str, str]
 """A table of a query and a column of it."""
@@ -62,18 +58,4 @@ def _filter(source: ScanSource, few: Key, rows: int, target: ScanSource, column:
     keys = source.keys(few[1])
     if 2 * len(keys) > rows:
         return None
-    if len(keys) > MOST_KEYS and not _are_dense(keys):
-        return None
-    return _core.Predicate.among([column], keys, target.table_schema)
-
-
-def _are_dense(keys: pa.Array) -> bool:
-    """Whether a table of bits tells quickly which numbers are among these."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_string(keys.type):
-        return False
-    numbers = keys.cast(pa.int32()) if pa.types.is_date(keys.type) else keys
-    ends = pc.min_max(numbers)
-    return int(ends["max"].as_py()) - int(ends["min"].as_py()) < BITS_OF_A_KEY * len(keys)
+    return _core.Predicate.among([column], keys, target.table_schema, most=MOST_KEYS)
