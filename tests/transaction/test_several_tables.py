@@ -794,13 +794,8 @@ def test_rows_are_marked_again_on_a_winner_that_came_after_the_start(tables: lis
     assert sorted((row["id"], row["x"]) for row in DeltaTable(b.location).scan()) == [(1, 0), (2, 9)]
 
 
-@pytest.mark.parametrize("operation", ["update", "delete"])
-@pytest.mark.parametrize("properties", [{}, {"delta.enableRowTracking": "true"}], ids=["plain", "row tracking"])
-def test_rows_of_one_file_are_joined_with_those_of_a_writer_that_passed_over_the_intent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str, properties: dict[str, str]
-) -> None:
-    a, b = (deltaic.write(tmp_path / name, {"id": list(range(10)), "x": [0] * 10}, properties=properties) for name in "ab")
-    b.delete("id = 9")
+def _decided_and_killed(monkeypatch: pytest.MonkeyPatch, a: DeltaTable, b: DeltaTable, operation: str) -> None:
+    """A transaction that appends to a, and updates or deletes three rows of b, ends with its decision."""
     with monkeypatch.context() as patch:
         _killed_at(patch, "decided")
         with suppress(Killed), deltaic.transaction(a, b) as t:
@@ -810,6 +805,16 @@ def test_rows_of_one_file_are_joined_with_those_of_a_writer_that_passed_over_the
             else:
                 t.delete(b, "id < 3")
     forget(monkeypatch)
+
+
+@pytest.mark.parametrize("operation", ["update", "delete"])
+@pytest.mark.parametrize("properties", [{}, {"delta.enableRowTracking": "true"}], ids=["plain", "row tracking"])
+def test_rows_of_one_file_are_joined_with_those_of_a_writer_that_passed_over_the_intent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str, properties: dict[str, str]
+) -> None:
+    a, b = (deltaic.write(tmp_path / name, {"id": list(range(10)), "x": [0] * 10}, properties=properties) for name in "ab")
+    b.delete("id = 9")
+    _decided_and_killed(monkeypatch, a, b, operation)
     for where in ("id = 4", "id = 5 OR id = 6"):
         _append_past_intents(b.location, where=where)
     found = sorted((row["id"], row["x"]) for row in DeltaTable(b.location).scan())
@@ -823,15 +828,7 @@ def test_rows_of_one_file_are_joined_with_those_of_a_writer_that_passed_over_the
 @pytest.mark.parametrize("operation", ["update", "delete"])
 def test_the_same_row_is_a_conflict_for_an_update_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str) -> None:
     a, b = (deltaic.write(tmp_path / name, {"id": list(range(10)), "x": [0] * 10}) for name in "ab")
-    with monkeypatch.context() as patch:
-        _killed_at(patch, "decided")
-        with suppress(Killed), deltaic.transaction(a, b) as t:
-            t.write(a, {"id": [10], "x": [0]})
-            if operation == "update":
-                t.update(b, {"x": "7"}, "id < 3")
-            else:
-                t.delete(b, "id < 3")
-    forget(monkeypatch)
+    _decided_and_killed(monkeypatch, a, b, operation)
     _append_past_intents(b.location, where="id = 2")
     if operation == "delete":
         assert ids(b.location) == list(range(3, 10))
