@@ -23,7 +23,9 @@ mod text;
 mod title_case;
 mod url;
 mod variant;
+mod variant_bytes;
 mod variant_schema;
+mod variant_text;
 
 use arrow::array::ArrayRef;
 
@@ -105,7 +107,7 @@ pub fn evaluate(name: &str, arguments: &[ArrayRef]) -> Result<ArrayRef> {
         "variant_get" => variant::get(&given),
         "variant_is_null" => variant::is_null(&given),
         "variant_is_valid" => variant::is_valid(&given),
-        "variant_to_json" => variant::to_json(&given),
+        "variant_to_json" => variant_text::to_json(&given),
         "variant_parts" => variant::parts(&given),
         "variant_items" => variant::items(&given),
         "variant_schema" => variant::schema(&given),

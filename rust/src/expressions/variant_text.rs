@@ -1,0 +1,140 @@
+//! Variants as JSON, as Spark's `to_json` writes them.
+
+use std::sync::Arc;
+
+use arrow::array::timezone::Tz;
+use arrow::array::{ArrayRef, StringBuilder};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use chrono::{NaiveDateTime, Offset, TimeZone};
+use parquet_variant::Variant;
+
+use super::arguments::Arguments;
+use super::failure;
+use super::json::push_quoted;
+use super::numbers::{push_double, push_float};
+use super::variant::whole_of;
+use super::variant_bytes::{Variants, digits_of, unknown};
+use crate::error::Result;
+
+/// A decimal without zeros at its end: 1.5, 100.
+fn plain(mut digits: i128, mut scale: u8) -> String {
+    while scale > 0 && digits % 10 == 0 {
+        digits /= 10;
+        scale -= 1;
+    }
+    if scale == 0 {
+        return digits.to_string();
+    }
+    let shown = format!("{:0>1$}", digits.unsigned_abs(), usize::from(scale) + 1);
+    let (before, behind) = shown.split_at(shown.len() - usize::from(scale));
+    format!("{}{before}.{behind}", if digits < 0 { "-" } else { "" })
+}
+
+/// The zone of the session, the same in every row.
+pub(super) fn zone_of(given: &Arguments, place: usize) -> Result<Tz> {
+    let zones = given.text(place)?;
+    let zone = if given.rows() > 0 { zones.value(0) } else { "UTC" };
+    zone.parse().map_err(|_| failure("UNSUPPORTED_TIME_ZONE", format!("the time zone {zone}")))
+}
+
+/// `to_json(variant, zone)`
+pub fn to_json(given: &Arguments) -> Result<ArrayRef> {
+    let (values, zone) = (Variants::new(given.array(0)?)?, zone_of(given, 1)?);
+    let mut out = StringBuilder::with_capacity(given.rows(), 16 * given.rows());
+    let mut buffer = String::new();
+    for row in 0..given.rows() {
+        match values.get(row)? {
+            Some(value) => {
+                buffer.clear();
+                push(&value, &zone, &mut buffer)?;
+                out.append_value(&buffer);
+            }
+            None => out.append_null(),
+        }
+    }
+    Ok(Arc::new(out.finish()))
+}
+
+/// Appends a value as JSON.
+pub(super) fn push(value: &Variant, zone: &Tz, out: &mut String) -> Result<()> {
+    match value {
+        Variant::List(items) => {
+            out.push('[');
+            for (place, item) in items.iter().enumerate() {
+                if place > 0 {
+                    out.push(',');
+                }
+                push(&item, zone, out)?;
+            }
+            out.push(']');
+        }
+        Variant::Object(object) => {
+            out.push('{');
+            for (place, (name, item)) in object.iter().enumerate() {
+                if place > 0 {
+                    out.push(',');
+                }
+                push_quoted(name, out);
+                out.push(':');
+                push(&item, zone, out)?;
+            }
+            out.push('}');
+        }
+        Variant::Null => out.push_str("null"),
+        Variant::String(_) | Variant::ShortString(_) => {
+            let mut text = String::new();
+            push_scalar(value, zone, &mut text)?;
+            push_quoted(&text, out);
+        }
+        _ => {
+            let mut text = String::new();
+            push_scalar(value, zone, &mut text)?;
+            let bare = matches!(value, Variant::BooleanTrue | Variant::BooleanFalse)
+                || (text.ends_with(|last: char| last.is_ascii_digit())
+                    && !matches!(
+                        value,
+                        Variant::Date(_)
+                            | Variant::TimestampMicros(_)
+                            | Variant::TimestampNtzMicros(_)
+                            | Variant::Uuid(_)
+                            | Variant::Binary(_)
+                    ));
+            if bare { out.push_str(&text) } else { out.push_str(&format!("\"{text}\"")) }
+        }
+    }
+    Ok(())
+}
+
+fn push_moment(local: NaiveDateTime, out: &mut String) {
+    let shown = local.format("%Y-%m-%d %H:%M:%S%.6f").to_string();
+    out.push_str(shown.trim_end_matches('0').trim_end_matches('.'));
+}
+
+/// Appends a value that is no array and no object, without quotes.
+pub(super) fn push_scalar(value: &Variant, zone: &Tz, out: &mut String) -> Result<()> {
+    match value {
+        Variant::BooleanTrue => out.push_str("true"),
+        Variant::BooleanFalse => out.push_str("false"),
+        Variant::Double(number) => push_double(*number, out),
+        Variant::Float(number) => push_float(*number, out),
+        Variant::String(text) => out.push_str(text),
+        Variant::ShortString(text) => out.push_str(text.as_str()),
+        Variant::Uuid(id) => out.push_str(&id.to_string()),
+        Variant::Binary(bytes) => STANDARD.encode_string(bytes, out),
+        Variant::Date(day) => out.push_str(&day.format("%Y-%m-%d").to_string()),
+        Variant::TimestampNtzMicros(moment) => push_moment(*moment, out),
+        Variant::TimestampMicros(moment) => {
+            let offset = zone.offset_from_utc_datetime(&moment.naive_utc()).fix().local_minus_utc();
+            push_moment(moment.naive_utc() + chrono::Duration::seconds(i64::from(offset)), out);
+            let (sign, size) = (if offset < 0 { '-' } else { '+' }, offset.abs());
+            out.push_str(&format!("{sign}{:02}:{:02}", size / 3600, size / 60 % 60));
+        }
+        other => match (digits_of(other), whole_of(other)) {
+            (Some((digits, scale)), _) => out.push_str(&plain(digits, scale)),
+            (_, Some(number)) => out.push_str(&number.to_string()),
+            _ => return Err(unknown()),
+        },
+    }
+    Ok(())
+}
