@@ -177,8 +177,9 @@ def test_not_a_size(text: Any) -> None:
         ({"allowed_roots": "/data"}, InvalidTypeError),
         ({"default_properties": {"delta.noSuchThing": "1"}}, InvalidArgumentError),
         ({"default_properties": {"delta.checkpointInterval": "often"}}, InvalidArgumentError),
-        ({"cache_directory": "/tmp/x"}, UnsupportedFeatureError),
-        ({"cache_limit": "1GB"}, UnsupportedFeatureError),
+        ({"cache_directory": 1}, InvalidTypeError),
+        ({"cache_directory": "/dev/null"}, InvalidArgumentError),
+        ({"cache_limit": "0GB"}, InvalidArgumentError),
         ({"limits": object()}, UnsupportedFeatureError),
     ],
 )

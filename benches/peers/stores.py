@@ -3,6 +3,9 @@
 The server is moto, with `--delay` seconds added to each request; it counts what the systems send. Each job runs in a fresh process on a
 table of its own, of 100 files of 2,000 rows in one commit, without deletion vectors, as deltalake does not read them. The systems take
 turns, the least seconds of each count; imports do not.
+
+The job "cached" is the second read of an opened table through `configure(cache_directory=)`, beside the same read of the same table on the
+local disk: it takes the local read's place of deltalake, and no request.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import argparse
 import json
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from pathlib import Path
@@ -20,6 +24,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 FILES, ROWS = 100, 2_000
 # Ours may take so much of deltalake's seconds, and of its requests.
+# The second read through the cache may take so much of the seconds of a read of local files.
+CACHED = 1.1
+READS = 5
 LIMITS = {"open": (0.5, 1.0), "scan": (0.5, 1.0), "delete": (0.5, 1.0), "append": (0.5, 1.0)}
 
 
@@ -92,6 +99,28 @@ def measured(s3: Any, system: str, job: str, delay: float) -> tuple[float, dict[
     return seconds, {**counts, "all": len(requests)}
 
 
+def second_read(s3: Any, pairs: int, folder: Path) -> dict[str, Any]:
+    """Seconds of reads in turns, the first of each apart; and the requests of those through the cache but the first."""
+    import deltaic
+
+    url, local = f"s3://{s3.bucket}/{uuid.uuid4().hex[:8]}", str(folder / "local")
+    s3.server.delay = 0.0
+    for path, options in ((url, s3.options), (local, None)):
+        deltaic.write(path, data(FILES * ROWS), partition_by="p", storage_options=options)
+    with deltaic.configure(cache_directory=folder / "cache"):
+        tables = {"cached": deltaic.DeltaTable(url, storage_options=s3.options), "local": deltaic.DeltaTable(local)}
+    for table in tables.values():
+        table.scan(columns=["id", "x"]).to_arrow()
+    best = dict.fromkeys(tables, float("inf"))
+    with s3.server.recorded() as requests:
+        for _ in range(pairs * READS):
+            for name, table in tables.items():
+                began = time.perf_counter()
+                table.scan(columns=["id", "x"]).to_arrow()
+                best[name] = min(best[name], time.perf_counter() - began)
+    return {**best, "requests": len(requests)}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--delay", type=float, default=0.02)
@@ -119,6 +148,12 @@ def main() -> int:
             results[job] = {"deltaic": {"seconds": seconds, "requests": requests}, "deltalake": {"seconds": rival, "requests": theirs}}
             rivals = f"deltalake {rival:7.3f} s {theirs['all']:4}{'' if kept else '  MISSED'}"
             print(f"{job:8} {seconds:7.3f} s {requests['all']:4} requests; {rivals}", flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            results["cached"] = found = second_read(s3, arguments.pairs, Path(folder))
+        kept = found["cached"] <= CACHED * found["local"] and not found["requests"]
+        missed += not kept
+        seconds, rivals = found["cached"], f"local files {found['local']:7.4f} s{'' if kept else '  MISSED'}"
+        print(f"{'cached':8} {seconds:7.4f} s {found['requests']:4} requests; {rivals}", flush=True)
     if arguments.record:
         arguments.record.write_text(json.dumps({"delay": arguments.delay, "jobs": results}, indent=1) + "\n")
     return missed

@@ -95,8 +95,10 @@ class Store:
 
     def __new__(cls, location: str, options: Mapping[str, str] | None = None, *, durable: bool = True,
                 allowed_roots: Sequence[str] = (),
-                credentials: Callable[[str], tuple[dict[str, str], float | None]] | None = None) -> Store:
-        """`credentials`: called with the bucket's URL, gives storage options and until when (seconds since 1970) they are valid."""
+                credentials: Callable[[str], tuple[dict[str, str], float | None]] | None = None,
+                cache: tuple[str, int] | None = None) -> Store:
+        """`credentials`: called with the bucket's URL, gives storage options and until when (seconds since 1970) they are valid.
+        `cache`: a folder for local copies of what is immutable in an object store, and the upper bound of their bytes."""
     @staticmethod
     def from_python(log_store: LogStore, location: str) -> Store:
         """A user's object as a store. It pickles if the object does."""
@@ -129,6 +131,9 @@ class Store:
         """Copies objects of another store, by several threads; -> bytes. `origins`: where they are in `source`, or absolute paths and URLs
         that it may read; `paths`: what they are called here. The copies are not durable yet on a local disk: the commit makes them so."""
     def remove_empty_directories(self, prefix: str = "") -> int: ...
+
+def check_cache_folder(path: str) -> None:
+    """InvalidArgumentError where others than this user may read or write the folder; a missing one is none."""
 
 # --- log.rs ------------------------------------------------------------------------------------------------------------
 

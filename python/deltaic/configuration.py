@@ -30,9 +30,10 @@ class Configuration:
     `temp_directory`, `temp_limit`: where and how much the engine spills; None: below the system's temporary folder, 90 % of its disk.
     `threads`: of the engine, of reading and writing; None: one for each processor. `default_properties`: of new tables.
     `durable`: fsync on local disks. `allowed_roots`: locations outside a table that its log may name.
+    `cache_directory`, `cache_limit`: where local copies of immutable files of object stores are kept (None: nowhere), and how many bytes.
     `log_stores`: URL scheme -> factory(location, storage options) -> LogStore. `credentials`: (URL of a bucket) -> storage options that are
-    credentials. `background_checkpoints`: checkpoints are written after the
-    commit's answer. `log_compaction_interval`: so many commits each are compacted into one file beside them; 0 for none.
+    credentials. `background_checkpoints`: checkpoints are written after the commit's answer. `log_compaction_interval`: so many commits each are compacted into one file beside
+    them; 0 for none.
     `commit_coordinator`: (location of a table) -> `deltaic.CommitCoordinator` of the catalog that manages it, or None.
     """
 
@@ -44,6 +45,8 @@ class Configuration:
     time_zone: str = "UTC"
     durable: bool = True
     allowed_roots: tuple[str, ...] = ()
+    cache_directory: str | None = None
+    cache_limit: int = 10 * 10**9
     log_stores: Mapping[str, Callable[[str, Mapping[str, str]], Any]] = field(default_factory=dict)
     pickle_credentials: bool = False
     credentials: Callable[[str], Mapping[str, Any]] | None = None
@@ -153,14 +156,18 @@ def configure(
     with `expires` (a datetime with a zone, or seconds since 1970) it is called again five minutes before that time. These go before
     credentials in `storage_options` and in the environment.
     `background_checkpoints`: a commit answers before the checkpoint that is due is written (False); the process does not end before it
-    is. `log_compaction_interval`: every so many commits get a compacted file beside them, which readers may take instead (0: none).
+    is.
+    `log_compaction_interval`: every so many commits get a compacted file beside them, which readers may take instead (0: none).
     `commit_coordinator`: a function that gives the `deltaic.CommitCoordinator` of a table that a catalog manages. It is called often with
     the table's location and returns None for other tables; a table of a catalog is refused without it.
-    Raises InvalidArgumentError, and UnsupportedFeatureError for `cache_directory`, `cache_limit` and `limits`, which this release lacks.
+    `cache_directory`: a folder for local copies of what is immutable in object stores: commits, checkpoints, footers, ranges of data files
+    and vectors. Tables opened from then on read through it (not those in stores of `log_stores`). It is made where it is missing, must be
+    for this user alone (mode 700), may be shared by processes and deleted at any time. `cache_limit`: upper bound of its bytes
+    (10 GB); what was used least recently goes first.
+    Raises InvalidArgumentError, and UnsupportedFeatureError for `limits`, which this release lacks.
     """
-    for name, later in (("cache_directory", cache_directory), ("cache_limit", cache_limit), ("limits", limits)):
-        if later is not None:
-            raise UnsupportedFeatureError(f"configure({name}=) is not supported by this release", found=repr(later), expected="None")
+    if limits is not None:
+        raise UnsupportedFeatureError("configure(limits=) is not supported by this release", found=repr(limits), expected="None")
     changes = {
         "memory_limit": None if memory_limit is None else parse_size(memory_limit, "memory_limit"),
         "temp_directory": None if temp_directory is None else os.path.abspath(_place(temp_directory, "temp_directory")),
@@ -170,6 +177,8 @@ def configure(
         "time_zone": _time_zone(time_zone),
         "durable": _flag(durable, "durable"),
         "allowed_roots": _roots(allowed_roots),
+        "cache_directory": _cache_directory(cache_directory),
+        "cache_limit": None if cache_limit is None else parse_size(cache_limit, "cache_limit"),
         "log_stores": _log_stores(log_stores),
         "pickle_credentials": _flag(pickle_credentials, "pickle_credentials"),
         "credentials": _function(credentials, "credentials"),
@@ -237,6 +246,14 @@ def _roots(value: Sequence[str | os.PathLike[str]] | None) -> tuple[str, ...] | 
     check_instance(value, Sequence, "allowed_roots", "a list of locations")
     roots = [_place(root, "allowed_roots") for root in value]
     return tuple(root if "://" in root else os.path.abspath(root) for root in roots)
+
+
+def _cache_directory(value: str | os.PathLike[str] | None) -> str | None:
+    if value is None:
+        return None
+    directory = os.path.abspath(_place(value, "cache_directory"))
+    _core.check_cache_folder(directory)
+    return directory
 
 
 def _place(value: str | os.PathLike[str], name: str) -> str:

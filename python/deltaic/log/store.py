@@ -147,7 +147,15 @@ def open_own(location: str, options: Mapping[str, str]) -> _core.Store:
             function = credentials.checked(settings.credentials)
         elif scheme in ("s3", "s3a"):
             options, function = credentials.of_profile(options)
-    return _core.Store(location, dict(options), durable=settings.durable, allowed_roots=settings.allowed_roots, credentials=function)
+    directory = settings.cache_directory
+    return _core.Store(
+        location,
+        dict(options),
+        durable=settings.durable,
+        allowed_roots=settings.allowed_roots,
+        credentials=function,
+        cache=None if directory is None else (directory, settings.cache_limit),
+    )
 
 
 def public_options(storage_options: Mapping[str, str]) -> dict[str, str]:

@@ -15,7 +15,7 @@ use super::log_store::PythonStore;
 use crate::error::{Error, Kind};
 use crate::store::copy::copy_objects;
 use crate::store::credentials::{CredentialSource, Given};
-use crate::store::{OpenOptions, PutOutcome, StagedObject, Store, open};
+use crate::store::{CacheSettings, OpenOptions, PutOutcome, StagedObject, Store, open};
 
 /// Deletes between two looks for an interrupt: what S3 takes in one request.
 const DELETED_AT_ONCE: usize = 1000;
@@ -52,17 +52,19 @@ enum Made {
 #[pymethods]
 impl PyStore {
     #[new]
-    #[pyo3(signature = (location, options=None, *, durable=true, allowed_roots=Vec::new(), credentials=None))]
+    #[pyo3(signature = (location, options=None, *, durable=true, allowed_roots=Vec::new(), credentials=None, cache=None))]
     fn new(
         location: String,
         options: Option<BTreeMap<String, String>>,
         durable: bool,
         allowed_roots: Vec<String>,
         credentials: Option<Py<PyAny>>,
+        cache: Option<(String, u64)>,
     ) -> PyResult<Self> {
         let options = options.unwrap_or_default();
         let credentials = credentials.map(|function| Arc::new(CredentialFunction::new(function)) as Arc<dyn CredentialSource>);
-        let settings = OpenOptions { durable, allowed_roots, storage: options.clone(), credentials };
+        let cache = cache.map(|(directory, limit)| CacheSettings { directory: directory.into(), limit });
+        let settings = OpenOptions { durable, allowed_roots, storage: options.clone(), credentials, cache };
         let store = open(&location, &settings)?;
         let options = options.into_iter().filter(|(name, _)| !is_secret(name)).collect();
         Ok(Self { made: Made::Opened { location: store.location().to_owned(), options, open: settings }, store })
@@ -237,7 +239,14 @@ pub fn store_of(object: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Store>> {
     Ok(Arc::clone(&store.get().store))
 }
 
+/// InvalidArgumentError where copies cannot be kept in a folder.
+#[pyfunction]
+fn check_cache_folder(path: std::path::PathBuf) -> PyResult<()> {
+    Ok(crate::store::cache_folder::check(&path)?)
+}
+
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(check_cache_folder, m)?)?;
     m.add_class::<PyStagedObject>()?;
     m.add_class::<PyStore>()
 }

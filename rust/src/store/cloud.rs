@@ -10,6 +10,7 @@ use object_store::http::HttpBuilder;
 use object_store::{ClientConfigKey, ObjectStoreScheme, RetryConfig};
 use url::Url;
 
+use super::cache::CachedStore;
 use super::credentials::Refreshed;
 use super::http::HttpTable;
 use super::keys::{Keys, plain, sorted, unknown};
@@ -41,7 +42,11 @@ pub fn open(location: &str, options: &OpenOptions) -> Result<Arc<dyn Store>> {
     let is_plain = scheme == ObjectStoreScheme::Http;
     let clients = known_clients(&url, scheme, place, options)?;
     let store = ObjectStoreAdapter::new(place.to_owned(), prefix.as_ref(), clients, options)?;
-    Ok(if is_plain { Arc::new(HttpTable::new(store)) } else { Arc::new(store) })
+    let store: Arc<dyn Store> = if is_plain { Arc::new(HttpTable::new(store)) } else { Arc::new(store) };
+    Ok(match &options.cache {
+        Some(cache) => Arc::new(CachedStore::new(store, cache, options)),
+        None => store,
+    })
 }
 
 fn known_clients(url: &Url, scheme: ObjectStoreScheme, place: &str, options: &OpenOptions) -> Result<Clients> {

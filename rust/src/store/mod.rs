@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use crate::error::{Error, Kind, Result};
 
+mod cache;
+pub mod cache_folder;
 mod cloud;
 pub mod copy;
 pub mod credentials;
@@ -21,6 +23,7 @@ pub mod local;
 pub mod object;
 pub mod path;
 
+pub use cache::CacheSettings;
 pub use path::{Place, canonical, resolve};
 
 /// One object of a listing.
@@ -193,6 +196,8 @@ pub struct OpenOptions {
     pub storage: BTreeMap<String, String>,
     /// Gives the credentials instead of `storage` and the environment.
     pub credentials: Option<Arc<dyn credentials::CredentialSource>>,
+    /// Local copies of what is immutable in an object store.
+    pub cache: Option<CacheSettings>,
 }
 
 impl fmt::Debug for OpenOptions {
@@ -206,7 +211,7 @@ impl fmt::Debug for OpenOptions {
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { durable: true, allowed_roots: Vec::new(), storage: BTreeMap::new(), credentials: None }
+        Self { durable: true, allowed_roots: Vec::new(), storage: BTreeMap::new(), credentials: None, cache: None }
     }
 }
 

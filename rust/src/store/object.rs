@@ -15,6 +15,7 @@ use object_store::{
     Error as BackendError, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, WriteMultipart,
 };
 use tokio::runtime::{Builder, Runtime};
+use twox_hash::XxHash64;
 
 use super::failure;
 use super::local::past_end;
@@ -184,7 +185,8 @@ impl ObjectStoreAdapter {
 
     fn meta(&self, meta: object_store::ObjectMeta) -> ObjectMeta {
         let path = self.below(&meta.location);
-        let identity = meta.e_tag.map_or(0, |tag| ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(tag));
+        // Equal in all processes: names of local copies are made of it.
+        let identity = meta.e_tag.map_or(0, |tag| XxHash64::oneshot(0, tag.as_bytes()));
         ObjectMeta { path, size: meta.size, modified_ms: meta.last_modified.timestamp_millis(), symlink: false, identity }
     }
 }

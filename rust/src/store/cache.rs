@@ -1,0 +1,299 @@
+//! A store over a network with local copies of what is immutable in it.
+//!
+//! A copy is used where the object's name is one that nobody gives twice (a UUID in it: data files, vectors, sidecars), or where the entity tag,
+//! size and time of the object are known from the listing of the log that came before: a table that was made anew in the same place has
+//! the old names of commits and checkpoints, and other tags. Of a data file without a UUID these are asked for once by an opened table.
+//! `_last_checkpoint`, listings, intents and whatever else is not named here are never copied.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use sha2::{Digest as _, Sha256};
+
+use super::cache_folder::{Digest, Folder, Piece};
+use super::keys::plain;
+use super::{CopySource, ObjectMeta, ObjectWriter, OpenOptions, PutOutcome, StagedObject, Store};
+use crate::error::Result;
+
+/// Objects of which is known which version there is; with more, all are forgotten.
+const MOST_KNOWN: usize = 200_000;
+const LOG: &str = "_delta_log/";
+
+/// Where local copies are kept, and how many bytes of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheSettings {
+    /// A folder that only this user can read and write.
+    pub directory: PathBuf,
+    /// Upper bound of the bytes of all copies.
+    pub limit: u64,
+}
+
+/// A store, read through local copies.
+#[derive(Debug)]
+pub struct CachedStore {
+    inner: Arc<dyn Store>,
+    folder: Folder,
+    /// Begins the digest of each object: the place, and by which servers it is reached.
+    place: Sha256,
+    known: Mutex<HashMap<String, ObjectMeta>>,
+}
+
+/// A version of an object: what copies of it are called, and its size where that is known.
+struct Version {
+    digest: Digest,
+    size: Option<u64>,
+}
+
+impl CachedStore {
+    /// Reads `inner` through the folder.
+    pub fn new(inner: Arc<dyn Store>, cache: &CacheSettings, options: &OpenOptions) -> Self {
+        let mut place = Sha256::new();
+        let environment = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let of_clouds = environment.filter(|(name, _)| ["AWS_", "AZURE_", "GOOGLE_"].iter().any(|prefix| name.starts_with(prefix)));
+        let mut servers: Vec<_> = options.storage.clone().into_iter().chain(of_clouds).collect();
+        servers.retain_mut(|(name, _)| {
+            *name = plain(name);
+            name.contains("endpoint") || name.ends_with("account_name")
+        });
+        servers.sort_unstable();
+        for text in std::iter::once(inner.location()).chain(servers.iter().flat_map(|(name, value)| [name.as_str(), value])) {
+            place.update((text.len() as u64).to_le_bytes());
+            place.update(text);
+        }
+        let folder = Folder::new(cache.directory.clone(), cache.limit);
+        Self { inner, folder, place, known: Mutex::default() }
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<String, ObjectMeta>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remember(&self, found: Vec<ObjectMeta>) {
+        let mut known = self.known();
+        if known.len() + found.len() > MOST_KNOWN {
+            known.clear();
+        }
+        known.extend(found.into_iter().map(|meta| (meta.path.clone(), meta)));
+    }
+
+    fn forget(&self, path: &str) {
+        self.known().remove(path);
+    }
+
+    /// The version of an object that copies may stand for; None where there may be another one at any time.
+    fn version(&self, path: &str) -> Result<Option<Version>> {
+        if has_unique_name(path) {
+            return Ok(Some(Version { digest: self.digest(path, None), size: None }));
+        }
+        let mut known = self.known().get(path).cloned();
+        if known.is_none() && path.ends_with(".parquet") && !path.starts_with(LOG) {
+            known = self.inner.head(path)?;
+            self.remember(known.iter().cloned().collect());
+        }
+        // Without a tag two objects of one size and second would be one.
+        let tagged = known.filter(|meta| meta.identity != 0);
+        Ok(tagged.map(|meta| Version { digest: self.digest(path, Some(&meta)), size: Some(meta.size) }))
+    }
+
+    fn digest(&self, path: &str, meta: Option<&ObjectMeta>) -> Digest {
+        let mut digest = self.place.clone();
+        digest.update((path.len() as u64).to_le_bytes());
+        digest.update(path);
+        if let Some(meta) = meta {
+            for number in [meta.size, meta.modified_ms.cast_unsigned(), meta.identity] {
+                digest.update(number.to_le_bytes());
+            }
+        }
+        digest.finalize().into()
+    }
+
+    /// The whole object of a version, of which all `size` bytes are wanted where that is known.
+    fn whole(&self, version: &Version) -> Option<Bytes> {
+        match version.size {
+            Some(size) => self.folder.range(&version.digest, 0, size),
+            None => self.folder.get(&version.digest, Piece::WHOLE).map(|(_, bytes)| bytes),
+        }
+    }
+
+    fn keep_whole(&self, version: &Version, data: &Bytes) {
+        let piece = version.size.map_or(Piece::WHOLE, |size| Piece::range(0, size));
+        self.folder.put(&version.digest, piece, &unknown(), data);
+    }
+}
+
+/// What is said of an object where nobody asks for it.
+fn unknown() -> ObjectMeta {
+    ObjectMeta { path: String::new(), size: 0, modified_ms: 0, symlink: false, identity: 0 }
+}
+
+/// Whether an object of this name is never another one: PROTOCOL.md demands it of data files, vectors and sidecars, and writers keep it by a
+/// UUID in the name. Names without one are given again where a table is made anew.
+fn has_unique_name(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let is_file = name.ends_with(".parquet") || name.ends_with(".bin") || path.starts_with("_delta_log/_staged_commits/");
+    is_file && name.as_bytes().windows(36).any(is_uuid)
+}
+
+fn is_uuid(text: &[u8]) -> bool {
+    let fits = |(at, byte): (usize, &u8)| if matches!(at, 8 | 13 | 18 | 23) { *byte == b'-' } else { byte.is_ascii_hexdigit() };
+    text.iter().enumerate().all(fits)
+}
+
+/// Whether the log has files of this name whose version the listing tells: commits, checkpoints, compacted ranges, checksums. Not the hint.
+fn is_versioned(path: &str) -> bool {
+    let name = path.strip_prefix(LOG).unwrap_or_default();
+    name.as_bytes().get(..20).is_some_and(|version| version.iter().all(u8::is_ascii_digit)) && !name.contains('/')
+}
+
+impl Store for CachedStore {
+    fn location(&self) -> &str {
+        self.inner.location()
+    }
+
+    fn list_from(&self, prefix: &str, start_after: Option<&str>, recursive: bool) -> Result<Vec<ObjectMeta>> {
+        let found = self.inner.list_from(prefix, start_after, recursive)?;
+        self.remember(found.iter().filter(|meta| is_versioned(&meta.path)).cloned().collect());
+        Ok(found)
+    }
+
+    fn head(&self, path: &str) -> Result<Option<ObjectMeta>> {
+        self.inner.head(path)
+    }
+
+    fn get(&self, path: &str) -> Result<Bytes> {
+        let Some(version) = self.version(path)? else { return self.inner.get(path) };
+        if let Some(data) = self.whole(&version) {
+            return Ok(data);
+        }
+        let data = self.inner.get(path)?;
+        self.keep_whole(&version, &data);
+        Ok(data)
+    }
+
+    fn get_at_most(&self, path: &str, most: u64) -> Result<Option<Bytes>> {
+        let Some(version) = self.version(path)? else { return self.inner.get_at_most(path, most) };
+        if version.size.is_some_and(|size| size > most) {
+            return Ok(None);
+        }
+        if let Some(data) = self.whole(&version) {
+            return Ok(Some(data).filter(|data| data.len() as u64 <= most));
+        }
+        let data = self.inner.get_at_most(path, most)?;
+        data.iter().for_each(|data| self.keep_whole(&version, data));
+        Ok(data)
+    }
+
+    fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let Some(version) = self.version(path)? else { return self.inner.get_ranges(path, ranges) };
+        let is_inside = |range: &Range<u64>| range.start <= range.end && version.size.is_none_or(|size| range.end <= size);
+        if !ranges.iter().all(is_inside) {
+            return self.inner.get_ranges(path, ranges);
+        }
+        let copy = |range: &Range<u64>| match range.is_empty() {
+            true => Some(Bytes::new()),
+            false => self.folder.range(&version.digest, range.start, range.end),
+        };
+        let copies: Vec<Option<Bytes>> = ranges.iter().map(copy).collect();
+        let missing: Vec<_> = ranges.iter().zip(&copies).filter(|(_, copy)| copy.is_none()).map(|(range, _)| range.clone()).collect();
+        if missing.is_empty() {
+            return Ok(copies.into_iter().flatten().collect());
+        }
+        let fetched = self.inner.get_ranges(path, &missing)?;
+        for (range, data) in missing.iter().zip(&fetched) {
+            self.folder.put(&version.digest, Piece::range(range.start, range.end), &unknown(), data);
+        }
+        let mut fetched = fetched.into_iter();
+        Ok(copies.into_iter().map(|copy| copy.or_else(|| fetched.next()).unwrap_or_default()).collect())
+    }
+
+    fn tail(&self, path: &str, length: u64) -> Result<Option<(ObjectMeta, Bytes)>> {
+        let Some(version) = self.version(path)? else { return self.inner.tail(path, length) };
+        if let Some((meta, data)) = self.folder.get(&version.digest, Piece::tail(length)) {
+            return Ok(Some((ObjectMeta { path: path.to_owned(), ..meta }, data)));
+        }
+        let found = self.inner.tail(path, length)?;
+        if let Some((meta, data)) = &found
+            && version.size.is_none_or(|size| size == meta.size)
+            && data.len() as u64 == length.min(meta.size)
+        {
+            self.folder.put(&version.digest, Piece::tail(length), meta, data);
+        }
+        Ok(found)
+    }
+
+    fn put_if_absent(&self, path: &str, data: Bytes) -> Result<PutOutcome> {
+        self.forget(path);
+        self.inner.put_if_absent(path, data)
+    }
+
+    fn put_if_absent_lightly(&self, path: &str, data: Bytes) -> Result<PutOutcome> {
+        self.forget(path);
+        self.inner.put_if_absent_lightly(path, data)
+    }
+
+    fn put_after(&self, path: &str, data: Bytes, after: &[String]) -> Result<PutOutcome> {
+        self.forget(path);
+        self.inner.put_after(path, data, after)
+    }
+
+    fn stage(&self, folder: &str, data: &Bytes, after: &[String]) -> Result<Option<Box<dyn StagedObject>>> {
+        self.inner.stage(folder, data, after)
+    }
+
+    fn put_unsynced(&self, path: &str, data: Bytes) -> Result<()> {
+        self.forget(path);
+        self.inner.put_unsynced(path, data)
+    }
+
+    fn sync(&self, paths: &[String]) -> Result<()> {
+        self.inner.sync(paths)
+    }
+
+    fn is_remote(&self) -> bool {
+        self.inner.is_remote()
+    }
+
+    fn is_brief(&self) -> bool {
+        self.inner.is_brief()
+    }
+
+    fn put(&self, path: &str, data: Bytes) -> Result<()> {
+        self.forget(path);
+        self.inner.put(path, data)
+    }
+
+    fn copy_source(&self, path: &str) -> Result<CopySource> {
+        self.inner.copy_source(path)
+    }
+
+    fn copy(&self, source: &CopySource, to: &str) -> Result<bool> {
+        self.forget(to);
+        self.inner.copy(source, to)
+    }
+
+    fn writer(&self, path: &str) -> Result<Box<dyn ObjectWriter>> {
+        self.forget(path);
+        self.inner.writer(path)
+    }
+
+    fn delete(&self, path: &str) -> Result<bool> {
+        self.forget(path);
+        self.inner.delete(path)
+    }
+
+    fn delete_all(&self, paths: &[&str]) -> Result<u64> {
+        paths.iter().for_each(|path| self.forget(path));
+        self.inner.delete_all(paths)
+    }
+
+    fn remove_empty_directories(&self, prefix: &str) -> Result<u64> {
+        self.inner.remove_empty_directories(prefix)
+    }
+
+    fn outside(&self, location: &str) -> Result<(Arc<dyn Store>, String)> {
+        self.inner.outside(location)
+    }
+}

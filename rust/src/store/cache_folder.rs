@@ -1,0 +1,322 @@
+//! A folder of local copies of pieces of objects: bounded by bytes, shared by processes, and checked whenever a copy is read.
+//!
+//! `xx/yyyy.../start-end` holds bytes `start..end` of the object whose digest is `xxyyyy...`. A copy is written under another name and renamed,
+//! so readers need no lock. Whatever goes wrong is a miss: the folder may be deleted, cut or full at any time.
+
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::hash::Hasher;
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use twox_hash::XxHash64;
+
+use super::ObjectMeta;
+
+/// Begins every copy; another format gets another one.
+const MAGIC: &[u8; 8] = b"DLTCACH1";
+/// Bytes before the copied ones.
+const HEADER: usize = 96;
+/// A copy may take this part of the limit; larger pieces are not kept.
+const LARGEST_PART: u64 = 4;
+/// All of a copy is read to check it: one that is larger than this, and than eight times what is wanted, is not read for that.
+const LARGEST_COVER: u64 = 8 << 20;
+/// Bytes that are read, and then hashed while the processor has them at hand.
+const BLOCK: usize = 256 << 10;
+/// Copies used within this time count as equally recent, so that not each read writes a time.
+const RECENT: Duration = Duration::from_secs(10);
+/// Temporary files older than this were left by a process that died.
+const ABANDONED: Duration = Duration::from_secs(3600);
+/// Milliseconds without attempts to write after one that failed, as on a full disk.
+const REST_MS: u64 = 1000;
+/// How often, and with which pause between, a writer asks for the lock of the folder's size before it goes without.
+const LOCK_ATTEMPTS: u32 = 100;
+const LOCK_PAUSE: Duration = Duration::from_micros(200);
+/// The file with the bytes of all copies; writers lock it.
+const USAGE: &str = ".usage";
+/// Begins the names of files that are being written.
+const TEMPORARY: &str = ".tmp-";
+
+/// Names an object in one of its versions.
+pub type Digest = [u8; 32];
+
+/// What of an object a copy holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece(u64, u64);
+
+impl Piece {
+    /// All of it, where its size was not known before.
+    pub const WHOLE: Self = Self(u64::MAX, u64::MAX);
+    /// Bytes `start..end`.
+    pub fn range(start: u64, end: u64) -> Self {
+        Self(start, end)
+    }
+    /// The last `length` bytes, or all.
+    pub fn tail(length: u64) -> Self {
+        Self(u64::MAX, length)
+    }
+    fn name(self) -> String {
+        format!("{:x}-{:x}", self.0, self.1)
+    }
+    fn parse(name: &str) -> Option<Self> {
+        let (start, end) = name.split_once('-')?;
+        let piece = Self(u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
+        (piece.name() == name).then_some(piece)
+    }
+    /// Whether a copy of this piece may have so many bytes.
+    fn fits(self, length: u64) -> bool {
+        if self.0 != u64::MAX { Some(length) == self.1.checked_sub(self.0) } else { length <= self.1 }
+    }
+}
+
+/// The folder, as one opened table uses it.
+#[derive(Debug)]
+pub struct Folder {
+    root: PathBuf,
+    limit: u64,
+    born: Instant,
+    rests_until: AtomicU64,
+}
+
+impl Folder {
+    /// At most `limit` bytes of copies in `root`, which is made when something is written.
+    pub fn new(root: PathBuf, limit: u64) -> Self {
+        Self { root, limit, born: Instant::now(), rests_until: AtomicU64::new(0) }
+    }
+
+    /// The piece and what is known of its object, if there is a copy that is what it claims to be.
+    pub fn get(&self, object: &Digest, piece: Piece) -> Option<(ObjectMeta, Bytes)> {
+        if !self.is_private() {
+            return None;
+        }
+        self.read(object, piece)
+    }
+
+    /// Bytes `start..end`, also out of a copy that holds a little more.
+    pub fn range(&self, object: &Digest, start: u64, end: u64) -> Option<Bytes> {
+        if let Some((_, bytes)) = self.get(object, Piece::range(start, end)) {
+            return Some(bytes);
+        }
+        let most = (end - start).saturating_mul(8).saturating_add(LARGEST_COVER);
+        let holds = |piece: &Piece| piece.0 <= start && end <= piece.1 && piece.1 - piece.0 <= most;
+        let names = fs::read_dir(self.folder(object)).ok()?;
+        let pieces = names.flatten().filter_map(|entry| Piece::parse(entry.file_name().to_str()?));
+        let best = pieces.filter(holds).min_by_key(|piece| piece.1 - piece.0)?;
+        let (meta, bytes) = self.get(object, best)?;
+        let bytes = bytes.slice((start - best.0) as usize..(end - best.0) as usize);
+        if best.1 - best.0 > 2 * (end - start) {
+            self.put(object, Piece::range(start, end), &meta, &bytes); // the next time so much is not read for so little
+        }
+        Some(bytes)
+    }
+
+    /// Keeps a copy, if it can.
+    pub fn put(&self, object: &Digest, piece: Piece, meta: &ObjectMeta, data: &Bytes) {
+        let size = (data.len() + HEADER) as u64;
+        let now = self.born.elapsed().as_millis() as u64;
+        if size > self.limit / LARGEST_PART || !piece.fits(data.len() as u64) || now < self.rests_until.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Err(error) = self.write(object, piece, meta, data) {
+            self.rests_until.store(now + REST_MS, Ordering::Relaxed);
+            log::debug!(target: "deltaic.store", "the cache cannot keep a copy in {}: {error}", self.root.display());
+        }
+    }
+
+    /// Whether the folder is there and only this user can read and write it: what others could write must not become rows.
+    fn is_private(&self) -> bool {
+        fs::metadata(&self.root).is_ok_and(|found| is_private(&found))
+    }
+
+    fn folder(&self, object: &Digest) -> PathBuf {
+        let name: String = object.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.root.join(&name[..2]).join(&name[2..])
+    }
+
+    fn read(&self, object: &Digest, piece: Piece) -> Option<(ObjectMeta, Bytes)> {
+        let path = self.folder(object).join(piece.name());
+        let file = File::open(&path).ok()?;
+        let found = file.metadata().ok()?;
+        let read = self.checked(&file, &found, object, piece);
+        if read.is_none() {
+            let _ = fs::remove_file(&path); // it was cut or changed, or belongs elsewhere
+        } else if found.modified().ok().and_then(|time| time.elapsed().ok()).is_some_and(|age| age > RECENT) {
+            let _ = file.set_modified(SystemTime::now()); // at worst it goes earlier than it should
+        }
+        read
+    }
+
+    fn checked(&self, file: &File, found: &Metadata, object: &Digest, piece: Piece) -> Option<(ObjectMeta, Bytes)> {
+        let length = found.len().checked_sub(HEADER as u64)?;
+        if !found.is_file() || !piece.fits(length) || length > self.limit {
+            return None;
+        }
+        let mut header = [0; HEADER];
+        (&*file).read_exact(&mut header).ok()?;
+        let mut data = Vec::with_capacity(usize::try_from(length).ok()?);
+        let mut checksum = checksum_after(&header);
+        while (data.len() as u64) < length {
+            let start = data.len();
+            file.take((length - start as u64).min(BLOCK as u64)).read_to_end(&mut data).ok()?;
+            if data.len() == start {
+                return None;
+            }
+            checksum.write(&data[start..]);
+        }
+        let number = |at: usize| header[at..at + 8].try_into().map(u64::from_le_bytes).unwrap_or_default();
+        let meta = ObjectMeta {
+            path: String::new(),
+            size: number(56),
+            modified_ms: number(64).cast_signed(),
+            symlink: false,
+            identity: number(72),
+        };
+        (header == header_of(object, piece, &meta, data.len(), checksum)).then(|| (meta, Bytes::from(data)))
+    }
+
+    fn write(&self, object: &Digest, piece: Piece, meta: &ObjectMeta, data: &Bytes) -> io::Result<()> {
+        make_folder(&self.root)?;
+        if !self.is_private() {
+            return Err(io::Error::new(ErrorKind::PermissionDenied, "others may use the folder"));
+        }
+        self.make_room((data.len() + HEADER) as u64)?;
+        let folder = self.folder(object);
+        let temporary = folder.join(format!("{TEMPORARY}{}", uuid::Uuid::new_v4().simple()));
+        let create = || {
+            make_folder(&folder)?;
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)
+        };
+        // Another process may remove the folder, when it is empty, before there is a file in it.
+        let mut file = create().or_else(|_| create())?;
+        let mut checksum = checksum_after(&header_of(object, piece, meta, data.len(), XxHash64::default()));
+        checksum.write(data);
+        let written = file.write_all(&header_of(object, piece, meta, data.len(), checksum)).and_then(|()| file.write_all(data));
+        let renamed = written.and_then(|()| fs::rename(&temporary, folder.join(piece.name())));
+        if renamed.is_err() {
+            let _ = fs::remove_file(&temporary);
+        }
+        renamed
+    }
+
+    /// Counts `size` more bytes, after the copies that were used least recently have gone where there is no room. An error where other
+    /// processes keep the lock.
+    fn make_room(&self, size: u64) -> io::Result<()> {
+        let mut usage = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(self.root.join(USAGE))?;
+        let mut attempts = 0;
+        while let Err(error) = flock(&usage, FlockOperation::NonBlockingLockExclusive) {
+            attempts += 1;
+            if error != Errno::WOULDBLOCK && error != Errno::INTR || attempts == LOCK_ATTEMPTS {
+                return Err(error.into());
+            }
+            std::thread::sleep(LOCK_PAUSE);
+        }
+        let mut text = Vec::new();
+        usage.read_to_end(&mut text)?;
+        let known = <[u8; 16]>::try_from(text).ok().map(u128::from_le_bytes).filter(|both| (both >> 64) as u64 == !(*both as u64));
+        let mut total = known.map_or_else(|| self.evict(self.limit), |both| Ok(both as u64))?;
+        if total.saturating_add(size) > self.limit {
+            total = self.evict((self.limit / 10 * 9).saturating_sub(size))?;
+        }
+        total = total.saturating_add(size);
+        usage.seek(SeekFrom::Start(0))?;
+        usage.write_all(&(u128::from(total) | u128::from(!total) << 64).to_le_bytes())?;
+        if total <= self.limit {
+            Ok(())
+        } else {
+            Err(io::Error::new(ErrorKind::StorageFull, "copies that are being written take all of it"))
+        }
+    }
+
+    /// Deletes copies, the least recently used first, until at most `most` bytes are left; how many are left.
+    fn evict(&self, most: u64) -> io::Result<u64> {
+        let mut copies = Vec::new();
+        for outer in fs::read_dir(&self.root)?.flatten().filter(|entry| is_hex(entry.file_name().to_str(), 2)) {
+            for inner in fs::read_dir(outer.path())?.flatten().filter(|entry| is_hex(entry.file_name().to_str(), 62)) {
+                for entry in fs::read_dir(inner.path()).into_iter().flatten().flatten() {
+                    let name = entry.file_name();
+                    let Some(name) = name.to_str() else { continue };
+                    let Ok(found) = entry.metadata() else { continue };
+                    let is_temporary = name.starts_with(TEMPORARY);
+                    if is_temporary || Piece::parse(name).is_some() {
+                        let used = found.modified().unwrap_or(UNIX_EPOCH);
+                        let is_abandoned = used.elapsed().is_ok_and(|age| age > ABANDONED);
+                        // What is being written is not deleted, unless nobody writes it any more.
+                        let order = if !is_temporary {
+                            used
+                        } else if is_abandoned {
+                            UNIX_EPOCH
+                        } else {
+                            SystemTime::now()
+                        };
+                        copies.push((order, is_temporary && !is_abandoned, found.len(), entry.path()));
+                    }
+                }
+            }
+        }
+        copies.sort_unstable();
+        let mut total = copies.iter().map(|(_, _, size, _)| size).sum::<u64>();
+        for (_, is_written, size, path) in &copies {
+            if total <= most {
+                break;
+            }
+            if !is_written && fs::remove_file(path).is_ok() {
+                total -= size;
+                for folder in path.ancestors().skip(1).take(2) {
+                    let _ = fs::remove_dir(folder); // only an empty one goes
+                }
+            }
+        }
+        Ok(total)
+    }
+}
+
+/// Whether nobody but this process's user can read or write a folder.
+fn is_private(found: &Metadata) -> bool {
+    found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o077 == 0
+}
+
+/// An error that says what is wrong with a folder that exists and cannot be one of copies.
+pub fn check(root: &Path) -> crate::error::Result<()> {
+    match fs::metadata(root) {
+        Ok(found) if !is_private(&found) => {
+            let error = crate::error::Error::new(crate::error::Kind::InvalidArgument, "others may use the folder of the cache");
+            let what =
+                if found.is_dir() { format!("mode {:o} of user {}", found.mode() & 0o7777, found.uid()) } else { "a file".to_owned() };
+            Err(error.at(root.display().to_string()).found(what).expected("a folder of this user with mode 700, or none, which is made"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+fn is_hex(name: Option<&str>, length: usize) -> bool {
+    name.is_some_and(|name| name.len() == length && name.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// What stands before a copied piece: whose it is, which piece, what is known of the object, its length, and a checksum of all of it.
+/// `checksum`: of [`checksum_after`], with the piece's bytes.
+fn header_of(object: &Digest, piece: Piece, meta: &ObjectMeta, length: usize, checksum: XxHash64) -> [u8; HEADER] {
+    let mut header = [0; HEADER];
+    header[..8].copy_from_slice(MAGIC);
+    header[8..40].copy_from_slice(object);
+    let numbers = [piece.0, piece.1, meta.size, meta.modified_ms.cast_unsigned(), meta.identity, length as u64, checksum.finish()];
+    for (at, number) in numbers.into_iter().enumerate() {
+        header[40 + at * 8..48 + at * 8].copy_from_slice(&number.to_le_bytes());
+    }
+    header
+}
+
+/// A checksum that continues with the piece's bytes.
+fn checksum_after(header: &[u8; HEADER]) -> XxHash64 {
+    let mut checksum = XxHash64::with_seed(0);
+    checksum.write(&header[..HEADER - 8]);
+    checksum
+}
