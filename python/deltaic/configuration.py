@@ -32,7 +32,8 @@ class Configuration:
     `durable`: fsync on local disks. `allowed_roots`: locations outside a table that its log may name.
     `cache_directory`, `cache_limit`: where local copies of immutable files of object stores are kept (None: nowhere), and how many bytes.
     `log_stores`: URL scheme -> factory(location, storage options) -> LogStore. `credentials`: (URL of a bucket) -> storage options that are
-    credentials. `background_checkpoints`: checkpoints are written after the commit's answer. `log_compaction_interval`: so many commits each are compacted into one file beside
+    credentials. `background_checkpoints`: checkpoints are written after the commit's answer. `background_optimize`: small files are
+    compacted after it, in tables that ask for it. `log_compaction_interval`: so many commits each are compacted into one file beside
     them; 0 for none.
     `commit_coordinator`: (location of a table) -> `deltaic.CommitCoordinator` of the catalog that manages it, or None.
     """
@@ -51,6 +52,7 @@ class Configuration:
     pickle_credentials: bool = False
     credentials: Callable[[str], Mapping[str, Any]] | None = None
     background_checkpoints: bool = False
+    background_optimize: bool = False
     log_compaction_interval: int = 0
     commit_coordinator: Callable[[str], Any] | None = None
 
@@ -132,6 +134,7 @@ def configure(
     pickle_credentials: bool | None = None,
     credentials: Callable[[str], Mapping[str, Any]] | None = None,
     background_checkpoints: bool | None = None,
+    background_optimize: bool | None = None,
     log_compaction_interval: int | None = None,
     commit_coordinator: Callable[[str], Any] | None = None,
 ) -> Setting:
@@ -156,7 +159,10 @@ def configure(
     with `expires` (a datetime with a zone, or seconds since 1970) it is called again five minutes before that time. These go before
     credentials in `storage_options` and in the environment.
     `background_checkpoints`: a commit answers before the checkpoint that is due is written (False); the process does not end before it
-    is.
+    is. `background_optimize`: a write to a table with `delta.autoOptimize.autoCompact` answers before small files are compacted (False); on
+    the embedded engine. The compaction gives way: it commits nothing where a command other than an append began on the table in this
+    process meanwhile, or where it conflicts with a commit of another. A later command on an older snapshot starts from the newest version
+    then. The process does not end before it is done; what fails is logged (`deltaic.commands`).
     `log_compaction_interval`: every so many commits get a compacted file beside them, which readers may take instead (0: none).
     `commit_coordinator`: a function that gives the `deltaic.CommitCoordinator` of a table that a catalog manages. It is called often with
     the table's location and returns None for other tables; a table of a catalog is refused without it.
@@ -183,6 +189,7 @@ def configure(
         "pickle_credentials": _flag(pickle_credentials, "pickle_credentials"),
         "credentials": _function(credentials, "credentials"),
         "background_checkpoints": _flag(background_checkpoints, "background_checkpoints"),
+        "background_optimize": _flag(background_optimize, "background_optimize"),
         "log_compaction_interval": _interval(log_compaction_interval),
         "commit_coordinator": _function(commit_coordinator, "commit_coordinator"),
     }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltaic.errors import InvalidArgumentError, check_instance
 from deltaic.options import CommitOptions
 from deltaic.table import Casting, DeltaTable, run_write
+from deltaic.transaction import giving_way
 from deltaic.transaction.several import SeveralTables
 from deltaic.transaction.transaction import collecting
 
@@ -53,6 +54,7 @@ class TableTransaction:
         check_instance(commit, (CommitOptions, type(None)), "commit", "CommitOptions")
         self._tables, self._commit = tables, commit
         self._staged: SeveralTables | None = None
+        self._running = ExitStack()
         self._changed: list[DeltaTable] = []
 
     @property
@@ -170,14 +172,19 @@ class TableTransaction:
     def __enter__(self) -> TableTransaction:
         if self._staged is not None:
             raise InvalidArgumentError("a transaction was entered twice", expected="a new deltaic.transaction(...)")
+        with ExitStack() as running:
+            for table in self._tables:
+                running.enter_context(giving_way.command(table._snapshot))
+            self._running = running.pop_all()
         self._staged = SeveralTables()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         staged = self._staged
         assert staged is not None
-        if kind is not None:
-            staged.discard()
-            return
-        for table, snapshot in zip(self._changed, staged.commit(), strict=True):
-            table._move(snapshot)
+        with self._running:
+            if kind is not None:
+                staged.discard()
+                return
+            for table, snapshot in zip(self._changed, staged.commit(), strict=True):
+                table._move(snapshot)

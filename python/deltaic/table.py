@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial
@@ -15,6 +16,7 @@ from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import locate, open_store, public_options
 from deltaic.session import commit_of, committing, engine_of, refresh_cached, session_of, stores_of, with_default_properties
+from deltaic.transaction import giving_way
 
 if TYPE_CHECKING:
     from deltaic.commands.add_files import AddFile
@@ -483,7 +485,9 @@ class DeltaTable(metaclass=Explained):
         """Changes of the definition, each one commit."""
         from deltaic.commands.alter import Alter
 
-        return Alter(lambda: self._snapshot, self._move, lambda: self._engine, lambda given: commit_of(self._spark, given))
+        return Alter(
+            lambda: giving_way.begun(self._snapshot), self._move, lambda: self._engine, lambda given: commit_of(self._spark, given)
+        )
 
     @property
     def optimize(self) -> Optimize:
@@ -525,16 +529,17 @@ class DeltaTable(metaclass=Explained):
         from deltaic.commands import vacuum
         from deltaic.rows.rows import Rows
 
-        snapshot, gone = vacuum.vacuum(
-            self._snapshot.refresh(),
-            retention=retention,
-            mode=mode,
-            dry_run=dry_run,
-            enforce_retention=enforce_retention,
-            keep_versions=keep_versions,
-            inventory=inventory,
-            commit=commit_of(self._spark, commit),
-        )
+        with giving_way.command(self._snapshot) as current:
+            snapshot, gone = vacuum.vacuum(
+                current.refresh(),
+                retention=retention,
+                mode=mode,
+                dry_run=dry_run,
+                enforce_retention=enforce_retention,
+                keep_versions=keep_versions,
+                inventory=inventory,
+                commit=commit_of(self._spark, commit),
+            )
         if not dry_run and gone.num_rows:
             self._snapshot = snapshot
         return Rows.of(gone)
@@ -570,7 +575,8 @@ class DeltaTable(metaclass=Explained):
         from deltaic.commands import repair
         from deltaic.rows.rows import Rows
 
-        snapshot, gone = repair.repair(self._snapshot, dry_run=dry_run, commit=commit_of(self._spark, commit))
+        with giving_way.command(self._snapshot) as current:
+            snapshot, gone = repair.repair(current, dry_run=dry_run, commit=commit_of(self._spark, commit))
         self._snapshot = snapshot
         return Rows.of(gone)
 
@@ -654,8 +660,8 @@ class DeltaTable(metaclass=Explained):
 
     def _run(self, operation: str, command: Callable[[Snapshot], tuple[Snapshot, T]]) -> T:
         """Runs a command on the snapshot of this moment, and moves to its commit."""
-        with self._engine.working_on(operation, self.location):
-            snapshot, answer = command(self._snapshot)
+        with self._engine.working_on(operation, self.location), giving_way.command(self._snapshot) as current:
+            snapshot, answer = command(current)
         self._move(snapshot)
         return answer
 
@@ -753,8 +759,8 @@ def run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options: 
         spark = session_of(data) if table._spark is None else table._spark
         engine = engine_of(spark)
         with committing(spark, job.commit) as options:
-            with engine.working_on("WRITE", table.location):
-                snapshot, _ = writing.write(table._snapshot.store, table._snapshot, engine, data, replace(job, commit=options))
+            with engine.working_on("WRITE", table.location), _writing(table._snapshot, job) as current:
+                snapshot, _ = writing.write(table._snapshot.store, current, engine, data, replace(job, commit=options))
             table._move(snapshot)
         if table._spark is None and spark is not None:
             refresh_cached(spark, table._snapshot)
@@ -765,10 +771,15 @@ def run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options: 
     before = create.existing(store)
     wanted = with_default_properties(spark, job.wanted) if before is None else job.wanted
     engine = engine_of(spark)
-    with committing(spark, job.commit) as options, engine.working_on("WRITE", store.location):
-        snapshot, _ = writing.write(store, before, engine, data, replace(job, wanted=wanted, commit=options))
+    with committing(spark, job.commit) as options, engine.working_on("WRITE", store.location), _writing(before, job) as current:
+        snapshot, _ = writing.write(store, current, engine, data, replace(job, wanted=wanted, commit=options))
     refresh_cached(spark, snapshot)
     return DeltaTable._of(snapshot, storage_options or {}, spark)
+
+
+def _writing(snapshot: Snapshot | None, job: Write) -> AbstractContextManager[Snapshot | None]:
+    """While a write runs; -> the version that it starts from. An append is none of a compaction's business."""
+    return nullcontext(snapshot) if snapshot is None or job.mode == "append" else giving_way.command(snapshot)
 
 
 def _iceberg_place(source: Any) -> tuple[str, Any]:

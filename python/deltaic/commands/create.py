@@ -15,6 +15,7 @@ from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import MAX_ID, MODE
 from deltaic.protocol.properties import TableProperties
 from deltaic.protocol.schema import Schema, path_text
+from deltaic.transaction import giving_way
 from deltaic.transaction.transaction import Transaction, already_committed
 
 Mode = Literal["error", "ignore", "overwrite"]
@@ -135,7 +136,8 @@ def create(
                 raise TableAlreadyExistsError("a table is there already", where=store.location)
             if mode == "ignore" or already_committed(there, commit):
                 return there
-            return _replace(there, schema, wanted, commit)
+            with giving_way.command(there) as current:
+                return _replace(current, schema, wanted, commit)
         protocol, metadata = wanted.new(schema)
         check_expressions(metadata)
         transaction = Transaction(None, "CREATE TABLE", definition_parameters(wanted, metadata), commit, store=store)

@@ -29,6 +29,8 @@ from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.features import Change, Definition
 from deltaic.protocol.row_tracking import hidden_columns
 from deltaic.protocol.schema import Array, Map, Struct, path_text, type_name
+from deltaic.transaction import giving_way
+from deltaic.transaction.giving_way import Gate
 from deltaic.transaction.transaction import Transaction, already_committed
 
 if TYPE_CHECKING:
@@ -46,7 +48,8 @@ AUTO_COMPACT_SIZE = 128 * 1024**2
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What the commands of `Optimize` share. `target_size`: bytes of a new file, None is the table's."""
+    """What the commands of `Optimize` share. `target_size`: bytes of a new file, None is the table's. `gate`: of a compaction in the
+    background."""
 
     where: str | None = None
     target_size: int | None = None
@@ -54,6 +57,7 @@ class Job:
     parquet: ParquetOptions | None = None
     commit: CommitOptions | None = None
     auto: bool = False
+    gate: Gate | None = None
 
     def __post_init__(self) -> None:
         size = self.target_size
@@ -168,7 +172,7 @@ class Optimize:
 
     def _run(self, command: Callable[[Snapshot], Outcome]) -> dict[str, int]:
         current = self._current()
-        with self._engine.working_on("OPTIMIZE", current.location):
+        with self._engine.working_on("OPTIMIZE", current.location), giving_way.command(current) as current:
             snapshot, metrics = command(current)
         self._move(snapshot)
         return metrics
@@ -233,7 +237,7 @@ def _unclustered(files: Measured, target: int) -> np.ndarray[Any, np.dtype[np.bo
     return np.asarray(~clustered | small, dtype=np.bool_)
 
 
-def auto_compact(snapshot: Snapshot, engine: Engine, adds: pa.Table) -> Snapshot:
+def auto_compact(snapshot: Snapshot, engine: Engine, adds: pa.Table, gate: Gate | None = None) -> Snapshot:
     """After a commit that added `adds`: compacts the partitions that it touched, where the table asks for it
     (`delta.autoOptimize.autoCompact`) and one has at least 50 files under 64 MiB."""
     if not snapshot.properties.auto_compact or not adds.num_rows:
@@ -247,7 +251,7 @@ def auto_compact(snapshot: Snapshot, engine: Engine, adds: pa.Table) -> Snapshot
         counts = np.bincount(files.partition[small], minlength=int(files.partition.max(initial=0)) + 1)
         return compaction_bins(files.only(small & (counts[files.partition] >= AUTO_COMPACT_FILES)), target)
 
-    job = Job(target_size=AUTO_COMPACT_SIZE, auto=True)
+    job = Job(target_size=AUTO_COMPACT_SIZE, auto=True, gate=gate)
     return _Rewrite(snapshot, engine, job, "OPTIMIZE").run(bins, {"zOrderBy": [], "auto": True})[0]
 
 
@@ -334,6 +338,7 @@ class _Rewrite:
             if transaction is None:
                 transaction = Transaction(snapshot, self.operation, parameters, self.job.commit)
                 transaction.expect(Change.REARRANGE)
+                transaction.gate = self.job.gate
             with staging(transaction):
                 self._stage_bin(transaction, bin_files, pending)
             if self._due(started, last_of_partition):

@@ -16,7 +16,7 @@ from typing import Protocol as Interface
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaic import _core
+from deltaic import _core, configuration
 from deltaic.commands import change_files, defaults, delete, generated, identity, invariants
 from deltaic.commands.assignment import check_casting
 from deltaic.commands.create import Wanted, check_expressions, definition_parameters, set_clustering
@@ -487,7 +487,8 @@ def _check_same_files(winner: Snapshot, ours: Metadata) -> None:
 
 
 def _compacted(committed: Snapshot, engine: Engine, adds: pa.Table) -> Snapshot:
-    """The version after the compaction that the table may want after a write; when that fails, the write stands."""
+    """The version after the compaction that the table may want after a write, or that of the write where it runs in the background. When it
+    fails, the write stands."""
     from deltaic.commands.optimize import auto_compact
 
     def compact(worker: Worker[Snapshot]) -> Snapshot:
@@ -499,6 +500,11 @@ def _compacted(committed: Snapshot, engine: Engine, adds: pa.Table) -> Snapshot:
             return committed
 
     if not committed.properties.auto_compact or not adds.num_rows:
+        return committed
+    if configuration.current().background_optimize and engine.is_embedded:
+        from deltaic.commands import background_compaction
+
+        background_compaction.submit(committed, engine, adds)
         return committed
     try:
         return Worker(compact).result()  # apart, so that what a signal handler raises meanwhile is not taken for a failed compaction

@@ -67,6 +67,10 @@ class Engine(Protocol):
         """While it is entered, the host shows its work as that of a command ("DELETE", "OPTIMIZE", ...) on a table."""
 
     @property
+    def is_embedded(self) -> bool:
+        """Whether it works in this process, and so also on a thread beside the caller's: jobs on a cluster take it from the caller's."""
+
+    @property
     def plain_sql(self) -> bool:
         """Whether an expression means here what `deltaic.spark_sql` says, so that a simple one needs no `resolve`."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import unquote
 
@@ -57,6 +58,9 @@ class Attempts:
         self.prepare()
         version = self._append() if self._is_independent() else None
         if version is None:
+            # In the background what came meanwhile is read before the turn, so that nobody waits for that.
+            while self.transaction.gate and self.turns.newest > self.base:
+                self._pass(self.turns.newest)
             with self.turns.turn(self.stop):
                 version = self._take_turn()
         return version
@@ -76,7 +80,9 @@ class Attempts:
                 self._pass(known)
             txn_id, body = self._body()
             self.stop()
-            if self._put(self.base + 1, body, txn_id):
+            with self.transaction.gate(self.base + 1) if self.transaction.gate else nullcontext():
+                is_ours = self._put(self.base + 1, body, txn_id)
+            if is_ours:
                 self.turns.committed(self.base + 1, size=len(body))
                 return self.base + 1
             known = self._newest()

@@ -39,6 +39,7 @@ from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.features import Change
 from deltaic.transaction.attempts import Attempts
 from deltaic.transaction.conflicts import Current, Isolation
+from deltaic.transaction.giving_way import Gate
 from deltaic.transaction.marks import Marks
 from deltaic.transaction.winners import concat
 from deltaic.worker import Worker
@@ -132,6 +133,8 @@ class Transaction:
         self._changes: list[pa.Table] = []
         self.domains: dict[str, tuple[str, bool]] = {}
         self.files: list[str] = []
+        self.gate: Gate | None = None
+        """Of a compaction in the background: entered around each put."""
         self.first_line = "{}"
         """commitInfo of the last attempt, as written."""
         self.in_doubt = False

@@ -88,6 +88,10 @@ class LocalEngine:
         return nullcontext()
 
     @property
+    def is_embedded(self) -> bool:
+        return True
+
+    @property
     def plain_sql(self) -> bool:
         return True
 

@@ -104,6 +104,10 @@ class SparkEngine:
         return job_description(self.spark, f"{operation} on {location}")
 
     @property
+    def is_embedded(self) -> bool:
+        return False
+
+    @property
     def plain_sql(self) -> bool:
         return False
 
