@@ -132,6 +132,22 @@ def test_a_probe_whose_answer_is_lost_is_repeated(place: Place) -> None:
     assert not [name for name in stored(place) if ".probe" in name]
 
 
+def test_the_probe_takes_its_three_requests_once_and_is_over_with_the_commit(place: Place) -> None:
+    """It runs beside the upload; what the next call asks of the store is not mixed with it."""
+    assert place.server is not None
+    options = {**place.options, "user_agent": str(uuid.uuid4())}
+    with place.server.recorded() as found:
+        table = deltaic.write(place.at(), ROWS, storage_options=options)
+    probes = [at for at, request in enumerate(found) if ".probe-" in request.path]
+    commit = next(at for at, request in enumerate(found) if request.path.endswith("0.json") and request.method == "PUT")
+    assert [found[at].method for at in probes] == ["PUT", "PUT"]
+    assert max(probes) < commit
+    assert [request.query for request in found if request.method == "POST"] == ["delete"]
+    with place.server.recorded() as found:
+        deltaic.write(table, ROWS, mode="append")
+    assert len(found) == 3
+
+
 def test_uploads_are_tried_again_and_leave_nothing_when_they_fail(place: Place) -> None:
     assert place.server is not None
 

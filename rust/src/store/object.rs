@@ -15,6 +15,7 @@ use object_store::{
     Error as BackendError, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, WriteMultipart,
 };
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
 use twox_hash::XxHash64;
 
 use super::failure;
@@ -55,12 +56,40 @@ pub struct ObjectStoreAdapter {
     options: OpenOptions,
     /// The commit that was created last, until it is read: nobody replaces it, so it is not fetched.
     created: Mutex<Option<(String, Bytes)>>,
+    proof: Mutex<Option<Proof>>,
 }
 
 impl fmt::Debug for ObjectStoreAdapter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ObjectStoreAdapter").field("location", &self.location).finish_non_exhaustive()
     }
+}
+
+/// The question whether a place keeps put-if-absent, while it is asked.
+struct Proof {
+    process: u32,
+    path: String,
+    puts: JoinHandle<(object_store::Result<()>, JoinHandle<()>)>,
+}
+
+/// What the second of two puts of one name comes to, and the task that deletes the object.
+async fn second_put(backend: Arc<dyn ObjectStore>, full: Path) -> (object_store::Result<()>, JoinHandle<()>) {
+    let put = || {
+        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        backend.put_opts(&full, PutPayload::from_static(b"probe"), options)
+    };
+    let first = put().await;
+    // A first put whose answer was lost meets its own object when it is retried: that is proof, too.
+    let last = if first.is_ok() { put().await } else { first };
+    let deleting = tokio::spawn(async move {
+        let _ = backend.delete(&full).await; // at worst a small object is left, which cleaning of the log takes
+    });
+    (last.map(drop), deleting)
+}
+
+/// Whether a place was seen to keep put-if-absent.
+fn is_proven(name: &str) -> bool {
+    PROVEN.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
 }
 
 /// Places that were seen to keep put-if-absent.
@@ -117,40 +146,47 @@ impl ObjectStoreAdapter {
             unproven,
             options: options.clone(),
             created: Mutex::default(),
+            proof: Mutex::default(),
         })
     }
 
-    /// [`Kind::UnsafeStore`] where a second put of one name succeeds: such a place would let a commit overwrite another's. Asked once in a
-    /// process, with two small objects that are deleted again.
-    fn prove(&self, name: &str) -> Result<()> {
-        let proven = || PROVEN.lock().unwrap_or_else(PoisonError::into_inner);
-        if proven().contains(name) {
+    /// Begins to ask whether the place keeps put-if-absent, unless that is known: beside an upload, so that the commit after it need not wait.
+    fn begin_proof(&self) -> Result<()> {
+        let Some(name) = &self.unproven else { return Ok(()) };
+        let mut proof = self.proof.lock().unwrap_or_else(PoisonError::into_inner);
+        // A task of the parent never ends in a fork's child.
+        if is_proven(name) || proof.as_ref().is_some_and(|proof| proof.process == std::process::id()) {
             return Ok(());
         }
         let path = format!("_delta_log/.probe-{}", uuid::Uuid::new_v4());
-        let full = self.full(&path)?;
-        let put = || {
-            let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-            runtime().map(|runtime| runtime.block_on(self.backend.put_opts(&full, PutPayload::from_static(b"probe"), options)))
-        };
-        let first = put()?;
-        // A first put whose answer was lost meets its own object when it is retried: that is proof, too.
-        let last = if first.is_ok() { put()? } else { first };
-        let _ = self.delete_all(&[&path]); // at worst a small object is left, which cleaning of the log takes
-        match last {
+        let puts = runtime()?.spawn(second_put(Arc::clone(&self.backend), self.full(&path)?));
+        std::mem::forget(proof.replace(Proof { process: std::process::id(), path, puts }));
+        Ok(())
+    }
+
+    /// [`Kind::UnsafeStore`] where a second put of one name succeeds: such a place would let a commit overwrite another's. Asked once in a
+    /// process, with a small object that is put twice, and deleted while the commit goes on: by the task that comes back.
+    fn prove(&self) -> Result<Option<JoinHandle<()>>> {
+        self.begin_proof()?;
+        let Some(Proof { path, puts, .. }) = self.proof.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(None) };
+        let stopped =
+            |error| Error::new(Kind::Io, "the question whether the store is safe was not answered").at(path.as_str()).caused_by(error);
+        let (last, deleting) = runtime()?.block_on(puts).map_err(stopped)?;
+        let refused = match last {
             Err(BackendError::AlreadyExists { .. } | BackendError::Precondition { .. }) => {
-                proven().insert(name.to_owned());
-                Ok(())
+                PROVEN.lock().unwrap_or_else(PoisonError::into_inner).extend(self.unproven.clone());
+                return Ok(Some(deleting));
             }
-            Ok(_) => Err(Error::new(
-                Kind::UnsafeStore,
-                "the store replaces objects where a put is only to create: two writers could lose commits",
-            )
-            .at(self.location.as_str())
-            .found("a second put with If-None-Match that succeeded")
-            .expected("a store that heeds If-None-Match, or a store of your own in configure(log_stores=)")),
-            Err(error) => Err(self.failed(&path, error)),
-        }
+            Ok(()) => {
+                Error::new(Kind::UnsafeStore, "the store replaces objects where a put is only to create: two writers could lose commits")
+                    .at(self.location.as_str())
+                    .found("a second put with If-None-Match that succeeded")
+                    .expected("a store that heeds If-None-Match, or a store of your own in configure(log_stores=)")
+            }
+            Err(error) => self.failed(&path, error),
+        };
+        let _ = runtime()?.block_on(deleting);
+        Err(refused)
     }
 
     /// The URL without the folder in it.
@@ -301,11 +337,13 @@ impl Store for ObjectStoreAdapter {
 
     fn put_if_absent(&self, path: &str, data: Bytes) -> Result<PutOutcome> {
         let full = self.full(path)?;
-        if let Some(unproven) = &self.unproven {
-            self.prove(unproven)?;
-        }
+        let deleting = self.prove()?;
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-        match runtime()?.block_on(self.commits.put_opts(&full, PutPayload::from(data.clone()), options)) {
+        let put = runtime()?.block_on(self.commits.put_opts(&full, PutPayload::from(data.clone()), options));
+        if let Some(deleting) = deleting {
+            let _ = runtime()?.block_on(deleting); // begun before the put, so that it is over by now
+        }
+        match put {
             Ok(_) => {
                 if self.is_remote() && path.ends_with(".json") && data.len() <= LARGEST_KEPT {
                     *self.created() = Some((path.to_owned(), data));
@@ -323,6 +361,7 @@ impl Store for ObjectStoreAdapter {
 
     fn put(&self, path: &str, data: Bytes) -> Result<()> {
         let full = self.full(path)?;
+        self.begin_proof()?;
         let put = self.backend.put_opts(&full, PutPayload::from(data), PutOptions::default());
         runtime()?.block_on(put).map(drop).map_err(|error| self.failed(path, error))
     }
@@ -347,6 +386,7 @@ impl Store for ObjectStoreAdapter {
     }
 
     fn writer(&self, path: &str) -> Result<Box<dyn ObjectWriter>> {
+        self.begin_proof()?;
         let upload = Upload {
             backend: Arc::clone(&self.backend),
             full: self.full(path)?,
