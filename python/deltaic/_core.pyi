@@ -43,9 +43,9 @@ class TableSchema:
     def to_arrow(self, columns: Sequence[str] | None = None, *, encoded: Sequence[str] = (), views: Sequence[str] = ()) -> pa.Schema:
         """Logical Arrow schema; Delta field metadata becomes Arrow field metadata (values as text). `encoded`, `views`: columns with the
         types that `read` gives those."""
-    def with_hidden(self, names: Sequence[str]) -> TableSchema:
+    def with_hidden(self, names: Sequence[str], ids: Sequence[int] = ()) -> TableSchema:
         """This schema with columns of type long at its end that data files may have and the table does not show; found by name whatever the
-        column mapping, without statistics."""
+        column mapping, without statistics. `ids`: of these columns in Parquet files that are written."""
 
 def keep_freed_memory(milliseconds: int) -> None: ...  # before the system gets it back; MIMALLOC_PURGE_DELAY of the user wins
 def schema_from_arrow(schema: Any) -> str:
@@ -547,6 +547,20 @@ def evaluate_kernel(arguments: Sequence[Any]) -> pa.Array:
     """A kernel of Spark's SQL functions: its name as an array of text (the same in every row), then its arguments as arrays of that length.
 
     InvalidArgumentError: a row fails in Spark; the message begins with Spark's error condition in brackets."""
+
+# --- iceberg.rs --------------------------------------------------------------------------------------------------------
+
+def iceberg_manifest(adds: Any, schema: TableSchema, options: str, former: Sequence[bytes], gone: Sequence[str]) -> tuple[bytes, str]:
+    """A manifest, and as JSON what it holds: counts of files and rows that it adds, has from before and deletes, `min_sequence_number`.
+
+    `adds`: add actions with the addresses of the files (`location`) and of their vectors (`vectorLocation`). `options`: JSON of `version`
+    (of the format), `deletes` (entries are vectors), `snapshot_id`, `sequence_number`, `partition` (pairs of a name and an id), `header`
+    (metadata of the file). `former`: manifests whose entries are carried over; those whose data file is among the addresses `gone` as
+    deleted."""
+def iceberg_manifest_list(manifests: str, header: str, version: int) -> bytes:
+    """A manifest list of these manifests (JSON, under the specification's names). `header`: JSON of the file's metadata."""
+def read_iceberg_manifest_list(data: bytes) -> str:
+    """The manifests that a manifest list names, as JSON."""
 
 # --- matching.rs -------------------------------------------------------------------------------------------------------
 

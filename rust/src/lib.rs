@@ -8,6 +8,7 @@
 //! - [`pages`]: what the pages of any Parquet file claim, and no more of them than that
 //! - [`data_file`]: "Data Files", "Per-file Statistics"
 //! - [`log`]: "Delta Log Entries", "Checkpoints", "Action Reconciliation"
+//! - [`iceberg`]: manifests of the Iceberg table specification, for readers that know no Delta
 //! - [`expressions`]: kernels of Spark's SQL functions; no format
 //! - [`matching`]: equality joins of few rows; no format
 //! - [`zorder`]: range ids and curves for clustering; no format
@@ -20,6 +21,7 @@ pub mod deletion_vector;
 pub mod error;
 pub mod expressions;
 pub mod guard;
+pub mod iceberg;
 pub mod interrupt;
 pub mod log;
 pub mod matching;

@@ -13,7 +13,7 @@ from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
 from deltaic.plan.literal import enclosed
 from deltaic.planning.planned import Planned
-from deltaic.protocol import clustering, edits, row_tracking
+from deltaic.protocol import clustering, edits, iceberg, row_tracking
 from deltaic.protocol.ddl import parse_column_type, parse_type
 from deltaic.protocol.definition import evolve
 from deltaic.protocol.features import Definition, column_mapping_mode, supported
@@ -245,6 +245,27 @@ class Alter:
         check_instance(name, str, "a feature's name", "text")
         self._move(drop_feature(self._pin(), self._engine(), name, truncate_history=truncate_history, commit=self._options(commit)))
 
+    def upgrade_uniform(self, version: int = 2, *, commit: CommitOptions | None = None) -> None:
+        """Turns Iceberg compatibility `version` (1, 2 or 3) on for a table whose files must be written again for it, and
+        Iceberg metadata with it. Column mapping is turned on first where it is off, deletion vectors off (below version 3), row tracking on
+        (version 3). All files are written again. Nothing where the table has the version already.
+
+        Raises InvalidArgumentError (no such version), UnsupportedFeatureError (a type or a default that the version does not allow).
+
+        >>> table.alter.upgrade_uniform(2)
+
+        Source: delta-spark's `REORG TABLE t APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2))`.
+        """
+        from deltaic.commands.upgrade_uniform import needed_before, upgrade_uniform
+
+        if already_committed(self._pin(), commit):
+            return
+        if needed := needed_before(self._pin(), version):
+            self.set_properties(needed)
+        engine, snapshot = self._engine(), self._pin()
+        with engine.working_on("REORG", snapshot.location):
+            self._move(upgrade_uniform(snapshot, engine, version, self._options(commit)))
+
     def add_constraints(self, constraints: Mapping[str, str], *, commit: CommitOptions | None = None) -> None:
         """Adds CHECK constraints: a condition in Spark's SQL for each name, kept as written. Names do not distinguish case. The rows of the
         table are checked first; ConstraintViolationError says how many break one. A row for which a condition is null breaks it, too."""
@@ -329,6 +350,9 @@ class Alter:
         if (protocol, metadata) == (snapshot.protocol, snapshot.metadata) and not domains:
             return
         transaction = Transaction(snapshot, operation, parameters, self._options(commit))
+        compatibility = iceberg.active_version(protocol, metadata)
+        if compatibility != iceberg.active_version(snapshot.protocol, snapshot.metadata):
+            reads = True
         if reads:  # rows that come meanwhile were not checked: they are a conflict
             transaction.read()
         if protocol != snapshot.protocol:

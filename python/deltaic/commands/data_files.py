@@ -10,7 +10,7 @@ from deltaic.errors import check_instance
 from deltaic.log.snapshot import table_schema
 from deltaic.options import ParquetOptions
 from deltaic.plan.expression import Expression, column, null
-from deltaic.protocol import change_feed, row_tracking
+from deltaic.protocol import change_feed, iceberg, row_tracking
 from deltaic.protocol.features import supported
 from deltaic.protocol.properties import TableProperties
 from deltaic.protocol.schema import Field
@@ -65,7 +65,9 @@ def write_target(
         "data_change": data_change,
         "synced_by_commit": synced_by_commit,
     }
-    if metadata.partition_columns and (MATERIALIZED in supported(protocol) or properties.partition_columns_in_files):
+    compatibility = iceberg.active_version(protocol, metadata)
+    in_files = compatibility is not None or MATERIALIZED in supported(protocol) or properties.partition_columns_in_files
+    if metadata.partition_columns and in_files:
         options["partition_columns"] = True
     if properties.second_parquet_version:
         options["second_version"] = True
@@ -75,10 +77,12 @@ def write_target(
     options["memory_limit"] = configuration.budget().writers
     options |= (parquet or ParquetOptions()).to_core()
     schema = table_schema(protocol, metadata)
+    hidden_ids = iceberg.HIDDEN_IDS if compatibility == 3 else ()
     tracked = row_tracking.kept_in(protocol, metadata) if copies else None
     if tracked is not None:
-        schema = schema.with_hidden(tracked)
-    return WriteTarget(store, schema, {**options, **more}, tracked, properties.optimize_write if optimize_write is None else optimize_write)
+        schema = schema.with_hidden(tracked, hidden_ids)
+    optimize = properties.optimize_write if optimize_write is None else optimize_write
+    return WriteTarget(store, schema, {**options, **more}, tracked, optimize, hidden_ids)
 
 
 def snapshot_target(snapshot: Snapshot, parquet: ParquetOptions | None = None, **options: Any) -> WriteTarget:

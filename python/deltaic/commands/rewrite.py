@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
     from deltaic.log.snapshot import Snapshot
     from deltaic.options import CommitOptions
-    from deltaic.protocol.actions import Metadata
+    from deltaic.protocol.actions import Metadata, Protocol
 
 
 def all_files(
@@ -27,15 +27,19 @@ def all_files(
     commit: CommitOptions | None = None,
     *,
     domains: Mapping[str, str] | None = None,
+    protocol: Protocol | None = None,
 ) -> Snapshot:
-    """-> the version with the new definition, whose columns are the old ones by name and order; with the metadata domains of `domains`."""
+    """-> the version with the new definition, whose columns are the old ones by name and order; with the metadata domains of `domains`.
+    `protocol`: the new one, where it changes."""
     transaction = Transaction(snapshot, operation, {}, commit)
     transaction.set_metadata(metadata)
+    if protocol is not None and protocol != snapshot.protocol:
+        transaction.set_protocol(protocol)
     for domain, configuration in (domains or {}).items():
         transaction.set_domain(domain, configuration)
     transaction.expect(Change.REARRANGE)
     transaction.read()
-    target = write_target(snapshot.store, metadata, snapshot.protocol, copies=True, data_change=False)
+    target = write_target(snapshot.store, metadata, protocol or snapshot.protocol, copies=True, data_change=False)
     files = snapshot.files().adds
     metrics = {"num_rewritten_files": files.num_rows, "num_removed_bytes": total_size(files)}
     with staging(transaction):

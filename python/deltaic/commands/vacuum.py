@@ -28,10 +28,11 @@ from deltaic.commands import inventory as inventories
 from deltaic.errors import CommitError, InvalidArgumentError, InvalidTypeError, items_of
 from deltaic.log import references
 from deltaic.log.cleanup import milliseconds, stale_staged
+from deltaic.log.iceberg import FOLDER as ICEBERG_FOLDER
 from deltaic.log.segment import commit_path, list_log
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
-from deltaic.protocol import features
+from deltaic.protocol import features, iceberg
 from deltaic.protocol.bounded_json import parse_json
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.transaction.transaction import Clock, Transaction, now_ms
@@ -189,7 +190,10 @@ def _candidates(snapshot: Snapshot, cutoff: int, now: int) -> tuple[pa.Table, pa
 
 def _is_shown(listing: pa.Table, snapshot: Snapshot, now: int) -> pa.Array:
     """Which files have no hidden name, or were left half written by a writer of the log."""
-    return pc.or_(pc.invert(_hidden(listing["path"], _partition_folders(snapshot))), stale_staged(listing, now))
+    hidden = _hidden(listing["path"], _partition_folders(snapshot))
+    if iceberg.is_described(snapshot.protocol, snapshot.metadata):  # what Iceberg's readers open the table by
+        hidden = pc.or_(hidden, pc.starts_with(listing["path"], f"{ICEBERG_FOLDER}/"))
+    return pc.or_(pc.invert(hidden), stale_staged(listing, now))
 
 
 def _partition_folders(snapshot: Snapshot) -> list[str]:

@@ -32,13 +32,14 @@ Relation: TypeAlias = Any
 class WriteTarget:
     """Where new data files go: `options` are those of `_core.write`. `row_tracking`: hidden columns (row ids, row commit versions) that the
     rows written there have after the table's own; `schema` has them too. `optimize`: a parallel engine shuffles new rows first, so that few
-    files of about one size come of them."""
+    files of about one size come of them. `hidden_ids`: ids that the hidden columns have in files, where they must have some."""
 
     store: _core.Store
     schema: _core.TableSchema
     options: Mapping[str, Any] = field(default_factory=dict)
     row_tracking: tuple[str, str] | None = None
     optimize: bool = False
+    hidden_ids: tuple[int, ...] = ()
 
     @property
     def options_json(self) -> str:

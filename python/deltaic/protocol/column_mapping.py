@@ -16,8 +16,10 @@ ID = "delta.columnMapping.id"
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 MODE = "delta.columnMapping.mode"
 MAX_ID = "delta.columnMapping.maxColumnId"
+NESTED_IDS = "delta.columnMapping.nested.ids"
+"""Ids of elements, keys and values below a field: Iceberg compatibility wants them."""
 # What says something of the files of one table, and nothing of those of another.
-_OF_ONE_TABLE = frozenset({ID, PHYSICAL_NAME, "delta.columnMapping.nested.ids", "parquet.field.nested.ids", "delta.typeChanges"})
+_OF_ONE_TABLE = frozenset({ID, PHYSICAL_NAME, NESTED_IDS, "parquet.field.nested.ids", "delta.typeChanges"})
 _BAD_CHARACTERS = frozenset(" ,;{}()\n\t=")
 
 NewName = Callable[[], str]

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError
-from deltaic.protocol import change_feed, column_mapping, edits, partitioning, row_tracking, widening
+from deltaic.protocol import change_feed, column_mapping, edits, iceberg, partitioning, row_tracking, widening
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.evolution import merge_schemas
 from deltaic.protocol.features import FEATURES, Definition, column_mapping_mode, in_use, supported
@@ -48,7 +48,11 @@ def new_table(
     or field metadata that needs what this release cannot honour).
     """
     asked = request({**_without(defaults, properties), **(properties or {})}, defines=True)
+    if any(version < 3 for version in TableProperties(asked.stored).iceberg_compat):  # what excludes vectors counts more than a default
+        kept = {name: value for name, value in (defaults or {}).items() if canonical_name(name) != iceberg.VECTORS}
+        asked = request({**_without(kept, properties), **(properties or {})}, defines=True)
     configuration = dict(asked.stored) | _stored_constraints(asked.constraints)
+    configuration = iceberg.completed(configuration, None)
     table = Schema.of(schema) if max_known_id is not None else column_mapping.strip(Schema.of(schema))
     _check_types(table)
     mode = TableProperties(configuration).column_mapping_mode
@@ -56,8 +60,13 @@ def new_table(
     partitions = partitioning.partition_columns(table, partition_columns)
     configuration = row_tracking.with_columns(configuration, new_id)
     if mode != "none":
-        table, last = column_mapping.assign(table, max_known_id or 0, new_name=lambda: f"col-{new_id()}")
+        if max_known_id is None and TableProperties(configuration).iceberg_compat:
+            # Readers of Iceberg find columns by ids, but PyIceberg 0.12 takes structs in lists of lists for null where names differ.
+            table, last = column_mapping.assign_existing(table)
+        else:
+            table, last = column_mapping.assign(table, max_known_id or 0, new_name=lambda: f"col-{new_id()}")
         column_mapping.check_unique(table)
+        table, last = _with_nested_ids(table, last, configuration)
         configuration[column_mapping.MAX_ID] = str(last)
     metadata = Metadata(new_id(), name, description, table.to_json(), partitions, configuration, clock())
     definition = Definition(metadata, schema=table)
@@ -67,6 +76,7 @@ def new_table(
     _check_clustering(metadata, needed)
     check_honoured(sorted(needed))
     protocol = new_protocol(needed, min_reader_version=asked.min_reader_version, min_writer_version=asked.min_writer_version)
+    iceberg.check(protocol, definition)
     return protocol, metadata
 
 
@@ -108,6 +118,7 @@ def evolve(
     gone = set(unset)
     configuration = {key: value for key, value in {**metadata.configuration, **asked.stored}.items() if key not in gone}
     configuration |= _stored_constraints({**asked.constraints, **(constraints or {})})
+    configuration = iceberg.completed(configuration, None if replace_schema else metadata.configuration)
     configuration = row_tracking.with_columns(configuration)
     table = _evolved_schema(before, schema, replace_schema, column_mapping_mode(protocol, before), configuration, new_name)
     partitions = metadata.partition_columns
@@ -133,6 +144,7 @@ def evolve(
         min_reader_version=asked.min_reader_version,
         min_writer_version=asked.min_writer_version,
     )
+    iceberg.check(new, after, before)
     return new, changed
 
 
@@ -163,8 +175,15 @@ def _evolved_schema(
     if mode != "none":
         table, last = column_mapping.assign(table, last, new_name=new_name)
         column_mapping.check_unique(table)
+        table, last = _with_nested_ids(table, last, configuration)
         configuration[column_mapping.MAX_ID] = str(last)
     return table
+
+
+def _with_nested_ids(table: Schema, last: int, configuration: Mapping[str, str]) -> tuple[Schema, int]:
+    """The schema with ids of elements, keys and values, and the largest id, where Iceberg compatibility wants them."""
+    wanted = any(version > 1 for version in TableProperties(configuration).iceberg_compat)
+    return iceberg.assign_nested(table, last) if wanted else (table, last)
 
 
 def _with_type_changes(before: Definition, table: Schema, configuration: Mapping[str, str]) -> Schema:

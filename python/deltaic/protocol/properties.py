@@ -71,6 +71,13 @@ def _auto_compact(text: str) -> bool:
     return _choice("true", "false", "auto")(text) != "false"
 
 
+def _formats(text: str) -> str:
+    names = [each.strip().lower() for each in text.split(",") if each.strip()]
+    if any(each != "iceberg" for each in names):
+        raise InvalidArgumentError("not a format that metadata is written in", found=repr(text), expected="iceberg")
+    return ",".join(names)
+
+
 def _text(text: str) -> str:
     return text
 
@@ -117,10 +124,10 @@ REGISTRY: Mapping[str, Property] = {
         Property("delta.inCommitTimestampEnablementTimestamp", _integer(0, INT64_MAX), None, _I, "inCommitTimestamp"),
         Property("delta.checkpointPolicy", _choice("classic", "v2"), "classic", feature="v2Checkpoint"),
         Property("delta.compatibility.symlinkFormatManifest.enabled", parse_boolean, False),
-        Property("delta.universalFormat.enabledFormats", _text, "", _R),
-        Property("delta.enableIcebergCompatV1", parse_boolean, False, _R, "icebergCompatV1"),
-        Property("delta.enableIcebergCompatV2", parse_boolean, False, _R, "icebergCompatV2"),
-        Property("delta.enableIcebergCompatV3", parse_boolean, False, _R, "icebergCompatV3"),
+        Property("delta.universalFormat.enabledFormats", _formats, ""),
+        Property("delta.enableIcebergCompatV1", parse_boolean, False, feature="icebergCompatV1"),
+        Property("delta.enableIcebergCompatV2", parse_boolean, False, feature="icebergCompatV2"),
+        Property("delta.enableIcebergCompatV3", parse_boolean, False, feature="icebergCompatV3"),
         Property("delta.enableIcebergWriterCompatV1", parse_boolean, False, _R, "icebergWriterCompatV1"),
         Property("delta.enableIcebergWriterCompatV3", parse_boolean, False, _R, "icebergWriterCompatV3"),
         Property("delta.universalFormat.iceberg.atomicConversion.supported", parse_boolean, False, _R),
@@ -437,6 +444,11 @@ class TableProperties:
     @property
     def symlink_manifests(self) -> bool:
         return bool(self.value("delta.compatibility.symlinkFormatManifest.enabled"))
+
+    @property
+    def universal_formats(self) -> tuple[str, ...]:
+        """Formats besides Delta whose metadata follows each commit: "iceberg"."""
+        return tuple(str(self.value("delta.universalFormat.enabledFormats")).split(","))
 
     @property
     def iceberg_compat(self) -> tuple[int, ...]:

@@ -40,16 +40,43 @@ def optimize(reader: Reader, tables: Tables) -> Rows:
 
 
 def reorg(reader: Reader, tables: Tables) -> Rows:
-    """REORG TABLE name [WHERE condition on partitions] APPLY (PURGE) -> path, metrics"""
+    """REORG TABLE name [WHERE condition on partitions] APPLY (PURGE) | APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = n))
+    -> path, metrics"""
     reader.expect("REORG", "TABLE")
     name = read_name(reader)
     where = None
     if reader.accept("WHERE"):
         where = without_qualifiers(reader.slice("APPLY", expected="a condition"), name.qualifiers)
-    reader.expect("APPLY", "(", "PURGE", ")")
+    reader.expect("APPLY", "(")
+    if where is None and reader.accept("UPGRADE", "UNIFORM"):
+        reader.expect("(", "ICEBERG_COMPAT_VERSION", "=")
+        version = reader.integer()
+        reader.expect(")", ")")
+        reader.end()
+        table = tables.table(name)
+        return optimized(table, lambda: _upgraded(table, version))
+    reader.expect("PURGE", ")")
     reader.end()
     table = tables.table(name)
     return optimized(table, lambda: table.optimize.purge(where))
+
+
+def _upgraded(table: DeltaTable, version: int) -> dict[str, int]:
+    """Metrics of UPGRADE UNIFORM: all files are written again, or none."""
+    table.refresh()
+    before, started = table._snapshot.core, table.version
+    table.alter.upgrade_uniform(version)
+    after = table._snapshot.core
+    names = ("num_files_removed", "bytes_removed", "num_files_added", "bytes_added")
+    counts = (before.file_count, before.size_in_bytes, after.file_count, after.size_in_bytes)
+    done = dict(zip(names, counts if table.version != started else (0,) * 4, strict=True))
+    vectors = {"num_deletion_vectors_removed": 0, "num_deletion_vector_rows_removed": 0}
+    if table.version != started:
+        rows, count, _ = before.deleted_records
+        vectors = {"num_deletion_vectors_removed": count, "num_deletion_vector_rows_removed": rows}
+    bins = int(table.version != started)
+    layout = {"partitions_optimized": 0, "num_bins": bins, "num_batches": bins, "total_files_skipped": 0}
+    return {**done, **vectors, **layout, "total_considered_files": before.file_count}
 
 
 def vacuum(reader: Reader, tables: Tables) -> Rows:

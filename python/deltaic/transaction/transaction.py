@@ -31,10 +31,11 @@ from deltaic.errors import (
     check_instance,
 )
 from deltaic.log import catalog, checkpoint, checksum, manifests
+from deltaic.log import iceberg as iceberg_metadata
 from deltaic.log.segment import Sleep
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
-from deltaic.protocol import clustering, features
+from deltaic.protocol import clustering, features, iceberg
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.features import Change
 from deltaic.transaction.attempts import Attempts
@@ -293,6 +294,7 @@ class Transaction:
         committed = self._read_back(version)
         checksum.after_commit(committed, self.first_line)
         checkpoint.after_commit(committed, self.options, clock=self.clock, first=first)
+        iceberg_metadata.after_commit(committed)
         if manifests.are_kept(committed.metadata):
             self._write_manifests(committed, *self.actions())
         return committed
@@ -356,11 +358,31 @@ class Transaction:
             if self.snapshot is not None and not manifests.are_kept(self.snapshot.metadata) and not removes.num_rows:
                 vectors += self.snapshot.core.with_vectors[0]
             manifests.check(self._new_protocol, self.new_metadata, vectors)
+        self._check_iceberg(adds, removes)
         if self.metadata is not None:
             former = self.snapshot.domains.get(clustering.DOMAIN) if self.snapshot else None
             configuration, removed = self.domains.get(clustering.DOMAIN, (former, False))
             before = features.Definition(self.snapshot.metadata) if self.snapshot else None
             clustering.check_kept(before, former, features.Definition(self.metadata), None if removed else configuration)
+
+    def _check_iceberg(self, adds: pa.Table, removes: pa.Table) -> None:
+        """Refuses what the table's Iceberg compatibility forbids: of its definition, of the files that it keeps, of those that come."""
+        protocol, definition = self._new_protocol, features.Definition(self.new_metadata)
+        version = iceberg.active_version(protocol, definition)
+        before = None
+        if self.snapshot is not None:
+            before = self.snapshot.protocol, features.Definition(self.snapshot.metadata)
+        if version is None and not definition.properties.universal_formats[0]:
+            return
+        if before is None or (protocol, definition.metadata) != (before[0], before[1].metadata):
+            iceberg.check(protocol, definition, before[1] if before is not None else None)
+        if version is not None:
+            iceberg_metadata.check_added(version, adds)
+        if before is not None and self.snapshot is not None and iceberg.active_version(*before) != version:
+            core = self.snapshot.core
+            files = 0 if removes.num_rows >= core.file_count else core.file_count
+            counted = core.num_records is not None
+            iceberg.check_files(protocol, definition, before, files=files, with_vectors=core.with_vectors[0], counted=counted)
 
     @property
     def new_metadata(self) -> Metadata:

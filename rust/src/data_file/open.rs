@@ -147,7 +147,7 @@ impl Plan {
         }
         if let Some((id, version)) = &request.row_tracking {
             for (name, output) in [(id, Output::RowId(data.len())), (version, Output::RowVersion(data.len() + 1))] {
-                let field = Field::hidden(name);
+                let field = Field::hidden(name, None);
                 fields.push(field.to_arrow(false));
                 outputs.push(output);
                 data.push(field);

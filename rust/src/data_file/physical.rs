@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray};
 use arrow::datatypes::{DataType, Field as ArrowField, Fields, Schema};
+use serde_json::Value;
 
 use crate::error::{Error, Kind, Result};
+use crate::schema::types::{NESTED_IDS, PARQUET_FIELD_ID};
 use crate::schema::{ColumnMapping, Field, Primitive, TableSchema, Type};
 
 /// The columns that data files have, by position in the table: all but those that are only null; partition columns last, if `partitions`.
@@ -38,14 +40,39 @@ pub fn file_schema(schema: &TableSchema, columns: &[usize]) -> Result<Schema> {
 }
 
 fn field_of(schema: &TableSchema, field: &Field) -> Result<ArrowField> {
-    let arrow = ArrowField::new(schema.physical_name(field), type_of(schema, &field.data_type, &field.name)?, field.nullable);
-    Ok(match (schema.mapping(), field.id()) {
-        (ColumnMapping::None, _) | (_, None) => arrow,
-        (_, Some(id)) => arrow.with_metadata(HashMap::from([("PARQUET:field_id".to_owned(), id.to_string())])),
-    })
+    let name = schema.physical_name(field);
+    let mapped = schema.mapping() != ColumnMapping::None;
+    let ids = field.metadata.get(NESTED_IDS).and_then(Value::as_object).filter(|_| mapped);
+    let arrow = ArrowField::new(name, type_of(schema, &field.data_type, &field.name, &Parts { ids, path: name.to_owned() })?, field.nullable);
+    let own = field.metadata.get(PARQUET_FIELD_ID).and_then(Value::as_i64);
+    Ok(numbered(arrow, field.id().map(i64::from).or(own).filter(|_| mapped)))
 }
 
-fn type_of(schema: &TableSchema, data_type: &Type, place: &str) -> Result<DataType> {
+fn numbered(field: ArrowField, id: Option<i64>) -> ArrowField {
+    match id {
+        None => field,
+        Some(id) => field.with_metadata(HashMap::from([("PARQUET:field_id".to_owned(), id.to_string())])),
+    }
+}
+
+/// Ids of the elements, keys and values below a field, `{"col-1.element": 7}`, where the table has them.
+struct Parts<'a> {
+    ids: Option<&'a serde_json::Map<String, Value>>,
+    path: String,
+}
+
+impl<'a> Parts<'a> {
+    fn below(&self, part: &str) -> Parts<'a> {
+        Parts { ids: self.ids, path: format!("{}.{part}", self.path) }
+    }
+    fn field(&self, schema: &TableSchema, name: &str, data_type: &Type, nullable: bool, place: &str) -> Result<Arc<ArrowField>> {
+        let part = self.below(name);
+        let id = self.ids.and_then(|ids| ids.get(&part.path)).and_then(Value::as_i64);
+        Ok(Arc::new(numbered(ArrowField::new(name, type_of(schema, data_type, place, &part)?, nullable), id)))
+    }
+}
+
+fn type_of(schema: &TableSchema, data_type: &Type, place: &str, parts: &Parts<'_>) -> Result<DataType> {
     Ok(match data_type {
         Type::Primitive(Primitive::Void) => {
             return Err(
@@ -58,9 +85,11 @@ fn type_of(schema: &TableSchema, data_type: &Type, place: &str) -> Result<DataTy
             return Err(Error::new(Kind::UnsupportedFeature, "a struct without fields cannot be written").at(format!("column {place}")));
         }
         Type::Struct(fields) => DataType::Struct(fields.iter().map(|field| field_of(schema, field)).collect::<Result<Fields>>()?),
-        Type::Array(element, contains_null) => crate::schema::arrow_types::list_of(type_of(schema, element, place)?, *contains_null),
+        Type::Array(element, contains_null) => DataType::List(parts.field(schema, "element", element, *contains_null, place)?),
         Type::Map(key, value, contains_null) => {
-            crate::schema::arrow_types::map_of(type_of(schema, key, place)?, type_of(schema, value, place)?, *contains_null)
+            let key = parts.field(schema, "key", key, false, place)?;
+            let entries = Fields::from(vec![key, parts.field(schema, "value", value, *contains_null, place)?]);
+            DataType::Map(Arc::new(ArrowField::new("key_value", DataType::Struct(entries), false)), false)
         }
     })
 }

@@ -9,6 +9,7 @@ pub mod deletion_vector;
 pub mod error;
 pub mod expressions;
 pub mod held;
+pub mod iceberg;
 pub mod interrupt;
 pub mod log;
 pub mod log_store;
@@ -32,6 +33,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     data_file::register(m)?;
     deletion_vector::register(m)?;
     expressions::register(m)?;
+    iceberg::register(m)?;
     interrupt::register(m)?;
     log::register(m)?;
     matching::register(m)?;

@@ -62,8 +62,9 @@ impl PyTableSchema {
         }
         PySchema::new(Arc::new(schema)).into_pyarrow(py)
     }
-    fn with_hidden(&self, names: Vec<String>) -> PyResult<Self> {
-        Ok(Self(Arc::new(self.0.with_hidden(&names)?)))
+    #[pyo3(signature = (names, ids=Vec::new()))]
+    fn with_hidden(&self, names: Vec<String>, ids: Vec<i32>) -> PyResult<Self> {
+        Ok(Self(Arc::new(self.0.with_hidden(&names, &ids)?)))
     }
     fn __repr__(&self) -> String {
         format!("TableSchema({})", self.0.json())

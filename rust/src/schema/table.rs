@@ -77,13 +77,14 @@ impl TableSchema {
         Ok(Self { fields, partition, hidden: 0, mapping, json: schema.to_owned(), arrow })
     }
     /// This schema with columns of whole numbers at its end that data files may have and the table does not show. They have no statistics.
-    pub fn with_hidden(&self, names: &[String]) -> Result<Self> {
+    /// `ids`: Parquet field ids of these columns in files that are written, none or one for each.
+    pub fn with_hidden(&self, names: &[String], ids: &[i32]) -> Result<Self> {
         let mut whole = self.clone();
-        for name in names {
+        for (at, name) in names.iter().enumerate() {
             if whole.fields.iter().any(|field| &field.name == name || whole.physical_name(field) == name) {
                 return Err(Error::protocol("a hidden column has the name of another one").found(name));
             }
-            whole.fields.push(Field::hidden(name));
+            whole.fields.push(Field::hidden(name, ids.get(at).copied()));
         }
         whole.hidden += names.len();
         whole.arrow = Arc::new(arrow_types::schema_of(&whole.fields, false));

@@ -8,6 +8,10 @@ pub const FIELD_ID: &str = "delta.columnMapping.id";
 pub const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
 /// In the metadata of a column beside the table's own, as `_change_type` is: column mapping says nothing of it, files have it by its name.
 pub const UNMAPPED: &str = "__deltaic_unmapped";
+/// Key of the ids of elements, keys and values below a field, `{"col-1.element": 7}`: Iceberg compatibility wants them.
+pub const NESTED_IDS: &str = "delta.columnMapping.nested.ids";
+/// Key of the id that data files have of a hidden column.
+pub const PARQUET_FIELD_ID: &str = "parquet.field.id";
 /// Key of the changes that type widening made to a field's type.
 const TYPE_CHANGES: &str = "delta.typeChanges";
 
@@ -86,9 +90,11 @@ pub struct Field {
 }
 
 impl Field {
-    /// A column of whole numbers beside the schema: files find it by its name, whatever the column mapping.
-    pub fn hidden(name: &str) -> Self {
-        Self { name: name.to_owned(), data_type: Type::Primitive(Primitive::Long), nullable: true, metadata: Map::new() }
+    /// A column of whole numbers beside the schema: files find it by its name, whatever the column mapping. `id`: what files that are
+    /// written say of it.
+    pub fn hidden(name: &str, id: Option<i32>) -> Self {
+        let metadata = id.map(|id| (PARQUET_FIELD_ID.to_owned(), Value::from(id))).into_iter().collect();
+        Self { name: name.to_owned(), data_type: Type::Primitive(Primitive::Long), nullable: true, metadata }
     }
     /// The id of column mapping, where the field has one.
     pub fn id(&self) -> Option<i32> {

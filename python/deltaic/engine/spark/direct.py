@@ -16,7 +16,8 @@ from deltaic import _core
 from deltaic.engine.spark.batches import of_bytes, relabelled, to_bytes
 from deltaic.engine.spark.stores import travels
 from deltaic.errors import CommitError, InvalidArgumentError, UnsupportedFeatureError
-from deltaic.protocol.schema import Schema
+from deltaic.protocol.column_mapping import NESTED_IDS
+from deltaic.protocol.schema import Schema, walk
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import WriteTarget
@@ -32,6 +33,13 @@ def is_direct(engine: SparkEngine, target: WriteTarget) -> bool:
     said = str(engine.spark.conf.get(SETTING, "auto")).lower()
     if said not in ("true", "false", "auto"):
         raise InvalidArgumentError(f"the setting {SETTING}", found=said, expected="true, false or auto")
+    if any(NESTED_IDS in item.metadata for _, item in walk(Schema.from_json(target.schema.json))):
+        if travels(target.store):  # Spark's own writer gives no ids to elements, keys and values
+            return True
+        raise UnsupportedFeatureError(
+            "tasks write arrays and maps of tables with Iceberg compatibility themselves, where only Hadoop's file system reaches",
+            where=target.store.location,
+        )
     if said == "auto":
         return target.store.location.partition("://")[0].lower() in _DEAR and travels(target.store)
     if said == "true" and not travels(target.store):
@@ -43,7 +51,7 @@ def write_directly(frame: Any, table: Schema, target: WriteTarget) -> pa.Table:
     """-> the `add` actions of the rows of `frame`, whose columns are those of `table`: the target's, hidden ones of row tracking last."""
     store, options = target.store, json.dumps({**target.options, "threads": 1, "synced_by_commit": False})
     definition = (target.schema.json, target.schema.partition_columns, target.schema.column_mapping)
-    hidden, columns = list(target.row_tracking or ()), table.to_json()
+    hidden, ids, columns = list(target.row_tracking or ()), list(target.hidden_ids), table.to_json()
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         schema = _core.TableSchema(*definition)
@@ -58,7 +66,7 @@ def write_directly(frame: Any, table: Schema, target: WriteTarget) -> pa.Table:
                 yield batch
 
         rows = _core.conform(pa.RecordBatchReader.from_batches(declared, counted()), given)
-        adds = _core.write(store, schema.with_hidden(hidden) if hidden else schema, rows, options)
+        adds = _core.write(store, schema.with_hidden(hidden, ids) if hidden else schema, rows, options)
         yield pa.RecordBatch.from_arrays([pa.array([to_bytes(adds)], pa.binary()), pa.array([seen], pa.int64())], names=["adds", "seen"])
 
     answers = frame.mapInArrow(task, "adds binary, seen bigint").toArrow()

@@ -30,7 +30,7 @@ from deltaic.engine.spark.types import is_mapped_inside, with_ids
 from deltaic.errors import CommitError, ConstraintViolationError, UnsupportedFeatureError
 from deltaic.plan.failures import failing
 from deltaic.plan.literal import col
-from deltaic.protocol.column_mapping import physical_name
+from deltaic.protocol.column_mapping import ID, physical_name
 from deltaic.protocol.schema import Field, Schema
 from deltaic.spark_sql.null_conditions import null_conditions
 
@@ -65,7 +65,9 @@ _OPTIONS = {
 def write(engine: SparkEngine, relation: SparkRelation, target: WriteTarget) -> pa.Table:
     """-> the `add` actions. Where anything fails, the folder is gone again."""
     # The hidden columns of row tracking are no part of the schema's JSON.
-    table = Schema([*Schema.from_json(target.schema.json), *(Field(name, "long") for name in target.row_tracking or ())])
+    ids: list[dict[str, Any]] = [{ID: number} for number in target.hidden_ids] or [{}, {}]
+    tracked = (Field(name, "long", metadata=own) for name, own in zip(target.row_tracking or (), ids, strict=False))
+    table = Schema([*Schema.from_json(target.schema.json), *tracked])
     _parquet_options(dict(target.options))  # what Spark's writer refuses is refused of few rows, too
     columns = [_checked(field) for field in table]
     if (adds := _write_here(engine, relation, target, table, columns)) is not None:

@@ -1,0 +1,583 @@
+"""Iceberg metadata of a Delta table: PyIceberg reads the rows that deltaic reads."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import threading
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaic
+from deltaic import DeltaTable
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.log import iceberg
+
+pyiceberg = pytest.importorskip("pyiceberg")
+from pyiceberg.table import StaticTable  # noqa: E402
+
+UNIFORM = {"delta.enableIcebergCompatV2": "true", "delta.universalFormat.enabledFormats": "iceberg"}
+UNIFORM_V3 = {"delta.enableIcebergCompatV3": "true", "delta.universalFormat.enabledFormats": "iceberg"}
+
+
+def newest(path: Any) -> Path:
+    folder = Path(str(path)) / "metadata"
+    return folder / f"v{(folder / 'version-hint.text').read_text()}.metadata.json"
+
+
+def opened(path: Any) -> StaticTable:
+    return StaticTable.from_metadata(str(newest(path)))
+
+
+def ordered(rows: pa.Table) -> list[str]:
+    return sorted(repr(sorted(row.items())) for row in rows.to_pylist())
+
+
+def check(table: DeltaTable) -> StaticTable:
+    """PyIceberg sees the rows, the columns and the version that deltaic sees; its own counts agree."""
+    table.refresh()
+    iceberg_table = opened(table.location)
+    assert iceberg_table.properties["delta-version"] == str(table.version)
+    rows = iceberg_table.scan().to_arrow()
+    mine = table.scan().to_arrow()
+    assert rows.column_names == mine.column_names
+    assert ordered(rows) == ordered(mine)
+    assert iceberg_table.scan().count() == mine.num_rows
+    if (snapshot := iceberg_table.current_snapshot()) is not None:
+        assert int(snapshot.summary["total-records"]) == mine.num_rows
+        assert int(snapshot.summary["total-data-files"]) == table._snapshot.core.file_count
+    return iceberg_table
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "table")
+
+
+def made(path: str, rows: pa.Table, **options: Any) -> DeltaTable:
+    deltaic.write(path, rows, properties={**UNIFORM, **options.pop("properties", {})}, **options)
+    return DeltaTable(path)
+
+
+NUMBERS = pa.table({"id": pa.array(range(10), pa.int64()), "name": [f"n{each}" for each in range(10)]})
+
+
+def test_commands(path: str) -> None:
+    table = made(path, NUMBERS)
+    check(table)
+    deltaic.write(path, NUMBERS.slice(0, 3), mode="append")
+    check(table)
+    table.delete("id = 2")
+    check(table)
+    table.update({"name": "'new'"}, where="id > 7")
+    check(table)
+    source = pa.table({"id": pa.array([1, 100], pa.int64()), "name": ["one", "hundred"]})
+    table.merge(source, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+    check(table)
+    deltaic.write(path, NUMBERS.slice(0, 1), mode="append")
+    table.refresh()
+    assert table.optimize.compact()["num_files_removed"] > 1
+    assert check(table).current_snapshot().summary.operation.value == "replace"
+    deltaic.write(path, NUMBERS.slice(5), mode="overwrite")
+    check(table)
+    table.restore(1)
+    check(table)
+    table.delete()
+    check(table)
+
+
+def test_time_travel_by_snapshot(path: str) -> None:
+    table = made(path, NUMBERS)
+    for start in range(1, 4):
+        deltaic.write(path, NUMBERS.slice(start, 1), mode="append")
+    table.refresh()
+    table.delete("id < 3")
+    found = check(table)
+    assert [each.summary["delta-version"] for each in found.snapshots()] == ["0", "1", "2", "3", "4"]
+    for snapshot in found.snapshots():
+        version = int(snapshot.summary["delta-version"])
+        assert ordered(found.scan(snapshot_id=snapshot.snapshot_id).to_arrow()) == ordered(
+            DeltaTable(path, version=version).scan().to_arrow()
+        )
+    parents = [each.parent_snapshot_id for each in found.snapshots()]
+    assert parents == [None, *(each.snapshot_id for each in found.snapshots()[:-1])]
+
+
+def test_types(path: str) -> None:
+    utc = timezone.utc
+    rows = pa.table(
+        {
+            "flag": [True, None],
+            "small": pa.array([1, -128], pa.int8()),
+            "medium": pa.array([1, -32768], pa.int16()),
+            "number": pa.array([1, -(2**31)], pa.int32()),
+            "large": pa.array([2**63 - 1, None], pa.int64()),
+            "single": pa.array([1.5, -0.0], pa.float32()),
+            "double": pa.array([float("nan"), 0.1], pa.float64()),
+            "amount": pa.array([Decimal("-12345.67"), Decimal("0.01")], pa.decimal128(12, 2)),
+            "huge": pa.array([Decimal(10**37), None], pa.decimal128(38, 0)),
+            "text": ["ä", ""],
+            "data": pa.array([b"\x00\xff", None], pa.binary()),
+            "day": [date(1969, 12, 31), date(9999, 12, 31)],
+            "moment": pa.array([datetime(2020, 1, 1, 0, 0, 0, 123456, utc), None], pa.timestamp("us", "UTC")),
+            "local": pa.array([datetime(1, 1, 1), datetime(2020, 1, 1, 1, 2, 3, 999999)], pa.timestamp("us")),
+            "inner": pa.array([{"a": 1, "b": {"c": "x"}}, None], pa.struct([("a", pa.int32()), ("b", pa.struct([("c", pa.string())]))])),
+            "list": pa.array([[1, None], []], pa.list_(pa.int64())),
+            "deep": pa.array([[[1], None], None], pa.list_(pa.list_(pa.int64()))),
+            "renamed": pa.array([[[{"k": 1}]], None], pa.list_(pa.list_(pa.struct([("k", pa.int64())])))),
+            "structs": pa.array([[{"k": 1}], [None]], pa.list_(pa.struct([("k", pa.int64())]))),  # PyIceberg 0.12 reads no null list here
+            "map": pa.array([[("a", [1])], None], pa.map_(pa.string(), pa.list_(pa.int32()))),
+        }
+    )
+    table = made(path, rows)
+    found = check(table)
+    assert str(found.schema().find_type("amount")) == "decimal(12, 2)"
+    deltaic.write(path, rows, mode="append")
+    check(table)
+
+
+def test_statistics_prune_right(path: str) -> None:
+    rows = pa.table(
+        {
+            "id": pa.array(range(6), pa.int64()),
+            "at": pa.array([datetime(2020, 1, day + 1, 0, 0, 0, 999) for day in range(6)], pa.timestamp("us")),
+            "amount": pa.array([Decimal(each) - 3 for each in range(6)], pa.decimal128(9, 2)),
+            "text": ["x" * 40 + str(each) for each in range(6)],
+            "real": [float(each) for each in range(6)],
+        }
+    )
+    table = made(path, rows.slice(0, 1))
+    for row in range(1, 6):
+        deltaic.write(path, rows.slice(row, 1), mode="append")
+    found = check(table)
+    for row in rows.to_pylist():
+        for name in ("id", "at", "amount", "text", "real"):
+            value = row[name]
+            text = (
+                repr(value)
+                if isinstance(value, (str, int, float))
+                else f"'{value.isoformat()}'"
+                if isinstance(value, datetime)
+                else str(value)
+            )
+            scan = found.scan(row_filter=f"{name} = {text}")
+            assert scan.to_arrow().num_rows == 1, (name, value)
+            assert len(list(scan.plan_files())) == (1 if name != "text" else len(list(scan.plan_files())))
+    assert len(list(found.scan(row_filter="id > 3").plan_files())) == 2
+    assert len(list(found.scan(row_filter="id is null").plan_files())) == 0
+
+
+def test_partitions(path: str) -> None:
+    rows = pa.table(
+        {
+            "day": [date(2020, 1, 1), date(2020, 1, 1), None],
+            "kind": ["a b", "ü/%", None],
+            "amount": pa.array([Decimal("-1.50"), Decimal("99.99"), None], pa.decimal128(4, 2)),
+            "at": pa.array([datetime(2020, 1, 1, 1, 2, 3, 4), None, None], pa.timestamp("us")),
+            "flag": [True, False, None],
+            "number": pa.array([1, -1, None], pa.int16()),
+            "id": pa.array([1, 2, 3], pa.int64()),
+        }
+    )
+    table = made(path, rows, partition_by=["day", "kind", "amount", "at", "flag", "number"])
+    found = check(table)
+    assert len(list(found.scan(row_filter="kind = 'a b'").plan_files())) == 1
+    assert len(list(found.scan(row_filter="day is null").plan_files())) == 1
+    table.delete("day is null")
+    check(table)
+    table.alter.rename_column("kind", "sort of kind")
+    deltaic.write(path, table.scan().to_arrow(), mode="append")
+    check(table)
+
+
+def test_columns_change(path: str) -> None:
+    table = made(path, NUMBERS, properties={"delta.enableTypeWidening": "true"})
+    table.alter.add_columns("extra int, list array<int>")
+    check(table)
+    wide = pa.table(
+        {"id": pa.array([20], pa.int64()), "name": ["x"], "extra": pa.array([5], pa.int32()), "list": pa.array([[1]], pa.list_(pa.int32()))}
+    )
+    deltaic.write(path, wide, mode="append")
+    check(table)
+    table.alter.rename_column("name", "title")
+    check(table)
+    table.alter.change_column("extra", type="long")
+    check(table)
+    again = wide.rename_columns(["id", "title", "extra", "list"]).set_column(2, "extra", pa.array([2**40], pa.int64()))
+    deltaic.write(path, again, mode="append")
+    found = check(table)
+    assert found.scan(row_filter="extra = 5").to_arrow().num_rows == 1
+    table.alter.drop_columns("title")
+    check(table)
+    deltaic.write(path, pa.table({"other": [1.5]}), mode="overwrite", schema_mode="overwrite")
+    check(table)
+
+
+def test_vectors_of_version_3(path: str) -> None:
+    """The entry of a vector names its very bytes in Delta's file, framed as Iceberg wants them."""
+    deltaic.write(path, NUMBERS, properties={**UNIFORM_V3, "delta.enableDeletionVectors": "true"})
+    table = DeltaTable(path)
+    found = check(table)
+    assert found.format_version == 3
+    table.delete("id in (2, 5)")
+    table.refresh()
+    entries = vectors(table)
+    assert len(entries) == 1
+    place, offset, size, referenced, rows = entries[0]
+    framed = Path(place).read_bytes()[offset : offset + size]
+    assert int.from_bytes(framed[:4], "big") == len(framed) - 8
+    assert framed[4:8] == bytes([0xD1, 0xD3, 0x39, 0x64])
+    assert sorted(deltaic._core.DeletionVector.from_bytes(framed[4:-4])) == [2, 5]
+    assert rows == 2
+    assert Path(referenced).exists()
+    with pytest.raises(ValueError, match="magic bytes"):  # PyIceberg 0.12 reads vectors of Puffin files alone
+        opened(path).scan().to_arrow()
+    table.delete("id = 7")
+    ((_, _, _, _, rows),) = vectors(table)
+    assert rows == 3
+    deltaic.write(path, NUMBERS, mode="append")
+    assert len(vectors(table)) == 1
+    table.optimize.purge()
+    assert vectors(table) == []
+    check(table)
+
+
+def vectors(table: DeltaTable) -> list[tuple[Any, ...]]:
+    """The live deletion vectors of the newest snapshot: path, offset, size, data file, rows."""
+    from pyiceberg.io.pyarrow import PyArrowFileIO
+    from pyiceberg.manifest import ManifestContent
+
+    from deltaic.commands.iceberg_metadata import _entries
+
+    found = []
+    for manifest in opened(table.location).current_snapshot().manifests(PyArrowFileIO()):
+        if manifest.content == ManifestContent.DELETES:
+            for _, file in _entries(PyArrowFileIO(), manifest):
+                found.append((file.file_path, file[18], file[19], file[17], file.record_count))
+    return found
+
+
+def test_row_lineage(path: str) -> None:
+    """First row ids are those of Delta, data sequence numbers the versions that wrote the rows."""
+    deltaic.write(path, NUMBERS, properties=UNIFORM_V3)
+    deltaic.write(path, NUMBERS.slice(0, 4), mode="append")
+    document = json.loads(newest(path).read_text())
+    assert document["next-row-id"] == 14
+    assert [(each["first-row-id"], each["added-rows"]) for each in document["snapshots"]] == [(0, 10), (10, 4)]
+
+
+def test_a_commit_adds_one_manifest(path: str) -> None:
+    table = made(path, NUMBERS)
+    sizes = []
+    for _ in range(5):
+        before = set((Path(path) / "metadata").iterdir())
+        deltaic.write(path, NUMBERS.slice(0, 1), mode="append")
+        new = [each for each in (Path(path) / "metadata").iterdir() if each not in before]
+        assert sorted(each.suffix for each in new) == [".avro", ".avro", ".json"]
+        sizes.append(next(each.stat().st_size for each in new if each.name.endswith("-m0.avro")))
+    assert max(sizes) - min(sizes) < 64
+    check(table)
+
+
+def test_manifests_stay_few_and_old_ones_go(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(iceberg, "_MOST_MANIFESTS", 5)
+    monkeypatch.setattr(iceberg, "_MOST_FORMER", 4)
+    table = made(path, NUMBERS, properties={"delta.logRetentionDuration": "interval 0 seconds"})
+    for number in range(40):
+        deltaic.write(path, NUMBERS.slice(number % 10, 1), mode="append")
+    found = check(table)
+    assert len(found.current_snapshot().manifests(found.io)) <= 6
+    assert len(found.snapshots()) <= 3
+    assert len(list((Path(path) / "metadata").iterdir())) < 40
+    for snapshot in found.snapshots():
+        found.scan(snapshot_id=snapshot.snapshot_id).to_arrow()
+    table.refresh()
+    table.delete("id = 3")
+    check(table)
+
+
+def test_a_later_commit_catches_up(path: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    table = made(path, NUMBERS)
+    with monkeypatch.context() as broken:
+        broken.setattr(iceberg, "write", lambda snapshot: (_ for _ in ()).throw(OSError("the disk is full")))
+        with caplog.at_level(logging.WARNING, "deltaic.log"):
+            deltaic.write(path, NUMBERS, mode="append")
+        table.refresh()
+        table.delete("id = 1")
+    assert "could not be written: the disk is full" in caplog.text
+    assert opened(path).properties["delta-version"] == "0"
+    deltaic.write(path, NUMBERS.slice(0, 1), mode="append")
+    found = check(table)
+    assert [each.summary["delta-version"] for each in found.snapshots()] == ["0", "3"]
+
+
+@pytest.mark.parametrize("call", range(5))
+def test_a_store_that_fails_leaves_what_was_there(path: str, monkeypatch: pytest.MonkeyPatch, call: int) -> None:
+    """Whichever request of the metadata fails, the commit stands, readers see one version or the other, and the next commit repairs."""
+    table = made(path, NUMBERS)
+    count = 0
+    original = iceberg._Writing
+
+    class Failing(original):  # type: ignore[misc, valid-type]
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            self.store = Store(self.store)
+
+    class Store:
+        def __init__(self, store: Any) -> None:
+            self.store = store
+
+        def __getattr__(self, name: str) -> Any:
+            def method(*arguments: Any, **options: Any) -> Any:
+                nonlocal count
+                count += 1
+                if count == call + 1:
+                    raise OSError("gone")
+                return getattr(self.store, name)(*arguments, **options)
+
+            return method
+
+    with monkeypatch.context() as broken:
+        broken.setattr(iceberg, "_Writing", Failing)
+        broken.setattr(
+            iceberg._core, "read_commit", lambda store, *rest: deltaic._core.Snapshot and read(getattr(store, "store", store), *rest)
+        )
+        deltaic.write(path, NUMBERS.slice(0, 2), mode="append")
+    assert opened(path).properties["delta-version"] in ("0", "1")
+    opened(path).scan().to_arrow()
+    deltaic.write(path, NUMBERS.slice(0, 1), mode="append")
+    check(table)
+
+
+read = deltaic._core.read_commit
+
+
+def test_concurrent_writers(path: str) -> None:
+    made(path, NUMBERS.slice(0, 0))
+    failures: list[BaseException] = []
+
+    def append() -> None:
+        try:
+            for _ in range(8):
+                deltaic.write(path, NUMBERS.slice(0, 1), mode="append")
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=append) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    table = DeltaTable(path)
+    assert table.version == 32
+    assert check(table).scan().count() == 32
+
+
+def test_the_hint_never_goes_back(path: str) -> None:
+    table = made(path, NUMBERS)
+    for _ in range(3):
+        deltaic.write(path, NUMBERS.slice(0, 1), mode="append")
+    store = table._snapshot.store
+    iceberg._point(store, 1)
+    assert (Path(path) / "metadata/version-hint.text").read_text() == "3"
+    store.put(iceberg.HINT, b"0")  # a writer of version 1 comes last
+    iceberg._point(store, 1)
+    assert (Path(path) / "metadata/version-hint.text").read_text() == "3"
+
+
+def test_another_table_at_the_same_place(path: str, tmp_path: Path) -> None:
+    import shutil
+
+    made(path, NUMBERS)
+    deltaic.write(path, NUMBERS, mode="append")
+    shutil.rmtree(Path(path) / "_delta_log")
+    table = made(path, NUMBERS.slice(0, 2))
+    assert check(table).scan().count() == 2
+
+
+def test_in_the_background(path: str) -> None:
+    from deltaic.log import background
+
+    with deltaic.configure(background_checkpoints=True):
+        table = made(path, NUMBERS)
+        for _ in range(5):
+            deltaic.write(path, NUMBERS.slice(0, 1), mode="append")
+        assert background.wait(60)
+    check(table)
+
+
+def test_vacuum_leaves_the_metadata(path: str) -> None:
+    table = made(path, NUMBERS)
+    deltaic.write(path, NUMBERS, mode="overwrite")
+    table.refresh()
+    table.vacuum(retention=timedelta(0), dry_run=False, enforce_retention=False)
+    check(table)
+
+
+def test_statistics_again(path: str) -> None:
+    """Files that are added again, as `optimize.statistics` does it, are there once."""
+    table = made(path, NUMBERS)
+    table.optimize.statistics(["name"])
+    check(table)
+
+
+def test_clone(path: str, tmp_path: Path) -> None:
+    table = made(path, NUMBERS)
+    copy = table.clone(str(tmp_path / "copy"), shallow=True) if hasattr(table, "clone") else None
+    if copy is None:
+        pytest.skip("no clone")
+    target = DeltaTable(str(tmp_path / "copy"), storage_options={"allowed_roots": str(tmp_path)})
+    assert ordered(opened(target.location).scan().to_arrow()) == ordered(NUMBERS)
+
+
+# --- rules
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_new_tables_are_completed(path: str, version: int) -> None:
+    rows = NUMBERS
+    deltaic.write(path, rows, properties={f"delta.enableIcebergCompatV{version}": "true"})
+    table = DeltaTable(path)
+    assert table.metadata.configuration["delta.columnMapping.mode"] == "name"
+    assert f"icebergCompatV{version}" in table.protocol.writer_features
+    assert "columnMapping" in table.protocol.writer_features
+    assert ("rowTracking" in table.protocol.writer_features) == (version == 3)
+    assert not (Path(path) / "metadata").exists()
+
+
+@pytest.mark.parametrize(
+    ("schema", "properties", "message"),
+    [
+        ("a int", {"delta.enableIcebergCompatV2": "true", "delta.columnMapping.mode": "none"}, "needs column mapping"),
+        ("a int", {"delta.enableIcebergCompatV1": "true", "delta.enableIcebergCompatV2": "true"}, "exclude each other"),
+        ("a int", {"delta.enableIcebergCompatV2": "true", "delta.enableDeletionVectors": "true"}, "exclude each other"),
+        ("a int", {"delta.enableIcebergCompatV3": "true", "delta.enableRowTracking": "false"}, "needs row tracking"),
+        ("a int", {"delta.universalFormat.enabledFormats": "iceberg"}, "needs a version of Iceberg compatibility"),
+        ("a int", {"delta.universalFormat.enabledFormats": "hudi"}, "not a format"),
+        ("a array<int>", {"delta.enableIcebergCompatV1": "true"}, "does not allow the column's type"),
+        ("s struct<m: map<int, int>>", {"delta.enableIcebergCompatV1": "true"}, "does not allow the column's type"),
+        ("a variant", {"delta.enableIcebergCompatV2": "true"}, "does not allow the column's type"),
+        ("a int, b void", {"delta.enableIcebergCompatV2": "true"}, "does not allow the column's type"),
+    ],
+)
+def test_definitions_that_are_refused(path: str, schema: str, properties: dict[str, str], message: str) -> None:
+    with pytest.raises((InvalidArgumentError, UnsupportedFeatureError), match=message):
+        deltaic.DeltaTable.create(path, schema, properties=properties)
+    assert not Path(path).exists() or not list(Path(path).rglob("*.json"))
+
+
+def test_existing_tables(path: str) -> None:
+    deltaic.write(path, NUMBERS, properties={"delta.enableDeletionVectors": "false"})
+    table = DeltaTable(path)
+    with pytest.raises(InvalidArgumentError, match="needs column mapping"):
+        table.alter.set_properties(UNIFORM)
+    table.alter.set_properties({**UNIFORM, "delta.columnMapping.mode": "name"})
+    check(table)
+    deltaic.write(path, NUMBERS, mode="append")
+    check(table)
+    table.alter.rename_column("name", "title")
+    check(table)
+    for change, message in [
+        ({"delta.enableDeletionVectors": "true"}, "exclude each other"),
+        ({"delta.enableIcebergCompatV1": "true"}, "exclude each other"),
+    ]:
+        with pytest.raises(InvalidArgumentError, match=message):
+            table.alter.set_properties(change)
+    with pytest.raises((InvalidArgumentError, UnsupportedFeatureError)):
+        table.alter.drop_feature("columnMapping")
+    table.alter.set_properties({"delta.enableIcebergCompatV2": "false"})
+    assert "delta.universalFormat.enabledFormats" not in table.metadata.configuration
+
+
+def test_columns_that_are_refused_later(path: str) -> None:
+    deltaic.write(path, NUMBERS, properties={"delta.enableIcebergCompatV1": "true", "delta.enableTypeWidening": "true"})
+    table = DeltaTable(path)
+    with pytest.raises(UnsupportedFeatureError, match="does not allow the column's type"):
+        table.alter.add_columns("list array<int>")
+    with pytest.raises(UnsupportedFeatureError, match="does not allow the column's type"):
+        deltaic.write(path, NUMBERS.append_column("list", pa.array([[1]] * 10)), mode="append", schema_mode="merge")
+    table.alter.add_columns("day date, small int")
+    with pytest.raises(UnsupportedFeatureError, match="widened in a way that Iceberg does not have"):
+        table.alter.change_column("day", type="timestamp_ntz")
+    with pytest.raises(UnsupportedFeatureError, match="widened in a way that Iceberg does not have"):
+        table.alter.change_column("small", type="double")
+    table.alter.change_column("small", type="long")
+
+
+def test_partitioning_stays(path: str) -> None:
+    table = made(path, NUMBERS, partition_by=["name"])
+    with pytest.raises(InvalidArgumentError, match="keeps the names of its partition columns"):
+        deltaic.write(path, NUMBERS, mode="overwrite", schema_mode="overwrite", partition_by=["id"], properties=UNIFORM)
+    check(table)
+
+
+def test_upgrade(path: str) -> None:
+    nested = NUMBERS.append_column("list", pa.array([[each, None] for each in range(10)]))
+    deltaic.write(
+        path, nested, partition_by=["name"], properties={"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true"}
+    )
+    table = DeltaTable(path)
+    table.delete("id = 4")
+    table.alter.set_properties({"delta.enableDeletionVectors": "false"})
+    with pytest.raises(UnsupportedFeatureError, match=r"REORG TABLE \.\.\. APPLY \(UPGRADE UNIFORM \(ICEBERG_COMPAT_VERSION = 2\)\)"):
+        table.alter.set_properties(UNIFORM)
+    table.alter.set_properties({"delta.enableDeletionVectors": "true"})
+    before = ordered(table.scan().to_arrow())
+    answer = deltaic.sql(f"REORG TABLE delta.`{path}` APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2))").to_arrow()
+    assert answer["metrics"][0]["numFilesAdded"].as_py() > 0
+    check(table)
+    assert ordered(table.scan().to_arrow()) == before
+    version = table.version
+    table.alter.upgrade_uniform(2)
+    assert table.version == version
+    with pytest.raises(UnsupportedFeatureError, match="must be written again"):
+        table.alter.set_properties(
+            {"delta.enableIcebergCompatV2": "false", "delta.enableIcebergCompatV3": "true", "delta.enableRowTracking": "true"}
+        )
+    table.alter.upgrade_uniform(3)
+    assert check(table).format_version == 3
+
+
+def test_files_have_ids_for_all_their_parts(path: str) -> None:
+    import pyarrow.parquet as pq
+
+    nested = pa.table({"id": pa.array([1], pa.int64()), "deep": pa.array([[("a", [1])]], pa.map_(pa.string(), pa.list_(pa.int32())))})
+    deltaic.write(path, nested, properties=UNIFORM_V3)
+    table = DeltaTable(path)
+    table.update({"id": "2"})
+    (file,) = table.files().to_arrow()["path"].to_pylist()
+    schema = str(pq.ParquetFile(Path(path) / file).schema)
+    ids = {int(each) for each in re.findall(r"field_id=([0-9]+)", schema)} - {-1}
+    assert {2147483540, 2147483539} <= ids
+    assert len(ids) == 7, schema  # id, deep, its key, value and the value's element, both of row tracking
+    check(table)
+
+
+def test_a_foreign_folder_is_left_alone(path: str, caplog: pytest.LogCaptureFixture) -> None:
+    folder = Path(path) / "metadata"
+    folder.mkdir(parents=True)
+    (folder / "v3.metadata.json").write_text('{"format-version": 2}')
+    with caplog.at_level(logging.WARNING, "deltaic.log"):
+        made(path, NUMBERS)
+    assert "another program wrote Iceberg metadata" in caplog.text
+    assert (folder / "v3.metadata.json").read_text() == '{"format-version": 2}'
+
+
+def test_commits_without_statistics_are_refused(path: str) -> None:
+    table = made(path, NUMBERS)
+    from deltaic.transaction.transaction import Transaction
+
+    snapshot = table._snapshot
+    adds = snapshot.files().adds
+    adds = adds.set_column(adds.schema.get_field_index("stats"), "stats", pa.nulls(adds.num_rows, pa.string()))
+    transaction = Transaction(snapshot, "WRITE", {})
+    transaction.add(adds)
+    with pytest.raises(UnsupportedFeatureError, match="number of rows in the statistics"):
+        transaction.commit()
