@@ -87,7 +87,7 @@ IN_USE = [
     ("checkConstraints", listed("checkConstraints"), {"delta.constraints.c": "a > 0"}, None, set()),
     ("changeDataFeed", legacy(1, 4), {"delta.enableChangeDataFeed": "true"}, None, set()),
     ("generatedColumns", legacy(1, 4), {}, {"delta.generationExpression": "if(a > 0, a, 7)"}, set()),
-    ("icebergCompatV2", listed("icebergCompatV2"), {"delta.enableIcebergCompatV2": "true"}, None, set(RUN)),
+    ("icebergWriterCompatV1", listed("icebergWriterCompatV1"), {"delta.enableIcebergWriterCompatV1": "true"}, None, set(RUN)),
     ("shiny", listed("shiny"), {}, None, set(RUN)),
 ]
 

@@ -31,7 +31,7 @@ IMPLIED = {
     "__repr__",
 }
 # What the ellipses of compiled signatures stand for.
-OPAQUE = {"partition_columns": "()", "encoded": "()", "views": "()", "allowed_roots": "()", "constants": "()", "prefix": "''"}
+OPAQUE = {"ids": "()", "partition_columns": "()", "encoded": "()", "views": "()", "allowed_roots": "()", "constants": "()", "prefix": "''"}
 # Binary operators: the compiled slot serves both sides.
 REFLECTED = {"__ror__", "__rand__", "__rsub__"}
 

@@ -93,8 +93,8 @@ CASES = [
     ),
     Case(
         "an Iceberg table",
-        configured(protocol(minWriterVersion=7, writerFeatures=["icebergCompatV2"]), enableIcebergCompatV2="true"),
-        refused("icebergCompatV2", "features that this release writes", "protocol"),
+        configured(protocol(minWriterVersion=7, writerFeatures=["icebergWriterCompatV1"]), enableIcebergWriterCompatV1="true"),
+        refused("icebergWriterCompatV1", "features that this release writes", "protocol"),
         "append",
     ),
     Case("a feature that the table does not use", protocol(minWriterVersion=7, writerFeatures=["icebergCompatV2"]), APPENDED, "append"),

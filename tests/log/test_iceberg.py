@@ -345,17 +345,13 @@ def test_a_store_that_fails_leaves_what_was_there(path: str, monkeypatch: pytest
 
     with monkeypatch.context() as broken:
         broken.setattr(iceberg, "_Writing", Failing)
-        broken.setattr(
-            iceberg._core, "read_commit", lambda store, *rest: deltaic._core.Snapshot and read(getattr(store, "store", store), *rest)
-        )
+        read = iceberg._core.read_commit  # compiled: it takes the store itself
+        broken.setattr(iceberg._core, "read_commit", lambda store, *rest: read(getattr(store, "store", store), *rest))
         deltaic.write(path, NUMBERS.slice(0, 2), mode="append")
     assert opened(path).properties["delta-version"] in ("0", "1")
     opened(path).scan().to_arrow()
     deltaic.write(path, NUMBERS.slice(0, 1), mode="append")
     check(table)
-
-
-read = deltaic._core.read_commit
 
 
 def test_concurrent_writers(path: str) -> None:

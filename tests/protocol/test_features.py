@@ -43,6 +43,7 @@ IN_USE = {
     "icebergCompatV1": metadata(configuration={"delta.enableIcebergCompatV1": "true"}),
     "icebergCompatV2": metadata(configuration={"delta.enableIcebergCompatV2": "true"}),
     "icebergCompatV3": metadata(configuration={"delta.enableIcebergCompatV3": "true"}),
+    "icebergWriterCompatV1": metadata(configuration={"delta.enableIcebergWriterCompatV1": "true"}),
     "rowTracking": metadata(),
     "materializePartitionColumns": metadata("p int, a int", partition_columns=("p",)),
     "typeWidening": metadata(Schema([Field("a", "long", metadata={"delta.typeChanges": [{"fromType": "integer", "toType": "long"}]})])),
@@ -83,7 +84,8 @@ REFUSED = [
     ("changeDataFeed", set()),
     ("rowTracking", set()),
     ("inCommitTimestamp", set()),
-    ("icebergCompatV2", set(Change)),
+    ("icebergCompatV2", set()),
+    ("icebergWriterCompatV1", set(Change)),
     ("deletionVectors", set()),
     ("columnMapping", set()),
     ("appendOnly", set()),
@@ -116,9 +118,9 @@ def test_legacy_versions_imply_features():
         assert features.supported(Protocol(*versions)) == names
         for change in Change:
             check_writable(Protocol(*versions), metadata(), change)
-    with pytest.raises(UnsupportedFeatureError, match="icebergCompatV2"):
-        check_writable(listed("icebergCompatV2"), IN_USE["icebergCompatV2"], Change.ADD)
-    check_writable(Protocol(2, 6), IN_USE["icebergCompatV2"], Change.ADD)  # not supported by the protocol, so not active
+    with pytest.raises(UnsupportedFeatureError, match="icebergWriterCompatV1"):
+        check_writable(listed("icebergWriterCompatV1"), IN_USE["icebergWriterCompatV1"], Change.ADD)
+    check_writable(Protocol(2, 6), IN_USE["icebergWriterCompatV1"], Change.ADD)  # not supported by the protocol, so not active
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,9 @@ FEATURES: Mapping[str, Feature] = {
         Feature("allowColumnDefaults", False, _key("CURRENT_DEFAULT")),
         Feature("inCommitTimestamp", False, _flag("delta.enableInCommitTimestamps")),
         *(Feature(f"icebergCompatV{n}", False, _flag(f"delta.enableIcebergCompatV{n}"), requires=("columnMapping",)) for n in (1, 2)),
-        Feature("icebergCompatV3", False, _flag("delta.enableIcebergCompatV3"), requires=("columnMapping", "rowTracking")),
+        Feature(
+            "icebergCompatV3", False, _flag("delta.enableIcebergCompatV3"), requires=("columnMapping", "rowTracking", "domainMetadata")
+        ),
         *(Feature(f"icebergWriterCompatV{n}", False, _flag(f"delta.enableIcebergWriterCompatV{n}"), refused=ALL) for n in (1, 3)),
         Feature("checkpointProtection", False, lambda item: item.properties.checkpoint_protection_before_version > 0),
         Feature(

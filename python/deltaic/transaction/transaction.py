@@ -374,8 +374,7 @@ class Transaction:
             before = self.snapshot.protocol, features.Definition(self.snapshot.metadata)
         if version is None and not definition.properties.universal_formats[0]:
             return
-        if before is None or (protocol, definition.metadata) != (before[0], before[1].metadata):
-            iceberg.check(protocol, definition, before[1] if before is not None else None)
+        iceberg.check(protocol, definition, before[1] if before is not None else None)
         if version is not None:
             iceberg_metadata.check_added(version, adds)
         if before is not None and self.snapshot is not None and iceberg.active_version(*before) != version:
