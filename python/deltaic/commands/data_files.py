@@ -77,7 +77,7 @@ def write_target(
     options["memory_limit"] = configuration.budget().writers
     options |= (parquet or ParquetOptions()).to_core()
     schema = table_schema(protocol, metadata)
-    hidden_ids = iceberg.HIDDEN_IDS if compatibility == 3 else ()
+    hidden_ids = iceberg.HIDDEN_IDS if compatibility is not None else ()
     tracked = row_tracking.kept_in(protocol, metadata) if copies else None
     if tracked is not None:
         schema = schema.with_hidden(tracked, hidden_ids)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 FORMATS = "delta.universalFormat.enabledFormats"
 VECTORS = "delta.enableDeletionVectors"
 HIDDEN_IDS = (2147483540, 2147483539)
-"""Field ids of the hidden columns of row ids and row commit versions, in files of tables with icebergCompatV3."""
+"""Field ids of the hidden columns of row ids and row commit versions. Version 3 asks for them; below, readers fail on files of which some
+columns have ids and some have none."""
 
 _PLAIN_TYPES = frozenset(
     {"byte", "short", "integer", "long", "float", "double", "string", "binary", "boolean", "timestamp", "timestamp_ntz", "date"}
@@ -246,7 +247,7 @@ def check_files(
         reason = "files without ids of elements, keys and values"
     elif former is None and version == 1 and definition.metadata.partition_columns:
         reason = "files without their partition columns"
-    elif version == 3 and row_tracking.is_enabled(before[0], before[1].metadata):
+    elif former is None and row_tracking.is_enabled(before[0], before[1].metadata):
         reason = "files whose columns of row ids may have no ids"
     if reason is not None:
         raise UnsupportedFeatureError(

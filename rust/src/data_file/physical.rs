@@ -43,7 +43,8 @@ fn field_of(schema: &TableSchema, field: &Field) -> Result<ArrowField> {
     let name = schema.physical_name(field);
     let mapped = schema.mapping() != ColumnMapping::None;
     let ids = field.metadata.get(NESTED_IDS).and_then(Value::as_object).filter(|_| mapped);
-    let arrow = ArrowField::new(name, type_of(schema, &field.data_type, &field.name, &Parts { ids, path: name.to_owned() })?, field.nullable);
+    let arrow =
+        ArrowField::new(name, type_of(schema, &field.data_type, &field.name, &Parts { ids, path: name.to_owned() })?, field.nullable);
     let own = field.metadata.get(PARQUET_FIELD_ID).and_then(Value::as_i64);
     Ok(numbered(arrow, field.id().map(i64::from).or(own).filter(|_| mapped)))
 }

@@ -292,7 +292,9 @@ pub fn read(data: &[u8]) -> Result<Contents> {
         }
         for _ in 0..count {
             match (cursor.text()?, cursor.bytes()?) {
-                ("avro.schema", text) => schema = Some(std::str::from_utf8(text).map_err(|error| malformed("the schema").caused_by(error))?),
+                ("avro.schema", text) => {
+                    schema = Some(std::str::from_utf8(text).map_err(|error| malformed("the schema").caused_by(error))?)
+                }
                 ("avro.codec", b"deflate") => deflated = true,
                 ("avro.codec", b"null") => {}
                 ("avro.codec", other) => return Err(malformed("an unknown codec").found(String::from_utf8_lossy(other))),
@@ -336,7 +338,9 @@ mod tests {
 
     #[test]
     fn longs_are_zigzag_varints() {
-        for (value, expected) in [(0, &[0_u8][..]), (-1, &[1]), (1, &[2]), (64, &[0x80, 1]), (i64::MIN, &[255, 255, 255, 255, 255, 255, 255, 255, 255, 1])] {
+        for (value, expected) in
+            [(0, &[0_u8][..]), (-1, &[1]), (1, &[2]), (64, &[0x80, 1]), (i64::MIN, &[255, 255, 255, 255, 255, 255, 255, 255, 255, 1])]
+        {
             let mut out = Vec::new();
             long(&mut out, value);
             assert_eq!(out, expected);

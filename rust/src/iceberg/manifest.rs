@@ -57,7 +57,13 @@ pub struct Counts {
 /// `adds`: add actions with their addresses, `location`, and those of their vectors, `vectorLocation`; each becomes an added entry.
 /// `former`: manifests whose entries are carried over: as deleted ones where `gone` has the address of their data file, else as existing
 /// ones; entries that they have as deleted are left out.
-pub fn manifest(adds: &RecordBatch, schema: &TableSchema, former: &[&[u8]], gone: &[String], options: &Options) -> Result<(Vec<u8>, Counts)> {
+pub fn manifest(
+    adds: &RecordBatch,
+    schema: &TableSchema,
+    former: &[&[u8]],
+    gone: &[String],
+    options: &Options,
+) -> Result<(Vec<u8>, Counts)> {
     let avro_schema = avro_schema(schema, options)?;
     let layout = Layout::parse(&avro_schema)?;
     let mut metadata: Vec<_> = options.header.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
@@ -238,8 +244,7 @@ impl Writing<'_> {
             counts.existing_rows_count += entry.rows;
         }
         self.note(entry.sequence);
-        let (status, snapshot) =
-            if is_gone { (DELETED, Some(self.options.snapshot_id)) } else { (EXISTING, entry.snapshot) };
+        let (status, snapshot) = if is_gone { (DELETED, Some(self.options.snapshot_id)) } else { (EXISTING, entry.snapshot) };
         self.container.push(|out| {
             avro::long(out, status);
             avro::optional_long(out, snapshot);
@@ -260,9 +265,11 @@ impl Writing<'_> {
     fn add(&mut self, files: &Files<'_>, row: usize) -> Result<()> {
         let place = files.locations.value(row);
         let parsed = files.statistics.is_valid(row).then(|| serde_json::from_str(files.statistics.value(row))).transpose();
-        let statistics: Statistics<'_> = parsed.map_err(|error| Error::protocol("malformed statistics").at(place).caused_by(error))?.unwrap_or_default();
+        let statistics: Statistics<'_> =
+            parsed.map_err(|error| Error::protocol("malformed statistics").at(place).caused_by(error))?.unwrap_or_default();
         let records = statistics.num_records.filter(|count| *count >= 0);
-        let records = records.ok_or_else(|| Error::protocol("a file's statistics do not say how many rows it has").at(place).expected("numRecords"))?;
+        let records = records
+            .ok_or_else(|| Error::protocol("a file's statistics do not say how many rows it has").at(place).expected("numRecords"))?;
         let (rows, size) = match (&files.vectors[row], self.options.deletes) {
             (Some(vector), true) => (vector.cardinality, vector_size(vector)),
             (None, true) => return Err(Error::new(Kind::InvalidArgument, "a file without deletion vector").at(place)),
@@ -273,7 +280,8 @@ impl Writing<'_> {
         self.counts.added_bytes += size;
         // Row commit versions are sequence numbers in Iceberg: a file that was copied from another table, or taken over, keeps its own.
         let version = files.versions.is_valid(row).then(|| files.versions.value(row)).filter(|_| self.options.version >= 3);
-        let sequence = if self.options.deletes { None } else { version }.unwrap_or(self.options.sequence_number).min(self.options.sequence_number);
+        let sequence =
+            if self.options.deletes { None } else { version }.unwrap_or(self.options.sequence_number).min(self.options.sequence_number);
         self.note(Some(sequence));
         let options = self.options;
         self.container.push(|out| {
@@ -338,7 +346,9 @@ fn bounds(out: &mut Vec<u8>, files: &Files<'_>, statistics: &Statistics<'_>, non
             values.push((column.id, records));
             nulls.push((column.id, count));
         }
-        let of = |side: Option<&Object<'_>>, is_upper| stated(side, &column.physical).and_then(|text| values::bound(text, column.data_type, is_upper));
+        let of = |side: Option<&Object<'_>>, is_upper| {
+            stated(side, &column.physical).and_then(|text| values::bound(text, column.data_type, is_upper))
+        };
         lower.extend(of(statistics.min_values.as_ref(), false).map(|bytes| (column.id, bytes)));
         upper.extend(of(statistics.max_values.as_ref(), true).map(|bytes| (column.id, bytes)));
     }

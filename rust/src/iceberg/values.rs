@@ -151,7 +151,9 @@ mod tests {
         assert_eq!(of("\"a\"", Primitive::String, false).unwrap(), b"a");
         assert_eq!(of("0.0", Primitive::Double, false).unwrap(), (-0.0_f64).to_le_bytes());
         assert_eq!(of("-0.0", Primitive::Double, true).unwrap(), 0.0_f64.to_le_bytes());
-        for (stated, primitive) in [("\"NaN\"", Primitive::Double), ("true", Primitive::Boolean), ("\"x\"", Primitive::Long), ("1e400", Primitive::Long)] {
+        for (stated, primitive) in
+            [("\"NaN\"", Primitive::Double), ("true", Primitive::Boolean), ("\"x\"", Primitive::Long), ("1e400", Primitive::Long)]
+        {
             assert_eq!(of(stated, primitive, true), None);
         }
     }

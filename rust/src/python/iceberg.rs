@@ -21,7 +21,8 @@ fn iceberg_manifest<'py>(
 ) -> PyResult<(Bound<'py, PyBytes>, String)> {
     let (adds, schema) = (batch_of(adds)?, std::sync::Arc::clone(&schema.get().0));
     let (data, counts) = interrupt::brief(py, || {
-        let options = serde_json::from_str(options).map_err(|error| Error::new(Kind::InvalidArgument, "options of a manifest").caused_by(error))?;
+        let options =
+            serde_json::from_str(options).map_err(|error| Error::new(Kind::InvalidArgument, "options of a manifest").caused_by(error))?;
         let former: Vec<&[u8]> = former.iter().map(Vec::as_slice).collect();
         iceberg::manifest(&adds, &schema, &former, &gone, &options)
     })?;
