@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import random
 import re
 import threading
 from datetime import date, datetime, timedelta, timezone
@@ -90,6 +91,41 @@ def test_commands(path: str) -> None:
     check(table)
     table.delete()
     check(table)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_commands(path: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After each of many commands, some of whose metadata is not written, all snapshots have the rows of their versions."""
+    chance = random.Random(seed)
+    monkeypatch.setattr(iceberg, "_MOST_MANIFESTS", 4)
+    monkeypatch.setattr(iceberg, "_MOST_ENTRIES", 3)
+    partitions = ["name"] if seed % 2 else None
+    third = UNIFORM_V3 | {"delta.enableIcebergCompatV2": "false", "delta.enableDeletionVectors": "false"}
+    version = {"properties": third} if seed > 1 else {}
+    table = made(path, NUMBERS, partition_by=partitions, **version)
+    write = iceberg.write
+    for _ in range(14):
+        start = chance.randrange(9)
+        commands: list[Any] = [
+            lambda start=start: deltaic.write(path, NUMBERS.slice(start, 2), mode="append"),
+            lambda start=start: table.delete(f"id % 5 = {start % 5}"),
+            lambda start=start: table.update({"id": "id + 1"}, f"id = {start}"),
+            lambda: table.optimize.compact(),
+            lambda: table.restore(chance.randrange(table.version + 1)),
+            lambda start=start: deltaic.write(path, NUMBERS.slice(start), mode="overwrite"),
+        ]
+        is_silent = chance.random() < 0.25
+        monkeypatch.setattr(iceberg, "write", (lambda snapshot: None) if is_silent else write)
+        chance.choice(commands)()
+        table.refresh()
+        if not is_silent and opened(path).properties["delta-version"] == str(table.version):
+            check(table)
+    monkeypatch.setattr(iceberg, "write", write)
+    deltaic.write(path, NUMBERS.slice(0, 1), mode="append")
+    found = check(table)
+    for snapshot in found.snapshots():
+        rows = DeltaTable(path, version=int(snapshot.summary["delta-version"])).scan().to_arrow()
+        assert ordered(found.scan(snapshot_id=snapshot.snapshot_id).to_arrow()) == ordered(rows)
 
 
 def test_time_travel_by_snapshot(path: str) -> None:

@@ -136,7 +136,8 @@ def _write(snapshot: Snapshot) -> None:
 
 def write(snapshot: Snapshot) -> None:
     """Writes the Iceberg metadata of a version, unless it or that of a later version is there."""
-    with _TABLES.lock(snapshot.location).lock:
+    held = _TABLES.lock(snapshot.location)  # it is forgotten when nobody refers to it
+    with held.lock:
         version = snapshot.version
         if (base := _base(snapshot)) is None or base.version < version:
             _Writing(snapshot, base).run()

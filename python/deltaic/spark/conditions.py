@@ -168,6 +168,49 @@ CONDITIONS: tuple[Condition, ...] = (
         _ARGUMENT,
         "deletion vectors and symlink manifests exclude",
     ),
+    Condition(
+        "DELTA_ICEBERG_COMPAT_VIOLATION.DELETION_VECTORS_SHOULD_BE_DISABLED",
+        "KD00E",
+        OPERATION,
+        _ARGUMENT,
+        "vectors and Iceberg compatibility below",
+    ),
+    Condition(
+        "DELTA_ICEBERG_COMPAT_VIOLATION.VERSION_MUTUAL_EXCLUSIVE",
+        "KD00E",
+        OPERATION,
+        _ARGUMENT,
+        "versions of Iceberg compatibility exclude",
+    ),
+    Condition(
+        "DELTA_ICEBERG_COMPAT_VIOLATION.WRONG_REQUIRED_TABLE_PROPERTY",
+        "KD00E",
+        OPERATION,
+        _ARGUMENT,
+        "Iceberg compatibility (?:version 3 )?needs (?:column mapping|row tracking)",
+    ),
+    Condition(
+        "DELTA_ICEBERG_COMPAT_VIOLATION.REPLACE_TABLE_CHANGE_PARTITION_NAMES",
+        "KD00E",
+        OPERATION,
+        _ARGUMENT,
+        "keeps the names of its partition columns",
+    ),
+    Condition("DELTA_ICEBERG_COMPAT_VIOLATION.UNSUPPORTED_DATA_TYPE", "KD00E", OPERATION, _UNSUPPORTED, "does not allow the column's type"),
+    Condition(
+        "DELTA_ICEBERG_COMPAT_VIOLATION.UNSUPPORTED_PARTITION_DATA_TYPE", "KD00E", OPERATION, _UNSUPPORTED, "Iceberg cannot partition by"
+    ),
+    Condition(
+        "DELTA_ICEBERG_COMPAT_VIOLATION.UNSUPPORTED_TYPE_WIDENING", "KD00E", OPERATION, _UNSUPPORTED, "widened in a way that Iceberg"
+    ),
+    Condition(
+        "DELTA_ICEBERG_COMPAT_VIOLATION.CHANGE_VERSION_NEED_REWRITE",
+        "KD00E",
+        OPERATION,
+        _UNSUPPORTED,
+        "written again for Iceberg compatibility",
+    ),
+    Condition("DELTA_UNIVERSAL_FORMAT_VIOLATION", "KD00E", OPERATION, _ARGUMENT, "Iceberg metadata needs a version"),
     Condition("DELTA_UNSUPPORTED_GENERATE_WITH_DELETION_VECTORS", "0A000", OPERATION, _UNSUPPORTED, "manifest would see deleted rows"),
     Condition("DELTA_UNSUPPORTED_MANIFEST_GENERATION_WITH_COLUMN_MAPPING", "0AKDC", OPERATION, _UNSUPPORTED, "manifest know columns"),
     # Schemas
