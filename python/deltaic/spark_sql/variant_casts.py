@@ -1,7 +1,8 @@
 """Casts of variants to all other types, and of other types to variants.
 
 A variant's cast is the TRY_CAST of what it holds (VariantGet.cast in Spark): the kernel `variant_parts` names the type of each row's value,
-and a CASE casts from each of these.
+and a CASE casts from each of these. Text of any of them is written by the kernel `variant_to_text`. Both take the path of `variant_get`, so
+that the part there is cast without being made a variant of its own.
 """
 
 from __future__ import annotations
@@ -27,15 +28,20 @@ _SCALARS: dict[str, tuple[str, DataType]] = {
 """The kind of a scalar variant -> SQL of its value over the parts, and the value's type."""
 
 
-def from_variant(value: Value, target: DataType, zone: Zone, *, safe: bool, depth: int = 0) -> Value:
-    """A variant as another type. A part that cannot be cast ends the query with INVALID_VARIANT_CAST, with `safe` it is null."""
+def from_variant(value: Value, target: DataType, zone: Zone, *, safe: bool, depth: int = 0, within: tuple[str, str] | None = None) -> Value:
+    """A variant as another type. A part that cannot be cast ends the query with INVALID_VARIANT_CAST, with `safe` it is null. `within`: SQL
+    of a variant and of the path at which it holds `value`, where that is so."""
+    whole, *path = within or (value.sql,)
+    if target == "string":
+        text = kernel_sql("variant_to_text", "string", whole, v.text(zone.name), *path)
+        return value.like(text, "string", nullable=True, raises=True)
     part = f"deltaic_variant{depth}"
     inner = _attempt(value, target, part, zone, safe, depth)
     if not safe:
         shown = kernel_sql("variant_to_json", "string", value.sql, v.text(zone.name))
         message = f"'The variant value `' || {shown} || '` cannot be cast into `\"{v.type_text(target).upper()}\"`.'"
         inner = f"coalesce({inner}, CASE WHEN {part}.kind <> 'null' THEN {v.failure('INVALID_VARIANT_CAST', message)} END)"
-    parts = kernel_sql("variant_parts", "variant parts", value.sql, v.text(zone.name))
+    parts = kernel_sql("variant_parts", "variant parts", whole, v.text(zone.name), *path)
     sql = f"CAST(list_extract(list_transform([{parts}], lambda {part}: {inner}), 1) AS {v.duckdb_type(target)})"
     return value.like(sql, target, nullable=True, raises=True)
 
@@ -58,16 +64,15 @@ def _attempt(value: Value, target: DataType, part: str, zone: Zone, safe: bool, 
         return f"CASE {part}.kind WHEN 'object' THEN struct_pack({', '.join(fields)}) END"
     branches = [f"WHEN '{kind}' THEN {_scalar(sql.format(part), held, target, zone)}" for kind, (sql, held) in _SCALARS.items()]
     branches.append(f"WHEN 'decimal' THEN {_decimal(part, target, zone)}")
-    if target == "string":
-        branches += [f"WHEN '{kind}' THEN {part}.text" for kind in ("uuid", "array", "object")]
     return f"CASE {part}.kind {' '.join(branches)} END"
 
 
 def _field(value: Value, name: str, kind: DataType, zone: Zone, safe: bool, depth: int) -> str:
     if '"' in name or "?" in name:
         raise v.unsupported(f"cast of a variant to a struct with the field {name}")
-    found = Value(kernel_sql("variant_get", "variant", value.sql, v.text(f'$["{name}"]')), "variant")
-    return found.sql if kind == "variant" else from_variant(found, kind, zone, safe=safe, depth=depth + 1).sql
+    path = v.text(f'$["{name}"]')
+    found = Value(kernel_sql("variant_get", "variant", value.sql, path), "variant")
+    return found.sql if kind == "variant" else from_variant(found, kind, zone, safe=safe, depth=depth + 1, within=(value.sql, path)).sql
 
 
 def _scalar(sql: str, held: DataType, target: DataType, zone: Zone) -> str:
@@ -93,8 +98,6 @@ def _decimal(part: str, target: DataType, zone: Zone) -> str:
         return cast(Value(f"{part}.whole", "long"), target, zone, safe=True).sql
     if target == "boolean":
         return f"({part}.text <> '0')"
-    if target == "string":
-        return f"{part}.text"
     if target in v.FRACTIONAL or v.decimal_of(target):
         return cast(Value(f"{part}.text", "string"), target, zone, safe=True).sql
     if target == "timestamp":

@@ -32,6 +32,7 @@ use arrow::array::ArrayRef;
 pub use arguments::Arguments;
 
 use crate::error::{Error, Kind, Result};
+use crate::guard;
 
 /// Evaluates the kernel `name` on `arguments`, all of the same length.
 ///
@@ -44,6 +45,9 @@ use crate::error::{Error, Kind, Result};
 /// ```
 pub fn evaluate(name: &str, arguments: &[ArrayRef]) -> Result<ArrayRef> {
     let given = Arguments::new(arguments)?;
+    if name.starts_with("variant_") {
+        return guard::caught(|| of_variants(name, &given)).unwrap_or_else(|_| Err(variant_bytes::malformed()));
+    }
     match name {
         "make_date" => casts::make_date(&given),
         "make_timestamp" => casts::make_timestamp(&given),
@@ -104,14 +108,22 @@ pub fn evaluate(name: &str, arguments: &[ArrayRef]) -> Result<ArrayRef> {
         "parse_url" => url::parse(&given),
         "parse_json" => variant::parse_json(&given),
         "to_variant" => variant::to_variant(&given),
-        "variant_get" => variant::get(&given),
-        "variant_is_null" => variant::is_null(&given),
-        "variant_is_valid" => variant::is_valid(&given),
-        "variant_to_json" => variant_text::to_json(&given),
-        "variant_parts" => variant::parts(&given),
-        "variant_items" => variant::items(&given),
-        "variant_schema" => variant::schema(&given),
-        "variant_common_schema" => variant::common_schema(&given),
+        _ => Err(Error::new(Kind::InvalidArgument, "unknown kernel").found(name)),
+    }
+}
+
+/// Kernels that read variants, whose bytes may be anything.
+fn of_variants(name: &str, given: &Arguments) -> Result<ArrayRef> {
+    match name {
+        "variant_get" => variant::get(given),
+        "variant_is_null" => variant::is_null(given),
+        "variant_is_valid" => variant::is_valid(given),
+        "variant_to_json" => variant_text::to_json(given),
+        "variant_to_text" => variant_text::to_text(given),
+        "variant_parts" => variant::parts(given),
+        "variant_items" => variant::items(given),
+        "variant_schema" => variant::schema(given),
+        "variant_common_schema" => variant::common_schema(given),
         _ => Err(Error::new(Kind::InvalidArgument, "unknown kernel").found(name)),
     }
 }

@@ -21,7 +21,7 @@ pub fn parse_json(given: &Arguments) -> Result<ArrayRef> {
     let mut out = Column::new(given.rows());
     for (row, text) in texts.iter().enumerate() {
         let Some(text) = text else {
-            out.append_null();
+            out.append_null()?;
             continue;
         };
         let written = match Json::parse_strict(text) {
@@ -32,7 +32,7 @@ pub fn parse_json(given: &Arguments) -> Result<ArrayRef> {
             if safe.value(row) == 0 {
                 return Err(failure("MALFORMED_RECORD_IN_PARSING", format!("Malformed records are detected in record parsing: {text}.")));
             }
-            out.append_null();
+            out.append_null()?;
         }
     }
     Ok(Arc::new(out.finish()?))
@@ -44,7 +44,7 @@ pub fn to_variant(given: &Arguments) -> Result<ArrayRef> {
     let mut out = Column::new(given.rows());
     for row in 0..given.rows() {
         if values.is_null(row) {
-            out.append_null();
+            out.append_null()?;
         } else if out.append(|encoder, bytes| encoder.value(values, row, bytes))?.is_none() {
             return Err(failure("VARIANT_DUPLICATE_KEY", "an object has a name twice"));
         }
@@ -95,29 +95,37 @@ fn invalid_path(path: &str, name: &str) -> Error {
     failure("INVALID_VARIANT_GET_PATH", format!("The path `{path}` is not a valid variant extraction path in `{name}`."))
 }
 
-/// `variant_get(variant, path)` as a variant.
-pub fn get(given: &Arguments) -> Result<ArrayRef> {
-    let (values, paths) = (Variants::new(given.array(0)?)?, given.text(1)?);
-    let mut out = Column::new(given.rows());
-    let mut known: (&str, Vec<Step>) = ("$", Vec::new());
-    for row in 0..given.rows() {
-        let value = values.get(row)?;
-        let (Some(value), true) = (value, paths.is_valid(row)) else {
-            out.append_null();
-            continue;
-        };
+/// The variants of the first argument, or where the argument in `place` is given, their parts at that path; None where there is none.
+pub(super) fn each_at<'a>(
+    values: &'a Variants,
+    given: &'a Arguments,
+    place: usize,
+) -> Result<impl Iterator<Item = Result<Option<Variant<'a, 'a>>>> + 'a> {
+    let paths = if place < given.count() { Some(given.text(place)?) } else { None };
+    let mut known: (String, Vec<Step>) = ("$".to_owned(), Vec::new());
+    Ok(values.iter().enumerate().map(move |(row, value)| {
+        let Some(paths) = &paths else { return value };
+        let Some(value) = value?.filter(|_| paths.is_valid(row)) else { return Ok(None) };
         let path = paths.value(row);
         if path != known.0 {
-            known = (path, path_of(path).ok_or_else(|| invalid_path(path, "variant_get"))?);
+            known = (path.to_owned(), path_of(path).ok_or_else(|| invalid_path(path, "variant_get"))?);
         }
-        let found = known.1.iter().try_fold(value, |value, step| match (step, &value) {
+        Ok(known.1.iter().try_fold(value, |value, step| match (step, &value) {
             (Step::Named(name), Variant::Object(object)) => object.get(name),
             (Step::Index(place), Variant::List(items)) => items.get(*place),
             _ => None,
-        });
-        match found {
+        }))
+    }))
+}
+
+/// `variant_get(variant, path)` as a variant.
+pub fn get(given: &Arguments) -> Result<ArrayRef> {
+    let values = Variants::new(given.array(0)?)?;
+    let mut out = Column::new(given.rows());
+    for found in each_at(&values, given, 1)? {
+        match found? {
             Some(found) => out.append_variant(&found)?,
-            None => out.append_null(),
+            None => out.append_null()?,
         }
     }
     Ok(Arc::new(out.finish()?))
@@ -126,14 +134,14 @@ pub fn get(given: &Arguments) -> Result<ArrayRef> {
 /// `is_variant_null(variant)`: the null of JSON; false for NULL.
 pub fn is_null(given: &Arguments) -> Result<ArrayRef> {
     let values = Variants::new(given.array(0)?)?;
-    let found = (0..given.rows()).map(|row| Ok(Some(matches!(values.get(row)?, Some(Variant::Null)))));
+    let found = values.iter().map(|value| Ok(Some(matches!(value?, Some(Variant::Null)))));
     Ok(Arc::new(found.collect::<Result<BooleanArray>>()?))
 }
 
 /// `is_valid_variant(variant)`
 pub fn is_valid(given: &Arguments) -> Result<ArrayRef> {
     let values = Variants::new(given.array(0)?)?;
-    let found = (0..given.rows()).map(|row| match values.get(row) {
+    let found = values.checked().map(|value| match value {
         Ok(None) => None,
         Ok(Some(_)) => Some(true),
         Err(_) => Some(false),
@@ -151,7 +159,7 @@ pub(super) fn whole_of(value: &Variant) -> Option<i64> {
     }
 }
 
-/// `variant_parts(variant, zone)`: what casts of a variant start from. `kind` names its type; `whole` is a whole number, a boolean as 0 or
+/// `variant_parts(variant, zone [, path])`: what casts of a variant, or of its part at a path, start from. `kind` names its type; `whole` is a whole number, a boolean as 0 or
 /// 1, days or microseconds, a decimal without its fraction; `number` a double or float; `text` a text, the digits of a decimal, and of all
 /// else the JSON; `bytes` those of a binary.
 pub fn parts(given: &Arguments) -> Result<ArrayRef> {
@@ -161,8 +169,9 @@ pub fn parts(given: &Arguments) -> Result<ArrayRef> {
     let mut wholes: Vec<Option<i64>> = Vec::with_capacity(rows);
     let mut numbers: Vec<Option<f64>> = Vec::with_capacity(rows);
     let (mut bytes, mut nulls) = (BinaryBuilder::new(), NullBufferBuilder::new(rows));
-    for row in 0..rows {
-        let value = values.get(row)?;
+    let mut text = String::new();
+    for value in each_at(&values, given, 2)? {
+        let value = value?;
         nulls.append(value.is_some());
         let value = value.unwrap_or(Variant::Null);
         let kind = kind_of(&value)?;
@@ -183,7 +192,7 @@ pub fn parts(given: &Arguments) -> Result<ArrayRef> {
             Variant::Float(number) => Some(f64::from(*number)),
             _ => None,
         });
-        let mut text = String::new();
+        text.clear();
         match kind {
             "null" | "long" | "double" | "float" | "date" | "timestamp" | "timestamp_ntz" | "boolean" | "binary" => {}
             "string" | "decimal" => push_scalar(&value, &zone, &mut text)?,
@@ -231,8 +240,8 @@ pub fn items(given: &Arguments) -> Result<ArrayRef> {
     let mut keys = StringBuilder::new();
     let (mut places, mut column) = (Vec::new(), Column::new(given.rows()));
     let (mut offsets, mut nulls) = (vec![0i32], NullBufferBuilder::new(given.rows()));
-    for row in 0..given.rows() {
-        let found: Option<Vec<(Option<&str>, Variant)>> = match values.get(row)? {
+    for value in values.iter() {
+        let found: Option<Vec<(Option<&str>, Variant)>> = match value? {
             Some(Variant::List(items)) => Some(items.iter().map(|item| (None, item)).collect()),
             Some(Variant::Object(object)) => Some(object.iter().map(|(name, item)| (Some(name), item)).collect()),
             _ => None,
@@ -262,8 +271,8 @@ pub fn items(given: &Arguments) -> Result<ArrayRef> {
 pub fn schema(given: &Arguments) -> Result<ArrayRef> {
     let values = Variants::new(given.array(0)?)?;
     let mut out = StringBuilder::new();
-    for row in 0..given.rows() {
-        match values.get(row)? {
+    for value in values.iter() {
+        match value? {
             Some(value) => out.append_value(schema_of(&value)?.to_string()),
             None => out.append_null(),
         }
@@ -279,8 +288,8 @@ pub fn common_schema(given: &Arguments) -> Result<ArrayRef> {
         let mut found = Schema::Void;
         if lists.is_valid(row) {
             let values = Variants::new(&lists.as_list::<i32>().value(row))?;
-            for place in 0..values.value.len() {
-                if let Some(value) = values.get(place)? {
+            for value in values.iter() {
+                if let Some(value) = value? {
                     found = found.merged(schema_of(&value)?);
                 }
             }
@@ -314,7 +323,7 @@ fn schema_of(value: &Variant) -> Result<Schema> {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Int32Array, StringArray};
+    use arrow::array::{BinaryArray, Int32Array, StringArray};
 
     use super::super::evaluate;
     use super::*;
@@ -350,11 +359,29 @@ mod tests {
     }
 
     #[test]
+    fn malformed_bytes() {
+        let field = |name: &str| Arc::new(Field::new(name, DataType::Binary, true));
+        let column = |bytes: &[u8]| Arc::new(BinaryArray::from(vec![bytes])) as ArrayRef;
+        let (zones, paths): (ArrayRef, ArrayRef) = (Arc::new(StringArray::from(vec!["UTC"])), Arc::new(StringArray::from(vec!["$[1]"])));
+        // An array of two items, the second of which is a string of five bytes of which one is there.
+        let bytes = column(b"\x03\x02\x00\x01\x03\x00\x15a");
+        let variants: ArrayRef = Arc::new(StructArray::from(vec![(field("metadata"), column(b"\x01\x00\x00")), (field("value"), bytes)]));
+        let valid = evaluate("variant_is_valid", &[Arc::clone(&variants)]).unwrap();
+        assert!(!valid.as_boolean().value(0));
+        for name in ["variant_to_json", "variant_to_text", "variant_parts", "variant_schema", "variant_items"] {
+            let failed = evaluate(name, &[Arc::clone(&variants), Arc::clone(&zones)]).unwrap_err();
+            assert!(failed.to_string().contains("MALFORMED_VARIANT"), "{name}: {failed}");
+        }
+        let failed = evaluate("variant_get", &[variants, paths]).unwrap_err();
+        assert!(failed.to_string().contains("MALFORMED_VARIANT"), "{failed}");
+    }
+
+    #[test]
     fn an_object_may_have_many_fields() {
         let fields = (0..100_000).map(|number| format!(r#""f{number}":{number}"#)).collect::<Vec<_>>().join(",");
         let variants = parsed(vec![&format!("{{{fields}}}"), r#"{"f0":1}"#]);
         let read = Variants::new(&variants).unwrap();
-        let found = read.get(0).unwrap().unwrap();
+        let found = read.iter().next().unwrap().unwrap().unwrap();
         assert_eq!(found.as_object().unwrap().get("f77777"), Some(Variant::Int32(77_777)));
         assert_eq!(read.metadata.value(1), b"\x01\x01\x00\x02f0");
     }

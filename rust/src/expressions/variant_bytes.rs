@@ -6,14 +6,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryBuilder, NullBufferBuilder, StructArray};
-use arrow::buffer::NullBuffer;
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, NullBufferBuilder, StructArray};
+use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{
     DataType, Date32Type, Decimal128Type, Field, Fields, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     TimestampMicrosecondType,
 };
 use chrono::{Datelike, NaiveDate};
-use parquet_variant::Variant;
+use parquet_variant::{Variant, VariantMetadata};
 
 use super::failure;
 use super::json::Json;
@@ -36,14 +36,39 @@ impl Variants {
         Ok(Self { metadata: part("metadata")?, value: part("value")?, nulls: rows.nulls().cloned() })
     }
 
-    /// The variant of a row; None for NULL.
-    pub(super) fn get(&self, row: usize) -> Result<Option<Variant<'_, '_>>> {
-        if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) || self.value.is_null(row) || self.metadata.is_null(row) {
-            return Ok(None);
-        }
-        let read = Variant::try_new(self.metadata.value(row), self.value.value(row));
-        read.map(Some).map_err(|_| failure("MALFORMED_VARIANT", "the bytes are no variant"))
+    /// The variant of each row; None for NULL. Only its head is checked: bytes below that are malformed make a panic where they are read,
+    /// which `evaluate` turns into MALFORMED_VARIANT. A check of all of them takes longer than most functions.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Result<Option<Variant<'_, '_>>>> {
+        self.rows(|names, value| Some(Variant::new_with_metadata(names, value)))
     }
+
+    /// Like `iter`, with every byte checked.
+    pub(super) fn checked(&self) -> impl Iterator<Item = Result<Option<Variant<'_, '_>>>> {
+        self.rows(|names, value| Variant::try_new_with_metadata(names, value).ok())
+    }
+
+    fn rows<'a>(
+        &'a self,
+        read: impl Fn(VariantMetadata<'a>, &'a [u8]) -> Option<Variant<'a, 'a>>,
+    ) -> impl Iterator<Item = Result<Option<Variant<'a, 'a>>>> {
+        let mut known: Option<(&[u8], VariantMetadata)> = None;
+        (0..self.value.len()).map(move |row| {
+            if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) || self.value.is_null(row) || self.metadata.is_null(row) {
+                return Ok(None);
+            }
+            let bytes = self.metadata.value(row);
+            let names = match known.take().filter(|(before, _)| *before == bytes) {
+                Some((_, names)) => names, // those of the row before, as in most columns: they are checked once
+                None => VariantMetadata::try_new(bytes).map_err(|_| malformed())?,
+            };
+            known = Some((bytes, names.clone()));
+            read(names, self.value.value(row)).map(Some).ok_or_else(malformed)
+        })
+    }
+}
+
+pub(super) fn malformed() -> Error {
+    failure("MALFORMED_VARIANT", "the bytes are no variant")
 }
 
 /// The fields of a column of variants.
@@ -51,40 +76,63 @@ pub(super) fn fields() -> Fields {
     Fields::from(vec![Field::new("metadata", DataType::Binary, true), Field::new("value", DataType::Binary, true)])
 }
 
+/// Values of bytes, one after the other in one buffer.
+struct Pieces {
+    bytes: Vec<u8>,
+    offsets: Vec<i32>,
+}
+
+impl Pieces {
+    fn new(rows: usize) -> Self {
+        let mut offsets = Vec::with_capacity(rows + 1);
+        offsets.push(0);
+        Self { bytes: Vec::with_capacity(24 * rows), offsets }
+    }
+
+    /// Ends the value that was appended to `bytes`.
+    fn end(&mut self) -> Result<()> {
+        let end = i32::try_from(self.bytes.len());
+        self.offsets.push(end.map_err(|_| failure("VARIANT_SIZE_LIMIT", "the variants of a batch have more than 2 GB"))?);
+        Ok(())
+    }
+
+    fn finish(self) -> Result<ArrayRef> {
+        Ok(Arc::new(BinaryArray::try_new(OffsetBuffer::new(self.offsets.into()), self.bytes.into(), None)?))
+    }
+}
+
 /// A column of variants, row by row.
 pub(super) struct Column {
-    metadata: BinaryBuilder,
-    value: BinaryBuilder,
+    metadata: Pieces,
+    value: Pieces,
     nulls: NullBufferBuilder,
     encoder: Encoder,
 }
 
 impl Column {
     pub(super) fn new(rows: usize) -> Self {
-        let bytes = || BinaryBuilder::with_capacity(rows, 16 * rows);
-        Self { metadata: bytes(), value: bytes(), nulls: NullBufferBuilder::new(rows), encoder: Encoder::default() }
+        Self { metadata: Pieces::new(rows), value: Pieces::new(rows), nulls: NullBufferBuilder::new(rows), encoder: Encoder::default() }
     }
 
-    pub(super) fn append_null(&mut self) {
-        self.metadata.append_value([]);
-        self.value.append_value([]);
+    pub(super) fn append_null(&mut self) -> Result<()> {
         self.nulls.append_null();
+        self.metadata.end()?;
+        self.value.end()
     }
 
     /// Appends what `write` encodes; where it gives None, nothing is appended.
     pub(super) fn append(&mut self, write: impl FnOnce(&mut Encoder, &mut Vec<u8>) -> Result<Option<()>>) -> Result<Option<()>> {
-        let mut value = std::mem::take(&mut self.encoder.buffer);
-        value.clear();
-        self.encoder.names.clear();
-        self.encoder.ids.clear();
-        let written = write(&mut self.encoder, &mut value)?;
-        if written.is_some() {
-            self.metadata.append_value(self.encoder.metadata());
-            self.value.append_value(&value);
-            self.nulls.append_non_null();
+        self.encoder.clear();
+        let start = self.value.bytes.len();
+        if write(&mut self.encoder, &mut self.value.bytes)?.is_none() {
+            self.value.bytes.truncate(start);
+            return Ok(None);
         }
-        self.encoder.buffer = value;
-        Ok(written)
+        self.encoder.metadata(&mut self.metadata.bytes);
+        self.nulls.append_non_null();
+        self.metadata.end()?;
+        self.value.end()?;
+        Ok(Some(()))
     }
 
     pub(super) fn append_variant(&mut self, variant: &Variant) -> Result<()> {
@@ -92,18 +140,25 @@ impl Column {
     }
 
     pub(super) fn finish(mut self) -> Result<StructArray> {
-        let columns: Vec<ArrayRef> = vec![Arc::new(self.metadata.finish()), Arc::new(self.value.finish())];
+        let columns: Vec<ArrayRef> = vec![self.metadata.finish()?, self.value.finish()?];
         Ok(StructArray::try_new(fields(), columns, self.nulls.finish())?)
     }
 }
 
+/// Up to this many names are looked for one by one, more in a map.
+const FEW_NAMES: usize = 16;
+
 /// The bytes of one variant after the other.
 #[derive(Default)]
 pub(super) struct Encoder {
-    names: Vec<String>,
-    /// The places of `names`: an object may have a hundred thousand fields.
+    /// All names of the variant, one behind the other; `ends` says where each ends.
+    names: String,
+    ends: Vec<usize>,
+    /// The places of the names where there are more than `FEW_NAMES`: an object may have a hundred thousand fields.
     ids: HashMap<String, usize>,
-    buffer: Vec<u8>,
+    /// The fields and items of the objects and arrays that are being written: id of the name, and where the value begins.
+    parts: Vec<(usize, usize)>,
+    head: Vec<u8>,
 }
 
 /// The bytes that hold every number up to `most`.
@@ -115,29 +170,54 @@ fn push_number(number: usize, width: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&(number as u64).to_le_bytes()[..width]);
 }
 
+fn name_of<'a>(names: &'a str, ends: &[usize], id: usize) -> &'a str {
+    &names[if id == 0 { 0 } else { ends[id - 1] }..ends[id]]
+}
+
 impl Encoder {
-    fn metadata(&self) -> Vec<u8> {
-        let size: usize = self.names.iter().map(String::len).sum();
-        let width = width(size.max(self.names.len()));
-        let mut out = vec![1 | ((width - 1) << 6) as u8];
-        push_number(self.names.len(), width, &mut out);
-        let mut offset = 0;
-        for name in &self.names {
-            push_number(offset, width, &mut out);
-            offset += name.len();
-        }
-        push_number(offset, width, &mut out);
-        self.names.iter().for_each(|name| out.extend_from_slice(name.as_bytes()));
-        out
+    fn clear(&mut self) {
+        self.names.clear();
+        self.ends.clear();
+        self.ids.clear();
+        self.parts.clear();
+    }
+
+    fn metadata(&self, out: &mut Vec<u8>) {
+        let width = width(self.names.len().max(self.ends.len()));
+        out.push(1 | ((width - 1) << 6) as u8);
+        push_number(self.ends.len(), width, out);
+        push_number(0, width, out);
+        self.ends.iter().for_each(|&end| push_number(end, width, out));
+        out.extend_from_slice(self.names.as_bytes());
     }
 
     fn id(&mut self, name: &str) -> usize {
-        if let Some(id) = self.ids.get(name) {
-            return *id;
+        let count = self.ends.len();
+        let known = if count > FEW_NAMES {
+            self.ids.get(name).copied()
+        } else {
+            (0..count).find(|&id| name_of(&self.names, &self.ends, id) == name)
+        };
+        if let Some(id) = known {
+            return id;
         }
-        self.names.push(name.to_owned());
-        self.ids.insert(name.to_owned(), self.names.len() - 1);
-        self.names.len() - 1
+        self.names.push_str(name);
+        self.ends.push(self.names.len());
+        if count >= FEW_NAMES {
+            let first = if count == FEW_NAMES { 0 } else { count };
+            for id in first..=count {
+                self.ids.insert(name_of(&self.names, &self.ends, id).to_owned(), id);
+            }
+        }
+        count
+    }
+
+    /// Puts the head that was made before the bytes of `out` from `start` on.
+    fn insert_head(&self, start: usize, out: &mut Vec<u8>) {
+        let (end, size) = (out.len(), self.head.len());
+        out.resize(end + size, 0);
+        out.copy_within(start..end, start + size);
+        out[start..start + size].copy_from_slice(&self.head);
     }
 
     fn long(number: i64, out: &mut Vec<u8>) {
@@ -186,49 +266,58 @@ impl Encoder {
         out: &mut Vec<u8>,
         mut write: impl FnMut(&mut Self, usize, &mut Vec<u8>) -> Result<Option<()>>,
     ) -> Result<Option<()>> {
-        let (mut items, mut offsets) = (Vec::new(), Vec::with_capacity(count + 1));
+        let (start, base) = (out.len(), self.parts.len());
         for place in 0..count {
-            offsets.push(items.len());
-            if write(self, place, &mut items)?.is_none() {
+            self.parts.push((0, out.len() - start));
+            if write(self, place, out)?.is_none() {
                 return Ok(None);
             }
         }
-        offsets.push(items.len());
-        let (large, width) = (count > 255, width(items.len()));
-        out.push(3 | ((width - 1) << 2) as u8 | u8::from(large) << 4);
-        push_number(count, if large { 4 } else { 1 }, out);
-        offsets.iter().for_each(|&offset| push_number(offset, width, out));
-        out.extend_from_slice(&items);
+        let size = out.len() - start;
+        let (large, width) = (count > 255, width(size));
+        self.head.clear();
+        self.head.push(3 | ((width - 1) << 2) as u8 | u8::from(large) << 4);
+        push_number(count, if large { 4 } else { 1 }, &mut self.head);
+        for (_, offset) in self.parts.drain(base..) {
+            push_number(offset, width, &mut self.head);
+        }
+        push_number(size, width, &mut self.head);
+        self.insert_head(start, out);
         Ok(Some(()))
     }
 
-    /// An object of the fields `names`, whose values `write` appends; None where a name comes twice.
-    fn object(
+    /// An object of fields with `names`, whose values `write` appends; None where a name comes twice.
+    fn object<'n>(
         &mut self,
-        names: &[&str],
+        names: impl Iterator<Item = &'n str>,
         out: &mut Vec<u8>,
         mut write: impl FnMut(&mut Self, usize, &mut Vec<u8>) -> Result<Option<()>>,
     ) -> Result<Option<()>> {
-        let (mut values, mut fields) = (Vec::new(), Vec::with_capacity(names.len()));
-        for (place, name) in names.iter().enumerate() {
+        let (start, base) = (out.len(), self.parts.len());
+        for (place, name) in names.enumerate() {
             let id = self.id(name);
-            fields.push((*name, id, values.len()));
-            if write(self, place, &mut values)?.is_none() {
+            self.parts.push((id, out.len() - start));
+            if write(self, place, out)?.is_none() {
                 return Ok(None);
             }
         }
-        fields.sort_unstable();
+        let Self { names, ends, parts, head, .. } = self;
+        let fields = &mut parts[base..];
+        fields.sort_unstable_by(|one, other| name_of(names, ends, one.0).cmp(name_of(names, ends, other.0)));
         if fields.windows(2).any(|pair| pair[0].0 == pair[1].0) {
             return Ok(None);
         }
-        let (large, of_ids) = (fields.len() > 255, width(fields.iter().map(|field| field.1).max().unwrap_or(0)));
-        let of_offsets = width(values.len());
-        out.push(2 | ((of_offsets - 1) << 2) as u8 | ((of_ids - 1) << 4) as u8 | u8::from(large) << 6);
-        push_number(fields.len(), if large { 4 } else { 1 }, out);
-        fields.iter().for_each(|field| push_number(field.1, of_ids, out));
-        fields.iter().for_each(|field| push_number(field.2, of_offsets, out));
-        push_number(values.len(), of_offsets, out);
-        out.extend_from_slice(&values);
+        let size = out.len() - start;
+        let (large, of_ids) = (fields.len() > 255, width(fields.iter().map(|field| field.0).max().unwrap_or(0)));
+        let of_offsets = width(size);
+        head.clear();
+        head.push(2 | ((of_offsets - 1) << 2) as u8 | ((of_ids - 1) << 4) as u8 | u8::from(large) << 6);
+        push_number(fields.len(), if large { 4 } else { 1 }, head);
+        fields.iter().for_each(|field| push_number(field.0, of_ids, head));
+        fields.iter().for_each(|field| push_number(field.1, of_offsets, head));
+        push_number(size, of_offsets, head);
+        parts.truncate(base);
+        self.insert_head(start, out);
         Ok(Some(()))
     }
 
@@ -241,8 +330,8 @@ impl Encoder {
             Json::Number(text) => Self::number(text, out),
             Json::Array(items) => return self.list(items.len(), out, |encoder, place, out| encoder.json(&items[place], out)),
             Json::Object(fields) => {
-                let names: Vec<&str> = fields.iter().map(|(name, _)| name.as_ref()).collect();
-                return self.object(&names, out, |encoder, place, out| encoder.json(&fields[place].1, out));
+                let names = fields.iter().map(|(name, _)| name.as_ref());
+                return self.object(names, out, |encoder, place, out| encoder.json(&fields[place].1, out));
             }
         }
         Ok(Some(()))
@@ -297,7 +386,7 @@ impl Encoder {
             }
             Variant::Object(object) => {
                 let (names, values): (Vec<&str>, Vec<Variant>) = object.iter().unzip();
-                self.object(&names, out, |encoder, place, out| encoder.variant(&values[place], out).map(Some))?;
+                self.object(names.into_iter(), out, |encoder, place, out| encoder.variant(&values[place], out).map(Some))?;
             }
             Variant::TimestampNanos(_) | Variant::TimestampNtzNanos(_) | Variant::Time(_) => return Err(unknown()),
         }
@@ -335,15 +424,14 @@ impl Encoder {
                 return self.list(items.len(), out, |encoder, place, out| encoder.value(&items, place, out));
             }
             DataType::Struct(fields) => {
-                let (names, columns): (Vec<&str>, _) =
-                    (fields.iter().map(|field| field.name().as_str()).collect(), array.as_struct().columns());
-                return self.object(&names, out, |encoder, place, out| encoder.value(&columns[place], row, out));
+                let (names, columns) = (fields.iter().map(|field| field.name().as_str()), array.as_struct().columns());
+                return self.object(names, out, |encoder, place, out| encoder.value(&columns[place], row, out));
             }
             DataType::Map(_, _) => {
                 let entries = array.as_map().value(row);
                 let (keys, values) = (entries.column(0).as_string::<i32>(), entries.column(1));
-                let names: Vec<&str> = (0..keys.len()).map(|place| keys.value(place)).collect();
-                return self.object(&names, out, |encoder, place, out| encoder.value(values, place, out));
+                let names = (0..keys.len()).map(|place| keys.value(place));
+                return self.object(names, out, |encoder, place, out| encoder.value(values, place, out));
             }
             kind => return Err(failure("UNSUPPORTED_VARIANT", format!("a variant of {kind}"))),
         }

@@ -13,7 +13,7 @@ use super::arguments::Arguments;
 use super::failure;
 use super::json::push_quoted;
 use super::numbers::{push_double, push_float};
-use super::variant::whole_of;
+use super::variant::{each_at, whole_of};
 use super::variant_bytes::{Variants, digits_of, unknown};
 use crate::error::Result;
 
@@ -43,8 +43,8 @@ pub fn to_json(given: &Arguments) -> Result<ArrayRef> {
     let (values, zone) = (Variants::new(given.array(0)?)?, zone_of(given, 1)?);
     let mut out = StringBuilder::with_capacity(given.rows(), 16 * given.rows());
     let mut buffer = String::new();
-    for row in 0..given.rows() {
-        match values.get(row)? {
+    for value in values.iter() {
+        match value? {
             Some(value) => {
                 buffer.clear();
                 push(&value, &zone, &mut buffer)?;
@@ -52,6 +52,34 @@ pub fn to_json(given: &Arguments) -> Result<ArrayRef> {
             }
             None => out.append_null(),
         }
+    }
+    Ok(Arc::new(out.finish()))
+}
+
+/// `variant_to_text(variant, zone [, path])`: the cast to a string: a text as it is, an array or object as JSON, times as SQL shows them, null
+/// for the null of JSON.
+pub fn to_text(given: &Arguments) -> Result<ArrayRef> {
+    let (values, zone) = (Variants::new(given.array(0)?)?, zone_of(given, 1)?);
+    let mut out = StringBuilder::with_capacity(given.rows(), 16 * given.rows());
+    let mut buffer = String::new();
+    for value in each_at(&values, given, 2)? {
+        buffer.clear();
+        match value? {
+            None | Some(Variant::Null) => {
+                out.append_null();
+                continue;
+            }
+            Some(value @ (Variant::List(_) | Variant::Object(_))) => push(&value, &zone, &mut buffer)?,
+            Some(Variant::TimestampMicros(moment)) => {
+                let offset = zone.offset_from_utc_datetime(&moment.naive_utc()).fix();
+                push_moment(moment.naive_utc() + chrono::Duration::seconds(i64::from(offset.local_minus_utc())), &mut buffer);
+            }
+            Some(Variant::Binary(bytes)) => buffer.push_str(
+                std::str::from_utf8(bytes).map_err(|_| failure("INVALID_UTF8_STRING", "the bytes of a variant are no text in UTF-8"))?,
+            ),
+            Some(value) => push_scalar(&value, &zone, &mut buffer)?,
+        }
+        out.append_value(&buffer);
     }
     Ok(Arc::new(out.finish()))
 }
@@ -82,16 +110,13 @@ pub(super) fn push(value: &Variant, zone: &Tz, out: &mut String) -> Result<()> {
             out.push('}');
         }
         Variant::Null => out.push_str("null"),
-        Variant::String(_) | Variant::ShortString(_) => {
-            let mut text = String::new();
-            push_scalar(value, zone, &mut text)?;
-            push_quoted(&text, out);
-        }
+        Variant::String(text) => push_quoted(text, out),
+        Variant::ShortString(text) => push_quoted(text.as_str(), out),
         _ => {
-            let mut text = String::new();
-            push_scalar(value, zone, &mut text)?;
+            let start = out.len();
+            push_scalar(value, zone, out)?;
             let bare = matches!(value, Variant::BooleanTrue | Variant::BooleanFalse)
-                || (text.ends_with(|last: char| last.is_ascii_digit())
+                || (out.ends_with(|last: char| last.is_ascii_digit())
                     && !matches!(
                         value,
                         Variant::Date(_)
@@ -100,7 +125,10 @@ pub(super) fn push(value: &Variant, zone: &Tz, out: &mut String) -> Result<()> {
                             | Variant::Uuid(_)
                             | Variant::Binary(_)
                     ));
-            if bare { out.push_str(&text) } else { out.push_str(&format!("\"{text}\"")) }
+            if !bare {
+                out.insert(start, '"');
+                out.push('"');
+            }
         }
     }
     Ok(())

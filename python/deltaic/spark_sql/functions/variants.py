@@ -13,7 +13,7 @@ from deltaic.spark_sql.functions.kernels import kernel_sql
 from deltaic.spark_sql.functions.nested import SPECIAL
 from deltaic.spark_sql.functions.registry import form, register
 from deltaic.spark_sql.values import Value
-from deltaic.spark_sql.variant_casts import to_variant
+from deltaic.spark_sql.variant_casts import from_variant, to_variant
 
 if TYPE_CHECKING:
     from deltaic.spark_sql.translation import Translator
@@ -49,7 +49,9 @@ def _get(*, safe: bool) -> Callable[[Translator, Any], Value]:
         if len(values) == 2:
             return found
         target = schema_argument(node.expressions[2], values[2], name)
-        return found if target == "variant" else cast(found, target, translator.zone, safe=safe)
+        if target == "variant":
+            return found
+        return from_variant(found, target, translator.zone, safe=safe, within=(value.sql, path.sql))
 
     return build
 
