@@ -307,12 +307,13 @@ def _shape(name: str) -> Build:
     def build(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
         (value,) = _doubles(name, arguments, distinct, zone)
         finite = f"CASE WHEN isfinite({value.sql}) THEN {value.sql} END"
-        mean = f"list_avg(list({finite}) FILTER (WHERE {value.sql} IS NOT NULL))"
         items = f"(list({finite}) FILTER (WHERE {value.sql} IS NOT NULL))"
-        moment = "list_sum(list_transform({items}, lambda deltaic_e: pow(deltaic_e - {mean}, {power})))"
-        m2, m3, m4 = (moment.format(items=items, mean=mean, power=power) for power in (2, 3, 4))
+        # The mean is the element of a list of one, so that it is computed once and not for each element of the other list.
+        moment = "list_sum(list_transform({items}, lambda deltaic_e: pow(deltaic_e - deltaic_mean, {power})))"
+        m2, m3, m4 = (moment.format(items=items, power=power) for power in (2, 3, 4))
         rows = f"CAST(count({value.sql}) AS DOUBLE)"
         shape = f"sqrt({rows}) * {m3} / sqrt(pow({m2}, 3))" if name == "skewness" else f"{rows} * {m4} / pow({m2}, 2) - 3.0"
+        shape = f"list_transform([list_avg({items})], lambda deltaic_mean: {shape})[1]"
         odd = f"bool_or(NOT isfinite({value.sql}))"
         sql = f"(CASE WHEN {odd} THEN CAST('nan' AS DOUBLE) WHEN min({finite}) = max({finite}) THEN NULL ELSE {shape} END)"
         return v.combine(sql, "double", [value], nullable=True)

@@ -87,6 +87,8 @@ def _round(arguments: list[Value], zone: Zone) -> Value:
     if not 0 <= places <= 20:
         raise v.unsupported("round with so many places", value.type)
     kind = v.duckdb_type(value.type)
+    if places == 0:  # a half is itself a double, so no shorter text of another number shows it; the sum makes 0 of -0
+        return value.like(f"(round({value.sql}) + CAST(0 AS {kind}))", value.type)
     shown = f"CAST(CAST(CASE WHEN abs({value.sql}) < 1e17 THEN {value.sql} END AS DOUBLE) AS VARCHAR)"
     digits = f"CAST(CAST(CAST({shown} AS DECIMAL(38, {places})) AS VARCHAR) AS {kind})"
     return value.like(f"(CASE WHEN abs({value.sql}) < 1e17 THEN {digits} ELSE {value.sql} END)", value.type)
