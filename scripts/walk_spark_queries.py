@@ -1,13 +1,13 @@
 """Asks Spark and the embedded engine for the rows of random queries (tests/spark_sql/query_walk.py) and prints where they differ:
-`python scripts/walk_spark_queries.py 0 5000`, the numbers of the first query and of the one behind the last.
+`python scripts/walk_spark_queries.py 0 5000`, the numbers of the first query and of the one behind the last. From 200000 on they have PIVOT
+and UNPIVOT (tests/spark_sql/pivot_walk.py).
 
-`--record 300` writes Spark's answers to the first 300 that it answers to tests/spark_sql/recorded/query_walk-UTC.json.gz. Needs PySpark and
-Java.
+`--record 300` writes Spark's answers to the first 300 that it answers to tests/spark_sql/recorded/query_walk-UTC.json.gz, `--record 100
+pivot` those to the first 100 with PIVOT and UNPIVOT to pivot_walk-UTC.json.gz. Needs PySpark and Java.
 """
 
 from __future__ import annotations
 
-import random
 import sys
 import time
 from collections import Counter
@@ -16,9 +16,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "spark_sql"))
 
+from pivot_walk import FIRST, query
 from pyspark.sql import SparkSession
 from query_answers import answer, difference
-from query_walk import Walk, tables
+from query_walk import tables
 from record_spark_expressions import load, session
 from record_spark_queries import ask
 from spark_recording import save
@@ -34,22 +35,23 @@ def open_tables() -> SparkSession:
     return spark
 
 
-def record(count: int) -> None:
-    spark, recorded, number = open_tables(), [], 0
+def record(count: int, name: str) -> None:
+    first = FIRST if name == "pivot" else 0
+    spark, recorded, number = open_tables(), [], first
     while len(recorded) < count:
-        text = Walk(random.Random(number)).query()
+        text = query(number)
         asked = ask(spark, text)
         if "error" not in asked:
             recorded.append({"query": text, **asked})
         number += 1
-    save("query_walk", "UTC", recorded)
-    print(f"{count} of the first {number} queries recorded")
+    save(f"{name}_walk", "UTC", recorded)
+    print(f"{count} of the first {number - first} queries recorded")
 
 
 def walk(first: int, behind: int) -> None:
     spark, rows, counts, start = open_tables(), tables(), Counter[str](), time.monotonic()
     for number in range(first, behind):
-        text = Walk(random.Random(number)).query()
+        text = query(number)
         asked = ask(spark, text)
         outcome, shown = compared(text, rows, asked)
         counts[outcome] += 1
@@ -76,6 +78,6 @@ def compared(text: str, rows: dict[str, Any], asked: dict[str, Any]) -> tuple[st
 
 if __name__ == "__main__":
     if sys.argv[1] == "--record":
-        record(int(sys.argv[2]))
+        record(int(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else "query")
     else:
         walk(int(sys.argv[1]), int(sys.argv[2]))

@@ -816,6 +816,12 @@ SELECT window.start s, window.end e, count(*) c FROM events GROUP BY window(at, 
 SELECT who, window, count(*) c FROM events WHERE id > 2 GROUP BY who, window(at, '1 day 12 hours', '1 day', '3 hours') ORDER BY 1, 2;
 -- windows without grouping
 SELECT id, window(at, '10 hours') FROM events ORDER BY id;
+-- windows of time: the last moment of each
+SELECT window_time(window), c FROM (SELECT window, count(*) c FROM events GROUP BY window(at, '1 day')) ORDER BY 1;
+-- windows of time: windows of windows
+SELECT window(window_time(window), '2 days').end e, sum(c) FROM (SELECT window, count(*) c FROM events GROUP BY window(at, '12 hours')) GROUP BY window(window_time(window), '2 days') ORDER BY 1;
+-- windows of time: the last moment of a window of each row
+SELECT id, window_time(window(at, '10 hours')) AS m FROM events ORDER BY id;
 -- rows of several columns in a list
 SELECT i_item_sk FROM item WHERE (i_color, i_brand_id) IN (('red', 1), ('green', 2)) ORDER BY 1;
 -- limits of literals

@@ -64,6 +64,13 @@ any_value(n, true)
 first(n, false)
 first_value(t, true)
 last_value(n, true)
+bitmap_construct_agg(bitmap_bit_position(n))
+bitmap_construct_agg(abs(n) % 100)
+bitmap_construct_agg(n)
+bitmap_or_agg(encode(t, 'UTF-8'))
+bitmap_and_agg(encode(t, 'UTF-8'))
+bitmap_and_agg(unhex('0F01'))
+bitmap_count(bitmap_or_agg(encode(t, 'UTF-8')))
 """) + tuple(f"{name}({first}, {second})" for name in _PAIRS for first, second in (("n", "i"), ("n", "d"), ("d", "n"), ("n", "x")))
 
 QUERIES = tuple(

@@ -9,7 +9,7 @@ from query_answers import answer, difference
 from query_walk import tables
 from spark_recording import load
 
-RECORDED = load("query_walk", "UTC")
+RECORDED = [*load("query_walk", "UTC"), *load("pivot_walk", "UTC")]
 
 
 @pytest.fixture(scope="module")

@@ -153,14 +153,14 @@ class Schema(Sequence[Field]):
         return result
 
     def distinct(self) -> Schema:
-        """A schema in which no two columns have one name: columns `a`, `a` become `a`, `a_2`."""
-        if len(self._by_name) == len(self._fields):
+        """A schema in which no two columns have one name and none is empty: columns `a`, `a`, `` become `a`, `a_2`, `_2`."""
+        if len(self._by_name) == len(self._fields) and "" not in self._by_name:
             return self
         taken, found = set(self._by_name), list[Field]()
         seen: set[str] = set()
         for item in self._fields:
             name, count = item.name, 1
-            while name.lower() in seen or (count > 1 and name.lower() in taken):
+            while not name or name.lower() in seen or (count > 1 and name.lower() in taken):
                 count += 1
                 name = f"{item.name}_{count}"
             seen.add(name.lower())

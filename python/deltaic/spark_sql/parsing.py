@@ -72,6 +72,7 @@ class _Parser(DatabricksParser):
         kind: lambda self, this, kind: _typed_literal(this, kind)
         for kind in (exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPNTZ)
     }
+    RANGE_PARSERS = {key: parse for key, parse in DatabricksParser.RANGE_PARSERS.items() if key is not TokenType.FOR}  # FOR is PIVOT's
     NO_PAREN_FUNCTION_PARSERS = {"CASE": DatabricksParser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
     COLON_IS_VARIANT_EXTRACT = True
     ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}  # `array[0]` and `array(1, 2)[0]` are items, not arrays
@@ -176,6 +177,13 @@ class _Parser(DatabricksParser):
         if is_list and found is None:
             self.raise_error("Expected a table after the comma")
         return found
+
+    def _parse_from(self, joins: bool = False, skip_from_token: bool = False, consume_pipe: bool = False) -> exp.From | None:
+        found: exp.From | None = super()._parse_from(joins, skip_from_token)  # pipes are the query's, not those of a subquery in FROM
+        return found
+
+    def _parse_pivot_aggregation(self) -> exp.Expr | None:
+        return self._parse_alias(self._parse_disjunction())
 
     def _parse_case(self) -> exp.Expr | None:
         if self._match(TokenType.DOT, advance=False):  # of a table called `case`

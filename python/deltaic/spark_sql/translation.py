@@ -90,6 +90,9 @@ AGGREGATES = frozenset(
         "percentile_disc",
         "approx_top_k",
         "collect_union",
+        "bitmap_construct_agg",
+        "bitmap_or_agg",
+        "bitmap_and_agg",
         "schema_of_variant_agg",
     ]
 )

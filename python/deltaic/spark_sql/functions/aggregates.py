@@ -246,6 +246,39 @@ def _bits(function: str) -> Build:
     return build
 
 
+BITMAP_BYTES = 4096
+"""Bytes of a bitmap of `bitmap_construct_agg`: 32768 bits, the first of a byte is its lowest."""
+
+
+def _bitmap(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
+    """bitmap_construct_agg: the bits at the given places."""
+    place = cast(arguments[0], "long", zone)
+    bits = 8 * BITMAP_BYTES
+    error = v.failure("INVALID_BITMAP_POSITION", f"'The bitmap position ' || {place.sql} || ' is out of bounds.'")
+    outside = f"CASE WHEN {place.sql} NOT BETWEEN 0 AND {bits - 1} THEN {error}"
+    turned = f"{outside} ELSE ({place.sql} // 8) * 8 + 7 - {place.sql} % 8 END"  # the engine's first bit of a byte is the highest
+    sql = f"coalesce(CAST(bitstring_agg({turned}, 0, {bits - 1}) AS BLOB), {_EMPTY_BITMAP})"
+    return v.combine(sql, "binary", [place], nullable=False, raises=True)
+
+
+_EMPTY_BITMAP = f"repeat(unhex('00'), {BITMAP_BYTES})"
+
+
+def _merged_bitmap(function: str) -> Build:
+    """bitmap_or_agg, bitmap_and_agg: bitmaps put together, shorter ones filled with zeros."""
+
+    def build(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
+        (value,) = arguments
+        if value.type != "binary":
+            raise v.mismatch(f"bitmap_{function.removeprefix('bit_')}_agg", value.type)
+        filled = f"CASE WHEN octet_length({value.sql}) <> {BITMAP_BYTES} THEN ({value.sql} || {_EMPTY_BITMAP})[1:{BITMAP_BYTES}]"
+        filled = f"CAST({filled} ELSE {value.sql} END AS BIT)"
+        none = _EMPTY_BITMAP if function == "bit_or" else f"repeat(unhex('FF'), {BITMAP_BYTES})"
+        return v.combine(f"coalesce(CAST({function}({filled}) AS BLOB), {none})", "binary", [value], nullable=False)
+
+    return build
+
+
 def _doubles(name: str, arguments: Sequence[Value], distinct: bool, zone: Zone) -> list[Value]:
     if distinct or not all(v.is_numeric(argument.type) for argument in arguments):
         raise v.unsupported(f"aggregate function {name}", *(argument.type for argument in arguments))
@@ -521,6 +554,9 @@ _AGGREGATES: dict[str, Build] = {
     "bit_and": _bits("bit_and"),
     "bit_or": _bits("bit_or"),
     "bit_xor": _bits("bit_xor"),
+    "bitmap_construct_agg": _bitmap,
+    "bitmap_or_agg": _merged_bitmap("bit_or"),
+    "bitmap_and_agg": _merged_bitmap("bit_and"),
     "corr": _pair("corr", 2, "xy"),
     "covar_pop": _pair("covar_pop", 1),
     "covar_samp": _pair("covar_samp", 2),

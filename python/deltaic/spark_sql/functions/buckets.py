@@ -1,8 +1,9 @@
-"""time_bucket, whose first argument is an interval, and bitmap_count."""
+"""time_bucket, whose first argument is an interval, window_time, and bitmap_count."""
 
 from __future__ import annotations
 
 from deltaic.errors import InvalidArgumentError
+from deltaic.protocol.schema import Struct
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, literal
 from deltaic.spark_sql.functions.registry import form, register
@@ -42,5 +43,17 @@ def _time_bucket(arguments: list[Value], zone: Zone) -> Value:
     return v.combine(sql, kind, arguments, raises=True)
 
 
+def _window_time(arguments: list[Value], zone: Zone) -> Value:
+    """The last microsecond of a window of time."""
+    (value,) = arguments
+    fields = [(field.name, field.type) for field in value.type.fields] if isinstance(value.type, Struct) else []
+    kind = fields[1][1] if len(fields) == 2 else "void"
+    if fields != [("start", kind), ("end", kind)] or kind not in ("timestamp", "timestamp_ntz"):
+        raise v.mismatch("window_time", value.type)
+    end = f"epoch_us(struct_extract({value.sql}, 'end')) - 1"
+    return v.combine(f"{'make_timestamptz' if kind == 'timestamp' else 'make_timestamp'}({end})", kind, arguments)
+
+
+register("window_time", "any", "timestamp", _window_time)
 register("time_bucket", "any, any", "timestamp", _time_bucket)
 register("time_bucket", "any, any, any", "timestamp", _time_bucket)

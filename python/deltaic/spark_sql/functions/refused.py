@@ -10,7 +10,6 @@ _REASONS: dict[str, str] = {
         current_database current_schema current_user session_user user current_path version""",
     "it calls methods of the Java machine": "java_method reflect try_reflect",
     "collations are not supported": "collate collation collations",
-    "its bytes are a bitmap of 4096 bytes for each group": "bitmap_construct_agg bitmap_or_agg bitmap_and_agg",
     "its sketch is Apache DataSketches' or Guava's own bytes, of a hash and an order of rows that no other library answers alike": """
         hll_sketch_agg hll_sketch_estimate hll_union hll_union_agg theta_sketch_agg theta_sketch_estimate theta_union theta_union_agg
         theta_intersection theta_intersection_agg theta_difference kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float
@@ -45,7 +44,6 @@ _REASONS: dict[str, str] = {
         time_from_micros time_from_millis time_from_seconds time_to_micros time_to_millis time_to_seconds""",
     "no column can hold an interval": "make_interval try_make_interval make_dt_interval make_ym_interval",
     "it cannot stand in this place: windows of time stand in GROUP BY": "window session_window",
-    "a window of time is not marked as one": "window_time",
     "it needs rules of languages": "sentences",
 }
 

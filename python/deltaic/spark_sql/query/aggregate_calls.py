@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from deltaic.errors import InvalidArgumentError
+from deltaic.spark_sql import operators
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import literal
 from deltaic.spark_sql.functions.aggregates import OF_ONE_ROW, aggregate, all_of, count_rows, of_one_row
@@ -100,8 +101,8 @@ class AggregateCall:
         return replace(self, node=exp.Anonymous(this=name, expressions=arguments), order=())
 
 
-def aggregate_call(translator: QueryTranslator, call: AggregateCall) -> Value:
-    """An aggregate over the rows that `translator` reads."""
+def aggregate_call(translator: QueryTranslator, call: AggregateCall, *, among: Value | None = None) -> Value:
+    """An aggregate over the rows that `translator` reads; `among`: over those alone for which this holds, too."""
     arguments, distinct, function, condition = list(call.node.expressions), False, call.name, call.condition
     if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
         arguments, distinct = list(arguments[0].expressions), True
@@ -110,21 +111,24 @@ def aggregate_call(translator: QueryTranslator, call: AggregateCall) -> Value:
     if not translator.grouped and any(holds_aggregate(argument) for argument in arguments):
         raise InvalidArgumentError("[NESTED_AGGREGATE_FUNCTION] an aggregate in an aggregate", found=function)
     if function == "count" and len(arguments) == 1 and isinstance(arguments[0], exp.Star):
-        if condition is None:
+        if condition is None and among is None:
             return count_rows()
         arguments = [exp.Literal.number(1)]
     if function in _PERCENTILES and len(arguments) > 1 and (places := _places_of(arguments[1])) is not None:
         each = [replace(call, node=exp.Anonymous(this=function, expressions=[arguments[0], place, *arguments[2:]])) for place in places]
-        return all_of([aggregate_call(translator, one) for one in each])
+        return all_of([aggregate_call(translator, one, among=among) for one in each])
     values = [translator.value(argument) for argument in arguments]
     if call.ignore_nulls:
         if function not in OF_ONE_ROW:
             raise InvalidArgumentError("[FUNCTION_WITH_UNSUPPORTED_SYNTAX] this function takes no IGNORE NULLS", found=function)
         values = [values[0], literal(True, "boolean")]
+    holds = among
     if condition is not None:
         holds = translator.queries.used(translator.value(condition))
         if holds.type != "boolean":
             raise v.mismatch("FILTER", holds.type)
+        holds = holds if among is None else operators.connect("AND", [among, holds])
+    if holds is not None:
         if function in OF_ONE_ROW:
             return translator.queries.used(of_one_row(function, values, holds))
         values = [  # a literal behind the first argument, such as the percentage of percentile, stays one

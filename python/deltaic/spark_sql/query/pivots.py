@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -12,7 +13,8 @@ from deltaic.spark_sql import operators
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import cast
 from deltaic.spark_sql.column_names import column_name
-from deltaic.spark_sql.functions.aggregates import normalized
+from deltaic.spark_sql.functions.aggregates import OF_ONE_ROW, normalized
+from deltaic.spark_sql.query.aggregate_calls import AggregateCall, aggregate_call, is_aggregate
 from deltaic.spark_sql.query.scopes import Attribute, QueryScope
 from deltaic.spark_sql.query.subqueries import QueryTranslator
 from deltaic.spark_sql.values import Value, unsupported
@@ -40,41 +42,30 @@ def pivoted(queries: Queries, context: Context, rows: Rows, attributes: list[Att
 
 
 def _pivot(translator: QueryTranslator, rows: Rows, attributes: Sequence[Attribute], node: exp.Pivot) -> list[Attribute]:
-    """Groups by every column that PIVOT does not name; a column for each value and aggregate."""
-    from deltaic.spark_sql.query.aggregate_calls import AggregateCall, aggregate_call, is_aggregate
+    """Groups by every column that PIVOT does not name; a column for each value and aggregate.
 
-    queries = translator.queries
+    Where each result is a number or a boolean, Spark groups by the value too and spreads the groups: a value without rows is null
+    then, where count would be 0. Anything else it aggregates over the rows of the value alone.
+    """
+    queries, trees = translator.queries, [each.this if isinstance(each, exp.Alias) else each for each in node.expressions]
     (field,) = node.args["fields"]
     keys = field.this.expressions if isinstance(field.this, exp.Tuple) else [field.this]
-    used = {label for tree in [*node.expressions, *keys] for label in _labels(translator, tree)}
+    used = {label for tree in [*trees, *keys] for label in _labels(translator, tree)}
     groups = [each for each in attributes if each.column.label not in used]
     values = [translator.value(key) for key in keys]
+    wanted = [_wanted(translator, item, values) for item in field.expressions]
+    # Which type an aggregate has does not depend on the rows that it sees.
+    types = [_OverRows(translator, wanted[0][1]).value(tree).type for tree in trees]
+    spread = all(kind in (*v.INTEGRAL, *v.FRACTIONAL, "boolean") or v.decimal_of(kind) is not None for kind in types)
     columns, listed = [], []
-    for item in field.expressions:
-        name, tree = (item.args["alias"].name, item.this) if isinstance(item, (exp.PivotAlias, exp.Alias)) else (None, item)
-        wanted = tree.expressions if isinstance(tree, exp.Tuple) else [tree]
-        if len(wanted) != len(values):
-            raise InvalidArgumentError("a value of PIVOT has as many parts as FOR has columns", found=len(wanted), expected=len(values))
-        constants = [translator.value(each) for each in wanted]
-        if not all(each.is_constant or each.foldable for each in constants):
-            raise InvalidArgumentError("[NON_LITERAL_PIVOT_VALUES] a value of PIVOT is a literal", found=tree.sql(dialect="databricks"))
-        equal = operators.connect(
-            "AND",
-            [operators.compare("<=>", value, constant, translator.zone) for value, constant in zip(values, constants, strict=True)],
-        )
-        for call in node.expressions:
-            given = call.alias if isinstance(call, exp.Alias) else None
-            call = call.this if isinstance(call, exp.Alias) else call
-            if not is_aggregate(call):
-                raise unsupported("PIVOT with an expression that is no aggregate function")
-            value = aggregate_call(_Filtered(translator, equal), AggregateCall.of(call))
-            shown = name or _shown(constants)
-            if len(node.expressions) > 1:
-                shown = f"{shown}_{given or column_name(call)}"
-            # Spark aggregates by value first: a value without rows is null, where count would be 0.
-            there = f"count(CASE WHEN {equal.sql} THEN 1 END) > 0"
-            result = value.like(f"CASE WHEN {there} THEN {value.sql} END", value.type, nullable=True)
-            columns.append(queries.column(shown, result))
+    for shown, holds in wanted:
+        for tree, call in zip(trees, node.expressions, strict=True):
+            result = _OverRows(translator, holds, spread=spread).value(tree)
+            if spread:
+                there = f"count(CASE WHEN {holds.sql} THEN 1 END) > 0"
+                result = result.like(f"CASE WHEN {there} THEN {result.sql} END", result.type, nullable=True)
+            name = shown if len(trees) == 1 else f"{shown}_{call.alias if isinstance(call, exp.Alias) else column_name(tree)}"
+            columns.append(queries.column(name, result))
             listed.append(f"{result.sql} AS {v.name(columns[-1].label)}")
     keyed = [(queries.column(each.name, each.column.value), normalized(each.column.value)) for each in groups]
     texts = [f"{value.sql} AS {v.name(column.label)}" for column, value in keyed]
@@ -86,24 +77,42 @@ def _pivot(translator: QueryTranslator, rows: Rows, attributes: Sequence[Attribu
     ]
 
 
-class _Filtered(QueryTranslator):
-    """Expressions of a row, null where a condition does not hold."""
+def _wanted(translator: QueryTranslator, item: exp.Expr, values: Sequence[Value]) -> tuple[str, Value]:
+    """A value of PIVOT: its name, and whether a row has it."""
+    name, tree = (item.args["alias"].name, item.this) if isinstance(item, (exp.PivotAlias, exp.Alias)) else (None, item)
+    parts = tree.expressions if isinstance(tree, exp.Tuple) else [tree]
+    if len(parts) != len(values):
+        raise InvalidArgumentError("a value of PIVOT has as many parts as FOR has columns", found=len(parts), expected=len(values))
+    constants = [translator.value(each) for each in parts]
+    shown = tree.sql(dialect="databricks")
+    if not all(each.is_constant or each.foldable for each in constants):
+        raise InvalidArgumentError("[NON_LITERAL_PIVOT_VALUES] a value of PIVOT is a literal", found=shown)
+    if name is None and not all(each.is_constant for each in constants):
+        raise unsupported(f"a value of PIVOT that is computed and has no alias: {shown[:60]}")
+    zone = translator.zone  # the value is cast to the column's type, whatever it loses: 0.004 is 0.00 for a decimal(9,2)
+    same = [cast(each, value.type, zone) for value, each in zip(values, constants, strict=True)]
+    equal = [operators.compare("<=>", value, each, zone) for value, each in zip(values, same, strict=True)]
+    return name or _shown(constants), operators.connect("AND", equal)
 
-    def __init__(self, translator: QueryTranslator, condition: Value) -> None:
+
+class _OverRows(QueryTranslator):
+    """Expressions of aggregates over the rows for which a condition holds. `spread`: as groups of their own."""
+
+    def __init__(self, translator: QueryTranslator, condition: Value, *, spread: bool = True) -> None:
         super().__init__(translator.queries, translator.scope, translator.context)
+        self._rows = translator
         self._condition = condition
-        self._depth = 0
+        self._spread = spread
 
     def value(self, node: exp.Expr) -> Value:
-        self._depth += 1
-        try:
-            value = super().value(node)
-        finally:
-            self._depth -= 1
-        if self._depth:
-            return value
-        sql = f"(CASE WHEN {self._condition.sql} THEN {value.sql} END)"
-        return v.combine(sql, value.type, [self._condition, value], nullable=True)
+        if is_aggregate(node):
+            call = AggregateCall.of(node)
+            if not self._spread and call.name in OF_ONE_ROW:  # the others see nulls for the rows that do not count
+                call = replace(call, ignore_nulls=True)
+            return aggregate_call(self._rows, call, among=self._condition)
+        if isinstance(node, exp.Column):
+            raise InvalidArgumentError("a column of PIVOT stands in an aggregate function", found=node.sql(dialect="databricks"))
+        return super().value(node)
 
 
 def _labels(translator: QueryTranslator, tree: exp.Expr) -> list[str]:
