@@ -139,8 +139,8 @@ def test_properties(plain):
         plain.alter.unset_properties("own")
     with pytest.raises(InvalidArgumentError, match="unknown"):
         plain.alter.set_properties({"delta.nonsense": 1})
-    with pytest.raises(UnsupportedFeatureError, match="enableIcebergCompatV2"):
-        plain.alter.set_properties({"delta.enableIcebergCompatV2": True})
+    with pytest.raises(UnsupportedFeatureError, match="enableIcebergWriterCompatV1"):
+        plain.alter.set_properties({"delta.enableIcebergWriterCompatV1": True})
 
 
 def test_internal_properties_stay(mapped):
@@ -168,7 +168,7 @@ def test_add_features(plain):
     version = plain.version
     plain.alter.add_features("appendOnly")
     assert plain.version == version
-    for name in ("icebergCompatV2", "shiny"):
+    for name in ("icebergWriterCompatV1", "shiny"):
         with pytest.raises(UnsupportedFeatureError, match=name):
             plain.alter.add_features(name)
 

@@ -613,3 +613,25 @@ def test_commits_without_statistics_are_refused(path: str) -> None:
     transaction.add(adds)
     with pytest.raises(UnsupportedFeatureError, match="number of rows in the statistics"):
         transaction.commit()
+
+
+def test_a_vector_that_another_writer_made_is_never_left_out(path: str, caplog: pytest.LogCaptureFixture) -> None:
+    """A writer that breaks the rules of version 2: readers of Iceberg keep an older version, and never see a deleted row."""
+    table = made(path, NUMBERS)
+    log = Path(path) / "_delta_log"
+    (add,) = [json.loads(line)["add"] for line in (log / f"{0:020}.json").read_text().splitlines() if '"add"' in line]
+    rows = deltaic._core.DeletionVector.from_rows([1])
+    vector = {
+        "storageType": "i",
+        "pathOrInlineDv": deltaic._core.z85_encode(rows.to_bytes()),
+        "sizeInBytes": len(rows.to_bytes()),
+        "cardinality": 1,
+    }
+    remove = {"remove": {"path": add["path"], "dataChange": True, "deletionTimestamp": 0}}
+    marked = {"add": {**add, "deletionVector": vector}}
+    (log / f"{1:020}.json").write_text("\n".join(map(json.dumps, [remove, marked])))
+    table.refresh()
+    with caplog.at_level(logging.WARNING, "deltaic.log"):
+        deltaic.write(path, NUMBERS, mode="append")
+    assert "has a deletion vector, which this version of Iceberg compatibility does not allow" in caplog.text
+    assert opened(path).properties["delta-version"] == "0"

@@ -437,9 +437,10 @@ class _Writing:
         fresh = changes.adds_of(path for path in changes.added if path not in changes.gone)
         gone = changes.gone - changes.added.keys()
         data = self._next(_DATA, data, fresh, gone)
+        marked = changes.adds_of(changes.added)
+        marked = marked.filter(pc.is_valid(marked["deletionVector"]))
+        self._check_vectors(marked)
         if self.format == 3:
-            marked = changes.adds_of(changes.added)
-            marked = marked.filter(pc.is_valid(marked["deletionVector"]))
             deletes = self._next(_DELETES, deletes, marked, changes.gone | changes.added.keys())
         self._check_complete(data, deletes)
         operation = "append" if not gone else "overwrite" if fresh.num_rows else "delete"
@@ -452,6 +453,7 @@ class _Writing:
         adds = self.snapshot.files().adds
         data = self._next(_DATA, [], adds, set())
         marked = adds.filter(pc.is_valid(adds["deletionVector"]))
+        self._check_vectors(marked)
         deletes = self._next(_DELETES, [], marked, set()) if self.format == 3 else []
         self._check_complete(data, deletes)
         return [*data, *deletes], "overwrite" if before else "append"
@@ -465,11 +467,19 @@ class _Writing:
         if widened or base["format-version"] != self.format or base["default-spec-id"] != self.spec_id:
             raise _Outdated
 
+    def _check_vectors(self, marked: pa.Table) -> None:
+        """ProtocolError where another writer marked rows that readers of version 2 would see."""
+        if self.format < 3 and marked.num_rows:
+            raise ProtocolError(
+                "a file has a deletion vector, which this version of Iceberg compatibility does not allow",
+                where=f"{self.location}/{marked['path'][0].as_py()}",
+            )
+
     def _check_complete(self, data: Sequence[dict[str, Any]], deletes: Sequence[dict[str, Any]]) -> None:
         """The manifests name as many files as the version has, and as many vectors: else a commit added a file again, for instance with
         other statistics."""
         core = self.snapshot.core
-        if _live(data) != core.file_count or _live(deletes) != core.with_vectors[0]:
+        if _live(data) != core.file_count or (self.format == 3 and _live(deletes) != core.with_vectors[0]):
             raise _Outdated
 
     # --- manifests
