@@ -18,7 +18,7 @@ import pytest
 import deltaic
 from deltaic import DeltaTable
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.log import iceberg
+from deltaic.log import iceberg, iceberg_manifests
 
 pyiceberg = pytest.importorskip("pyiceberg")
 from pyiceberg.table import StaticTable  # noqa: E402
@@ -97,8 +97,8 @@ def test_commands(path: str) -> None:
 def test_random_commands(path: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """After each of many commands, some of whose metadata is not written, all snapshots have the rows of their versions."""
     chance = random.Random(seed)
-    monkeypatch.setattr(iceberg, "_MOST_MANIFESTS", 4)
-    monkeypatch.setattr(iceberg, "_MOST_ENTRIES", 3)
+    monkeypatch.setattr(iceberg_manifests, "_MOST_MANIFESTS", 4)
+    monkeypatch.setattr(iceberg_manifests, "_MOST_ENTRIES", 3)
     partitions = ["name"] if seed % 2 else None
     third = UNIFORM_V3 | {"delta.enableIcebergCompatV2": "false", "delta.enableDeletionVectors": "false"}
     version = {"properties": third} if seed > 1 else {}
@@ -322,7 +322,7 @@ def test_a_commit_adds_one_manifest(path: str) -> None:
 
 
 def test_manifests_stay_few_and_old_ones_go(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(iceberg, "_MOST_MANIFESTS", 5)
+    monkeypatch.setattr(iceberg_manifests, "_MOST_MANIFESTS", 5)
     monkeypatch.setattr(iceberg, "_MOST_FORMER", 4)
     table = made(path, NUMBERS, properties={"delta.logRetentionDuration": "interval 0 seconds"})
     for number in range(40):

@@ -28,7 +28,7 @@ from deltaic.commands import inventory as inventories
 from deltaic.errors import CommitError, InvalidArgumentError, InvalidTypeError, items_of
 from deltaic.log import references
 from deltaic.log.cleanup import milliseconds, stale_staged
-from deltaic.log.iceberg import FOLDER as ICEBERG_FOLDER
+from deltaic.log.iceberg_manifests import FOLDER as ICEBERG_FOLDER
 from deltaic.log.segment import commit_path, list_log
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions

@@ -22,7 +22,7 @@ import re
 import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -33,30 +33,23 @@ import pyarrow.compute as pc
 
 from deltaic import _core, configuration
 from deltaic.errors import DeltaError, ProtocolError, UnsupportedFeatureError
-from deltaic.log import background, catalog, references
+from deltaic.log import background, catalog
+from deltaic.log.iceberg_manifests import DATA, DELETES, FOLDER, Changes, ManifestWriter, live
 from deltaic.protocol import iceberg, row_tracking
-from deltaic.protocol.iceberg_schema import avro_name, name_mapping, partition_fields, schema_json
+from deltaic.protocol.iceberg_schema import name_mapping, schema_json
 
 if TYPE_CHECKING:
     from deltaic.log.snapshot import Snapshot
 
 log = logging.getLogger("deltaic.log")
 
-FOLDER = "metadata"
 HINT = f"{FOLDER}/version-hint.text"
 VERSION, TIMESTAMP, TABLE = "delta-version", "delta-timestamp", "delta-table-id"
 _OURS = re.compile(r"v([0-9]+)\.metadata\.json")
-_MOST_MANIFESTS = 100
-"""Manifests of one kind in a snapshot, beyond which the small ones become one."""
-_LARGE_MANIFEST = 8 << 20
-"""Bytes from which on a manifest is not put together with others."""
-_MOST_ENTRIES = 20_000
-"""New entries in one manifest."""
 _MOST_FORMER = 100
 """Former metadata files that are kept."""
 _MOST_KEPT = 16
 """Tables whose newest metadata this process keeps in memory, so that their next commit does not read and parse it again."""
-_DATA, _DELETES = 0, 1
 
 
 class _Tables:
@@ -218,55 +211,17 @@ def _point(store: _core.Store, version: int) -> None:
         version = later
 
 
-@dataclass
-class _Changes:
-    """What commits did to the table's files. `added`: files that are there now and were added, by path; `gone`: paths that a commit
-    removed."""
-
-    added: dict[str, tuple[int, int]] = field(default_factory=dict)
-    tables: list[pa.Table] = field(default_factory=list)
-    gone: set[str] = field(default_factory=set)
-    data_changes: bool = False
-
-    def take(self, commit: _core.Commit, location: str) -> None:
-        for path in references.data_files(commit.removes, location).to_pylist():
-            self.gone.add(path)
-            self.added.pop(path, None)
-        adds, number = commit.adds, len(self.tables)
-        self.tables.append(adds)
-        for row, path in enumerate(references.data_files(adds, location).to_pylist()):
-            self.added[path] = (number, row)
-        for actions in (adds, commit.removes):
-            self.data_changes |= bool(actions.num_rows) and pc.any(actions["dataChange"]).as_py() is not False
-
-    def adds_of(self, paths: Iterable[str]) -> pa.Table:
-        rows: dict[int, list[int]] = {}
-        for path in paths:
-            number, row = self.added[path]
-            rows.setdefault(number, []).append(row)
-        parts = [self.tables[number].take(chosen) for number, chosen in sorted(rows.items())]
-        return pa.concat_tables(parts, promote_options="permissive") if parts else _core.empty_adds()
-
-
 class _Outdated(Exception):
     """The metadata so far cannot be gone on from: all of it is written anew."""
 
 
-class _Writing:
+class _Writing(ManifestWriter):
     """Of the metadata of one version."""
 
     def __init__(self, snapshot: Snapshot, base: _Base | None) -> None:
-        self.snapshot, self.store, self.base = snapshot, snapshot.store, base
-        self.version = snapshot.version
-        self.location = snapshot.location.rstrip("/")
-        self.compat = iceberg.active_version(snapshot.protocol, snapshot.metadata) or 0
-        self.format = 3 if self.compat == 3 else 2
-        self.spec = partition_fields(snapshot.schema, snapshot.metadata.partition_columns)
-        self.snapshot_id = (uuid.uuid4().int >> 65) or 1
-        self.written: list[str] = []
-        self.counts: list[dict[str, Any]] = []
+        super().__init__(snapshot, int(base.document.get("next-row-id", 0)) if base is not None else 0)
+        self.base = base
         self.timestamp = 0
-        self.first_row_id = int(base.document.get("next-row-id", 0)) if base is not None else 0
 
     def run(self) -> None:
         try:
@@ -309,7 +264,7 @@ class _Writing:
         if self.base is not None:
             entry = {"timestamp-ms": base["last-updated-ms"], "metadata-file": f"{self.location}/{metadata_path(self.base.version)}"}
             former.append(entry)
-        gone += [self._relative(each["metadata-file"]) for each in former[:-_MOST_FORMER]]
+        gone += [self.relative(each["metadata-file"]) for each in former[:-_MOST_FORMER]]
         metadata = self.snapshot.metadata
         document: dict[str, Any] = {
             "format-version": self.format,
@@ -356,18 +311,15 @@ class _Writing:
             return snapshots, []
         kept = [each for each in snapshots if each not in old]
         lists = {each["manifest-list"] for each in kept}
-        used = {each["manifest_path"] for place in lists for each in self._manifests(place)} if kept else set()
-        gone = {each["manifest_path"] for item in old for each in self._manifests(item["manifest-list"], missing=True)} - used
-        return kept, [self._relative(path) for path in sorted(gone | {each["manifest-list"] for each in old})]
-
-    def _relative(self, path: str) -> str:
-        return path[len(self.location) + 1 :]
+        used = {each["manifest_path"] for place in lists for each in self.read_list(place)} if kept else set()
+        gone = {each["manifest_path"] for item in old for each in self.read_list(item["manifest-list"], missing=True)} - used
+        return kept, [self.relative(path) for path in sorted(gone | {each["manifest-list"] for each in old})]
 
     # --- snapshots
 
     def _snapshot(self, parent: dict[str, Any] | None, last: _core.Commit, schema_id: int) -> dict[str, Any] | None:
         """The snapshot of the version; None where no file came or went since the last one."""
-        before = self._manifests(parent["manifest-list"]) if parent is not None else []
+        before = self.read_list(parent["manifest-list"]) if parent is not None else []
         try:
             result = self._changed(before, last)
         except (_Outdated, DeltaError, OSError) as error:
@@ -385,7 +337,7 @@ class _Writing:
             "parent-snapshot-id": str(parent["snapshot-id"]) if parent else "null",
             "sequence-number": str(self.version),
         }
-        self._put(place, _core.iceberg_manifest_list(json.dumps(manifests), json.dumps(header), self.format))
+        self.put(place, _core.iceberg_manifest_list(json.dumps(manifests), json.dumps(header), self.format))
         snapshot = {
             "snapshot-id": self.snapshot_id,
             "sequence-number": self.version,
@@ -401,16 +353,16 @@ class _Writing:
         return snapshot
 
     def _summary(self, operation: str, manifests: Sequence[dict[str, Any]]) -> dict[str, str]:
-        data = [each for each in manifests if each["content"] == _DATA]
-        vectors = [each for each in manifests if each["content"] == _DELETES]
-        of_data = [each for each in self.counts if each["content"] == _DATA]
+        data = [each for each in manifests if each["content"] == DATA]
+        vectors = [each for each in manifests if each["content"] == DELETES]
+        of_data = [each for each in self.counts if each["content"] == DATA]
         numbers = {
             "added-data-files": sum(each["added_files_count"] for each in of_data),
             "deleted-data-files": sum(each["deleted_files_count"] for each in of_data),
             "added-records": sum(each["added_rows_count"] for each in of_data),
             "deleted-records": sum(each["deleted_rows_count"] for each in of_data),
-            "total-data-files": _live(data),
-            "total-delete-files": _live(vectors),
+            "total-data-files": live(data),
+            "total-delete-files": live(vectors),
             "total-records": sum(each["added_rows_count"] + each["existing_rows_count"] for each in data),
             "total-files-size": self.snapshot.core.size_in_bytes,
             "total-position-deletes": sum(each["added_rows_count"] + each["existing_rows_count"] for each in vectors),
@@ -423,7 +375,7 @@ class _Writing:
         if self.base is None:
             raise _Outdated
         self._check_base(self.base.document)
-        changes = _Changes()
+        changes = Changes()
         try:
             for version in range(self.base.version + 1, self.version):
                 changes.take(_core.read_commit(self.store, version, catalog.commit_file(self.store, version)), self.snapshot.location)
@@ -432,16 +384,16 @@ class _Writing:
         changes.take(last, self.snapshot.location)
         if not changes.gone and not changes.added:
             return None
-        data = [each for each in before if each["content"] == _DATA]
-        deletes = [each for each in before if each["content"] == _DELETES]
+        data = [each for each in before if each["content"] == DATA]
+        deletes = [each for each in before if each["content"] == DELETES]
         fresh = changes.adds_of(path for path in changes.added if path not in changes.gone)
         gone = changes.gone - changes.added.keys()
-        data = self._next(_DATA, data, fresh, gone)
+        data = self.next(DATA, data, fresh, gone)
         marked = changes.adds_of(changes.added)
         marked = marked.filter(pc.is_valid(marked["deletionVector"]))
         self._check_vectors(marked)
         if self.format == 3:
-            deletes = self._next(_DELETES, deletes, marked, changes.gone | changes.added.keys())
+            deletes = self.next(DELETES, deletes, marked, changes.gone | changes.added.keys())
         self._check_complete(data, deletes)
         operation = "append" if not gone else "overwrite" if fresh.num_rows else "delete"
         if changes.gone & changes.added.keys() and operation == "append":
@@ -451,10 +403,10 @@ class _Writing:
     def _anew(self, before: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]:
         """Manifests of all files of the version."""
         adds = self.snapshot.files().adds
-        data = self._next(_DATA, [], adds, set())
+        data = self.next(DATA, [], adds, set())
         marked = adds.filter(pc.is_valid(adds["deletionVector"]))
         self._check_vectors(marked)
-        deletes = self._next(_DELETES, [], marked, set()) if self.format == 3 else []
+        deletes = self.next(DELETES, [], marked, set()) if self.format == 3 else []
         self._check_complete(data, deletes)
         return [*data, *deletes], "overwrite" if before else "append"
 
@@ -479,108 +431,8 @@ class _Writing:
         """The manifests name as many files as the version has, and as many vectors: else a commit added a file again, for instance with
         other statistics."""
         core = self.snapshot.core
-        if _live(data) != core.file_count or (self.format == 3 and _live(deletes) != core.with_vectors[0]):
+        if live(data) != core.file_count or (self.format == 3 and live(deletes) != core.with_vectors[0]):
             raise _Outdated
-
-    # --- manifests
-
-    def _next(self, content: int, before: list[dict[str, Any]], adds: pa.Table, gone: set[str]) -> list[dict[str, Any]]:
-        """The manifests of one kind after files have come and gone. Those of which a file has gone are written again; the small ones
-        become one where they are many."""
-        former = [each for each in before if _live([each])]
-        small = [each for each in former if each["manifest_length"] < _LARGE_MANIFEST]
-        places = [f"{self.location}/{path}" if not _is_absolute(path) else path for path in sorted(gone)]
-        merged: list[dict[str, Any]] = []
-        if len(small) >= _MOST_MANIFESTS:
-            former = [each for each in former if each not in small]
-            merged = self._manifest(content, _core.empty_adds(), small, places)
-            found = sum(each["deleted_files_count"] for each in merged)
-        else:
-            found = 0
-        kept: list[dict[str, Any]] = []
-        for manifest in reversed(former) if places else ():  # files that go are young more often than old
-            written = self._manifest(content, _core.empty_adds(), [manifest], places, if_gone=True) if found < len(places) else []
-            found += sum(each["deleted_files_count"] for each in written)
-            kept = [*(written or [manifest]), *kept]
-        kept = kept if places else former
-        parts = [adds.slice(at, _MOST_ENTRIES) for at in range(0, adds.num_rows, _MOST_ENTRIES)]
-        return [*merged, *kept, *(each for part in parts for each in self._manifest(content, part, [], []))]
-
-    def _manifest(
-        self, content: int, adds: pa.Table, former: list[dict[str, Any]], gone: list[str], *, if_gone: bool = False
-    ) -> list[dict[str, Any]]:
-        """Writes a manifest of new entries and of those of former manifests. `if_gone`: only where some of these go."""
-        header = {
-            "schema": json.dumps(self.schema, separators=(",", ":")),
-            "schema-id": str(self.schema["schema-id"]),
-            "partition-spec": json.dumps(self.spec, separators=(",", ":")),
-            "partition-spec-id": str(self.spec_id),
-            "format-version": str(self.format),
-            "content": "deletes" if content == _DELETES else "data",
-        }
-        options = {
-            "version": self.format,
-            "deletes": content == _DELETES,
-            "snapshot_id": self.snapshot_id,
-            "sequence_number": self.version,
-            "partition": [(avro_name(each["name"]), each["field-id"]) for each in self.spec],
-            "header": header,
-        }
-        texts = [self.store.get(self._relative(each["manifest_path"])) for each in former]
-        data, text = _core.iceberg_manifest(self._located(adds), self.snapshot.table_schema, json.dumps(options), texts, gone)
-        counts = json.loads(text)
-        if if_gone and not counts["deleted_files_count"]:
-            return []
-        place = f"{FOLDER}/{uuid.uuid4()}-m{content}.avro"
-        self._put(place, data)
-        least = counts.pop("min_sequence_number")
-        manifest = {
-            "manifest_path": f"{self.location}/{place}",
-            "manifest_length": len(data),
-            "partition_spec_id": self.spec_id,
-            "content": content,
-            "sequence_number": self.version,
-            "min_sequence_number": self.version if least is None else least,
-            "added_snapshot_id": self.snapshot_id,
-            **{name: number for name, number in counts.items() if name.endswith("_count")},
-            "first_row_id": self.first_row_id if self.format == 3 and content == _DATA else None,
-        }
-        self.counts.append(manifest)
-        return [manifest]
-
-    def _located(self, adds: pa.Table) -> pa.Table:
-        """Add actions with the addresses of their files and of their vectors."""
-        location = self.snapshot.location
-        columns = {"location": references.data_files(adds, location), "vectorLocation": references.vector_of_each(adds, location)}
-        for name, paths in columns.items():
-            inside = pc.binary_join_element_wise(self.location, paths, "/")
-            absolute = pc.match_substring_regex(paths, r"^(?:[A-Za-z][A-Za-z0-9+.-]*:|/)")
-            adds = adds.append_column(name, pc.if_else(absolute, paths, inside).cast(pa.string()))
-        return adds
-
-    def _manifests(self, place: str, *, missing: bool = False) -> list[dict[str, Any]]:
-        """The manifests that a manifest list names. `missing`: none where there is no such file."""
-        try:
-            data = self.store.get(self._relative(place))
-        except FileNotFoundError:
-            if missing:
-                return []
-            raise
-        found = json.loads(_core.read_iceberg_manifest_list(data))
-        assert isinstance(found, list)
-        return found
-
-    def _put(self, path: str, data: bytes) -> None:
-        self.written.append(path)
-        self.store.put(path, data)
-
-
-def _live(manifests: Iterable[dict[str, Any]]) -> int:
-    return sum(each["added_files_count"] + each["existing_files_count"] for each in manifests)
-
-
-def _is_absolute(path: str) -> bool:
-    return path.startswith("/") or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", path) is not None
 
 
 def _time_of(commit: _core.Commit) -> int | None:

@@ -1,0 +1,179 @@
+"""Manifests of Iceberg metadata: which there are after files have come and gone, and their files. See `iceberg.py`."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaic import _core
+from deltaic.log import references
+from deltaic.protocol import iceberg
+from deltaic.protocol.iceberg_schema import avro_name, partition_fields
+
+if TYPE_CHECKING:
+    from deltaic.log.snapshot import Snapshot
+
+FOLDER = "metadata"
+DATA, DELETES = 0, 1
+"""Kinds of manifests, as Iceberg numbers them: of data files, of deletion vectors."""
+_MOST_MANIFESTS = 100
+"""Manifests of one kind in a snapshot, beyond which the small ones become one."""
+_LARGE_MANIFEST = 8 << 20
+"""Bytes from which on a manifest is not put together with others."""
+_MOST_ENTRIES = 20_000
+"""New entries in one manifest."""
+
+
+@dataclass
+class Changes:
+    """What commits did to the table's files. `added`: files that are there now and were added, by path; `gone`: paths that a commit
+    removed."""
+
+    added: dict[str, tuple[int, int]] = field(default_factory=dict)
+    tables: list[pa.Table] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)
+    data_changes: bool = False
+
+    def take(self, commit: _core.Commit, location: str) -> None:
+        for path in references.data_files(commit.removes, location).to_pylist():
+            self.gone.add(path)
+            self.added.pop(path, None)
+        adds, number = commit.adds, len(self.tables)
+        self.tables.append(adds)
+        for row, path in enumerate(references.data_files(adds, location).to_pylist()):
+            self.added[path] = (number, row)
+        for actions in (adds, commit.removes):
+            self.data_changes |= bool(actions.num_rows) and pc.any(actions["dataChange"]).as_py() is not False
+
+    def adds_of(self, paths: Iterable[str]) -> pa.Table:
+        rows: dict[int, list[int]] = {}
+        for path in paths:
+            number, row = self.added[path]
+            rows.setdefault(number, []).append(row)
+        parts = [self.tables[number].take(chosen) for number, chosen in sorted(rows.items())]
+        return pa.concat_tables(parts, promote_options="permissive") if parts else _core.empty_adds()
+
+
+class ManifestWriter:
+    """Writes the manifests of a version's snapshot. `first_row_id`: of the rows that the snapshot adds. `schema` and `spec_id` are those of
+    the metadata file, set before a manifest is written."""
+
+    def __init__(self, snapshot: Snapshot, first_row_id: int) -> None:
+        self.snapshot, self.store, self.version = snapshot, snapshot.store, snapshot.version
+        self.location = snapshot.location.rstrip("/")
+        self.format = 3 if iceberg.active_version(snapshot.protocol, snapshot.metadata) == 3 else 2
+        self.spec = partition_fields(snapshot.schema, snapshot.metadata.partition_columns)
+        self.schema: dict[str, Any] = {}
+        self.spec_id = 0
+        self.snapshot_id = (uuid.uuid4().int >> 65) or 1
+        self.first_row_id = first_row_id
+        self.written: list[str] = []
+        self.counts: list[dict[str, Any]] = []
+
+    def next(self, content: int, before: list[dict[str, Any]], adds: pa.Table, gone: set[str]) -> list[dict[str, Any]]:
+        """The manifests of one kind after files have come and gone. Those of which a file has gone are written again; the small ones
+        become one where they are many."""
+        former = [each for each in before if live([each])]
+        small = [each for each in former if each["manifest_length"] < _LARGE_MANIFEST]
+        places = [f"{self.location}/{path}" if not _is_absolute(path) else path for path in sorted(gone)]
+        merged: list[dict[str, Any]] = []
+        if len(small) >= _MOST_MANIFESTS:
+            former = [each for each in former if each not in small]
+            merged = self._manifest(content, _core.empty_adds(), small, places)
+            found = sum(each["deleted_files_count"] for each in merged)
+        else:
+            found = 0
+        kept: list[dict[str, Any]] = []
+        for manifest in reversed(former) if places else ():  # files that go are young more often than old
+            written = self._manifest(content, _core.empty_adds(), [manifest], places, if_gone=True) if found < len(places) else []
+            found += sum(each["deleted_files_count"] for each in written)
+            kept = [*(written or [manifest]), *kept]
+        kept = kept if places else former
+        parts = [adds.slice(at, _MOST_ENTRIES) for at in range(0, adds.num_rows, _MOST_ENTRIES)]
+        return [*merged, *kept, *(each for part in parts for each in self._manifest(content, part, [], []))]
+
+    def _manifest(
+        self, content: int, adds: pa.Table, former: list[dict[str, Any]], gone: list[str], *, if_gone: bool = False
+    ) -> list[dict[str, Any]]:
+        """Writes a manifest of new entries and of those of former manifests. `if_gone`: only where some of these go."""
+        header = {
+            "schema": json.dumps(self.schema, separators=(",", ":")),
+            "schema-id": str(self.schema["schema-id"]),
+            "partition-spec": json.dumps(self.spec, separators=(",", ":")),
+            "partition-spec-id": str(self.spec_id),
+            "format-version": str(self.format),
+            "content": "deletes" if content == DELETES else "data",
+        }
+        options = {
+            "version": self.format,
+            "deletes": content == DELETES,
+            "snapshot_id": self.snapshot_id,
+            "sequence_number": self.version,
+            "partition": [(avro_name(each["name"]), each["field-id"]) for each in self.spec],
+            "header": header,
+        }
+        texts = [self.store.get(self.relative(each["manifest_path"])) for each in former]
+        data, text = _core.iceberg_manifest(self._located(adds), self.snapshot.table_schema, json.dumps(options), texts, gone)
+        counts = json.loads(text)
+        if if_gone and not counts["deleted_files_count"]:
+            return []
+        place = f"{FOLDER}/{uuid.uuid4()}-m{content}.avro"
+        self.put(place, data)
+        least = counts.pop("min_sequence_number")
+        manifest = {
+            "manifest_path": f"{self.location}/{place}",
+            "manifest_length": len(data),
+            "partition_spec_id": self.spec_id,
+            "content": content,
+            "sequence_number": self.version,
+            "min_sequence_number": self.version if least is None else least,
+            "added_snapshot_id": self.snapshot_id,
+            **{name: number for name, number in counts.items() if name.endswith("_count")},
+            "first_row_id": self.first_row_id if self.format == 3 and content == DATA else None,
+        }
+        self.counts.append(manifest)
+        return [manifest]
+
+    def _located(self, adds: pa.Table) -> pa.Table:
+        """Add actions with the addresses of their files and of their vectors."""
+        location = self.snapshot.location
+        columns = {"location": references.data_files(adds, location), "vectorLocation": references.vector_of_each(adds, location)}
+        for name, paths in columns.items():
+            inside = pc.binary_join_element_wise(self.location, paths, "/")
+            absolute = pc.match_substring_regex(paths, r"^(?:[A-Za-z][A-Za-z0-9+.-]*:|/)")
+            adds = adds.append_column(name, pc.if_else(absolute, paths, inside).cast(pa.string()))
+        return adds
+
+    def read_list(self, place: str, *, missing: bool = False) -> list[dict[str, Any]]:
+        """The manifests that a manifest list names. `missing`: none where there is no such file."""
+        try:
+            data = self.store.get(self.relative(place))
+        except FileNotFoundError:
+            if missing:
+                return []
+            raise
+        found = json.loads(_core.read_iceberg_manifest_list(data))
+        assert isinstance(found, list)
+        return found
+
+    def put(self, path: str, data: bytes) -> None:
+        self.written.append(path)
+        self.store.put(path, data)
+
+    def relative(self, path: str) -> str:
+        return path[len(self.location) + 1 :]
+
+
+def live(manifests: Iterable[dict[str, Any]]) -> int:
+    return sum(each["added_files_count"] + each["existing_files_count"] for each in manifests)
+
+
+def _is_absolute(path: str) -> bool:
+    return path.startswith("/") or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", path) is not None
