@@ -17,11 +17,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from test_http import Files
 
 import deltaic
 from deltaic import DeltaTable
 from deltaic.errors import InvalidArgumentError
-from store_servers import KEY, S3, SECRET, Place, Request
+from store_servers import KEY, S3, SECRET, Place, Request, Server
 
 LARGE = 60_000
 
@@ -118,6 +119,16 @@ def test_a_second_read_fetches_nothing(s3_place: Place, cache: Path) -> None:
         with s3_place.server.recorded() as again:
             table.scan().to_arrow()
         assert again == []
+
+
+def test_a_shallow_clone_reads_the_files_of_its_source_through_it(s3_place: Place, cache: Path) -> None:
+    path = made(s3_place)
+    with deltaic.configure(cache_directory=cache, allowed_roots=[path]):
+        clone = DeltaTable(path, storage_options=s3_place.options).clone(s3_place.at("clone"), shallow=True)
+        expected = READS["all"](clone)
+        with fetched(s3_place) as found:
+            assert READS["all"](clone) == expected
+        assert found == []
 
 
 def test_what_a_writer_asks_for_stays(s3_place: Place, cache: Path) -> None:
@@ -231,6 +242,22 @@ def test_a_data_file_without_a_unique_name_made_anew(s3_place: Place, cache: Pat
                 assert table.scan(where="id >= 0").to_arrow()["id"].to_pylist() == [attempt] * 9
             assert {each.method for each in requests} <= {"HEAD"}  # which object it is
             remove_table(path, options)
+
+
+def test_a_table_behind_http_made_anew_in_the_same_second(cache: Path, tmp_path: Path) -> None:
+    """Its server makes entity tags of time and size, which are those of the file before."""
+    with Server(Files(tmp_path, "404 Not Found")) as server, deltaic.configure(cache_directory=cache):
+        for attempt in range(2):
+            path = tmp_path / "t"
+            shutil.rmtree(path, ignore_errors=True)
+            deltaic.write(path, pa.table({"id": pa.array([attempt] * 9, pa.int64())}))
+            for each in path.rglob("*"):
+                os.utime(each, (1_700_000_000, 1_700_000_000))
+            table = DeltaTable(f"{server.url}/t", storage_options={"allow_http": "true"})
+            assert table.scan().to_arrow()["id"].to_pylist() == [attempt] * 9
+            with server.recorded() as found:
+                assert table.scan().to_arrow()["id"].to_pylist() == [attempt] * 9
+            assert found == []
 
 
 def test_a_checksum_that_is_written_again_is_read_again(s3_place: Place, cache: Path) -> None:

@@ -38,6 +38,7 @@ pub struct CachedStore {
     folder: Folder,
     /// Begins the digest of each object: the place, and by which servers it is reached.
     place: Sha256,
+    has_tags: bool,
     known: Mutex<HashMap<String, ObjectMeta>>,
 }
 
@@ -48,8 +49,9 @@ struct Version {
 }
 
 impl CachedStore {
-    /// Reads `inner` through the folder.
-    pub fn new(inner: Arc<dyn Store>, cache: &CacheSettings, options: &OpenOptions) -> Self {
+    /// Reads `inner` through the folder. `has_tags`: an object that replaces another one has another entity tag. Servers of plain HTTP make
+    /// theirs of size and second, which two commits of a second may share.
+    pub fn new(inner: Arc<dyn Store>, cache: &CacheSettings, options: &OpenOptions, has_tags: bool) -> Self {
         let mut place = Sha256::new();
         let environment = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         let of_clouds = environment.filter(|(name, _)| ["AWS_", "AZURE_", "GOOGLE_"].iter().any(|prefix| name.starts_with(prefix)));
@@ -64,7 +66,7 @@ impl CachedStore {
             place.update(text);
         }
         let folder = Folder::new(cache.directory.clone(), cache.limit);
-        Self { inner, folder, place, known: Mutex::default() }
+        Self { inner, folder, place, has_tags, known: Mutex::default() }
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<String, ObjectMeta>> {
@@ -87,6 +89,9 @@ impl CachedStore {
     fn version(&self, path: &str) -> Result<Option<Version>> {
         if has_unique_name(path) {
             return Ok(Some(Version { digest: self.digest(path, None), size: None }));
+        }
+        if !self.has_tags {
+            return Ok(None);
         }
         let mut known = self.known().get(path).cloned();
         if known.is_none() && path.ends_with(".parquet") && !path.starts_with(LOG) {

@@ -44,7 +44,7 @@ pub fn open(location: &str, options: &OpenOptions) -> Result<Arc<dyn Store>> {
     let store = ObjectStoreAdapter::new(place.to_owned(), prefix.as_ref(), clients, options)?;
     let store: Arc<dyn Store> = if is_plain { Arc::new(HttpTable::new(store)) } else { Arc::new(store) };
     Ok(match &options.cache {
-        Some(cache) => Arc::new(CachedStore::new(store, cache, options)),
+        Some(cache) => Arc::new(CachedStore::new(store, cache, options, !is_plain)),
         None => store,
     })
 }
