@@ -132,6 +132,9 @@ def write(snapshot: Snapshot) -> None:
     held = _TABLES.lock(snapshot.location)  # it is forgotten when nobody refers to it
     with held.lock:
         version = snapshot.version
+        known = _hinted(snapshot.store)
+        if known is not None and known >= version and _read(snapshot, known) is not None:
+            return  # a later commit was faster, and its metadata has this one's files
         if (base := _base(snapshot)) is None or base.version < version:
             _Writing(snapshot, base).run()
         _point(snapshot.store, version)
@@ -193,14 +196,19 @@ def _read(snapshot: Snapshot, version: int) -> _Base | None:
     return _Base(version, document) if properties[TABLE] == snapshot.metadata.id else None
 
 
+def _hinted(store: _core.Store) -> int | None:
+    """The version that the hint names."""
+    try:
+        return int(store.get(HINT))
+    except (FileNotFoundError, ValueError):
+        return None
+
+
 def _point(store: _core.Store, version: int) -> None:
     """Lets the hint name this version, or a later one: it never goes back, whichever writer comes last."""
     while True:
-        try:
-            if int(store.get(HINT)) >= version:
-                return
-        except (FileNotFoundError, ValueError):
-            pass
+        if (known := _hinted(store)) is not None and known >= version:
+            return
         store.put(HINT, str(version).encode())
         later, at = version, version + 1
         while store.head(catalog.commit_file(store, at)) is not None:
