@@ -242,16 +242,22 @@ def _aggregate(translator: Translator, node: Any) -> Value:
     value, kind = _argument(translator, node, (3, 4), "aggregate")
     start = translator.value(node.expressions[1])
     accumulated, element = translator.scope.fresh(), translator.scope.fresh()
-    body = body_of(translator, node.expressions[2], [(f"{accumulated}.a", start.type), (f"{element}.e", kind.element)])
+    alike = v.duckdb_type(start.type) == v.duckdb_type(kind.element)
+    names = (accumulated, element) if alike else (f"{accumulated}.a", f"{element}.e")
+    body = body_of(translator, node.expressions[2], [(names[0], start.type), (names[1], kind.element)])
     if not v.same_but_nulls(body.type, start.type):
         raise v.mismatch("aggregate", start.type, body.type)
-    # The engine's list_reduce wants a start of the list's own type: both travel in a struct.
+    # The engine's list_reduce wants a start of the list's own type: where it has another both travel in a struct.
     boxed_type = f"STRUCT(a {v.duckdb_type(start.type)}, e {v.duckdb_type(kind.element)})"
     empty = f"CAST(NULL AS {v.duckdb_type(start.type)})"
     boxed = f"list_transform({value.sql}, lambda {element}: CAST({{'a': {empty}, 'e': {element}}} AS {boxed_type}))"
     first = f"CAST({{'a': {start.sql}, 'e': NULL}} AS {boxed_type})"
     step = f"CAST({{'a': {body.sql}, 'e': NULL}} AS {boxed_type})"
-    sql = f"(CASE WHEN {value.sql} IS NULL THEN NULL ELSE list_reduce({boxed}, lambda {accumulated}, {element}: {step}, {first}).a END)"
+    reduced = f"list_reduce({boxed}, lambda {accumulated}, {element}: {step}, {first}).a"
+    if alike:
+        whole = v.duckdb_type(start.type)
+        reduced = f"list_reduce({value.sql}, lambda {accumulated}, {element}: CAST({body.sql} AS {whole}), CAST({start.sql} AS {whole}))"
+    sql = f"(CASE WHEN {value.sql} IS NULL THEN NULL ELSE {reduced} END)"
     result = v.combine(sql, start.type, (value, start, body), nullable=True)
     if len(node.expressions) == 3:
         return result
