@@ -816,6 +816,8 @@ SELECT window.start s, window.end e, count(*) c FROM events GROUP BY window(at, 
 SELECT who, window, count(*) c FROM events WHERE id > 2 GROUP BY who, window(at, '1 day 12 hours', '1 day', '3 hours') ORDER BY 1, 2;
 -- windows without grouping
 SELECT id, window(at, '10 hours') FROM events ORDER BY id;
+-- an array that begins with a null
+SELECT array(NULL, 3) a, aggregate(array(NULL, 3), 0, (acc, v) -> acc + coalesce(v, 10)) b;
 -- windows of time: the last moment of each
 SELECT window_time(window), c FROM (SELECT window, count(*) c FROM events GROUP BY window(at, '1 day')) ORDER BY 1;
 -- windows of time: windows of windows

@@ -153,8 +153,21 @@ class _Parser(DatabricksParser):
         while self._match(sep):
             items.append(parse_method())
             if items[-1] is None or items[-2] is None:
+                if self._types:  # `array(NULL, 3)`: what was read as a list of types is read again as arguments
+                    return []
                 self.raise_error("Expected an item on each side of a comma")
         return [] if items == [None] else items
+
+    _types = 0
+    """How many types stand around what is read."""
+
+    def _parse_types(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        self._types += 1
+        try:
+            found: exp.Expr | None = super()._parse_types(*args, **kwargs)
+        finally:
+            self._types -= 1
+        return found
 
     def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
         if not self._match(TokenType.L_PAREN, advance=False):
