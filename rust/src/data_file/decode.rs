@@ -9,7 +9,6 @@ use arrow::array::{
 };
 use arrow::compute::{concat, take};
 use arrow::datatypes::{DataType, Field as ArrowField, Int64Type, Schema};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::budget::Allowance;
 use super::encoded::{self, Texts, encode};
@@ -18,7 +17,7 @@ use super::open::{Group, OpenFile, Output, Plan, repeat};
 use super::projection::Adapt;
 use super::row_selection::{Positions, Rows};
 use crate::error::{Error, Result};
-use crate::pages::{self, Wanted};
+use crate::pages::{self, Batches, Wanted};
 use crate::predicate::Predicate;
 use crate::predicate::rows::matching;
 use crate::schema::Field;
@@ -226,7 +225,7 @@ impl<'a> Job<'a> {
         let wished = fields.iter().filter_map(|field| Some((field, *self.plan.request.encoded.get(&field.name)?)));
         let encoded = encoded::reading(&self.file.metadata, self.group.index, self.file.finder, wished)?;
         let reader = pages::record_batches(bytes, encoded.as_ref().unwrap_or(&self.file.metadata), wanted)?;
-        let found = arrow::array::RecordBatchReader::schema(&reader);
+        let found = reader.schema();
         for field in fields {
             scan.adapts.push(match self.file.finder.find(field, found.fields()) {
                 None => None,
@@ -282,7 +281,7 @@ struct Scan<'a> {
     path: &'a str,
     fields: &'a [Field],
     adapts: Vec<Option<(usize, Adapt)>>,
-    reader: Option<ParquetRecordBatchReader>,
+    reader: Option<Batches>,
     rows: &'a Rows,
     positions: Option<Positions<'a>>,
     first: u64,

@@ -5,16 +5,21 @@
 //! Brotli and the older LZ4 unfold all that there is and compare afterwards: a few kilobytes can stand for gigabytes. Columns of these
 //! codecs are therefore read as if they were not compressed, and each page is unfolded here, no further than it claims. So are those of
 //! Zstandard where many columns are read at once: Parquet's decoder of each holds 100 KB of its own.
+//!
+//! Numbers with nulls are read here ([`numbers`], [`levels`]), everything else by Parquet's own reader; [`batches`] puts both together.
 
+mod batches;
 pub mod checksums;
 pub mod headers;
 mod inflate;
+mod levels;
+mod numbers;
 mod reader;
 
 use std::sync::Arc;
 
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader, RowGroups, RowSelection, RowSelector};
 use parquet::arrow::parquet_to_arrow_field_levels;
 use parquet::basic::Compression;
 use parquet::column::page::PageReader;
@@ -24,6 +29,7 @@ use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::reader::ChunkReader;
 use parquet::file::serialized_reader::SerializedPageReader;
 
+pub use batches::Batches;
 use reader::{Bounded, Group};
 
 /// From so many columns on the pages of Zstandard are unfolded here.
@@ -52,27 +58,33 @@ pub struct Wanted {
 }
 
 /// The batches of a row group, in the Arrow schema of `metadata`.
-pub fn record_batches<R: ChunkReader + 'static>(
-    file: R,
-    metadata: &ArrowReaderMetadata,
-    wanted: Wanted,
-) -> Result<ParquetRecordBatchReader, ParquetError> {
-    let Wanted { group, mask, batch, rows } = wanted;
-    let columns = metadata.metadata().row_group(group).columns().iter().enumerate();
-    let read: Vec<Compression> = columns.filter(|(leaf, _)| mask.leaf_included(*leaf)).map(|(_, column)| column.compression()).collect();
-    if !read.iter().any(|codec| is_unfolded_here(*codec, read.len())) {
-        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone());
-        let reader = reader.with_projection(mask).with_row_groups(vec![group]).with_batch_size(batch);
-        return match rows {
-            Some(rows) => reader.with_row_selection(rows).build(),
-            None => reader.build(),
-        };
-    }
-    let group = Group { file: Arc::new(file), metadata: Arc::clone(metadata.metadata()), index: group, columns: read.len() };
+pub fn record_batches<R: ChunkReader + 'static>(file: R, metadata: &ArrowReaderMetadata, wanted: Wanted) -> Result<Batches, ParquetError> {
+    let Wanted { group: index, mask, batch, rows } = wanted;
+    let described = metadata.metadata().row_group(index);
     let schema = metadata.metadata().file_metadata().schema_descr();
+    let leaves: Vec<usize> = (0..described.num_columns()).filter(|leaf| mask.leaf_included(*leaf)).collect();
+    let group = Group { file: Arc::new(file), metadata: Arc::clone(metadata.metadata()), index, columns: leaves.len() };
+    let (mut numbers, mut others) = (Vec::new(), Vec::new());
+    for leaf in leaves {
+        let root = schema.get_column_root_idx(leaf);
+        let (chunk, field) = (described.column(leaf), &metadata.schema().fields()[root]);
+        if numbers::is_read_here(chunk, field.data_type()) {
+            numbers.push((root, Arc::clone(field), numbers::column(chunk, field.data_type().clone(), group.pages(leaf)?)?));
+        } else {
+            others.push(leaf);
+        }
+    }
+    let batch = batch.min(group.num_rows());
+    let all = || RowSelection::from(vec![RowSelector::select(group.num_rows())]);
+    if others.is_empty() && !numbers.is_empty() {
+        return Ok(Batches::new(None, numbers, &[], rows.unwrap_or_else(all), batch));
+    }
+    let mut roots: Vec<usize> = others.iter().map(|leaf| schema.get_column_root_idx(*leaf)).collect();
+    roots.dedup();
+    let mask = if numbers.is_empty() { mask } else { ProjectionMask::leaves(schema, others) };
     let levels = parquet_to_arrow_field_levels(schema, mask, Some(metadata.schema().fields()))?;
-    let batch = batch.min(usize::try_from(metadata.metadata().file_metadata().num_rows()).unwrap_or(0));
-    ParquetRecordBatchReader::try_new_with_row_groups(&levels, &group, batch, rows)
+    let reader = ParquetRecordBatchReader::try_new_with_row_groups(&levels, &group, batch, rows.clone())?;
+    Ok(Batches::new(Some(reader), numbers, &roots, rows.unwrap_or_else(all), batch))
 }
 
 /// The pages of a column chunk of so many rows. `places`: where they are, if that is known. `columns`: how many are read beside it.

@@ -27,16 +27,23 @@ pub struct Group<R> {
     pub columns: usize,
 }
 
+impl<R: ChunkReader + 'static> Group<R> {
+    /// The pages of a leaf.
+    pub fn pages(&self, leaf: usize) -> Result<Box<dyn PageReader>> {
+        let places = self.metadata.offset_index().and_then(|groups| groups.get(self.index)?.get(leaf));
+        let places = places.map(|places| places.page_locations().clone());
+        let column = self.metadata.row_group(self.index).column(leaf);
+        super::of_column(Arc::clone(&self.file), column, self.num_rows(), places, self.columns)
+    }
+}
+
 impl<R: ChunkReader + 'static> RowGroups for Group<R> {
     fn num_rows(&self) -> usize {
         usize::try_from(self.metadata.row_group(self.index).num_rows()).unwrap_or(0)
     }
 
     fn column_chunks(&self, leaf: usize) -> Result<Box<dyn PageIterator>> {
-        let places = self.metadata.offset_index().and_then(|groups| groups.get(self.index)?.get(leaf));
-        let places = places.map(|places| places.page_locations().clone());
-        let column = self.metadata.row_group(self.index).column(leaf);
-        Ok(Box::new(One(Some(super::of_column(Arc::clone(&self.file), column, self.num_rows(), places, self.columns)))))
+        Ok(Box::new(One(Some(self.pages(leaf)))))
     }
 
     fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {

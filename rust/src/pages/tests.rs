@@ -3,14 +3,16 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray, StructArray};
 use arrow::compute::concat_batches;
+use arrow::datatypes::{DataType, Field, Int32Type, TimeUnit};
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::{ArrowReaderOptions, RowSelection};
+use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection};
 use parquet::basic::{BrotliLevel, GzipLevel};
 use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::properties::{WriterProperties, WriterVersion};
+use proptest::prelude::*;
 
 use super::inflate::inflate;
 use super::*;
@@ -154,5 +156,62 @@ fn a_page_whose_header_lies() {
         let error = read(&lying.into(), PageIndexPolicy::Skip, None).unwrap_err();
         assert!(error.contains("does not unfold to what its header claims"), "{codec}: {error}");
         assert!(error.contains("column n, "), "{error}");
+    }
+}
+
+/// Numbers of each type, with nulls, beside a text and a struct.
+fn numbers(values: &[Option<i32>]) -> RecordBatch {
+    let whole: ArrayRef = Arc::new(Int32Array::from(values.to_vec()));
+    let long: ArrayRef = Arc::new(Int64Array::from_iter(values.iter().map(|value| value.map(|value| i64::from(value) << 20))));
+    let of = |array: &ArrayRef, data_type: &DataType| arrow::compute::cast(array, data_type).unwrap();
+    let texts: ArrayRef = Arc::new(StringArray::from_iter(values.iter().map(|value| value.map(|value| format!("text {value}")))));
+    let inner = StructArray::from(vec![(Arc::new(Field::new("whole", DataType::Int32, true)), Arc::clone(&whole))]);
+    RecordBatch::try_from_iter([
+        ("days", of(&whole, &DataType::Date32)),
+        ("text", texts),
+        ("float", of(&whole, &DataType::Float32)),
+        ("double", of(&long, &DataType::Float64)),
+        ("inner", Arc::new(inner) as ArrayRef),
+        ("short", of(&(Arc::new(whole.as_primitive::<Int32Type>().unary::<_, Int32Type>(|v| v % 100)) as ArrayRef), &DataType::Int16)),
+        ("at", of(&long, &DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())))),
+        ("money", of(&of(&whole, &DataType::Int64), &DataType::Decimal64(18, 2))),
+        ("whole", whole),
+        ("long", long),
+    ])
+    .unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    /// What is read here and what Parquet's own reader reads.
+    #[test]
+    fn numbers_with_nulls(values in prop::collection::vec(prop::option::weighted(0.8, -3000..3000_i32), 1..900), runs in any::<u64>(),
+                          dictionary in any::<bool>(), second in any::<bool>(), batch in 1_usize..400, columns in 1_u32..1024,
+                          selected in any::<bool>(), index in any::<bool>()) {
+        let rows = numbers(&values);
+        let version = if second { WriterVersion::PARQUET_2_0 } else { WriterVersion::PARQUET_1_0 };
+        let properties = WriterProperties::builder().set_dictionary_enabled(dictionary).set_writer_version(version);
+        let properties = properties.set_data_page_row_count_limit(90).set_write_batch_size(30).build();
+        let mut writer = ArrowWriter::try_new(Vec::new(), rows.schema(), Some(properties)).unwrap();
+        writer.write(&rows).unwrap();
+        let file: Bytes = writer.into_inner().unwrap().into();
+
+        let policy = if index { PageIndexPolicy::Required } else { PageIndexPolicy::Skip };
+        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new().with_page_index_policy(policy)).unwrap();
+        let some: BooleanArray = (0..values.len()).map(|row| Some(runs >> (row / 9 % 64) & 1 == 1)).collect();
+        let selection = selected.then(|| RowSelection::from_filters(&[some]));
+        let chosen = (0..rows.num_columns()).filter(|column| columns >> column & 1 == 1);
+        let mask = ProjectionMask::roots(metadata.metadata().file_metadata().schema_descr(), chosen);
+
+        let wanted = Wanted { group: 0, mask: mask.clone(), batch, rows: selection.clone() };
+        let found = record_batches(file.clone(), &metadata, wanted).unwrap();
+        let schema = Arc::clone(found.schema());
+        let found = found.collect::<Result<Vec<_>, _>>().unwrap();
+
+        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata).with_projection(mask).with_batch_size(batch);
+        let reader = match selection { Some(rows) => reader.with_row_selection(rows), None => reader }.build().unwrap();
+        prop_assert_eq!(&schema, &arrow::array::RecordBatchReader::schema(&reader));
+        let expected = reader.collect::<Result<Vec<_>, _>>().unwrap();
+        prop_assert_eq!(concat_batches(&schema, &found).unwrap(), concat_batches(&schema, &expected).unwrap());
     }
 }
