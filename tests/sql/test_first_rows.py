@@ -52,7 +52,7 @@ TOTAL = [
 @pytest.mark.parametrize("text", TOTAL)
 def test_a_total_order_has_one_answer(table: deltaic.DeltaTable, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = deltaic.sql(text, tables={"t": table}).to_arrow()
-    monkeypatch.setattr(first_rows, "relation", lambda engine, tree, translated, leaves: engine.query(translated, leaves))
+    monkeypatch.setattr(first_rows, "relation", lambda engine, tree, translated, leaves, keep: engine.query(translated, leaves, keep))
     assert repr(found.to_pylist()) == repr(deltaic.sql(text, tables={"t": table}).to_arrow().to_pylist())
     assert found.schema == deltaic.sql(text, tables={"t": table}).to_arrow().schema
 
@@ -71,7 +71,7 @@ WHOLE = [
 @pytest.mark.parametrize("text", WHOLE)
 def test_columns_without_a_condition_are_those_of_the_scan(table: deltaic.DeltaTable, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = deltaic.sql(text, tables={"t": table}).to_arrow()
-    monkeypatch.setattr(first_rows, "relation", lambda engine, tree, translated, leaves: engine.query(translated, leaves))
+    monkeypatch.setattr(first_rows, "relation", lambda engine, tree, translated, leaves, keep: engine.query(translated, leaves, keep))
     expected = deltaic.sql(text, tables={"t": table}).to_arrow()
     assert found.schema == expected.schema
     assert [repr(column.to_pylist()) for column in found.columns] == [repr(column.to_pylist()) for column in expected.columns]
@@ -155,7 +155,7 @@ def queried(rows: deltaic.Rows, monkeypatch: pytest.MonkeyPatch) -> bool:
 
 def expected_of(text: str, table: deltaic.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> pa.Table:
     with monkeypatch.context() as patched:
-        patched.setattr(first_rows, "relation", lambda engine, tree, translated, leaves: engine.query(translated, leaves))
+        patched.setattr(first_rows, "relation", lambda engine, tree, translated, leaves, keep: engine.query(translated, leaves, keep))
         return deltaic.sql(text, tables={"t": table}).to_arrow()
 
 
@@ -175,5 +175,5 @@ def expected_of(text: str, table: deltaic.DeltaTable, monkeypatch: pytest.Monkey
 )
 def test_other_queries_stay_as_they_are(table: deltaic.DeltaTable, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = deltaic.sql(text, tables={"t": table}).to_arrow().to_pylist()
-    monkeypatch.setattr(first_rows, "relation", lambda engine, tree, translated, leaves: engine.query(translated, leaves))
+    monkeypatch.setattr(first_rows, "relation", lambda engine, tree, translated, leaves, keep: engine.query(translated, leaves, keep))
     assert repr(found) == repr(deltaic.sql(text, tables={"t": table}).to_arrow().to_pylist())

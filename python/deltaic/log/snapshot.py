@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from deltaic import _core
 from deltaic.errors import DeltaError, ProtocolError, placed
@@ -32,6 +32,9 @@ READ_AT_ONCE = 4 * 1024**2
 # Cached properties of a snapshot that follow from its protocol and metadata.
 _OF_THE_DEFINITION = ("protocol", "metadata", "schema", "properties", "table_schema")
 log = logging.getLogger("deltaic.log")
+T = TypeVar("T")
+_MOST_KEPT = 100
+"""Things of `Snapshot.keep` for each snapshot."""
 
 
 class Snapshot:
@@ -210,9 +213,17 @@ class Snapshot:
         with self._placed():
             return Schema.from_json(self.metadata.schema_string)
 
+    def keep(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """What `compute` works out of this version, the first time; then the same object again, until a hundred others have come."""
+        if key not in self._kept:
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            self._kept[key] = compute()
+        found: T = self._kept[key]
+        return found
+
     @cached_property
-    def kept(self) -> dict[Hashable, Any]:
-        """What others have worked out of this version and want to find again, by keys of their own."""
+    def _kept(self) -> dict[Hashable, Any]:
         return {}
 
     @cached_property

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from deltaic.engine.duckdb.connection import Work
     from deltaic.engine.duckdb.engine import LocalEngine, LocalRelation
+    from deltaic.engine.duckdb.registering import Keep
     from deltaic.spark_sql.query.queries import TranslatedQuery
 
 MAX_ROWS = 10_000
@@ -32,15 +33,17 @@ MAX_ROWS = 10_000
 _CLAUSES = {"expressions", "from_", "where", "order", "limit", "offset"}
 
 
-def relation(engine: LocalEngine, tree: exp.Expr, translated: TranslatedQuery, leaves: Mapping[str, Scan | Data]) -> LocalRelation:
-    """The rows of a query, with fewer rows read where it is of the kind above."""
+def relation(
+    engine: LocalEngine, tree: exp.Expr, translated: TranslatedQuery, leaves: Mapping[str, Scan | Data], keep: Mapping[str, Keep]
+) -> LocalRelation:
+    """The rows of a query, with fewer rows read where it is of the kind above. `keep`: as for `LocalEngine.query`."""
     name, leaf = next(iter(leaves.items()), ("", None))
     if len(leaves) != 1 or not isinstance(leaf, Scan) or not _is_plain(tree) or not _plain_columns(tree, leaf):
-        return engine.query(translated, leaves)
+        return engine.query(translated, leaves, keep)
     rows, ordered = _rows(tree), tree.args.get("order") is not None
     if not ordered and tree.args.get("where") is None and (rows is not None or tree.args.get("limit") is None):
         return _copied(engine, tree, translated, leaf, rows) or engine.query(translated, {name: replace(leaf, limit=rows)})
-    whole = engine.query(translated, leaves)
+    whole = engine.query(translated, leaves, keep)
     if rows is None or not ordered:
         return whole
     needed = _columns_of_keys(tree, leaf)

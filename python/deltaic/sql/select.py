@@ -35,8 +35,6 @@ _KEPT_CHARACTERS = 100_000
 _PARSED: TextCache[_ParsedQuery] = TextCache(_KEPT_CHARACTERS)
 _TRANSLATED: TextCache[TranslatedQuery] = TextCache(_KEPT_CHARACTERS)
 """By the text, the time zone and the schemas of the tables: a dashboard asks the same again and again."""
-_MOST_KEPT = 100
-"""Sets of columns of a snapshot that are kept with it."""
 _KEPT_FILES = 1000
 """Most files of a table whose listing is kept with its snapshot."""
 
@@ -80,7 +78,8 @@ def query(text: str, tables: Tables) -> Rows:
             raise
 
     translated = _TRANSLATED.get(text, translate, (engine.time_zone, *schemas.values()))
-    relation = first_rows.relation(engine, parsed.tree, translated, leaves)
+    keep = {name: snapshot.keep for name, (_, snapshot) in scans.items()}
+    relation = first_rows.relation(engine, parsed.tree, translated, leaves, keep)
     return _QueryRows(engine, relation, scans)
 
 
@@ -195,17 +194,17 @@ def _of_query(snapshot: Snapshot, query: _ParsedQuery) -> Schema:
     names = set(map(str.lower, snapshot.schema.names))
     read = None if query.mentioned is None else query.mentioned & names
     wanted = read, query.computed & names
-    if (found := snapshot.kept.get(wanted)) is None:
+
+    def narrowed() -> Schema:
         from deltaic.planning.column_limits import column_limits
         from deltaic.protocol.schema import Schema
         from deltaic.spark_sql.scope import LIMITS
 
         limits = {name: {LIMITS: ends} for name, ends in column_limits(snapshot, query.computed).items()}
         fields = [field for field in snapshot.schema if read is None or field.name.lower() in read] or list(snapshot.schema)[:1]
-        if len(snapshot.kept) > _MOST_KEPT:
-            snapshot.kept.clear()
-        found = snapshot.kept[wanted] = Schema(field.with_(metadata={**field.metadata, **limits.get(field.name, {})}) for field in fields)
-    return found
+        return Schema(field.with_(metadata={**field.metadata, **limits.get(field.name, {})}) for field in fields)
+
+    return snapshot.keep(wanted, narrowed)
 
 
 def _planned(snapshot: Snapshot, engine: LocalEngine) -> Planned:
@@ -214,9 +213,7 @@ def _planned(snapshot: Snapshot, engine: LocalEngine) -> Planned:
 
     if snapshot.core.file_count > _KEPT_FILES:
         return plan(snapshot, engine, None)
-    if (found := snapshot.kept.get(_planned)) is None:
-        found = snapshot.kept[_planned] = plan(snapshot, engine, None)
-    return found
+    return snapshot.keep(_planned, lambda: plan(snapshot, engine, None))
 
 
 def leaf_of(tables: Tables, name: TableName, leaf_name: str, engine: Any) -> Scan | Data:

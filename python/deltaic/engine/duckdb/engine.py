@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from deltaic.engine.duckdb.connection import Work
     from deltaic.engine.duckdb.held_rows import HeldRows
     from deltaic.engine.duckdb.lowering import Leaf, Lowered
+    from deltaic.engine.duckdb.registering import Keep
     from deltaic.engine.duckdb.sources import ScanSource
     from deltaic.plan.expression import Pieces
     from deltaic.planning.planned import Planned
@@ -192,9 +193,9 @@ class LocalEngine:
         lowered = Lowering(self._leaf, self.time_zone).lower(plan)
         return LocalRelation(lowered.schema, lambda work: _execute(work, lowered))
 
-    def _leaf(self, leaf: Scan | Data) -> Leaf:
+    def _leaf(self, leaf: Scan | Data, keep: Keep | None = None) -> Leaf:
         from deltaic.engine.duckdb.lowering import Leaf, columns_with_maps
-        from deltaic.engine.duckdb.registering import TableRows, rows_of
+        from deltaic.engine.duckdb.registering import TableRows, compute, rows_of
         from deltaic.planning.opening import scan_schema
         from deltaic.planning.planned import column_names
 
@@ -208,10 +209,11 @@ class LocalEngine:
         maps = columns_with_maps(schema := scan_schema(wide))
 
         def opened(work: Work, retyped: Callable[[pa.Schema], pa.Schema] | None = None) -> TableRows:
-            return TableRows(wide, work.run, work.streams.append, retyped)
+            return TableRows(wide, work.run, work.streams.append, retyped, keep or compute)
 
         if not maps:
-            return Leaf(schema, opener=opened, where=leaf.where, rows=rows_of(wide.files))
+            rows = (keep or compute)(rows_of, lambda: rows_of(wide.files))
+            return Leaf(schema, opener=opened, where=leaf.where, rows=rows)
         from deltaic.engine.duckdb.raw_maps import entries_schema
 
         def with_entries(columns: frozenset[str]) -> Callable[[Work], Any]:
@@ -219,13 +221,14 @@ class LocalEngine:
 
         return Leaf(schema, opener=opened, where=leaf.where, maps=maps, with_entries=with_entries)
 
-    def query(self, query: TranslatedQuery, leaves: Mapping[str, Plan]) -> LocalRelation:
-        """A user's query as `spark_sql.query.queries` translated it: DuckDB's SQL over tables named as `leaves`.
+    def query(self, query: TranslatedQuery, leaves: Mapping[str, Plan], keep: Mapping[str, Keep] | None = None) -> LocalRelation:
+        """A user's query as `spark_sql.query.queries` translated it: DuckDB's SQL over tables named as `leaves`. `keep`: of leaves that
+        are all rows of a snapshot, where what is worked out of them stays for the next query.
 
         Unlike a plan's, its joins are in the order that DuckDB chooses."""
         from deltaic.engine.duckdb.lowering import Lowered
 
-        opened = {name: self._leaf(leaf) for name, leaf in leaves.items() if isinstance(leaf, (Scan, Data))}
+        opened = {name: self._leaf(leaf, (keep or {}).get(name)) for name, leaf in leaves.items() if isinstance(leaf, (Scan, Data))}
         sources = {name: leaf.opener for name, leaf in opened.items() if leaf.opener is not None}
         if len(sources) != len(leaves):
             raise ValueError("a query reads scans and sources only")

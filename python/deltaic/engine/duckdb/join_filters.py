@@ -37,7 +37,7 @@ def push_keys(sources: Mapping[str, ScanSource | None], rows: Mapping[str, int |
         source, target = sources[few[0]], sources[many[0]]
         assert source is not None
         assert target is not None
-        if (found := _filter(source, few, rows[few[0]] or 0, target, many[1])) is not None:
+        if (found := _filter(source, few[1], target, many[1])) is not None:
             target.require(found)
 
 
@@ -50,12 +50,9 @@ def _is_ready(sources: Mapping[str, ScanSource | None], rows: Mapping[str, int |
     return here is not None and there is not None and here <= min(there, MOST_READ) and there >= FEWEST_FILTERED
 
 
-def _filter(source: ScanSource, few: Key, rows: int, target: ScanSource, column: str) -> _core.Predicate | None:
-    """That `column` of the target is one of the keys of `few`; None where that is not worth a filter."""
-    kind = source.type_of(few[1])
+def _filter(source: ScanSource, key: str, target: ScanSource, column: str) -> _core.Predicate | None:
+    """That `column` of the target is one of the keys of the source; None where that is not worth a filter."""
+    kind = source.type_of(key)
     if kind not in (*INTEGRAL, "date", "string") or kind != target.type_of(column):
         return None
-    keys = source.keys(few[1])
-    if 2 * len(keys) > rows:
-        return None
-    return _core.Predicate.among([column], keys, target.table_schema, most=MOST_KEYS)
+    return source.among_keys(key, target, column, MOST_KEYS)

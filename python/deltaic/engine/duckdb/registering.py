@@ -6,7 +6,7 @@ Without it DuckDB takes any source that is not an Arrow table for one row and bu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,18 +24,27 @@ SAMPLED_FILES = 100
 """Files whose statistics are read to estimate the rows of all; the others count by their bytes."""
 _ROWS = re.compile(r'"numRecords"\s*:\s*(\d+)')
 
+Keep = Callable[[Hashable, Callable[[], Any]], Any]
+"""`Snapshot.keep`."""
+
+
+def compute(key: Hashable, what: Callable[[], Any]) -> Any:
+    """A `Keep` that keeps nothing."""
+    return what()
+
 
 @dataclass(frozen=True)
 class TableRows:
     """The rows of `scan`, a scan of a table: DuckDB's columns and filters are pushed into it.
 
     `read` opens it; `observe` is called with each stream that was opened. `retyped` gives the schema that a stream of this schema is read
-    under, of the same layout."""
+    under, of the same layout. `keep`: as `Snapshot.keep`, where the scan is of all rows of a snapshot."""
 
     scan: Scan
     read: Callable[[Callable[[], _core.ReadStream]], _core.ReadStream]
     observe: Callable[[_core.ReadStream], None]
     retyped: Callable[[pa.Schema], pa.Schema] | None = None
+    keep: Keep = compute
 
     def open(self, scan: Scan, encoding: opening.Encoding = opening.PLAIN) -> _core.ReadStream:
         stream = self.read(lambda: opening.open_scan(scan, encoding=encoding))
@@ -50,7 +59,7 @@ def register(cursor: duckdb.DuckDBPyConnection, name: str, source: Any, rows: in
         if _knows_sources(cursor):
             from deltaic.engine.duckdb.sources import ScanSource
 
-            pushed = ScanSource(source.scan, source.open, source.retyped, rows=rows)
+            pushed = ScanSource(source.scan, source.open, source.retyped, rows=rows, keep=source.keep)
             cursor._register_arrow_source(name, pushed)
             return pushed
         from deltaic.engine.dataset import ScanDataset

@@ -16,6 +16,7 @@ from duckdb._sources import ArrowScanSource
 from duckdb._sources.nodes import Binary, Col, In, Lit, Node, Postfix, Unary
 
 from deltaic import _core
+from deltaic.engine.duckdb.registering import Keep, compute
 from deltaic.errors import DeltaError
 from deltaic.plan.nodes import Scan
 from deltaic.planning.literals import NotSayable, instant
@@ -33,7 +34,8 @@ SMALL_BYTES = 256 * 1024
 
 class ScanSource(ArrowScanSource):
     """The rows of `scan`. `read` opens a scan of some of its columns in an encoding (`planning.opening.open_scan`).
-    `retyped` gives the schema that a stream of this schema is read under, of the same layout. `rows`: about how many there are."""
+    `retyped` gives the schema that a stream of this schema is read under, of the same layout. `rows`: about how many there are.
+    `keep`: where what is worked out of the scan stays for the next query of it."""
 
     schema_is_stable = True
 
@@ -44,14 +46,19 @@ class ScanSource(ArrowScanSource):
         retyped: Callable[[pa.Schema], pa.Schema] | None = None,
         *,
         rows: int | None = None,
+        keep: Keep = compute,
     ) -> None:
         super().__init__(scan)
-        self._scan, self._read, self._retyped, self._rows = scan, read, retyped, rows
-        self._encoding = _encoding(scan)
-        schema = scan_arrow_schema(scan, encoding=self._encoding)
+        self._scan, self._read, self._retyped, self._rows, self._keep = scan, read, retyped, rows, keep
+
+        def columns() -> tuple[Encoding, pa.Schema]:
+            encoding = _encoding(scan)
+            return encoding, scan_arrow_schema(scan, encoding=encoding)
+
+        self._encoding, schema = keep((columns.__qualname__, scan.columns), columns)
         self._schema = schema if retyped is None else retyped(schema)
         self._predicates: dict[str, _core.Predicate] = {}
-        self._kept: list[_core.Predicate] | None = None
+        self._kept: tuple[_core.Predicate, ...] | None = None
         self._required: list[_core.Predicate] = []
 
     def rows(self) -> int | None:
@@ -63,9 +70,12 @@ class ScanSource(ArrowScanSource):
         the filters of two places would both be applied to each. Returns the filters; `learned`: those of a former call, for the same query
         of the same columns."""
         if learned is None:
-            self._kept = list(self._predicates.values())
-            return tuple(predicate.json for predicate in self._kept)
-        self._kept = [_core.Predicate.from_json(text, self._scan.table_schema) for text in learned]
+            learned = tuple(predicate.json for predicate in self._predicates.values())
+
+        def filters() -> tuple[_core.Predicate, ...]:
+            return tuple(_core.Predicate.from_json(text, self._scan.table_schema) for text in learned)
+
+        self._kept = self._keep((filters.__qualname__, learned), filters)
         return learned
 
     @property
@@ -84,14 +94,25 @@ class ScanSource(ArrowScanSource):
     def type_of(self, column: str) -> DataType | None:
         return item.type if (item := self._scan.schema.get(column)) is not None else None
 
-    def keys(self, column: str) -> pa.Array:
-        """The different values of a column in the rows that these filters leave, without null."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
+    def among_keys(self, column: str, target: ScanSource, name: str, most: int) -> _core.Predicate | None:
+        """That the column `name` of the target is one of the values of `column` in the rows that the filters leave (`Predicate.among`).
+        None where these are more than half as many as the rows."""
 
-        scan = with_predicate(self._scan, _all([*(self._kept or ()), *self._required]))
-        rows = pa.RecordBatchReader.from_stream(self._read(narrowed_scan(scan, [column]), PLAIN)).read_all()
-        return pc.drop_null(pc.unique(rows.column(0)))
+        def predicate() -> _core.Predicate | None:
+            import pyarrow as pa
+            import pyarrow.compute as pc
+
+            scan = with_predicate(self._scan, _all([*(self._kept or ()), *self._required]))
+            rows = pa.RecordBatchReader.from_stream(self._read(narrowed_scan(scan, [column]), PLAIN)).read_all()
+            keys = pc.drop_null(pc.unique(rows.column(0)))
+            if 2 * len(keys) > (self._rows or 0):
+                return None
+            return _core.Predicate.among([name], keys, target.table_schema, most=most)
+
+        # A filter is the same object in each run of a query.
+        key = predicate.__qualname__, column, self._kept, tuple(self._required), target.table_schema, name, most
+        found: _core.Predicate | None = self._keep(key, predicate)
+        return found
 
     def __arrow_c_schema__(self) -> object:
         return self._schema.__arrow_c_schema__()
