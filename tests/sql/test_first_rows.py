@@ -35,6 +35,12 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> deltaic.DeltaTable:
     return found
 
 
+@pytest.fixture(autouse=True)
+def of_a_large_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small one is read whole."""
+    monkeypatch.setattr(first_rows, "SMALL_BYTES", 0)
+
+
 TOTAL = [
     "select * from t order by x, id limit 7",
     "select * from t order by x desc, id limit 300 offset 11",

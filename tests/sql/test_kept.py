@@ -1,16 +1,19 @@
-"""What a query works out of a snapshot stays with it: the filters of joins, the columns of a scan."""
+"""What a query works out of a snapshot stays with it: the filters of joins, the columns of a scan, the rows of a small table."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import deltaic
-from deltaic.engine.duckdb import join_filters
+from deltaic.engine.duckdb import join_filters, sources
 from deltaic.engine.duckdb.sources import ScanSource
 from deltaic.log.snapshot import Snapshot
+from deltaic.planning import opening
 
 DAYS, SALES = 1000, 100_000
 TEXT = "SELECT count(*) AS n, sum(s.amount) AS total FROM sales s JOIN days d ON s.day = d.day WHERE d.year = 2001"
@@ -72,3 +75,74 @@ def test_the_columns_of_a_scan_are_described_once(tables: dict[str, deltaic.Delt
     for _ in range(2):
         deltaic.sql("SELECT max(year) AS y FROM days", tables=tables).to_arrow()
     assert described[0] is described[1]
+
+
+SMALL = [
+    "SELECT * FROM t WHERE id > 3",
+    "SELECT count(*) AS n, sum(price) AS total FROM t",
+    "SELECT name, id FROM t WHERE name LIKE 'name 1%' AND price > 2.5 ORDER BY id DESC LIMIT 3",
+    "SELECT a.id, b.name FROM t a JOIN t b ON a.id = b.id + 1 WHERE b.id IN (3, 5, 7)",
+    "SELECT t.name, count(*) AS n FROM large l JOIN t ON l.id % 10 = t.id WHERE t.price < 7 GROUP BY ALL ORDER BY ALL",
+    "SELECT name FROM t WHERE EXISTS (SELECT 1 FROM large l WHERE l.id = t.id AND l.id > 14)",
+]
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> dict[str, deltaic.DeltaTable]:
+    ids = range(20)
+    prices = pa.array([None if number % 7 == 0 else number / 2 for number in ids]).cast(pa.decimal128(9, 2))
+    rows = pa.table({"id": ids, "name": [f"name {number}" for number in ids], "price": prices})
+    table = deltaic.write(tmp_path / "t", rows)
+    table.delete("id = 5")
+    return {"t": table, "large": deltaic.write(tmp_path / "large", pa.table({"id": range(200_000)}))}
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The tables of the scans that were opened."""
+    found: list[str] = []
+    real: Callable[..., Any] = opening.open_scan
+
+    def noted(scan: Any, **named: Any) -> Any:
+        found.append(Path(scan.store.location).name)
+        return real(scan, **named)
+
+    monkeypatch.setattr(opening, "open_scan", noted)
+    return found
+
+
+@pytest.mark.parametrize("text", SMALL)
+def test_a_small_table_is_read_once(
+    small: dict[str, deltaic.DeltaTable], text: str, opened: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [deltaic.sql(text, tables=small).to_arrow() for _ in range(3)]
+    assert opened.count("t") <= 2  # its keys may be read besides
+    monkeypatch.setattr(sources, "SMALL_ROWS", -1)
+    opened.clear()
+    expected = deltaic.sql(text, tables=small).to_arrow()
+    assert opened.count("t") >= 1
+    for each in found:
+        assert each.schema == expected.schema
+        assert sorted(map(repr, each.to_pylist())) == sorted(map(repr, expected.to_pylist()))
+
+
+def test_rows_that_change_are_read_again(small: dict[str, deltaic.DeltaTable]) -> None:
+    text = "SELECT count(*) AS n FROM t WHERE id > 3"
+    for gone, left in ((6, 14), (7, 13)):
+        small["t"].delete(f"id = {gone}")
+        assert [deltaic.sql(text, tables=small).to_arrow().to_pylist() for _ in range(2)] == [[{"n": left}]] * 2
+
+
+def test_few_rows_of_many_bytes_are_read_each_time(tmp_path: Path, opened: list[str]) -> None:
+    table = deltaic.write(tmp_path / "t", pa.table({"id": range(50), "text": [f"{number}" * 10_000 for number in range(10, 60)]}))
+    for _ in range(2):
+        assert deltaic.sql("SELECT sum(length(text)) AS n FROM t WHERE id >= 0", tables={"t": table}).to_arrow().to_pylist() == [
+            {"n": 1_000_000}
+        ]
+    assert len(opened) >= 2
+
+
+def test_a_report_reads_the_files(small: dict[str, deltaic.DeltaTable]) -> None:
+    rows = [deltaic.sql("SELECT * FROM t WHERE id > 3", tables=small) for _ in range(2)]
+    rows[0].to_arrow()
+    assert rows[1].explain().scans["t"].files_read == 1

@@ -22,6 +22,8 @@ else:
 
 BATCH_ROWS = 65536
 """At most so many rows in a batch of `_core`: at 8 k rows the hand-over to DuckDB costs a third more."""
+SMALL_BYTES = 256 * 1024
+"""Bytes of files, and of rows in memory, up to which less work is done to find out how to read less."""
 ROW_ID_FIELDS = (Field(FILE_COLUMN, "integer", False), Field(ROW_COLUMN, "long", False))
 
 
@@ -34,6 +36,10 @@ def with_predicate(scan: Scan, predicate: _core.Predicate | None) -> Scan:
     left = _core.files_that_may_match(whole, predicate)
     files = scan.files if left.num_rows == scan.files.num_rows else left
     return replace(scan, files=files, predicate=predicate if scan.predicate is None else scan.predicate & predicate)
+
+
+def bytes_of_files(scan: Scan) -> int:
+    return sum(size or 0 for size in scan.files["size"].to_pylist())
 
 
 def numbered(files: pa.Table) -> pa.Table:

@@ -71,12 +71,16 @@ class Planned:
 
     def scan(self, columns: Sequence[str], *, alias: str | None = None, row_ids: bool = False) -> Scan:
         """`alias`: where it is not that of the condition, as of a scan without one."""
-        leaf = self._leaf(columns, self._numbered if row_ids else self.selection.adds)
+        leaf = self._leaf(columns, self._numbered if row_ids else self._adds)
         return replace(leaf, alias=alias or self.alias, row_ids=row_ids)
 
     @cached_property
     def _numbered(self) -> pa.Table:
-        return numbered(self.selection.adds)
+        return numbered(self._adds)
+
+    @cached_property
+    def _adds(self) -> pa.Table:
+        return self.selection.adds
 
     def scan_later(self, columns: Sequence[str], most: int, most_marked: int, most_vectors: int) -> Scan:
         """A scan like that of `scan`, whose files are chosen later where there are many: more than `most`, or more than `most_marked` that

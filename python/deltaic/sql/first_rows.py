@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from deltaic import _core
 from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN, Data, Scan
-from deltaic.planning.opening import ROW_ID_FIELDS
+from deltaic.planning.opening import ROW_ID_FIELDS, SMALL_BYTES, bytes_of_files
 from deltaic.protocol.schema import Schema
 from deltaic.spark_sql.query.queries import translate_query
 
@@ -47,7 +47,7 @@ def relation(
     if rows is None or not ordered:
         return whole
     needed = _columns_of_keys(tree, leaf)
-    if needed is None or not 0 < rows <= MAX_ROWS or len(translated.schema) <= len(needed):
+    if needed is None or not 0 < rows <= MAX_ROWS or len(translated.schema) <= len(needed) or bytes_of_files(leaf) <= SMALL_BYTES:
         return whole
 
     ids = _ids_query(tree, rows)

@@ -50,9 +50,6 @@ def query(text: str, tables: Tables) -> Rows:
     from deltaic.spark_sql.query.queries import translate_query
     from deltaic.sql import first_rows
 
-    reader = Reader(text)
-    if reader.accept("TABLE"):
-        text = f"SELECT * FROM {reader.rest('a table')}"
     parsed = _PARSED.get(text, lambda: _ParsedQuery.of(text))
     engine = LocalEngine().pinned()
     leaves: dict[str, Scan | Data] = {}
@@ -101,7 +98,8 @@ class _ParsedQuery:
         from deltaic.spark_sql.expression import parse_statement
         from deltaic.spark_sql.query.tables import bind, mentioned_names
 
-        tree = parse_statement(text)
+        reader = Reader(text)
+        tree = parse_statement(f"SELECT * FROM {reader.rest('a table')}" if reader.accept("TABLE") else text)
         names = bind(tree, lambda name, _: name)
         aliases = {node.name: node.alias for node in tree.find_all(exp.Table) if node.name in names}
         tables = {leaf: (name, aliases[leaf]) for leaf, name in names.items()}

@@ -43,12 +43,12 @@ class BatchStream:
         return pa.RecordBatchReader.from_batches(self._schema, self._batches).__arrow_c_stream__(requested_schema)
 
 
-def read_few(stream: Any) -> tuple[pa.Schema, list[pa.RecordBatch], Iterator[pa.RecordBatch] | None]:
-    """The rows of a stream -> its schema, all of its batches and None where these have at most HELD_BYTES; else its first batches and
-    the others, still to be read."""
+def read_few(stream: Any, most: int | None = None) -> tuple[pa.Schema, list[pa.RecordBatch], Iterator[pa.RecordBatch] | None]:
+    """The rows of a stream -> its schema, all of its batches and None where these have at most `most` bytes (None: HELD_BYTES); else its
+    first batches and the others, still to be read."""
     reader = pa.RecordBatchReader.from_stream(stream)
     batches: list[pa.RecordBatch] = []
-    left = HELD_BYTES
+    left = HELD_BYTES if most is None else most
     while left >= 0:
         batch = next(reader, None)
         if batch is None:

@@ -20,7 +20,16 @@ from deltaic.engine.duckdb.registering import Keep, compute
 from deltaic.errors import DeltaError
 from deltaic.plan.nodes import Scan
 from deltaic.planning.literals import NotSayable, instant
-from deltaic.planning.opening import PLAIN, Encoding, narrowed_scan, scan_arrow_schema, with_predicate
+from deltaic.planning.opening import (
+    OPENED,
+    PLAIN,
+    SMALL_BYTES,
+    Encoding,
+    bytes_of_files,
+    narrowed_scan,
+    scan_arrow_schema,
+    with_predicate,
+)
 from deltaic.protocol.schema import DataType, Struct, decimal_parts
 
 if TYPE_CHECKING:
@@ -28,8 +37,8 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1)
 _MOST_NESTED = 50
-SMALL_BYTES = 256 * 1024
-"""Bytes of a scan's files up to which no footer is read to see how texts are stored."""
+SMALL_ROWS = 10_000
+"""Rows of a table up to which they are read once, and stay in memory with their snapshot."""
 
 
 class ScanSource(ArrowScanSource):
@@ -56,6 +65,9 @@ class ScanSource(ArrowScanSource):
             return encoding, scan_arrow_schema(scan, encoding=encoding)
 
         self._encoding, schema = keep((columns.__qualname__, scan.columns), columns)
+        # A report says what is read of files.
+        small = retyped is None and keep is not compute and OPENED.get() is None and rows is not None and rows <= SMALL_ROWS
+        self._is_small = small and bytes_of_files(scan) <= SMALL_BYTES
         self._schema = schema if retyped is None else retyped(schema)
         self._predicates: dict[str, _core.Predicate] = {}
         self._kept: tuple[_core.Predicate, ...] | None = None
@@ -118,7 +130,8 @@ class ScanSource(ArrowScanSource):
         return self._schema.__arrow_c_schema__()
 
     def accepts(self, predicate: Node) -> bool:
-        """Whether the predicate tree of `_core` says the same of every row: its values are compared as DuckDB compares them."""
+        """Whether the predicate tree of `_core` says the same of every row: its values are compared as DuckDB compares them. Rows in memory
+        are left to DuckDB."""
         if self._kept is not None:
             return False
         try:
@@ -126,11 +139,13 @@ class ScanSource(ArrowScanSource):
             self._predicates[predicate.fragment()] = _core.Predicate.from_json(text, self._scan.table_schema)
         except (NotSayable, DeltaError):
             return False
-        return True
+        return not self._is_small
 
     def stream(self, columns: Sequence[int] | None, filters: Sequence[Node]) -> tuple[object, bool]:
+        if self._is_small and (rows := self._rows_in_memory()) is not None:
+            return (rows if columns is None else rows.select(columns)).__arrow_c_stream__(), True
         scan = self._scan
-        chosen = [self._predicates[each.fragment()] for each in filters] if self._kept is None else self._kept
+        chosen: Sequence[_core.Predicate] = [self._predicates[each.fragment()] for each in filters] if self._kept is None else self._kept
         if predicates := [*chosen, *self._required]:
             scan = with_predicate(scan, _all(predicates))
         names = [self._schema.names[index] for index in columns] if columns is not None else self._schema.names
@@ -146,6 +161,20 @@ class ScanSource(ArrowScanSource):
         if self._retyped is not None:
             reader = viewed(reader, self._retyped(reader.schema))
         return (reader if reader.schema.names == names else reordered(reader, names)).__arrow_c_stream__(), True
+
+    def _rows_in_memory(self) -> pa.Table | None:
+        """All rows of the scan; None where they are more than stay in memory."""
+
+        def rows() -> pa.Table | None:
+            import pyarrow as pa
+
+            from deltaic.engine.duckdb.held_rows import read_few
+
+            schema, batches, others = read_few(self._read(self._scan, self._encoding), SMALL_BYTES)
+            return pa.Table.from_batches(batches, schema) if others is None else None
+
+        found: pa.Table | None = self._keep((rows.__qualname__, self._scan.columns), rows)
+        return found
 
 
 def _all(predicates: Sequence[_core.Predicate]) -> _core.Predicate:
@@ -166,7 +195,7 @@ def _encoding(scan: Scan) -> Encoding:
         elif isinstance(data_type, str) and decimal_parts(data_type) is not None:
             decimals.append(name)
     keys = list[str]()
-    if texts and sum(size or 0 for size in scan.files["size"].to_pylist()) > SMALL_BYTES and scan.store.location.startswith("/"):
+    if texts and bytes_of_files(scan) > SMALL_BYTES and scan.store.location.startswith("/"):
         keys = _core.dictionary_columns(scan.store, scan.table_schema, scan.files, texts)
     return Encoding((*decimals, *keys), tuple(name for name in texts if name not in keys))
 
