@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from deltaic import _core
 from deltaic.errors import DeltaError, ProtocolError, placed
@@ -35,6 +35,7 @@ log = logging.getLogger("deltaic.log")
 T = TypeVar("T")
 _MOST_KEPT = 100
 """Things of `Snapshot.keep` for each snapshot."""
+_NOTHING = object()
 
 
 class Snapshot:
@@ -215,12 +216,14 @@ class Snapshot:
 
     def keep(self, key: Hashable, compute: Callable[[], T]) -> T:
         """What `compute` works out of this version, the first time; then the same object again, until a hundred others have come."""
-        if key not in self._kept:
-            if len(self._kept) >= _MOST_KEPT:
-                self._kept.clear()
-            self._kept[key] = compute()
-        found: T = self._kept[key]
-        return found
+        kept = self._kept
+        found: T | object = kept.get(key, _NOTHING)
+        if found is _NOTHING:
+            found = compute()
+            if len(kept) >= _MOST_KEPT:  # another thread may do the same
+                kept.clear()
+            kept[key] = found
+        return cast("T", found)
 
     @cached_property
     def _kept(self) -> dict[Hashable, Any]:
