@@ -486,7 +486,11 @@ class DeltaTable(metaclass=Explained):
         from deltaic.commands.alter import Alter
 
         return Alter(
-            lambda: giving_way.begun(self._snapshot), self._move, lambda: self._engine, lambda given: commit_of(self._spark, given)
+            lambda: giving_way.compacted(self._snapshot),
+            lambda: giving_way.command(self._snapshot),
+            self._move,
+            lambda: self._engine,
+            lambda given: commit_of(self._spark, given),
         )
 
     @property

@@ -6,10 +6,12 @@ import logging
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -17,10 +19,11 @@ import pytest
 
 import deltaic
 from deltaic import DeltaTable
-from deltaic.commands import background_compaction, delete, optimize
+from deltaic.commands import alter, background_compaction, clone, delete, optimize
 from deltaic.engine.duckdb.engine import LocalEngine
+from deltaic.errors import DeltaConcurrentModificationException
 from deltaic.log import background
-from deltaic.transaction import giving_way
+from deltaic.transaction import giving_way, turns
 
 FEW = 4
 PROPERTIES = {"delta.autoOptimize.autoCompact": True}
@@ -136,6 +139,7 @@ COMMANDS: dict[str, Callable[[DeltaTable], object]] = {
     "constraint": lambda table: table.alter.add_constraints({"low": "id < 1000"}),
     "statement": lambda table: deltaic.sql(f"DELETE FROM delta.`{table.location}` WHERE id = 1"),
     "replace": lambda table: DeltaTable.create(table.location, "id bigint", mode="overwrite"),
+    "clone": lambda table: deltaic.write(f"{table.location} source", rows(7)).clone(table.location, replace=True),
 }
 
 
@@ -170,7 +174,7 @@ def test_a_command_on_the_version_before_it_succeeds(name: str, tmp_path: Path) 
     after = DeltaTable(tmp_path)
     assert operations(tmp_path)[FEW] == "OPTIMIZE"
     lost = {"delete", "merge", "statement"}
-    replaced = {"overwrite": [7], "overwrite by path": [7], "restore": [0, 1], "replace": []}
+    replaced = {"overwrite": [7], "overwrite by path": [7], "restore": [0, 1], "replace": [], "clone": [7]}
     assert ids(after) == replaced.get(name, [each for each in range(FEW) if each != 1 or name not in lost])
 
 
@@ -179,6 +183,7 @@ def test_a_running_command_keeps_it_from_beginning(tmp_path: Path, monkeypatch: 
     with monkeypatch.context() as patch:
         patch.setattr(optimize, "AUTO_COMPACT_FILES", 100)
         table = written(tmp_path)
+        assert background.wait(20)
     with giving_way.command(table._snapshot):
         deltaic.write(table, rows(FEW), mode="append")
         assert background.wait(20)
@@ -212,6 +217,74 @@ def test_it_loses_to_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert f"compaction after version {FEW - 1} gave way: " in caplog.text
     assert f"OPTIMIZE was not committed: version {FEW} (DELETE) came first" in caplog.text
+
+
+def test_a_version_that_another_process_took_is_not_taken_for_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later command on the version before would pass the other's commit over, and what both did to the same row."""
+    with compaction_held(monkeypatch) as staged:
+        table = written(tmp_path)
+        assert staged.wait(20)
+        delete.delete(DeltaTable(tmp_path)._snapshot, LocalEngine(), "id = 1")
+        turns._TABLES.reset()  # of another process this one does not know it
+    assert operations(tmp_path) == ["WRITE"] * FEW + ["DELETE"]
+    with pytest.raises(DeltaConcurrentModificationException):
+        table.update({"part": "9"}, "id = 1")
+
+
+def test_what_another_process_did_after_it_is_a_conflict_as_ever(tmp_path: Path) -> None:
+    table = written(tmp_path)
+    assert background.wait(20)
+    delete.delete(DeltaTable(tmp_path)._snapshot, LocalEngine(), "id = 1")
+    assert operations(tmp_path) == ["WRITE"] * FEW + ["OPTIMIZE", "DELETE"]
+    with pytest.raises(DeltaConcurrentModificationException):
+        table.update({"part": "9"}, "id = 1")
+    table.update({"part": "9"}, "id = 2")
+    assert ids(DeltaTable(tmp_path)) == [0, 2, 3]
+
+
+STEPS: dict[str, ModuleType] = {"new_constraints": alter, "evolve": alter, "_definition": clone}
+"""A step of commands that have a snapshot already: the function, and the module that calls it."""
+BY_STEP: dict[str, Callable[[DeltaTable], object]] = {
+    "new_constraints": lambda table: table.alter.add_constraints({"low": "id < 1000"}),
+    "evolve": lambda table: table.alter.set_properties({"delta.enableRowTracking": True}),
+    "_definition": COMMANDS["clone"],
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_none_begins_between_the_snapshot_of_a_command_and_its_commit(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has read, or has to add again, would be in other files when it commits."""
+    with monkeypatch.context() as patch:
+        patch.setattr(optimize, "AUTO_COMPACT_FILES", 100)
+        table = written(tmp_path)
+        assert background.wait(20)
+    real = getattr(STEPS[step], step)
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        newest = DeltaTable(tmp_path)._snapshot
+        background_compaction.submit(newest, LocalEngine(), newest.files().adds)
+        assert background.wait(20)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(STEPS[step], step, slow)
+    BY_STEP[step](table)
+    assert "OPTIMIZE" not in operations(tmp_path)
+    assert DeltaTable(tmp_path).version == FEW
+
+
+def test_a_forked_child_knows_of_it(tmp_path: Path) -> None:
+    table = written(tmp_path)
+    assert background.wait(20)
+    giving_way._TABLES._reset()  # as in the child
+    table.delete("id = 1")
+    assert operations(tmp_path)[FEW:] == ["OPTIMIZE", "DELETE"]
+
+
+def test_one_that_comes_when_its_files_were_taken_already_does_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    table = deltaic.write(tmp_path, rows(0), properties=PROPERTIES)
+    with caplog.at_level(logging.DEBUG, "deltaic.commands"):
+        background_compaction._compact(deque(), table._snapshot, LocalEngine())
+    assert not caplog.records
 
 
 def test_what_fails_is_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
@@ -268,16 +341,20 @@ def test_a_put_under_way_is_waited_for(tmp_path: Path) -> None:
         with giving_way.command(table._snapshot):
             order.append("command")
 
-    with gate(1):
-        thread = threading.Thread(target=command)
+    thread = threading.Thread(target=command)
+
+    def put() -> bool:
         thread.start()
         assert began.wait(20)
         thread.join(0.05)
         order.append("put")
+        return False
+
+    assert not gate(1, put)
     thread.join(20)
     assert order == ["put", "command"]
-    with pytest.raises(giving_way.GaveWay), gate(2):
-        raise AssertionError("a command began since")
+    with pytest.raises(giving_way.GaveWay):
+        gate(2, put)
     with giving_way.command(table._snapshot), pytest.raises(giving_way.GaveWay):
         giving_way.compaction(table._snapshot)
 

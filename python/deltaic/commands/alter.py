@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import wraps
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from deltaic.commands import backfill, defaults, identity, invariants
 from deltaic.commands.constraints import new_constraints
@@ -25,10 +27,23 @@ from deltaic.transaction.transaction import Transaction, already_committed
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
 
+P = ParamSpec("P")
+
+
+def _command(change: Callable[Concatenate[Alter, P], None]) -> Callable[Concatenate[Alter, P], None]:
+    """The method as a command to which compactions in the background give way until it ends: some changes read or write files first."""
+
+    @wraps(change)
+    def run(alter: Alter, /, *arguments: P.args, **options: P.kwargs) -> None:
+        with alter._running():
+            change(alter, *arguments, **options)
+
+    return run
+
 
 class Alter:
-    """Changes of a table's definition. `pin` gives the snapshot that a change starts from, `move` takes the snapshot with the commit,
-    `options` completes what a call asks of its commit.
+    """Changes of a table's definition. `pin` gives the snapshot that a change starts from, `running` lasts as long as a change runs,
+    `move` takes the snapshot with the commit, `options` completes what a call asks of its commit.
 
     A call that changes nothing commits nothing. Each takes `commit=CommitOptions(...)`. Errors: InvalidArgumentError (unknown or clashing
     columns, properties), UnsupportedFeatureError (what this release cannot do, by name), and those of a commit.
@@ -37,15 +52,18 @@ class Alter:
     def __init__(
         self,
         pin: Callable[[], Snapshot],
+        running: Callable[[], AbstractContextManager[object]],
         move: Callable[[Snapshot], None],
         engine: Callable[[], Engine],
         options: Callable[[CommitOptions | None], CommitOptions | None],
     ) -> None:
         self._pin = pin
+        self._running = running
         self._move = move
         self._engine = engine
         self._options = options
 
+    @_command
     def add_columns(self, schema: Any, *, places: Mapping[str, str | None] | None = None, commit: CommitOptions | None = None) -> None:
         """Adds columns at the end (DDL text, or any schema); a struct column that exists gets the new fields. All take null. `places`: for
         new columns or fields (dotted) that go elsewhere the neighbour that they follow, None to be the first."""
@@ -59,6 +77,7 @@ class Alter:
         parameters = {"columns": [{"column": _field_json(item), **positions.get((item.name,), {})} for item in new]}
         self._commit(snapshot, "ADD COLUMNS", parameters, commit, schema=table)
 
+    @_command
     def replace_columns(self, schema: Any, *, commit: CommitOptions | None = None) -> None:
         """The columns of a schema (DDL text, or any), in its order and with its comments, in the place of the table's: all that the table
         has, with their types, and new ones. Not where columns are mapped."""
@@ -68,6 +87,7 @@ class Alter:
         table = edits.replace_columns(snapshot.schema, new)
         self._commit(snapshot, "REPLACE COLUMNS", {"columns": [_field_json(item) for item in table]}, commit, schema=table)
 
+    @_command
     def rename_column(self, name: str, new_name: str, *, commit: CommitOptions | None = None) -> None:
         """Renames a column or a struct's field (dotted); `new_name` is the last part alone. Needs column mapping."""
         snapshot = self._pin()
@@ -89,6 +109,7 @@ class Alter:
             properties=edits.stats_columns(snapshot.metadata, {path: new_path}),
         )
 
+    @_command
     def drop_columns(self, *names: str, commit: CommitOptions | None = None) -> None:
         """Drops columns or struct fields (dotted). Needs column mapping. Their values stay in the files until these are written again.
         Refused: partition columns, columns that an expression or the clustering uses, the last column of a table or struct."""
@@ -113,6 +134,7 @@ class Alter:
             properties=edits.stats_columns(snapshot.metadata, dict.fromkeys(paths)),
         )
 
+    @_command
     def change_column(
         self,
         name: str,
@@ -169,6 +191,7 @@ class Alter:
             parameters |= _position(after)
         self._commit(snapshot, "CHANGE COLUMN", parameters, commit, schema=table)
 
+    @_command
     def sync_identity(self, name: str, *, commit: CommitOptions | None = None) -> None:
         """Moves the high-water mark of an identity column to the largest number in the table, or the least where the step is negative: the
         next rows get numbers that none has, also after rows that brought their own."""
@@ -183,6 +206,7 @@ class Alter:
         schema = Schema([synced if item.name == field.name else item for item in snapshot.schema])
         self._commit(snapshot, "CHANGE COLUMN", {"column": _field_json(synced)}, commit, schema=schema, reads=True)
 
+    @_command
     def set_column_metadata(self, name: str, metadata: Mapping[str, Any], *, commit: CommitOptions | None = None) -> None:
         """Sets keys of a column's metadata, JSON values; None takes a key away. Keys that features use are refused."""
         check_instance(metadata, Mapping, "metadata", "a mapping of keys to JSON values")
@@ -191,6 +215,7 @@ class Alter:
         table = edits.set_metadata(snapshot.schema, path, metadata)
         self._commit(snapshot, "CHANGE COLUMN", {"column": _field_json(table.find(path)[1])}, commit, schema=table)
 
+    @_command
     def set_properties(self, properties: Mapping[str, object], *, commit: CommitOptions | None = None) -> None:
         """Sets table properties (str, bool, int, timedelta). `delta.minReaderVersion`, `delta.minWriterVersion` and
         `delta.feature.<name>` raise the protocol and are not stored. It rises by itself where a property needs a feature."""
@@ -200,6 +225,7 @@ class Alter:
         shown = {canonical_name(name): text_of(name, value) for name, value in properties.items()}
         self._commit(self._pin(), "SET TBLPROPERTIES", {"properties": shown}, commit, properties=properties)
 
+    @_command
     def unset_properties(self, *names: str, if_exists: bool = False, commit: CommitOptions | None = None) -> None:
         """Takes properties away, so that their defaults hold. InvalidArgumentError for one that is not set, unless `if_exists`."""
         snapshot = self._pin()
@@ -217,16 +243,19 @@ class Alter:
             raise InvalidArgumentError("no properties to unset")
         self._commit(snapshot, "UNSET TBLPROPERTIES", {"properties": gone, "ifExists": if_exists}, commit, unset=gone)
 
+    @_command
     def set_name(self, name: str, *, commit: CommitOptions | None = None) -> None:
         """Sets the table's name in its metadata; the place of the table stays."""
         _check_text("name", name)
         self._commit(self._pin(), "UPDATE TABLE METADATA", {"name": name}, commit, name=name)
 
+    @_command
     def set_description(self, text: str, *, commit: CommitOptions | None = None) -> None:
         """Sets the table's description."""
         _check_text("description", text)
         self._commit(self._pin(), "UPDATE TABLE METADATA", {"description": text}, commit, description=text)
 
+    @_command
     def add_features(self, *names: str, commit: CommitOptions | None = None) -> None:
         """Lists features in the protocol, PROTOCOL.md's names, with those they require; versions rise as needed. It uses none."""
         if not names:
@@ -235,6 +264,7 @@ class Alter:
         new = [name for name in names if name not in supported(snapshot.protocol)]
         self._commit(snapshot, "ADD FEATURE", {"features": list(names)}, commit, features=new)
 
+    @_command
     def drop_feature(self, name: str, *, truncate_history: bool = False, commit: CommitOptions | None = None) -> None:
         """Takes a feature out of the protocol, and what the table has of it out of the table: by commits of their own, which may write
         every file again. Old versions still need a feature of readers: they are protected (the table gets checkpointProtection), or with
@@ -245,6 +275,7 @@ class Alter:
         check_instance(name, str, "a feature's name", "text")
         self._move(drop_feature(self._pin(), self._engine(), name, truncate_history=truncate_history, commit=self._options(commit)))
 
+    @_command
     def upgrade_uniform(self, version: int = 2, *, commit: CommitOptions | None = None) -> None:
         """Turns Iceberg compatibility `version` (1, 2 or 3) on for a table whose files must be written again for it, and
         Iceberg metadata with it. Column mapping is turned on first where it is off, deletion vectors off (below version 3), row tracking on
@@ -266,6 +297,7 @@ class Alter:
         with engine.working_on("REORG", snapshot.location):
             self._move(upgrade_uniform(snapshot, engine, version, self._options(commit)))
 
+    @_command
     def add_constraints(self, constraints: Mapping[str, str], *, commit: CommitOptions | None = None) -> None:
         """Adds CHECK constraints: a condition in Spark's SQL for each name, kept as written. Names do not distinguish case. The rows of the
         table are checked first; ConstraintViolationError says how many break one. A row for which a condition is null breaks it, too."""
@@ -278,6 +310,7 @@ class Alter:
         shown = {"name": ", ".join(added), "expr": " AND ".join(added.values() if len(added) == 1 else map(enclosed, added.values()))}
         self._commit(snapshot, "ADD CONSTRAINT", shown, commit, constraints=added, reads=True)
 
+    @_command
     def drop_constraint(self, name: str, *, if_exists: bool = False, commit: CommitOptions | None = None) -> None:
         """Drops a CHECK constraint. InvalidArgumentError where there is none of this name, unless `if_exists`."""
         check_instance(name, str, "a constraint's name", "text")
@@ -291,6 +324,7 @@ class Alter:
         parameters = {"name": name, "expr": snapshot.metadata.configuration[key], "existed": "true"}
         self._commit(snapshot, "DROP CONSTRAINT", parameters, commit, unset=[key])
 
+    @_command
     def cluster_by(self, *columns: str, commit: CommitOptions | None = None) -> None:
         """What `optimize.cluster()` sorts rows by from now on, at most four columns; none: the table is not clustered any more. No file is
         changed: all must have statistics of the columns (`optimize.statistics` gives them)."""

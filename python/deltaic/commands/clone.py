@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import uuid
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from deltaic import _core
@@ -20,6 +21,7 @@ from deltaic.protocol.column_mapping import MAX_ID
 from deltaic.protocol.features import supported
 from deltaic.protocol.properties import OF_THE_LOG
 from deltaic.protocol.versions import upgrade, without_features
+from deltaic.transaction import giving_way
 from deltaic.transaction.transaction import Transaction, already_committed, now_ms
 
 _OF_ONE_LOG = ("checkpointProtection", features.MANAGED)
@@ -48,6 +50,19 @@ def clone(
     target = existing(store)
     if target is not None and not replace:
         raise TableAlreadyExistsError("a table is there already", where=store.location, expected="replace=True, or another location")
+    with nullcontext(target) if target is None else giving_way.command(target) as target:
+        return _cloned(source, target, store, shallow, properties, commit)
+
+
+def _cloned(
+    source: Snapshot,
+    target: Snapshot | None,
+    store: _core.Store,
+    shallow: bool,
+    properties: Mapping[str, Any] | None,
+    commit: CommitOptions | None,
+) -> tuple[Snapshot, dict[str, int]]:
+    """The clone as the next version after `target`, None for a new table."""
     if already_committed(target, commit):
         assert target is not None
         return target, {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import unquote
 
@@ -80,9 +80,8 @@ class Attempts:
                 self._pass(known)
             txn_id, body = self._body()
             self.stop()
-            with self.transaction.gate(self.base + 1) if self.transaction.gate else nullcontext():
-                is_ours = self._put(self.base + 1, body, txn_id)
-            if is_ours:
+            put = partial(self._put, self.base + 1, body, txn_id)
+            if self.transaction.gate(self.base + 1, put) if self.transaction.gate else put():
                 self.turns.committed(self.base + 1, size=len(body))
                 return self.base + 1
             known = self._newest()

@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from deltaic.log.snapshot import Snapshot
 
-Gate = Callable[[int], AbstractContextManager[None]]
-"""Entered around each put of a commit, with its version; raises GaveWay where it must not be put any more."""
+Gate = Callable[[int, Callable[[], bool]], bool]
+"""(version, put) -> whether `put` says that the version is the compaction's. Raises GaveWay where it must not be put any more."""
 
 
 class GaveWay(Exception):
@@ -24,29 +24,26 @@ class GaveWay(Exception):
 
 
 class _Commands:
-    """Of one table in this process. `compacted`: the newest version that a compaction in the background may have made."""
+    """Of one table in this process. `compacted`: the newest version that a compaction in the background has made, -1 for none."""
 
-    def __init__(self) -> None:
+    def __init__(self, compacted: int = -1) -> None:
         self._changed = threading.Condition()
         self._running = self._begun = 0
         self._is_putting = False
-        self.compacted = -1
+        self.compacted = compacted
 
     @contextmanager
     def command(self) -> Iterator[None]:
         """While a command runs. Waits for a put that is under way."""
-        self.begin()
+        with self._changed:
+            self._changed.wait_for(lambda: not self._is_putting)
+            self._running += 1
+            self._begun += 1
         try:
             yield
         finally:
             with self._changed:
                 self._running -= 1
-
-    def begin(self, running: int = 1) -> None:
-        with self._changed:
-            self._changed.wait_for(lambda: not self._is_putting)
-            self._running += running
-            self._begun += 1
 
     def compaction(self) -> Gate:
         """The gate of a compaction that begins now. GaveWay where a command runs: a VACUUM may have listed files already."""
@@ -55,31 +52,34 @@ class _Commands:
                 raise GaveWay("a command runs")
             begun = self._begun
 
-        @contextmanager
-        def gate(version: int) -> Iterator[None]:
+        def gate(version: int, put: Callable[[], bool]) -> bool:
             with self._changed:
                 if self._begun != begun:
                     raise GaveWay("a command began")
-                self._is_putting, self.compacted = True, max(self.compacted, version)
+                self._is_putting = True
+            is_ours = False
             try:
-                yield
+                is_ours = put()
             finally:
                 with self._changed:
                     self._is_putting = False
+                    if is_ours:
+                        self.compacted = max(self.compacted, version)
                     self._changed.notify_all()
+            return is_ours
 
         return gate
 
 
 class _Tables:
-    """By location and id. A forked child starts with nothing, as no command runs in it."""
+    """By location and id. In a forked child no command runs, but its snapshots may be older than a compaction of the parent."""
 
     def __init__(self) -> None:
-        self.reset()
-        os.register_at_fork(after_in_child=self.reset)
-
-    def reset(self) -> None:
         self._tables: dict[tuple[str, str], _Commands] = {}
+        os.register_at_fork(after_in_child=self._reset)
+
+    def _reset(self) -> None:
+        self._tables = {table: _Commands(commands.compacted) for table, commands in self._tables.items()}
 
     def of(self, snapshot: Snapshot) -> _Commands:
         return self._tables.setdefault((snapshot.location, snapshot.metadata.id), _Commands())
@@ -90,19 +90,9 @@ _TABLES = _Tables()
 
 @contextmanager
 def command(snapshot: Snapshot) -> Iterator[Snapshot]:
-    """While a command runs that reads or removes files; -> the version that it starts from: the newest where a compaction in the background
-    has put the rows of `snapshot` into other files meanwhile."""
-    commands = _TABLES.of(snapshot)
-    with commands.command():
-        yield _uncompacted(commands, snapshot)
-
-
-def begun(snapshot: Snapshot) -> Snapshot:
-    """Like `command`, for a command that begins now and does not say when it ends: a change of the definition, with which the appends
-    that a compaction follows conflict anyway."""
-    commands = _TABLES.of(snapshot)
-    commands.begin(running=0)
-    return _uncompacted(commands, snapshot)
+    """While a command runs that reads or removes files; -> the version that it starts from, as of `compacted`."""
+    with _TABLES.of(snapshot).command():
+        yield compacted(snapshot)
 
 
 def compaction(snapshot: Snapshot) -> Gate:
@@ -110,5 +100,11 @@ def compaction(snapshot: Snapshot) -> Gate:
     return _TABLES.of(snapshot).compaction()
 
 
-def _uncompacted(commands: _Commands, snapshot: Snapshot) -> Snapshot:
-    return snapshot.refresh() if commands.compacted > snapshot.version else snapshot
+def compacted(snapshot: Snapshot) -> Snapshot:
+    """`snapshot`, or the version of the last compaction in the background where that put its rows into other files. Not a newer one:
+    what others committed after the compaction is judged by the conflict rules, as without it."""
+    version = _TABLES.of(snapshot).compacted
+    if version <= snapshot.version:
+        return snapshot
+    newest = snapshot.refresh()
+    return newest if newest.version <= version else newest.at(version)

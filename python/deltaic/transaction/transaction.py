@@ -135,7 +135,7 @@ class Transaction:
         self.domains: dict[str, tuple[str, bool]] = {}
         self.files: list[str] = []
         self.gate: Gate | None = None
-        """Of a compaction in the background: entered around each put."""
+        """Of a compaction in the background: does each put."""
         self.first_line = "{}"
         """commitInfo of the last attempt, as written."""
         self.in_doubt = False
