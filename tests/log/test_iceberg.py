@@ -18,7 +18,7 @@ import pytest
 import deltaic
 from deltaic import DeltaTable
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.log import iceberg, iceberg_manifests
+from deltaic.log import iceberg, iceberg_document, iceberg_manifests
 
 pyiceberg = pytest.importorskip("pyiceberg")
 from pyiceberg.table import StaticTable  # noqa: E402
@@ -323,7 +323,7 @@ def test_a_commit_adds_one_manifest(path: str) -> None:
 
 def test_manifests_stay_few_and_old_ones_go(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(iceberg_manifests, "_MOST_MANIFESTS", 5)
-    monkeypatch.setattr(iceberg, "_MOST_FORMER", 4)
+    monkeypatch.setattr(iceberg_document, "_MOST_FORMER", 4)
     table = made(path, NUMBERS, properties={"delta.logRetentionDuration": "interval 0 seconds"})
     for number in range(40):
         deltaic.write(path, NUMBERS.slice(number % 10, 1), mode="append")
@@ -358,7 +358,7 @@ def test_a_store_that_fails_leaves_what_was_there(path: str, monkeypatch: pytest
     """Whichever request of the metadata fails, the commit stands, readers see one version or the other, and the next commit repairs."""
     table = made(path, NUMBERS)
     count = 0
-    original = iceberg._Writing
+    original = iceberg.DocumentWriter
 
     class Failing(original):  # type: ignore[misc, valid-type]
         def __init__(self, *arguments: Any) -> None:
@@ -380,9 +380,9 @@ def test_a_store_that_fails_leaves_what_was_there(path: str, monkeypatch: pytest
             return method
 
     with monkeypatch.context() as broken:
-        broken.setattr(iceberg, "_Writing", Failing)
-        read = iceberg._core.read_commit  # compiled: it takes the store itself
-        broken.setattr(iceberg._core, "read_commit", lambda store, *rest: read(getattr(store, "store", store), *rest))
+        broken.setattr(iceberg, "DocumentWriter", Failing)
+        read = iceberg_document._core.read_commit  # compiled: it takes the store itself
+        broken.setattr(iceberg_document._core, "read_commit", lambda store, *rest: read(getattr(store, "store", store), *rest))
         deltaic.write(path, NUMBERS.slice(0, 2), mode="append")
     assert opened(path).properties["delta-version"] in ("0", "1")
     opened(path).scan().to_arrow()
