@@ -353,6 +353,19 @@ def test_a_later_commit_catches_up(path: str, monkeypatch: pytest.MonkeyPatch, c
     assert [each.summary["delta-version"] for each in found.snapshots()] == ["0", "3"]
 
 
+def test_a_file_that_came_and_went_while_no_metadata_was_written(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file is restored and another is added twice, since the last metadata: neither hides the other."""
+    table = made(path, NUMBERS)
+    with monkeypatch.context() as silent:
+        silent.setattr(iceberg, "write", lambda snapshot: None)
+        deltaic.write(path, NUMBERS.slice(0, 1), mode="append")
+        table.refresh()
+        table.restore(0)
+        table.restore(1)
+    table.optimize.statistics(["name"])
+    check(table)
+
+
 @pytest.mark.parametrize("call", range(5))
 def test_a_store_that_fails_leaves_what_was_there(path: str, monkeypatch: pytest.MonkeyPatch, call: int) -> None:
     """Whichever request of the metadata fails, the commit stands, readers see one version or the other, and the next commit repairs."""

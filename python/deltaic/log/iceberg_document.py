@@ -189,7 +189,9 @@ class DocumentWriter(ManifestWriter):
             return None
         data = [each for each in before if each["content"] == DATA]
         deletes = [each for each in before if each["content"] == DELETES]
-        fresh = changes.adds_of(path for path in changes.added if path not in changes.gone)
+        # A file that came, went and came back is an entry that older manifests lack. None may be lost: a file that is added twice is
+        # noticed by the number of entries, which must not be made right by another that is missing.
+        fresh = changes.adds_of(path for path in changes.added if path in changes.born)
         gone = changes.gone - changes.added.keys()
         data = self.next(DATA, data, fresh, gone)
         marked = changes.adds_of(changes.added)

@@ -34,11 +34,12 @@ _MOST_ENTRIES = 20_000
 @dataclass
 class Changes:
     """What commits did to the table's files. `added`: files that are there now and were added, by path; `gone`: paths that a commit
-    removed."""
+    removed; `born`: paths that a commit added before any removed them: as a rule, files that were not there before."""
 
     added: dict[str, tuple[int, int]] = field(default_factory=dict)
     tables: list[pa.Table] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
+    born: set[str] = field(default_factory=set)
     data_changes: bool = False
 
     def take(self, commit: _core.Commit, location: str) -> None:
@@ -49,6 +50,8 @@ class Changes:
         self.tables.append(adds)
         for row, path in enumerate(references.data_files(adds, location).to_pylist()):
             self.added[path] = (number, row)
+            if path not in self.gone:
+                self.born.add(path)
         for actions in (adds, commit.removes):
             self.data_changes |= bool(actions.num_rows) and pc.any(actions["dataChange"]).as_py() is not False
 
