@@ -6,6 +6,7 @@ import json
 import logging
 import random
 import re
+import shutil
 import threading
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -437,9 +438,35 @@ def test_the_hint_never_goes_back(path: str) -> None:
     assert (Path(path) / "metadata/version-hint.text").read_text() == "3"
 
 
-def test_another_table_at_the_same_place(path: str, tmp_path: Path) -> None:
-    import shutil
+@pytest.mark.parametrize("name", ["other", "moved far away"])
+def test_a_copy_of_the_folder_has_its_own_files(tmp_path: Path, name: str) -> None:
+    """The metadata of a copy names the original's files until its next commit, never after it."""
+    first, copy = str(tmp_path / "first"), str(tmp_path / name)
+    table = made(first, NUMBERS)
+    deltaic.write(first, NUMBERS, mode="append")
+    shutil.copytree(first, copy)
+    deltaic.write(copy, NUMBERS.slice(0, 1), mode="append")
+    found = check(DeltaTable(copy))
+    assert all(task.file.file_path.startswith(f"{copy}/") for task in found.scan().plan_files())
+    assert [each.summary["delta-version"] for each in found.snapshots()] == ["2"]
+    deltaic.write(copy, NUMBERS.slice(0, 1), mode="append")
+    assert len(check(DeltaTable(copy)).snapshots()) == 2
+    check(table)
 
+
+def test_a_lower_version_of_the_format_begins_anew(path: str) -> None:
+    deltaic.write(path, NUMBERS, properties={**UNIFORM_V3, "delta.enableDeletionVectors": "true"})
+    table = DeltaTable(path)
+    table.delete("id = 1")
+    table.alter.set_properties({"delta.enableIcebergCompatV3": "false", "delta.enableDeletionVectors": "false"})
+    table.alter.upgrade_uniform(2)
+    found = check(table)
+    assert found.format_version == 2
+    for snapshot in found.snapshots():
+        found.scan(snapshot_id=snapshot.snapshot_id).to_arrow()
+
+
+def test_another_table_at_the_same_place(path: str) -> None:
     made(path, NUMBERS)
     deltaic.write(path, NUMBERS, mode="append")
     shutil.rmtree(Path(path) / "_delta_log")

@@ -193,8 +193,9 @@ def _read(snapshot: Snapshot, version: int) -> _Base | None:
     """None where there is none, or it is another Delta table's. ProtocolError where another program wrote it."""
     path = metadata_path(version)
     kept = _TABLES.newest(snapshot.location)
-    if kept is not None and kept.version == version and snapshot.store.head(path) is not None:
-        return kept if kept.document["properties"][TABLE] == snapshot.metadata.id else None
+    is_known = kept is not None and (kept.version, kept.document["properties"][TABLE]) == (version, snapshot.metadata.id)
+    if is_known and snapshot.store.head(path) is not None:
+        return kept
     try:
         document = json.loads(snapshot.store.get(path))
     except FileNotFoundError:

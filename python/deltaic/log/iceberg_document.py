@@ -36,12 +36,18 @@ class _Outdated(Exception):
 
 
 class DocumentWriter(ManifestWriter):
-    """Makes the document of a version on top of that of an earlier one, `base`, and writes the manifests that it refers to."""
+    """Makes the document of a version on top of that of an earlier one, `base`, and writes the manifests that it
+    refers to. A base of another place (the table was moved or copied: its addresses are those of the old place), or
+    of a later version of the format (readers of version 2 know nothing of version 3's deletion vectors), is left
+    out, and the history begins anew."""
 
     def __init__(self, snapshot: Snapshot, base: dict[str, Any] | None) -> None:
-        super().__init__(snapshot, int(base.get("next-row-id", 0)) if base is not None else 0)
+        super().__init__(snapshot)
+        if base is not None and (base["location"] != self.location or base["format-version"] > self.format):
+            base = None
         self.base = base or {}
         self.base_version = int(base["properties"][VERSION]) if base is not None else None
+        self.first_row_id = int(self.base.get("next-row-id", 0))
         self.timestamp = 0
 
     def document(self) -> tuple[dict[str, Any], list[str]]:

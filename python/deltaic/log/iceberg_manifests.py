@@ -65,10 +65,10 @@ class Changes:
 
 
 class ManifestWriter:
-    """Writes the manifests of a version's snapshot. `first_row_id`: of the rows that the snapshot adds. `schema` and `spec_id` are those of
-    the metadata file, set before a manifest is written."""
+    """Writes the manifests of a version's snapshot. `schema` and `spec_id` are those of the metadata file,
+    `first_row_id` is that of the rows that the snapshot adds; all three are set before a manifest is written."""
 
-    def __init__(self, snapshot: Snapshot, first_row_id: int) -> None:
+    def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot, self.store, self.version = snapshot, snapshot.store, snapshot.version
         self.location = snapshot.location.rstrip("/")
         self.format = 3 if iceberg.active_version(snapshot.protocol, snapshot.metadata) == 3 else 2
@@ -76,7 +76,7 @@ class ManifestWriter:
         self.schema: dict[str, Any] = {}
         self.spec_id = 0
         self.snapshot_id = (uuid.uuid4().int >> 65) or 1
-        self.first_row_id = first_row_id
+        self.first_row_id = 0
         self.written: list[str] = []
         self.counts: list[dict[str, Any]] = []
 
