@@ -205,7 +205,7 @@ def test_statistics_prune_right(path: str) -> None:
             )
             scan = found.scan(row_filter=f"{name} = {text}")
             assert scan.to_arrow().num_rows == 1, (name, value)
-            assert len(list(scan.plan_files())) == (1 if name != "text" else len(list(scan.plan_files())))
+            assert len(list(scan.plan_files())) == (6 if name == "text" else 1)  # texts differ behind the 32 characters of a bound
     assert len(list(found.scan(row_filter="id > 3").plan_files())) == 2
     assert len(list(found.scan(row_filter="id is null").plan_files())) == 0
 
@@ -502,9 +502,7 @@ def test_statistics_again(path: str) -> None:
 
 def test_clone(path: str, tmp_path: Path) -> None:
     table = made(path, NUMBERS)
-    copy = table.clone(str(tmp_path / "copy"), shallow=True) if hasattr(table, "clone") else None
-    if copy is None:
-        pytest.skip("no clone")
+    table.clone(str(tmp_path / "copy"), shallow=True)
     target = DeltaTable(str(tmp_path / "copy"), storage_options={"allowed_roots": str(tmp_path)})
     assert ordered(opened(target.location).scan().to_arrow()) == ordered(NUMBERS)
 
@@ -522,6 +520,18 @@ def test_new_tables_are_completed(path: str, version: int) -> None:
     assert "columnMapping" in table.protocol.writer_features
     assert ("rowTracking" in table.protocol.writer_features) == (version == 3)
     assert not (Path(path) / "metadata").exists()
+
+
+@pytest.mark.parametrize("former", [None, UNIFORM])
+def test_a_table_is_replaced(path: str, former: dict[str, str] | None) -> None:
+    """Deletion vectors, on by default, give way to what excludes them, as they do in a new table."""
+    deltaic.write(path, NUMBERS, properties=former)
+    table = DeltaTable.create(path, "other int", mode="overwrite", properties=UNIFORM)
+    check(table)
+    deltaic.write(path, pa.table({"other": pa.array([1], pa.int32())}), mode="append")
+    check(table)
+    with pytest.raises(InvalidArgumentError, match="exclude each other"):
+        DeltaTable.create(path, "other int", mode="overwrite", properties={**UNIFORM, "delta.enableDeletionVectors": "true"})
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ class Wanted:
             schema=Schema.of(schema),
             replace_schema=True,
             partition_columns=self.partition_by or (),
-            properties={**defaults, **(self.properties or {})},
+            properties=definition.with_defaults(self.properties, defaults),
             features=self._features,
             name=self.name,
             description=self.description,

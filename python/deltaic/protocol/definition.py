@@ -47,10 +47,7 @@ def new_table(
     `clock`: ms since 1970. Raises InvalidArgumentError (columns, names, properties that contradict), UnsupportedFeatureError (a property
     or field metadata that needs what this release cannot honour).
     """
-    asked = request({**_without(defaults, properties), **(properties or {})}, defines=True)
-    if any(version < 3 for version in TableProperties(asked.stored).iceberg_compat):  # what excludes vectors counts more than a default
-        kept = {name: value for name, value in (defaults or {}).items() if canonical_name(name) != iceberg.VECTORS}
-        asked = request({**_without(kept, properties), **(properties or {})}, defines=True)
+    asked = request(with_defaults(properties, defaults), defines=True)
     configuration = dict(asked.stored) | _stored_constraints(asked.constraints)
     configuration = iceberg.completed(configuration, None)
     table = Schema.of(schema) if max_known_id is not None else column_mapping.strip(Schema.of(schema))
@@ -84,10 +81,15 @@ def _stored_constraints(constraints: Mapping[str, str]) -> dict[str, str]:
     return {CONSTRAINT_PREFIX + name: condition for name, condition in constraints.items()}
 
 
-def _without(defaults: Mapping[str, object] | None, properties: Mapping[str, object] | None) -> dict[str, object]:
-    """The defaults that the user's properties leave in force; names match as properties do."""
+def with_defaults(properties: Mapping[str, object] | None, defaults: Mapping[str, object] | None) -> dict[str, object]:
+    """The user's properties, and the defaults that they leave in force; names match as properties do. Deletion vectors
+    are no default of a table whose Iceberg compatibility excludes them."""
     given = {canonical_name(name) for name in properties or ()}
-    return {name: value for name, value in (defaults or {}).items() if canonical_name(name) not in given}
+    left = {name: value for name, value in (defaults or {}).items() if canonical_name(name) not in given}
+    wanted = {**left, **(properties or {})}
+    if any(version < 3 for version in TableProperties(request(wanted, defines=True).stored).iceberg_compat):
+        wanted = {name: value for name, value in wanted.items() if name in (properties or ()) or canonical_name(name) != iceberg.VECTORS}
+    return wanted
 
 
 def evolve(
