@@ -54,7 +54,23 @@ def check(table: DeltaTable) -> StaticTable:
     if (snapshot := iceberg_table.current_snapshot()) is not None:
         assert int(snapshot.summary["total-records"]) == mine.num_rows
         assert int(snapshot.summary["total-data-files"]) == table._snapshot.core.file_count
+        check_summaries(iceberg_table)
     return iceberg_table
+
+
+def check_summaries(iceberg_table: StaticTable) -> None:
+    """The totals of a snapshot are those of the one before, with what it added and without what it took away."""
+    known: dict[Any, dict[str, int]] = {None: {}}
+    for snapshot in iceberg_table.snapshots():
+        numbers = {name: int(text) for name, text in snapshot.summary.additional_properties.items()}
+        if (before := known.get(snapshot.parent_snapshot_id)) is not None:
+            for total, added, gone in [
+                ("total-data-files", "added-data-files", "deleted-data-files"),
+                ("total-records", "added-records", "deleted-records"),
+                ("total-files-size", "added-files-size", "removed-files-size"),
+            ]:
+                assert numbers[total] == before.get(total, 0) + numbers[added] - numbers[gone], (numbers, before)
+        known[snapshot.snapshot_id] = numbers
 
 
 @pytest.fixture

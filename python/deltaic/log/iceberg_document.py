@@ -118,9 +118,10 @@ class DocumentWriter(ManifestWriter):
         old = [each for each in snapshots if each["timestamp-ms"] < oldest and each["snapshot-id"] != current]
         if not old or len(old) * 10 < len(snapshots):
             return snapshots, []
-        kept = [each for each in snapshots if each not in old]
-        lists = {each["manifest-list"] for each in kept}
-        used = {each["manifest_path"] for place in lists for each in self.read_list(place)} if kept else set()
+        numbers = {each["snapshot-id"] for each in old}
+        kept = [each for each in snapshots if each["snapshot-id"] not in numbers]
+        # A manifest that a snapshot lacks never comes back: what old ones share with kept ones is in the first of these.
+        used = {each["manifest_path"] for item in kept[:1] for each in self.read_list(item["manifest-list"])}
         gone = {each["manifest_path"] for item in old for each in self.read_list(item["manifest-list"], missing=True)} - used
         return kept, [self.relative(path) for path in sorted(gone | {each["manifest-list"] for each in old})]
 
@@ -129,12 +130,16 @@ class DocumentWriter(ManifestWriter):
     def _snapshot(self, parent: dict[str, Any] | None, last: _core.Commit, schema_id: int) -> dict[str, Any] | None:
         """The snapshot of the version; None where no file came or went since the last one."""
         before = self.read_list(parent["manifest-list"]) if parent is not None else []
+        replaced: dict[str, str] = {}
         try:
             result = self._changed(before, last)
         except (_Outdated, DeltaError, OSError) as error:
             if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
                 raise
+            self.store.delete(self.written)
+            self.written.clear()
             self.counts.clear()
+            replaced = parent["summary"] if parent is not None else {}
             result = self._anew(before)
         if result is None or (parent is None and not result[0]):
             return None
@@ -152,7 +157,7 @@ class DocumentWriter(ManifestWriter):
             "sequence-number": self.version,
             "timestamp-ms": self.timestamp,
             "manifest-list": f"{self.location}/{place}",
-            "summary": self._summary(operation, manifests),
+            "summary": self._summary(operation, manifests, replaced),
             "schema-id": schema_id,
         }
         if parent is not None:
@@ -161,15 +166,18 @@ class DocumentWriter(ManifestWriter):
             snapshot |= {"first-row-id": self.first_row_id, "added-rows": self._next_row_id() - self.first_row_id}
         return snapshot
 
-    def _summary(self, operation: str, manifests: Sequence[dict[str, Any]]) -> dict[str, str]:
+    def _summary(self, operation: str, manifests: Sequence[dict[str, Any]], replaced: dict[str, str]) -> dict[str, str]:
+        """Counts of a snapshot. `replaced`: the summary of the snapshot before, where none of its manifests stays."""
         data = [each for each in manifests if each["content"] == DATA]
         vectors = [each for each in manifests if each["content"] == DELETES]
         of_data = [each for each in self.counts if each["content"] == DATA]
         numbers = {
             "added-data-files": sum(each["added_files_count"] for each in of_data),
-            "deleted-data-files": sum(each["deleted_files_count"] for each in of_data),
+            "deleted-data-files": int(replaced.get("total-data-files", 0)) + sum(each["deleted_files_count"] for each in of_data),
             "added-records": sum(each["added_rows_count"] for each in of_data),
-            "deleted-records": sum(each["deleted_rows_count"] for each in of_data),
+            "deleted-records": int(replaced.get("total-records", 0)) + sum(each["deleted_rows_count"] for each in of_data),
+            "added-files-size": sum(each["added_bytes"] for each in of_data),
+            "removed-files-size": int(replaced.get("total-files-size", 0)) + sum(each["deleted_bytes"] for each in of_data),
             "total-data-files": live(data),
             "total-delete-files": live(vectors),
             "total-records": sum(each["added_rows_count"] + each["existing_rows_count"] for each in data),

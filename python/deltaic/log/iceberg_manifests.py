@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -85,7 +84,7 @@ class ManifestWriter:
         become one where they are many."""
         former = [each for each in before if live([each])]
         small = [each for each in former if each["manifest_length"] < _LARGE_MANIFEST]
-        places = [f"{self.location}/{path}" if not _is_absolute(path) else path for path in sorted(gone)]
+        places = references.addresses(pa.array(sorted(gone), pa.string()), self.location).to_pylist()
         merged: list[dict[str, Any]] = []
         if len(small) >= _MOST_MANIFESTS:
             former = [each for each in former if each not in small]
@@ -141,7 +140,7 @@ class ManifestWriter:
             **{name: number for name, number in counts.items() if name.endswith("_count")},
             "first_row_id": self.first_row_id if self.format == 3 and content == DATA else None,
         }
-        self.counts.append(manifest)
+        self.counts.append({**manifest, **counts})
         return [manifest]
 
     def _located(self, adds: pa.Table) -> pa.Table:
@@ -149,9 +148,7 @@ class ManifestWriter:
         location = self.snapshot.location
         columns = {"location": references.data_files(adds, location), "vectorLocation": references.vector_of_each(adds, location)}
         for name, paths in columns.items():
-            inside = pc.binary_join_element_wise(self.location, paths, "/")
-            absolute = pc.match_substring_regex(paths, r"^(?:[A-Za-z][A-Za-z0-9+.-]*:|/)")
-            adds = adds.append_column(name, pc.if_else(absolute, paths, inside).cast(pa.string()))
+            adds = adds.append_column(name, references.addresses(paths, location))
         return adds
 
     def read_list(self, place: str, *, missing: bool = False) -> list[dict[str, Any]]:
@@ -176,7 +173,3 @@ class ManifestWriter:
 
 def live(manifests: Iterable[dict[str, Any]]) -> int:
     return sum(each["added_files_count"] + each["existing_files_count"] for each in manifests)
-
-
-def _is_absolute(path: str) -> bool:
-    return path.startswith("/") or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", path) is not None

@@ -73,6 +73,12 @@ def without(actions: pa.Table, others: pa.Table) -> pa.Table:
     return actions.filter(pc.invert(pc.is_in(keys(actions), value_set=keys(others))))
 
 
+def addresses(paths: pa.Array, location: str) -> pa.Array:
+    """Decoded paths as others open them: those of files in the table behind its location, the others as they are."""
+    absolute = pc.match_substring_regex(paths, _ABSOLUTE)
+    return pc.if_else(absolute, paths, pc.binary_join_element_wise(location.rstrip("/"), paths, "/")).cast(pa.string())
+
+
 def inside(paths: pa.Array) -> pa.Array:
     """Those of the paths that are relative: they lie in the table."""
     return paths.filter(pc.invert(pc.match_substring_regex(paths, _ABSOLUTE)))
