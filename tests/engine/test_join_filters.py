@@ -71,6 +71,33 @@ QUERIES = {
     "WHERE sold = d_sk AND d_year = 2021 AND d_moy = 3",
     "a sum of all rows below": "SELECT count(*) FROM sales, days WHERE sold = d_sk AND d_year = 2021 "
     "AND price > (SELECT avg(price) FROM sales)",
+    "a sum for each row around": "SELECT count(*), sum(t) FROM (SELECT (SELECT sum(price) FROM sales WHERE sold = d_sk) AS t FROM days "
+    "WHERE d_year = 2021 AND d_moy = 3)",
+    "a count for each row around": "SELECT d_sk, (SELECT count(*) FROM sales s WHERE s.sold = d_sk AND s.price < 5) AS n FROM days "
+    "WHERE d_moy = 3 AND d_year = 2021 ORDER BY 1",
+    "EXISTS": "SELECT count(*), sum(d_sk) FROM days WHERE d_year = 2021 AND EXISTS (SELECT 1 FROM sales WHERE sold = d_sk AND price = 7)",
+    "the first row for each row around": "SELECT sum(p) FROM (SELECT (SELECT max(price) FROM (SELECT price FROM sales WHERE sold = d_sk "
+    "ORDER BY price, item LIMIT 3)) AS p FROM days WHERE d_year = 2022 AND d_moy = 1)",
+    "rows around of an outer join": "SELECT count(*), sum(n) FROM (SELECT (SELECT count(*) FROM sales WHERE item = i_item) AS n "
+    "FROM places LEFT JOIN items ON p_region = i_class AND i_class = 3)",
+    "NOT EXISTS of rows around": "SELECT count(*), sum(d_sk) FROM days WHERE d_year = 2021 AND "
+    "NOT EXISTS (SELECT 1 FROM sales WHERE sold = d_sk AND price = 7)",
+    "two queries around": "SELECT count(*) FROM days a WHERE d_year = 2021 AND d_moy = 4 AND EXISTS (SELECT 1 FROM items WHERE i_class = 9 "
+    "AND EXISTS (SELECT 1 FROM sales WHERE sold = a.d_sk AND item = i_item))",
+    "IN (query)": "SELECT count(*), sum(price) FROM sales WHERE sold IN (SELECT d_sk FROM days WHERE d_year = 2021 AND d_moy = 5)",
+    "IN (groups)": "SELECT count(*), sum(price) FROM sales WHERE price < 50 AND sold IN (SELECT d_sk FROM days WHERE d_year = 2021 "
+    "AND d_moy = 5 GROUP BY d_sk HAVING count(*) = 1)",
+    "IN (some rows)": "SELECT count(*), sum(price) FROM sales WHERE sold IN (SELECT d_sk FROM days WHERE d_year = 2021 "
+    "ORDER BY d_sk LIMIT 3)",
+    "IN (UNION)": "SELECT count(*), sum(price) FROM sales WHERE sold IN (SELECT d_sk FROM days WHERE d_year = 2021 AND d_moy = 5 "
+    "UNION SELECT i_item FROM items WHERE i_class = 3)",
+    "IN or something else": "SELECT count(*), sum(price) FROM sales WHERE sold IN (SELECT d_sk FROM days WHERE d_year = 2021) OR price = 3",
+    "IN of added rows": "SELECT count(*), count(d_sk) FROM items LEFT JOIN days ON i_item = d_sk AND d_sk IN (SELECT p_region FROM places "
+    "WHERE p_name < 'p2')",
+    "IN of kept rows": "SELECT count(*), count(p_name) FROM sales LEFT JOIN places ON place = p_name AND sold IN (SELECT d_sk FROM days "
+    "WHERE d_year = 2021 AND d_moy = 5)",
+    "IN of another type": "SELECT count(*), sum(price) FROM sales WHERE sold IN (SELECT i_item FROM items WHERE i_class = 3)",
+    "IN of values computed": "SELECT count(*) FROM sales WHERE sold IN (SELECT d_sk + 1 FROM days WHERE d_year = 2021 AND d_moy = 5)",
     "keys of keys": "SELECT count(*), sum(price) FROM sales, days a, days b WHERE sold = b.d_sk AND b.d_date = a.d_date AND a.d_sk < 90",
 }
 
@@ -92,9 +119,10 @@ def rows_of(text: str, tables: dict[str, deltaic.DeltaTable], table: str = "sale
 
 
 def test_the_large_table_is_read_less(tables: dict[str, deltaic.DeltaTable]) -> None:
-    for name in ("a range of keys", "keys that are a list", "dates", "texts", "no key", "a name of WITH for two"):
+    joins = ("a range of keys", "keys that are a list", "dates", "texts", "no key", "a name of WITH for two")
+    for name in (*joins, "EXISTS", "two queries around", "a sum for each row around", "NOT EXISTS of rows around", "IN (query)"):
         assert rows_of(QUERIES[name], tables) < ROWS // 2, name
-    for name in ("kept rows of an outer join", "one of two conditions"):
+    for name in ("kept rows of an outer join", "one of two conditions", "IN or something else", "IN of kept rows", "NOT IN"):
         assert rows_of(QUERIES[name], tables) == ROWS, name
 
 

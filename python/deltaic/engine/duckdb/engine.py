@@ -247,7 +247,7 @@ class LocalEngine:
             rows=rows,
             once=once,
             shared=query.shared,
-            equal=query.equal,
+            keys=query.keys,
             learned=None if _CHANGING.search(query.sql) else query.learned,
         )
         if typed == nullable:
@@ -508,7 +508,7 @@ def _keep_filters(cursor: Any, query: Lowered, sources: Mapping[str, ScanSource 
     for name in query.once:
         if (source := sources[name]) is not None:
             learned[name] = source.keep_filters(learned.get(name))
-    push_keys({name: sources[name] for name in query.once}, query.rows, query.equal)
+    push_keys({name: sources[name] for name in query.once}, query.rows, query.keys)
 
 
 def _computed_once(plan: Mapping[str, Any]) -> Iterator[str]:

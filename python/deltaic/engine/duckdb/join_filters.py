@@ -27,10 +27,11 @@ Key = tuple[str, str]
 """A table of a query and a column of it."""
 
 
-def push_keys(sources: Mapping[str, ScanSource | None], rows: Mapping[str, int | None], equal: Sequence[tuple[Key, Key]]) -> None:
-    """Adds filters to sources. `equal`: columns of two tables that are equal in every row that the query needs. A table that got a filter
-    gives its keys on: those of a year's days are the days of its weeks, and these are the days of an inventory."""
-    pending = {(few, many) for one, other in equal for few, many in ((one, other), (other, one)) if few[0] != many[0]}
+def push_keys(sources: Mapping[str, ScanSource | None], rows: Mapping[str, int | None], keys: Sequence[tuple[Key, Key]]) -> None:
+    """Adds filters to sources. `keys`: columns of two tables; the query needs no row of the second table without an equal one in the first.
+    A table that got a filter gives its keys on: those of a year's days are the days of its weeks, and these are the days of an
+    inventory."""
+    pending = {(few, many) for few, many in keys if few[0] != many[0]}
     while ready := sorted(pair for pair in pending if _is_ready(sources, rows, *pair)):
         few, many = ready[0]
         pending -= {(few, many), (many, few)}

@@ -94,8 +94,8 @@ class Lowered:
     """Leaves that one place of the query alone reads, where the engine computes each of `shared` once."""
     shared: Sequence[str] = ()
     """Names that WITH defines and that several places read."""
-    equal: Sequence[tuple[tuple[str, str], tuple[str, str]]] = ()
-    """Columns (leaf, name) of two leaves that are equal in every row that the query needs."""
+    keys: Sequence[tuple[tuple[str, str], tuple[str, str]]] = ()
+    """Columns (leaf, name) of two leaves: the query needs no row of the second leaf without an equal one in the first."""
     learned: dict[str, tuple[str, ...]] | None = None
     """Where the filters of a first plan are kept for the next run, by leaf (`TranslatedQuery.learned`)."""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from deltaic.errors import InvalidArgumentError
-from deltaic.protocol.schema import Field, Schema
+from deltaic.protocol.schema import DataType, Field, Schema
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, cast
 from deltaic.spark_sql.functions.aggregates import normalized
@@ -36,14 +36,14 @@ class TranslatedQuery:
     are named by `labels` in their place.
 
     `constants`: what has to be computed before it (`Value.constants`); only the whole query has them, a query within leaves them to it.
-    `definitions`: names that WITH defines anywhere in it. `equal`: columns (table, name) of two tables that are equal in every row that
-    the query needs."""
+    `definitions`: names that WITH defines anywhere in it. `keys`: pairs of columns (table, name): of the second one's table the query needs
+    no row without an equal one in the first."""
 
     sql: str
     schema: Schema
     constants: tuple[str, ...] = ()
     definitions: tuple[str, ...] = ()
-    equal: tuple[tuple[tuple[str, str], tuple[str, str]], ...] = ()
+    keys: tuple[tuple[tuple[str, str], tuple[str, str]], ...] = ()
     learned: dict[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
     """Filters that the engine pushed into each table when it first planned the query: predicates of `_core` as JSON. They follow from the
     text, so they hold for the rows of any version."""
@@ -99,7 +99,16 @@ def translate_query(tree: exp.Expr, tables: Mapping[str, Schema], *, time_zone: 
     names = zip(query.columns, schema.distinct().names, strict=True)
     listed = ", ".join(f"{v.name(column.label)} AS {v.name(name)}" for column, name in names)
     sql = f"SELECT {listed} FROM ({query.sql})"
-    return TranslatedQuery(sql, schema, tuple(queries.constants), tuple(queries.definitions), tuple(queries.equal))
+    return TranslatedQuery(sql, schema, tuple(queries.constants), tuple(queries.definitions), tuple(queries.keys))
+
+
+@dataclass(frozen=True)
+class _Key:
+    """A table's column that a condition names. `is_own`: it is of this query, not of one around."""
+
+    origin: tuple[str, str]
+    type: DataType
+    is_own: bool
 
 
 class Queries:
@@ -111,8 +120,10 @@ class Queries:
         self.constants: dict[str, None] = {}
         self.definitions: list[str] = []
         self.origins: dict[str, tuple[str, str]] = {}
-        """Table and name of a table's column, by its label, as long as every row of the table is at hand: see `narrowed`."""
-        self.equal: dict[tuple[tuple[str, str], tuple[str, str]], None] = {}
+        """Table and name of a table's column, by its SQL, as long as every row of the table is at hand: see `narrowed`."""
+        self.outputs: dict[str, tuple[str, str]] = {}
+        """The same of a query's column that holds no other values than the table's, by its SQL."""
+        self.keys: dict[tuple[tuple[str, str], tuple[str, str]], None] = {}
         """See `TranslatedQuery`."""
         self._count = first
 
@@ -129,24 +140,43 @@ class Queries:
         self.constants.update(dict.fromkeys(value.constants))
         return value
 
-    def note_equal(self, condition: exp.Expr, scope: QueryScope) -> None:
-        """Notes columns of two tables that a condition sets equal: of WHERE, or ON of an inner join. Rows of either without an equal one in
-        the other go into no row that it keeps, whatever the joins below."""
+    def note_keys(self, condition: exp.Expr, scope: QueryScope, *, filters: bool = True) -> None:
+        """Notes which tables need no other keys than another has: by a condition of WHERE, or ON of an inner join (`filters=False`).
+
+        `a.k = b.k`: rows of either table without an equal one in the other go into no row that it keeps, whatever the joins below.
+        `a.k = outer.k`, of a query around: rows of `a` without an equal one go into the answer for no row of that query. WHERE `a.k IN
+        (SELECT b.k ...)`: rows of `a` without an equal one in `b` are not kept."""
         for part in condition.flatten() if isinstance(condition, exp.And) else [condition]:
             tree = part.unnest()
             if isinstance(tree, exp.And):
-                self.note_equal(tree, scope)
-            elif isinstance(tree, exp.EQ) and isinstance(tree.this, exp.Column) and isinstance(tree.expression, exp.Column):
-                found = [scope.locate([name.name for name in side.parts]) for side in (tree.this, tree.expression)]
-                columns = [each[0].column for each in found if each is not None and not each[1]]
-                if len(columns) == 2 and columns[0].type == columns[1].type and all(each.label in self.origins for each in columns):
-                    self.equal[self.origins[columns[0].label], self.origins[columns[1].label]] = None
+                self.note_keys(tree, scope, filters=filters)
+            elif isinstance(tree, exp.EQ):
+                one, other = self._key(tree.this, scope), self._key(tree.expression, scope)
+                if one is not None and other is not None and one.type == other.type:
+                    self.keys |= {(few.origin, many.origin): None for few, many in ((one, other), (other, one)) if many.is_own}
+            elif filters and isinstance(tree, exp.In) and len(columns := tree.meta.get("columns", ())) == 1:
+                many, few_origin = self._key(tree.this, scope), self.outputs.get(columns[0].value.sql)
+                if many is not None and few_origin is not None and many.is_own and many.type == columns[0].type:
+                    self.keys[few_origin, many.origin] = None
+
+    def _key(self, tree: exp.Expr, scope: QueryScope) -> _Key | None:
+        """The table's column that this is; None where it is not known to be one."""
+        if not isinstance(tree, exp.Column):
+            return None
+        parts = [name.name for name in tree.parts]
+        if (found := scope.locate(parts)) is not None:
+            value = None if found[1] else found[0].column.value
+        else:
+            value = None if scope.outer is None else scope.outer(parts)
+        if value is None or (origin := self.origins.get(value.sql)) is None:
+            return None
+        return _Key(origin, value.type, found is not None)
 
     def narrowed(self, attributes: Iterable[Attribute]) -> None:
         """Notes that a LIMIT or a sample has taken some of these rows: which ones depends on the rows that were there, so that no condition
         above may leave out rows below."""
         for attribute in attributes:
-            self.origins.pop(attribute.column.label, None)
+            self.origins.pop(attribute.column.value.sql, None)
 
     def query(self, node: exp.Expr, context: Context) -> Query:
         """Any query, with the WITH before it."""

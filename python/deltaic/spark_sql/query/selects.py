@@ -59,7 +59,7 @@ class Select:
         below.lifts = True
         if condition := node.args.get("where"):
             held_rows = where(below, condition.this).sql
-            queries.note_equal(condition.this, scope)
+            queries.note_keys(condition.this, scope)
             below.add_lifted(rows)
             rows.where(held_rows)
         self._node = node = with_windows(node, below, rows)
@@ -95,6 +95,11 @@ class Select:
         if chosen is not None:
             rows.where(chosen)
         listed = [(column.label, queries.used(value)) for column, (_, value) in zip(columns, outputs, strict=True)]
+        queries.outputs |= {
+            column.value.sql: origin
+            for column, (_, value) in zip(columns, outputs, strict=True)
+            if (origin := queries.origins.get(value.sql)) is not None
+        }
         if distinct:
             listed = [(label, normalized(value)) for label, value in listed]
         selected = ", ".join(f"{value.sql} AS {v.name(label)}" for label, value in [*listed, *hidden])

@@ -126,7 +126,7 @@ class Sources:
                 Column(each.name, queries.fresh(each.name), each.type, each.nullable, known_limits(each), collation_within(each))
                 for each in schema
             ]
-            queries.origins |= {column.label: (name, column.name) for column in columns}
+            queries.origins |= {column.value.sql: (name, column.name) for column in columns}
         else:
             raise InvalidArgumentError("no such table", found=node.sql(dialect="databricks"))
         labels = ", ".join(v.name(column.label) for column in columns)
@@ -234,7 +234,7 @@ class Sources:
         elif on is not None:
             condition = boolean(self._translator(both), on, outer=bool(side) or kind in ("SEMI", "ANTI")).sql
             if not side and kind not in ("SEMI", "ANTI"):
-                self._queries.note_equal(on, self._scope(both))
+                self._queries.note_keys(on, self._scope(both), filters=False)
         joined = self._text(left[0], right[0], side, kind, condition)
         if kind in ("SEMI", "ANTI"):
             return joined, left[1]

@@ -172,6 +172,7 @@ class QueryTranslator(Translator):
     def _among(self, node: exp.In) -> Value:
         """value IN (query): the query's columns are compared as `=` compares, floats and mixed types included."""
         inner = self._within(node.args["query"])
+        node.meta["columns"] = inner.columns  # for `Queries.note_keys`
         tuples = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
         if len(inner.columns) != len(tuples):
             raise InvalidArgumentError(
