@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
 
 from deltaic import _core
@@ -32,6 +33,19 @@ def like(value: Value, pattern: Value, escape: str, zone: Zone, name: str = "lik
         operand, sql = call("lower", [value], zone).sql, call("lower", [pattern], zone).sql
     ending = f" ESCAPE {v.text(escape)}" if escape in text else ""
     return value.like(f"({operand} LIKE {sql}{ending})", "boolean")
+
+
+def bounds_of_like(value: Value, pattern: Value) -> list[str]:
+    """What `value LIKE 'forest%'` says besides, as sources can be asked for it: `value >= 'forest'`, `value < 'foresu'`. Texts are in the
+    order of their code points."""
+    text = pattern.constant if pattern.is_constant and value.type == pattern.type == "string" and value.collation is None else None
+    prefix = re.split("[%_]", text)[0] if isinstance(text, str) else ""
+    if not prefix or prefix == text or "\\" in prefix:
+        return []
+    above = prefix.rstrip(chr(sys.maxunicode))
+    after = 0xE000 if above[-1:] == "\ud7ff" else ord(above[-1:] or " ") + 1
+    upper = [f"({value.sql} < {v.text(above[:-1] + chr(after))})"] if above else []
+    return [f"({value.sql} >= {v.text(prefix)})", *upper]
 
 
 def _check_escapes(pattern: str, escape: str) -> None:

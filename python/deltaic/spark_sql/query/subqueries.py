@@ -11,6 +11,7 @@ from sqlglot import exp
 from deltaic.errors import InvalidArgumentError
 from deltaic.spark_sql import operators
 from deltaic.spark_sql.functions.aggregates import normalized
+from deltaic.spark_sql.patterns import bounds_of_like
 from deltaic.spark_sql.query.scopes import Column, QueryScope
 from deltaic.spark_sql.scope import fields
 from deltaic.spark_sql.translation import Translator
@@ -69,11 +70,21 @@ class QueryTranslator(Translator):
             return self._as_spark(node, self._among(node))
         if isinstance(node, exp.Window):
             return self._window(node)
+        if isinstance(node, exp.Like) and id(node) in self._conjuncts and not node.args.get("negate"):
+            return self._bounded(node)
         if self.of_groups_around is not None and self._is_outer(node) and (value := self.of_groups_around(node)) is not None:
             return value
         if isinstance(node, exp.Anonymous) and isinstance(node.this, str) and not node.expressions and node.this.lower() in _RANDOM:
             return self._random(node.this.lower())
         return super().value(node)
+
+    def _bounded(self, node: exp.Like) -> Value:
+        """LIKE as a condition, with what it says to a source that knows no LIKE."""
+        like = super().value(node)
+        if not isinstance(node.this, exp.Column) or not isinstance(node.expression, exp.Literal):
+            return like
+        bounds = bounds_of_like(self.value(node.this), self.value(node.expression))
+        return like.like(f"({' AND '.join([*bounds, like.sql])})", "boolean")
 
     def _is_outer(self, node: exp.Expr) -> bool:
         """Whether columns are read, and none of them is of this query."""
