@@ -167,7 +167,7 @@ class Queries:
         if (found := scope.locate(parts)) is not None:
             value = None if found[1] else found[0].column.value
         else:
-            value = None if scope.outer is None else scope.outer(parts)
+            value = scope.around.get(tuple(parts))
         if value is None or (origin := self.origins.get(value.sql)) is None:
             return None
         return _Key(origin, value.type, found is not None)

@@ -66,6 +66,8 @@ class QueryScope(Scope):
         self.aliases: dict[str, list[Value]] = {}
         self.outer_columns: set[str] = set()
         """SQL of the columns of queries around that were asked for."""
+        self.around: dict[tuple[str, ...], Value] = {}
+        """These columns, by how they were asked for."""
 
     @property
     def joins(self) -> bool:
@@ -88,6 +90,7 @@ class QueryScope(Scope):
         found = None if self.outer is None else self.outer(parts)
         if found is not None:
             self.outer_columns.add(found.sql)
+            self.around[tuple(parts)] = found
         return found
 
     def own(self, parts: Sequence[str]) -> Value | None:
