@@ -194,7 +194,7 @@ def test_types(path: str) -> None:
             "list": pa.array([[1, None], []], pa.list_(pa.int64())),
             "deep": pa.array([[[1], None], None], pa.list_(pa.list_(pa.int64()))),
             "renamed": pa.array([[[{"k": 1}]], None], pa.list_(pa.list_(pa.struct([("k", pa.int64())])))),
-            "structs": pa.array([[{"k": 1}], [None]], pa.list_(pa.struct([("k", pa.int64())]))),  # PyIceberg 0.12 reads no null list here
+            "structs": pa.array([[{"k": 1}], [None]], pa.list_(pa.struct([("k", pa.int64())]))),  # none is null
             "map": pa.array([[("a", [1])], None], pa.map_(pa.string(), pa.list_(pa.int32()))),
         }
     )
@@ -203,6 +203,18 @@ def test_types(path: str) -> None:
     assert str(found.schema().find_type("amount")) == "decimal(12, 2)"
     deltaic.write(path, rows, mode="append")
     check(table)
+
+
+def test_null_lists_of_structs(path: str) -> None:
+    """PyIceberg 0.12 shows them as empty: the page on UniForm says so. The file has nulls."""
+    import pyarrow.parquet as pq
+
+    lists = pa.array([[{"k": 1}], None], pa.list_(pa.struct([("k", pa.int64())])))
+    table = made(path, pa.table({"lists": lists}))
+    (task,) = opened(path).scan().plan_files()
+    assert pq.read_table(task.file.file_path)["lists"].null_count == 1
+    assert table.scan().to_arrow()["lists"].to_pylist() == [[{"k": 1}], None]
+    assert opened(path).scan().to_arrow()["lists"].to_pylist() == [[{"k": 1}], []]
 
 
 def test_statistics_prune_right(path: str) -> None:
@@ -280,6 +292,30 @@ def test_columns_change(path: str) -> None:
     check(table)
     deltaic.write(path, pa.table({"other": [1.5]}), mode="overwrite", schema_mode="overwrite")
     check(table)
+
+
+def test_floats_that_become_doubles(path: str) -> None:
+    """Statistics of the file say 0.7, its float is 0.699999988079071."""
+    table = made(path, pa.table({"real": pa.array([0.7], pa.float32())}), properties={"delta.enableTypeWidening": "true"})
+    deltaic.write(path, pa.table({"real": pa.array([0.1], pa.float32())}), mode="append")
+    table.refresh()
+    table.alter.change_column("real", type="double")
+    deltaic.write(path, pa.table({"real": [5.0]}), mode="append")
+    found = check(table)
+    for value in (0.699999988079071, 0.10000000149011612):
+        scan = found.scan(row_filter=f"real = {value}")
+        assert scan.to_arrow()["real"].to_pylist() == [value]
+        assert len(list(scan.plan_files())) == 1
+
+
+def test_each_type_of_a_manifest_has_a_name_of_its_own(path: str) -> None:
+    """Avro allows one definition of a name."""
+    amounts = pa.array([Decimal("1.50"), None], pa.decimal128(4, 2))
+    table = made(path, pa.table({"a": amounts, "b": amounts, "id": [1, 2]}), partition_by=["a", "b"])
+    check(table)
+    (manifest,) = (Path(path) / "metadata").glob("*-m0.avro")
+    names = re.findall(rb'"name":"(decimal_[^"]*)"', manifest.read_bytes())
+    assert len(set(names)) == len(names) == 2
 
 
 def test_vectors_of_version_3(path: str) -> None:

@@ -1,5 +1,7 @@
 //! Avro's object container files and the binary encoding of values (Apache Avro 1.11 specification), as far as manifests need them.
 //!
+//! No crate does this here: entries go from manifest to manifest as bytes, where `apache-avro` decodes every value, and the schemas are few.
+//!
 //! A container is `Obj\x01`, a map of metadata (the schema as JSON, the codec), 16 bytes of a sync marker, then blocks: the number of
 //! values, the number of bytes, the values, the marker again. Longs are zigzag varints: 0, -1, 1, -2 become 0, 1, 2, 3.
 

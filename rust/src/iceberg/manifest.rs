@@ -12,6 +12,7 @@ use super::values;
 use crate::deletion_vector::columns;
 use crate::error::{Error, Kind, Result};
 use crate::log::schema::{long, map, map_values, text, vectors};
+use crate::log::statistics::Side;
 use crate::schema::{Field, TableSchema, Type};
 
 const EXISTING: i64 = 0;
@@ -87,7 +88,7 @@ fn avro_schema(schema: &TableSchema, options: &Options) -> Result<String> {
     }
     let partition = schema.partition_fields().zip(&options.partition);
     let partition: Vec<_> =
-        partition.map(|(field, (name, id))| Ok(optional(name, values::avro_type(&field.data_type)?, *id))).collect::<Result<_>>()?;
+        partition.map(|(field, (name, id))| Ok(optional(name, values::avro_type(&field.data_type, *id)?, *id))).collect::<Result<_>>()?;
     let counts = |name: &str, kind: &str, id: i32, key: i32| {
         let entry = json!({"type": "record", "name": format!("k{key}_v{}", key + 1), "fields": [
             {"name": "key", "type": "int", "field-id": key}, {"name": "value", "type": kind, "field-id": key + 1}]});
@@ -140,6 +141,7 @@ struct Column<'a> {
     id: i32,
     physical: Vec<&'a str>,
     data_type: &'a Type,
+    was_float: bool,
 }
 
 impl<'a> Files<'a> {
@@ -177,7 +179,9 @@ fn collect<'a>(fields: &'a [Field], above: &mut Vec<&'a str>, leaves: &mut Vec<C
         above.push(field.physical_name());
         match (&field.data_type, field.id()) {
             (Type::Struct(inner), _) => collect(inner, above, leaves),
-            (Type::Primitive(_), Some(id)) => leaves.push(Column { id, physical: above.clone(), data_type: &field.data_type }),
+            (Type::Primitive(_), Some(id)) => {
+                leaves.push(Column { id, physical: above.clone(), data_type: &field.data_type, was_float: field.was_float() });
+            }
             _ => {}
         }
         above.pop();
@@ -335,22 +339,23 @@ fn data_file(out: &mut Vec<u8>, files: &Files<'_>, row: usize, statistics: &Stat
     Ok(())
 }
 
-/// Appends the four maps of statistics by column: values, nulls, lower and upper bounds.
-fn bounds(out: &mut Vec<u8>, files: &Files<'_>, statistics: &Statistics<'_>, none: bool) {
+/// Appends the four maps of statistics by column: values, nulls, lower and upper bounds; four nulls for a deletion vector.
+fn bounds(out: &mut Vec<u8>, files: &Files<'_>, statistics: &Statistics<'_>, is_vector: bool) {
     let (mut values, mut nulls, mut lower, mut upper) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let records = statistics.num_records.unwrap_or(0);
-    let leaves: &[Column<'_>] = if none { &[] } else { &files.leaves };
+    let leaves: &[Column<'_>] = if is_vector { &[] } else { &files.leaves };
     for column in leaves {
         let count = stated(statistics.null_count.as_ref(), &column.physical).and_then(|text| text.parse::<i64>().ok());
         if let Some(count) = count {
             values.push((column.id, records));
             nulls.push((column.id, count));
         }
-        let of = |side: Option<&Object<'_>>, is_upper| {
-            stated(side, &column.physical).and_then(|text| values::bound(text, column.data_type, is_upper))
+        let of = |object: Option<&Object<'_>>, side| {
+            let text = stated(object, &column.physical)?;
+            values::bound(text, column.data_type, column.was_float, side).map(|bytes| (column.id, bytes))
         };
-        lower.extend(of(statistics.min_values.as_ref(), false).map(|bytes| (column.id, bytes)));
-        upper.extend(of(statistics.max_values.as_ref(), true).map(|bytes| (column.id, bytes)));
+        lower.extend(of(statistics.min_values.as_ref(), Side::Low));
+        upper.extend(of(statistics.max_values.as_ref(), Side::High));
     }
     for counts in [values, nulls] {
         entries(out, &counts, |out, value| avro::long(out, *value));

@@ -9,14 +9,15 @@ use serde_json::{Value, json};
 
 use super::avro;
 use crate::error::{Error, Kind, Result};
+use crate::log::statistics::{Side, widen_floats};
 use crate::schema::partition_values::parse_scalar;
 use crate::schema::{Primitive, Type};
 
 /// Upper bounds of timestamps in statistics may be cut to milliseconds.
 const CUT_MICROS: i64 = 999;
 
-/// The Avro type of a partition value, and whether values of the type can be one.
-pub fn avro_type(data_type: &Type) -> Result<Value> {
+/// The Avro type of a partition value. `id`: of its field, for the names of types, which a schema may define but once.
+pub fn avro_type(data_type: &Type, id: i32) -> Result<Value> {
     let Type::Primitive(primitive) = data_type else { return Err(not_partition(data_type)) };
     Ok(match primitive {
         Primitive::Boolean => json!("boolean"),
@@ -30,7 +31,7 @@ pub fn avro_type(data_type: &Type) -> Result<Value> {
         Primitive::Timestamp => json!({"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": true}),
         Primitive::TimestampNtz => json!({"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": false}),
         Primitive::Decimal(precision, scale) => json!({
-            "type": "fixed", "name": format!("decimal_{precision}_{scale}"), "size": decimal_bytes(*precision),
+            "type": "fixed", "name": format!("decimal_{precision}_{scale}_{id}"), "size": decimal_bytes(*precision),
             "logicalType": "decimal", "precision": precision, "scale": scale,
         }),
         Primitive::Void => return Err(not_partition(data_type)),
@@ -70,8 +71,9 @@ pub fn partition(out: &mut Vec<u8>, text: Option<&str>, data_type: &Type) -> Res
     Ok(())
 }
 
-/// A bound of statistics as bytes; `None` where the statistics do not say a value of the type. `upper`: an upper bound.
-pub fn bound(stated: &str, data_type: &Type, upper: bool) -> Option<Vec<u8>> {
+/// A bound of statistics as bytes; `None` where the statistics do not say a value of the type. `was_float`: the type is a double that
+/// was widened from float.
+pub fn bound(stated: &str, data_type: &Type, was_float: bool, side: Side) -> Option<Vec<u8>> {
     let Type::Primitive(primitive) = data_type else { return None };
     let text = if stated.starts_with('"') { serde_json::from_str::<String>(stated).ok()? } else { stated.to_owned() };
     match primitive {
@@ -85,6 +87,9 @@ pub fn bound(stated: &str, data_type: &Type, upper: bool) -> Option<Vec<u8>> {
     if array.is_null(0) {
         return None;
     }
+    let upper = side == Side::High;
+    // Files from before have floats, and their statistics the shortest text of these: 0.7 for the float 0.699999988079071.
+    let array = if was_float { widen_floats(&array, side) } else { array };
     if let DataType::Timestamp(TimeUnit::Microsecond, _) = array.data_type() {
         let value = array.as_primitive::<TimestampMicrosecondType>().value(0);
         return Some(value.saturating_add(if upper { CUT_MICROS } else { 0 }).to_le_bytes().to_vec());
@@ -139,7 +144,8 @@ mod tests {
 
     #[test]
     fn bounds_are_the_bytes_of_the_specification() {
-        let of = |stated: &str, primitive: Primitive, upper: bool| bound(stated, &Type::Primitive(primitive), upper);
+        let side = |upper| if upper { Side::High } else { Side::Low };
+        let of = |stated: &str, primitive: Primitive, upper: bool| bound(stated, &Type::Primitive(primitive), false, side(upper));
         assert_eq!(of("7", Primitive::Short, false).unwrap(), 7_i32.to_le_bytes());
         assert_eq!(of("-7", Primitive::Long, true).unwrap(), (-7_i64).to_le_bytes());
         assert_eq!(of("\"2020-01-02\"", Primitive::Date, true).unwrap(), 18263_i32.to_le_bytes());
@@ -155,6 +161,15 @@ mod tests {
             [("\"NaN\"", Primitive::Double), ("true", Primitive::Boolean), ("\"x\"", Primitive::Long), ("1e400", Primitive::Long)]
         {
             assert_eq!(of(stated, primitive, true), None);
+        }
+    }
+
+    #[test]
+    fn bounds_of_doubles_that_were_floats_hold_the_floats() {
+        for float in [0.1_f32, 0.7, -0.1, 1e-45, f32::MAX, 0.5] {
+            let of = |side| bound(&float.to_string(), &Type::Primitive(Primitive::Double), true, side).unwrap();
+            let [low, high] = [Side::Low, Side::High].map(|side| f64::from_le_bytes(of(side).try_into().unwrap()));
+            assert!(low <= f64::from(float) && f64::from(float) <= high, "{low} {float} {high}");
         }
     }
 

@@ -121,7 +121,7 @@ impl Texts {
 
 /// Which side of a column's values a bound is on.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Side {
+pub(crate) enum Side {
     Low,
     High,
 }
@@ -159,7 +159,7 @@ pub(super) fn widen_decimals(values: &ArrayRef, side: Side) -> Result<ArrayRef> 
 
 /// Doubles that may be the shortest decimal text of a float: `0.7` stands for the float 0.699999988079071, too. A double that is a float
 /// exactly stands for no other one; else the next float on this side bounds whichever was meant.
-pub(super) fn widen_floats(values: &ArrayRef, side: Side) -> ArrayRef {
+pub(crate) fn widen_floats(values: &ArrayRef, side: Side) -> ArrayRef {
     let Some(doubles) = values.as_primitive_opt::<Float64Type>() else { return Arc::clone(values) };
     let widen = |double: f64| {
         let float = double as f32;
