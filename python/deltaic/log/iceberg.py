@@ -1,14 +1,16 @@
-"""Iceberg metadata of a version: what Iceberg's readers open a Delta table by, written after its commit.
+"""Iceberg metadata is written after the commit of a version, so that Iceberg's readers can open the Delta table.
 
     metadata/v7.metadata.json           the table as of version 7 of the Delta table
     metadata/snap-<id>-<uuid>.avro      the manifests of a snapshot
     metadata/<uuid>-m0.avro             a manifest: data files, or deletion vectors
     metadata/version-hint.text          the newest version, a number
 
-The file of version 7 is put if absent, on top of that of version 6, or of the newest one before it: a commit adds a manifest of its new
-files, and writes again those manifests whose files it removed. Versions without a file of their own (their writer stopped, or the store
-failed) are in the next one. Data files and deletion vectors are referred to, never copied: a vector's frame (length, magic number, bitmap,
-checksum) is the same in both formats.
+The file of version 7 is made from that of version 6, or from the newest one before it, and is never written over: a
+commit adds a manifest of its new files, and writes again those manifests whose files it removed. Versions without a
+file of their own (their writer stopped, or the store failed) are in the next one. `iceberg_document.py` makes the
+metadata file, `iceberg_manifests.py` the manifests; here is when and where they are written. Data files and deletion
+vectors are referred to, never copied: a vector's frame (length, magic number, bitmap, checksum) is the same in both
+formats.
 
 Source: the Apache Iceberg table specification, versions 2 and 3; delta-spark's UniForm for `delta-version` and `delta-timestamp`.
 """
@@ -48,8 +50,8 @@ _MOST_KEPT = 16
 
 
 class _Tables:
-    """What this process knows of tables, by their places: one thread writes the Iceberg metadata of a table at a time, and the newest that
-    was written is kept. A forked child starts with nothing."""
+    """Locks and newest metadata of tables in this process, by location: one thread writes the Iceberg metadata of a
+    table at a time, and the newest that was written stays in memory. A forked child starts with nothing."""
 
     def __init__(self) -> None:
         self.reset()
@@ -77,7 +79,7 @@ class _Tables:
 
 
 class _Lock:
-    """A lock that is there as long as somebody has it."""
+    """A lock that can be referred to weakly: it is forgotten when no thread holds a reference."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -92,7 +94,7 @@ class _Base:
     texts: dict[int, str] = field(default_factory=dict)
 
     def to_json(self) -> bytes:
-        """The document, whose snapshots are written once: a thousand of them take 30 ms."""
+        """The document as JSON. The text of a snapshot is made once: a thousand of them take 30 ms."""
         for each in self.document["snapshots"]:
             if each["snapshot-id"] not in self.texts:
                 self.texts[each["snapshot-id"]] = json.dumps(each, separators=(",", ":"))
@@ -105,8 +107,9 @@ _TABLES = _Tables()
 
 
 def after_commit(snapshot: Snapshot) -> None:
-    """Writes the Iceberg metadata of a version that was just committed, where its table asks for it; now or after the commit's answer, as
-    `configure(background_checkpoints=)` says. What goes wrong is logged: the commit stands, and a later one catches up."""
+    """Writes the Iceberg metadata of a version that was just committed, if its table asks for it: now, or on another
+    thread with `configure(background_checkpoints=True)`. A failure is logged: the commit stands, and a later one
+    catches up."""
     if not iceberg.is_described(snapshot.protocol, snapshot.metadata):
         return
     if configuration.current().background_checkpoints:
@@ -176,8 +179,8 @@ def check_added(version: int, adds: pa.Table) -> None:
 
 
 def _base(snapshot: Snapshot) -> _Base | None:
-    """The metadata to go on from: that of the version before, else the newest there is. That of another table, which was at the same place
-    before, is deleted."""
+    """The metadata on top of which that of the snapshot's version is written: that of the version before, else the
+    newest. Metadata of another table, which was at the same place before, is deleted."""
     if (base := _read(snapshot, snapshot.version - 1)) is not None:
         return base
     there = [path for path, _, _ in snapshot.store.entries(FOLDER) if _OURS.fullmatch(path.rpartition("/")[2])]
@@ -190,7 +193,8 @@ def _base(snapshot: Snapshot) -> _Base | None:
 
 
 def _read(snapshot: Snapshot, version: int) -> _Base | None:
-    """None where there is none, or it is another Delta table's. ProtocolError where another program wrote it."""
+    """The metadata of a version; None where there is none, or it is another Delta table's. ProtocolError where another
+    program wrote it."""
     path = metadata_path(version)
     kept = _TABLES.newest(snapshot.location)
     is_known = kept is not None and (kept.version, kept.document["properties"][TABLE]) == (version, snapshot.metadata.id)
@@ -215,7 +219,8 @@ def _hinted(store: _core.Store) -> int | None:
 
 
 def _point(store: _core.Store, version: int) -> None:
-    """Lets the hint name this version, or a later one: it never goes back, whichever writer comes last."""
+    """Writes the version into the hint, or a later one that has metadata: the hint never goes back, whichever writer
+    comes last."""
     while True:
         if (known := _hinted(store)) is not None and known >= version:
             return

@@ -32,7 +32,7 @@ def metadata_path(version: int) -> str:
 
 
 class _Outdated(Exception):
-    """The metadata so far cannot be gone on from: all of it is written anew."""
+    """Manifests of earlier versions cannot be used: those of all files are written anew."""
 
 
 class DocumentWriter(ManifestWriter):
@@ -113,7 +113,8 @@ class DocumentWriter(ManifestWriter):
         return max(mark + 1, self.first_row_id)
 
     def _expired(self, snapshots: list[dict[str, Any]], current: Any) -> tuple[list[dict[str, Any]], list[str]]:
-        """Without snapshots older than the log's retention, once a tenth of all is: and the manifest lists and manifests of these alone."""
+        """The snapshots that stay, and the files that only the others referred to. Snapshots older than the log's
+        retention go, once they are a tenth of all."""
         oldest = self.timestamp - self.snapshot.properties.log_retention.total_seconds() * 1000
         old = [each for each in snapshots if each["timestamp-ms"] < oldest and each["snapshot-id"] != current]
         if not old or len(old) * 10 < len(snapshots):
@@ -230,7 +231,7 @@ class DocumentWriter(ManifestWriter):
         return [*data, *deletes], "overwrite" if before else "append"
 
     def _check_base(self) -> None:
-        """_Outdated where older manifests cannot be used: their partition records or bounds have other types, or they are of another
+        """_Outdated where manifests of the base have other types in their partition records or bounds, or are of another
         version of the format."""
         base = self.base
         before = _types(next(each for each in base["schemas"] if each["schema-id"] == base["current-schema-id"]))
@@ -248,8 +249,8 @@ class DocumentWriter(ManifestWriter):
             )
 
     def _check_complete(self, data: Sequence[dict[str, Any]], deletes: Sequence[dict[str, Any]]) -> None:
-        """The manifests name as many files as the version has, and as many vectors: else a commit added a file again, for instance with
-        other statistics."""
+        """_Outdated where the manifests name more or fewer files, or vectors, than the version has: a commit added a file
+        again, for instance with other statistics."""
         core = self.snapshot.core
         if live(data) != core.file_count or (self.format == 3 and live(deletes) != core.with_vectors[0]):
             raise _Outdated
