@@ -359,6 +359,32 @@ def test_a_put_under_way_is_waited_for(tmp_path: Path) -> None:
         giving_way.compaction(table._snapshot)
 
 
+def test_manifests_are_written_when_the_process_is_about_to_end(tmp_path: Path) -> None:
+    """Python's thread pools take no more work then."""
+    properties = {**PROPERTIES, "delta.compatibility.symlinkFormatManifest.enabled": True, "delta.enableDeletionVectors": False}
+    script = f"""
+import threading, time
+import pyarrow as pa, deltaic
+from deltaic.commands import optimize
+from deltaic.log import manifests
+optimize.AUTO_COMPACT_FILES = {FEW}
+deltaic.configure(background_optimize=True)
+def late(snapshot, *arguments, **options):
+    if snapshot.version == {FEW}:
+        threading.main_thread().join()
+        time.sleep(0.2)
+    real(snapshot, *arguments, **options)
+real, manifests.after_commit = manifests.after_commit, late
+table = deltaic.write({str(tmp_path)!r}, pa.table({{"id": [0]}}), properties={properties!r})
+for number in range(1, {FEW}):
+    deltaic.write(table, pa.table({{"id": [number]}}), mode="append")
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    assert operations(tmp_path) == ["WRITE"] * FEW + ["OPTIMIZE"]
+    listed = (tmp_path / "_symlink_format_manifest" / "manifest").read_text().split()
+    assert [each.rsplit("/", 1)[1] for each in listed] == DeltaTable(tmp_path).files().to_arrow()["path"].to_pylist()
+
+
 def test_the_process_ends_when_it_is_done(tmp_path: Path) -> None:
     script = f"""
 import pyarrow as pa, deltaic

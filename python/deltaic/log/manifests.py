@@ -113,9 +113,17 @@ def _write(snapshot: Snapshot, adds: pa.Table) -> list[str]:
         texts = pc.binary_join(groups["_list"].combine_chunks(), "\n")
         values = (groups[name].to_pylist() for name in physical)
         found = [(_manifest(columns, row), text) for *row, text in zip(*values, texts.to_pylist(), strict=True)]
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for _ in pool.map(lambda item: snapshot.store.put(item[0], f"{item[1]}\n".encode() if item[1] else b""), found):
-            pass
+
+    def put(manifest: tuple[str, str | None]) -> None:
+        path, text = manifest
+        snapshot.store.put(path, f"{text}\n".encode() if text else b"")
+
+    try:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(put, found))
+    except RuntimeError:  # the interpreter is about to end, so that pools take no more work: a compaction in the background may still run
+        for manifest in found:
+            put(manifest)
     return [path for path, _ in found]
 
 
