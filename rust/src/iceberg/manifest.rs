@@ -21,7 +21,7 @@ const DELETED: i64 = 2;
 /// Bytes of a vector's frame beside the vector itself: its length before it, its checksum behind it.
 const FRAME: i64 = 8;
 
-/// Of the manifest that is to be written.
+/// What a manifest is written with, besides its entries.
 #[derive(Debug, Deserialize)]
 pub struct Options {
     /// Of the format: 2 or 3.
@@ -69,16 +69,16 @@ pub fn manifest(
     let layout = Layout::parse(&avro_schema)?;
     let mut metadata: Vec<_> = options.header.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
     metadata.push(("avro.schema", &avro_schema));
-    let mut writing = Writing { container: Container::new(&metadata), counts: Counts::default(), options };
+    let mut writer = ManifestWriter { container: Container::new(&metadata), counts: Counts::default(), options };
     let gone: HashSet<&str> = gone.iter().map(String::as_str).collect();
     for data in former {
-        writing.carry_over(data, &layout, &gone)?;
+        writer.carry_over(data, &layout, &gone)?;
     }
     let files = Files::of(adds, schema)?;
     for row in 0..adds.num_rows() {
-        writing.add(&files, row)?;
+        writer.add(&files, row)?;
     }
-    Ok((writing.container.finish()?, writing.counts))
+    Ok((writer.container.finish()?, writer.counts))
 }
 
 fn avro_schema(schema: &TableSchema, options: &Options) -> Result<String> {
@@ -210,13 +210,13 @@ fn stated<'a>(object: Option<&Object<'a>>, path: &[&str]) -> Option<&'a str> {
     if rest.is_empty() { Some(value) } else { stated(Some(&serde_json::from_str(value).ok()?), rest) }
 }
 
-struct Writing<'a> {
+struct ManifestWriter<'a> {
     container: Container,
     counts: Counts,
     options: &'a Options,
 }
 
-impl Writing<'_> {
+impl ManifestWriter<'_> {
     fn carry_over(&mut self, data: &[u8], layout: &Layout, gone: &HashSet<&str>) -> Result<()> {
         let contents = avro::read(data)?;
         if contents.layout != *layout {

@@ -35,12 +35,13 @@ pub trait Column: Send {
 /// Whether a column chunk is read here, as an array of this type: a number as the file has it, outside any struct or list, with nulls.
 pub fn is_read_here(chunk: &ColumnChunkMetaData, data_type: &ArrowType) -> bool {
     let column = chunk.column_descr();
-    let is_plain = match (column.physical_type(), data_type) {
-        (PhysicalType::INT32, ArrowType::Int32 | ArrowType::Date32 | ArrowType::Decimal32(_, _)) => true,
-        (PhysicalType::INT64, ArrowType::Int64 | ArrowType::Timestamp(_, _) | ArrowType::Decimal64(_, _)) => true,
-        (PhysicalType::FLOAT, ArrowType::Float32) | (PhysicalType::DOUBLE, ArrowType::Float64) => true,
-        _ => false,
-    };
+    let is_plain = matches!(
+        (column.physical_type(), data_type),
+        (PhysicalType::INT32, ArrowType::Int32 | ArrowType::Date32 | ArrowType::Decimal32(_, _))
+            | (PhysicalType::INT64, ArrowType::Int64 | ArrowType::Timestamp(_, _) | ArrowType::Decimal64(_, _))
+            | (PhysicalType::FLOAT, ArrowType::Float32)
+            | (PhysicalType::DOUBLE, ArrowType::Float64)
+    );
     let has_nulls = chunk.statistics().and_then(|statistics| statistics.null_count_opt()).is_some_and(|nulls| nulls > 0);
     is_plain && has_nulls && column.path().parts().len() == 1 && column.max_rep_level() == 0 && column.max_def_level() == 1
 }
