@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime, timezone
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +25,7 @@ from test_http import Files
 import deltaic
 from deltaic import DeltaTable
 from deltaic.errors import InvalidArgumentError
-from store_servers import KEY, S3, SECRET, Place, Request, Server
+from store_servers import KEY, S3, SECRET, Place, Request, Server, google, google_place
 
 LARGE = 60_000
 
@@ -242,6 +245,59 @@ def test_a_data_file_without_a_unique_name_made_anew(s3_place: Place, cache: Pat
                 assert table.scan(where="id >= 0").to_arrow()["id"].to_pylist() == [attempt] * 9
             assert {each.method for each in requests} <= {"HEAD"}  # which object it is
             remove_table(path, options)
+
+
+@pytest.mark.parametrize("by", ["this object", "another one"])
+def test_a_data_file_without_a_unique_name_replaced_under_an_opened_table(s3_place: Place, cache: Path, tmp_path: Path, by: str) -> None:
+    """As tools do that write `daily.parquet` each day; of the same size, which only its entity tag and time tell apart."""
+    path, options = s3_place.at(), s3_place.options
+    store = deltaic.log.store.open_store(path, options)
+
+    def replace(value: int) -> None:
+        pq.write_table(pa.table({"id": [value] * 9}), tmp_path / "x.parquet", use_dictionary=False, compression=None)
+        store.put("daily.parquet", (tmp_path / "x.parquet").read_bytes())
+
+    replace(0)
+    with deltaic.configure(cache_directory=cache):
+        table = DeltaTable.convert(path, storage_options=options)
+        assert table.scan().to_arrow()["id"].to_pylist() == [0] * 9
+        for value in (1, 2):
+            replace(value)
+            writer = table if by == "this object" else DeltaTable(path, storage_options=options)
+            writer.add_files(["daily.parquet"])
+            table.refresh()
+            assert table.scan().to_arrow()["id"].to_pylist() == [value] * 9
+            assert table.scan(where=f"id = {value}").to_arrow().num_rows == 9
+
+
+def test_two_servers_with_buckets_of_one_name_share_no_copies(cache: Path) -> None:
+    name = "part-0e8e89a9-f4a5-43d2-b12b-42b0a0a0506e.parquet"
+    with google() as one, google() as other, deltaic.configure(cache_directory=cache):
+        for server, data in ((one, b"one"), (other, b"other")):
+            store = deltaic.log.store.open_store("gs://tables/t", google_place(server).options)
+            store.put(name, data)
+            assert store.get(name) == data
+    assert len(copies(cache)) == 2
+
+
+def test_a_server_that_sends_empty_tags(s3_place: Place, s3: S3, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one time for all: of a table made anew in the same second, log files have the sizes of those before."""
+    real, now = s3.server.application, datetime.now(timezone.utc)
+
+    def without_tags(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+        begun: list[Any] = []
+        body = b"".join(real(environ, lambda *status: begun.append(status)))
+        if b"<ListBucketResult" in body:
+            body = re.sub(rb"<ETag>[^<]*</ETag>", b'<ETag>""</ETag>', body)
+            body = re.sub(rb"<LastModified>[^<]*<", f"<LastModified>{now:%Y-%m-%dT%H:%M:%S.000Z}<".encode(), body)
+        fixed = {"etag": '""', "last-modified": format_datetime(now, usegmt=True), "content-length": str(len(body))}
+        if environ["REQUEST_METHOD"] == "HEAD":
+            del fixed["content-length"]
+        start_response(begun[0][0], [(name, fixed.get(name.lower(), value)) for name, value in begun[0][1]])
+        return [body]
+
+    monkeypatch.setattr(s3.server, "application", without_tags)
+    test_a_table_made_anew_in_the_same_place_is_never_the_old_one(s3_place, cache)
 
 
 def test_a_table_behind_http_made_anew_in_the_same_second(cache: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import deltaic
 from deltaic import DeltaTable
+from deltaic.log.store import open_store
 from store_servers import S3, Place, Request
 
 ROWS = pa.table({"id": pa.array(range(10), pa.int64()), "name": [f"n{i}" for i in range(10)]})
@@ -133,3 +134,18 @@ def test_reading_by_requests_gives_the_rows_of_reading_whole_files(place: Place)
     for where in (None, "id > 20000", "text = '5'", "id < 100 AND text <> '1'"):
         one, other = (table.scan(where=where).to_arrow().sort_by("id") for table in tables)
         assert one.equals(other)
+
+
+@pytest.mark.parametrize("change", ["put", "delete"])
+def test_a_created_object_that_was_not_read_yet_is_forgotten_when_it_changes(s3: S3, change: str) -> None:
+    """The last one that was created stays in memory until it is read."""
+    place = s3.place()
+    store = open_store(place.at(), place.options)
+    assert store.put_if_absent("a.json", b"one") == "created"
+    if change == "put":
+        store.put("a.json", b"two")
+        assert store.get("a.json", most=100) == b"two"
+    else:
+        store.delete(["a.json"])
+        with pytest.raises(FileNotFoundError):
+            store.get("a.json", most=100)

@@ -2,7 +2,8 @@
 //!
 //! A copy is used where the object's name is one that nobody gives twice (a UUID in it: data files, vectors, sidecars), or where the entity tag,
 //! size and time of the object are known from the listing of the log that came before: a table that was made anew in the same place has
-//! the old names of commits and checkpoints, and other tags. Of a data file without a UUID these are asked for once by an opened table.
+//! the old names of commits and checkpoints, and other tags. Of a data file without a UUID these are asked for once by an opened table, and
+//! again after a listing that shows another log: tools that write such names may have replaced the file.
 //! `_last_checkpoint`, listings, intents and whatever else is not named here are never copied.
 
 use std::collections::HashMap;
@@ -54,11 +55,17 @@ impl CachedStore {
     pub fn new(inner: Arc<dyn Store>, cache: &CacheSettings, options: &OpenOptions, has_tags: bool) -> Self {
         let mut place = Sha256::new();
         let environment = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        let of_clouds = environment.filter(|(name, _)| ["AWS_", "AZURE_", "GOOGLE_"].iter().any(|prefix| name.starts_with(prefix)));
+        let prefixes = ["AWS_", "AZURE_", "AZURITE_", "GOOGLE_"];
+        let of_clouds = environment.filter(|(name, _)| prefixes.iter().any(|prefix| name.starts_with(prefix)));
         let mut servers: Vec<_> = options.storage.clone().into_iter().chain(of_clouds).collect();
-        servers.retain_mut(|(name, _)| {
+        servers.retain_mut(|(name, value)| {
             *name = plain(name);
-            name.contains("endpoint") || name.ends_with("account_name")
+            if name.ends_with("service_account_key") {
+                let Some(url) = base_url(value) else { return false };
+                *value = url;
+            }
+            // Azure's emulator and a base URL of Google are places of their own, like an endpoint.
+            ["endpoint", "account_name", "base_url", "service_account_key", "emulator", "azurite"].iter().any(|part| name.contains(part))
         });
         servers.sort_unstable();
         for text in std::iter::once(inner.location()).chain(servers.iter().flat_map(|(name, value)| [name.as_str(), value])) {
@@ -71,6 +78,16 @@ impl CachedStore {
 
     fn known(&self) -> MutexGuard<'_, HashMap<String, ObjectMeta>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes over what a listing shows. Where it shows something new, nothing is known of data files any more.
+    fn remember_log(&self, found: Vec<ObjectMeta>) {
+        let mut known = self.known();
+        if found.iter().any(|meta| known.get(&meta.path) != Some(meta)) {
+            known.retain(|path, _| path.starts_with(LOG));
+        }
+        drop(known);
+        self.remember(found);
     }
 
     fn remember(&self, found: Vec<ObjectMeta>) {
@@ -134,6 +151,12 @@ fn unknown() -> ObjectMeta {
     ObjectMeta { path: String::new(), size: 0, modified_ms: 0, symlink: false, identity: 0 }
 }
 
+/// The address that the JSON of a Google account may name instead of Google's.
+fn base_url(account: &str) -> Option<String> {
+    let account: serde_json::Value = serde_json::from_str(account).ok()?;
+    Some(account.get("gcs_base_url")?.as_str()?.to_owned())
+}
+
 /// Whether an object of this name is never another one: PROTOCOL.md demands it of data files, vectors and sidecars, and writers keep it by a
 /// UUID in the name. Names without one are given again where a table is made anew.
 fn has_unique_name(path: &str) -> bool {
@@ -160,12 +183,18 @@ impl Store for CachedStore {
 
     fn list_from(&self, prefix: &str, start_after: Option<&str>, recursive: bool) -> Result<Vec<ObjectMeta>> {
         let found = self.inner.list_from(prefix, start_after, recursive)?;
-        self.remember(found.iter().filter(|meta| is_versioned(&meta.path)).cloned().collect());
+        self.remember_log(found.iter().filter(|meta| is_versioned(&meta.path)).cloned().collect());
         Ok(found)
     }
 
     fn head(&self, path: &str) -> Result<Option<ObjectMeta>> {
-        self.inner.head(path)
+        let found = self.inner.head(path)?;
+        let mut known = self.known();
+        if known.remove(path).is_some() {
+            known.extend(found.iter().map(|meta| (path.to_owned(), meta.clone())));
+        }
+        drop(known);
+        Ok(found)
     }
 
     fn get(&self, path: &str) -> Result<Bytes> {

@@ -54,7 +54,7 @@ pub struct ObjectStoreAdapter {
     pages: Option<Arc<dyn PaginatedListStore>>,
     unproven: Option<String>,
     options: OpenOptions,
-    /// The commit that was created last, until it is read: nobody replaces it, so it is not fetched.
+    /// The commit that was created last, until it is read, replaced or deleted here: nobody else does that, so it is not fetched.
     created: Mutex<Option<(String, Bytes)>>,
     proof: Mutex<Option<Proof>>,
 }
@@ -203,6 +203,10 @@ impl ObjectStoreAdapter {
         self.created.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn forget_created(&self, path: &str) {
+        self.created().take_if(|(created, _)| created == path);
+    }
+
     fn full(&self, path: &str) -> Result<Path> {
         path::check_relative(path)?;
         self.join(path)
@@ -221,8 +225,9 @@ impl ObjectStoreAdapter {
 
     fn meta(&self, meta: object_store::ObjectMeta) -> ObjectMeta {
         let path = self.below(&meta.location);
-        // Equal in all processes: names of local copies are made of it.
-        let identity = meta.e_tag.map_or(0, |tag| XxHash64::oneshot(0, tag.as_bytes()));
+        // Equal in all processes: names of local copies are made of it. A server without tags may send `""` for each object.
+        let tag = meta.e_tag.filter(|tag| !tag.trim_matches('"').is_empty());
+        let identity = tag.map_or(0, |tag| XxHash64::oneshot(0, tag.as_bytes()));
         ObjectMeta { path, size: meta.size, modified_ms: meta.last_modified.timestamp_millis(), symlink: false, identity }
     }
 }
@@ -361,6 +366,7 @@ impl Store for ObjectStoreAdapter {
 
     fn put(&self, path: &str, data: Bytes) -> Result<()> {
         let full = self.full(path)?;
+        self.forget_created(path);
         self.begin_proof()?;
         let put = self.backend.put_opts(&full, PutPayload::from(data), PutOptions::default());
         runtime()?.block_on(put).map(drop).map_err(|error| self.failed(path, error))
@@ -377,6 +383,7 @@ impl Store for ObjectStoreAdapter {
         }
         let from =
             Path::parse(path).map_err(|error| Error::new(Kind::InvalidArgument, "not a name of this store").at(path).caused_by(error))?;
+        self.forget_created(to);
         match runtime()?.block_on(self.backend.copy(&from, &self.full(to)?)) {
             Ok(()) => Ok(true),
             Err(error @ BackendError::NotFound { .. }) => Err(self.failed(path, error)),
@@ -386,6 +393,7 @@ impl Store for ObjectStoreAdapter {
     }
 
     fn writer(&self, path: &str) -> Result<Box<dyn ObjectWriter>> {
+        self.forget_created(path);
         self.begin_proof()?;
         let upload = Upload {
             backend: Arc::clone(&self.backend),
@@ -401,6 +409,7 @@ impl Store for ObjectStoreAdapter {
     }
 
     fn delete(&self, path: &str) -> Result<bool> {
+        self.forget_created(path);
         if self.head(path)?.is_none() {
             return Ok(false);
         }
@@ -412,6 +421,7 @@ impl Store for ObjectStoreAdapter {
         if !self.is_remote() {
             return paths.iter().try_fold(0, |deleted, path| Ok(deleted + u64::from(self.delete(path)?)));
         }
+        paths.iter().for_each(|path| self.forget_created(path));
         let full = paths.iter().map(|path| self.full(path)).collect::<Result<Vec<_>>>()?;
         let names = futures::stream::iter(full.into_iter().map(Ok)).boxed();
         let deleting = self.backend.delete_stream(names).map(|deleted| match deleted {
