@@ -1,10 +1,11 @@
 """Memory of large jobs: each in a process of its own, in a container of 1.5 GB with default settings where this machine allows one.
 
-    python benches/memory.py [--rows 16000000] [--container 1500000000] [--limit 600MB] [--jobs sort,z_order,purge,merge]
+    python benches/memory.py [--rows 16000000] [--container 1500000000] [--limit 600MB] [--jobs sort,join]
                              [--tables FOLDER] [--record benches/records/memory.json]
 
 `sort`: `SELECT * FROM t ORDER BY s` read batch by batch. `z_order`: by two columns. `purge`: of a table that lost 5 % of its rows to
-deletion vectors. `merge`: as many rows as the table has from a reader, half of them changed and half new. The table has 190 bytes a row,
+deletion vectors. `merge`: as many rows as the table has from a reader, half of them changed and half new. `join`: the table with itself by
+the text. `window`: `lag(s)` in each key's order. The table has 190 bytes a row,
 3 GB in all. A job is met when it ends with the right rows and its peak of resident memory (VmHWM) is below 80 % of the container, or, with
 `--limit`, which is `configure(memory_limit=)`, below 120 % of that. The container is a control group below that of this process (Linux,
 root); without one, half of its size is the limit.
@@ -26,7 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-JOBS = ("sort", "z_order", "purge", "merge")
+JOBS = ("sort", "z_order", "purge", "merge", "join", "window")
 CHUNK = 100_000
 
 
@@ -78,6 +79,14 @@ def work(job: str, table: Any) -> None:
             assert last <= texts[0].as_py() <= texts[-1].as_py()
             found, last = found + batch.num_rows, texts[-1].as_py()
         assert found == rows, found
+    elif job == "join":
+        text = "SELECT count(*) AS n, sum(length(a.s) + length(b.s)) AS letters FROM t a JOIN t b ON a.s = b.s"
+        assert deltaic.sql(text, tables={"t": table}).to_arrow().to_pylist() == [{"n": rows, "letters": 300 * rows}]
+    elif job == "window":
+        previous = "SELECT key, lag(s) OVER (PARTITION BY key ORDER BY other) AS p FROM t"
+        text = f"SELECT sum(length(p)) AS letters, count(DISTINCT key) AS keys FROM ({previous})"
+        ((letters, keys),) = [row.values() for row in deltaic.sql(text, tables={"t": table}).to_arrow().to_pylist()]
+        assert letters == 150 * (rows - keys)
     elif job == "z_order":
         before = checksum(table)
         table.optimize.z_order(["key", "value"])
