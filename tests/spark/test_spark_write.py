@@ -287,17 +287,23 @@ def test_who_writes(tmp_path: Path, spark: Any) -> None:
     from types import SimpleNamespace
 
     from deltaic.engine.spark import direct
+    from deltaic.protocol.schema import Array, Field, Schema
 
-    def asked(location: str, said: str) -> bool:
+    plain = Field("a", Array("integer"))
+    with_ids = plain.with_(metadata={direct.NESTED_IDS: {"a.element": 2}})
+
+    def asked(location: str, said: str, field: Field = plain) -> bool:
         session = SimpleNamespace(conf=SimpleNamespace(get=lambda name, default: said))
         place = SimpleNamespace(location=location, __reduce__=lambda: (None, (location,)))
-        return direct.is_direct(SimpleNamespace(spark=session), SimpleNamespace(store=place))  # type: ignore[arg-type]
+        target = SimpleNamespace(store=place, schema=SimpleNamespace(json=Schema([field]).to_json()))
+        return direct.is_direct(SimpleNamespace(spark=session), target)  # type: ignore[arg-type]
 
     assert asked("s3a://bucket/t", "auto")
     assert not asked("s3a://bucket/t", "false")
     assert not asked("hdfs://name/t", "auto")
     assert not asked(str(tmp_path), "auto")
     assert asked(str(tmp_path), "true")
+    assert asked(str(tmp_path), "false", with_ids)  # Spark's writer would leave out the ids of elements
     with pytest.raises(InvalidArgumentError, match=direct.SETTING):
         asked(str(tmp_path), "perhaps")
 

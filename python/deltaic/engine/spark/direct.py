@@ -29,12 +29,13 @@ _DEAR = frozenset({"s3", "s3a", "s3n", "gs"})
 
 
 def is_direct(engine: SparkEngine, target: WriteTarget) -> bool:
-    """Whether tasks write a table's files by themselves. UnsupportedFeatureError where they are told to and cannot."""
+    """Whether tasks write a table's files by themselves: where the setting says so, and where elements, keys and values have ids
+    (Iceberg compatibility), which Spark's own writer leaves out. UnsupportedFeatureError where they have to and cannot."""
     said = str(engine.spark.conf.get(SETTING, "auto")).lower()
     if said not in ("true", "false", "auto"):
         raise InvalidArgumentError(f"the setting {SETTING}", found=said, expected="true, false or auto")
     if any(NESTED_IDS in item.metadata for _, item in walk(Schema.from_json(target.schema.json))):
-        if travels(target.store):  # Spark's own writer gives no ids to elements, keys and values
+        if travels(target.store):
             return True
         raise UnsupportedFeatureError(
             "tasks write arrays and maps of tables with Iceberg compatibility themselves, where only Hadoop's file system reaches",
