@@ -203,7 +203,7 @@ def forms() -> Iterator[tuple[str, Any, str]]:
 
 
 def seconds(connection: duckdb.DuckDBPyConnection, sql: str) -> float:
-    """Of the processor, by all threads: the least of a few runs."""
+    """The seconds that all threads together spend on the processor: the least of a few runs."""
     best = float("inf")
     for _ in range(RUNS):
         start = time.process_time()

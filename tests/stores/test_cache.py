@@ -192,7 +192,7 @@ def test_a_damaged_copy_is_fetched_again(s3_place: Place, cache: Path, damage: C
 
 
 def test_a_copy_of_the_same_piece_of_another_object_is_not_taken(s3_place: Place, cache: Path) -> None:
-    """Of the same range and length, so that its key alone tells it from the right one."""
+    """The copy has the same range and length as the right one, so that its key alone tells them apart."""
     tables = [Place(s3_place.root + name, s3_place.options, s3_place.server).at() for name in "ab"]
     for at, path in enumerate(tables):
         deltaic.write(path, pa.table({"id": pa.array([at] * 10, pa.int64())}), storage_options=s3_place.options)

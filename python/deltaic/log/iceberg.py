@@ -183,9 +183,8 @@ def _base(snapshot: Snapshot) -> _Base | None:
     newest. Metadata of another table, which was at the same place before, is deleted."""
     if (base := _read(snapshot, snapshot.version - 1)) is not None:
         return base
-    there = [path for path, _, _ in snapshot.store.entries(FOLDER) if _OURS.fullmatch(path.rpartition("/")[2])]
-    versions = sorted((int(found[1]) for path in there if (found := _OURS.fullmatch(path.rpartition("/")[2]))), reverse=True)
-    for version in versions:
+    names = [_OURS.fullmatch(path.rpartition("/")[2]) for path, _, _ in snapshot.store.entries(FOLDER)]
+    for version in sorted((int(name[1]) for name in names if name), reverse=True):
         if (base := _read(snapshot, version)) is not None:
             return base
         snapshot.store.delete([metadata_path(version), HINT])

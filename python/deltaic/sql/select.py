@@ -202,7 +202,7 @@ def _of_query(snapshot: Snapshot, query: _ParsedQuery) -> Schema:
         fields = [field for field in snapshot.schema if read is None or field.name.lower() in read] or list(snapshot.schema)[:1]
         return Schema(field.with_(metadata={**field.metadata, **limits.get(field.name, {})}) for field in fields)
 
-    return snapshot.keep(wanted, narrowed)
+    return snapshot.keep(("columns of a query", *wanted), narrowed)
 
 
 def _planned(snapshot: Snapshot, engine: LocalEngine) -> Planned:
@@ -211,7 +211,7 @@ def _planned(snapshot: Snapshot, engine: LocalEngine) -> Planned:
 
     if snapshot.core.file_count > _KEPT_FILES:
         return plan(snapshot, engine, None)
-    return snapshot.keep(_planned, lambda: plan(snapshot, engine, None))
+    return snapshot.keep("whole scan", lambda: plan(snapshot, engine, None))
 
 
 def leaf_of(tables: Tables, name: TableName, leaf_name: str, engine: Any) -> Scan | Data:

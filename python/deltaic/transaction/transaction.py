@@ -135,7 +135,7 @@ class Transaction:
         self.domains: dict[str, tuple[str, bool]] = {}
         self.files: list[str] = []
         self.gate: Gate | None = None
-        """Of a compaction in the background: does each put."""
+        """The gate through which a compaction in the background puts its commits; None for any other transaction."""
         self.first_line = "{}"
         """commitInfo of the last attempt, as written."""
         self.in_doubt = False

@@ -121,14 +121,12 @@ pub enum Layout {
     Record(Vec<(String, Layout)>),
     /// Blocks of values
     Array(Box<Layout>),
-    /// Blocks of a text and a value each
-    Map(Box<Layout>),
     /// The number of the branch, then its value
     Union(Vec<Layout>),
 }
 
 impl Layout {
-    /// Of the JSON of an Avro schema. Names of types that were defined before may stand for them.
+    /// The layout that the JSON of an Avro schema describes. The name of a type that was defined before may stand for it.
     pub fn parse(schema: &str) -> Result<Self> {
         let value: Value = serde_json::from_str(schema).map_err(|error| malformed("the schema").caused_by(error))?;
         Self::of(&value, &mut HashMap::new(), 0)
@@ -153,14 +151,10 @@ impl Layout {
                 Some(Value::String(kind)) if kind == "array" => {
                     Self::Array(Box::new(inner(object.get("items").ok_or_else(|| malformed("an array without items"))?)?))
                 }
-                Some(Value::String(kind)) if kind == "map" => {
-                    Self::Map(Box::new(inner(object.get("values").ok_or_else(|| malformed("a map without values"))?)?))
-                }
                 Some(Value::String(kind)) if kind == "fixed" => {
                     let size = object.get("size").and_then(Value::as_u64).and_then(|size| usize::try_from(size).ok());
                     Self::Fixed(size.ok_or_else(|| malformed("a fixed type without size"))?)
                 }
-                Some(Value::String(kind)) if kind == "enum" => Self::Long,
                 Some(other) => inner(other)?,
                 None => return Err(malformed("a type without name")),
             },
@@ -235,7 +229,6 @@ impl<'a> Cursor<'a> {
                 self.skip(branch)?;
             }
             Layout::Array(item) => self.blocks(|values| values.skip(item))?,
-            Layout::Map(item) => self.blocks(|values| values.bytes().and_then(|_| values.skip(item)))?,
         }
         Ok(())
     }

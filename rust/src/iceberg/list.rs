@@ -1,84 +1,62 @@
 //! Manifest lists: a record for each manifest of a snapshot.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
 
 use super::avro::{self, Cursor, Layout, malformed};
 use crate::error::{Error, Kind, Result};
 
-/// A manifest of a snapshot, under the names of the specification.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ManifestFile {
-    manifest_path: String,
-    manifest_length: i64,
-    partition_spec_id: i64,
-    content: i64,
-    sequence_number: i64,
-    min_sequence_number: i64,
-    added_snapshot_id: i64,
-    added_files_count: i64,
-    existing_files_count: i64,
-    deleted_files_count: i64,
-    added_rows_count: i64,
-    existing_rows_count: i64,
-    deleted_rows_count: i64,
-    /// Version 3: the first row id of the manifest's rows; `None` for manifests of deletes.
-    #[serde(default)]
-    first_row_id: Option<i64>,
-}
+/// What the list says of each manifest: name, Avro type and field id, of the specification.
+const FIELDS: [(&str, &str, i32); 13] = [
+    ("manifest_path", "string", 500),
+    ("manifest_length", "long", 501),
+    ("partition_spec_id", "int", 502),
+    ("content", "int", 517),
+    ("sequence_number", "long", 515),
+    ("min_sequence_number", "long", 516),
+    ("added_snapshot_id", "long", 503),
+    ("added_files_count", "int", 504),
+    ("existing_files_count", "int", 505),
+    ("deleted_files_count", "int", 506),
+    ("added_rows_count", "long", 512),
+    ("existing_rows_count", "long", 513),
+    ("deleted_rows_count", "long", 514),
+];
+/// Version 3: the first row id of the manifest's rows; null for manifests of deletes.
+const FIRST_ROW_ID: &str = "first_row_id";
 
 fn schema(version: u8) -> String {
-    let field = |name: &str, kind: &str, id: i32| json!({"name": name, "type": kind, "field-id": id});
-    let mut fields = vec![
-        field("manifest_path", "string", 500),
-        field("manifest_length", "long", 501),
-        field("partition_spec_id", "int", 502),
-        field("content", "int", 517),
-        field("sequence_number", "long", 515),
-        field("min_sequence_number", "long", 516),
-        field("added_snapshot_id", "long", 503),
-        field("added_files_count", "int", 504),
-        field("existing_files_count", "int", 505),
-        field("deleted_files_count", "int", 506),
-        field("added_rows_count", "long", 512),
-        field("existing_rows_count", "long", 513),
-        field("deleted_rows_count", "long", 514),
-    ];
+    let mut fields: Vec<_> = FIELDS.iter().map(|(name, kind, id)| json!({"name": name, "type": kind, "field-id": id})).collect();
     if version >= 3 {
-        fields.push(json!({"name": "first_row_id", "type": ["null", "long"], "default": null, "field-id": 520}));
+        fields.push(json!({"name": FIRST_ROW_ID, "type": ["null", "long"], "default": null, "field-id": 520}));
     }
     json!({"type": "record", "name": "manifest_file", "fields": fields}).to_string()
 }
 
-/// A manifest list of these manifests (JSON). `header`: metadata of the file, a JSON object of texts. `version`: of the format.
+/// A manifest list of these manifests (JSON objects of `FIELDS`). `header`: metadata of the file, a JSON object of texts. `version`: of the
+/// format.
 pub fn write(manifests: &str, header: &str, version: u8) -> Result<Vec<u8>> {
-    let bad = |error| Error::new(Kind::InvalidArgument, "manifests, or metadata of a manifest list, that are none").caused_by(error);
-    let manifests: Vec<ManifestFile> = serde_json::from_str(manifests).map_err(bad)?;
-    let header: std::collections::BTreeMap<String, String> = serde_json::from_str(header).map_err(bad)?;
+    let bad = || Error::new(Kind::InvalidArgument, "manifests, or metadata of a manifest list, that are none");
+    let manifests: Vec<Map<String, Value>> = serde_json::from_str(manifests).map_err(|error| bad().caused_by(error))?;
+    let header: BTreeMap<String, String> = serde_json::from_str(header).map_err(|error| bad().caused_by(error))?;
     let schema = schema(version);
     let mut metadata: Vec<_> = header.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
     metadata.push(("avro.schema", &schema));
     let mut container = avro::Container::new(&metadata);
-    for item in &manifests {
+    for manifest in &manifests {
         container.push(|out| {
-            avro::bytes(out, item.manifest_path.as_bytes());
-            let numbers = [
-                item.manifest_length,
-                item.partition_spec_id,
-                item.content,
-                item.sequence_number,
-                item.min_sequence_number,
-                item.added_snapshot_id,
-                item.added_files_count,
-                item.existing_files_count,
-                item.deleted_files_count,
-                item.added_rows_count,
-                item.existing_rows_count,
-                item.deleted_rows_count,
-            ];
-            numbers.into_iter().for_each(|number| avro::long(out, number));
+            for (name, _, _) in FIELDS {
+                match manifest.get(name) {
+                    Some(Value::String(text)) if name == "manifest_path" => avro::bytes(out, text.as_bytes()),
+                    Some(Value::Number(number)) if name != "manifest_path" && number.is_i64() => {
+                        avro::long(out, number.as_i64().unwrap_or_default());
+                    }
+                    other => return Err(bad().found(format!("{name}: {other:?}"))),
+                }
+            }
             if version >= 3 {
-                avro::optional_long(out, item.first_row_id);
+                avro::optional_long(out, manifest.get(FIRST_ROW_ID).and_then(Value::as_i64));
             }
             Ok(())
         })?;
@@ -94,7 +72,7 @@ pub fn read(data: &[u8]) -> Result<String> {
     for (count, block) in &contents.blocks {
         let mut cursor = Cursor(block);
         for _ in 0..*count {
-            let mut manifest = serde_json::Map::new();
+            let mut manifest = Map::new();
             for (name, layout) in fields {
                 if let Some(value) = plain(&mut cursor, layout)? {
                     manifest.insert(name.clone(), value);

@@ -24,7 +24,7 @@ const FRAME: i64 = 8;
 /// What a manifest is written with, besides its entries.
 #[derive(Debug, Deserialize)]
 pub struct Options {
-    /// Of the format: 2 or 3.
+    /// The version of the format: 2 or 3.
     pub version: u8,
     /// The entries are deletion vectors, not data files.
     pub deletes: bool,
@@ -32,7 +32,7 @@ pub struct Options {
     pub snapshot_id: i64,
     /// Its sequence number.
     pub sequence_number: i64,
-    /// Of the partition spec: a name for Avro and an id for each partition column.
+    /// The partition spec: a name for Avro and an id for each partition column.
     pub partition: Vec<(String, i32)>,
     /// Metadata of the file.
     pub header: BTreeMap<String, String>,

@@ -199,6 +199,7 @@ class LocalEngine:
         from deltaic.planning.opening import scan_schema
         from deltaic.planning.planned import column_names
 
+        keep = keep or compute
         if isinstance(leaf, Data):
             relation = leaf.handle
             if isinstance(relation, LocalRelation):
@@ -209,11 +210,10 @@ class LocalEngine:
         maps = columns_with_maps(schema := scan_schema(wide))
 
         def opened(work: Work, retyped: Callable[[pa.Schema], pa.Schema] | None = None) -> TableRows:
-            return TableRows(wide, work.run, work.streams.append, retyped, keep or compute)
+            return TableRows(wide, work.run, work.streams.append, retyped, keep)
 
         if not maps:
-            rows = (keep or compute)(rows_of, lambda: rows_of(wide.files))
-            return Leaf(schema, opener=opened, where=leaf.where, rows=rows)
+            return Leaf(schema, opener=opened, where=leaf.where, rows=keep("number of rows", lambda: rows_of(wide.files)))
         from deltaic.engine.duckdb.raw_maps import entries_schema
 
         def with_entries(columns: frozenset[str]) -> Callable[[Work], Any]:

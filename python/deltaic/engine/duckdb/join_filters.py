@@ -15,6 +15,7 @@ from deltaic.spark_sql.values import INTEGRAL
 
 if TYPE_CHECKING:
     from deltaic.engine.duckdb.sources import ScanSource
+    from deltaic.spark_sql.query.queries import TableColumn
 
 MOST_READ = 500_000
 """Rows of a table up to which its keys are read ahead."""
@@ -23,11 +24,10 @@ FEWEST_FILTERED = 50_000
 MOST_KEYS = 1000
 """Different keys up to which they become a filter whatever they are; more must lie near each other (`_core.Predicate.among`)."""
 
-Key = tuple[str, str]
-"""A table of a query and a column of it."""
 
-
-def push_keys(sources: Mapping[str, ScanSource | None], rows: Mapping[str, int | None], keys: Sequence[tuple[Key, Key]]) -> None:
+def push_keys(
+    sources: Mapping[str, ScanSource | None], rows: Mapping[str, int | None], keys: Sequence[tuple[TableColumn, TableColumn]]
+) -> None:
     """Adds filters to sources. `keys`: columns of two tables; the query needs no row of the second table without an equal one in the first.
     A table that got a filter gives its keys on: those of a year's days are the days of its weeks, and these are the days of an
     inventory."""
@@ -42,7 +42,7 @@ def push_keys(sources: Mapping[str, ScanSource | None], rows: Mapping[str, int |
             target.require(found)
 
 
-def _is_ready(sources: Mapping[str, ScanSource | None], rows: Mapping[str, int | None], few: Key, many: Key) -> bool:
+def _is_ready(sources: Mapping[str, ScanSource | None], rows: Mapping[str, int | None], few: TableColumn, many: TableColumn) -> bool:
     """Whether the keys of `few` are worth a filter of `many` now."""
     source, target = sources.get(few[0]), sources.get(many[0])
     if source is None or target is None or not source.is_filtered:

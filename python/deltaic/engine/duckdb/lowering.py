@@ -27,6 +27,7 @@ from deltaic.spark_sql.expression import column_sql, value_of
 
 if TYPE_CHECKING:
     from deltaic.engine.duckdb.connection import Work
+    from deltaic.spark_sql.query.queries import TableColumn
 
 _JOINS = {
     "inner": "JOIN",
@@ -94,7 +95,7 @@ class Lowered:
     """Leaves that one place of the query alone reads, where the engine computes each of `shared` once."""
     shared: Sequence[str] = ()
     """Names that WITH defines and that several places read."""
-    keys: Sequence[tuple[tuple[str, str], tuple[str, str]]] = ()
+    keys: Sequence[tuple[TableColumn, TableColumn]] = ()
     """Columns (leaf, name) of two leaves: the query needs no row of the second leaf without an equal one in the first."""
     learned: dict[str, tuple[str, ...]] | None = None
     """Where the filters of a first plan are kept for the next run, by leaf (`TranslatedQuery.learned`)."""

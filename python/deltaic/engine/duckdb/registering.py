@@ -25,7 +25,7 @@ SAMPLED_FILES = 100
 _ROWS = re.compile(r'"numRecords"\s*:\s*(\d+)')
 
 Keep = Callable[[Hashable, Callable[[], Any]], Any]
-"""`Snapshot.keep`."""
+"""`Snapshot.keep`: gives what a function works out, the first time, and then the same object again, by a key."""
 
 
 def compute(key: Hashable, what: Callable[[], Any]) -> Any:

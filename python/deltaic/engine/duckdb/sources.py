@@ -64,7 +64,7 @@ class ScanSource(ArrowScanSource):
             encoding = _encoding(scan)
             return encoding, scan_arrow_schema(scan, encoding=encoding)
 
-        self._encoding, schema = keep((columns.__qualname__, scan.columns), columns)
+        self._encoding, schema = keep(("columns of a scan", scan.columns), columns)
         # A report says what is read of files.
         small = retyped is None and keep is not compute and OPENED.get() is None and rows is not None and rows <= SMALL_ROWS
         self._is_small = small and bytes_of_files(scan) <= SMALL_BYTES
@@ -87,7 +87,7 @@ class ScanSource(ArrowScanSource):
         def filters() -> tuple[_core.Predicate, ...]:
             return tuple(_core.Predicate.from_json(text, self._scan.table_schema) for text in learned)
 
-        self._kept = self._keep((filters.__qualname__, learned), filters)
+        self._kept = self._keep(("filters", learned), filters)
         return learned
 
     @property
@@ -122,7 +122,7 @@ class ScanSource(ArrowScanSource):
             return _core.Predicate.among([name], keys, target.table_schema, most=most)
 
         # A filter is the same object in each run of a query.
-        key = predicate.__qualname__, column, self._kept, tuple(self._required), target.table_schema, name, most
+        key = "keys", column, self._kept, tuple(self._required), target.table_schema, name, most
         found: _core.Predicate | None = self._keep(key, predicate)
         return found
 
@@ -173,7 +173,7 @@ class ScanSource(ArrowScanSource):
             schema, batches, others = read_few(self._read(self._scan, self._encoding), SMALL_BYTES)
             return pa.Table.from_batches(batches, schema) if others is None else None
 
-        found: pa.Table | None = self._keep((rows.__qualname__, self._scan.columns), rows)
+        found: pa.Table | None = self._keep(("rows", self._scan.columns), rows)
         return found
 
 

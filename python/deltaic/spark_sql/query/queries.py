@@ -26,6 +26,8 @@ from deltaic.spark_sql.query.subqueries import QueryTranslator, boolean
 from deltaic.spark_sql.values import Value, unsupported
 
 _OPERATIONS = {exp.Union: "UNION", exp.Except: "EXCEPT", exp.Intersect: "INTERSECT"}
+TableColumn = tuple[str, str]
+"""A table of a query, and a column of it."""
 MAX_RECURSION = 100
 """Steps of a recursive WITH; a further one is Spark's RECURSION_LEVEL_LIMIT_EXCEEDED."""
 
@@ -43,7 +45,7 @@ class TranslatedQuery:
     schema: Schema
     constants: tuple[str, ...] = ()
     definitions: tuple[str, ...] = ()
-    keys: tuple[tuple[tuple[str, str], tuple[str, str]], ...] = ()
+    keys: tuple[tuple[TableColumn, TableColumn], ...] = ()
     learned: dict[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
     """Filters that the engine pushed into each table when it first planned the query: predicates of `_core` as JSON. They follow from the
     text, so they hold for the rows of any version."""
@@ -106,7 +108,7 @@ def translate_query(tree: exp.Expr, tables: Mapping[str, Schema], *, time_zone: 
 class _Key:
     """A table's column that a condition names. `is_own`: it is of this query, not of one around."""
 
-    origin: tuple[str, str]
+    origin: TableColumn
     type: DataType
     is_own: bool
 
@@ -119,11 +121,11 @@ class Queries:
         self.zone = zone
         self.constants: dict[str, None] = {}
         self.definitions: list[str] = []
-        self.origins: dict[str, tuple[str, str]] = {}
+        self.origins: dict[str, TableColumn] = {}
         """Table and name of a table's column, by its SQL, as long as every row of the table is at hand: see `narrowed`."""
-        self.outputs: dict[str, tuple[str, str]] = {}
-        """The same of a query's column that holds no other values than the table's, by its SQL."""
-        self.keys: dict[tuple[tuple[str, str], tuple[str, str]], None] = {}
+        self.outputs: dict[str, TableColumn] = {}
+        """Table and name of a table's column, by the SQL of a query's column that holds no other values than it."""
+        self.keys: dict[tuple[TableColumn, TableColumn], None] = {}
         """See `TranslatedQuery`."""
         self._count = first
 
