@@ -87,6 +87,6 @@ def __getattr__(name: str) -> Any:
     if home := _HOMES.get(name):
         value = globals()[name] = getattr(import_module(home), name)
         return value
-    from deltaic.deltalake_names import MODULE, unknown
+    from deltaic.deltalake_names import MODULE, MODULE_OF_FRAMES, unknown
 
-    raise unknown(name, f"module {__name__!r}", MODULE)
+    raise unknown(name, f"module {__name__!r}", MODULE, MODULE_OF_FRAMES)

@@ -47,11 +47,34 @@ def items_of(values: Iterable[T], name: str) -> tuple[T, ...]:
     return items
 
 
+def nearest_names(name: str, known: Iterable[str], most: int = 20) -> str | None:
+    """What an error about an unknown name expects: `id` for `idd`, names alike; `one of id, city` where none is alike; None of no names.
+
+    The last parts of dotted names are compared, without regard to case: `target.id` has `t.id` and `s.id` near it. At most `most` names.
+    """
+    from difflib import get_close_matches
+
+    by_last: dict[str, list[str]] = {}
+    for each in known:
+        by_last.setdefault(each.rpartition(".")[2].lower(), []).append(each)
+    last = name.rpartition(".")[2].lower()
+    near = [each for match in get_close_matches(last, by_last, n=3) for each in by_last[match]]
+    names = near if near else [each for group in by_last.values() for each in group]
+    if len(names) < 2:
+        return names[0] if names else None
+    return f"one of {', '.join(names[:most])}{', ...' if len(names) > most else ''}"
+
+
 def check_instance(value: object, kinds: type | tuple[type, ...], what: str, expected: str) -> None:
     """InvalidTypeError where `value` is of none of the `kinds`; a bool is no number here. `what`: the argument's name."""
     allowed = kinds if isinstance(kinds, tuple) else (kinds,)
     if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
-        raise InvalidTypeError(f"{what} is of the wrong type", found=f"{type(value).__name__} {value!r}"[:80], expected=expected)
+        raise InvalidTypeError(f"{what} is of the wrong type", found=shown(value), expected=expected)
+
+
+def shown(value: object) -> str:
+    """A value as errors show it, in one line: `int 5`, `DataFrame id city 0 1 Oslo`."""
+    return " ".join(f"{type(value).__name__} {value!r}"[:200].split())[:80]
 
 
 class TableNotFoundError(DeltaError, FileNotFoundError):

@@ -11,10 +11,10 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from deltaic import configuration
-from deltaic.deltalake_names import TABLE, Explained, Version, renamed, unknown
+from deltaic.deltalake_names import TABLE, TABLE_OF_FRAMES, Explained, Version, renamed, unknown
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.log.snapshot import Snapshot
-from deltaic.log.store import locate, open_store, public_options
+from deltaic.log.store import locate, open_store, options_of, public_options
 from deltaic.session import commit_of, committing, engine_of, refresh_cached, session_of, stores_of, with_default_properties
 from deltaic.transaction import giving_way
 
@@ -64,7 +64,7 @@ class DeltaTable(metaclass=Explained):
         if spark is not None and not hasattr(spark, "createDataFrame"):
             raise InvalidTypeError("spark", found=type(spark).__name__, expected="a SparkSession")
         self._spark = spark
-        self._options = dict(storage_options or {})
+        self._options = options_of(storage_options)
         if spark is None:
             self._snapshot = Snapshot.load(open_store(path, self._options), version=version, timestamp=timestamp)
         else:
@@ -676,7 +676,7 @@ class DeltaTable(metaclass=Explained):
     # --- the object itself
 
     def __getattr__(self, name: str) -> Any:
-        raise unknown(name, type(self).__name__, TABLE)
+        raise unknown(name, type(self).__name__, TABLE, TABLE_OF_FRAMES)
 
     def __getstate__(self) -> dict[str, Any]:
         carried = self._options if configuration.current().pickle_credentials else public_options(self._options)

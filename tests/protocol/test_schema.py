@@ -239,7 +239,7 @@ def test_refusals_of_values():
         Schema(["a"])
     with pytest.raises(InvalidArgumentError, match="comes twice"):
         Struct([Field("a", "long"), Field("a", "long")])
-    with pytest.raises(InvalidArgumentError, match=r"'ab'.*expected one of abc"):
+    with pytest.raises(InvalidArgumentError, match=r"'ab'.*expected abc"):
         Schema.from_ddl("abc int, z int").field("ab")
     with pytest.raises(InvalidArgumentError, match="no field"):
         Schema.from_ddl("a int").find("a.b")

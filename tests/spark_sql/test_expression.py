@@ -96,7 +96,7 @@ def test_an_alias_goes_before_a_column_of_the_same_name() -> None:
 
 
 def test_an_ambiguous_name_is_refused_with_both() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"s\.id, t\.Id"):
+    with pytest.raises(InvalidArgumentError, match=r"s\.id or t\.Id"):
         resolve("id = 1", {"s": Schema([Field("id", "long")]), "t": TABLE})
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from deltaic.commands import backfill, defaults, identity, invariants
 from deltaic.commands.constraints import new_constraints
+from deltaic.deltalake_names import ALTER, unknown
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError, check_instance
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
@@ -339,6 +340,9 @@ class Alter:
         parameters = {"oldClusteringColumns": ",".join(old), "newClusteringColumns": ",".join(new)}
         domain = {} if configuration == before else {clustering.DOMAIN: configuration}
         self._commit(snapshot, "CLUSTER BY", parameters, commit, features=[clustering.FEATURE], domains=domain)
+
+    def __getattr__(self, name: str) -> Any:
+        raise unknown(name, "DeltaTable.alter", ALTER)
 
     def _needs_mapping(self, snapshot: Snapshot, verb: str, path: Sequence[str]) -> None:
         if column_mapping_mode(snapshot.protocol, snapshot.metadata) == "none":

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from deltaic.commands.store_assignment import Casting, assigned
-from deltaic.errors import InvalidArgumentError, InvalidTypeError
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, shown
 from deltaic.plan.expression import Expression, null
 from deltaic.plan.literal import lit
 from deltaic.protocol.schema import DataType, Field, Schema, Struct, split_path
@@ -40,6 +40,14 @@ def as_sql(value: Any) -> str | Expression:
     return lit(value)
 
 
+def check_assignments(values: object) -> None:
+    """InvalidArgumentError for what is no mapping, or an empty one."""
+    if not isinstance(values, Mapping):
+        raise InvalidTypeError("assignments are a mapping of columns to expressions", found=shown(values), expected="{'column': 'SQL'}")
+    if not values:
+        raise InvalidArgumentError("nothing is assigned", expected="at least one column")
+
+
 class Assignments:
     """`set=` of UPDATE and MERGE, or `values=` of an insert, checked against the table's schema.
 
@@ -48,10 +56,7 @@ class Assignments:
     """
 
     def __init__(self, schema: Schema, values: Mapping[str, Any], alias: str, *, fills: bool = False) -> None:
-        if not isinstance(values, Mapping):
-            raise InvalidTypeError("assignments are a mapping of columns to expressions", found=type(values).__name__)
-        if not values:
-            raise InvalidArgumentError("nothing is assigned", expected="at least one column")
+        check_assignments(values)
         self._schema, self._alias, self._fills = schema, alias, fills
         self._roots: dict[str, _Node] = {}
         self._resolved: dict[str, Expression] = {}

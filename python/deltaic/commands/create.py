@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from deltaic import _core, configuration
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, TableNotFoundError, check_instance, items_of
+from deltaic.log.segment import NO_PLACE
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
 from deltaic.protocol import clustering, definition, features, properties
@@ -155,7 +156,9 @@ def existing(store: _core.Store) -> Snapshot | None:
     """The newest version, None where there is no table."""
     try:
         return Snapshot.load(store)
-    except TableNotFoundError:
+    except TableNotFoundError as error:
+        if error.found in NO_PLACE:
+            raise InvalidArgumentError("no table can be made here", where=error.where, found=error.found, expected=error.expected) from None
         return None
 
 

@@ -13,10 +13,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from deltaic.commands.assignment import check_casting
+from deltaic.commands.assignment import check_assignments, check_casting
 from deltaic.commands.merge_clauses import Clause, Kind
 from deltaic.commands.store_assignment import Casting
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, items_of
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, items_of, shown
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.transaction.transaction import already_committed
 
@@ -41,7 +41,8 @@ class MergeSpec:
 
     def __post_init__(self) -> None:
         if not isinstance(self.on, str) or not self.on.strip():
-            raise InvalidTypeError("on= is a condition in Spark's SQL dialect", found=repr(self.on)[:80])
+            example = f"text, like '{self.target_alias}.id = {self.source_alias}.id'"
+            raise InvalidTypeError("on= is a condition in Spark's SQL dialect", found=shown(self.on), expected=example)
         for alias in (self.source_alias, self.target_alias):
             if not isinstance(alias, str) or not alias:
                 raise InvalidTypeError("an alias is text", found=repr(alias))
@@ -122,10 +123,7 @@ class Merge:
 
 
 def _mapping(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    if not isinstance(values, Mapping):
-        raise InvalidTypeError("assignments are a mapping of columns to expressions", found=type(values).__name__)
-    if not values:
-        raise InvalidArgumentError("nothing is assigned", expected="at least one column")
+    check_assignments(values)
     return dict(values)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from deltaic._core import Store
 from deltaic.errors import CommitError, ProtocolError, TableNotFoundError, VersionNotFoundError
@@ -16,6 +19,12 @@ from deltaic.log.hint import Hint
 from deltaic.log.intents import Intent
 
 LOG = "_delta_log"
+# What may lie at a local path where no table can be made.
+A_FILE = "a file"
+A_LOG = "the folder of a log"
+NO_PLACE = (A_FILE, A_LOG)
+# Maximum names of a folder without a log that an error looks at for Parquet files; of a larger folder it says less.
+MOST_LOOKED_AT = 1000
 MAX_VERSION = 2**63 - 1
 
 _COMMIT = re.compile(r"([0-9]{20})\.json")
@@ -299,13 +308,32 @@ def _first_listing(store: Store, version: int | None) -> Listing:
 
 
 def nothing_here(store: Store) -> TableNotFoundError:
-    """The error of a place whose log holds neither a commit nor a checkpoint."""
+    """The error of a place whose log holds neither a commit nor a checkpoint. Of a local place it says what is there instead."""
+    if "://" not in store.location and (instead := _instead_of_table(store.location)) is not None:
+        found, expected = instead
+        return TableNotFoundError("no Delta table here", where=store.location, found=found, expected=expected)
     return TableNotFoundError(
         "no Delta table here: the log is empty or missing",
         where=f"{store.location}/{LOG}",
         found="no commit and no checkpoint",
         expected="a commit or a checkpoint",
     )
+
+
+def _instead_of_table(path: str) -> tuple[str, str] | None:
+    """What lies at a local path without a log, and what was expected there; None where there is a log or an empty folder."""
+    folder, name = os.path.split(path.rstrip("/"))
+    if os.path.isfile(path):
+        return A_FILE, "the folder of a table"
+    if not os.path.isdir(path):
+        tilde = "~" in path.split("/")
+        return "no such folder", "a path without '~': os.path.expanduser() replaces it" if tilde else "the folder of a table"
+    if name == LOG:
+        return A_LOG, f"the folder of its table, {folder}"
+    with suppress(OSError), os.scandir(path) as entries:
+        if not os.path.isdir(os.path.join(path, LOG)) and any(each.name.endswith(".parquet") for each in islice(entries, MOST_LOOKED_AT)):
+            return "Parquet files without a log", "a Delta table; DeltaTable.convert(path) makes one of Parquet files"
+    return None
 
 
 def _from_listing(listing: Listing, target: int) -> Iterator[Segment]:

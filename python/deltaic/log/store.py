@@ -92,7 +92,7 @@ def open_store(path: str | os.PathLike[str], storage_options: Mapping[str, str] 
     """The store of a table's place, by the configuration: durability, allowed roots, a user's own LogStore for its scheme."""
     location = locate(path)
     settings = configuration.current()
-    options = dict(storage_options or {})
+    options = options_of(storage_options)
     scheme = location.split("://", 1)[0] if _URL.match(location) else "file"
     if factory := settings.log_stores.get(scheme):
         return _core.Store.from_python(factory(location, options), location)
@@ -102,6 +102,15 @@ def open_store(path: str | os.PathLike[str], storage_options: Mapping[str, str] 
     store = open_own(location, options)
     _remember(store.location, options)
     return store
+
+
+def options_of(storage_options: Mapping[str, str] | None) -> dict[str, str]:
+    """A user's storage options. InvalidTypeError for what is no mapping; its value is not shown, as it may be a secret."""
+    if storage_options is not None and not isinstance(storage_options, Mapping):
+        raise InvalidTypeError(
+            "storage_options", found=type(storage_options).__name__, expected="a mapping, like {'region': 'eu-central-1'}"
+        )
+    return dict(storage_options or {})
 
 
 def open_beside(store: _core.Store, location: str) -> _core.Store:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from deltaic import _core
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, SchemaMismatchError
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, SchemaMismatchError, shown
 from deltaic.plan.nodes import Scan
 from deltaic.planning import simple
 from deltaic.planning.opening import numbered
@@ -199,7 +199,7 @@ def reads_table(expressions: Iterable[Expression], snapshot: Snapshot) -> bool:
 
 def resolve_condition(engine: Engine, text: str, schema: Schema, alias: str = "t", *, queries: bool = False) -> Expression:
     if not isinstance(text, str):
-        raise InvalidTypeError("a condition is text in Spark's SQL dialect", found=repr(text)[:80])
+        raise InvalidTypeError("a condition is text in Spark's SQL dialect", found=shown(text), expected='text, like "id = 1"')
     resolved = engine.resolve(text, {alias: schema}, queries=queries)
     if resolved.type not in ("boolean", "void"):
         raise SchemaMismatchError("a condition must be a boolean", where=repr(text), found=resolved.type)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias, Union, overload
 
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, UnsupportedFeatureError, check_instance
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, UnsupportedFeatureError, check_instance, nearest_names
 from deltaic.protocol.actions import ReadOnlyDict
 from deltaic.protocol.bounded_json import parse_json
 
@@ -520,12 +520,7 @@ def _child(parent: Field, part: str, path: Sequence[str]) -> Field:
 
 
 def _unknown(name: str, names: Sequence[str]) -> InvalidArgumentError:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name.lower(), [item.lower() for item in names], n=3)
-    shown = [item for item in names if item.lower() in near] or list(names[:20])
-    expected = f"one of {', '.join(shown)}" if shown else "a table with columns"
-    return InvalidArgumentError("no such column", found=repr(name), expected=expected)
+    return InvalidArgumentError("no such column", found=repr(name), expected=nearest_names(name, names) or "a table with columns")
 
 
 def type_name(data_type: DataType) -> str:

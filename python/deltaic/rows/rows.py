@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from deltaic import _core
 from deltaic.cancellation import Cancellation
+from deltaic.deltalake_names import ROWS, unknown
 from deltaic.engine.engine import Replayable
 from deltaic.html_tables import html_facts, html_table
 from deltaic.protocol.schema import Schema
@@ -168,6 +169,9 @@ class Rows(Replayable):
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def __getattr__(self, name: str) -> Any:
+        raise unknown(name, "Rows", {}, ROWS)
 
     def __arrow_c_schema__(self) -> object:
         return self.schema.__arrow_c_schema__()

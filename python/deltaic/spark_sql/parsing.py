@@ -420,6 +420,9 @@ def parse_statement(text: str) -> exp.Expression:
     return _parse(text, None)
 
 
+_ONE_CONDITION = "one expression without words of a statement, like \"id > 1 AND city = 'Rome'\""
+
+
 def _parse(text: str, into: type[exp.Condition] | None, *, queries: bool = False) -> exp.Expression:
     tokens = tokenize(text)
     kinds = Counter(token.token_type for token in tokens)
@@ -429,7 +432,7 @@ def _parse(text: str, into: type[exp.Condition] | None, *, queries: bool = False
     try:
         trees = parser.parse(tokens, text) if into is None else parser.parse_into(into, tokens, text)
     except ParseError as error:
-        raise _syntax_error(error, tokens, text) from None
+        raise _syntax_error(error, tokens, text, None if into is None else _ONE_CONDITION) from None
     except SqlglotError:
         raise InvalidArgumentError("SQL does not parse", found=_excerpt(text)) from None
     except RecursionError:
@@ -510,15 +513,18 @@ def _closing(tokens: list[Token], start: int, stop: int) -> int:
     return stop
 
 
-def _syntax_error(error: ParseError, tokens: list[Token], text: str) -> InvalidArgumentError:
+def _syntax_error(error: ParseError, tokens: list[Token], text: str, expected: str | None) -> InvalidArgumentError:
     """The parser's error by its place alone: its own words name classes of the parser."""
     cause = error.__cause__ if isinstance(error.__cause__, ParseError) else error
     detail = next(iter(cause.errors or error.errors), {})
     near = next((token for token in tokens if (token.line, token.col) == (detail.get("line"), detail.get("col"))), None)
     if near is None:
-        return InvalidArgumentError("SQL does not parse", found=_excerpt(text))
+        return InvalidArgumentError("SQL does not parse", found=_excerpt(text), expected=expected)
+    before = next((token for token in reversed(tokens) if token.start < near.start), None)
+    if near.token_type == TokenType.STRING and before is not None and before.token_type in (TokenType.FROM, TokenType.JOIN):
+        expected = f"delta.`{near.text}`"
     place = f"after {near.text!r} at the end" if near is tokens[-1] else f"at or near {near.text!r}"
-    return InvalidArgumentError(f"SQL does not parse {place}", where=_position(near), found=_excerpt(text))
+    return InvalidArgumentError(f"SQL does not parse {place}", where=_position(near), found=_excerpt(text), expected=expected)
 
 
 def _position(token: Token) -> str:

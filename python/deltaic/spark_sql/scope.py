@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from deltaic.errors import InvalidArgumentError
+from deltaic.errors import InvalidArgumentError, nearest_names
 from deltaic.protocol.schema import Array, Field, Map, Schema, Struct, collation_of, walk
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.values import Value
@@ -50,7 +49,8 @@ class Scope:
         if len(matches) > 1:
             raise InvalidArgumentError(
                 f"[AMBIGUOUS_REFERENCE] column {'.'.join(parts)} is ambiguous",
-                found=", ".join(f"{alias}.{field.name}" for alias, field, _ in matches),
+                found=".".join(parts),
+                expected=" or ".join(f"{alias}.{field.name}" for alias, field, _ in matches),
             )
         alias, field, rest = matches[0]
         return self._column(alias, field, rest)
@@ -101,14 +101,21 @@ class Scope:
         return [] if found is None else [found]
 
     def _unknown(self, shown: str, parts: Sequence[str]) -> InvalidArgumentError:
-        known = {
-            field.name.lower(): f"{alias}.{field.name}" if alias and len(self._schemas) > 1 else field.name for alias, field in self.names()
-        }
-        near = [known[match] for match in get_close_matches(parts[-1].lower(), known, n=3, cutoff=0.4)]
-        candidates = near or list(known.values())[:5]
-        return InvalidArgumentError(
-            f"[UNRESOLVED_COLUMN] no column {shown}", found=shown, expected=", ".join(candidates) or "no columns here"
+        aliases = self._aliases(parts) or list(self._schemas)
+        many = len(self._schemas) > 1
+        return unknown_column(
+            shown, (f"{alias}.{field.name}" if alias and many else field.name for alias, field in self.names() if alias in aliases)
         )
+
+
+def unknown_column(shown: str, known: Iterable[str]) -> InvalidArgumentError:
+    """The error of a name that no column has. A word that is like none of them may be text whose quotes are missing, `city = Rome`."""
+    expected = nearest_names(shown, known)
+    if shown.lower() in ("none", "nan"):
+        expected = "NULL, which IS NULL finds" if shown.lower() == "none" else "double('NaN')"
+    elif expected is not None and expected.startswith("one of") and shown.isidentifier():
+        expected += f"; or {shown!r}, if it is text"
+    return InvalidArgumentError(f"[UNRESOLVED_COLUMN] no column {shown}", found=shown, expected=expected or "no columns here")
 
 
 def known_limits(field: Field) -> v.Limits | None:

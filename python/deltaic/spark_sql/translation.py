@@ -128,7 +128,10 @@ class Translator:
             sides = [self.value(node.this), self.value(node.expression)]
             kinds = {side.type for side in sides}
             if not all(kind in (*v.INTEGRAL, "string", "void") for kind in kinds) or not any(kind in v.INTEGRAL for kind in kinds):
-                raise v.unsupported(f"the operator {operator}", *(side.type for side in sides))
+                words = {"&": "AND", "|": "OR"}.get(operator) if "boolean" in kinds else None
+                raise v.unsupported(
+                    f"the operator {operator}", *(side.type for side in sides), expected=words and f"{words} between conditions"
+                )
             if any(side.type == "string" for side in sides):
                 sides = [cast(side, "long", self.zone) for side in sides]
             return call(operator, sides, self.zone)

@@ -440,11 +440,12 @@ def mismatch(what: str, *types: DataType) -> InvalidArgumentError:
     return InvalidArgumentError(f"[DATATYPE_MISMATCH] {what} does not take {' and '.join(type_text(kind) for kind in types)}")
 
 
-def unsupported(form: str, *types: DataType) -> UnsupportedFeatureError:
-    """The error for a form that the allow-list does not have, for any types or for these."""
+def unsupported(form: str, *types: DataType, expected: str | None = None) -> UnsupportedFeatureError:
+    """The error for a form that the allow-list does not have, for any types or for these; `expected`: forms near it that it has."""
     arguments = f"({', '.join(type_text(kind) for kind in types)})" if types else ""
     return UnsupportedFeatureError(
-        f"{form}{arguments} is not supported by the embedded engine, which answers only what it answers exactly as Spark does"
+        f"{form}{arguments} is not supported by the embedded engine, which answers only what it answers exactly as Spark does",
+        expected=expected,
     )
 
 

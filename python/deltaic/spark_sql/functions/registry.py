@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError, nearest_names
 from deltaic.protocol.schema import Array, DataType, Map
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, implicit
@@ -93,13 +93,16 @@ def call(name: str, arguments: Sequence[Value], zone: Zone) -> Value:
     if not found and (reason := REFUSED.get(name.lower())):
         raise UnsupportedFeatureError(f"function {name} is not supported by the embedded engine: {reason}")
     if not found:
-        raise v.unsupported(f"function {name}", *types)
+        from deltaic.spark_sql.translation import AGGREGATES
+
+        near = nearest_names(name, [*FORMS, *AGGREGATES])
+        raise v.unsupported(f"function {name}", *types, expected=None if near is None or len(near) > 100 else near)
     for accepts in (_same, _widens, _any):
         for candidate in found:
             accepted = _accept(candidate, list(arguments), zone, accepts)
             if accepted is not None:
                 return _in_order(candidate.name, accepted, candidate.build(accepted, zone))
-    raise v.unsupported(f"function {name}", *types)
+    raise v.unsupported(f"function {name}", *types, expected=" or ".join(each.signature for each in found[:5]))
 
 
 # Functions of Spark that evaluate all arguments whatever they are, or choose themselves which.

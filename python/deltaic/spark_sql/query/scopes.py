@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import DataType, Field, Struct
 from deltaic.spark_sql import values as v
-from deltaic.spark_sql.scope import Scope, fields
+from deltaic.spark_sql.scope import Scope, fields, unknown_column
 from deltaic.spark_sql.values import Value
 
 Resolve = Callable[[Sequence[str]], "Value | None"]
@@ -113,7 +112,8 @@ class QueryScope(Scope):
             shown = ".".join(parts)
             raise InvalidArgumentError(
                 f"[AMBIGUOUS_REFERENCE] column {shown} is ambiguous",
-                found=", ".join(f"{each.table}.{each.name}" if each.table else each.name for each, _ in matches),
+                found=shown,
+                expected=" or ".join(f"{each.table}.{each.name}" if each.table else each.name for each, _ in matches),
             )
         return matches[0] if matches else None
 
@@ -131,13 +131,14 @@ class QueryScope(Scope):
         return [(each.table or "", Field(each.name, each.column.type, each.column.nullable)) for each in self.attributes]
 
     def _no_column(self, parts: Sequence[str]) -> InvalidArgumentError:
-        shown = ".".join(parts)
-        many = self.joins
-        known = {each.name.lower(): f"{each.table}.{each.name}" if many and each.table else each.name for each in self.attributes}
-        near = [known[match] for match in get_close_matches(parts[-1].lower(), known, n=3, cutoff=0.4)]
-        candidates = near or list(known.values())[:5]
-        return InvalidArgumentError(
-            f"[UNRESOLVED_COLUMN] no column {shown}", found=shown, expected=", ".join(candidates) or "no columns here"
+        tables = {each.table for each in self.attributes if len(parts) > 1 and _is(each.table, parts[0])}
+        return unknown_column(
+            ".".join(parts),
+            (
+                f"{each.table}.{each.name}" if self.joins and each.table else each.name
+                for each in self.attributes
+                if not tables or each.table in tables
+            ),
         )
 
 
