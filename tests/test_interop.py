@@ -16,9 +16,8 @@ import pytest
 
 import deltaic
 from deltaic.errors import DeltaError
+from golden import GOLDEN, needs_golden
 from row_model import arrow_rows, multiset
-
-GOLDEN = Path(__file__).resolve().parent.parent.parent / "shared" / "golden"
 
 # --- deltalake reads ours
 
@@ -218,11 +217,10 @@ def _location(name: str) -> Path:
     return GOLDEN / name / "delta" if (GOLDEN / name / "delta").is_dir() else GOLDEN / name
 
 
-golden = pytest.mark.skipif(not GOLDEN.is_dir(), reason="the golden tables are not there")
 WITH_ROWS = [name for name in _golden() if (GOLDEN / name / "expected").is_dir()]
 
 
-@golden
+@needs_golden
 @pytest.mark.parametrize("name", WITH_ROWS)
 def test_golden_rows(name: str) -> None:
     files = sorted((GOLDEN / name / "expected").rglob("*.parquet"))
@@ -239,41 +237,41 @@ def test_golden_rows(name: str) -> None:
     assert table.scan().count() == expected.num_rows
 
 
-@golden
+@needs_golden
 @pytest.mark.parametrize("name", READ_BY_BOTH)
 def test_golden_tables_as_deltalake_reads_them(name: str) -> None:
     table = deltaic.DeltaTable(_location(name))
     assert ours(table, table.schema.names) == deltalake_rows(str(_location(name)), table.schema.names)
 
 
-@golden
+@needs_golden
 @pytest.mark.parametrize("path", sorted((GOLDEN / "hive" / "delta").glob("*")), ids=lambda path: path.name)
 def test_golden_tables_of_a_folder_as_deltalake_reads_them(path: Path) -> None:
     table = deltaic.DeltaTable(path)
     assert ours(table, table.schema.names) == deltalake_rows(str(path), table.schema.names)
 
 
-@golden
+@needs_golden
 @pytest.mark.parametrize("name", sorted(COUNTS))
 def test_golden_counts(name: str) -> None:
     table = deltaic.DeltaTable(_location(name))
     assert table.scan().count() == table.scan().to_arrow().num_rows == COUNTS[name]
 
 
-@golden
+@needs_golden
 @pytest.mark.parametrize("name", sorted(REFUSED))
 def test_golden_refusals(name: str) -> None:
     with pytest.raises(DeltaError, match=REFUSED[name]):
         deltaic.DeltaTable(_location(name)).scan().to_arrow()
 
 
-@golden
+@needs_golden
 def test_every_golden_table_is_tested() -> None:
     known = {*WITH_ROWS, *READ_BY_BOTH, *COUNTS, *REFUSED, *LOG_ONLY, "hive"}
     assert set(_golden()) - known == set()
 
 
-@golden
+@needs_golden
 def test_logs_without_their_data() -> None:
     table = deltaic.DeltaTable(GOLDEN / "app-txn-with-last-updated")
     assert table.files().count() == len(table.files().to_arrow()) > 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -20,10 +19,9 @@ from deltaic.log.segment import checkpoint_path, commit_path, list_log
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
 from deltaic.transaction.transaction import Transaction
+from golden import GOLDEN, needs_golden
 from log_actions import adds, append, commit_lines, create, memory_store, paths, remove
 from numbered_store import Fault, NumberedStore
-
-GOLDEN = Path(__file__).parents[3] / "shared" / "golden"
 
 
 def said(snapshot: Snapshot, version: int) -> dict[str, Any]:
@@ -257,13 +255,12 @@ def test_many_transactions_are_left_out() -> None:
     assert Snapshot.load(snapshot.store).core.transactions["app 100"][0] == 100
 
 
+@needs_golden
 @pytest.mark.parametrize(
     "name", ["v2-json-sidecars-struct-stats-only", "v2-classic-parquet-struct-stats-only", "v2-checkpoints-json-without-sidecars"]
 )
 def test_the_checksums_of_others_are_held_against_every_version(name: str) -> None:
     root = GOLDEN / name
-    if not root.exists():
-        pytest.skip("no golden tables here")
     store = Store(str(root))
     for path in sorted((root / "_delta_log").glob("0*.crc")):
         version = int(path.stem)
@@ -280,19 +277,17 @@ def bins(histogram: Mapping[str, list[int]]) -> dict[int, tuple[int, int]]:
     return {bound: (files, size) for bound, files, size in rows if files}
 
 
+@needs_golden
 def test_sizes_are_in_the_bins_of_delta_spark() -> None:
-    if not GOLDEN.exists():
-        pytest.skip("no golden tables here")
     theirs = json.loads((GOLDEN / "crc-full" / checksum_path(0)).read_bytes())
     ours = said(table(0), 0)
     assert ours["fileSizeHistogram"]["sortedBinBoundaries"] == theirs["fileSizeHistogram"]["sortedBinBoundaries"]
 
 
+@needs_golden
 @pytest.mark.parametrize("name", ["v2-json-sidecars-struct-stats-only", "v2-classic-parquet-struct-stats-only"])
 def test_what_is_said_of_a_version_is_what_delta_spark_said(name: str) -> None:
     root = GOLDEN / name
-    if not root.exists():
-        pytest.skip("no golden tables here")
     for path in sorted((root / "_delta_log").glob("0*.crc")):
         theirs = json.loads(path.read_bytes())
         theirs["fileSizeHistogram"] = theirs.pop("histogramOpt")
@@ -421,9 +416,8 @@ def test_an_optional_field_that_is_malformed_is_left_out_alone(fields: dict[str,
     assert paths(Snapshot.load(snapshot.store)) == ["1.parquet", "2.parquet"]
 
 
+@needs_golden
 def test_the_malformed_golden_one() -> None:
-    if not GOLDEN.exists():
-        pytest.skip("no golden tables here")
     assert checksum.read(Store(str(GOLDEN / "crc-malformed")), 0) is None
     found = checksum.read(Store(str(GOLDEN / "crc-full")), 0)
     assert found is not None

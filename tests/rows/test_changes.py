@@ -15,8 +15,8 @@ import pytest
 import deltaic
 from deltaic import DeltaTable
 from deltaic.errors import InvalidArgumentError, MergeCardinalityError, SchemaMismatchError, VersionNotFoundError
+from golden import GOLDEN, needs_golden
 
-GOLDEN = Path(__file__).resolve().parents[2].parent / "shared" / "golden"
 FEED = {"delta.enableChangeDataFeed": True}
 VECTORS = {**FEED, "delta.enableDeletionVectors": True}
 ROWS = pa.table({"id": [1, 2, 3, 4], "p": ["a", "b", "a", "b"], "n": [10, None, 30, 40]})
@@ -176,7 +176,7 @@ def test_changes_that_deltalake_wrote(tmp_path: Path) -> None:
     assert changes(table, table.version, None, ("id", "n")) == [(5, "update_postimage", 1, 0), (5, "update_preimage", 1, 10)]
 
 
-@pytest.mark.skipif(not GOLDEN.is_dir(), reason="the golden tables are not there")
+@needs_golden
 @pytest.mark.parametrize(
     ("name", "versions", "counts"),
     [

@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import pickle
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,10 +13,9 @@ import pytest
 
 from deltaic import DeltaTable
 from deltaic.errors import DeltaError
+from golden import GOLDEN, needs_golden
 
 cloudpickle = pytest.importorskip("pyspark.cloudpickle")
-
-GOLDEN = Path(__file__).resolve().parents[3] / "shared" / "golden"
 
 
 def plain(value: Any) -> Any:
@@ -38,7 +36,7 @@ def readable() -> Iterator[tuple[str, Any]]:
             yield str(log.parent), DeltaTable(log.parent).scan().to_arrow()
 
 
-@pytest.mark.skipif(not GOLDEN.is_dir(), reason="the golden tables are not there")
+@needs_golden
 def test_batches_are_as_spark_wants_them() -> None:
     """What its workers would do, done here: a session is not needed to see every table."""
     from deltaic.engine.spark.batches import spark_arrow_schema
@@ -60,7 +58,7 @@ def test_batches_are_as_spark_wants_them() -> None:
     assert compared > 50
 
 
-@pytest.mark.skipif(not GOLDEN.is_dir(), reason="the golden tables are not there")
+@needs_golden
 def test_rows_of_some(spark: Any) -> None:
     for path, expected in itertools.islice(readable(), 0, None, 10):
         found = spark.read.format("deltaic").load(path).toArrow()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +9,7 @@ import pytest
 from deltaic import DeltaTable
 from deltaic.engine.spark.engine import SETTING
 from deltaic.errors import DeltaError
-
-GOLDEN = Path(__file__).resolve().parents[3] / "shared" / "golden"
+from golden import GOLDEN, needs_golden
 
 
 def tables() -> list[str]:
@@ -21,7 +19,7 @@ def tables() -> list[str]:
     return [str(log.parent.relative_to(GOLDEN)) for log in logs]
 
 
-@pytest.mark.skipif(not GOLDEN.is_dir(), reason="the golden tables are not there")
+@needs_golden
 @pytest.mark.parametrize("native", ["auto", "never"], ids=["native", "portable"])
 def test_rows(spark: Any, native: str) -> None:
     """One test for all: a session of its own for each would be the slower way."""
