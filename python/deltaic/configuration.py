@@ -170,7 +170,11 @@ def configure(
     and vectors. Tables opened from then on read through it (not those in stores of `log_stores`). It is made where it is missing, must be
     for this user alone (mode 700), may be shared by processes and deleted at any time. `cache_limit`: upper bound of its bytes
     (10 GB); what was used least recently goes first.
+
     Raises InvalidArgumentError, and UnsupportedFeatureError for `limits`, which this release lacks.
+
+    >>> with deltaic.configure(memory_limit="2GB", time_zone="Europe/Berlin"):
+    ...     berlin = deltaic.sql("SELECT hour(TIMESTAMP '2026-01-31T12:00:00Z') AS h").to_pylist()
     """
     if limits is not None:
         raise UnsupportedFeatureError("configure(limits=) is not supported by this release", found=repr(limits), expected="None")

@@ -43,12 +43,19 @@ T = TypeVar("T")
 
 
 class DeltaTable(metaclass=Explained):
-    """One snapshot of a table. Reads see `version`; a command starts from it, commits on top of what is newest if the conflict
-    rules allow, and moves the object to its own commit. Threads may share it: each call pins the snapshot it starts with.
+    """One snapshot of a table. Reads see `version`. A command starts from it, commits on top of the newest version if the
+    conflict rules allow that, and moves the object to its own commit. Threads may share it: each call keeps the snapshot
+    that it starts with.
 
-    `path`: a local path, `file://` or another URL. `version` or `timestamp` (datetime, or text in ISO 8601; without a zone UTC): an older
-    version. `storage_options`: of the store. `spark`: a SparkSession, which does then what the embedded engine does without it.
-    Raises TableNotFoundError, VersionNotFoundError, ProtocolError, UnsupportedFeatureError.
+    `path` (str or os.PathLike): a local folder, `file://` or another URL. `version` (int) or `timestamp` (datetime, or text
+    in ISO 8601; UTC without a zone): an older version; the newest by default. `storage_options`: keys of the store, see
+    docs/stores.md. `spark`: a SparkSession, which then does the work of the embedded engine.
+
+    Raises TableNotFoundError (it says what is there instead), VersionNotFoundError, ProtocolError (a log that cannot be
+    read), UnsupportedFeatureError (a table feature of this name), InvalidArgumentError.
+
+    >>> table = deltaic.DeltaTable("flights")
+    >>> older = deltaic.DeltaTable("flights", version=0)
     """
 
     def __init__(
@@ -84,7 +91,13 @@ class DeltaTable(metaclass=Explained):
 
     @staticmethod
     def exists(path: Path, *, storage_options: Mapping[str, str] | None = None) -> bool:
-        """Whether there is a table. Never creates a directory."""
+        """True where a Delta table is. No folder is made, and no data is read.
+
+        `path`, `storage_options`: as for DeltaTable. Raises InvalidArgumentError (a URL that has no store).
+
+        >>> deltaic.DeltaTable.exists("flights")
+        True
+        """
         from deltaic.log.segment import list_log
 
         return not list_log(open_store(path, storage_options)).is_empty
@@ -105,8 +118,18 @@ class DeltaTable(metaclass=Explained):
         commit: CommitOptions | None = None,
         storage_options: Mapping[str, str] | None = None,
     ) -> DeltaTable:
-        """A table without rows. `schema`: anything with `__arrow_c_schema__`, or DDL text. `mode` for a table that is there: "error"
-        (TableAlreadyExistsError), "ignore", or "overwrite", which replaces definition and rows in one commit."""
+        """Makes a table without rows, in one commit.
+
+        `schema`: DDL text (`"id long NOT NULL, day date"`), a `Schema`, or anything with `__arrow_c_schema__` (pyarrow, pandas,
+        Polars). `mode` where a table is already: "error" (the default: TableAlreadyExistsError), "ignore", or "overwrite", which
+        replaces definition and rows in one commit. `partition_by`, `cluster_by`: names of columns, one or the other.
+        `properties`: table properties by name (str, bool, int, timedelta). `commit`: CommitOptions.
+
+        Returns the table. Raises InvalidArgumentError (an unknown column or property, text that is no DDL),
+        UnsupportedFeatureError.
+
+        >>> made = deltaic.DeltaTable.create("trips", "id long NOT NULL, day date, km double", partition_by="day")
+        """
         from deltaic.commands import create
 
         wanted = create.Wanted.of(partition_by, cluster_by, name, description, properties)
@@ -139,7 +162,7 @@ class DeltaTable(metaclass=Explained):
         Raises InvalidArgumentError (no file, folders that do not fit), SchemaMismatchError (a column of two types), ProtocolError (a file
         that is not Parquet).
 
-        >>> table = deltaic.DeltaTable.convert("/lake/events", partition_schema="day date")
+        >>> table = deltaic.DeltaTable.convert("events", partition_schema="day date")
         """
         from deltaic.commands import convert, create
 
@@ -235,33 +258,68 @@ class DeltaTable(metaclass=Explained):
         return self._snapshot.protocol
 
     def refresh(self) -> None:
-        """Moves to the newest version; reads only what is new."""
+        """Moves this object to the newest version; reads only the commits since its own.
+
+        Raises TableNotFoundError where the table is gone.
+
+        >>> table.refresh()
+        """
         self._snapshot = self._snapshot.refresh()
 
     def at(self, version: int | None = None, *, timestamp: datetime | str | None = None) -> DeltaTable:
-        """This table at another version; the newest when neither is given."""
+        """This table at another version, as another object; the newest version when neither argument is given.
+
+        `version`: int. `timestamp`: datetime, or text in ISO 8601; the version that was the newest then. Raises
+        VersionNotFoundError, with the versions that the log has.
+
+        >>> table.at(0).scan().count()
+        3
+        """
         _check_version(version)
         return self._of(self._snapshot.at(version, timestamp=timestamp), self._options, self._spark)
 
     def detail(self) -> Detail:
-        """DESCRIBE DETAIL of this version."""
+        """What DESCRIBE DETAIL says of this version, as a `Detail`: name, location, columns of partitions and clustering,
+        number and bytes of live files, properties, protocol. No data file is read.
+
+        >>> table.detail().num_files > 0
+        True
+        """
         from deltaic.commands import describe
 
         return describe.detail(self._snapshot)
 
     def history(self, limit: int | None = None) -> list[dict[str, Any]]:
-        """commitInfo of this version and those before, newest first, with `version` (int) and `timestamp` (datetime, UTC)."""
+        """What the commits say of themselves, this version first: a dict for each.
+
+        `limit` (int): how many at most; all that the log still has by default. Keys: `version` (int), `timestamp` (datetime,
+        UTC), and those of `commitInfo`: `operation`, `operationParameters`, `operationMetrics` (text by name), `userMetadata`,
+        `engineInfo`, ...; a commit without commitInfo has the first two alone. Raises InvalidArgumentError (`limit`).
+
+        >>> [entry["operation"] for entry in table.history(limit=2)]
+        ['DELETE', 'WRITE']
+        """
         from deltaic.commands import describe
 
         return describe.history(self._snapshot, limit)
 
     def transaction_version(self, app_id: str) -> int | None:
-        """The last version that an application wrote with `CommitOptions.transactions`."""
+        """The last version number that an application has written with `CommitOptions(transactions={app_id: version})`;
+        None where it has written none. Who writes batches asks here which of them are in the table.
+
+        >>> table.transaction_version("loader") is None
+        True
+        """
         found = self._snapshot.core.transactions.get(app_id)
         return None if found is None else found[0]
 
     def transaction_state(self, txn_id: str) -> int | None:
-        """The version that carries this commitInfo.txnId; None when none does. What to ask after a CommitUnknownError."""
+        """The version of the table that carries this `commitInfo.txnId`; None where none does. Ask this after a
+        CommitUnknownError, whose text has the id.
+
+        >>> table.transaction_state("no such id") is None
+        True
+        """
         from deltaic.commands import describe
 
         return describe.transaction_state(self._snapshot, txn_id)
@@ -274,21 +332,44 @@ class DeltaTable(metaclass=Explained):
 
     @renamed(filters="where", filter="where", predicate="where", partitions="where")
     def scan(self, columns: Sequence[str] | None = None, where: str | None = None, *, limit: int | None = None) -> Rows:
-        """Rows of this version, lazily. `columns`: names, those of fields in structs dotted (they stay in their struct: `["st.a", "st.b"]`
-        gives a column `st`); `where`: a condition in Spark's SQL dialect."""
+        """Rows of this version, read when an exit of `Rows` asks for them: `to_pandas()`, `to_arrow()`, `to_polars()`, ...
+
+        `columns` (list of str): all by default; fields of structs are dotted and stay in their struct (`["st.a", "st.b"]` gives
+        a column `st`). `where` (str): a condition in Spark's SQL; files, row groups and pages that cannot match are not read.
+        `limit` (int): how many rows at most, of any. Raises InvalidArgumentError (an unknown column, text that does not parse),
+        InvalidTypeError, SchemaMismatchError (`where` is no condition), UnsupportedFeatureError (SQL without an answer here).
+
+        >>> table.scan(["id", "delay"], where="origin = 'JFK'").to_pylist()
+        [{'id': 1, 'delay': 5}]
+        """
         from deltaic.rows import scan
 
         return scan.scan(self._snapshot, self._engine, columns, where, limit=limit)
 
     @renamed(partition_filters="where")
     def files(self, where: str | None = None, *, deleted_rows: bool = False) -> Rows:
-        """A row for each live file that may hold a matching row, ordered by path."""
+        """The live data files of this version that may hold a matching row, a row for each, ordered by path.
+
+        `where` (str): a condition in Spark's SQL; all files by default. `deleted_rows=True` adds the column `deleted_rows`, the
+        row indexes that the file's deletion vector marks. Columns: `path`, `location` (absolute), `size` (bytes),
+        `modification_time`, `partition_values`, `num_records`, `null_count`, `min_values`, `max_values`, `deletion_vector`,
+        `tags`. Raises InvalidArgumentError.
+
+        >>> table.files(where="id > 100").count()
+        0
+        """
         from deltaic.rows import scan
 
         return scan.files(self._snapshot, self._engine, where, deleted_rows=deleted_rows)
 
     def partitions(self, where: str | None = None) -> Rows:
-        """A row for each partition: its columns, `num_files`, `size` (bytes)."""
+        """The partitions of this version: the partition columns, `num_files` and `size` (bytes), a row for each.
+
+        `where` (str): a condition on partition columns. Raises InvalidArgumentError.
+
+        >>> table.partitions().to_pylist()[0]["num_files"]
+        2
+        """
         from deltaic.rows import scan
 
         return scan.partitions(self._snapshot, self._engine, where)
@@ -314,7 +395,8 @@ class DeltaTable(metaclass=Explained):
         after it has no rows. InvalidArgumentError for a version that was written without the feed (`delta.enableChangeDataFeed`),
         SchemaMismatchError where a column was dropped, renamed or changed within the range.
 
-        >>> table.changes(5, where="_change_type = 'delete'").to_arrow()
+        >>> table.changes(1, where="_change_type = 'delete'").to_arrow()["id"].to_pylist()
+        [5]
         """
         from deltaic.log.changes import Range
         from deltaic.rows import changes
@@ -353,7 +435,8 @@ class DeltaTable(metaclass=Explained):
         VersionNotFoundError where commits are gone, SchemaMismatchError where rows do not fit this snapshot's schema any more: a new
         iterator of a refreshed table goes on from the same offset.
 
-        >>> for batch in table.tail(start="earliest", offset=stored): store(batch.rows.to_arrow(), batch.offset)
+        >>> for batch in table.tail(start="earliest", poll=None):
+        ...     done = batch.rows.to_arrow(), batch.offset
         """
         from deltaic.log.stream import StreamOptions
         from deltaic.rows.tail import Tail
@@ -377,8 +460,21 @@ class DeltaTable(metaclass=Explained):
     def delete(
         self, where: str | None = None, *, parquet: ParquetOptions | None = None, commit: CommitOptions | None = None
     ) -> dict[str, int]:
-        """Deletes the rows for which `where` is true; all without it. On the embedded engine subqueries may stand in it, over tables by
-        path: ``table.delete("id IN (SELECT id FROM delta.`/data/gone`)")``."""
+        """Deletes the rows for which `where` is true, in one commit; all rows without it. Files of which no row is left are
+        removed, others get a deletion vector (or are written again, where the table has deletion vectors turned off).
+
+        `where` (str): a condition in Spark's SQL. On the embedded engine it may have subqueries over tables by path:
+        ``table.delete("id IN (SELECT id FROM delta.`/data/gone`)")``. `parquet`: ParquetOptions of files written again.
+        `commit`: CommitOptions.
+
+        Returns `num_deleted_rows`, `num_copied_rows`, `num_removed_files`, `num_added_files`, `num_removed_bytes`,
+        `num_added_bytes`, `num_deletion_vectors_added`, `..._updated`, `..._removed`. Where no row matches, nothing is committed.
+        Raises InvalidArgumentError (an unknown column, SQL that does not parse), AppendOnlyError, the conflicts (subclasses of
+        DeltaConcurrentModificationException), CommitUnknownError.
+
+        >>> table.delete("delay > 60")["num_deleted_rows"]
+        1
+        """
         from deltaic.commands import delete
 
         with committing(self._spark, commit) as options:
@@ -401,8 +497,20 @@ class DeltaTable(metaclass=Explained):
         parquet: ParquetOptions | None = None,
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
-        """Sets columns in the rows for which `where` is true. Values: text is SQL, anything else a literal. Subqueries may
-        stand in both, as in `delete`."""
+        """Sets columns in the rows for which `where` is true, in one commit; in all rows without it.
+
+        `set`: column (fields of structs dotted) to its new value. Text is SQL over the old row, anything else a literal; text
+        itself is quoted as SQL, `"'Oslo'"`, or `deltaic.lit("Oslo")`. `where` (str): a condition in Spark's SQL. Subqueries may
+        stand in both, as in `delete`. `casting`: "strict" fails where a value does not fit the column's type, "try" makes it null.
+        `parquet`, `commit`: as for `delete`.
+
+        Returns `num_updated_rows` and the other keys of `delete`. Raises InvalidArgumentError (an unknown column),
+        SchemaMismatchError (a type that does not fit), ConstraintViolationError, AppendOnlyError, the conflicts,
+        CommitUnknownError.
+
+        >>> table.update({"delay": "delay + 1", "origin": deltaic.lit("EWR")}, where="id = 3")["num_updated_rows"]
+        1
+        """
         from deltaic.commands import update
 
         with committing(self._spark, commit) as options:
@@ -430,7 +538,26 @@ class DeltaTable(metaclass=Explained):
         parquet: ParquetOptions | None = None,
         commit: CommitOptions | None = None,
     ) -> Merge:
-        """MERGE INTO this table: add clauses to what this gives, then `execute()`."""
+        """MERGE INTO this table: add clauses to the `Merge` that this returns, then call its `execute()`, which commits once.
+
+        `source`: rows of anything that `deltaic.write` takes (pandas, Arrow, Polars, a DeltaTable, `Rows`, ...). `on` (str): the
+        condition by which a source row matches a target row, in Spark's SQL; columns have the aliases `s` (source) and `t`
+        (target) in front, or those that `source_alias=` and `target_alias=` give. `schema_mode="merge"`: columns that only the
+        source has are added to the table. `casting`: "strict" (the default) fails where a value does not fit its column, "try"
+        makes it null. `parquet`, `commit`: as for `delete`.
+
+        Clauses: `when_matched_update_all()`, `when_matched_update(set)`, `when_matched_delete()`,
+        `when_not_matched_insert_all()`, `when_not_matched_insert(values)`, `when_not_matched_by_source_update(set)`,
+        `when_not_matched_by_source_delete()`, each with a further condition `where=`. Of several clauses for one row the first
+        one counts. The keys of the result and the errors stand at `Merge.execute`. Raises InvalidTypeError (`on`, `source`),
+        InvalidArgumentError (two equal aliases).
+
+        >>> news = pa.table({"id": [1, 9], "origin": ["JFK", "LGA"], "delay": [7, 0]})
+        >>> merge = table.merge(news, "t.id = s.id").when_matched_update({"delay": "s.delay"}).when_not_matched_insert_all()
+        >>> done = merge.execute()
+        >>> done["num_target_rows_updated"], done["num_target_rows_inserted"]
+        (1, 1)
+        """
         from deltaic.commands.merge import MergeSpec
         from deltaic.engine.source import buffered
 
@@ -466,8 +593,20 @@ class DeltaTable(metaclass=Explained):
         check_rows: bool = True,
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
-        """Takes in Parquet files that another engine wrote into the table's folder. `check_rows`: their rows are read and checked where
-        the table has constraints, NOT NULL columns or other rules (ConstraintViolationError)."""
+        """Takes in Parquet files that another engine has written into the table's folder, in one commit; no file is copied.
+
+        `files`: paths relative to the table, or `AddFile`. `mode`: "append" (the default) or "overwrite", which removes the
+        files before; with `where` only those of matching partitions. `remove`: paths of files to take out of the table.
+        `check_rows` (bool, True): their rows are read and checked where the table has constraints, NOT NULL columns or other
+        rules. `commit`: CommitOptions.
+
+        Returns `num_files` and `num_output_bytes`. Raises InvalidArgumentError (a file twice, or one that is not there),
+        SchemaMismatchError, ConstraintViolationError, the conflicts, CommitUnknownError.
+
+        >>> pq.write_table(pa.table({"id": [7], "origin": ["LGA"], "delay": [3]}), f"{plain.location}/new.parquet")
+        >>> plain.add_files(["new.parquet"])["num_files"]
+        1
+        """
         from deltaic.commands import add_files
 
         options = commit_of(self._spark, commit)
@@ -482,7 +621,10 @@ class DeltaTable(metaclass=Explained):
 
     @property
     def alter(self) -> Alter:
-        """Changes of the definition, each one commit."""
+        """Changes of the definition: columns, properties, constraints, features. Each method of `Alter` makes one commit.
+
+        >>> table.alter.add_columns("carrier string")
+        """
         from deltaic.commands.alter import Alter
 
         return Alter(
@@ -495,7 +637,11 @@ class DeltaTable(metaclass=Explained):
 
     @property
     def optimize(self) -> Optimize:
-        """Changes of the layout: compact, z_order, cluster, purge, statistics; and `picture`, which draws it."""
+        """Changes of the layout of files: `compact`, `z_order`, `cluster`, `purge`, `statistics`; and `picture`, which draws it.
+
+        >>> table.optimize.z_order("delay")["num_files_added"]
+        1
+        """
         from deltaic.commands.optimize import Optimize
 
         return Optimize(lambda: self._snapshot, self._move, self._engine, lambda given: commit_of(self._spark, given))
@@ -518,17 +664,26 @@ class DeltaTable(metaclass=Explained):
         inventory: Any = None,
         commit: CommitOptions | None = None,
     ) -> Rows:
-        """Deletes files that no version within the retention needs, of the newest version on; -> path, size, modification_time of what
-        went (or would, with `dry_run`). On a full disk it deletes without its two commits, and logs a warning. Files of the log that a
-        killed writer left half written go after a day.
+        """Deletes files below the table's folder that no version within the retention needs. After that, older versions can
+        be read no more. On a full disk it deletes without its two commits, and logs a warning. Files of the log that a killed
+        writer left half written go after a day.
 
-        `inventory`: a list of what lies in the table's folder, instead of a listing of it (delta-spark: VACUUM USING INVENTORY): anything
-        that `deltaic.write` takes, the path or URL of a Parquet file or of a folder of them, on Spark also a DataFrame. Columns: path
-        (string: full paths, not percent-encoded), length (long, bytes), isDir (boolean), modificationTime (long, ms since 1970). Entries
-        outside of the table are passed over. Of folders only those go that the inventory names and that are empty. Memory grows by 8
-        bytes for each file that stays and by a row for each that goes. Raises SchemaMismatchError for other columns.
+        `retention` (timedelta): default is the table's `delta.deletedFileRetentionDuration`, a week; a shorter one needs
+        `enforce_retention=False`. `mode`: "full" lists the folder; "lite" takes the removed files from the log alone. `dry_run`
+        (bool): deletes nothing. `keep_versions`: versions whose files stay whatever their age. `commit`: CommitOptions.
 
-            table.vacuum(inventory="/reports/inventory.parquet", dry_run=True)
+        `inventory`: a list of what lies in the table's folder, instead of a listing of it (delta-spark: VACUUM USING INVENTORY):
+        anything that `deltaic.write` takes, the path or URL of a Parquet file or of a folder of them, on Spark also a DataFrame.
+        Columns: path (string: full paths, not percent-encoded), length (long, bytes), isDir (boolean), modificationTime (long, ms
+        since 1970). Entries outside of the table are passed over. Of folders only those go that the inventory names and that are
+        empty. Memory grows by 8 bytes for each file that stays and by a row for each that goes.
+
+        Returns a row for each file that went (or would, with `dry_run`): `path`, `size` (bytes), `modification_time`. Raises
+        InvalidArgumentError (a short retention, an unknown mode), InvalidTypeError, SchemaMismatchError (other columns of the
+        inventory).
+
+        >>> table.vacuum(dry_run=True).count()
+        0
         """
         from deltaic.commands import vacuum
         from deltaic.rows.rows import Rows
@@ -558,7 +713,19 @@ class DeltaTable(metaclass=Explained):
         allow_protocol_downgrade: bool = False,
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
-        """Makes the table what it was at a version or time, as a new commit."""
+        """Makes the table what it was at a version or a time, as a new commit; the versions in between stay.
+
+        `version` (int) or `timestamp` (datetime, or text in ISO 8601): one of them. `ignore_missing_files` (bool): goes on where
+        files of that version have been deleted. `allow_protocol_downgrade` (bool): the protocol becomes that of then, too.
+        `commit`: CommitOptions.
+
+        Returns `num_restored_files`, `num_removed_files`, `restored_files_size`, `removed_files_size` (bytes),
+        `num_of_files_after_restore`, `table_size_after_restore`. Raises VersionNotFoundError, InvalidArgumentError (neither, both,
+        or files that are gone), AppendOnlyError, the conflicts.
+
+        >>> table.restore(0)["num_of_files_after_restore"]
+        1
+        """
         from deltaic.commands import restore
 
         _check_version(version)
@@ -575,7 +742,14 @@ class DeltaTable(metaclass=Explained):
         )
 
     def repair(self, *, dry_run: bool = False, commit: CommitOptions | None = None) -> Rows:
-        """Takes files out of the log that the store no longer has; -> path of each."""
+        """Takes files out of the log that the store has no more, in one commit; their rows are lost, the rest can be read.
+
+        `dry_run` (bool): commits nothing. `commit`: CommitOptions. Returns a row for each such file: `path`,
+        `data_file_missing`, `deletion_vector`, `deletion_vector_missing`. Raises the conflicts, CommitUnknownError.
+
+        >>> table.repair(dry_run=True).count()
+        0
+        """
         from deltaic.commands import repair
         from deltaic.rows.rows import Rows
 
@@ -585,15 +759,22 @@ class DeltaTable(metaclass=Explained):
         return Rows.of(gone)
 
     def checkpoint(self) -> None:
-        """Writes a checkpoint of this version."""
+        """Writes a checkpoint of this version into the log, so that readers need only the commits after it. Commits do so by
+        themselves, each tenth (`delta.checkpointInterval`).
+
+        >>> table.checkpoint()
+        """
         from deltaic.log import checkpoint
         from deltaic.transaction.transaction import now_ms
 
         checkpoint.write(self._snapshot, now=now_ms())
 
     def clean_log(self) -> None:
-        """Deletes expired commits that neither this version nor an unexpired one needs, and files that a killed writer left half written
-        in the log a day ago or longer."""
+        """Deletes expired commits (`delta.logRetentionDuration`, 30 days) that neither this version nor an unexpired one
+        needs, and files that a killed writer left half written in the log a day ago or longer.
+
+        >>> table.clean_log()
+        """
         from deltaic.log import cleanup
         from deltaic.transaction.transaction import now_ms
 
@@ -620,7 +801,7 @@ class DeltaTable(metaclass=Explained):
         History: CLONE with `source`, `sourceVersion`, `isShallow` and delta-spark's metrics. Raises TableAlreadyExistsError,
         InvalidArgumentError where the target is this table.
 
-        >>> backup = table.clone("/backups/flights", replace=True)
+        >>> backup = table.clone("backup", replace=True)
         """
         return self._clone(target, shallow, replace, properties, commit, storage_options)[0]
 
@@ -644,11 +825,15 @@ class DeltaTable(metaclass=Explained):
         return self._of(snapshot, options, self._spark), metrics
 
     def generate(self, mode: str = "symlink_format_manifest") -> None:
-        """Writes symlink manifests of the newest version: lists of its files, for engines that read these and no Delta (Presto, Athena).
+        """Writes symlink manifests of the newest version: lists of its files, for engines that read these and no Delta (Presto,
+        Athena).
 
-        They lie below `_symlink_format_manifest`, one for each partition. With `delta.compatibility.symlinkFormatManifest.enabled` every
-        commit brings them up to date. UnsupportedFeatureError where files have deletion vectors, as readers of a manifest would see deleted
-        rows, and where columns are mapped.
+        They lie below `_symlink_format_manifest`, one for each partition. With
+        `delta.compatibility.symlinkFormatManifest.enabled` every commit brings them up to date. Raises UnsupportedFeatureError
+        where files have deletion vectors, as readers of a manifest would see deleted rows, and where columns are mapped;
+        InvalidArgumentError (another `mode`).
+
+        >>> plain.generate()
         """
         from deltaic.log import manifests
 
@@ -657,7 +842,11 @@ class DeltaTable(metaclass=Explained):
         manifests.generate(self._snapshot.refresh())
 
     def compact_log(self, starting_version: int, ending_version: int) -> None:
-        """Writes what the commits from one version to another (both count) say together, as one file that readers may take instead."""
+        """Writes what the commits from one version to another (both count) say together, as one file that readers may take
+        instead of them. `starting_version`, `ending_version`: int. Raises VersionNotFoundError (a commit that is gone).
+
+        >>> table.compact_log(0, 1)
+        """
         from deltaic.log import compaction
 
         compaction.compact(self._snapshot, starting_version, ending_version)
@@ -734,7 +923,16 @@ def write(
     double column goes into a float column, 0.1 does not); "strict": a cast as in UPDATE and MERGE, which may round and fails where a value
     is out of range; "try": null there. `target_file_size`: bytes.
 
-    Raises TableAlreadyExistsError, SchemaMismatchError, ConstraintViolationError, InvalidArgumentError, the conflicts, CommitUnknownError.
+    `partition_by`, `cluster_by` (names of columns), `name`, `description`, `properties`: of a new table, as for `DeltaTable.create`.
+    `parquet`: ParquetOptions of the files. `commit`: CommitOptions. `storage_options`: where `table` is a path.
+
+    Returns the table at the new version: the object itself where `table` is one. Raises TableAlreadyExistsError (mode "error"),
+    SchemaMismatchError (a type that does not fit, a column that the table has not), ConstraintViolationError, InvalidArgumentError,
+    the conflicts, CommitUnknownError.
+
+    >>> table = deltaic.write("visits", {"day": ["2026-01-31"], "visitors": [12]})
+    >>> deltaic.write(table, [{"day": "2026-02-01", "visitors": 9}], mode="append").version
+    1
     """
     from deltaic.commands import create
     from deltaic.commands import write as writing

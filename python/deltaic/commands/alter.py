@@ -43,11 +43,10 @@ def _command(change: Callable[Concatenate[Alter, P], None]) -> Callable[Concaten
 
 
 class Alter:
-    """Changes of a table's definition. `pin` gives the snapshot that a change starts from, `running` lasts as long as a change runs,
-    `move` takes the snapshot with the commit, `options` completes what a call asks of its commit.
+    """Changes of a table's definition: `table.alter`. Each method makes one commit, and none where nothing changes.
 
-    A call that changes nothing commits nothing. Each takes `commit=CommitOptions(...)`. Errors: InvalidArgumentError (unknown or clashing
-    columns, properties), UnsupportedFeatureError (what this release cannot do, by name), and those of a commit.
+    Each takes `commit=CommitOptions(...)` and returns None. Errors of all: InvalidArgumentError (unknown or clashing columns,
+    properties), UnsupportedFeatureError (what this release cannot do, by name), the conflicts, CommitUnknownError.
     """
 
     def __init__(
@@ -58,6 +57,9 @@ class Alter:
         engine: Callable[[], Engine],
         options: Callable[[CommitOptions | None], CommitOptions | None],
     ) -> None:
+        """`pin` gives the snapshot that a change starts from, `running` lasts as long as a change runs, `move` takes the snapshot
+        with the commit, `options` completes what a call asks of its commit.
+        """
         self._pin = pin
         self._running = running
         self._move = move
@@ -66,8 +68,13 @@ class Alter:
 
     @_command
     def add_columns(self, schema: Any, *, places: Mapping[str, str | None] | None = None, commit: CommitOptions | None = None) -> None:
-        """Adds columns at the end (DDL text, or any schema); a struct column that exists gets the new fields. All take null. `places`: for
-        new columns or fields (dotted) that go elsewhere the neighbour that they follow, None to be the first."""
+        """Adds columns, whose values are null in the rows that are there; a struct column that exists gets the new fields.
+
+        `schema`: DDL text, or any schema that `DeltaTable.create` takes. `places`: for new columns or fields (dotted) that do not
+        go to the end the neighbour that they follow, None to be the first.
+
+        >>> table.alter.add_columns("carrier string, tail string", places={"carrier": "id"})
+        """
         check_instance(places, (Mapping, NoneType), "places", "a mapping of new columns to the column that each follows, or None")
         snapshot, new = self._pin(), Schema.of(schema)
         table = edits.add_columns(snapshot.schema, new)
@@ -80,8 +87,13 @@ class Alter:
 
     @_command
     def replace_columns(self, schema: Any, *, commit: CommitOptions | None = None) -> None:
-        """The columns of a schema (DDL text, or any), in its order and with its comments, in the place of the table's: all that the table
-        has, with their types, and new ones. Not where columns are mapped."""
+        """Puts the columns of a schema, in its order and with its comments, in the place of the table's: all that the table
+        has, with their types, and new ones. UnsupportedFeatureError where columns are mapped.
+
+        `schema`: DDL text, or any schema that `DeltaTable.create` takes.
+
+        >>> plain.alter.replace_columns("id bigint COMMENT 'of the airline', origin string, delay bigint, carrier string")
+        """
         snapshot, new = self._pin(), Schema.of(schema)
         if column_mapping_mode(snapshot.protocol, snapshot.metadata) != "none":
             raise UnsupportedFeatureError("replacing columns where columns are mapped", expected="add_columns, change_column, drop_columns")
@@ -90,7 +102,11 @@ class Alter:
 
     @_command
     def rename_column(self, name: str, new_name: str, *, commit: CommitOptions | None = None) -> None:
-        """Renames a column or a struct's field (dotted); `new_name` is the last part alone. Needs column mapping."""
+        """Renames a column or a struct's field (dotted); `new_name` is the last part alone. No file is written. It needs column
+        mapping: `table.alter.set_properties({"delta.columnMapping.mode": "name"})`.
+
+        >>> table.alter.rename_column("origin", "airport")
+        """
         snapshot = self._pin()
         if not isinstance(new_name, str):
             raise InvalidTypeError("a column's name is text", found=repr(new_name))
@@ -112,8 +128,12 @@ class Alter:
 
     @_command
     def drop_columns(self, *names: str, commit: CommitOptions | None = None) -> None:
-        """Drops columns or struct fields (dotted). Needs column mapping. Their values stay in the files until these are written again.
-        Refused: partition columns, columns that an expression or the clustering uses, the last column of a table or struct."""
+        """Drops columns or struct fields (dotted). It needs column mapping, as `rename_column`. Their values stay in the files
+        until `optimize.purge()`. InvalidArgumentError for partition columns, columns that an expression or the clustering uses,
+        and the last column of a table or struct.
+
+        >>> table.alter.drop_columns("delay")
+        """
         snapshot = self._pin()
         if not names:
             raise InvalidArgumentError("no columns to drop")
@@ -148,10 +168,15 @@ class Alter:
         after: str | None = None,
         commit: CommitOptions | None = None,
     ) -> None:
-        """Widens the type, lets a VARCHAR(n) grow, drops NOT NULL (`nullable=True`), sets a comment; what is None stays. `first` puts it
-        before its neighbours, `after` behind the one that it names. `type`: Delta's name or DDL, of a column, a field, an array's
-        `element`, a map's `key` or `value` (dotted); another type needs `delta.enableTypeWidening`. `default`: SQL without columns,
-        for rows to come whose writer does not name the column."""
+        """Changes one column; what is None stays.
+
+        `name`: a column, or dotted a field, an array's `element`, a map's `key` or `value`. `type`: Delta's name or DDL; a wider type
+        needs the property `delta.enableTypeWidening`, a VARCHAR(n) may grow without it. `nullable=True` drops NOT NULL. `comment`:
+        text. `default`: SQL without columns, for rows to come whose writer does not name the column. `first` puts the column before
+        its neighbours, `after` behind the one that it names.
+
+        >>> table.alter.change_column("delay", comment="minutes; null where nobody knows", after="id")
+        """
         check_instance(nullable, (bool, NoneType), "nullable", "True, False or None")
         check_instance(comment, (str, NoneType), "comment", "text")
         check_instance(default, (str, NoneType), "default", "SQL as text")
@@ -194,8 +219,11 @@ class Alter:
 
     @_command
     def sync_identity(self, name: str, *, commit: CommitOptions | None = None) -> None:
-        """Moves the high-water mark of an identity column to the largest number in the table, or the least where the step is negative: the
-        next rows get numbers that none has, also after rows that brought their own."""
+        """Moves the high-water mark of an identity column to the largest number in the table, or the least where the step is
+        negative: the next rows get numbers that none has, also after rows that brought their own.
+
+        >>> numbered.alter.sync_identity("n")
+        """
         snapshot = self._pin()
         field = snapshot.schema.field(snapshot.schema.find(name)[0][0])
         if field.name not in identity.columns_of(snapshot.protocol, snapshot.schema):
@@ -209,7 +237,10 @@ class Alter:
 
     @_command
     def set_column_metadata(self, name: str, metadata: Mapping[str, Any], *, commit: CommitOptions | None = None) -> None:
-        """Sets keys of a column's metadata, JSON values; None takes a key away. Keys that features use are refused."""
+        """Sets keys of a column's metadata, JSON values; None takes a key away. InvalidArgumentError for keys that features use.
+
+        >>> table.alter.set_column_metadata("delay", {"unit": "minutes"})
+        """
         check_instance(metadata, Mapping, "metadata", "a mapping of keys to JSON values")
         snapshot = self._pin()
         path, _ = snapshot.schema.find(name)
@@ -219,7 +250,11 @@ class Alter:
     @_command
     def set_properties(self, properties: Mapping[str, object], *, commit: CommitOptions | None = None) -> None:
         """Sets table properties (str, bool, int, timedelta). `delta.minReaderVersion`, `delta.minWriterVersion` and
-        `delta.feature.<name>` raise the protocol and are not stored. It rises by itself where a property needs a feature."""
+        `delta.feature.<name>` raise the protocol and are not stored. It rises by itself where a property needs a feature.
+        InvalidArgumentError for an unknown name below `delta.`, with the names that are near.
+
+        >>> table.alter.set_properties({"delta.logRetentionDuration": "interval 60 days", "team": "arrivals"})
+        """
         check_instance(properties, Mapping, "properties", "a mapping of names to values")
         if not properties:
             raise InvalidArgumentError("no properties to set")
@@ -228,7 +263,10 @@ class Alter:
 
     @_command
     def unset_properties(self, *names: str, if_exists: bool = False, commit: CommitOptions | None = None) -> None:
-        """Takes properties away, so that their defaults hold. InvalidArgumentError for one that is not set, unless `if_exists`."""
+        """Takes properties away, so that their defaults hold. InvalidArgumentError for one that is not set, unless `if_exists`.
+
+        >>> table.alter.unset_properties("team", if_exists=True)
+        """
         snapshot = self._pin()
         stored = snapshot.metadata.configuration
         gone = []
@@ -246,19 +284,29 @@ class Alter:
 
     @_command
     def set_name(self, name: str, *, commit: CommitOptions | None = None) -> None:
-        """Sets the table's name in its metadata; the place of the table stays."""
+        """Sets the table's name in its metadata; the place of the table stays.
+
+        >>> table.alter.set_name("flights of 2026")
+        """
         _check_text("name", name)
         self._commit(self._pin(), "UPDATE TABLE METADATA", {"name": name}, commit, name=name)
 
     @_command
     def set_description(self, text: str, *, commit: CommitOptions | None = None) -> None:
-        """Sets the table's description."""
+        """Sets the table's description in its metadata.
+
+        >>> table.alter.set_description("a row for each departure")
+        """
         _check_text("description", text)
         self._commit(self._pin(), "UPDATE TABLE METADATA", {"description": text}, commit, description=text)
 
     @_command
     def add_features(self, *names: str, commit: CommitOptions | None = None) -> None:
-        """Lists features in the protocol, PROTOCOL.md's names, with those they require; versions rise as needed. It uses none."""
+        """Lists features in the protocol, by PROTOCOL.md's names, with those that they require; versions rise as needed. The
+        table uses none of them yet. InvalidArgumentError for an unknown name.
+
+        >>> table.alter.add_features("vacuumProtocolCheck")
+        """
         if not names:
             raise InvalidArgumentError("no features to add")
         snapshot = self._pin()
@@ -270,7 +318,10 @@ class Alter:
         """Takes a feature out of the protocol, and what the table has of it out of the table: by commits of their own, which may write
         every file again. Old versions still need a feature of readers: they are protected (the table gets checkpointProtection), or with
         `truncate_history` the log is cleaned up to `delta.dropFeatureTruncateHistory.retentionDuration` ago; while some of these versions
-        are younger, the call ends with InvalidArgumentError and is to be made again."""
+        are younger, the call ends with InvalidArgumentError and is to be made again.
+
+        >>> table.alter.drop_feature("changeDataFeed")
+        """
         from deltaic.commands.drop_feature import drop_feature
 
         check_instance(name, str, "a feature's name", "text")
@@ -300,8 +351,12 @@ class Alter:
 
     @_command
     def add_constraints(self, constraints: Mapping[str, str], *, commit: CommitOptions | None = None) -> None:
-        """Adds CHECK constraints: a condition in Spark's SQL for each name, kept as written. Names do not distinguish case. The rows of the
-        table are checked first; ConstraintViolationError says how many break one. A row for which a condition is null breaks it, too."""
+        """Adds CHECK constraints: a condition in Spark's SQL for each name, kept as written. Names do not distinguish case.
+        The rows of the table are checked first: ConstraintViolationError says how many break one. A row for which a condition is
+        null breaks it, too.
+
+        >>> table.alter.add_constraints({"positive_id": "id > 0"})
+        """
         snapshot = self._pin()
         if already_committed(snapshot, commit):
             return
@@ -313,7 +368,10 @@ class Alter:
 
     @_command
     def drop_constraint(self, name: str, *, if_exists: bool = False, commit: CommitOptions | None = None) -> None:
-        """Drops a CHECK constraint. InvalidArgumentError where there is none of this name, unless `if_exists`."""
+        """Drops a CHECK constraint. InvalidArgumentError where there is none of this name, unless `if_exists`.
+
+        >>> table.alter.drop_constraint("positive_id", if_exists=True)
+        """
         check_instance(name, str, "a constraint's name", "text")
         snapshot = self._pin()
         stored = {each.lower(): each for each in constraint_names(snapshot.metadata.configuration)}
@@ -327,8 +385,11 @@ class Alter:
 
     @_command
     def cluster_by(self, *columns: str, commit: CommitOptions | None = None) -> None:
-        """What `optimize.cluster()` sorts rows by from now on, at most four columns; none: the table is not clustered any more. No file is
-        changed: all must have statistics of the columns (`optimize.statistics` gives them)."""
+        """Sets the columns by which `optimize.cluster()` sorts rows from now on, at most four; none: the table is not clustered
+        any more. No file is changed; all must have statistics of the columns, which `optimize.statistics()` makes.
+
+        >>> table.alter.cluster_by("origin", "delay")
+        """
         snapshot = self._pin()
         before = snapshot.domains.get(clustering.DOMAIN)
         if not columns and before is None:

@@ -57,51 +57,85 @@ class MergeSpec:
 
 
 class Merge:
-    """A merge in the making. Immutable: each call gives a new one. The first clause that applies to a row wins.
+    """A merge whose clauses are being collected: `table.merge(source, on)` makes it, `execute()` runs it. Immutable: each call
+    gives a new one. Of several clauses for one row the first one counts.
 
-    `set` and `values`: columns of the target (with its alias in front or not, `struct.field` too) to expressions over both sides; by-source
-    clauses see the target alone. `where`: a further condition; only the last clause of a kind may have none.
+    `set` and `values` map columns of the target (with its alias in front or not, fields of structs dotted) to SQL over both
+    sides (`"s.delay"`), or to a literal that is no text. Clauses by source see the target alone. `where`: a further condition;
+    only the last clause of a kind may have none (InvalidArgumentError).
     """
 
     def __init__(self, spec: MergeSpec, execute: Callable[[MergeSpec], dict[str, int]]) -> None:
         self._spec, self._execute = spec, execute
 
     def when_matched_update(self, set: Mapping[str, Any], where: str | None = None) -> Merge:
-        """Updates target rows that a source row matches. A column that `set` does not name keeps its value."""
+        """Updates target rows that a source row matches. A column that `set` does not name keeps its value.
+
+        >>> merge = table.merge(news, "t.id = s.id").when_matched_update({"delay": "t.delay + s.delay"}, where="s.delay > 0")
+        """
         return self._with(Clause("matched", "update", where, values=_mapping(set)))
 
     def when_matched_update_all(self, where: str | None = None, *, exclude: Iterable[str] = ()) -> Merge:
-        """Updates target rows that a source row matches: every column of the target but `exclude` takes the source's of its name. With
-        schema_mode="merge" every column that the source has, new ones too, and of structs the fields that it has.
+        """Updates target rows that a source row matches: every column of the target but `exclude` takes the source's of its
+        name. With schema_mode="merge" every column that the source has, new ones too, and of structs the fields that it has.
 
-        SchemaMismatchError, without schema_mode="merge", where the source lacks a column or a field of a struct."""
+        SchemaMismatchError at `execute()`, without schema_mode="merge", where the source lacks a column or a field of a struct.
+
+        >>> merge = table.merge(news, "t.id = s.id").when_matched_update_all(exclude=["origin"])
+        """
         return self._with(Clause("matched", "update", where, exclude=_names(exclude)))
 
     def when_matched_delete(self, where: str | None = None) -> Merge:
-        """Deletes target rows that a source row matches."""
+        """Deletes target rows that a source row matches.
+
+        >>> merge = table.merge(news, "t.id = s.id").when_matched_delete(where="s.delay IS NULL")
+        """
         return self._with(Clause("matched", "delete", where))
 
     def when_not_matched_insert(self, values: Mapping[str, Any], where: str | None = None) -> Merge:
-        """Inserts source rows that match no target row. A column that `values` does not name becomes its default, or null."""
+        """Inserts source rows that match no target row. A column that `values` does not name gets its default, or null.
+
+        >>> merge = table.merge(news, "t.id = s.id").when_not_matched_insert({"id": "s.id", "delay": 0})
+        """
         return self._with(Clause("not_matched", "insert", where, values=_mapping(values)))
 
     def when_not_matched_insert_all(self, where: str | None = None, *, exclude: Iterable[str] = ()) -> Merge:
-        """Inserts source rows that match no target row, with the columns of `when_matched_update_all`; a column of `exclude`, or with
-        schema_mode="merge" one that the source lacks, gets its default or null."""
+        """Inserts source rows that match no target row, with the columns of `when_matched_update_all`; a column of
+        `exclude`, or with schema_mode="merge" one that the source lacks, gets its default or null.
+
+        >>> merge = table.merge(news, "t.id = s.id").when_not_matched_insert_all()
+        """
         return self._with(Clause("not_matched", "insert", where, exclude=_names(exclude)))
 
     def when_not_matched_by_source_update(self, set: Mapping[str, Any], where: str | None = None) -> Merge:
-        """Updates target rows that no source row matches."""
+        """Updates target rows that no source row matches.
+
+        >>> merge = table.merge(news, "t.id = s.id").when_not_matched_by_source_update({"delay": "NULL"})
+        """
         return self._with(Clause("not_matched_by_source", "update", where, values=_mapping(set)))
 
     def when_not_matched_by_source_delete(self, where: str | None = None) -> Merge:
-        """Deletes target rows that no source row matches."""
+        """Deletes target rows that no source row matches.
+
+        >>> merge = table.merge(news, "t.id = s.id").when_not_matched_by_source_delete(where="t.origin = 'JFK'")
+        """
         return self._with(Clause("not_matched_by_source", "delete", where))
 
     def execute(self) -> dict[str, int]:
-        """Runs it -> delta-spark's metrics in snake_case, and `num_target_files_scanned`, `num_target_files_skipped`.
+        """Runs the merge, as one commit; where no row changes, nothing is committed.
 
-        MergeCardinalityError: two source rows would change one target row. Where no row changes, nothing is committed.
+        Returns delta-spark's metrics: `num_source_rows`, `num_target_rows_inserted`, `num_target_rows_updated`,
+        `num_target_rows_deleted`, `num_target_rows_copied`, `num_output_rows`; `num_target_rows_matched_updated`,
+        `..._matched_deleted`, `..._not_matched_by_source_updated`, `..._not_matched_by_source_deleted`;
+        `num_target_files_added`, `..._removed`, `..._scanned`, `..._skipped`; `num_target_bytes_added`, `..._removed`;
+        `num_target_deletion_vectors_added`, `..._updated`, `..._removed`.
+
+        Raises MergeCardinalityError (two source rows would change one target row; it shows both), InvalidArgumentError (no
+        clause, an unknown column, a condition that does not parse), SchemaMismatchError, ConstraintViolationError,
+        AppendOnlyError, the conflicts, CommitUnknownError. A merge that met a conflict may be executed again.
+
+        >>> table.merge(news, "t.id = s.id").when_matched_delete().execute()["num_target_rows_deleted"]
+        1
         """
         if not self._spec.clauses:
             raise InvalidArgumentError("a merge needs at least one clause", expected="when_matched_... or when_not_matched_...")

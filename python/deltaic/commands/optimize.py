@@ -69,9 +69,19 @@ class Job:
 
 
 class Optimize:
-    """`table.optimize`: each method is a command. `where`: a condition on partition columns. `target_size`: bytes that a new file aims at.
-    `commit_interval`: None one commit at the end; else commit what is done this often (0: each partition). `options` completes what a call
-    asks of its commit."""
+    """Changes of the layout of a table's files: `table.optimize`. The rows stay what they are (`dataChange` is false).
+
+    Arguments of all: `where` (str): a condition on partition columns. `target_size` (int): bytes that a new file aims at, by
+    default the table's `delta.targetFileSize`. `commit_interval` (timedelta): None for one commit at the end; else what is
+    done is committed this often (0: each partition). `parquet`: ParquetOptions of the new files. `commit`: CommitOptions.
+
+    Result of `compact`, `z_order`, `cluster`, `purge`: `num_files_added`, `num_files_removed`, `bytes_added`,
+    `bytes_removed`, `partitions_optimized`, `num_bins`, `num_batches`, `total_considered_files`, `total_files_skipped`,
+    `num_deletion_vectors_removed`, `num_deletion_vector_rows_removed`; where files were written also `min_bytes_added`,
+    `max_bytes_added`, `min_bytes_removed`, `max_bytes_removed`.
+
+    Raises InvalidArgumentError (an unknown column, a `where` on other columns), the conflicts, CommitUnknownError.
+    """
 
     def __init__(
         self,
@@ -80,6 +90,7 @@ class Optimize:
         engine: Engine,
         options: Callable[[CommitOptions | None], CommitOptions | None],
     ) -> None:
+        """`options` completes what a call asks of its commit."""
         self._current, self._move, self._engine, self._options = current, move, engine, options
 
     def compact(
@@ -91,7 +102,11 @@ class Optimize:
         parquet: ParquetOptions | None = None,
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
-        """Small files, and files with many deleted rows, become files of the target size; the rows keep their order."""
+        """Writes small files, and files with many deleted rows, together into files of the target size; rows keep their order.
+
+        >>> table.optimize.compact()["num_files_added"]
+        1
+        """
         job = Job(where=where, target_size=target_size, commit_interval=commit_interval, parquet=parquet, commit=self._options(commit))
         return self._run(lambda snapshot: compact(snapshot, self._engine, job))
 
@@ -106,8 +121,13 @@ class Optimize:
         parquet: ParquetOptions | None = None,
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
-        """All rows sorted along a curve over the columns, so that a condition on any of them skips files. `curve`: "zorder" or
-        "hilbert" (at most 9 columns)."""
+        """Sorts all rows along a curve over the columns, so that a condition on any of them skips files.
+
+        `columns`: one name or several. `curve`: "zorder" (the default) or "hilbert" (at most 9 columns).
+
+        >>> table.optimize.z_order(["origin", "delay"], curve="hilbert")["num_files_added"]
+        1
+        """
         names = [columns] if isinstance(columns, str) else list(columns)
         job = Job(where=where, target_size=target_size, commit_interval=commit_interval, parquet=parquet, commit=self._options(commit))
         return self._run(lambda snapshot: z_order(snapshot, self._engine, names, job, curve=curve))
@@ -121,7 +141,13 @@ class Optimize:
         parquet: ParquetOptions | None = None,
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
-        """Rows sorted along a Hilbert curve over the table's clustering columns; `full`: also those that are so already."""
+        """Sorts rows along a Hilbert curve over the table's clustering columns (`alter.cluster_by`). `full` (bool): also the
+        files that are sorted already. Raises UnsupportedFeatureError where the table has no clustering columns.
+
+        >>> table.alter.cluster_by("delay")
+        >>> table.optimize.cluster()["num_files_added"]
+        1
+        """
         job = Job(target_size=target_size, commit_interval=commit_interval, parquet=parquet, commit=self._options(commit))
         return self._run(lambda snapshot: cluster(snapshot, self._engine, job, full=full))
 
@@ -134,14 +160,24 @@ class Optimize:
         parquet: ParquetOptions | None = None,
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
-        """Every file with deleted rows, or with values of dropped columns, is written again without them."""
+        """Writes every file with deleted rows, or with values of dropped columns, again without them.
+
+        >>> table.optimize.purge()["num_deletion_vector_rows_removed"]
+        1
+        """
         job = Job(where=where, target_size=target_size, commit_interval=commit_interval, parquet=parquet, commit=self._options(commit))
         return self._run(lambda snapshot: purge(snapshot, self._engine, job))
 
     def statistics(
         self, columns: str | Sequence[str] | None = None, where: str | None = None, *, commit: CommitOptions | None = None
     ) -> dict[str, int]:
-        """Missing or wide statistics made present and tight: files are added again, not rewritten."""
+        """Makes missing statistics, and tightens wide ones: files are read and added again, not rewritten.
+
+        `columns`: one name or several; by default those that the table keeps statistics of. Returns `num_files_updated`.
+
+        >>> table.optimize.statistics("delay")["num_files_updated"]
+        2
+        """
         names = [columns] if isinstance(columns, str) else None if columns is None else list(items_of(columns, "columns"))
         return self._run(lambda snapshot: statistics(snapshot, self._engine, names, where, commit=self._options(commit)))
 
@@ -164,7 +200,7 @@ class Optimize:
         column, one without order or of which no file has statistics, a condition that does not parse), VersionNotFoundError
         (`before`).
 
-        >>> table.optimize.picture(["origin", "delay"], where="delay > 60", before=3).save("layout.svg")
+        >>> table.optimize.picture(["origin", "delay"], where="delay > 60", before=0).save("layout.svg")
         """
         from deltaic.pictures.picture import picture
 

@@ -63,9 +63,16 @@ class ScanReport:
 
 
 class Rows(Replayable):
-    """Rows that are computed when asked, each time anew, and of one version of the table whatever happens to it.
+    """Rows that are computed when asked, each time anew, and of one version of the table whatever happens to it. A scan, a
+    query (`deltaic.sql`), `files()`, `changes()` and others return it.
 
     Any Arrow library takes a `Rows` as it is (`__arrow_c_stream__`): `polars.DataFrame(rows)`, `pyarrow.table(rows)`.
+    Exits raise ProtocolError (a file that is broken), FileNotFoundError (one that is gone), ExpressionError (SQL that fails
+    on a row, with Spark's condition), CancelledError.
+
+    >>> rows = table.scan(["id"])
+    >>> sorted(row["id"] for row in rows)
+    [1, 2, 3, 4]
     """
 
     def __init__(self, schema: Schema, open: Callable[[], pa.RecordBatchReader], collect: Callable[[], pa.Table] | None = None) -> None:
@@ -91,15 +98,27 @@ class Rows(Replayable):
         return self._schema
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """Batch by batch, in bounded memory. Closing the reader ends the work."""
+        """A `pyarrow.RecordBatchReader`: batch by batch, in bounded memory. Closing the reader ends the work.
+
+        >>> sum(batch.num_rows for batch in table.scan().to_reader())
+        4
+        """
         return self._open_reader()
 
     def to_arrow(self) -> pa.Table:
-        """All rows as one table in memory."""
+        """All rows as one `pyarrow.Table` in memory.
+
+        >>> table.scan(["id"]).to_arrow().num_rows
+        4
+        """
         return self._collect()
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """A dict for each row, column name to Python value, as `pyarrow.Table.to_pylist` gives them."""
+        """A dict for each row, column name to Python value, as `pyarrow.Table.to_pylist` gives them.
+
+        >>> table.scan(["id"], where="id = 1").to_pylist()
+        [{'id': 1}]
+        """
         return list(self)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -108,7 +127,10 @@ class Rows(Replayable):
             yield from batch.to_pylist()
 
     def to_pandas(self, **options: Any) -> pandas.DataFrame:
-        """All rows as a pandas DataFrame. `options`: those of `pyarrow.Table.to_pandas`."""
+        """All rows as a pandas DataFrame. `options`: those of `pyarrow.Table.to_pandas`. ImportError without pandas.
+
+        >>> frame = table.scan().to_pandas(types_mapper=None)
+        """
         return self.to_arrow().to_pandas(**options)
 
     @overload
@@ -121,7 +143,11 @@ class Rows(Replayable):
     def to_polars(self, lazy: bool) -> polars.DataFrame | polars.LazyFrame: ...
 
     def to_polars(self, lazy: bool = False) -> polars.DataFrame | polars.LazyFrame:
-        """A DataFrame; with `lazy` a LazyFrame whose columns and filters are pushed into the scan."""
+        """A Polars DataFrame; with `lazy` a LazyFrame whose columns and filters are pushed into the scan. ImportError without Polars.
+
+        >>> table.scan().to_polars(lazy=True).select("id").collect().height
+        4
+        """
         import polars
 
         if lazy:
@@ -138,33 +164,50 @@ class Rows(Replayable):
         return self.to_reader()
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
-        """A relation of `connection` (DuckDB's default one when None) whose columns and filters are pushed into the scan."""
+        """A relation of `connection` (DuckDB's default one when None) whose columns and filters are pushed into the scan.
+
+        >>> table.scan().to_duckdb().filter("delay > 60").count("*").fetchall()
+        [(1,)]
+        """
         import duckdb
 
         source = self.to_dataset()
         return duckdb.from_arrow(source) if connection is None else connection.from_arrow(source)
 
     def to_dataset(self) -> pa.dataset.Dataset:
-        """A dataset whose columns and filters are pushed into the scan; it has no file fragments."""
+        """A `pyarrow.dataset.Dataset` whose columns and filters are pushed into the scan; it has no file fragments.
+
+        >>> table.scan().to_dataset().to_table(columns=["id"]).num_rows
+        4
+        """
         import pyarrow.dataset
 
         return pyarrow.dataset.dataset(self.to_arrow())
 
     def count(self) -> int:
-        """How many rows; from metadata where that is exact."""
+        """How many rows; from metadata where that is exact.
+
+        >>> table.scan().count()
+        4
+        """
         return sum(batch.num_rows for batch in self.to_reader())
 
     def cancel(self) -> None:
         """Stops what runs for these rows now, from any thread: `to_arrow`, `count`, readers that are not at their end and the like raise
         CancelledError within moments. Asked again, the rows are computed anew. Rows of Spark go on: Spark cancels its own jobs.
 
-        >>> timer = threading.Timer(60, rows.cancel)  # at most a minute
+        >>> import threading
+        >>> timer = threading.Timer(60, rows.cancel)  # timer.start(): at most a minute
         """
         self._cancellation.cancel()
 
     def explain(self) -> ScanReport:
-        """Runs the scan or query and says what it read: of a query a `QueryReport`, with the engine's steps and a line for each table.
-        Zeros where the rows come from no table. Both print as a table, in a notebook as HTML."""
+        """Runs the scan or query and says what it read: of a scan a `ScanReport`, of a query a `QueryReport` with the engine's
+        steps and a line for each table. Zeros where the rows come from no table. Both print as a table, in a notebook as HTML.
+
+        >>> print(table.scan(where="id > 100").explain().files_skipped_by_statistics)
+        2
+        """
         return ScanReport(columns=tuple(self.schema.names), rows=self.count())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

@@ -104,6 +104,9 @@ def sql(
 
     Errors: InvalidArgumentError with line and column where the text does not parse; UnsupportedFeatureError naming a statement or an
     expression that this release does not know; else those of the command.
+
+    >>> deltaic.sql("SELECT count(*) AS n FROM delta.`flights` WHERE id > :id", parameters={"id": 2}).to_pylist()
+    [{'n': 2}]
     """
     if parameters is not None and isinstance(statement, str):
         from deltaic.sql.parameters import bound
