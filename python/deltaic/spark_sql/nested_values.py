@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from deltaic.protocol.schema import Array, DataType, Struct
 from deltaic.spark_sql import values as v
+from deltaic.spark_sql.values import Value
 
 
 def is_sortable(kind: DataType) -> bool:
@@ -48,3 +49,10 @@ def with_one_zero(sql: str, kind: DataType, depth: int = 0) -> str:
         return f"(CASE WHEN {sql} IS NOT NULL THEN struct_pack({', '.join(parts)}) END)"
     name = v.duckdb_type(kind)
     return f"(CASE WHEN {sql} = 0 THEN CAST(0 AS {name}) WHEN isnan({sql}) THEN CAST('NaN' AS {name}) ELSE {sql} END)"
+
+
+def normalized(value: Value) -> Value:
+    """As Spark keeps a value that it groups by: one zero and one NaN."""
+    if not v.is_comparable(value.type):
+        raise v.unsupported("grouping", value.type)
+    return value.like(with_one_zero(value.sql, value.type), value.type) if v.holds_fraction(value.type) else value

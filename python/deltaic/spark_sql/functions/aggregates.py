@@ -7,15 +7,26 @@ decimals NUMERIC_VALUE_OUT_OF_RANGE; nulls are left out; a sum of floats depends
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 
 from deltaic.errors import InvalidArgumentError
-from deltaic.protocol.schema import Array, Field, Struct
+from deltaic.protocol.schema import Array
 from deltaic.spark_sql import operators
 from deltaic.spark_sql import values as v
-from deltaic.spark_sql.casts import Zone, cast, literal
+from deltaic.spark_sql.casts import Zone, cast
 from deltaic.spark_sql.functions.kernels import kernel_sql
-from deltaic.spark_sql.nested_values import is_sortable, sort_key, with_one_zero
+from deltaic.spark_sql.functions.statistical_aggregates import (
+    approx_top_k,
+    doubles,
+    histogram,
+    mode,
+    moment,
+    pair,
+    pair_count,
+    percentile,
+    shape,
+    sorted_mode,
+)
+from deltaic.spark_sql.nested_values import is_sortable, normalized, sort_key
 from deltaic.spark_sql.values import Value
 
 Build = Callable[[Sequence[Value], bool, Zone], Value]
@@ -41,13 +52,6 @@ def aggregate(name: str, arguments: Sequence[Value], distinct: bool, zone: Zone,
 def count_rows() -> Value:
     """count(*)"""
     return Value("count(*)", "long", nullable=False)
-
-
-def normalized(value: Value) -> Value:
-    """As Spark keeps a value that it groups by: one zero and one NaN."""
-    if not v.is_comparable(value.type):
-        raise v.unsupported("grouping", value.type)
-    return value.like(with_one_zero(value.sql, value.type), value.type) if v.holds_fraction(value.type) else value
 
 
 def _call(function: str, value: Value, distinct: bool) -> str:
@@ -184,21 +188,6 @@ def _count_if(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
     return v.combine(found, "long", [value], nullable=False).not_foldable([value])
 
 
-def _moment(function: str) -> Build:
-    def build(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
-        if not v.is_numeric(arguments[0].type) or distinct:
-            raise v.unsupported(f"aggregate function {function}", arguments[0].type)
-        wide = cast(arguments[0], "double", zone)
-        if arguments[0].type not in v.FRACTIONAL:
-            return v.combine(f"{function}({wide.sql})", "double", [wide], nullable=True)
-        few = 1 if function.endswith("_samp") else 0  # of one row a sample has no deviation, not even from infinity
-        nan = f"CASE WHEN count({wide.sql}) > {few} THEN CAST('nan' AS DOUBLE) END"
-        finite = f"{function}(CASE WHEN isfinite({wide.sql}) THEN {wide.sql} END)"
-        return v.combine(f"(CASE WHEN bool_or(NOT isfinite({wide.sql})) THEN {nan} ELSE {finite} END)", "double", [wide], nullable=True)
-
-    return build
-
-
 def _collect(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
     v.check_storable("an array of", arguments)
     value = normalized(arguments[0]) if distinct else arguments[0]
@@ -279,177 +268,6 @@ def _merged_bitmap(function: str) -> Build:
     return build
 
 
-def _doubles(name: str, arguments: Sequence[Value], distinct: bool, zone: Zone) -> list[Value]:
-    if distinct or not all(v.is_numeric(argument.type) for argument in arguments):
-        raise v.unsupported(f"aggregate function {name}", *(argument.type for argument in arguments))
-    return [cast(argument, "double", zone) for argument in arguments]
-
-
-def _pair(name: str, few: int, flat: str = "") -> Build:
-    """Statistics of two columns, y and x, over rows where both are known. Null for fewer rows than `few`, and where a column of `flat` is
-    constant; NaN where a number is not finite, as the engine refuses these."""
-
-    def build(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
-        y, x = _doubles(name, arguments, distinct, zone)
-        known = f"{y.sql} IS NOT NULL AND {x.sql} IS NOT NULL"
-        used = {"regr_syy": "y", "regr_sxx": "x"}.get(name, "yx")  # what is not used counts, whatever it is
-        finite = " AND ".join(f"isfinite({side.sql})" for side, letter in ((y, "y"), (x, "x")) if letter in used)
-        sides = {
-            letter: f"CASE WHEN {known} AND {finite} THEN {side.sql if letter in used else 'CAST(0 AS DOUBLE)'} END"
-            for letter, side in (("y", y), ("x", x))
-        }
-        odd = f"bool_or(CASE WHEN {known} THEN NOT ({finite}) END)"
-        same = {
-            letter: f"min(CASE WHEN {known} THEN {side.sql} END) = max(CASE WHEN {known} THEN {side.sql} END)"
-            for letter, side in (("y", y), ("x", x))
-        }
-        constant = "".join(f"WHEN {same[letter]} THEN NULL " for letter in flat)
-        if name == "regr_r2":
-            constant += f"WHEN {same['y']} THEN CAST(1 AS DOUBLE) "
-        sql = (
-            f"(CASE WHEN count(CASE WHEN {known} THEN 1 END) < {few} THEN NULL {constant}WHEN {odd} THEN CAST('nan' AS DOUBLE) "
-            f"ELSE {name}({sides['y']}, {sides['x']}) END)"
-        )
-        return v.combine(sql, "double", (y, x), nullable=True)
-
-    return build
-
-
-def _pair_average(place: int) -> Build:
-    """The average of one of two columns over rows where both are known."""
-
-    def build(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
-        _doubles("regr_avgx", arguments, distinct, zone)
-        known = " AND ".join(f"{argument.sql} IS NOT NULL" for argument in arguments)
-        value = arguments[place]
-        kept = v.combine(f"(CASE WHEN {known} THEN {value.sql} END)", value.type, arguments, nullable=True)
-        return _average([kept], distinct, zone)
-
-    return build
-
-
-def _pair_count(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
-    first, second = _doubles("regr_count", arguments, distinct, zone)
-    known = f"{first.sql} IS NOT NULL AND {second.sql} IS NOT NULL"
-    return v.combine(f"count(CASE WHEN {known} THEN 1 END)", "long", (first, second), nullable=False)
-
-
-def _shape(name: str) -> Build:
-    """skewness and kurtosis of the rows themselves, where the engine's own are estimates for what they are a sample of."""
-
-    def build(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
-        (value,) = _doubles(name, arguments, distinct, zone)
-        finite = f"CASE WHEN isfinite({value.sql}) THEN {value.sql} END"
-        items = f"(list({finite}) FILTER (WHERE {value.sql} IS NOT NULL))"
-        # The mean is the element of a list of one, so that it is computed once and not for each element of the other list.
-        moment = "list_sum(list_transform({items}, lambda deltaic_e: pow(deltaic_e - deltaic_mean, {power})))"
-        m2, m3, m4 = (moment.format(items=items, power=power) for power in (2, 3, 4))
-        rows = f"CAST(count({value.sql}) AS DOUBLE)"
-        shape = f"sqrt({rows}) * {m3} / sqrt(pow({m2}, 3))" if name == "skewness" else f"{rows} * {m4} / pow({m2}, 2) - 3.0"
-        shape = f"list_transform([list_avg({items})], lambda deltaic_mean: {shape})[1]"
-        odd = f"bool_or(NOT isfinite({value.sql}))"
-        sql = f"(CASE WHEN {odd} THEN CAST('nan' AS DOUBLE) WHEN min({finite}) = max({finite}) THEN NULL ELSE {shape} END)"
-        return v.combine(sql, "double", [value], nullable=True)
-
-    return build
-
-
-def _percentile(name: str) -> Build:
-    """percentile, with interpolation between two rows; percentile_approx, the value of a row: exact here. percentile_cont and
-    percentile_disc come with whether their order falls: then they are those of the negated values."""
-    sorted_name = name in ("percentile_cont", "percentile_disc")
-
-    def build(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
-        value, *rest = arguments
-        falling = sorted_name and bool(rest.pop().constant)
-        if distinct or not v.is_numeric(value.type):
-            raise v.unsupported(f"aggregate function {name}", value.type)
-        place = rest[0].constant if rest else 0.5
-        if isinstance(place, bool) or not isinstance(place, (int, float, Decimal)):
-            raise v.unsupported(f"{name} with a percentage that is no literal number")
-        if not 0 <= place <= 1:
-            raise InvalidArgumentError(
-                "[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] the percentage is out of range", found=place, expected="0 to 1"
-            )
-        kind = value.type if name == "percentile_approx" else "double"
-        value = cast(value, kind, zone)
-        if name == "percentile" and len(rest) > 1 and rest[1].constant != 1:
-            return _weighted_percentile(value, float(place), rest[1])
-        function = "quantile_disc" if name in ("percentile_approx", "percentile_disc") else "quantile_cont"
-        given = f"-({value.sql})" if falling else value.sql
-        sql = f"CAST({function}({given}, CAST('{float(place)!r}' AS DOUBLE)) AS {v.duckdb_type(kind)})"
-        sql = f"(0 - {sql})" if falling else sql
-        if kind == "double" and arguments[0].type in v.FRACTIONAL:
-            far = v.failure("UNSUPPORTED_PERCENTILE", f"'{name} of numbers that are not finite'")
-            sql = f"(CASE WHEN bool_or(NOT isfinite({value.sql})) THEN {far} ELSE {sql} END)"
-            return v.combine(sql, kind, [value], nullable=True, raises=True)
-        return v.combine(sql, kind, [value], nullable=True)
-
-    return build
-
-
-def _weighted_percentile(value: Value, place: float, frequency: Value) -> Value:
-    """percentile of values that each count as often as `frequency` says: the value that covers a position, or between two of them."""
-    if frequency.type not in v.INTEGRAL:
-        raise v.mismatch("percentile", frequency.type)
-    known = f"{value.sql} IS NOT NULL AND {frequency.sql} > 0"
-    negative = v.failure("NEGATIVE_VALUES_IN_FREQUENCY_EXPRESSION", "'a frequency of percentile is negative'")
-    lists = (f"list({part} ORDER BY {value.sql}) FILTER (WHERE {known})" for part in (value.sql, frequency.sql))
-    found = kernel_sql("weighted_percentile", "double", *lists, f"CAST('{place!r}' AS DOUBLE)")
-    sql = f"(CASE WHEN min({frequency.sql}) < 0 THEN {negative} ELSE {found} END)"
-    return v.combine(sql, "double", [value, frequency], nullable=True, raises=True)
-
-
-def _histogram(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
-    """histogram_numeric: centres, of the values' type, and heights of bins, in the order of rows."""
-    value, bins = arguments
-    if distinct or not v.is_numeric(value.type) or not isinstance(bins.constant, int):
-        raise v.unsupported("aggregate function histogram_numeric", value.type, bins.type)
-    if bins.constant < 2:
-        raise InvalidArgumentError("[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] a histogram has at least 2 bins", found=bins.constant)
-    kind = Array(Struct([Field("x", value.type, True), Field("y", "double", True)]), True)
-    listed = f"list({cast(value, 'double', zone).sql}) FILTER (WHERE {value.sql} IS NOT NULL)"
-    flat = kernel_sql("histogram", "array<double>", listed, str(bins.constant))
-    middle = f"{flat}[2 * deltaic_b + 1]"
-    whole = f"CAST(trunc({middle}) AS {v.duckdb_type(value.type)})" if value.type in v.INTEGRAL else middle
-    pair = f"struct_pack(x := {whole}, y := {flat}[2 * deltaic_b + 2])"
-    pairs = f"list_transform(range(0, len({flat}) // 2), lambda deltaic_b: {pair})"
-    return v.combine(f"CAST({pairs} AS {v.duckdb_type(kind)})", kind, [value], nullable=True)
-
-
-def _counted(value: Value) -> str:
-    """A list of the values and how often each comes."""
-    pair = "struct_pack(c := struct_extract(deltaic_m, 'value'), k := struct_extract(deltaic_m, 'key'))"
-    return f"list_transform(map_entries(histogram({value.sql})), lambda deltaic_m: {pair})"
-
-
-def _sorted_mode(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
-    """The most frequent value; of several the least, or the greatest where the order falls."""
-    value, falling = arguments
-    if distinct or not isinstance(value.type, str) or value.type == "void":
-        raise v.unsupported("aggregate function mode", value.type)
-    value = normalized(value)
-    pairs = _counted(value)
-    if not falling.constant:
-        pairs = f"list_transform({pairs}, lambda deltaic_n: struct_pack(c := -CAST(deltaic_n.c AS BIGINT), k := deltaic_n.k))"
-    sql = f"list_sort({pairs}, '{'DESC' if falling.constant else 'ASC'}')[1].k"
-    return v.combine(f"CAST({sql} AS {v.duckdb_type(value.type)})", value.type, [value], nullable=True)
-
-
-def _approx_top_k(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
-    """The most frequent values with how often they come, counted exactly."""
-    value = arguments[0]
-    rows = arguments[1].constant if len(arguments) > 1 else 5
-    if distinct or not isinstance(value.type, str) or value.type in ("void", "binary") or not isinstance(rows, int) or rows < 1:
-        raise v.unsupported("aggregate function approx_top_k", *(argument.type for argument in arguments))
-    value = normalized(value)
-    kind = Array(Struct([Field("item", value.type, False), Field("count", "long", False)]), False)
-    turned = "struct_pack(item := deltaic_t.k, count := CAST(deltaic_t.c AS BIGINT))"
-    listed = f"list_transform(list_sort({_counted(value)}, 'DESC')[1:{rows}], lambda deltaic_t: {turned})"
-    sql = f"CAST(coalesce({listed}, []) AS {v.duckdb_type(kind)})"
-    return v.combine(sql, kind, [value], nullable=False)
-
-
 def _collect_union(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
     """The different elements of all arrays, nulls left out."""
     (value,) = arguments
@@ -461,21 +279,22 @@ def _collect_union(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Va
     return v.combine(sql, value.type, [value], nullable=False)
 
 
-def _mode(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
-    value = arguments[0]
-    if len(arguments) > 1:
-        if not isinstance(arguments[1].constant, bool):
-            raise v.unsupported("mode with a second argument that is no literal boolean")
-        if arguments[1].constant:
-            return _sorted_mode([value, literal(False, "boolean")], distinct, zone)
-    if distinct or not isinstance(value.type, str) or value.type == "void":
-        raise v.unsupported("aggregate function mode", value.type)
-    return v.combine(f"mode({value.sql})", value.type, [value], nullable=True)
-
-
 def _approx_count_distinct(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
     """Counted exactly, which is within any deviation that is allowed."""
     return _count(arguments[:1], True, zone)
+
+
+def _pair_average(place: int) -> Build:
+    """The average of one of two columns over rows where both are known."""
+
+    def build(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
+        doubles("regr_avgx", arguments, distinct, zone)
+        known = " AND ".join(f"{argument.sql} IS NOT NULL" for argument in arguments)
+        value = arguments[place]
+        kept = v.combine(f"(CASE WHEN {known} THEN {value.sql} END)", value.type, arguments, nullable=True)
+        return _average([kept], distinct, zone)
+
+    return build
 
 
 def _try_sum(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
@@ -539,13 +358,13 @@ _AGGREGATES: dict[str, Build] = {
     "some": _logical("bool_or"),
     "any": _logical("bool_or"),
     "count_if": _count_if,
-    "stddev": _moment("stddev_samp"),
-    "std": _moment("stddev_samp"),
-    "stddev_samp": _moment("stddev_samp"),
-    "stddev_pop": _moment("stddev_pop"),
-    "variance": _moment("var_samp"),
-    "var_samp": _moment("var_samp"),
-    "var_pop": _moment("var_pop"),
+    "stddev": moment("stddev_samp"),
+    "std": moment("stddev_samp"),
+    "stddev_samp": moment("stddev_samp"),
+    "stddev_pop": moment("stddev_pop"),
+    "variance": moment("var_samp"),
+    "var_samp": moment("var_samp"),
+    "var_pop": moment("var_pop"),
     "collect_list": _collect,
     "array_agg": _collect,
     "collect_set": lambda arguments, distinct, zone: _collect(arguments, True, zone),
@@ -557,30 +376,30 @@ _AGGREGATES: dict[str, Build] = {
     "bitmap_construct_agg": _bitmap,
     "bitmap_or_agg": _merged_bitmap("bit_or"),
     "bitmap_and_agg": _merged_bitmap("bit_and"),
-    "corr": _pair("corr", 2, "xy"),
-    "covar_pop": _pair("covar_pop", 1),
-    "covar_samp": _pair("covar_samp", 2),
-    "regr_count": _pair_count,
+    "corr": pair("corr", 2, "xy"),
+    "covar_pop": pair("covar_pop", 1),
+    "covar_samp": pair("covar_samp", 2),
+    "regr_count": pair_count,
     "regr_avgx": _pair_average(1),
     "regr_avgy": _pair_average(0),
-    "regr_r2": _pair("regr_r2", 1, "x"),
-    "regr_slope": _pair("regr_slope", 2, "x"),
-    "regr_intercept": _pair("regr_intercept", 2, "x"),
-    "regr_sxx": _pair("regr_sxx", 1),
-    "regr_sxy": _pair("regr_sxy", 1),
-    "regr_syy": _pair("regr_syy", 1),
-    "skewness": _shape("skewness"),
-    "kurtosis": _shape("kurtosis"),
-    "percentile": _percentile("percentile"),
-    "median": _percentile("median"),
-    "percentile_approx": _percentile("percentile_approx"),
-    "approx_percentile": _percentile("percentile_approx"),
-    "percentile_cont": _percentile("percentile_cont"),
-    "percentile_disc": _percentile("percentile_disc"),
-    "histogram_numeric": _histogram,
-    "mode": _mode,
-    "mode_sorted": _sorted_mode,
-    "approx_top_k": _approx_top_k,
+    "regr_r2": pair("regr_r2", 1, "x"),
+    "regr_slope": pair("regr_slope", 2, "x"),
+    "regr_intercept": pair("regr_intercept", 2, "x"),
+    "regr_sxx": pair("regr_sxx", 1),
+    "regr_sxy": pair("regr_sxy", 1),
+    "regr_syy": pair("regr_syy", 1),
+    "skewness": shape("skewness"),
+    "kurtosis": shape("kurtosis"),
+    "percentile": percentile("percentile"),
+    "median": percentile("median"),
+    "percentile_approx": percentile("percentile_approx"),
+    "approx_percentile": percentile("percentile_approx"),
+    "percentile_cont": percentile("percentile_cont"),
+    "percentile_disc": percentile("percentile_disc"),
+    "histogram_numeric": histogram,
+    "mode": mode,
+    "mode_sorted": sorted_mode,
+    "approx_top_k": approx_top_k,
     "collect_union": _collect_union,
     "approx_count_distinct": _approx_count_distinct,
     "try_sum": _try_sum,

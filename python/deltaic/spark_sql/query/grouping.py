@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from deltaic.errors import InvalidArgumentError
 from deltaic.spark_sql import values as v
-from deltaic.spark_sql.functions.aggregates import normalized
+from deltaic.spark_sql.nested_values import normalized
 from deltaic.spark_sql.query import generators
 from deltaic.spark_sql.query.aggregate_calls import AggregateCall, aggregate_call, holds_aggregate, is_aggregate
 from deltaic.spark_sql.query.scopes import QueryScope

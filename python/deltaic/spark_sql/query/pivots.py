@@ -13,7 +13,8 @@ from deltaic.spark_sql import operators
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import cast
 from deltaic.spark_sql.column_names import column_name
-from deltaic.spark_sql.functions.aggregates import OF_ONE_ROW, normalized
+from deltaic.spark_sql.functions.aggregates import OF_ONE_ROW
+from deltaic.spark_sql.nested_values import normalized
 from deltaic.spark_sql.query.aggregate_calls import AggregateCall, aggregate_call, is_aggregate
 from deltaic.spark_sql.query.scopes import Attribute, QueryScope
 from deltaic.spark_sql.query.subqueries import QueryTranslator

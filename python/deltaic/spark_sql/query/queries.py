@@ -16,7 +16,7 @@ from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import DataType, Field, Schema
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, cast
-from deltaic.spark_sql.functions.aggregates import normalized
+from deltaic.spark_sql.nested_values import normalized
 from deltaic.spark_sql.query.ordering import Ordering
 from deltaic.spark_sql.query.pipes import Pipe
 from deltaic.spark_sql.query.scopes import Attribute, Column, QueryScope, Resolve

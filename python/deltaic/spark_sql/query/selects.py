@@ -15,7 +15,7 @@ from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import Struct
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.column_names import column_name
-from deltaic.spark_sql.functions.aggregates import normalized
+from deltaic.spark_sql.nested_values import normalized
 from deltaic.spark_sql.query import generators
 from deltaic.spark_sql.query.aggregate_calls import holds_aggregate
 from deltaic.spark_sql.query.grouping import GroupedTranslator

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from deltaic.errors import InvalidArgumentError
 from deltaic.spark_sql import operators
-from deltaic.spark_sql.functions.aggregates import normalized
+from deltaic.spark_sql.nested_values import normalized
 from deltaic.spark_sql.patterns import bounds_of_like
 from deltaic.spark_sql.query.scopes import Column, QueryScope
 from deltaic.spark_sql.scope import fields

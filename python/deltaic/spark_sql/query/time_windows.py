@@ -15,7 +15,7 @@ from sqlglot import exp
 from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import Field, Struct
 from deltaic.spark_sql.casts import cast
-from deltaic.spark_sql.functions.aggregates import normalized
+from deltaic.spark_sql.nested_values import normalized
 from deltaic.spark_sql.query.scopes import Column
 from deltaic.spark_sql.values import name, unsupported
 

@@ -12,7 +12,8 @@ from deltaic.errors import InvalidArgumentError
 from deltaic.spark_sql import intervals
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import cast, literal
-from deltaic.spark_sql.functions.aggregates import NAMES, normalized
+from deltaic.spark_sql.functions.aggregates import NAMES
+from deltaic.spark_sql.nested_values import normalized
 from deltaic.spark_sql.query.aggregate_calls import AggregateCall, aggregate_call
 from deltaic.spark_sql.query.ordering import direction
 from deltaic.spark_sql.translation import AGGREGATES

@@ -1,0 +1,90 @@
+"""Files have at most 400 lines of code, and functions of Python 60. What is longer stands here with the reason, and hardly grows."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FILE, FUNCTION = 400, 60
+ROOM = 40
+"""Lines that a file of `LONGER` may grow beyond what stands there, so that a repaired bug needs no change of this list."""
+
+# Files above the bound: lines of code, and why one file is better for its readers than two.
+LONGER = {
+    "python/deltaic/engine/spark/native/driver_classes.py": (690, "a table of the JVM's classes and methods, looked up by name"),
+    "python/deltaic/table.py": (550, "one public class: each method forwards, half of the lines are parameters"),
+    "python/deltaic/engine/duckdb/engine.py": (470, "the engine's interface, method by method; what they share is beside it"),
+    "python/deltaic/log/stream.py": (440, "offsets, batches and ends of a stream call each other"),
+    "python/deltaic/commands/iceberg_metadata.py": (435, "one document of Iceberg's, read from top to bottom"),
+    "python/deltaic/spark_sql/translation.py": (430, "one translator: a short method for each kind of node"),
+    "python/deltaic/spark_sql/parsing.py": (420, "one parser, by the rules of Spark's grammar"),
+    "rust/src/data_file/open.rs": (442, "one opened file: what its footer, vector and partition values leave to read"),
+    "rust/src/data_file/writer.rs": (415, "one writer, whose states follow each other"),
+    "rust/src/expressions/java_regex.rs": (483, "one translator of patterns, construct by construct"),
+    "rust/src/expressions/json.rs": (428, "functions that share one reader of paths"),
+    "rust/src/python/log.rs": (480, "the binding of one section of `_core.pyi`, a thin function each"),
+    "rust/src/store/local.rs": (499, "one implementation of `Store`, with what makes it durable"),
+    "rust/src/store/object.rs": (462, "one implementation of `Store`, with what each cloud does otherwise"),
+}
+
+
+def lines_of_python(text: str) -> set[int]:
+    """Lines with code: neither comments nor docstrings nor blank lines."""
+    documented: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            documented |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    layout = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in layout:
+            lines |= set(range(token.start[0], token.end[0] + 1))
+    return lines - documented
+
+
+def lines_of_rust(text: str) -> int:
+    """Lines with code before the tests that stand at the end of a file."""
+    before = re.split(r"^#\[cfg\(test\)\]\nmod \w+ \{", text, maxsplit=1, flags=re.MULTILINE)[0]
+    return sum(bool(line.strip()) and not line.strip().startswith("//") for line in before.split("\n"))
+
+
+def files() -> Iterator[tuple[str, int]]:
+    for path in sorted((ROOT / "python").rglob("*.py")):
+        yield path.relative_to(ROOT).as_posix(), len(lines_of_python(path.read_text(encoding="utf-8")))
+    for path in sorted((ROOT / "rust" / "src").rglob("*.rs")):
+        if path.name != "tests.rs":
+            yield path.relative_to(ROOT).as_posix(), lines_of_rust(path.read_text(encoding="utf-8"))
+
+
+def test_files_are_short() -> None:
+    wrong = {name: count for name, count in files() if count > (LONGER[name][0] + ROOM if name in LONGER else FILE)}
+    assert wrong == {}, "divide these by subject, or give a reason in LONGER"
+
+
+def test_every_exception_is_needed() -> None:
+    counts = dict(files())
+    assert [name for name in LONGER if counts.get(name, 0) <= FILE] == []
+
+
+def test_functions_are_short() -> None:
+    wrong = []
+    for path in sorted((ROOT / "python").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        code = lines_of_python(text)
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                count = len(code & set(range(node.lineno, (node.end_lineno or node.lineno) + 1)))
+                if count > FUNCTION:
+                    wrong.append(f"{path.relative_to(ROOT)}: {node.name} has {count} lines")
+    assert wrong == []
+
+
+def test_what_counts_as_code() -> None:
+    text = '"""Text\nof a module."""\n\n# why\ndef f(\n    a,\n):\n    """Text."""\n    return 1\n'
+    assert lines_of_python(text) == {5, 6, 7, 9}
+    assert lines_of_rust("//! x\nfn a() {\n    // why\n    b()\n}\n\n#[cfg(test)]\nmod tests {\n    fn c() {}\n}\n") == 3
