@@ -4,6 +4,8 @@ The server is moto, with `--delay` seconds added to each request; it counts what
 table of its own, of 100 files of 2,000 rows in one commit, without deletion vectors, as deltalake does not read them. The systems take
 turns, the least seconds of each count; imports do not, so each process has done the job on a local table before.
 
+Seconds end with the answer of the call; requests are those of the whole process from there on.
+
 The job "cached" is the second read of an opened table through `configure(cache_directory=)`, beside the same read of the same table on the
 local disk: it takes the local read's place of deltalake, and no request.
 """
@@ -96,6 +98,7 @@ def measured(s3: Any, system: str, job: str, delay: float, folder: Path) -> tupl
             process.stdin.write("go\n")
             process.stdin.flush()
             seconds = float(process.stdout.readline())
+            process.wait()  # what follows the answer is counted, too
     counts: dict[str, int] = {}
     for request in requests:
         kind = "LIST" if request.is_listing else request.method

@@ -112,6 +112,11 @@ class Store:
         path (string), size (int64), modification_time (int64, ms), symlink (bool). A missing folder is empty."""
     def entries(self, prefix: str, start_after: str | None = None) -> list[tuple[str, int, int]]:
         """(path, size, modification time in ms) of the objects in one folder, as `list_from`: for folders of few, as nothing is imported."""
+    def first_look(self, path: str, folder: str, most: int) -> tuple[bytes | None, list[tuple[str, int, int]] | None] | None:
+        """A small file and all of `entries(folder)`, asked for at the same time. The file is None where it is missing, unreadable or larger
+        than `most` bytes, the entries where they are more than 250; None in place of both where the store makes no two requests at a time."""
+    def expect_commit(self) -> None:
+        """A commit is likely to follow: begins to ask whether the store keeps put-if-absent, where that is not known. Waits for nothing."""
     def head(self, path: str) -> tuple[int, int] | None:
         """(size, modification time in ms), None where there is no such object."""
     def get(self, path: str, *, most: int | None = None) -> bytes:

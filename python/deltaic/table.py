@@ -970,6 +970,7 @@ def run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options: 
     spark = session_of(data)
     with stores_of(spark):
         store = open_store(locate(table), storage_options)
+    store.expect_commit()
     before = create.existing(store)
     wanted = with_default_properties(spark, job.wanted) if before is None else job.wanted
     engine = engine_of(spark)

@@ -167,10 +167,11 @@ def _short(value: object) -> str:
 
 
 def after_commit(snapshot: Snapshot, commit_info: str) -> None:
-    """Writes the checksum of a version that was just committed, now or after the commit's answer, as `configure(background_checkpoints=)`
-    says; then versions that are committed meanwhile may be left without one. `commit_info`: the first line of the commit."""
+    """Writes the checksum of a version that was just committed: after the commit's answer over a network and where
+    `configure(background_checkpoints=)` says so, and then versions that are committed meanwhile may be left without one; else now.
+    `commit_info`: the first line of the commit."""
     info = history.parse_commit_info(commit_info)
-    if configuration.current().background_checkpoints:
+    if snapshot.store.is_remote or configuration.current().background_checkpoints:
         background.submit(f"{snapshot.location}, checksums", lambda: write(snapshot, info))
     else:
         write(snapshot, info)
@@ -179,15 +180,26 @@ def after_commit(snapshot: Snapshot, commit_info: str) -> None:
 def write(snapshot: Snapshot, commit_info: Mapping[str, Any]) -> None:
     """Writes the checksum of a version that was just committed. `commit_info`: of its commit.
 
-    Lists and reads nothing. One that is there is never replaced. What goes wrong is logged: the commit stands, a checksum may be missing.
+    Lists and reads nothing. One that is there is never replaced, unless it is of a table that was here before. What goes wrong is logged:
+    the commit stands, a checksum may be missing.
     """
     try:
         has_checkpoint = snapshot.version % snapshot.properties.checkpoint_interval == 0
-        text = line(document(snapshot, commit_info, sizes=has_checkpoint))
-        if snapshot.store.put_if_absent(checksum_path(snapshot.version), text.encode(), durable=False) == "exists":
+        path, data = checksum_path(snapshot.version), line(document(snapshot, commit_info, sizes=has_checkpoint)).encode()
+        if snapshot.store.put_if_absent(path, data, durable=False) == "exists":
             _log().info("%s: version %d has a checksum already", snapshot.location, snapshot.version)
+            if _is_of_another(snapshot, commit_info):
+                snapshot.store.put(path, data)
     except Exception as error:  # whatever it is: the commit is there, and nobody may take it for failed
         _log().warning("%s: the checksum of version %d could not be written: %s", snapshot.location, snapshot.version, error)
+
+
+def _is_of_another(snapshot: Snapshot, commit_info: Mapping[str, Any]) -> bool:
+    """Whether the checksum that is there names another commit than the one of its version: a table was deleted and made anew here while
+    the checksum of the former one was on its way."""
+    found, own = parse_json(snapshot.store.get(checksum_path(snapshot.version), most=_MOST_BYTES)), commit_info.get("txnId")
+    is_other = isinstance(found, dict) and found.get("txnId") not in (None, own)
+    return is_other and history.commit_info(snapshot.store, snapshot.version).get("txnId") == own
 
 
 def document(snapshot: Snapshot, commit_info: Mapping[str, Any], *, sizes: bool = False) -> dict[str, Any]:

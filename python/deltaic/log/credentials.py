@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -114,6 +113,8 @@ def _is_set(option: str, given: set[str]) -> bool:
 
 def _profiles() -> dict[str, dict[str, str]]:
     """Name -> keys of the profiles in the two files of the AWS command line; those of the credentials file go before the others."""
+    import configparser  # takes 2 ms, and most tables are opened without profiles
+
     found: dict[str, dict[str, str]] = {}
     for variable, default in (("AWS_CONFIG_FILE", "~/.aws/config"), ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials")):
         parser = configparser.RawConfigParser(strict=False)

@@ -16,7 +16,7 @@ from deltaic.protocol.bounded_json import parse_json
 
 LAST_CHECKPOINT = "_delta_log/_last_checkpoint"
 _MAX_VERSION = 2**63 - 1
-_MOST_BYTES = 4 << 20  # it may hold the schema of its checkpoint
+MOST_BYTES = 4 << 20  # it may hold the schema of its checkpoint
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,24 @@ class Hint:
 def read(store: Store) -> Hint | None:
     """None where the file is missing, unreadable, or not what its own checksum says."""
     try:
-        text = store.get(LAST_CHECKPOINT, most=_MOST_BYTES).decode()
+        return parse(store.get(LAST_CHECKPOINT, most=MOST_BYTES))
+    except (OSError, ProtocolError):
+        return None
+
+
+def parse(data: bytes | None) -> Hint | None:
+    """The hint in the bytes of its file; None as `read` says."""
+    if data is None:
+        return None
+    try:
+        text = data.decode()
         document = parse_json(text, object_pairs_hook=_without_repetition)
         version = document.get("version") if isinstance(document, dict) else None
         if not (_is_number(version) and version <= _MAX_VERSION):
             return None
         if "checksum" in document and document["checksum"] != checksum(text):
             return None
-    except (OSError, ValueError, RecursionError, ProtocolError):
+    except (ValueError, RecursionError, ProtocolError):
         return None
     size = document.get("sizeInBytes")
     return Hint(version, size if _is_number(size) else 0)

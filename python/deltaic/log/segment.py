@@ -296,15 +296,26 @@ def reconstructible(listing: Listing) -> list[int]:
 
 
 def _first_listing(store: Store, version: int | None) -> Listing:
-    hint = last_checkpoint.read(store)
-    if hint is not None and (version is None or hint.version <= version):
+    hint, listing = _look(store)
+    if listing is None and hint is not None and (version is None or hint.version <= version):
         listing = list_log(store, hint.version)
         if any(checkpoint.version >= hint.version for checkpoint in listing.checkpoints):
             return replace(listing, hint=hint)
-    listing = list_log(store)
+        listing = None
+    listing = listing or list_log(store)
     if listing.is_empty:
         raise nothing_here(store)
-    return listing
+    return replace(listing, hint=hint)
+
+
+def _look(store: Store) -> tuple[Hint | None, Listing | None]:
+    """The hint, and the whole log where that is known already: over a network a log of few files is listed while the hint is fetched. Not
+    where a catalog manages the table: it is to be asked before the log is listed."""
+    look = None if catalog.has_coordinator(store) else store.first_look(LAST_CHECKPOINT, LOG, last_checkpoint.MOST_BYTES)
+    if look is None:
+        return last_checkpoint.read(store), None
+    file, entries = look
+    return last_checkpoint.parse(file), None if entries is None else parse_listing(entries)
 
 
 def nothing_here(store: Store) -> TableNotFoundError:

@@ -86,6 +86,11 @@ def collecting(collect: Callable[[Transaction, Counted], Snapshot]) -> Iterator[
         _collector.reset(token)
 
 
+def is_collecting() -> bool:
+    """Whether what this thread commits is only collected."""
+    return _collector.get() is not None
+
+
 def already_committed(snapshot: Snapshot | None, options: CommitOptions | None) -> bool:
     """Whether the snapshot has all application transactions of the options, so that the command is to be skipped."""
     check_instance(options, (CommitOptions, type(None)), "commit", "CommitOptions")
@@ -118,6 +123,7 @@ class Transaction:
         if place is None:
             raise InvalidArgumentError("a transaction needs a snapshot, or the store of a new table")
         check_instance(options, (CommitOptions, type(None)), "commit", "CommitOptions")
+        place.expect_commit()
         self.snapshot, self.store, self.operation = snapshot, place, operation
         self.parameters = dict(parameters or {})
         self.options = options or CommitOptions()

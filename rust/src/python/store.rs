@@ -15,10 +15,19 @@ use super::log_store::PythonStore;
 use crate::error::{Error, Kind};
 use crate::store::copy::copy_objects;
 use crate::store::credentials::{CredentialSource, Given};
-use crate::store::{CacheSettings, OpenOptions, PutOutcome, StagedObject, Store, open};
+use crate::store::{CacheSettings, ObjectMeta, OpenOptions, PutOutcome, StagedObject, Store, open};
 
 /// Deletes between two looks for an interrupt: what S3 takes in one request.
 const DELETED_AT_ONCE: usize = 1000;
+
+/// Path, size and modification time (ms) of an object.
+type Entry = (String, u64, i64);
+/// A file, and the objects of a folder.
+type Looked<'py> = (Option<Bound<'py, PyBytes>>, Option<Vec<Entry>>);
+
+fn shown(found: Vec<ObjectMeta>) -> Vec<Entry> {
+    found.into_iter().map(|meta| (meta.path, meta.size, meta.modified_ms)).collect()
+}
 
 /// A table's place.
 #[pyclass(name = "Store", module = "deltaic._core", frozen)]
@@ -99,9 +108,17 @@ impl PyStore {
     }
 
     #[pyo3(signature = (prefix, start_after=None))]
-    fn entries(&self, py: Python<'_>, prefix: String, start_after: Option<String>) -> PyResult<Vec<(String, u64, i64)>> {
-        let found = self.call(py, || self.store.list_from(&prefix, start_after.as_deref(), false))?;
-        Ok(found.into_iter().map(|meta| (meta.path, meta.size, meta.modified_ms)).collect())
+    fn entries(&self, py: Python<'_>, prefix: String, start_after: Option<String>) -> PyResult<Vec<Entry>> {
+        Ok(shown(self.call(py, || self.store.list_from(&prefix, start_after.as_deref(), false))?))
+    }
+
+    fn first_look<'py>(&self, py: Python<'py>, path: String, folder: String, most: u64) -> PyResult<Option<Looked<'py>>> {
+        let found = self.call(py, || self.store.first_look(&path, most, &folder))?;
+        Ok(found.map(|look| (look.file.map(|data| PyBytes::new(py, &data)), look.entries.map(shown))))
+    }
+
+    fn expect_commit(&self) {
+        self.store.expect_commit();
     }
 
     fn head(&self, py: Python<'_>, path: String) -> PyResult<Option<(u64, i64)>> {

@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::cache_folder::{Digest, Folder, Piece};
 use super::keys::plain;
-use super::{CopySource, ObjectMeta, ObjectWriter, OpenOptions, PutOutcome, StagedObject, Store};
+use super::{CopySource, FirstLook, ObjectMeta, ObjectWriter, OpenOptions, PutOutcome, StagedObject, Store};
 use crate::error::Result;
 
 /// Objects of which is known which version there is; with more, all are forgotten.
@@ -185,6 +185,17 @@ impl Store for CachedStore {
         let found = self.inner.list_from(prefix, start_after, recursive)?;
         self.remember_log(found.iter().filter(|meta| is_versioned(&meta.path)).cloned().collect());
         Ok(found)
+    }
+
+    fn first_look(&self, path: &str, most: u64, folder: &str) -> Result<Option<FirstLook>> {
+        let found = self.inner.first_look(path, most, folder)?;
+        let entries = found.iter().flat_map(|look| look.entries.iter().flatten());
+        self.remember_log(entries.filter(|meta| is_versioned(&meta.path)).cloned().collect());
+        Ok(found)
+    }
+
+    fn expect_commit(&self) {
+        self.inner.expect_commit();
     }
 
     fn head(&self, path: &str) -> Result<Option<ObjectMeta>> {

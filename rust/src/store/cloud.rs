@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::client::{HttpClient, HttpConnector, ReqwestConnector};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
-use object_store::{ClientConfigKey, ObjectStoreScheme, RetryConfig};
+use object_store::{ClientConfigKey, ClientOptions, ObjectStoreScheme, RetryConfig};
 use url::Url;
 
 use super::cache::CachedStore;
@@ -72,6 +73,27 @@ fn known_clients(url: &Url, scheme: ObjectStoreScheme, place: &str, options: &Op
     Ok(clients)
 }
 
+/// One HTTP client for both clients of a place: a commit goes over the connection that its data file took, and the certificates of the
+/// machine are read once, which takes 7 ms.
+#[derive(Debug, Default)]
+struct SharedConnector {
+    /// By what they were made of: requests for credentials have options of their own.
+    made: Mutex<HashMap<String, HttpClient>>,
+}
+
+impl HttpConnector for SharedConnector {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = format!("{options:?}");
+        if let Some(client) = made.get(&key) {
+            return Ok(client.clone());
+        }
+        let client = ReqwestConnector::default().connect(options)?;
+        made.insert(key, client.clone());
+        Ok(client)
+    }
+}
+
 /// Builds the two clients of a place with one builder: `$key` parses the options' names.
 macro_rules! clients {
     ($builder:expr, $key:ty, $url:expr, $place:expr, $options:expr, $unproven:expr) => {{
@@ -85,6 +107,7 @@ macro_rules! clients {
             builder = builder.with_credentials(Arc::new(Refreshed::new(Arc::clone(source), bucket_of($url))));
         }
         let failed = |error| cannot_open($place, &$options.storage, &error);
+        let builder = builder.with_http_connector(SharedConnector::default());
         let backend = Arc::new(builder.clone().with_retry(retry).build().map_err(failed)?);
         let once = RetryConfig { max_retries: 0, ..RetryConfig::default() };
         let commits = Arc::new(builder.with_retry(once).build().map_err(failed)?);

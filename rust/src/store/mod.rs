@@ -82,6 +82,15 @@ pub enum CopySource {
     Bytes,
 }
 
+/// What [`Store::first_look`] saw.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FirstLook {
+    /// The file; `None` where it is missing, too large or cannot be read.
+    pub file: Option<Bytes>,
+    /// The objects in the folder, sorted by path; `None` where they are more than one request lists.
+    pub entries: Option<Vec<ObjectMeta>>,
+}
+
 /// A durable object that waits for its name; one that got none leaves nothing behind.
 pub trait StagedObject: Send + Sync {
     /// Gives it this name, unless there is such an object: then false. Others see it from now on, but its name may be lost with the power.
@@ -96,6 +105,10 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     fn location(&self) -> &str;
     /// Objects in the folder `prefix` (below it with `recursive`), after `start_after`, sorted by path. A missing folder is empty.
     fn list_from(&self, prefix: &str, start_after: Option<&str>, recursive: bool) -> Result<Vec<ObjectMeta>>;
+    /// A small file and the beginning of a folder, asked for at the same time; `None` where the store answers one call after the other.
+    fn first_look(&self, _path: &str, _most: u64, _folder: &str) -> Result<Option<FirstLook>> {
+        Ok(None)
+    }
     /// `None` where there is no such object.
     fn head(&self, path: &str) -> Result<Option<ObjectMeta>>;
     /// The whole object.
@@ -138,6 +151,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     fn sync(&self, _paths: &[String]) -> Result<()> {
         Ok(())
     }
+    /// A commit is likely to follow: what the store must learn about its place first, it begins to ask now, beside the caller's requests.
+    fn expect_commit(&self) {}
     /// Each call is a request over a network: fewer are better than less work.
     fn is_remote(&self) -> bool {
         false

@@ -20,7 +20,7 @@ use twox_hash::XxHash64;
 
 use super::failure;
 use super::local::past_end;
-use super::{CopySource, ObjectMeta, ObjectWriter, OpenOptions, PutOutcome, Store, open_outside, path};
+use super::{CopySource, FirstLook, ObjectMeta, ObjectWriter, OpenOptions, PutOutcome, Store, open_outside, path};
 use crate::error::{Error, Kind, Result};
 
 /// Size of the parts of an upload.
@@ -28,6 +28,9 @@ const PART_BYTES: usize = 8 << 20;
 
 /// Parts of one file that are on their way at a time; each is in memory.
 const PARTS_AT_ONCE: usize = 4;
+
+/// Objects of a folder that a first look lists at most: few, as the listing is for nothing where the folder has more.
+const FIRST_LOOK: usize = 250;
 
 /// A larger commit is not kept in memory until it is read.
 const LARGEST_KEPT: usize = 4 << 20;
@@ -261,6 +264,31 @@ impl Store for ObjectStoreAdapter {
         }
         found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         Ok(found)
+    }
+
+    fn first_look(&self, path: &str, most: u64, folder: &str) -> Result<Option<FirstLook>> {
+        let Some(pages) = &self.pages else { return Ok(None) };
+        let full = self.full(path)?;
+        let prefix = format!("{}/", self.join(folder)?);
+        let options = PaginatedListOptions { delimiter: Some("/".into()), max_keys: Some(FIRST_LOOK), ..PaginatedListOptions::default() };
+        let file = async {
+            let found = self.backend.get_opts(&full, GetOptions::default()).await?;
+            if found.meta.size > most { Ok(None) } else { found.bytes().await.map(Some) }
+        };
+        let both = futures::future::join(file, pages.list_paginated(Some(&prefix), options));
+        let (file, page): (object_store::Result<Option<Bytes>>, _) = runtime()?.block_on(both);
+        let page = page.map_err(|error| self.failed(folder, error))?;
+        let entries = page.page_token.is_none().then(|| {
+            let mut entries: Vec<ObjectMeta> = page.result.objects.into_iter().map(|meta| self.meta(meta)).collect();
+            entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+            entries
+        });
+        Ok(Some(FirstLook { file: file.ok().flatten(), entries }))
+    }
+
+    fn expect_commit(&self) {
+        // What goes wrong is said by the commit, which asks again.
+        let _ = self.begin_proof();
     }
 
     fn head(&self, path: &str) -> Result<Option<ObjectMeta>> {
