@@ -160,9 +160,10 @@ def configure(
     credentials in `storage_options` and in the environment.
     `background_checkpoints`: a commit answers before the checkpoint that is due is written (False); the process does not end before it
     is. Checksums of tables in object stores are always written after the answer. `background_optimize`: a write to a table with
-    `delta.autoOptimize.autoCompact` answers before small files are compacted (False); on the embedded engine. The compaction gives way: it commits nothing where a command other than an append began on the table in this
-    process meanwhile, or where it conflicts with a commit of another. A later command on an older snapshot starts from the version that
-    the compaction made. The process does not end before it is done; what fails is logged (`deltaic.commands`).
+    `delta.autoOptimize.autoCompact` answers before small files are compacted (False); on the embedded engine. The compaction gives way:
+    it commits nothing where a command other than an append began on the table in this process meanwhile, or where it conflicts with a
+    commit of another. A later command on an older snapshot starts from the version that the compaction made. The process does not end
+    before it is done; what fails is logged (`deltaic.commands`).
     `log_compaction_interval`: every so many commits get a compacted file beside them, which readers may take instead (0: none).
     `commit_coordinator`: a function that gives the `deltaic.CommitCoordinator` of a table that a catalog manages. It is called often with
     the table's location and returns None for other tables; a table of a catalog is refused without it.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
-from deltaic.errors import InvalidArgumentError, check_instance
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError, check_instance
 from deltaic.options import CommitOptions
 from deltaic.table import Casting, DeltaTable, run_write
 from deltaic.transaction import giving_way
@@ -18,20 +18,23 @@ if TYPE_CHECKING:
 
     from deltaic.commands.merge import Merge
     from deltaic.commands.write import Mode, SchemaMode
+    from deltaic.log.snapshot import Snapshot
     from deltaic.options import ParquetOptions
+    from deltaic.transaction.transaction import Counted, Transaction
 
 
 def transaction(*tables: DeltaTable, commit: CommitOptions | None = None) -> TableTransaction:
     """One commit over several tables: when the `with` block ends, all changes become visible, or none.
 
-    `tables`: those that the block changes, each at most once, by the methods of `TableTransaction`, which have the parameters of
-    `deltaic.write` and of the methods of `DeltaTable` with the table before them. Each change sees its table as the object in `tables`
-    shows it, and is judged against commits that came first as the same command alone would be. An exception in the block stages
-    nothing. After the block the objects are at their new versions. `commit`: options of the commit of each table; its `isolation` holds
-    in each table for what the change of that table read.
+    `tables`: those that the block changes, by the methods of `TableTransaction`, which have the parameters of `deltaic.write` and of the
+    methods of `DeltaTable` with the table before them. The first change of a table sees it as the object in `tables` shows it, a later
+    one sees what is staged before. All changes of a table become one commit; conflicts of several are judged by whole files. An exception
+    that leaves the block leaves all tables as they were. After the block the objects are at their new versions. `commit`: options of the
+    commit of each table; its `isolation` holds in each table for what its changes read.
 
-    Raises InvalidArgumentError (no table, one named twice, one that is not among `tables`), the conflicts and CommitError (no table has
-    changed), CommitUnknownError (nobody knows; `DeltaTable.transaction_state(id)` tells later).
+    Raises InvalidArgumentError (no table, one named twice, one that is not among `tables`), UnsupportedFeatureError (a second change of
+    a table on Spark or with row tracking or a change data feed, a table of a catalog beside others), the conflicts and CommitError (no
+    table has changed), CommitUnknownError (nobody knows; `DeltaTable.transaction_state(id)` tells later).
 
     >>> with deltaic.transaction(orders, stock) as t:
     ...     t.write(orders, [{"id": 7, "item": "cup"}], mode="append")
@@ -92,16 +95,16 @@ class TableTransaction:
             parquet=parquet,
             commit=self._commit,
         )
-        with self._staging(table):
-            run_write(table, data, job)
+        with self._staging(table) as shown:
+            run_write(shown, data, job)
 
     def delete(self, table: DeltaTable, where: str | None = None, *, parquet: ParquetOptions | None = None) -> dict[str, int]:
         """Stages what `table.delete(where)` commits; -> its metrics, as far as they are known before the commit.
 
         >>> t.delete(stock, "count = 0")
         """
-        with self._staging(table):
-            return table.delete(where, parquet=parquet, commit=self._commit)
+        with self._staging(table) as shown:
+            return shown.delete(where, parquet=parquet, commit=self._commit)
 
     def update(
         self,
@@ -116,8 +119,8 @@ class TableTransaction:
 
         >>> t.update(stock, {"count": "count - 1"}, "item = 'cup'")
         """
-        with self._staging(table):
-            return table.update(set, where, casting=casting, parquet=parquet, commit=self._commit)
+        with self._staging(table) as shown:
+            return shown.update(set, where, casting=casting, parquet=parquet, commit=self._commit)
 
     def merge(
         self,
@@ -147,27 +150,44 @@ class TableTransaction:
             parquet=parquet,
             commit=self._commit,
         )
-        execute = merge._execute
 
         def staged(spec: Any) -> dict[str, int]:
-            with self._staging(table):
-                return execute(spec)
+            with self._staging(table) as shown:
+                return shown._merging(spec, shown._engine)._execute(spec)
 
         return Merge(merge._spec, staged)
 
     @contextmanager
-    def _staging(self, table: DeltaTable) -> Iterator[None]:
+    def _staging(self, table: DeltaTable) -> Iterator[DeltaTable]:
+        """While a change is staged; -> the table as it is after those before."""
         if self._staged is None:
             raise InvalidArgumentError("a transaction changes tables within its with block")
         if not any(table is each for each in self._tables):
             location = getattr(table, "location", type(table).__name__)
             expected = ", ".join(each.location for each in self._tables)
             raise InvalidArgumentError("a table that deltaic.transaction was not given", found=location, expected=expected)
-        before = len(self._staged.members)
-        with collecting(self._staged.add):
-            yield
-        if len(self._staged.members) > before:
-            self._changed.append(table)
+        snapshot = table._snapshot
+        if self._is_changed(table):
+            if table._spark is not None:
+                raise UnsupportedFeatureError("on Spark a table takes one change in a transaction", where=table.location)
+            snapshot = self._staged.shown(snapshot)
+        with collecting(self._collect(table)):
+            yield table if snapshot is table._snapshot else DeltaTable._of(snapshot, table._options)
+
+    def _is_changed(self, table: DeltaTable) -> bool:
+        return any(table is each for each in self._changed)
+
+    def _collect(self, table: DeltaTable) -> Callable[[Transaction, Counted], Snapshot]:
+        staged = self._staged
+        assert staged is not None
+
+        def collect(transaction: Transaction, counted: Counted) -> Snapshot:
+            snapshot = staged.add(transaction, counted)
+            if not self._is_changed(table):
+                self._changed.append(table)
+            return snapshot
+
+        return collect
 
     def __enter__(self) -> TableTransaction:
         if self._staged is not None:

@@ -333,3 +333,26 @@ def test_a_table_does_not_leave_its_catalog(tmp_path: Path) -> None:
             managed.restore(0, allow_protocol_downgrade=True)
         deltaic.write(managed, pa.table({"id": [2]}), mode="append")
         assert ids(DeltaTable(tmp_path / "t")) == [1, 2]
+
+
+def test_a_transaction_over_this_table_alone_is_ratified(place: Path, coordinator: FileCoordinator) -> None:
+    table = DeltaTable(place)
+    table.alter.set_properties({"delta.enableChangeDataFeed": "false"})
+    with deltaic.transaction(table) as t:
+        t.write(table, pa.table({"id": [3, 4]}))
+        t.delete(table, "id IN (1, 4)")
+        t.update(table, {"id": "id + 100"}, "id = 3")
+        assert staged(place) == [1]
+    assert (table.version, ids(table), ids(DeltaTable(place))) == (2, [0, 2, 103], [0, 2, 103])
+    assert (published(place), staged(place)) == ([0, 1, 2], [1, 2])
+    assert table.transaction_state(t.id) == 2
+
+
+def test_a_transaction_over_other_tables_too_is_refused(place: Path, coordinator: FileCoordinator, tmp_path: Path) -> None:
+    table, other = DeltaTable(place), deltaic.write(tmp_path / "other", {"id": [1]})
+    for first, second in ((table, other), (other, table)):
+        refused = pytest.raises(UnsupportedFeatureError, match="takes no part in a transaction over several tables")
+        with refused, deltaic.transaction(first, second) as t:
+            t.write(first, {"id": [7]})
+            t.write(second, {"id": [7]})
+    assert (ids(DeltaTable(place)), ids(DeltaTable(other.location)), staged(place)) == ([0, 1, 2], [1], [])

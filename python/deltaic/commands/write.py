@@ -37,7 +37,7 @@ from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.features import Change
 from deltaic.protocol.properties import constraint_names
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, path_text, type_name
-from deltaic.transaction.transaction import Transaction, already_committed
+from deltaic.transaction.transaction import Transaction, already_committed, is_collecting
 from deltaic.worker import Worker
 
 if TYPE_CHECKING:
@@ -499,7 +499,7 @@ def _compacted(committed: Snapshot, engine: Engine, adds: pa.Table) -> Snapshot:
             log.warning("%s: compaction after version %d failed: %s", committed.location, committed.version, error)
             return committed
 
-    if not committed.properties.auto_compact or not adds.num_rows:
+    if not committed.properties.auto_compact or not adds.num_rows or is_collecting():
         return committed
     if configuration.current().background_optimize and engine.is_embedded:
         from deltaic.commands import background_compaction

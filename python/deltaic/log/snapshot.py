@@ -21,6 +21,7 @@ from deltaic.log import catalog, history
 from deltaic.log import checksum as checksums
 from deltaic.log.checksum import Checksum
 from deltaic.log.segment import LOG, Segment, Sleep, commit_path, cover, list_log, newest, segments
+from deltaic.log.store import OneObject
 from deltaic.protocol import features
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.properties import TableProperties
@@ -70,6 +71,7 @@ class Snapshot:
         self.modified = segment.modified if segment is not None else modified
         self.pending = segment.pending if segment is not None else pending
         self.is_unwritten = segment is not None and segment.is_unwritten
+        self.is_staged = False
         if core is not None:
             self._check(core)
             if before is not None and before._defined_as(core):
@@ -162,6 +164,13 @@ class Snapshot:
 
     def _advance(self, commits: Sequence[tuple[int, str]], modified: int | None, pending: tuple[str, ...] | None = None) -> Snapshot:
         return Snapshot(self.store, self.core.refresh(self.store, commits), before=self, modified=modified, pending=pending)
+
+    def with_staged(self, lines: bytes) -> Snapshot:
+        """This version with a commit on top that is not in the log: what the next change of a transaction starts from."""
+        source, version = _core.Store.from_python(cast("Any", OneObject(lines)), self.location), self.version + 1
+        staged = Snapshot(self.store, self.core.refresh(source, [(version, commit_path(version))]), before=self)
+        staged.is_staged = True
+        return staged
 
     @staticmethod
     def first(store: _core.Store, modified: int | None = None) -> Snapshot:

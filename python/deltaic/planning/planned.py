@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from deltaic import _core
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, SchemaMismatchError, shown
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, SchemaMismatchError, UnsupportedFeatureError, shown
 from deltaic.plan.nodes import Scan
 from deltaic.planning import simple
 from deltaic.planning.opening import numbered
@@ -194,7 +194,14 @@ def _reads_char(resolved: Expression, schema: Schema, pads: bool) -> bool:
 def reads_table(expressions: Iterable[Expression], snapshot: Snapshot) -> bool:
     """Whether subqueries of these read the table, so that any other change of it is a conflict."""
     leaves = [leaf for each in expressions for leaf in each.sources.values()]
-    return any(isinstance(leaf, Scan) and leaf.store.location == snapshot.store.location for leaf in leaves)
+    found = any(isinstance(leaf, Scan) and leaf.store.location == snapshot.store.location for leaf in leaves)
+    if found and snapshot.is_staged:
+        raise UnsupportedFeatureError(
+            "a subquery over the table that is changed does not see what the transaction staged before",
+            where=snapshot.location,
+            expected="no subquery over this table in a change that follows another one",
+        )
+    return found
 
 
 def resolve_condition(engine: Engine, text: str, schema: Schema, alias: str = "t", *, queries: bool = False) -> Expression:

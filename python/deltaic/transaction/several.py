@@ -1,5 +1,7 @@
 """One commit over several tables: all of them get their version, or none does (docs/decisions/several-tables-in-one-commit.md).
 
+Of one table it is a commit as any other; several changes of a table are one of its commits (`staged_changes.py`).
+
 1. Each table gets an intent with the lines of its commit, and a commit without actions, which takes the next version as any commit does:
    what came first is judged by the rules of conflicts, and writers of deltaic that meet it wait.
 2. The record of the coordinator is put if absent: from then on the transaction is committed in all tables, or aborted.
@@ -35,6 +37,7 @@ from deltaic.transaction import information, timestamps
 from deltaic.transaction.attempts import Attempts
 from deltaic.transaction.body import Base, commit_body
 from deltaic.transaction.rolling_forward import roll_forward
+from deltaic.transaction.staged_changes import StagedChanges
 from deltaic.transaction.transaction import Counted, Transaction, new_uuid, now_ms
 from deltaic.worker import Worker
 
@@ -57,38 +60,53 @@ class SeveralTables:
         self.id = ""
         """commitInfo.txnId in each table, once the commit has begun."""
         self.members: list[tuple[Transaction, Counted]] = []
+        """The commit of each table, once it has begun."""
+        self._changes: dict[str, StagedChanges] = {}
         self.is_committed: bool | None = False
         """None while nobody knows."""
 
+    def shown(self, snapshot: Snapshot) -> Snapshot:
+        """The version that the next change of a table starts from: with what is staged, or `snapshot` where nothing is."""
+        changes = self._changes.get(snapshot.location)
+        return snapshot if changes is None else changes.shown()
+
     def add(self, transaction: Transaction, counted: Counted) -> Snapshot:
-        """Stages a table's part; -> the version that it is on top of."""
-        snapshot = transaction.snapshot
-        if snapshot is None or any(transaction.store.location == each.store.location for each, _ in self.members):
+        """Stages a change of a table; -> the version that it is on top of."""
+        snapshot, location = transaction.snapshot, transaction.store.location
+        if snapshot is None:
             transaction.discard()
-            raise InvalidArgumentError(
-                "a transaction over several tables takes one change of each, and makes no table",
-                where=transaction.store.location,
-                found=f"another change: {transaction.operation}",
-            )
-        if features.is_managed(snapshot.protocol):
+            raise InvalidArgumentError("a transaction makes no table", where=location, found=transaction.operation)
+        changes = self._changes.get(location)
+        if changes is not None:
+            changes.add(transaction, counted)
+            return snapshot
+        others = [each.steps[0][0].snapshot for each in self._changes.values()]
+        managed = next((each for each in (snapshot, *others) if each is not None and features.is_managed(each.protocol)), None)
+        if others and managed is not None:
             transaction.discard()
             raise UnsupportedFeatureError(
-                "a table that a catalog manages takes no part in a transaction over several tables", where=transaction.store.location
+                "a table that a catalog manages takes no part in a transaction over several tables", where=managed.location
             )
-        self.members.append((transaction, counted))
+        self._changes[location] = StagedChanges(transaction, counted)
         return snapshot
 
     def discard(self) -> None:
         """Deletes the files that were written for nothing."""
-        for transaction, _ in self.members:
+        steps = [step for changes in self._changes.values() for step in changes.steps]
+        for transaction, _ in (*steps, *self.members):
             transaction.discard()
 
     def commit(self) -> list[Snapshot]:
-        """-> the version of each table that has the commit, in the order of `add`.
+        """-> the version of each table that has the commit, in the order of their first `add`.
 
         Raises the conflict's exception, or CommitError where the transaction was aborted (no table has changed, the files are gone),
         CommitUnknownError where the store did not say.
         """
+        try:
+            self.members = [changes.joined() for changes in self._changes.values()]
+        except BaseException:
+            self.discard()
+            raise
         if len(self.members) <= 1:  # as any commit of one table
             committed = [transaction.commit(counted) for transaction, counted in self.members]
             for transaction, _ in self.members:
