@@ -93,6 +93,7 @@ def test_a_long_log_is_listed_from_the_hint_on(place: Place) -> None:
 
 def test_the_first_look_is_what_two_requests_show(place: Place) -> None:
     append(place, 3)
+    assert background.wait(10)
     store, hint = open_store(place.at(), place.options), "_delta_log/_last_checkpoint"
     assert store.first_look(hint, "_delta_log", 100) == (None, store.entries("_delta_log"))
     opened(place).checkpoint()
