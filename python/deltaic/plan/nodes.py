@@ -28,8 +28,8 @@ ROW_COLUMN = "__deltaic_row"
 JoinKind: TypeAlias = Literal["inner", "left", "right", "full", "left_semi", "left_anti"]
 
 
-class Later(Protocol):
-    """Files of a version that nobody has chosen yet."""
+class DeferredFiles(Protocol):
+    """The files of a snapshot, selected when the engine plans the query."""
 
     @property
     def key(self) -> str:
@@ -72,7 +72,7 @@ class Scan:
     constants: tuple[Field, ...] = ()
     row_tracking: tuple[str, str] | None = None
     predicate: _core.Predicate | None = None
-    later: Later | None = None
+    later: DeferredFiles | None = None
     limit: int | None = None
     as_stored: bool = False
 

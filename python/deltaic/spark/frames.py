@@ -73,7 +73,7 @@ def newest(spark: Any, path: Path, columns: Sequence[str] | None = None, storage
 def _pinned(
     spark: Any, path: Path, version: int | None, timestamp: datetime | str | None, storage_options: Mapping[str, str]
 ) -> tuple[Path, int | None, datetime | str | None]:
-    """The path without the moment that it says, and the moment."""
+    """The path without the version or time that it names, and these two."""
     if not isinstance(path, (str, os.PathLike)) or "@" not in (text := os.fspath(path)):
         return path, version, timestamp
     with opening(spark):
@@ -81,7 +81,7 @@ def _pinned(
     if its_version is None and its_time is None:
         return path, version, timestamp
     if version is not None or timestamp is not None:
-        raise InvalidArgumentError("a moment in the path and another one", found=text, expected="one of them")
+        raise InvalidArgumentError("time travel is given both in the path and as an argument", found=text, expected="one of them")
     if its_time is None:
         return inner, its_version, None
     return inner, version_at(spark, inner, moment_of(spark, lit(its_time)), storage_options), None

@@ -123,7 +123,7 @@ class ReadOptions:
         if version is None and timestamp is None:
             path, version, timestamp = travelled(path, storage_options)
         elif travelled(path, storage_options)[1:] != (None, None):
-            raise InvalidArgumentError("a moment in the path and one in the options", found=path, expected="one of them")
+            raise InvalidArgumentError("time travel is given both in the path and as an option", found=path, expected="one of them")
         return ReadOptions(
             path=path,
             version=version,

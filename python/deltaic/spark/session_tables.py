@@ -42,7 +42,7 @@ def moment_of(spark: Any, text: str) -> datetime:
     with named_errors():
         micros = spark_sql(spark, f"SELECT unix_micros(CAST(({text}) AS TIMESTAMP))").collect()[0][0]
     if micros is None:
-        raise InvalidArgumentError("no time", found=text, expected="a timestamp")
+        raise InvalidArgumentError("not a timestamp", found=text, expected="a timestamp")
     return _EPOCH + timedelta(microseconds=micros)
 
 

@@ -1,7 +1,7 @@
 """The engine's macros (prefix `deltaic_`): forms that need more than one of its own functions.
 
 Each is plain SQL over its arguments, so it runs vectorised. `try_` macros answer NULL for what Spark could not convert; the caller adds
-Spark's error. A macro's text is a pure function of nothing: `prepare` may install it any number of times.
+Spark's error. Macro texts are constants, so `prepare` is idempotent.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ class Value:
         return replace(self, foldable=False)._largest([*mine, *(constant for part in parts for constant in part.constants)])
 
     def by_choice(self) -> Value:
-        """This value of a form that chooses what it evaluates (CASE, coalesce): nothing in it fails before a row comes to it."""
+        """For CASE and coalesce, whose branches are evaluated lazily: a constant in them must not be evaluated, and fail, when planned."""
         return self if self.foldable else replace(self, constants=())
 
 

@@ -51,8 +51,8 @@ impl Checkpoint {
     }
 }
 
-/// Reads a checkpoint. `parts`: all files of it, relative to the table; sidecars are named in it. `hold`: so many bytes of files are
-/// decoded whole; of more, the actions on files stay there.
+/// Reads a checkpoint. `parts`: all files of it, relative to the table; sidecars are named in it. `hold`: checkpoints up to
+/// this many bytes are decoded completely; the file actions of larger ones are decoded on demand.
 pub fn read(store: &Arc<dyn Store>, parts: &[String], hold: u64, interrupt: &Interrupt) -> Result<Checkpoint> {
     let mut checkpoint = Checkpoint::default();
     let mut parquet = Vec::new();

@@ -30,7 +30,7 @@ const MAX_MIDDLE: usize = 64;
 /// One of more rows is large: it stays as it is while half of them count.
 const LARGE: usize = 128 * 1024;
 
-/// So many commits wait at most.
+/// Upper bound of commits whose removes have not been applied yet.
 const MAX_WAITING: usize = 1000;
 
 /// What a commit says of files.

@@ -26,7 +26,7 @@ use crate::pages::{self, Wanted};
 
 /// Rows of a row group that make one: what a thread decodes at once.
 pub const ROWS: usize = 64 * 1024;
-/// Rows are chosen while decoding where fewer than one in so many are wanted, else after it.
+/// A row selection is used while decoding if less than 1/FEW of the rows is needed; otherwise all rows are decoded, then filtered.
 const FEW: usize = 4;
 
 /// Some rows of a row group: its adds or its removes.

@@ -35,8 +35,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// `checkpoint`: its parts (none: from the first commit); `commits`: (version, path), ascending, no gap, up to `version`. `hold`: of a
-    /// checkpoint of more bytes the files stay there until they are asked for.
+    /// `checkpoint`: its parts (none: from the first commit); `commits`: (version, path), ascending, no gap, up to `version`. `hold`: the
+    /// file actions of a checkpoint of more bytes are decoded on demand.
     pub fn load(
         store: &Arc<dyn Store>,
         version: u64,

@@ -96,8 +96,8 @@ class ScanColumns:
         return frame.select(*(opaque(F.col(col(name)), True).alias(name) if name in names else F.col(col(name)) for name in frame.columns))
 
     def selected(self, row_index: Any | None, opaque: Callable[[Any, bool], Any]) -> list[Any]:
-        """Columns of the output over a frame with the data columns and constants under their physical names; what is there as
-        it is comes by its name, as each object that is made of it takes calls of the JVM.
+        """Columns of the output over a frame with the data columns and constants under their physical names. Unchanged
+        columns are passed as strings instead of `Column` objects, each of which costs several py4j calls.
 
         `opaque(column, nested)`: the column as an `Opaque` one."""
         from pyspark.sql import functions as F

@@ -438,7 +438,7 @@ _READ_ONCE_OR_TWICE = {"spark.sql.inMemoryColumnarStorage.compressed": "false"}
 
 
 def _checkpointed(frame: Any) -> Any:
-    """The rows of a frame, computed now and cut off from where they came from."""
+    """The frame, computed now and without lineage: where a cached block is lost the query fails, and never computes other rows."""
     made, spark = frame.localCheckpoint(eager=True), frame.sparkSession
     # PySpark's client of Connect takes the answer for one of the active session, in which the server does not know it.
     return made if made.sparkSession is spark else spark._create_remote_dataframe(made._plan._relation_id)

@@ -24,7 +24,7 @@ _LINES = f"{FILE_COLUMN} int, __deltaic_bitmap binary, __deltaic_count bigint"
 
 
 def are_few(engine: SparkEngine, relation: SparkRelation) -> bool:
-    """Whether row ids may come to the driver one by one, by what is known or thought of their number."""
+    """True if the number of row ids, known or estimated, is small enough to collect them one by one."""
     most = int(engine.spark.conf.get(SETTING, str(MOST_PAIRS)))
     if relation.rows is not None:
         return relation.rows <= most

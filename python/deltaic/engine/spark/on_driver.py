@@ -1,6 +1,6 @@
-"""Rows that lie on the driver, or are few enough to be brought there: no job is run to read them again, to group them, to write them.
+"""Small inputs are collected to the driver once, and grouped, joined and written there with Arrow.
 
-What commands do one after the other with a small source and the few rows it changes would otherwise be a job, and a plan, for each step.
+Without it a MERGE of a small source would start a Spark job, with a plan, for each of its steps.
 """
 
 from __future__ import annotations

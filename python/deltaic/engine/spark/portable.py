@@ -33,7 +33,7 @@ WORDS = "__deltaic_words"
 NUMBER = "__deltaic_number"
 _PATTERN = re.compile(r"[\\{}\[\]*?]")
 SENT_BYTES = 16 * 1024**2
-"""Of sets of rows that one task sends to those that need them, if it is more than one set."""
+"""Maximum bytes of deletion vectors that one task shuffles; a single larger vector is still sent."""
 
 # Whether the row's bit is set; a row behind the last word is in no set.
 _IN_SET = f"coalesce(shiftright(get({WORDS}, CAST(shiftright({INDEX}, 6) AS INT)), CAST({INDEX} & 63 AS INT)) & 1, 0) = 1"
@@ -67,7 +67,8 @@ def _read_by_ids(spark: Any, scan: Scan) -> Any:
 
 
 def scan_apart(spark: Any, scan: Scan) -> Any:
-    """The same, of files that all have a set of rows: no task has those of others. They are numbered where their numbers are asked for."""
+    """Like `portable_scan`, for files that all have a set of rows: each task gets only the sets of its own files. `scan.files` must carry
+    `__deltaic_file` where row ids are wanted."""
     return read_by_tasks(spark, scan) if travels(scan.store) else _joined(spark, scan, scan.files, apart=True)
 
 

@@ -1,4 +1,4 @@
-"""Settings of a session that delta-spark knows. An option or argument of a call always wins over them."""
+"""Session settings of delta-spark that are honoured here. An explicit option or argument of a call always wins."""
 
 from __future__ import annotations
 

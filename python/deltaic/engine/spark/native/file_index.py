@@ -12,7 +12,7 @@ from typing import Any
 
 from deltaic import _core
 from deltaic.engine.spark.columns import Plain
-from deltaic.engine.spark.native.files import Files, Told
+from deltaic.engine.spark.native.files import Files, JvmFiles
 from deltaic.engine.spark.native.filters import exact_predicate, skipping_predicate
 from deltaic.engine.spark.native.jvm import DATASOURCES, Jvm
 from deltaic.engine.spark.ways import is_unexpected, log
@@ -36,15 +36,15 @@ class FileIndex:
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:
         """Files for whose constants the partition filters are true (nobody applies these again), less those whose statistics leave no
         row for the data filters."""
-        told = self._files.told(self._hint([partition_filters, data_filters] if self._files.by_partition else [data_filters]))
-        if told.positions is None and not partition_filters.size() and not self._files.by_partition:
+        files = self._files.selected(self._hint([partition_filters, data_filters] if self._files.by_partition else [data_filters]))
+        if files.positions is None and not partition_filters.size() and not self._files.by_partition:
             if self._whole is None:
-                self._whole = self._directories(told, None)
+                self._whole = self._directories(files, None)
             return self._whole
-        return self._directories(told, exact_predicate(self._jvm, partition_filters, self._schema, told.count))
+        return self._directories(files, exact_predicate(self._jvm, partition_filters, self._schema, files.count))
 
-    def _directories(self, told: Told, predicate: Any | None) -> Any:
-        return self._jvm.partition_directories(told.rows, told.statuses, told.positions, predicate)
+    def _directories(self, files: JvmFiles, predicate: Any | None) -> Any:
+        return self._jvm.partition_directories(files.rows, files.statuses, files.positions, predicate)
 
     def _hint(self, filters: list[Any]) -> _core.Predicate | None:
         """What is known of the wanted files, None where nothing is."""

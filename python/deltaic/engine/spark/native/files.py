@@ -1,4 +1,4 @@
-"""The files of a scan as the JVM is told of them, in bulk, each with its constants: known from the start, or chosen for each query."""
+"""The files of a scan as Java objects, made in bulk, each with its constants: listed from the start, or selected for each query."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.engine.spark.native.jvm import Jvm
-from deltaic.plan.nodes import Later
+from deltaic.plan.nodes import DeferredFiles
 
 MANY_FILES = 10_000
-"""The JVM is told of so many files at once; of more when a query has chosen among them."""
+"""Maximum files whose metadata is sent to the JVM when the scan is created. Above it, only files that a query's filters leave are sent."""
 MANY_VECTORS = 100
-"""Of so many files with deletion vectors, which may have megabytes each; of those of more when a query has chosen among them."""
+"""Like MANY_FILES, for files with deletion vectors, because one vector can take megabytes."""
 MOST_SHARE = 4
-"""It is told of the chosen files alone where they are a smaller part than one in so many."""
+"""If the filters keep fewer than 1/MOST_SHARE of the files, only those are sent; otherwise all are sent once, and positions are passed."""
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
-    """What the JVM has of some files. `rows`: InternalRow[] of constants; `statuses`: FileStatus[] of the same length. `positions`: int[]
-    of those that are meant, None for all. `count`: how many are meant at most."""
+class JvmFiles:
+    """File metadata as Java objects. `rows`: InternalRow[] of constants; `statuses`: FileStatus[] of the same length. `positions`: int[],
+    the indexes of the selected files, None for all. `count`: how many files are selected at most."""
 
     rows: Any
     statuses: Any
@@ -41,17 +41,17 @@ class Files(Protocol):
 
     @property
     def by_partition(self) -> bool:
-        """Whether it is worth the while to choose by conditions on constants too: these are applied to what comes of it anyway."""
+        """True if partition filters should prune files here, too. Spark applies them to the result anyway: this only saves work."""
 
-    def told(self, hint: _core.Predicate | None) -> Told:
-        """At least those that may hold a match."""
+    def selected(self, hint: _core.Predicate | None) -> JvmFiles:
+        """The files that may hold a match, and perhaps others."""
 
-    def one(self) -> Told:
-        """Like one of them."""
+    def one(self) -> JvmFiles:
+        """One file of the kind that the scan has, for the rehearsal of a session."""
 
 
-class Given:
-    """Files that are known when the scan is made. `constants`: a table with a row for each, its columns those of `schema` (a pyspark
+class ListedFiles:
+    """Files that are listed when the scan is made. `constants`: a table with a row for each, its columns those of `schema` (a pyspark
     StructType). `statuses`: of `_core.hand_over`. `adds` and `table_schema`: for skipping."""
 
     def __init__(
@@ -60,7 +60,7 @@ class Given:
         self._jvm, self._schema, self._adds, self._table_schema = jvm, schema, adds, table_schema
         self._statuses, self._constants = handed["__deltaic_status"], constants
         self.size = int(np.sum(handed["__deltaic_size"].to_numpy()))
-        self._all: Told | None = None
+        self._all: JvmFiles | None = None
         if adds.num_rows <= MANY_FILES:
             self._all = self._of(None)
 
@@ -68,7 +68,7 @@ class Given:
     def by_partition(self) -> bool:
         return self._all is None
 
-    def told(self, hint: _core.Predicate | None) -> Told:
+    def selected(self, hint: _core.Predicate | None) -> JvmFiles:
         chosen = None if hint is None or self._adds.num_rows < 2 else self._chosen(hint)
         if self._all is None and chosen is not None and len(chosen) * MOST_SHARE < self._adds.num_rows:
             return self._of(chosen)
@@ -76,15 +76,15 @@ class Given:
             self._all = self._of(None)
         if chosen is None:
             return self._all
-        return Told(self._all.rows, self._all.statuses, self._jvm.ints(chosen), len(chosen))
+        return JvmFiles(self._all.rows, self._all.statuses, self._jvm.ints(chosen), len(chosen))
 
-    def _of(self, chosen: Any | None) -> Told:
+    def _of(self, chosen: Any | None) -> JvmFiles:
         """The files at these positions, None: all."""
         constants, statuses = self._constants, self._statuses
         if chosen is not None:
             positions = pa.array(chosen)
             constants, statuses = constants.take(positions), statuses.take(positions)
-        return Told(self._jvm.rows(constants, self._schema), self._jvm.file_statuses(statuses), None, constants.num_rows)
+        return JvmFiles(self._jvm.rows(constants, self._schema), self._jvm.file_statuses(statuses), None, constants.num_rows)
 
     def _chosen(self, hint: _core.Predicate) -> Any | None:
         """Positions of the files that are left, None for all."""
@@ -94,43 +94,44 @@ class Given:
         stay = pc.is_in(self._adds["path"], value_set=left["path"].combine_chunks())
         return np.flatnonzero(stay.to_numpy())
 
-    def one(self) -> Told:
+    def one(self) -> JvmFiles:
         return self._of(np.zeros(1, np.int64))
 
 
 Describe: TypeAlias = Callable[[pa.Table], tuple[pa.Table, Any]]
 
 
-class Chosen:
-    """Files that are chosen for each query. `describe`: rows of `add` -> their constants, whose columns are those of `schema` (a pyspark
-    StructType), and their statuses. `invent`: the same of a file that is not there. `marked`: those with a deletion vector, else those
-    without."""
+class SelectedFiles:
+    """Files that are selected for each query, by its filters.
+
+    `describe`: rows of `add` -> their constants, whose columns are those of `schema` (a pyspark StructType), and their statuses. `invent`:
+    the same of a file that is not there. `marked`: those with a deletion vector, else those without."""
 
     by_partition = True
 
     def __init__(
-        self, jvm: Jvm, later: Later, marked: bool, schema: Any, describe: Describe, invent: Callable[[], tuple[pa.Table, Any]]
+        self, jvm: Jvm, later: DeferredFiles, marked: bool, schema: Any, describe: Describe, invent: Callable[[], tuple[pa.Table, Any]]
     ) -> None:
         self._jvm, self._later, self._marked, self._schema = jvm, later, marked, schema
         self._describe, self._invent = describe, invent
         self.size = (later.marked if marked else later.plain)[1]
-        self._last: tuple[str | None, Told] | None = None
+        self._last: tuple[str | None, JvmFiles] | None = None
 
-    def told(self, hint: _core.Predicate | None) -> Told:
+    def selected(self, hint: _core.Predicate | None) -> JvmFiles:
         """Spark asks several times for one query: the last answer is kept, unless it is large: Java decides when this object goes."""
         key = None if hint is None else hint.json
         if self._last is not None and self._last[0] == key:
             return self._last[1]
         adds = self._later.files(hint)
         has_vector = adds["deletionVector"].is_valid()
-        told = self._of(*self._describe(adds.filter(has_vector if self._marked else pc.invert(has_vector))))
-        if told.count <= MANY_FILES:
-            self._last = key, told
-        return told
+        converted = self._of(*self._describe(adds.filter(has_vector if self._marked else pc.invert(has_vector))))
+        if converted.count <= MANY_FILES:
+            self._last = key, converted
+        return converted
 
-    def _of(self, constants: pa.Table, statuses: Any) -> Told:
-        return Told(self._jvm.rows(constants, self._schema), self._jvm.file_statuses(statuses), None, constants.num_rows)
+    def _of(self, constants: pa.Table, statuses: Any) -> JvmFiles:
+        return JvmFiles(self._jvm.rows(constants, self._schema), self._jvm.file_statuses(statuses), None, constants.num_rows)
 
-    def one(self) -> Told:
+    def one(self) -> JvmFiles:
         """A file that is not there: which are is not known without looking."""
         return self._of(*self._invent())

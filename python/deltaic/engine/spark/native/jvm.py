@@ -17,10 +17,10 @@ LOCAL_BYTES = 32 * 1024**2
 """Under Spark's bound for rows that it keeps on the driver (spark.sql.execution.arrow.localRelationThreshold, 48 MB)."""
 
 HEAP_SHARE = 8
-"""Sets of rows may take one part in so many of the heap."""
+"""Deletion vectors may use at most 1/HEAP_SHARE of the driver's heap."""
 
 STATUSES = 50_000
-"""Files of which the JVM is told at once: it holds the message several times."""
+"""Maximum files in one message to the JVM; py4j keeps several copies of each message."""
 
 
 class Jvm:

@@ -21,13 +21,13 @@ from deltaic import _core
 from deltaic.engine.spark.columns import ScanColumns
 from deltaic.engine.spark.native.deleted_rows import ROW_INDEX, SETS, in_set, opaque
 from deltaic.engine.spark.native.file_index import FileIndex, rehearse, relation, selected
-from deltaic.engine.spark.native.files import Chosen, Files, Given
+from deltaic.engine.spark.native.files import Files, ListedFiles, SelectedFiles
 from deltaic.engine.spark.native.jvm import Jvm
 from deltaic.engine.spark.portable import scan_apart
 from deltaic.engine.spark.read_by_tasks import has_set, set_bytes
 from deltaic.engine.spark.types import in_files, shown_to_spark
 from deltaic.errors import UnsupportedFeatureError
-from deltaic.plan.nodes import FILE_COLUMN, Later, Scan
+from deltaic.plan.nodes import FILE_COLUMN, DeferredFiles, Scan
 from deltaic.planning.opening import numbered
 from deltaic.protocol.schema import Field, Schema
 
@@ -87,7 +87,7 @@ def _listed(jvm: Jvm, scan: Scan, files: pa.Table, columns: ScanColumns) -> list
     return frames
 
 
-def _later(jvm: Jvm, scan: Scan, later: Later, columns: ScanColumns) -> list[Any]:
+def _later(jvm: Jvm, scan: Scan, later: DeferredFiles, columns: ScanColumns) -> list[Any]:
     return [_Part(jvm, scan, columns, kind).later(later) for kind, (count, _) in ((ALL, later.plain), (EXCEPT, later.marked)) if count]
 
 
@@ -101,10 +101,10 @@ class _Part:
         sets = [name for name in SETS if handed[name].null_count < handed.num_rows]
         schema = self._schema(sets)
         constants = self._constants(schema, files, handed)
-        source = Given(self.jvm, handed, constants, shown_to_spark(schema), files, self.scan.table_schema)
+        source = ListedFiles(self.jvm, handed, constants, shown_to_spark(schema), files, self.scan.table_schema)
         return self._frame(source, _digest(handed.select(["__deltaic_status"]), constants), schema, sets)
 
-    def later(self, later: Later) -> Any:
+    def later(self, later: DeferredFiles) -> Any:
         """Which form the set of a file's rows has is not known before the file is."""
         schema = self._schema(SETS)
 
@@ -118,7 +118,7 @@ class _Part:
             handed = _core.hand_over(self.scan.store, _core.TableSchema(Schema([]).to_json()), adds)
             return pa.table([pa.nulls(1, field.type) for field in types], schema=types), handed["__deltaic_status"]
 
-        source = Chosen(self.jvm, later, self.kind != ALL, shown_to_spark(schema), describe, invent)
+        source = SelectedFiles(self.jvm, later, self.kind != ALL, shown_to_spark(schema), describe, invent)
         key = hashlib.blake2b(later.key.encode(), digest_size=16).hexdigest()
         return self._frame(source, key, schema, SETS)
 
