@@ -1,7 +1,8 @@
 """delta-spark behind a pipe: run by an interpreter that has the PySpark of its jars, asked one JSON line at a time.
 
 `python delta_spark_peer.py <folder of jars>`. {"sql": text} -> rows as lists; {"read": path, "columns": [expression, ...], "version": n}
--> sorted rows. Answers are lines that begin with ANSWER; an error is {"error": text}.
+-> sorted rows; {"stream": path, "into": path, "checkpoint": path, "options": {...}} -> the id of a query that has read all there is.
+Answers are lines that begin with ANSWER; an error is {"error": text}.
 """
 
 from __future__ import annotations
@@ -39,11 +40,21 @@ def session(jars: str) -> Any:
 def answer(spark: Any, question: dict[str, Any]) -> Any:
     if "sql" in question:
         return [list(row) for row in spark.sql(question["sql"]).collect()]
+    if "stream" in question:
+        return streamed(spark, question)
     reader = spark.read.format("delta")
     if question.get("version") is not None:
         reader = reader.option("versionAsOf", question["version"])
     frame = reader.load(question["read"]).selectExpr(*question["columns"])
     return [list(row) for row in frame.orderBy(*frame.columns).collect()]
+
+
+def streamed(spark: Any, question: dict[str, Any]) -> str:
+    frame = spark.readStream.format("delta").options(**question["options"]).load(question["stream"])
+    writer = frame.writeStream.format("delta").option("checkpointLocation", question["checkpoint"]).trigger(availableNow=True)
+    query = writer.start(question["into"])
+    query.awaitTermination()
+    return str(query.id)
 
 
 def main() -> None:

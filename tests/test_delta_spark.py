@@ -24,6 +24,7 @@ from deltaic.protocol import row_tracking
 
 JARS, PYTHON = os.environ.get("DELTA_SPARK_JARS"), os.environ.get("DELTA_SPARK_PYTHON")
 COMMITS = int(os.environ.get("DELTA_SPARK_COMMITS", "24"))
+BATCHES = int(os.environ.get("DELTA_SPARK_BATCHES", "10"))
 
 pytestmark = pytest.mark.skipif(not (JARS and PYTHON), reason="DELTA_SPARK_JARS and DELTA_SPARK_PYTHON name no delta-spark")
 
@@ -60,6 +61,10 @@ class Peer:
 
     def sql(self, text: str) -> Any:
         return self._ask(sql=text)
+
+    def streamed(self, source: Path, into: Path, checkpoint: Path, **options: Any) -> str:
+        found: str = self._ask(stream=str(source), into=str(into), checkpoint=str(checkpoint), options=options)
+        return found
 
     def rows(self, table: DeltaTable, *columns: str, version: int | None = None) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in self._ask(read=table.location, columns=list(columns), version=version)]
@@ -253,6 +258,55 @@ def test_commits_in_turns(tmp_path: Path, peer: Peer) -> None:
     assert dict(peer.rows(table, "id", "v")) == model
     found = deltalake.DeltaTable(table.location).to_pyarrow_table()
     assert dict(zip(found["id"].to_pylist(), found["v"].to_pylist(), strict=True)) == model
+
+
+@pytest.mark.timeout(3600)
+def test_a_stream_in_turns(tmp_path: Path, peer: Peer, spark: Any) -> None:
+    """delta-spark and deltaic carry on one query from its checkpoint, over a source that both change. Some batches are run again, as after
+    a crash between the commit and Spark's note of it: whoever comes next passes them over."""
+    import deltaic.spark
+
+    source, into, checkpoint = (tmp_path / name for name in ("from", "into", "checkpoint"))
+    properties = {"delta.enableDeletionVectors": True, "delta.checkpointInterval": 5}
+    table = deltaic.write(source, numbers(0), properties=properties)
+    choose, made, gone = random.Random(11), 1, 0
+    expected, queries = {0}, set()
+    own = spark.newSession()
+    deltaic.spark.enable(own)
+    for turn in range(BATCHES):
+        place = f"delta.`{source}`"
+        for _ in range(choose.randint(1, 3)):
+            count = choose.randint(1, 5)
+            keys = range(made, made + count)
+            expected.update(keys)
+            made += count
+            if choose.random() < 0.5:
+                deltaic.write(source, pa.concat_tables([numbers(*keys)]), mode="append", target_file_size=200)
+            else:
+                peer.sql(f"INSERT INTO {place} SELECT /*+ REPARTITION(2) */ id, 0 FROM range({keys.start}, {keys.stop})")
+        table.refresh()
+        if turn and choose.random() < 0.3:
+            table.optimize.compact()
+        if turn and choose.random() < 0.3:
+            table.refresh()
+            table.delete(f"id = {gone}")  # a row that the stream has had
+            gone += 1
+        options = {"maxFilesPerTrigger": choose.choice(["1", "2", "1000"]), "skipChangeCommits": "true"}
+        if turn % 2:
+            queries.add(peer.streamed(source, into, checkpoint, **options))
+        else:
+            frame = own.readStream.format("delta").options(**options).load(str(source))
+            writer = frame.writeStream.format("delta").option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
+            query = writer.start(str(into))
+            query.awaitTermination()
+            queries.add(str(query.id))
+        assert sorted(ours(DeltaTable(into), "id")) == [(key,) for key in sorted(expected)], turn
+        if choose.random() < 0.4:
+            last = max(int(each.name) for each in (checkpoint / "commits").iterdir() if each.name.isdigit())
+            for name in (f"{last}", f".{last}.crc"):
+                (checkpoint / "commits" / name).unlink(missing_ok=True)
+    assert len(queries) == 1
+    assert peer.rows(DeltaTable(into), "id") == [(key,) for key in sorted(expected)]
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,23 @@ def test_a_batch_of_a_stream_is_of_an_enabled_session(session: Any, tmp_path: Pa
     assert [row[0] for row in rows_at(path)] == [2, 3, 4, 50, 101, 150]
 
 
+def test_a_stream_from_name_to_name(session: Any, tmp_path: Path) -> None:
+    session.range(3).write.format("delta").saveAsTable("streamed")
+    try:
+        for last in (3, 4):
+            frame = session.readStream.table("streamed")
+            writer = frame.writeStream.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True)
+            writer.toTable("copied", format="delta").awaitTermination(200)
+            assert sorted(row.id for row in session.table("copied").collect()) == list(range(last))
+            session.sql("INSERT INTO streamed VALUES (3)")
+        for option, value in (("readChangeFeed", "true"), ("schemaTrackingLocation", str(tmp_path / "s"))):
+            with pytest.raises(UnsupportedFeatureError, match=f"{option} of a stream"):
+                session.readStream.option(option, value).table("streamed")
+    finally:
+        for name in ("streamed", "copied"):
+            session.sql(f"DROP TABLE IF EXISTS {name}")
+
+
 def columns() -> list[Any]:
     from pyspark.sql import functions as F
     from pyspark.sql.types import DecimalType

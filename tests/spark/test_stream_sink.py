@@ -22,13 +22,6 @@ from deltaic.errors import InvalidArgumentError, SchemaMismatchError
 KILLS = int(os.environ.get("DELTAIC_STREAM_KILLS", "1"))
 
 
-@pytest.fixture
-def session(session: Any) -> Any:
-    if not hasattr(session, "_jsparkSession"):
-        pytest.skip("the query's id is a local property of Spark's thread")
-    return session
-
-
 def files(place: Path, *numbers: int, **columns: Any) -> None:
     """A Parquet file with these ids."""
     import pyarrow.parquet as pq

@@ -18,8 +18,6 @@ def run_in_catalog(spark: Any, text: str, query: Callable[[str], Any]) -> bool:
     DROP TABLE [IF EXISTS] name [PURGE] · ALTER TABLE name RENAME TO name · REFRESH TABLE name · CACHE [LAZY] TABLE name · UNCACHE TABLE
     name · CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name [(columns)] AS query
     """
-    if not hasattr(spark, "_jsparkSession"):
-        return False
     reader = Reader(text)
     if reader.at("CREATE"):
         return _makes_view(spark, reader, query)
@@ -110,5 +108,7 @@ def _makes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bool
         if not replaces:
             raise TableAlreadyExistsError("the name is that of another table or view", where=str(name), expected="CREATE OR REPLACE VIEW")
     frame = query(text)
-    enter_view(spark, name, text, frame.columns, (frame.toDF(*columns) if columns else frame).schema, comment, replaces=replaces)
+    tables = [(each.parts, each.path) for each in found if each.view is None and each.parts]
+    schema = (frame.toDF(*columns) if columns else frame).schema
+    enter_view(spark, name, text, frame.columns, schema, comment, tables, replaces=replaces)
     return True

@@ -39,7 +39,7 @@ def enable(spark: Any, native: Literal["auto", "never"]) -> None:
     _wrap_named_writes(type(frame), type(frame.write))
     merge_into.wrap(type(frame))
     catalog.wrap(type(spark.catalog))
-    streams.wrap(type(spark.readStream))
+    streams.wrap(type(frame), type(spark.readStream))
 
 
 def _asked(of: Any) -> Asked:

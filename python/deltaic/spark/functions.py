@@ -78,7 +78,7 @@ def register(spark: Any, *, form: Form = "arrow") -> None:
 
 def unregister(spark: Any) -> None:
     """Takes them out of SQL of the session again."""
-    from deltaic.spark.session_tables import spark_sql
+    from deltaic.spark.patches import spark_sql
 
     for name in _in_sql():
         spark_sql(spark, f"DROP TEMPORARY FUNCTION IF EXISTS {name}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from deltaic.errors import UnsupportedFeatureError
 from deltaic.spark.parameters import with_arguments
-from deltaic.spark.session_tables import spark_sql
+from deltaic.spark.patches import spark_sql
 from deltaic.spark.views import path_or_named
 from deltaic.sql.tokens import Reader
 

@@ -6,13 +6,15 @@ jar has entered are found here, and the other way round.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltaic.spark.frame_writes import FORMATS
+from deltaic.spark.portable import names
 from deltaic.sql.names import Name, read_name
 from deltaic.sql.tokens import Reader
 
@@ -47,10 +49,13 @@ def named_table(spark: Any, parts: Sequence[str]) -> NamedTable | None:
     if (found := _located(spark, parts)) is None:
         return None
     place, entry = found
+    if isinstance(entry, names.Entry):
+        is_table = (entry.provider or "").lower() in FORMATS and entry.location is not None
+        return NamedTable(place, path_at(str(entry.location)), entry.kind == "MANAGED") if is_table else None
     provider = entry.provider()
     if not provider.isDefined() or str(provider.get()).lower() not in FORMATS:
         return None
-    return NamedTable(place, _path_of(str(entry.location())), str(entry.tableType().name()) == "MANAGED")
+    return NamedTable(place, path_at(str(entry.location())), str(entry.tableType().name()) == "MANAGED")
 
 
 def path_in_catalog(spark: Any, parts: Sequence[str]) -> str | None:
@@ -61,11 +66,13 @@ def path_in_catalog(spark: Any, parts: Sequence[str]) -> str | None:
 
 @dataclass(frozen=True)
 class ViewQuery:
-    """A lasting view: its query, the schema (database) whose names that means, and the names of its columns."""
+    """A lasting view: its query, the schema (database) whose names that means, the names of its columns, and those that they have in the
+    query."""
 
     text: str
     schema: str
     columns: tuple[str, ...]
+    query_columns: tuple[str, ...]
 
 
 def query_of_view(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
@@ -73,20 +80,30 @@ def query_of_view(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
     if (found := _located(spark, parts)) is None:
         return None
     place, entry = found
+    if isinstance(entry, names.Entry):
+        if entry.view is None:
+            return None
+        view = entry.view
+        return ViewQuery(view.text, view.schema or place[0], view.columns, view.query_columns or view.columns)
     text = entry.viewText()
     if str(entry.tableType().name()) != "VIEW" or not text.isDefined():
         return None
-    names = list(entry.viewCatalogAndNamespace().mkString("\n").split("\n"))
-    schema = names[-1] if len(names) > 1 else place[0]
-    return ViewQuery(str(text.get()), schema, tuple(str(name) for name in entry.schema().fieldNames()))
+    within = list(entry.viewCatalogAndNamespace().mkString("\n").split("\n"))
+    schema = within[-1] if len(within) > 1 else place[0]
+    columns = tuple(str(name) for name in entry.schema().fieldNames())
+    count = entry.viewQueryColumnNames().length()
+    return ViewQuery(str(text.get()), schema, columns, tuple(str(entry.viewQueryColumnNames().apply(at)) for at in range(count)) or columns)
 
 
 def _located(spark: Any, parts: Sequence[str]) -> tuple[tuple[str, str], Any] | None:
-    """Schema and name of a table or lasting view of the session catalog, and its CatalogTable. None for a temporary view, which comes
-    before them, for a name of another catalog, and for what is not there."""
+    """Schema and name of a table or lasting view of the session catalog, and its CatalogTable, by public interfaces its `names.Entry`. None
+    for a temporary view, which comes before them, for a name of another catalog, and for what is not there."""
     ours = _in_session_catalog(parts)
-    if ours is None or not hasattr(spark, "_jsparkSession"):
+    if ours is None:
         return None
+    if not _has_jvm(spark):
+        found = names.entry_of(spark, ours)
+        return None if found is None else ((found.schema, ours[-1]), found)
     catalog = _catalog(spark)
     if len(ours) == 1 and catalog.getRawTempView(ours[0]).isDefined():
         return None
@@ -110,32 +127,42 @@ def place_of(spark: Any, name: Name, location: str | None) -> NewTable:
     """Where a table that goes by a name is, or is to be made: at `location`, else below the warehouse. TableAlreadyExistsError where the
     name is that of something else."""
     ours = _in_session_catalog(name.parts)
-    if ours is None or not hasattr(spark, "_jsparkSession"):
-        raise UnsupportedFeatureError(
-            "tables by name outside of the session catalog of a session with a JVM", found=str(name), expected="delta.`path`"
-        )
+    if ours is None:
+        raise UnsupportedFeatureError("tables by name outside of the session catalog", found=str(name), expected="delta.`path`")
     if (known := named_table(spark, ours)) is not None:
-        if location is not None and _path_of(location).rstrip("/") != known.path.rstrip("/"):
+        if location is not None and path_at(location).rstrip("/") != known.path.rstrip("/"):
             raise InvalidArgumentError(
                 "[DELTA_TABLE_LOCATION_MISMATCH] the name is that of a table at another place", found=location, expected=known.path
             )
         return NewTable(known.parts, known.path, False, known.managed)
     place = _qualified(spark, ours)
-    catalog = _catalog(spark)
-    if not catalog.databaseExists(place[0]):
+    if not spark.catalog.databaseExists(place[0]):
         raise InvalidArgumentError("[SCHEMA_NOT_FOUND] there is no such schema", found=place[0])
-    identifier = _identifier(spark, place)
-    if catalog.tableExists(identifier):
+    if _is_taken(spark, place):
         raise TableAlreadyExistsError("the name is that of a view, or of a table of another format", where=str(name))
     if location is not None:
         return NewTable(place, location, True, False)
-    return NewTable(place, _path_of(str(catalog.defaultTablePath(identifier))), True, True)
+    return NewTable(place, path_at(_default_path(spark, place)), True, True)
 
 
-def enter(spark: Any, new: NewTable) -> None:
-    """Puts the name of a table that has been made into the catalog, if it is not there yet."""
-    if not new.enters:
-        return
+@contextmanager
+def entering(spark: Any, new: NewTable | None) -> Iterator[None]:
+    """Around what makes a table: its name is in the catalog afterwards. Where the table is not made, the name is not there either."""
+    if new is None or not new.enters:
+        yield
+    elif _has_jvm(spark):
+        yield
+        _enter(spark, new)
+    elif new.managed:
+        with names.reserved(spark, new.parts):
+            yield
+            names.set_columns(spark, new.parts, new.path)
+    else:
+        yield
+        names.enter(spark, new.parts, new.path)
+
+
+def _enter(spark: Any, new: NewTable) -> None:
     jvm = spark._jvm
     location = jvm.scala.Option.apply(jvm.org.apache.hadoop.fs.Path(new.path).toUri())
     entry = _entry(spark, new.parts, "MANAGED" if new.managed else "EXTERNAL", jvm.org.apache.spark.sql.types.StructType(), location)
@@ -143,13 +170,26 @@ def enter(spark: Any, new: NewTable) -> None:
 
 
 def enter_view(
-    spark: Any, name: Name, text: str, query_columns: Sequence[str], schema: Any, comment: str | None, *, replaces: bool
+    spark: Any,
+    name: Name,
+    text: str,
+    query_columns: Sequence[str],
+    schema: Any,
+    comment: str | None,
+    tables: Sequence[tuple[Sequence[str], str]],
+    *,
+    replaces: bool,
 ) -> None:
     """Puts a view into the catalog. `query_columns`: the names of the columns of its query, `schema` (a pyspark StructType) those of the
-    view."""
+    view. `tables`: name and path of those that the query reads."""
     ours = _in_session_catalog(name.parts)
     if ours is None:
         raise UnsupportedFeatureError("views outside of the session catalog", found=str(name))
+    if not _has_jvm(spark):
+        for table in tables:
+            names.set_columns(spark, *table)
+        names.enter_view(spark, ours, text, schema.names, comment, replaces=replaces)
+        return
     jvm, parts = spark._jvm, _qualified(spark, ours)
     option = jvm.scala.Option.apply
     said = {
@@ -173,6 +213,9 @@ def drop(spark: Any, name: Name, *, purges: bool) -> None:
     """Takes the name of a table out of the catalog, and the files of a managed one away."""
     known = named_table(spark, name.parts)
     assert known is not None
+    if not _has_jvm(spark):
+        names.drop(spark, known.parts, purges=purges)
+        return
     _catalog(spark).dropTable(_identifier(spark, known.parts), True, purges)
     if known.managed:  # a catalog in memory leaves the files of a source that it does not know
         place = spark._jvm.org.apache.hadoop.fs.Path(known.path)
@@ -187,9 +230,29 @@ def rename(spark: Any, name: Name, new: Name) -> None:
     if ours is None:
         raise UnsupportedFeatureError("names outside of the session catalog", found=str(new))
     parts = ours if len(ours) == 2 else (known.parts[0], ours[0])
-    if _catalog(spark).tableExists(_identifier(spark, (parts[0], parts[1]))):
+    if _is_taken(spark, (parts[0], parts[1])):
         raise TableAlreadyExistsError("the name is that of another table or view", where=str(new))
+    if not _has_jvm(spark):
+        names.rename(spark, known.parts, parts)
+        return
     _catalog(spark).renameTable(_identifier(spark, known.parts), _identifier(spark, (parts[0], parts[1])))
+
+
+def _has_jvm(spark: Any) -> bool:
+    return hasattr(spark, "_jsparkSession")
+
+
+def _is_taken(spark: Any, place: tuple[str, str]) -> bool:
+    """Whether a table of any format, or a lasting view, has the name."""
+    if _has_jvm(spark):
+        return bool(_catalog(spark).tableExists(_identifier(spark, place)))
+    return names.entry_of(spark, place) is not None
+
+
+def _default_path(spark: Any, place: tuple[str, str]) -> str:
+    if _has_jvm(spark):
+        return str(_catalog(spark).defaultTablePath(_identifier(spark, place)))
+    return names.default_path(spark, place)
 
 
 def _catalog(spark: Any) -> Any:
@@ -227,7 +290,7 @@ def _in_session_catalog(parts: Sequence[str]) -> tuple[str, ...] | None:
 def _qualified(spark: Any, parts: Sequence[str]) -> tuple[str, str]:
     if len(parts) == 2:
         return parts[0], parts[1]
-    return str(_catalog(spark).getCurrentDatabase()), parts[0]
+    return (str(_catalog(spark).getCurrentDatabase()) if _has_jvm(spark) else spark.catalog.currentDatabase()), parts[0]
 
 
 def _identifier(spark: Any, parts: tuple[str, str]) -> Any:
@@ -235,7 +298,7 @@ def _identifier(spark: Any, parts: tuple[str, str]) -> Any:
     return jvm.org.apache.spark.sql.catalyst.TableIdentifier(parts[1], jvm.scala.Option.apply(parts[0]))
 
 
-def _path_of(location: str) -> str:
+def path_at(location: str) -> str:
     """A local path for `file:/a%20b`, other locations as they are."""
     split = urlsplit(location)
     return unquote(split.path) if split.scheme == "file" else location

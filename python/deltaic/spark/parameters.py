@@ -10,8 +10,8 @@ from typing import Any
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.plan.literal import lit
 from deltaic.spark.expressions import sql_text
+from deltaic.spark.patches import spark_sql
 from deltaic.spark.portable.connect_columns import is_of_connect
-from deltaic.spark.session_tables import spark_sql
 from deltaic.sql.tokens import Reader
 
 Formatted = Callable[[str, Mapping[str, Any]], Any]

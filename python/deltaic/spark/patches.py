@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+ORIGINAL = "_deltaic_original"
+"""Attribute of a method that stands in the place of Spark's own, which it names."""
 _MISSING = object()
 _lock = threading.Lock()
 _originals: dict[tuple[Any, str], Any] = {}
@@ -16,6 +18,16 @@ def replace(owner: Any, name: str, value: Any) -> None:
     with _lock:
         _originals.setdefault((owner, name), vars(owner).get(name, _MISSING))
         setattr(owner, name, value)
+
+
+def original(method: Any) -> Any:
+    """Spark's own method of a class of sessions."""
+    return getattr(method, ORIGINAL, method)
+
+
+def spark_sql(spark: Any, statement: str, args: Any = None, **parameters: Any) -> Any:
+    """Spark's own `sql`, whatever stands in its place on the class of the session."""
+    return original(type(spark).sql)(spark, statement, args, **parameters)
 
 
 def restore() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -15,26 +16,15 @@ from deltaic.options import CommitOptions
 from deltaic.plan.literal import lit
 from deltaic.protocol.ddl import format_type
 from deltaic.protocol.schema import Field, quote_name
-from deltaic.spark.named_tables import SESSION_CATALOG, NewTable, enter, named_table, place_of
+from deltaic.spark.named_tables import SESSION_CATALOG, entering, named_table, place_of
+from deltaic.spark.patches import spark_sql
 from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.views import path_of, path_of_view
 from deltaic.sql.names import Name, Tables
 from deltaic.sql.positions import named
 from deltaic.table import DeltaTable, write
 
-ORIGINAL = "_deltaic_original"
-"""Attribute of a method that stands in the place of Spark's own, which it names."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-
-
-def spark_sql(spark: Any, statement: str, args: Any = None, **parameters: Any) -> Any:
-    """Spark's own `sql`, whatever stands in its place on the class of the session."""
-    return original(type(spark).sql)(spark, statement, args, **parameters)
-
-
-def original(method: Any) -> Any:
-    """Spark's own method of a class of sessions."""
-    return getattr(method, ORIGINAL, method)
 
 
 def moment_of(spark: Any, text: str) -> datetime:
@@ -55,7 +45,14 @@ class SparkTables(Tables):
     def __init__(self, spark: Any, definitions: str = "", defined: Sequence[str] = (), given: Mapping[str, Any] | None = None) -> None:
         super().__init__(None, None)
         self._spark, self._definitions, self._defined, self._given = spark, definitions, defined, given or {}
-        self._new: NewTable | None = None
+        self._entering = ExitStack()
+
+    def __enter__(self) -> SparkTables:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        """The name of a table that the statement has made is in the catalog now."""
+        self._entering.__exit__(*error)
 
     def overwrites_partitions(self) -> bool:
         return settings.overwrites_partitions(self._spark)
@@ -146,18 +143,15 @@ class SparkTables(Tables):
     def place(self, name: Name, location: str | None) -> tuple[str, bool]:
         if name.path is not None:
             return super().place(name, location)
-        self._new = place_of(self._spark, name, location)
-        return self._new.path, self._new.enters
+        new = place_of(self._spark, name, location)
+        self._entering.enter_context(entering(self._spark, new))
+        return new.path, new.enters
 
     def created_as(self, name: Name, table: DeltaTable) -> tuple[str, str | None]:
         known = None if name.path is not None else named_table(self._spark, name.parts)
         if known is None:
             return super().created_as(name, table)
         return ".".join(map(quote_name, (SESSION_CATALOG, *known.parts))), None if known.managed else table.location
-
-    def entered(self) -> None:
-        if self._new is not None:
-            enter(self._spark, self._new)
 
     def _lookup(self, name: Name) -> Any:
         path = path_of(self._spark, name)

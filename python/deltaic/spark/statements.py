@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from deltaic.engine.spark.engine import application_of, enabled_as
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.protocol.schema import quote_name
 from deltaic.spark import patches, plan_functions
 from deltaic.spark.catalog_statements import run_in_catalog
 from deltaic.spark.frame_writes import FORMATS
@@ -25,10 +26,11 @@ from deltaic.spark.identifiers import identified, immediate, refuse_script
 from deltaic.spark.made_views import made_view, whole_table
 from deltaic.spark.named_tables import SESSION_CATALOG, ViewQuery, parsed, path_in_catalog, query_of_view
 from deltaic.spark.parameters import over_frames, with_arguments, with_values
+from deltaic.spark.patches import ORIGINAL, original, spark_sql
 from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.references import Reference, references, spliced
 from deltaic.spark.results import frame_of
-from deltaic.spark.session_tables import ORIGINAL, SparkTables, moment_of, original, spark_sql
+from deltaic.spark.session_tables import SparkTables, moment_of
 from deltaic.spark.views import path_of, path_of_view, path_or_named
 from deltaic.sql.names import Name, read_name
 from deltaic.sql.results import nothing
@@ -114,7 +116,7 @@ def queried(spark: Any, text: str, given: Mapping[str, Any]) -> DataFrame:
 
 
 def _may_be_ours(spark: Any, text: str) -> bool:
-    return _MAY_BE_OURS.search(text) is not None or (hasattr(spark, "_jsparkSession") and _NAMES_A_TABLE.search(text) is not None)
+    return _MAY_BE_OURS.search(text) is not None or _NAMES_A_TABLE.search(text) is not None
 
 
 _SQL = "_deltaic_sql"
@@ -210,8 +212,8 @@ def _dispatched(spark: Any, text: str, args: Any, given: Mapping[str, Any]) -> D
         whole = with_arguments(text, args)
         reader = Reader(whole)
         before, names = _definitions(reader) or ("", [])
-        with opening(spark):
-            done = frame_of(spark, run(_by_name(whole[reader.tokens[reader.position].start :]), SparkTables(spark, before, names, given)))
+        with opening(spark), SparkTables(spark, before, names, given) as tables:
+            done = frame_of(spark, run(_by_name(whole[reader.tokens[reader.position].start :]), tables))
         if reader.tokens[reader.position].keyword in _CHANGES and target.path is None and (path := path_of_view(spark, target)) is not None:
             newest(spark, path).createOrReplaceTempView(target.parts[0])  # by public interfaces a view shows one version
         return done
@@ -445,10 +447,17 @@ def _changes_of(spark: Any, reference: Reference) -> DataFrame:
 
 def _of_view(spark: Any, view: ViewQuery) -> DataFrame:
     """The rows of a lasting view, whose names are those of its own schema."""
-    catalog = spark._jsparkSession.sessionState().catalog()
-    before = catalog.getCurrentDatabase()
-    catalog.setCurrentDatabase(view.schema)
+    before = spark.catalog.currentDatabase()
+    if before == view.schema:
+        return _columns_of(view, _dispatched(spark, view.text, None, {}))
+    spark.catalog.setCurrentDatabase(view.schema)
     try:
-        return _dispatched(spark, view.text, None, {}).toDF(*view.columns)
+        return _columns_of(view, _dispatched(spark, view.text, None, {}))
     finally:
-        catalog.setCurrentDatabase(before)
+        spark.catalog.setCurrentDatabase(before)
+
+
+def _columns_of(view: ViewQuery, rows: DataFrame) -> DataFrame:
+    """The columns that the query had when the view was made: `SELECT *` may have more since."""
+    chosen = rows if list(view.query_columns) == rows.columns else rows.select(*map(quote_name, view.query_columns))
+    return chosen.toDF(*view.columns)

@@ -3,32 +3,39 @@ application transaction, so that a batch that runs again after a crash is passed
 
 from __future__ import annotations
 
+import json
+import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from deltaic.engine.spark.settings import table_properties
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError
+from deltaic.log.store import open_store
 from deltaic.spark.frame_writes import Asked, write_frame
-from deltaic.spark.named_tables import enter, place_of
+from deltaic.spark.named_tables import entering, place_of
 from deltaic.spark.portable.arrow_values import written_schema
 from deltaic.sql.names import Name
 from deltaic.table import DeltaTable
 
 _QUERY_ID = "sql.streaming.queryId"
 """Local property of the thread that runs a batch."""
+_METADATA_BYTES = 1 << 16
+"""Most bytes of a checkpoint's file `metadata`, which has the query's id alone; a larger one is an error."""
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 _MODES = {"append": "append", "complete": "overwrite"}
 
 
-def batch_writer(spark: Any, asked: Asked) -> tuple[Callable[[Any, int], None], dict[str, str]]:
-    """The function that writes a batch, and the options of the query's own. InvalidArgumentError for an output mode, or options, that a
-    table does not take, and for a query without a checkpoint."""
+def batch_writer(spark: Any, asked: Asked, name: str | None) -> tuple[Callable[[Any, int], None], dict[str, str]]:
+    """The function that writes a batch, and the options of the query's own. `name`: of the query. InvalidArgumentError for an output mode,
+    or options, that a table does not take, and for a query without a checkpoint."""
     output = (asked.mode or "append").lower()
     if output not in _MODES:
         raise InvalidArgumentError("the output mode of a stream into a Delta table", found=asked.mode, expected="append or complete")
     kept = {name: str(value) for name, value in asked.options.items() if name.lower() == "checkpointlocation"}
-    if not kept and spark.conf.get(_CHECKPOINTS, None) is None:
+    folder = spark.conf.get(_CHECKPOINTS, None)
+    if not kept and folder is None:
         raise InvalidArgumentError(
             "a stream into a Delta table needs a checkpoint: it says which batches are done",
             found="no checkpointLocation",
@@ -39,30 +46,48 @@ def batch_writer(spark: Any, asked: Asked) -> tuple[Callable[[Any, int], None], 
     told.partition_by, told.cluster_by = asked.partition_by, asked.cluster_by
     if not told.has("path"):
         raise InvalidArgumentError("a Delta table is one path", found="none", expected="start(path)")
+    if hasattr(spark, "_jsparkSession"):
+        return BatchWriter(told, output), kept
+    place = next(iter(kept.values()), None) or f"{folder}/{name or uuid.uuid4()}"
+    return BatchWriter(told, output, place), {"checkpointLocation": place}
 
-    def write_batch(batch: Any, number: int) -> None:
-        query = batch.sparkSession.sparkContext.getLocalProperty(_QUERY_ID)
+
+@dataclass(frozen=True)
+class BatchWriter:
+    """Writes batches of one query. `output`: append or complete. `checkpoint`: the query's, which has its id, where the thread that runs a
+    batch does not know it: Spark Connect runs the function in a process of its own."""
+
+    asked: Asked
+    output: str
+    checkpoint: str | None = None
+
+    def __call__(self, batch: Any, number: int) -> None:
+        query = self._query(batch)
         _check_types(batch.schema)
         job = Asked()
-        job.put({**told.options, "txnAppId": query, "txnVersion": number})
-        if output == "complete":
+        job.put({**self.asked.options, "txnAppId": query, "txnVersion": number})
+        if self.output == "complete":
             job.put({"partitionOverwriteMode": "static"})
-        job.partition_by, job.cluster_by = told.partition_by, told.cluster_by
-        job.streaming = {"outputMode": output.capitalize(), "queryId": query, "epochId": str(number)}
-        write_frame(batch, job, _MODES[output])
+        job.partition_by, job.cluster_by = self.asked.partition_by, self.asked.cluster_by
+        job.streaming = {"outputMode": self.output.capitalize(), "queryId": query, "epochId": str(number)}
+        write_frame(batch, job, _MODES[self.output])
 
-    return write_batch, kept
+    def _query(self, batch: Any) -> str:
+        if self.checkpoint is None:
+            return str(batch.sparkSession.sparkContext.getLocalProperty(_QUERY_ID))
+        with opening(batch.sparkSession):
+            data = open_store(self.checkpoint).get("metadata", most=_METADATA_BYTES)
+        return str(json.loads(data)["id"])
 
 
 def named_place(df: Any, name: Name, location: str | None, partition_by: tuple[str, ...]) -> str:
     """The path of the table of a name, which is made, with the columns of the stream, where it is not there yet."""
     spark = df.sparkSession
     new = place_of(spark, name, location)
-    with opening(spark):
+    with opening(spark), entering(spark, new):
         if not DeltaTable.exists(new.path):
             properties = table_properties(spark, None)
             DeltaTable.create(new.path, written_schema(df.schema), partition_by=partition_by, properties=properties)
-    enter(spark, new)
     return new.path
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from deltaic.engine.spark.engine import enabled_as, engine_of, session_of
 from deltaic.engine.spark.ways import Native
-from deltaic.errors import InvalidArgumentError
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.spark import patches
 from deltaic.spark.frame_writes import FORMATS, Asked
 from deltaic.spark.named_tables import parsed, path_in_catalog
@@ -21,21 +21,40 @@ from deltaic.spark.views import path_or_named
 
 _WRAPPED = "_deltaic_wrapped"
 _ASKED = "_deltaic_stream"
+_FRAME = "_deltaic_frame"
+"""Attribute of a writer: the DataFrame that it writes."""
 _CALLS = "_deltaic_calls"
 """Attribute of a writer: the calls (name, arguments by position and by name) that hold for the query, whoever writes its rows."""
 
 
-def wrap(readers: Any) -> None:
-    """Idempotent. `readers`: the session's class of stream readers."""
+def wrap(frames: Any, readers: Any) -> None:
+    """Idempotent. `frames`, `readers`: the session's classes of DataFrames and of stream readers."""
     writers = vars(sys.modules[readers.__module__])["DataStreamWriter"]
     _note(readers, "format", "option", "options", "schema")
     _note(writers, "format", "option", "options", "outputMode", "partitionBy", "clusterBy", "foreach")
     _keep_calls(writers, "outputMode", "queryName", "trigger")
+    _note_frames(frames)
     _replace(readers, "load", _load)
     _replace(readers, "table", _table)
     _replace(writers, "start", _start)
     _replace(writers, "toTable", _to_table)
     _enable_batches(writers)
+
+
+def _note_frames(frames: Any) -> None:
+    """A writer knows whose rows it writes; Spark Connect's has their plan alone."""
+    write = frames.writeStream
+    if _WRAPPED in write.fget.__dict__:
+        return
+
+    @functools.wraps(write.fget)
+    def noting(self: Any) -> Any:
+        made = write.fget(self)
+        made.__dict__[_FRAME] = self
+        return made
+
+    noting.__dict__[_WRAPPED] = True
+    patches.replace(frames, "writeStream", property(noting, doc=write.__doc__))
 
 
 def _asked(of: Any) -> Asked:
@@ -139,10 +158,19 @@ def _replace(kind: Any, name: str, call: Any) -> None:
 
 
 def _is_ours(of: Any, format: str | None) -> bool:
-    """Whether it is for deltaic in this process; a session without a JVM leaves it to the data source."""
     spark = session_of(of)
     name = format or _asked(of).format or spark.conf.get("spark.sql.sources.default", "parquet")
-    return enabled_as(spark) is not None and engine_of(spark).is_native and str(name).lower() in FORMATS
+    return enabled_as(spark) is not None and str(name).lower() in FORMATS
+
+
+def _check_portable(asked: Asked) -> None:
+    """UnsupportedFeatureError for what the data source does not read, which a session without a JVM leaves all streams to."""
+    wanted = StreamReadOptions.of(asked.options)
+    for name, found in (("readChangeFeed", wanted.stream.changes), ("schemaTrackingLocation", wanted.schema_location is not None)):
+        if found:
+            raise UnsupportedFeatureError(
+                f"{name} of a stream by Spark's public interfaces", where=wanted.path, expected="a session with a JVM and native='auto'"
+            )
 
 
 def _load(load: Any, self: Any, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> Any:
@@ -150,6 +178,9 @@ def _load(load: Any, self: Any, path: Any = None, format: str | None = None, sch
         return load(self, path, format, schema, **options)
     asked = _asked(self)
     asked.put({**options, **({} if path is None else {"path": os.fspath(path)})})
+    if not engine_of(session_of(self)).is_native:
+        _check_portable(asked)
+        return load(self, path, format, schema, **options)
     if schema is not None or asked.schema is not None:
         raise InvalidArgumentError("a Delta table has its own schema", found="schema()", expected="select()")
     return _read(session_of(self), asked)
@@ -159,6 +190,8 @@ def _table(table: Any, self: Any, tableName: str) -> Any:
     path = path_or_named(session_of(self), tableName) if _is_ours(self, "delta") else None
     if path is None:
         return table(self, tableName)
+    if not engine_of(session_of(self)).is_native:
+        return self.format("delta").load(path)
     _asked(self).put({"path": path})
     return _read(session_of(self), _asked(self))
 
@@ -208,7 +241,7 @@ def _to_table(
         from deltaic.spark.stream_write import named_place
 
         columns = (partitionBy,) if isinstance(partitionBy, str) else tuple(partitionBy or ()) or _asked(self).partition_by
-        path = named_place(self._df, name, options.pop("path", None), columns)
+        path = named_place(self.__dict__[_FRAME], name, options.pop("path", None), columns)
     if path is None:
         return to_table(self, tableName, format, outputMode, partitionBy, queryName, **options)
     return self.start(path, "delta", outputMode, partitionBy, queryName, **options)
@@ -218,10 +251,12 @@ def _write(start: Any, writer: Any, asked: Asked) -> Any:
     """By a function for each batch. A new writer gets what Spark itself has to know: it takes no partition columns with such a function."""
     from deltaic.spark.stream_write import batch_writer
 
-    write_batch, checkpoint = batch_writer(session_of(writer), asked)
-    fresh = writer._df.writeStream.options(**checkpoint)
-    for name, args, named in writer.__dict__.get(_CALLS, ()):
-        fresh = getattr(fresh, name)(*args, **named)
+    calls = writer.__dict__.get(_CALLS, ())
+    name = next((args[0] if args else named.get("queryName") for call, args, named in calls if call == "queryName"), None)
+    write_batch, checkpoint = batch_writer(session_of(writer), asked, name)
+    fresh = writer.__dict__[_FRAME].writeStream.options(**checkpoint)
+    for call, args, named in calls:
+        fresh = getattr(fresh, call)(*args, **named)
     return start(fresh.foreachBatch(write_batch))
 
 

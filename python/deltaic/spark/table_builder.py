@@ -12,7 +12,7 @@ from deltaic.engine.spark.settings import commit_options, table_properties
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, TableNotFoundError
 from deltaic.protocol.schema import Field, Schema
-from deltaic.spark.named_tables import enter, parsed, place_of
+from deltaic.spark.named_tables import entering, parsed, place_of
 from deltaic.spark.portable.arrow_values import delta_schema
 from deltaic.spark.raising import methods_raise_as_spark
 from deltaic.spark.views import path_of_view
@@ -123,10 +123,8 @@ class DeltaTableBuilder:
         path = self._path if new is None else new.path
         if path is None:
             raise InvalidArgumentError("a table needs a place", expected="location(path), or tableName(name)")
-        with opening(self._spark):
+        with opening(self._spark), entering(self._spark, new):
             self._make(path, is_new_name=new is not None and new.enters)
-        if new is not None:
-            enter(self._spark, new)
         return self._opened(path)
 
     def _make(self, path: str, *, is_new_name: bool) -> None:

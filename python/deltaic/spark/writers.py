@@ -10,7 +10,7 @@ from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableNotFo
 from deltaic.protocol.schema import Schema
 from deltaic.spark.expressions import sql_text
 from deltaic.spark.frame_writes import FORMATS, Asked, write_frame
-from deltaic.spark.named_tables import NewTable, enter, path_in_catalog, place_of
+from deltaic.spark.named_tables import NewTable, entering, path_in_catalog, place_of
 from deltaic.spark.raising import methods_raise_as_spark, raises_as_spark
 from deltaic.spark.session_tables import SparkTables
 from deltaic.sql.names import Name
@@ -27,8 +27,8 @@ def save_as(df: Any, asked: Asked, name: Name, mode: str | None) -> None:
     path = next((value for each, value in asked.options.items() if each.lower() == "path"), None)
     new = place_of(spark, name, path)
     asked.put({"path": new.path})
-    write_frame(df, asked, mode)
-    enter(spark, new)
+    with entering(spark, new):
+        write_frame(df, asked, mode)
 
 
 def insert_into(df: Any, asked: Asked, path: str) -> None:
@@ -126,9 +126,8 @@ class PathWriter:
                 raise TableNotFoundError("there is no Delta table", where=self._path, expected="create() or createOrReplace()")
 
     def _write(self, mode: Mode, *, defines: bool = False) -> None:
-        write_frame(self._df, self._asked, mode, defines=defines)
-        if self._new is not None:
-            enter(self._df.sparkSession, self._new)
+        with entering(self._df.sparkSession, self._new):
+            write_frame(self._df, self._asked, mode, defines=defines)
 
 
 @methods_raise_as_spark

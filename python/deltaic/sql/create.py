@@ -56,7 +56,6 @@ def create(reader: Reader, tables: Tables) -> Rows:
     if exists and not replace:
         if is_new_name and text is None and source is None and like is None:
             _check_columns(tables.opened(path), columns)
-            tables.entered()
             return nothing()
         if if_missing and not is_new_name:
             return nothing()
@@ -69,7 +68,6 @@ def create(reader: Reader, tables: Tables) -> Rows:
         _, metrics = tables.table(source)._clone(
             path, shallow, replace, clauses.properties, tables.commit_options(), tables.storage_options
         )
-        tables.entered()
         return counts(**metrics)
     if like is not None:
         if text is not None or clauses.seen - {"USING", "TBLPROPERTIES", "LOCATION"} or replace:
@@ -81,7 +79,6 @@ def create(reader: Reader, tables: Tables) -> Rows:
         _create_as(path, clauses, columns, text, replace, tables)
     else:
         _create(path, clauses, columns, replace, name, tables)
-    tables.entered()
     return nothing()
 
 

@@ -133,9 +133,6 @@ class Tables:
             raise InvalidArgumentError("this statement needs a Delta table", where=str(name), found=type(value).__name__)
         return value.location, False
 
-    def entered(self) -> None:
-        """The table whose place was asked for last has been made: a catalog may note its name."""
-
     def created_as(self, name: Name, table: DeltaTable) -> tuple[str, str | None]:
         """The name in a CREATE TABLE of a table that is there, and the place that the statement has to say, None where the name says it."""
         return f"delta.{col(table.location)}", None
