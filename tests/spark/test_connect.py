@@ -44,7 +44,7 @@ OTHERWISE = {
 }
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_on_a_server_of_connect(tmp_path: Path) -> None:
     """What these files say of classic sessions holds, but for what is said above."""
     package = str(Path(str(deltaic.__file__)).parent.parent)
@@ -54,9 +54,8 @@ def test_on_a_server_of_connect(tmp_path: Path) -> None:
     environment = {**os.environ, REMOTE: "local[2]", "PYTHONPATH": package}
     without = [f"--deselect=tests/spark/{name}" for name in OTHERWISE]
     command = [sys.executable, "-c", RUN, "-q", "-p", "no:cacheprovider", f"--basetemp={tmp_path / 'tables'}", *without]
-    done = subprocess.run(
-        [*command, *(str(HERE / name) for name in FILES)], capture_output=True, text=True, env=environment, cwd=HERE.parents[1], timeout=580
-    )
+    command += [str(HERE / name) for name in FILES]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=HERE.parents[1], timeout=1180)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     summary = done.stdout.strip().splitlines()[-1]
     assert f"{len(OTHERWISE)} deselected" in summary

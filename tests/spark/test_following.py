@@ -172,10 +172,13 @@ def test_nested_columns_that_are_added(session: Any, tmp_path: Path) -> None:
 def test_a_table_made_anew_at_the_same_place(session: Any, place: str) -> None:
     import shutil
 
+    from pyspark.errors import AnalysisException
+
     frame = load(session, place)
     shutil.rmtree(place)
-    with pytest.raises(Exception, match="DELTA_TABLE_NOT_FOUND"):
+    with pytest.raises(AnalysisException) as raised:  # though it comes out of the JVM
         frame.count()
+    assert (raised.value.getCondition(), raised.value.getSqlState()) == ("DELTA_PATH_DOES_NOT_EXIST", "42K03")
     for each in range(4):
         append(session, place, each)
     assert ids(frame.select("id")) == [0, 1, 2, 3]

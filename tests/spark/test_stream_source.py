@@ -156,6 +156,16 @@ def ended(collector: Collector, table: Path, **options: Any) -> str:
     return str(raised.value)
 
 
+def test_the_cause_of_the_end_has_a_condition(session: Any, tmp_path: Path) -> None:
+    appended(tmp_path / "t", 2).delete("id = 0")
+    writer = session.readStream.format("delta").option("startingVersion", "0").load(str(tmp_path / "t")).writeStream.format("noop")
+    query = writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start()
+    with pytest.raises(Exception, match="DELTA_SOURCE") as raised:
+        query.awaitTermination(60)
+    assert raised.value._cause.getCondition() in str(raised.value)
+    assert raised.value._cause.getSqlState() == "0A000"
+
+
 def test_what_a_stream_cannot_say_ends_it(collector: Collector, tmp_path: Path) -> None:
     """DeltaSourceSuite: "deltaSourceIgnoreDeleteError", "deltaSourceIgnoreChangesError", "schema change", "fail on data loss"."""
     table = appended(tmp_path / "t", 2)

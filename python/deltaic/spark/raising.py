@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
+from deltaic.engine.spark.errors import describe_by
 from deltaic.errors import DeltaError
 from deltaic.spark.conditions import CONDITIONS, KINDS, REST, RUNTIME, condition_named, fitting, parameters_of, tag_of
 
@@ -164,6 +165,14 @@ def _described(error: DeltaError, preferred: str | None) -> tuple[_Described, st
     if known is None and (known := fitting(error, REST)) is None:
         return _Described(), _kind_of(error)
     return _Described(known.name, known.sql_state, dict(parameters_of(error, known))), known.kind
+
+
+def _condition(error: DeltaError) -> tuple[str | None, str | None]:
+    described, _ = _described(error, None)
+    return described.condition, described.sql_state
+
+
+describe_by(_condition)
 
 
 def _kind_of(error: DeltaError) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from deltaic.engine.spark.origins import unnoted
@@ -14,6 +14,22 @@ _CONDITION = re.compile(r"\[([A-Z_][A-Z0-9_.]+)\] (.*?)(?: SQLSTATE: \w{5}|\n|$)
 _MISSING = re.compile(r"ModuleNotFoundError: (?:No module named '((?:deltaic|pyarrow)[\w.]*)'|(deltaic is not installed where [^\n]*))")
 _OF_ROWS = frozenset({"22", "21", "2F"})
 """Classes of SQLSTATE that an expression raises on a row."""
+
+
+_INTERNAL = "XXKST"
+"""Spark's SQLSTATE of errors that have no other."""
+_describe: list[Callable[[DeltaError], tuple[str | None, str | None]]] = []
+
+
+def describe_by(function: Callable[[DeltaError], tuple[str | None, str | None]]) -> None:
+    """`function`: name and SQLSTATE of an error's condition, for errors that reach a user through the JVM."""
+    _describe[:] = [function]
+
+
+def said_to_java(error: DeltaError, message: str) -> str:
+    """`CONDITION SQLSTATE message`, of which `Calls.fail` makes an AnalysisException."""
+    condition, state = _describe[0](error) if _describe else (None, None)
+    return f"{condition or 'DELTA_TABLE_CANNOT_BE_READ'} {state or _INTERNAL} {message}"
 
 
 @contextmanager

@@ -72,13 +72,22 @@ public class Calls {
     return tokens.toString();
   }
 
-  /** Raises an error from the text `CONDITION message`. */
+  /** An error with a condition that is not among Spark's own, whose SQLSTATE Spark does not know. */
+  public static class Failure extends AnalysisException {
+    private final String state;
+    Failure(String condition, String state, String message) {
+      super(message, Option.empty(), Option.empty(), Option.empty(), new Some(condition),
+          (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty(), new QueryContext[0]);
+      this.state = state;
+    }
+    public String getSqlState() { return state; }
+  }
+
+  /** Raises an error from the text `CONDITION SQLSTATE message`. */
   public static void fail(String text) {
-    String condition = text.substring(0, text.indexOf(' '));
-    String message = "[" + condition + "] " + text.substring(text.indexOf(' ') + 1);
-    scala.collection.immutable.Map none = (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty();
-    Platform.throwException(new AnalysisException(
-        message, Option.empty(), Option.empty(), Option.empty(), new Some(condition), none, new QueryContext[0]));
+    String[] parts = text.split(" ", 3);
+    String message = "[" + parts[0] + "] " + parts[2] + " SQLSTATE: " + parts[1];
+    Platform.throwException(new Failure(parts[0], parts[1], message));
   }
 
   public Object call(final SparkSession session, final String token, final Object[] arguments) {

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from deltaic.engine.spark.errors import said_to_java
 from deltaic.engine.spark.native.jvm import Jvm
 from deltaic.errors import DeltaError
 from deltaic.log.stream import MAX_FILES
@@ -60,14 +61,11 @@ class StreamSource:
 
     @staticmethod
     def _answer(ask: Callable[[], Any]) -> Any:
-        """What a question is answered, or the text `!CONDITION message` of an error."""
+        """What a question is answered, or the text `!CONDITION SQLSTATE message` of an error."""
         try:
             return ask()
         except DeltaError as error:
-            text = str(error)
-            found = _CONDITION.search(text)
-            condition = found[1] if found is not None else "DELTA_TABLE_CANNOT_BE_READ"
-            return f"!{condition} {text if found is None else text[: found.start()] + text[found.end() :]}"
+            return "!" + said_to_java(error, _CONDITION.sub("", str(error), count=1))
 
 
 def stream_frame(jvm: Jvm, source: StreamSource, schema: Any, stream: TableStream) -> Any:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from deltaic.engine.spark.errors import said_to_java
 from deltaic.engine.spark.native.file_index import relation
 from deltaic.engine.spark.native.filters import partition_predicate
 from deltaic.engine.spark.native.jvm import Jvm
@@ -22,7 +23,8 @@ from deltaic.protocol.schema import DataType, Field, Schema, Struct
 if TYPE_CHECKING:
     from deltaic.log.snapshot import Snapshot
 
-SCHEMA_CHANGED = "DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS"
+SCHEMA_CHANGED = "DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS KD007"
+"""Condition and SQLSTATE."""
 PLANNINGS = 32
 """Maximum number of versions remembered for queries that are being planned; the oldest is forgotten first. A version is as large as its
 list of files."""
@@ -81,7 +83,7 @@ class TableLeaf:
         try:
             return self._plan(planning, metadata)
         except DeltaError as error:
-            return f"{_condition(error)} {type(error).__module__}.{type(error).__name__}: {error}"
+            return said_to_java(error, f"{type(error).__module__}.{type(error).__name__}: {error}")
 
     def totals(self, planning: str, wanted: str, conditions: Any) -> Any:
         """Values of aggregates over the rows for which the conditions are true, as `TableFiles` asks for them."""
@@ -111,7 +113,8 @@ class TableLeaf:
                 self._used_by = planning
                 return built
         if snapshot is not self._rows.snapshot and (changes := _changes(self._rows, snapshot)):
-            return f"{SCHEMA_CHANGED} the columns of the table at {snapshot.location} are others now: {'; '.join(changes)}. Load it again"
+            said = "; ".join(changes)
+            return f"{SCHEMA_CHANGED} the columns of the table at {snapshot.location} are others now: {said}. Load it again"
         made = self._rows.frame_of(snapshot, metadata)._jdf.queryExecution().analyzed()
         if metadata is None:
             with self._lock:
@@ -152,10 +155,6 @@ def _key(rows: TableRows) -> str:
     snapshot = rows.snapshot
     version = "newest" if rows.newest is not None else f"{snapshot.metadata.id} {snapshot.version}"
     return f"deltaic table {rows.place} {version} {' '.join(rows.columns)}"
-
-
-def _condition(error: DeltaError) -> str:
-    return "DELTA_TABLE_NOT_FOUND" if type(error).__name__ == "TableNotFoundError" else "DELTA_TABLE_CANNOT_BE_READ"
 
 
 def _changes(rows: TableRows, now: Snapshot) -> list[str]:
