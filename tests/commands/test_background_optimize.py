@@ -399,3 +399,17 @@ for number in range(1, {FEW}):
     assert operations(tmp_path) == ["WRITE"] * FEW + ["OPTIMIZE"]
     assert ids(DeltaTable(tmp_path)) == list(range(FEW))
     assert left_behind(tmp_path) == set()
+
+
+def test_tables_of_long_ago_are_forgotten_unless_a_command_runs_on_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(giving_way, "_MOST_TABLES", 2)
+    monkeypatch.setattr(giving_way, "_TABLES", giving_way._Tables())
+    first, *others = (deltaic.write(tmp_path / str(number), {"id": [number]})._snapshot for number in range(5))
+    with giving_way.command(first):
+        for each in others:
+            with giving_way.command(each):
+                pass
+        assert len(giving_way._TABLES._tables) == 2
+        with pytest.raises(giving_way.GaveWay):
+            giving_way.compaction(first)
+    giving_way.compaction(first)

@@ -194,6 +194,8 @@ class Run:
                 info = json.loads(data[0].splitlines()[0])["commitInfo"]
                 if info["operation"] in self.parts:
                     yield info["operation"]
+        if snapshot.is_unwritten:  # the store refused the put: the newest version is in an intent alone
+            yield from (path for path in snapshot.files().adds["path"].to_pylist() if path in self.parts)
 
     # --- what must hold
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 
 Gate = Callable[[int, Callable[[], bool]], bool]
 """(version, put) -> whether `put` says that the version is the compaction's. Raises GaveWay where it must not be put any more."""
+
+
+# Tables whose commands are counted; of more the one used longest ago is forgotten, unless a command runs on it. A compaction that was at
+# work there loses to commands by conflict then, or they to it.
+_MOST_TABLES = 1000
 
 
 class GaveWay(Exception):
@@ -44,6 +50,11 @@ class _Commands:
         finally:
             with self._changed:
                 self._running -= 1
+
+    @property
+    def is_idle(self) -> bool:
+        """No command runs, and no compaction puts a version."""
+        return not self._running and not self._is_putting
 
     def compaction(self) -> Gate:
         """The gate of a compaction that begins now. GaveWay where a command runs: a VACUUM may have listed files already."""
@@ -75,14 +86,24 @@ class _Tables:
     """By location and id. In a forked child no command runs, but its snapshots may be older than a compaction of the parent."""
 
     def __init__(self) -> None:
-        self._tables: dict[tuple[str, str], _Commands] = {}
+        self._tables: OrderedDict[tuple[str, str], _Commands] = OrderedDict()
+        self._lock = threading.Lock()
         os.register_at_fork(after_in_child=self._reset)
 
     def _reset(self) -> None:
-        self._tables = {table: _Commands(commands.compacted) for table, commands in self._tables.items()}
+        self._lock = threading.Lock()
+        self._tables = OrderedDict((table, _Commands(commands.compacted)) for table, commands in self._tables.items())
 
     def of(self, snapshot: Snapshot) -> _Commands:
-        return self._tables.setdefault((snapshot.location, snapshot.metadata.id), _Commands())
+        table = snapshot.location, snapshot.metadata.id
+        with self._lock:
+            commands = self._tables.setdefault(table, _Commands())
+            self._tables.move_to_end(table)
+            if len(self._tables) > _MOST_TABLES:
+                idle = next((each for each, of in self._tables.items() if of.is_idle and each != table), None)
+                if idle is not None:
+                    del self._tables[idle]
+            return commands
 
 
 _TABLES = _Tables()
