@@ -25,6 +25,7 @@ from test_http import Files
 import deltaic
 from deltaic import DeltaTable
 from deltaic.errors import InvalidArgumentError
+from deltaic.log import background
 from store_servers import KEY, S3, SECRET, Place, Request, Server, google, google_place
 
 LARGE = 60_000
@@ -140,8 +141,10 @@ def test_what_a_writer_asks_for_stays(s3_place: Place, cache: Path) -> None:
         table = DeltaTable(s3_place.at(), storage_options=s3_place.options)
         table.scan().to_arrow()
         assert s3_place.server is not None
+        assert background.wait(10)
         with s3_place.server.recorded() as found:
             deltaic.write(table, rows(0, 1), mode="append")
+            assert background.wait(10)
     assert [each.method for each in found] == ["PUT", "PUT", "PUT"]
 
 
