@@ -197,13 +197,12 @@ REFUSED = {
     "data-reader-absolute-paths-escaped-chars": "no metaData",
     "deltalog-state-reconstruction-from-checkpoint-missing-metadata": "no metaData",
     "deltalog-state-reconstruction-from-checkpoint-missing-protocol": "no protocol",
-    "table-with-geo": "geometry",
     "update-deleted-directory": "schemaString",
     "versions-not-contiguous": "not contiguous",
 }
 
 # A log without its data files: the version, the schema and the listing are what there is to read.
-LOG_ONLY = {"app-txn-with-last-updated", "with_checkpoint_no_last_checkpoint", "partition_cm"}
+LOG_ONLY = {"app-txn-with-last-updated", "table-with-geo", "with_checkpoint_no_last_checkpoint", "partition_cm"}
 
 # Written in America/Los_Angeles without a zone: the timestamps of its partitions are another reader's guess.
 EXCEPT_COLUMNS = {"data-reader-partition-values": {"as_timestamp"}}

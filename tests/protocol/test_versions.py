@@ -121,7 +121,7 @@ def test_refusals():
     for versions in ({"min_reader_version": 4}, {"min_writer_version": 8}, {"min_reader_version": -1}):
         with pytest.raises(InvalidArgumentError, match="no such protocol version"):
             upgrade(Protocol(1, 2), **versions)
-    for name in ("shiny", "icebergWriterCompatV1", "geospatial", "catalogManaged"):
+    for name in ("shiny", "icebergWriterCompatV1", "catalogManaged"):
         with pytest.raises(UnsupportedFeatureError, match=name):
             check_honoured([name])
     check_honoured(

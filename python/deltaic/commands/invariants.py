@@ -20,7 +20,7 @@ from deltaic.plan.expression import COUNT, Expression, Pieces, column, column_at
 from deltaic.plan.failures import failing_with
 from deltaic.plan.nodes import Aggregate, Plan, Project
 from deltaic.protocol.properties import CONSTRAINT_PREFIX, constraint_names
-from deltaic.protocol.schema import CHAR_TYPES, Field, Schema, path_text, walk
+from deltaic.protocol.schema import CHAR_TYPES, Field, Schema, is_shape, path_text, walk
 from deltaic.spark_sql.char_types import length_conditions
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _shown(paths: Sequence[tuple[str, ...]], schema: Schema, alias: str) -> list
     found: list[tuple[str, Pieces]] = []
     for path in paths:
         data_type = schema.find(path)[1].type
-        if not isinstance(data_type, str) or data_type in ("variant", "void"):
+        if not isinstance(data_type, str) or data_type in ("variant", "void") or is_shape(data_type):
             continue
         value = column_at(alias, path, data_type)
         text: Pieces = ("hex(", value, ")") if data_type == "binary" else ("CAST(", value, " AS STRING)")

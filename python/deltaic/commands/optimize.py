@@ -28,7 +28,7 @@ from deltaic.protocol.clustering import DOMAIN, columns_without_statistics, logi
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.features import Change, Definition
 from deltaic.protocol.row_tracking import hidden_columns
-from deltaic.protocol.schema import Array, Map, Struct, path_text, type_name
+from deltaic.protocol.schema import Array, Map, Struct, is_shape, path_text, type_name
 from deltaic.transaction import giving_way
 from deltaic.transaction.giving_way import Gate
 from deltaic.transaction.transaction import Transaction, already_committed
@@ -507,7 +507,7 @@ def _curve_columns(snapshot: Snapshot, columns: Sequence[str], curve: Curve) -> 
         text = path[0] if len(path) == 1 else path_text(path)
         if path[0] in snapshot.metadata.partition_columns:
             raise InvalidArgumentError("the files of a partition have one value of a partition column", found=text)
-        if isinstance(item.type, (Struct, Array, Map)) or item.type in ("variant", "void"):
+        if isinstance(item.type, (Struct, Array, Map)) or item.type in ("variant", "void") or is_shape(item.type):
             raise InvalidArgumentError("no order to cluster by", where=f"column {text}", found=type_name(item.type))
         if text in names:
             raise InvalidArgumentError("a column comes twice", found=text)

@@ -16,7 +16,7 @@ from deltaic.plan.expression import Expression, Pieces, null
 from deltaic.plan.failures import failing
 from deltaic.plan.literal import col, lit
 from deltaic.protocol.ddl import format_type
-from deltaic.protocol.schema import Array, DataType, Map, Schema, Struct, decimal_parts, type_name
+from deltaic.protocol.schema import Array, DataType, Map, Schema, Struct, decimal_parts, is_shape, type_name
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
@@ -121,6 +121,10 @@ class _Fit:
         return ("CASE WHEN ", *value, " IS NOT NULL THEN named_struct(", *parts, ") END")
 
     def _primitive(self, value: Pieces, source: str, target: str) -> Pieces:
+        if is_shape(target) and source == "binary":
+            return _cast(value, target)
+        if is_shape(source) or is_shape(target):
+            raise SchemaMismatchError("a value does not fit its column", where=self.where, found=source, expected=target)
         if _always_fits(source, target):
             return _cast(value, target)
         attempt: Pieces = ("try_cast(", *value, f" AS {format_type(target)})")

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from deltaic.errors import InvalidArgumentError
 from deltaic.planning.planned import plan
 from deltaic.protocol.clustering import DOMAIN, logical_columns
-from deltaic.protocol.schema import path_text, split_path, type_name, walk
+from deltaic.protocol.schema import is_shape, path_text, split_path, type_name, walk
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
@@ -79,7 +79,7 @@ def axes_columns(snapshot: Snapshot, columns: str | Sequence[str] | None) -> lis
     paths = []
     for name in names:
         path, item = schema.find(name)
-        if not isinstance(item.type, str) or item.type in ("binary", "variant"):
+        if not isinstance(item.type, str) or item.type in ("binary", "variant") or is_shape(item.type):
             raise InvalidArgumentError(
                 "a picture needs a column with an order",
                 where=f"column {path_text(path)}",
@@ -98,7 +98,7 @@ def _with_statistics(snapshot: Snapshot) -> list[str]:
     listing = snapshot.core.listing(snapshot.table_schema).to_table()
     found = []
     for path, item in walk(snapshot.schema):
-        if isinstance(item.type, str) and item.type not in ("binary", "variant", "boolean", "void"):
+        if isinstance(item.type, str) and item.type not in ("binary", "variant", "boolean", "void") and not is_shape(item.type):
             known = not _missing(listing.schema.field("min_values").type, path)
             known = known and pc.struct_field(listing["min_values"], list(path)).null_count < listing.num_rows
             found += [path_text(path)] if known else []

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, NoReturn
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError, check_instance
-from deltaic.protocol.schema import CHAR_TYPES, MAX_DEPTH, Array, DataType, Field, Map, Schema, Struct, quote_name
+from deltaic.protocol.schema import CHAR_TYPES, MAX_DEPTH, Array, DataType, Field, Map, Schema, Struct, check_type, quote_name
 
 _TOKEN = re.compile(
     r"(?P<space>\s+|--[^\n]*|/\*.*?\*/)"
@@ -28,7 +28,10 @@ _ALIASES = {
     "void": "void",
 }  # fmt: skip
 _TO_DDL = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
-_UNSUPPORTED = frozenset({"interval", "geometry", "geography", "time"})
+_UNSUPPORTED = frozenset({"interval", "time"})
+_SRIDS = {"geometry(0)": "geometry(SRID:0)", "geometry(3857)": "geometry(EPSG:3857)", "geometry(4326)": "geometry(OGC:CRS84)",
+    "geography(4326)": "geography(OGC:CRS84, spherical)"}  # fmt: skip
+"""Types of shapes as Spark's SQL names them -> Delta's."""
 _BOUNDED = {"char": "char", "character": "char", "varchar": "varchar"}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
 
@@ -254,6 +257,8 @@ class _Parser:
             return self.bounded(_BOUNDED[word])
         if word in ("decimal", "dec", "numeric"):
             return self.decimal(token)
+        if word in ("geometry", "geography"):
+            return self.shape(token)
         if word == "string" and self.words("collate"):
             raise UnsupportedFeatureError("collations are not supported", where=self.where(token))
         if word not in _ALIASES:
@@ -277,6 +282,20 @@ class _Parser:
                 found=f"decimal({precision},{scale})",
             )
         return f"decimal({precision},{scale})"
+
+    def shape(self, first: _Token) -> DataType:
+        """`geometry(OGC:CRS84)`, `geography(OGC:CRS84, spherical)`, and Spark's `geometry(4326)`."""
+        self.mark("(")
+        while not self.is_mark(")"):
+            if self.next().kind == "end":
+                self.fail(")")
+        last = self.next()
+        text = first.text.lower() + self.text[first.end : last.end]
+        try:
+            return check_type(_SRIDS.get("".join(text.split()), text))
+        except InvalidArgumentError:
+            expected = "geometry(OGC:CRS84) or geography(OGC:CRS84, spherical)"
+            raise InvalidArgumentError("not a type of shapes", where=self.where(first), found=text[:80], expected=expected) from None
 
     def bounded(self, name: str) -> DataType:
         """(n) of CHAR and VARCHAR: the column is a string in the log."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from deltaic.errors import SchemaMismatchError
 from deltaic.protocol.column_mapping import strip
-from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, decimal_parts, path_text, type_name
+from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, decimal_parts, is_shape, path_text, type_name
 from deltaic.protocol.widening import widens_by_itself
 
 _DEFAULT = "CURRENT_DEFAULT"
@@ -31,6 +31,8 @@ def can_store(source: DataType, target: DataType) -> bool:
     of that value. Structs match by name without case; null elements must be allowed where the source may have them."""
     if source == target or source == "void":
         return True
+    if is_shape(source) or is_shape(target):
+        return source == "binary"
     if isinstance(source, str) and isinstance(target, str):
         if is_number(source) and is_number(target):
             return True

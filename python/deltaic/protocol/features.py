@@ -17,7 +17,7 @@ from deltaic.errors import ProtocolError, UnsupportedFeatureError
 from deltaic.protocol.actions import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION, Metadata, Protocol
 from deltaic.protocol.clustering import columns_without_statistics
 from deltaic.protocol.properties import Status, TableProperties, constraint_names
-from deltaic.protocol.schema import Schema, path_text, primitive_types, walk
+from deltaic.protocol.schema import Schema, is_shape, path_text, primitive_types, walk
 from deltaic.protocol.widening import unsupported_type_change
 
 SUPPORTED_READER_VERSION = 3
@@ -117,6 +117,10 @@ def _type(*names: str) -> Used:
     return lambda definition: not definition.types.isdisjoint(names)
 
 
+def _has_shapes(definition: Definition) -> bool:
+    return any(map(is_shape, definition.types))
+
+
 def _widens(definition: Definition) -> bool:
     return definition.properties.type_widening or _key("delta.typeChanges")(definition)
 
@@ -176,7 +180,7 @@ FEATURES: Mapping[str, Feature] = {
         *(Feature(f"variantType{end}", True, _type("variant")) for end in ("", _PREVIEW)),
         # Ours are written whole, as a writer may.
         *(Feature(f"variantShredding{end}", True, _type("variant"), asked=_flag("delta.enableVariantShredding")) for end in ("", _PREVIEW)),
-        *(Feature(name, True, _type("geometry", "geography"), read=Read.UNUSED, refused=ALL) for name in ("geospatial", "geospatial-dev")),
+        *(Feature(name, True, _has_shapes) for name in ("geospatial", "geospatial-dev")),
         Feature(MANAGED, True, _always, read=Read.CATALOG, refused=frozenset({Change.REARRANGE}), requires=("inCommitTimestamp",)),
         Feature("catalogOwned-preview", True, _always, read=Read.NEVER, refused=ALL),
         Feature("adaptiveMetadata-preview", True, _always, read=Read.NEVER, refused=ALL),

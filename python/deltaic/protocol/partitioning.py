@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from urllib.parse import unquote
 
 from deltaic.errors import InvalidArgumentError
-from deltaic.protocol.schema import Schema, type_name
+from deltaic.protocol.schema import Schema, is_shape, type_name
 
 _NOT_PARTITIONS = frozenset({"variant", "void"})
 
@@ -23,7 +23,7 @@ def partition_columns(schema: Schema, names: str | Iterable[str] | None) -> tupl
     found: list[str] = []
     for name in given:
         field = schema.field(name)
-        if not isinstance(field.type, str) or field.type in _NOT_PARTITIONS:
+        if not isinstance(field.type, str) or field.type in _NOT_PARTITIONS or is_shape(field.type):
             raise InvalidArgumentError(
                 "a table cannot be partitioned by this column", where=field.name, found=f"its type is {type_name(field.type)}"
             )

@@ -24,6 +24,9 @@ PRIMITIVES = frozenset(
 )
 # Types that other Delta writers may have put in a log and that have no place here yet.
 _LATER_TYPES = re.compile(r"(geometry|geography|interval|udt|char|varchar|time|timestamp_nanos|string collate)\b", re.IGNORECASE)
+_SHAPE = re.compile(
+    r"(geometry)\(\s*([^\s(),:]+:[^\s(),]+)\s*\)|(geography)\(\s*([^\s(),:]+:[^\s(),]+)\s*,\s*(spherical|vincenty|thomas|andoyer|karney)\s*\)"
+)
 _DECIMAL = re.compile(r"decimal\(\s*([0-9]{1,4})\s*,\s*(-?[0-9]{1,4})\s*\)")
 CHAR_TYPES = "__CHAR_VARCHAR_TYPE_STRING"
 COLLATIONS = "__COLLATIONS"
@@ -124,6 +127,8 @@ def check_type(data_type: DataType) -> DataType:
         if not 1 <= precision <= 38 or not 0 <= scale <= precision:
             raise InvalidArgumentError("a decimal's precision is 1 to 38 and its scale 0 to its precision", found=repr(data_type))
         return f"decimal({precision},{scale})"
+    if match := _SHAPE.fullmatch(data_type):
+        return f"geometry({match[2]})" if match[1] else f"geography({match[4]}, {match[5]})"
     raise InvalidArgumentError("no such type", found=repr(data_type), expected="Delta's name of a type, such as 'long'")
 
 
@@ -131,6 +136,11 @@ def decimal_parts(data_type: DataType) -> tuple[int, int] | None:
     """(precision, scale) of a decimal type, None for any other."""
     match = _DECIMAL.fullmatch(data_type) if isinstance(data_type, str) else None
     return (int(match[1]), int(match[2])) if match else None
+
+
+def is_shape(data_type: DataType) -> bool:
+    """Whether values are shapes, in bytes that stand for themselves alone: `geometry(OGC:CRS84)`, `geography(OGC:CRS84, spherical)`."""
+    return isinstance(data_type, str) and data_type.startswith(("geometry(", "geography("))
 
 
 class Schema(Sequence[Field]):

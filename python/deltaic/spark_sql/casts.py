@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from deltaic.protocol.schema import Array, DataType, Map, Struct
+from deltaic.protocol.schema import Array, DataType, Map, Struct, is_shape
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.constants import fold
 from deltaic.spark_sql.values import Value
@@ -95,6 +95,10 @@ def or_fail(attempt: str, value: Value, error: str, target: DataType) -> Value:
 
 def _primitive(value: Value, target: str, zone: Zone, safe: bool) -> Value | None:
     source = value.type
+    if (is_shape(source) or is_shape(target)) and "binary" in (source, target):
+        return value.like(value.sql, target)
+    if is_shape(source) or is_shape(target):
+        return None
     if source == "string":
         return _from_string(value, target, zone, safe)
     if target == "string":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from deltaic.errors import InvalidArgumentError
-from deltaic.protocol.schema import Array, DataType, Field, Map, Struct
+from deltaic.protocol.schema import Array, DataType, Field, Map, Struct, check_type
 from deltaic.spark_sql import values as v
 
 _NAMES = {
@@ -26,6 +26,8 @@ _NAMES = {
     exp.DataType.Type.VARIANT: "variant",
 }
 
+_PATH = '$.[]"'
+
 
 def data_type(node: exp.Expression) -> DataType:
     """UnsupportedFeatureError for a type that no expression here can have."""
@@ -42,6 +44,8 @@ def data_type(node: exp.Expression) -> DataType:
                 "a decimal has 1 to 38 digits, and a scale of at most as many", found=f"decimal({precision},{scale})"
             )
         return v.decimal(precision, scale)
+    if node.this in (exp.DataType.Type.GEOMETRY, exp.DataType.Type.GEOGRAPHY):
+        return check_type(f"{node.this.value.lower()}({', '.join(_parameter(part.this) for part in inner)})")
     if node.this == exp.DataType.Type.ARRAY and len(inner) == 1:
         return Array(data_type(inner[0]))
     if node.this == exp.DataType.Type.MAP and len(inner) == 2:
@@ -49,3 +53,10 @@ def data_type(node: exp.Expression) -> DataType:
     if node.this == exp.DataType.Type.STRUCT and inner and all(isinstance(part, exp.ColumnDef) and part.kind for part in inner):
         return Struct(Field(part.name, data_type(part.kind)) for part in inner)
     raise v.unsupported(f"the type {node.sql(dialect='databricks')}")
+
+
+def _parameter(node: exp.Expression) -> str:
+    """A parameter of a type of shapes as it was written: the parser takes OGC:CRS84 for a path into a variant, `variant_get(OGC, ...)`."""
+    if isinstance(node, exp.Anonymous) and len(node.expressions) == 2:
+        return f"{node.expressions[0].name}:{node.expressions[1].name.strip(_PATH)}"
+    return node.name.lower()

@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.protocol.schema import Array, DataType, Field, Map, Struct
+from deltaic.protocol.schema import Array, DataType, Field, Map, Struct, is_shape
 
 DAY_TIME = "interval day to second"
 DAYS = "interval day"
@@ -182,6 +182,8 @@ def duckdb_type(data_type: DataType) -> str:
             return known
         if parts := decimal_of(data_type):
             return f"DECIMAL({parts[0]}, {parts[1]})"
+        if is_shape(data_type):
+            return "BLOB"
         raise UnsupportedFeatureError(f"type {data_type} in an expression")
     if isinstance(data_type, Array):
         return duckdb_type(data_type.element) + "[]"
@@ -415,17 +417,17 @@ def same_structure(left: DataType, right: DataType) -> bool:
 
 
 def is_comparable(data_type: DataType) -> bool:
-    """Whether values can be equal: all but maps and variants, at any depth."""
+    """Whether values can be equal: all but maps, variants and shapes, at any depth."""
     if isinstance(data_type, Array):
         return is_comparable(data_type.element)
     if isinstance(data_type, Struct):
         return all(is_comparable(field.type) for field in data_type.fields)
-    return isinstance(data_type, str) and data_type != "variant"
+    return isinstance(data_type, str) and data_type != "variant" and not is_shape(data_type)
 
 
 def is_orderable(data_type: DataType) -> bool:
     """Whether values have an order here. Arrays and structs have one in Spark, but the engine puts nulls inside them elsewhere."""
-    return isinstance(data_type, str) and data_type != "variant"
+    return isinstance(data_type, str) and data_type != "variant" and not is_shape(data_type)
 
 
 def check_storable(what: str, parts: Iterable[Value]) -> None:

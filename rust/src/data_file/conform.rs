@@ -141,7 +141,7 @@ fn step_of(wanted: &Type, found: &DataType, place: &str) -> Result<Step> {
             _ => Err(wrong_type(&target, found, place)),
         },
         (Type::Primitive(_), _) if target == DataType::Null => Ok(Step::OnlyNulls),
-        (Type::Primitive(_), _) => primitive_step(&target, found).ok_or_else(|| wrong_type(&target, found, place)),
+        (Type::Primitive(_) | Type::Shape(_), _) => primitive_step(&target, found).ok_or_else(|| wrong_type(&target, found, place)),
         _ => Err(wrong_type(&target, found, place)),
     }
 }

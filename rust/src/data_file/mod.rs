@@ -6,7 +6,7 @@
 //! [`budget`]: how much memory that may take.
 //!
 //! Writing: [`conform`] (any data -> the table's columns) -> [`writer`] ([`partition`]: which file; [`layout`]: where it lies;
-//! [`options`]) -> [`output`] (a file) and [`encode`] (its row groups, on threads; [`physical`]: names in files) ->
+//! [`options`]) -> [`output`] (a file) and [`encode`] (its row groups, on threads; [`physical`]: names in files, [`shapes`]: types of shapes) ->
 //! [`statistics`] -> [`adds`] (rows of `add`). [`measure`]: statistics of files that are there already.
 //!
 //! Together with another engine: [`hand_over`] (what its reader must know of each file), [`adopt`] (what it wrote -> `add`), [`survey`]
@@ -37,6 +37,7 @@ pub mod prune;
 pub mod queue;
 pub mod reader;
 pub mod row_selection;
+pub mod shapes;
 pub mod source;
 pub mod statistics;
 pub mod survey;

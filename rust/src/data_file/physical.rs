@@ -27,7 +27,7 @@ pub fn data_columns(schema: &TableSchema, partitions: bool) -> Result<Vec<usize>
 fn is_void(data_type: &Type) -> bool {
     match data_type {
         Type::Primitive(primitive) => *primitive == Primitive::Void,
-        Type::Struct(_) | Type::Variant => false,
+        Type::Struct(_) | Type::Variant | Type::Shape(_) => false,
         Type::Array(element, _) => is_void(element),
         Type::Map(key, value, _) => is_void(key) || is_void(value),
     }
@@ -81,7 +81,7 @@ fn type_of(schema: &TableSchema, data_type: &Type, place: &str, parts: &Parts<'_
             );
         }
         Type::Primitive(primitive) => primitive.to_arrow(),
-        Type::Variant => data_type.to_arrow(false),
+        Type::Variant | Type::Shape(_) => data_type.to_arrow(false),
         Type::Struct(fields) if fields.is_empty() => {
             return Err(Error::new(Kind::UnsupportedFeature, "a struct without fields cannot be written").at(format!("column {place}")));
         }

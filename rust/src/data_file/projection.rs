@@ -100,8 +100,8 @@ impl Finder {
     /// How an array of the type `found` becomes `target`; `place` names the column, for errors.
     pub fn adapt(&self, data_type: &Type, target: &DataType, found: &DataType, place: &str) -> Result<Adapt> {
         match (data_type, target, found) {
-            (Type::Primitive(_), _, _) if target == found => Ok(Adapt::Same),
-            (Type::Primitive(_), _, _) => match cast_for(found, target) {
+            (Type::Primitive(_) | Type::Shape(_), _, _) if target == found => Ok(Adapt::Same),
+            (Type::Primitive(_) | Type::Shape(_), _, _) => match cast_for(found, target) {
                 Some(cast) => Ok(Adapt::Cast(cast)),
                 None => Err(mismatch(place, target, found)),
             },

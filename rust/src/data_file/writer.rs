@@ -18,6 +18,7 @@ use super::options::{WriteOptions, suffix};
 use super::output::{Finished, Output, Shape};
 use super::partition::{self, Splitter};
 use super::physical;
+use super::shapes;
 use super::statistics::{Form, Indexed, Named, Wanted, to_json};
 use crate::error::{Error, Kind, Result};
 use crate::guard;
@@ -133,6 +134,7 @@ impl<'a> Writer<'a> {
         let columns = physical::data_columns(schema, options.partition_columns)?;
         let physical = Arc::new(physical::file_schema(schema, &columns)?);
         let descriptor = ArrowSchemaConverter::new().schema_root("spark_schema").convert(&physical)?;
+        let descriptor = shapes::marked(descriptor, columns.iter().map(|&index| &schema.fields()[index].data_type))?;
         let properties = Arc::new(options.properties(schema, &descriptor)?);
         // A file of no rows in memory, only to make the factory.
         let probe = SerializedFileWriter::new(Vec::new(), descriptor.root_schema_ptr(), Arc::clone(&properties))?;

@@ -146,7 +146,7 @@ fn collect_leaves(schema: &TableSchema, path: Vec<String>, leaves: &mut Vec<Leaf
             }
         }
         Type::Primitive(_) => leaves.push(leaf),
-        Type::Array(..) | Type::Map(..) | Type::Variant => {}
+        Type::Array(..) | Type::Map(..) | Type::Variant | Type::Shape(_) => {}
     }
     Ok(())
 }

@@ -41,6 +41,7 @@ impl Type {
             Self::Struct(fields) => DataType::Struct(fields.iter().map(|field| field.to_arrow(with_metadata)).collect()),
             Self::Array(element, contains_null) => list_of(element.to_arrow(with_metadata), *contains_null),
             Self::Map(key, value, contains_null) => map_of(key.to_arrow(with_metadata), value.to_arrow(with_metadata), *contains_null),
+            Self::Shape(_) => DataType::Binary,
             Self::Variant => DataType::Struct(Self::variant_fields().iter().map(|field| field.to_arrow(false)).collect()),
         }
     }

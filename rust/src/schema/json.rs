@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::types::{Field, Primitive, Type};
+use super::types::{Field, Primitive, Shape, Type};
 use crate::error::{Error, Kind, Result};
 
 /// A struct's JSON -> its fields.
@@ -22,7 +22,10 @@ pub fn parse_struct(text: &str) -> Result<Vec<Field>> {
 pub fn parse_type(value: &Value, place: &str) -> Result<Type> {
     match value {
         Value::String(name) if name == "variant" => Ok(Type::Variant),
-        Value::String(name) => Ok(Type::Primitive(parse_primitive(name, place)?)),
+        Value::String(name) => match Shape::parse(name) {
+            Some(shape) => Ok(Type::Shape(shape)),
+            None => Ok(Type::Primitive(parse_primitive(name, place)?)),
+        },
         Value::Object(object) => parse_nested(object, place),
         other => Err(Error::protocol("a type is neither a name nor an object").at(place).found(excerpt(&other.to_string()))),
     }
@@ -148,6 +151,7 @@ impl Type {
         match self {
             Self::Primitive(primitive) => Value::String(primitive.name()),
             Self::Variant => Value::String("variant".to_owned()),
+            Self::Shape(shape) => Value::String(shape.name()),
             Self::Struct(fields) => struct_json(fields),
             Self::Array(element, contains_null) => {
                 json!({"type": "array", "elementType": element.to_json(), "containsNull": contains_null})

@@ -15,7 +15,7 @@ pub mod table;
 pub mod types;
 
 pub use table::{ColumnMapping, Leaf, TableSchema};
-pub use types::{Field, Primitive, Type};
+pub use types::{Field, Primitive, Shape, Type};
 
 #[cfg(test)]
 mod tests;

@@ -274,7 +274,7 @@ impl<'a> Mapped<'a> {
 
     fn check_nested(&mut self, data_type: &'a Type) -> Result<()> {
         match data_type {
-            Type::Primitive(_) | Type::Variant => Ok(()),
+            Type::Primitive(_) | Type::Variant | Type::Shape(_) => Ok(()),
             Type::Struct(fields) => self.check(fields),
             Type::Array(element, _) => self.side("element", element),
             Type::Map(key, value, _) => {

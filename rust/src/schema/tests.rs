@@ -22,10 +22,19 @@ fn json_round_trips() {
 
 #[test]
 fn types_that_cannot_be_read_are_named() {
-    for name in ["interval year", "geometry(OGC:CRS84)"] {
+    for name in ["interval year", "geometry(4326)", "geometry(a:b c)", "geography(OGC:CRS84)", "geography(OGC:CRS84, straight)"] {
         let error = TableSchema::parse(&schema(&field("v", &format!("\"{name}\""))), &[], "none").unwrap_err();
         assert_eq!(error.kind(), Kind::UnsupportedFeature);
         assert!(error.to_string().contains(name) && error.location() == Some("v"), "{error}");
+    }
+}
+
+#[test]
+fn types_of_shapes_keep_their_names() {
+    for name in ["geometry(OGC:CRS84)", "geometry(srid:4326)", "geography(EPSG:4326, karney)"] {
+        let parsed = json::parse_struct(&schema(&field("v", &format!("\"{name}\"")))).unwrap();
+        assert_eq!(parsed[0].data_type.to_json(), name);
+        assert_eq!(parsed[0].data_type.to_arrow(false), arrow::datatypes::DataType::Binary);
     }
 }
 

@@ -61,6 +61,43 @@ pub enum Type {
     Map(Box<Type>, Box<Type>, bool),
     /// A value of any type, in the encoding of Parquet's variant: a group of `metadata` and `value`
     Variant,
+    /// A shape: bytes in WKB (well-known binary), which pass through as they are
+    Shape(Shape),
+}
+
+/// The type of a column of shapes (`protocol_rfcs/geospatial-types.md` of delta-io/delta).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shape {
+    /// Coordinate reference system: `OGC:CRS84`
+    pub crs: String,
+    /// How edges run between the points of a `geography`, as `spherical`; None: a `geometry`, on a plane
+    pub edges: Option<String>,
+}
+
+/// Ways that the edges of a geography run.
+pub const EDGES: [&str; 5] = ["spherical", "vincenty", "thomas", "andoyer", "karney"];
+
+impl Shape {
+    /// `geometry(OGC:CRS84)` or `geography(OGC:CRS84, spherical)`; None for any other text.
+    pub fn parse(name: &str) -> Option<Self> {
+        let (kind, rest) = name.split_once('(')?;
+        let inside = rest.strip_suffix(')')?;
+        let (crs, edges) = match (kind, inside.split_once(',')) {
+            ("geometry", None) => (inside.trim(), None),
+            ("geography", Some((crs, edges))) if EDGES.contains(&edges.trim()) => (crs.trim(), Some(edges.trim().to_owned())),
+            _ => return None,
+        };
+        let is_whole = crs.split_once(':').is_some_and(|(authority, id)| !authority.is_empty() && !id.is_empty())
+            && !crs.contains(|c: char| "(),".contains(c) || c.is_whitespace());
+        is_whole.then(|| Self { crs: crs.to_owned(), edges })
+    }
+    /// Delta's name of the type.
+    pub fn name(&self) -> String {
+        match &self.edges {
+            None => format!("geometry({})", self.crs),
+            Some(edges) => format!("geography({}, {edges})", self.crs),
+        }
+    }
 }
 
 impl Type {

@@ -352,6 +352,9 @@ class SparkEngine:
         """On the driver where they are few, else cached, on disk where memory ends. Rows that would be others when computed again are
         checkpointed, which cuts their lineage: a lost part of them is an error then, never other rows. A frame that the user has cached is
         read from that cache, which stays."""
+        from deltaic.engine.spark.write import refuse_shapes
+
+        refuse_shapes(relation.schema)
         with named_errors():
             few = self._held_here(relation)
         if few is not None:

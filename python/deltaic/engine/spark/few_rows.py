@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from deltaic.plan.nodes import Scan
 from deltaic.planning.opening import open_scan
-from deltaic.protocol.schema import DataType, Struct
+from deltaic.protocol.schema import DataType, Struct, is_shape
 
 MOST_ROWS = 100_000
 MOST_BYTES = 16 * 1024**2
@@ -49,5 +49,5 @@ def _is_only_sparks(data_type: DataType) -> bool:
     if isinstance(data_type, Struct):
         return any(_is_only_sparks(item.type) for item in data_type.fields)
     if isinstance(data_type, str):
-        return data_type in ("variant", "void")
+        return data_type in ("variant", "void") or is_shape(data_type)
     return any(_is_only_sparks(getattr(data_type, part)) for part in ("element", "key", "value") if hasattr(data_type, part))

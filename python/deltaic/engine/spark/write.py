@@ -31,7 +31,7 @@ from deltaic.errors import CommitError, ConstraintViolationError, UnsupportedFea
 from deltaic.plan.failures import failing
 from deltaic.plan.literal import col
 from deltaic.protocol.column_mapping import ID, physical_name
-from deltaic.protocol.schema import Field, Schema
+from deltaic.protocol.schema import Field, Schema, is_shape, path_text, primitive_types, walk
 from deltaic.spark_sql.null_conditions import null_conditions
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def write(engine: SparkEngine, relation: SparkRelation, target: WriteTarget) -> 
     ids: list[dict[str, Any]] = [{ID: number} for number in target.hidden_ids] or [{}, {}]
     tracked = (Field(name, "long", metadata=own) for name, own in zip(target.row_tracking or (), ids, strict=False))
     table = Schema([*Schema.from_json(target.schema.json), *tracked])
+    refuse_shapes(table)
     _parquet_options(dict(target.options))  # what Spark's writer refuses is refused of few rows, too
     columns = [_checked(field) for field in table]
     if (adds := _write_here(engine, relation, target, table, columns)) is not None:
@@ -97,6 +98,18 @@ def write(engine: SparkEngine, relation: SparkRelation, target: WriteTarget) -> 
         target.store.delete([unquote(path) for path in adds["path"].filter(empty).to_pylist()])
         adds = adds.filter(pc.invert(empty))
     return adds
+
+
+def refuse_shapes(schema: Schema) -> None:
+    """UnsupportedFeatureError where a column has shapes: Spark does not cache them, and its files may give them another type."""
+    for path, item in walk(schema):
+        if found := next(filter(is_shape, primitive_types(item.type)), None):
+            raise UnsupportedFeatureError(
+                "rows with shapes are not written on Spark",
+                where=f"column {path_text(path)}",
+                found=found,
+                expected="the same command without a SparkSession, or a DELETE that writes deletion vectors",
+            )
 
 
 def _write_here(

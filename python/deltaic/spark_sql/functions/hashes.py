@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deltaic.protocol.schema import Array, DataType, Struct
+from deltaic.protocol.schema import Array, DataType, Struct, is_shape
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, literal
 from deltaic.spark_sql.functions.kernels import kernel_sql
@@ -17,7 +17,7 @@ def _is_hashed(kind: DataType) -> bool:
         return _is_hashed(kind.element)
     if isinstance(kind, Struct):
         return all(_is_hashed(field.type) for field in kind.fields)
-    return isinstance(kind, str) and kind not in (v.DAY_TIME, v.DAYS, v.YEAR_MONTH, "variant")
+    return isinstance(kind, str) and kind not in (v.DAY_TIME, v.DAYS, v.YEAR_MONTH, "variant") and not is_shape(kind)
 
 
 def _hash(name: str, result: str) -> Build:

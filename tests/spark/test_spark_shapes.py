@@ -1,0 +1,49 @@
+"""Tables with columns of shapes on Spark: they are read and deleted from; commands that would write such rows refuse before they start."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaic
+import deltaic.spark
+from deltaic import DeltaTable, Field, Schema
+from deltaic.errors import UnsupportedFeatureError
+
+pytest.importorskip("pyspark")
+
+POINT = struct.pack("<BIdd", 1, 1, 1.0, 2.0)
+
+
+@pytest.fixture
+def session(spark: Any) -> Any:
+    made = spark.newSession()
+    deltaic.spark.enable(made)
+    return made
+
+
+def test_shapes_are_read_and_never_written(session, tmp_path):
+    path = str(tmp_path / "t")
+    table = DeltaTable.create(path, Schema([Field("id", "long"), Field("place", "geometry(OGC:CRS84)")]))
+    deltaic.write(table, pa.table({"id": [1, 2, 3], "place": [POINT, POINT, None]}), mode="append")
+    name = f"delta.`{path}`"
+    session.sql(f"DELETE FROM {name} WHERE id = 2").collect()
+    assert [(row.id, row.b) for row in session.sql(f"SELECT id, st_asbinary(place) AS b FROM {name} ORDER BY id").collect()] == [
+        (1, POINT),
+        (3, None),
+    ]
+    before = DeltaTable(path)
+    one = f"SELECT 9L AS id, st_geomfromwkb(X'{POINT.hex()}', 4326) AS place"
+    for text in (
+        f"UPDATE {name} SET id = 7 WHERE id = 1",
+        f"INSERT INTO {name} {one}",
+        f"MERGE INTO {name} t USING ({one}) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *",
+    ):
+        with pytest.raises(UnsupportedFeatureError, match=r"column place.*geometry\(OGC:CRS84\)"):
+            session.sql(text).collect()
+    after = DeltaTable(path)
+    assert after.version == before.version
+    assert sorted(after.scan().to_arrow()["id"].to_pylist()) == [1, 3]
