@@ -26,12 +26,14 @@ REPEATS = {"append": 40, "delete": 20, "update": 20, "merge": 20, "open": 40, "h
 COMMITS = 1_000
 SMALL_JOBS = ("append", "delete", "update", "merge")
 WIDTHS = (3_000, 10_000)
+COLUMNS = 400
 SECONDS = {"first query": 0.5, "show": 0.25}
 """Processor seconds that the start of a process may take."""
 
 JOBS = (
     *(Job(name=name, limits={"deltalake": 1.0}) for name in (*SMALL_JOBS, "open", "history")),
     *(Job(name=f"{name} durable", limits={"deltalake": 2.5}) for name in SMALL_JOBS),
+    Job(name=f"merge {COLUMNS} columns", limits={"deltalake": 1.0}),
     Job(name="50 appends", limits={"deltalake": 0.8}),
     *(Job(name=f"partitions {width}", limits={"deltalake": 1.0}) for width in WIDTHS),
     *(Job(name=f"partitions {width} durable", limits={"deltalake": 3.0}) for width in WIDTHS),
@@ -46,6 +48,13 @@ def three_rows() -> Any:
     import pyarrow as pa
 
     return pa.table({"id": pa.array([1, 2, 3], pa.int64()), "name": ["a", "b", "c"], "value": [1.0, 2.0, 3.0]})
+
+
+def wide_rows() -> Any:
+    """Ten rows of many columns, half of whose ids a table of the first five has."""
+    import pyarrow as pa
+
+    return pa.table({"id": pa.array(range(10), pa.int64()), **{f"c{column}": [column] * 10 for column in range(COLUMNS - 1)}})
 
 
 def partitioned(width: int) -> Any:
@@ -173,7 +182,9 @@ def run(name: str, job: str, root: Path) -> Run:
         system.write(three_rows(), "overwrite")
         return lambda: system.append(three_rows()), REPEATS[what], lambda _: None
     if what in SMALL_JOBS:
-        return changes(system, what)
+        return changes(system, what, three_rows(), three_rows().slice(1, 1))
+    if what == f"merge {COLUMNS} columns":
+        return changes(system, "merge", wide_rows().slice(0, 5), wide_rows())
     if what == "50 appends":
         import pyarrow.parquet as pq
 
@@ -191,14 +202,14 @@ def run(name: str, job: str, root: Path) -> Run:
     return lambda: system.write(rows, "overwrite"), 2, lambda _: sums(system.read())
 
 
-def changes(system: Any, what: str) -> Run:
-    """The best of many changes of a table of three rows that is made anew, outside the clock, before each. -> seconds as the answer."""
-    rows = three_rows()
+def changes(system: Any, what: str, target: Any, source: Any) -> Run:
+    """The best of many changes of a table that is made anew, outside the clock, before each; `source`: the rows that a MERGE brings.
+    -> seconds as the answer."""
 
     def once() -> float:
-        system.write(rows, "overwrite")
+        system.write(target, "overwrite")
         began = time.perf_counter()
-        getattr(system, what)(*([rows.slice(1, 1)] if what == "merge" else []))
+        getattr(system, what)(*([source] if what == "merge" else []))
         return time.perf_counter() - began
 
     best = min(once() for _ in range(REPEATS[what]))

@@ -148,21 +148,26 @@ def connect(operator: str, parts: Sequence[Value]) -> Value:
     return v.combine(f"({f' {operator} '.join([*plain, guarded])})", "boolean", parts)
 
 
-def filtered(parts: Sequence[tuple[Value, frozenset[str]]]) -> Value:
-    """The AND of a WHERE or an inner join's ON, for which null is false. Each part comes with the aliases of the tables that it reads.
+def filtered(parts: Sequence[tuple[Value, frozenset[str], bool]]) -> Value:
+    """The AND of a WHERE or an inner join's ON, for which null is false. Each part comes with the aliases of the tables that it reads, and
+    whether a join has it as its key.
 
     What may fail is guarded by what stands before it over the same tables, as Spark moves a part below the join of other tables: then the
-    engine can push it down, too."""
-    texts = [part.sql for part, _ in parts if _is_plain(part)]
-    for tables in dict.fromkeys(tables for part, tables in parts if not _is_plain(part)):
+    engine can push it down, too. A key has no guard, as in Spark: `a.week = b.week - 52` is computed of each row that comes to the join."""
+    texts = [part.sql for part, _, is_key in parts if is_key or _is_plain(part)]
+    for tables in dict.fromkeys(tables for part, tables, is_key in parts if not is_key and not _is_plain(part)):
         # rand() has another value wherever it is written, so that it guards only what has no other place.
-        before = [(part, others == tables) for part, others in parts if others == tables or (others < tables and part.deterministic)]
+        before = [
+            (part, others == tables and not is_key)
+            for part, others, is_key in parts
+            if others == tables or (others < tables and part.deterministic)
+        ]
         failing = [index for index, (part, mine) in enumerate(before) if mine and part.raises]
         last = failing[-1] if failing else 0
         rest = " AND ".join(part.sql for part, mine in before[last:] if mine and not _is_plain(part))
         guards = " WHEN ".join(f"{part.sql} IS NOT TRUE THEN false" for part, _ in before[:last])
         texts.append(f"(CASE WHEN {guards} ELSE ({rest}) END)" if guards else rest)
-    return v.combine(f"({' AND '.join(texts)})", "boolean", [part for part, _ in parts])
+    return v.combine(f"({' AND '.join(texts)})", "boolean", [part for part, *_ in parts])
 
 
 def _is_plain(part: Value) -> bool:

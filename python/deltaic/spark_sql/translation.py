@@ -253,9 +253,9 @@ class Translator:
         values = [self.value(part) for part in reversed(parts)]
         return operators.connect(operator, operators.booleans(values, self.zone, operator))
 
-    def condition(self, node: exp.Expr, *, outer: bool = False) -> Value:
+    def condition(self, node: exp.Expr, *, outer: bool = False, inner: bool = False) -> Value:
         """A condition of WHERE, HAVING or a join: rows pass where it is true. `outer`: the join is an outer one, whose parts all see
-        joined rows."""
+        joined rows. `inner`: the tables come together by inner joins alone, whose keys the condition may name."""
         parts, pending = [], [node]
         while pending:
             tree = pending.pop()
@@ -266,16 +266,21 @@ class Translator:
             else:
                 parts.append(tree)
         read, self.scope.columns = self.scope.columns, set()
-        values, tables = [], []
+        values, tables, keys = [], [], []
         for tree in parts:
             values.append(self.value(tree))
             tables.append(frozenset(() if outer else (alias for alias, _ in self.scope.columns)))
             read |= self.scope.columns
             self.scope.columns = set()
+            keys.append(inner and values[-1].raises and values[-1].deterministic and self.is_key(tree))
         self.scope.columns = read
         if len(values) == 1:
             return operators.condition(values[0], self.zone, "a condition")
-        return operators.filtered(list(zip(operators.booleans(values, self.zone, "AND"), tables, strict=True)))
+        return operators.filtered(list(zip(operators.booleans(values, self.zone, "AND"), tables, keys, strict=True)))
+
+    def is_key(self, tree: exp.Expr) -> bool:
+        """Whether a condition is an equality of one table's values and another's."""
+        return False
 
     def negation(self, node: exp.Expression) -> Value:
         return operators.negate(operators.boolean(self.value(node.this), self.zone, "NOT"))

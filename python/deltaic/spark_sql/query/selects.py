@@ -58,7 +58,7 @@ class Select:
         below = QueryTranslator(queries, scope, self._context)
         below.lifts = True
         if condition := node.args.get("where"):
-            held_rows = where(below, condition.this).sql
+            held_rows = where(below, condition.this, inner=_has_inner_joins(node)).sql
             queries.note_keys(condition.this, scope)
             below.add_lifted(rows)
             rows.where(held_rows)
@@ -220,6 +220,15 @@ def known(column: Column, name: str) -> exp.Expr:
     tree = exp.Column(this=exp.to_identifier(name, quoted=True))
     tree.meta["column"] = column
     return tree
+
+
+def _has_inner_joins(node: exp.Expr) -> bool:
+    """Whether FROM has tables and inner joins of them alone: no outer join, and nothing that is computed of another table's rows."""
+    parts = [part for part in (node.args.get("from_"), *(node.args.get("joins") or ())) if part is not None]
+    if node.args.get("laterals") or any(part.find(exp.Lateral, exp.Unnest) is not None for part in parts):
+        return False
+    joins = [join for part in parts for join in part.find_all(exp.Join)]
+    return not any(join.args.get("side") or (join.args.get("kind") or "").upper() in ("SEMI", "ANTI", "OUTER") for join in joins)
 
 
 def outputs_by_name(outputs: Sequence[tuple[str, Value]]) -> Mapping[str, list[Value]]:

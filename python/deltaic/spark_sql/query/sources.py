@@ -232,7 +232,9 @@ class Sources:
         if names:
             condition = self._using(left[1], right[1], names)
         elif on is not None:
-            condition = boolean(self._translator(both), on, outer=bool(side) or kind in ("SEMI", "ANTI")).sql
+            outer = bool(side) or kind in ("SEMI", "ANTI")
+            inner = not outer and not isinstance(join.this, exp.Lateral)
+            condition = boolean(self._translator(both), on, outer=outer, inner=inner).sql
             if not side and kind not in ("SEMI", "ANTI"):
                 self._queries.note_keys(on, self._scope(both), filters=False)
         joined = self._text(left[0], right[0], side, kind, condition)

@@ -147,7 +147,7 @@ class QueryTranslator(Translator):
             rows.add([(column.label, text) for text, (column, own) in self.lifted.items() if own == level])
         self.lifted = {}
 
-    def condition(self, node: exp.Expr, *, outer: bool = False) -> Value:
+    def condition(self, node: exp.Expr, *, outer: bool = False, inner: bool = False) -> Value:
         pending = [node]
         while pending:
             tree = pending.pop()
@@ -155,7 +155,19 @@ class QueryTranslator(Translator):
                 pending += [each for each in (tree.this, tree.args.get("expression")) if each is not None]
             else:
                 self._conjuncts.add(id(tree))
-        return super().condition(node, outer=outer)
+        return super().condition(node, outer=outer, inner=inner)
+
+    def is_key(self, tree: exp.Expr) -> bool:
+        if not isinstance(tree, (exp.EQ, exp.NullSafeEQ)) or tree.find(exp.Query, exp.Lambda) is not None:
+            return False
+        sides = [
+            [self.scope.locate([part.name for part in column.parts]) for column in side.find_all(exp.Column)]
+            for side in (tree.this, tree.expression)
+        ]
+        if not all(side and all(side) for side in sides):
+            return False
+        left, right = ({found[0].table for found in side if found is not None} for side in sides)
+        return left.isdisjoint(right)
 
     def _within(self, node: exp.Expr) -> Query:
         """A query within; names that it does not have are those of this one."""
@@ -234,14 +246,14 @@ def _negated(node: exp.Expr) -> exp.In | None:
     return inner if isinstance(inner, exp.In) and inner.args.get("query") is not None else None
 
 
-def boolean(translator: QueryTranslator, tree: exp.Expr, *, outer: bool = False) -> Value:
-    """A condition of WHERE, HAVING, QUALIFY or ON; `outer`: of an outer join."""
-    return translator.queries.used(translator.condition(tree, outer=outer))
+def boolean(translator: QueryTranslator, tree: exp.Expr, *, outer: bool = False, inner: bool = False) -> Value:
+    """A condition of WHERE, HAVING, QUALIFY or ON; `outer`: of an outer join; `inner`: of tables that only inner joins bring together."""
+    return translator.queries.used(translator.condition(tree, outer=outer, inner=inner))
 
 
-def where(translator: QueryTranslator, tree: exp.Expr) -> Value:
-    """The condition of WHERE."""
+def where(translator: QueryTranslator, tree: exp.Expr, *, inner: bool) -> Value:
+    """The condition of WHERE; `inner` as in `boolean`."""
     translator.of_groups_around = translator.context.aggregate
-    value = boolean(translator, tree)
+    value = boolean(translator, tree, inner=inner)
     translator.of_groups_around = None
     return value
