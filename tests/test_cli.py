@@ -244,4 +244,4 @@ def test_inspect_a_table_that_cannot_be_read(path: str) -> None:
     assert "fromTheFuture" in found["problem"]
     assert (found["version"], found["files"], found["log"]["commits"]["files"]) == (2, None, 3)
     assert "fromTheFuture" in run("inspect", path).stdout
-    assert "log" in run("inspect", path + "-missing", code=1).stderr
+    assert "no such folder" in run("inspect", path + "-missing", code=1).stderr

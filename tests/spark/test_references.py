@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +17,9 @@ from deltaic.spark.references import references, spliced
 from deltaic.spark.statements import _by_name, _target
 from deltaic.sql.tokens import Reader
 
-NO_VIEWS: Any = type("Session", (), {})()
+NO_NAMES = SimpleNamespace(collect=list)
+NO_VIEWS: Any = type("Session", (), {"sql": lambda *_, **__: NO_NAMES})()
+"""A session whose catalog has no table and no view."""
 
 
 def replaced(text: str) -> str:

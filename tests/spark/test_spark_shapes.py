@@ -35,6 +35,8 @@ def test_shapes_are_read_and_never_written(session, tmp_path):
         (1, POINT),
         (3, None),
     ]
+    on_spark = DeltaTable(path, spark=session)
+    assert on_spark.scan(where="id = 1").to_arrow().to_pylist() == [{"id": 1, "place": POINT}]
     before = DeltaTable(path)
     one = f"SELECT 9L AS id, st_geomfromwkb(X'{POINT.hex()}', 4326) AS place"
     for text in (

@@ -24,8 +24,9 @@ PRIMITIVES = frozenset(
 )
 # Types that other Delta writers may have put in a log and that have no place here yet.
 _LATER_TYPES = re.compile(r"(geometry|geography|interval|udt|char|varchar|time|timestamp_nanos|string collate)\b", re.IGNORECASE)
-_SHAPE = re.compile(
-    r"(geometry)\(\s*([^\s(),:]+:[^\s(),]+)\s*\)|(geography)\(\s*([^\s(),:]+:[^\s(),]+)\s*,\s*(spherical|vincenty|thomas|andoyer|karney)\s*\)"
+_SHAPE = re.compile(  # Spark writes how edges run in capitals
+    r"(geometry)\(\s*([^\s(),:]+:[^\s(),]+)\s*\)"
+    r"|(geography)\(\s*([^\s(),:]+:[^\s(),]+)\s*,\s*((?i:spherical|vincenty|thomas|andoyer|karney))\s*\)"
 )
 _DECIMAL = re.compile(r"decimal\(\s*([0-9]{1,4})\s*,\s*(-?[0-9]{1,4})\s*\)")
 CHAR_TYPES = "__CHAR_VARCHAR_TYPE_STRING"
@@ -128,7 +129,7 @@ def check_type(data_type: DataType) -> DataType:
             raise InvalidArgumentError("a decimal's precision is 1 to 38 and its scale 0 to its precision", found=repr(data_type))
         return f"decimal({precision},{scale})"
     if match := _SHAPE.fullmatch(data_type):
-        return f"geometry({match[2]})" if match[1] else f"geography({match[4]}, {match[5]})"
+        return f"geometry({match[2]})" if match[1] else f"geography({match[4]}, {match[5].lower()})"
     raise InvalidArgumentError("no such type", found=repr(data_type), expected="Delta's name of a type, such as 'long'")
 
 

@@ -35,6 +35,7 @@ from deltaic.engine.spark.on_driver import (
     is_local,
     is_of_few,
     most_rows,
+    with_bytes_of_shapes,
 )
 from deltaic.engine.spark.predicates import predicate_text
 from deltaic.engine.spark.sources import conformed, frame_of
@@ -341,7 +342,7 @@ class SparkEngine:
 
     def to_table(self, relation: SparkRelation) -> pa.Table:
         with named_errors():
-            table = collected(self, relation.frame)
+            table = collected(self, with_bytes_of_shapes(relation.frame, relation.schema))
         schema = _core.TableSchema(relation.schema.to_json())
         found = _core.conform(table, schema).to_table()
         declared = schema.to_arrow()

@@ -10,10 +10,22 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltaic.engine.spark.native.jvm import LOCAL_BYTES, Jvm
+from deltaic.errors import UnsupportedFeatureError
 from deltaic.plan.expression import Expression
 from deltaic.plan.literal import col
 from deltaic.plan.nodes import Aggregate, Data, Filter, Join, Plan, Project, Union
-from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, decimal_parts
+from deltaic.protocol.schema import (
+    Array,
+    DataType,
+    Field,
+    Map,
+    Schema,
+    Struct,
+    decimal_parts,
+    is_shape,
+    primitive_types,
+    type_name,
+)
 
 if TYPE_CHECKING:
     from deltaic.engine.spark.engine import SparkEngine
@@ -75,6 +87,23 @@ def collected(engine: SparkEngine, frame: Any) -> pa.Table:
     """All rows of a frame."""
     table = engine.ways.planned("rows on the driver", lambda: _lying(engine.jvm, frame), lambda: None)
     return _loosened(frame).toArrow() if table is None else table
+
+
+def with_bytes_of_shapes(frame: Any, schema: Schema) -> Any:
+    """A frame of these columns, where shapes are the bytes that Delta has for them. UnsupportedFeatureError for shapes within a column."""
+    from pyspark.sql import functions as F
+
+    inside = [item for item in schema if not isinstance(item.type, str) and any(map(is_shape, primitive_types(item.type)))]
+    if inside:
+        raise UnsupportedFeatureError(
+            "shapes within a column do not come from Spark to the driver", where=f"column {inside[0].name}", found=type_name(inside[0].type)
+        )
+    if not any(is_shape(item.type) for item in schema):
+        return frame
+    columns = (
+        F.expr(f"st_asbinary({col(item.name)})").alias(item.name) if is_shape(item.type) else F.col(col(item.name)) for item in schema
+    )
+    return frame.select(*columns)
 
 
 def _loosened(frame: Any) -> Any:

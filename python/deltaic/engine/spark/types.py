@@ -13,20 +13,25 @@ from deltaic.protocol.column_mapping import map_fields, physical_name
 from deltaic.protocol.schema import CHAR_TYPES, DataType, Field, Schema, Struct
 from deltaic.spark_sql.char_types import has_char
 
+_GEOGRAPHY = re.compile(r'("geography\([^()",]+, )(\w+)\)"')
+
+
+def spark_struct(schema: Schema) -> Any:
+    """A pyspark StructType of these columns, as they are. Spark writes how the edges of a geography run in capitals."""
+    from pyspark.sql.types import StructType
+
+    return StructType.fromJson(json.loads(_GEOGRAPHY.sub(lambda match: f'{match[1]}{match[2].upper()})"', schema.to_json())))
+
 
 def to_spark(fields: Iterable[Field]) -> Any:
     """A pyspark StructType of these columns, without their metadata."""
-    from pyspark.sql.types import StructType
-
-    return StructType.fromJson(json.loads(Schema(map(bare, fields)).to_json()))
+    return spark_struct(Schema(map(bare, fields)))
 
 
 def shown_to_spark(fields: Iterable[Field], *, char: bool = False) -> Any:
     """A pyspark StructType of these columns, with what of their metadata a DataFrame of a table shows, at every
     depth. `char`: as in `shown`."""
-    from pyspark.sql.types import StructType
-
-    return StructType.fromJson(json.loads(Schema(shown(field, char=char) for field in fields).to_json()))
+    return spark_struct(Schema(shown(field, char=char) for field in fields))
 
 
 def type_to_spark(data_type: DataType) -> Any:
@@ -97,13 +102,12 @@ ID = "parquet.field.id"
 
 def with_ids(fields: Iterable[Field]) -> Any:
     """A pyspark StructType of fields in files, with the ids of column mapping, which Spark's reader and writer know, at every depth."""
-    from pyspark.sql.types import StructType
 
     def numbered(item: Field) -> Field:
         number = item.metadata.get(COLUMN_ID)
         return item.with_(name=physical_name(item), nullable=True, metadata={} if number is None else {ID: number})
 
-    return StructType.fromJson(json.loads(Schema(_each(field, numbered) for field in fields).to_json()))
+    return spark_struct(Schema(_each(field, numbered) for field in fields))
 
 
 def is_renamed_inside(data_type: DataType) -> bool:

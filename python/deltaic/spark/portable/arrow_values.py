@@ -6,9 +6,9 @@ They differ in variants (Spark has the value first), in the nullability that Spa
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from deltaic.engine.spark.types import users_metadata
+from deltaic.engine.spark.types import spark_struct, users_metadata
 from deltaic.protocol.column_mapping import map_fields
 from deltaic.protocol.evolution import nullable_everywhere
 from deltaic.protocol.schema import Field, Schema
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 def spark_schema(schema: Schema) -> StructType:
     """The columns as Spark's StructType."""
-    from pyspark.sql.types import StructType
-
-    return StructType.fromJson(json.loads(Schema([_shown(item) for item in schema]).to_json()))
+    return cast("StructType", spark_struct(Schema([_shown(item) for item in schema])))
 
 
 def delta_schema(schema: StructType) -> Schema:
