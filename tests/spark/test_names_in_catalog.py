@@ -243,10 +243,10 @@ def test_show_create_table_and_like(session: Any, tmp_path: Path) -> None:
         session.sql("CREATE TABLE alike LIKE s")
     with pytest.raises(UnsupportedFeatureError, match="ANALYZE TABLE"):
         session.sql("ANALYZE TABLE s COMPUTE STATISTICS FOR ALL COLUMNS")
-    session.sql("CREATE TABLE plain (id BIGINT) USING parquet")
-    session.sql("CREATE TABLE plainer LIKE plain")
-    assert "USING parquet" in session.sql("SHOW CREATE TABLE plainer").first()[0]
-    session.sql("ANALYZE TABLE plain COMPUTE STATISTICS")
+    session.sql("CREATE TABLE of_parquet (id BIGINT) USING parquet")
+    session.sql("CREATE TABLE parquet_too LIKE of_parquet")
+    assert "USING parquet" in session.sql("SHOW CREATE TABLE parquet_too").first()[0]
+    session.sql("ANALYZE TABLE of_parquet COMPUTE STATISTICS")
 
 
 def test_clones_by_name(session: Any, tmp_path: Path) -> None:
