@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import tarfile
 from pathlib import Path
-from types import ModuleType
 
 import pyarrow as pa
 import pytest
 
 import deltaic
-from golden import NAMES, TESTS, folder
+from golden import NAMES, folder
+from loaded import loaded
 
 PLAIN, PACKED = "with-short-dv", "basic-decimal-table"
-
-
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("fetch_golden_tables", TESTS.parent / "scripts" / "fetch_golden_tables.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def repository(root: Path) -> Path:
@@ -50,7 +40,7 @@ def test_tables_are_fetched(source: str, tmp_path: Path) -> None:
         place = str(tmp_path / "main.tar.gz") if source == "archive" else (tmp_path / "main.tar.gz").as_uri()
     target = tmp_path / "golden"
     target.mkdir()
-    assert script().fetch(place, target, [PLAIN, PACKED, "nowhere"]) == ["nowhere"]
+    assert loaded("scripts/fetch_golden_tables.py").fetch(place, target, [PLAIN, PACKED, "nowhere"]) == ["nowhere"]
     assert deltaic.DeltaTable(target / PLAIN).scan().to_pylist() == [{"a": 1}, {"a": 2}]
     assert deltaic.DeltaTable(target / PACKED / "delta").scan().to_pylist() == [{"a": 3}]
     assert sorted(path.name for path in target.iterdir()) == sorted([PLAIN, PACKED])

@@ -3,26 +3,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
-from types import ModuleType
 
 import deltaic
+from loaded import loaded
 from test_readme import ROOT
 
 DOCS = ROOT / "docs"
 SITE = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-
-
-def _script(name: str) -> ModuleType:
-    specification = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[name] = module  # its dataclasses ask for it
-    specification.loader.exec_module(module)
-    return module
 
 
 def test_every_page_is_in_the_navigation() -> None:
@@ -48,23 +36,23 @@ def test_every_public_name_is_in_the_reference() -> None:
 
 def test_benchmarks_are_those_of_the_records() -> None:
     """After a new record: `python scripts/draw_benchmarks.py`."""
-    for path, text in _script("draw_benchmarks").files().items():
+    for path, text in loaded("scripts/draw_benchmarks.py").files().items():
         assert (DOCS / path).read_text(encoding="utf-8") == text, path
 
 
 def test_drawings_are_those_of_their_script() -> None:
     """After a change: `python scripts/draw_pages.py`."""
-    for name, svg in _script("draw_pages").drawings().items():
+    for name, svg in loaded("scripts/draw_pages.py").drawings().items():
         assert (DOCS / "drawings" / name).read_text(encoding="utf-8") == svg + "\n", name
 
 
 def test_the_map_of_rooms_is_that_of_the_code() -> None:
     """After a change of a first sentence, or a new room: `python scripts/write_rooms.py`."""
-    assert (DOCS / "rooms.md").read_text(encoding="utf-8") == _script("write_rooms").page()
+    assert (DOCS / "rooms.md").read_text(encoding="utf-8") == loaded("scripts/write_rooms.py").page()
 
 
 def test_every_room_says_what_is_in_it() -> None:
-    rooms = _script("write_rooms")
+    rooms = loaded("scripts/write_rooms.py")
     sentences = [text for _, text, _ in rooms.rooms()] + [text for _, text in rooms.crate()]
     assert [text for text in sentences if len(text.split()) < 4] == []
     assert len(set(sentences)) == len(sentences)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from spark_forms import FAMILIES
 
 from deltaic.spark_sql.functions.nested import SPECIAL
 from deltaic.spark_sql.functions.registry import FORMS
+from loaded import loaded
 
 ROOT = Path(__file__).resolve().parents[2]
 UNRECORDED = {"now", "current_timestamp", "current_date", "curdate", "localtimestamp"}  # what they answer is never the same twice
@@ -21,12 +21,7 @@ QUERIED = {"window_time"}
 
 @pytest.fixture(scope="module")
 def script() -> Any:
-    spec = importlib.util.spec_from_file_location("write_sql_forms", ROOT / "scripts" / "write_sql_forms.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded("scripts/write_sql_forms.py")
 
 
 def test_the_page_is_what_the_script_writes(script: Any) -> None:

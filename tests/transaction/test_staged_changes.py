@@ -41,7 +41,7 @@ PROPERTIES: dict[str, dict[str, Any]] = {
 }
 
 Change = Callable[[Any], object]
-"""Of a staging table, or of one whose changes are commits."""
+"""A change, made by the methods of `Staged` or of `Alone`."""
 
 
 class Staged:
@@ -55,7 +55,7 @@ class Staged:
 
 
 class Alone:
-    """The same methods, each a commit."""
+    """The methods of a table, each of which commits."""
 
     def __init__(self, table: DeltaTable) -> None:
         self.table = table

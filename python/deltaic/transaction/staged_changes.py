@@ -85,9 +85,9 @@ class StagedChanges:
             each.hand_over(joined)
         named = {*adds["path"].to_pylist(), *references.vector_files(adds, joined.store.location).to_pylist()}
         named |= {unquote(path) for path in named}
-        between = [path for path in joined.files if not {path, unquote(path)} & named]
-        joined.files = [path for path in joined.files if path not in set(between)]
-        joined.delete_files(between)
+        between = {path for path in joined.files if not {path, unquote(path)} & named}
+        joined.files = [path for path in joined.files if path not in between]
+        joined.delete_files(sorted(between))
         return joined, lambda: _sums([counted() for _, counted in self.steps])
 
 
