@@ -232,9 +232,9 @@ def test_the_cache_of_a_source_stays(tmp_path: Path, spark: Any, native: str) ->
         assert sorted(map(tuple, table.scan().to_spark().collect())) == before
     finally:
         source.unpersist()
-    kept = session.sparkContext._jsc.getPersistentRDDs().size()
+    kept = set(session.sparkContext._jsc.getPersistentRDDs())  # of other tests: Java lets go of some of them when it likes
     plain = session.range(0, 20, 1, 2).selectExpr("id", "'new' AS name")
     table.merge(plain, "t.id = s.id").when_matched_update_all().execute()
     assert not plain.storageLevel.useMemory
     if native == "auto":  # a checkpoint, which public interfaces need, goes with its frame
-        assert session.sparkContext._jsc.getPersistentRDDs().size() == kept
+        assert set(session.sparkContext._jsc.getPersistentRDDs()) - kept == set()
