@@ -1,14 +1,16 @@
 //! Arrow -> the JSON lines of a commit.
 
 use arrow::array::{Array, AsArray, RecordBatch, StructArray};
-use bytes::Bytes;
 
 use super::json_text::write_value;
 use super::once::check;
 use super::schema;
+use super::skipping::{cut, on_threads};
 use crate::error::{Error, Kind, Result};
+use crate::interrupt::Interrupt;
 
 /// Lines in this order: `actions` (each a JSON object, commitInfo first), removes, adds, change files. Nulls are left out.
+/// The body of the commit is all texts of the result, one after another.
 ///
 /// The tables may have any column order and any text types. An error where a path is added twice or removed twice.
 pub fn commit_body(
@@ -16,7 +18,8 @@ pub fn commit_body(
     adds: Option<&RecordBatch>,
     removes: Option<&RecordBatch>,
     cdc: Option<&RecordBatch>,
-) -> Result<Bytes> {
+    interrupt: &Interrupt,
+) -> Result<Vec<String>> {
     let mut out = String::new();
     for action in actions {
         check_action(action)?;
@@ -26,18 +29,20 @@ pub fn commit_body(
     let adds = adds.map(|batch| complete(schema::conform(batch, &schema::ADD)?)).transpose()?;
     let removes = removes.map(|batch| schema::conform(batch, &schema::REMOVE)).transpose()?;
     let cdc = cdc.map(|batch| schema::conform(batch, &schema::CDC)).transpose()?;
-    check("", "commit", adds.as_slice(), removes.as_slice(), false)?;
+    check("", "commit", adds.as_slice(), removes.as_slice(), false, interrupt)?;
+    let mut body = vec![out];
     for (name, batch) in [("remove", &removes), ("add", &adds), ("cdc", &cdc)] {
         if let Some(batch) = batch {
-            write_actions(&mut out, name, batch)?;
+            body.extend(action_lines(name, batch, interrupt)?);
         }
     }
-    Ok(Bytes::from(out))
+    Ok(body)
 }
 
 /// Bytes of the columns of text.
 fn text_bytes(rows: &StructArray) -> usize {
-    rows.columns().iter().filter_map(|column| column.as_string_opt::<i32>()).map(|column| column.value_data().len()).sum()
+    let texts = rows.columns().iter().filter_map(|column| column.as_string_opt::<i32>());
+    texts.filter_map(|texts| Some(texts.value_offsets().last()? - texts.value_offsets().first()?)).map(|bytes| bytes as usize).sum()
 }
 
 /// partitionValues is never null in an add.
@@ -62,18 +67,20 @@ fn check_action(action: &str) -> Result<()> {
     serde_json::from_str::<serde::de::IgnoredAny>(action).map_err(|error| wrong().caused_by(error)).map(drop)
 }
 
-/// A line for each row.
-pub fn write_actions(out: &mut String, name: &str, batch: &RecordBatch) -> Result<()> {
+/// A line for each row, in texts that follow each other: several threads write those of many rows.
+pub fn action_lines(name: &str, batch: &RecordBatch, interrupt: &Interrupt) -> Result<Vec<String>> {
     // Most tables have no tags, vectors and row ids: nothing is looked for in such columns row by row.
     let said: Vec<usize> = (0..batch.num_columns()).filter(|&at| batch.column(at).null_count() < batch.num_rows()).collect();
-    let rows = StructArray::from(batch.project(&said)?);
-    out.reserve(batch.num_rows() * 32 + text_bytes(&rows) * 5 / 4);
-    for row in 0..rows.len() {
-        out.push_str("{\"");
-        out.push_str(name);
-        out.push_str("\":");
-        write_value(out, &rows, row)?;
-        out.push_str("}\n");
-    }
-    Ok(())
+    on_threads(&cut(&batch.project(&said)?), interrupt, &|piece| {
+        let rows = StructArray::from(piece.clone());
+        let mut out = String::with_capacity(rows.len() * 32 + text_bytes(&rows) * 5 / 4);
+        for row in 0..rows.len() {
+            out.push_str("{\"");
+            out.push_str(name);
+            out.push_str("\":");
+            write_value(&mut out, &rows, row)?;
+            out.push_str("}\n");
+        }
+        Ok(out)
+    })
 }

@@ -96,7 +96,7 @@ struct Domain {
 impl Commit {
     /// Reads and parses the commit, or the compacted range, at `path`.
     pub fn read(store: &dyn Store, version: u64, path: &str, interrupt: &Interrupt) -> Result<Self> {
-        Self::read_lines(store, path, interrupt)?.checked(store.location(), version, path)
+        Self::read_lines(store, path, interrupt)?.checked(store.location(), version, path, interrupt)
     }
 
     /// The same; but of more than `hold` bytes the actions on files stay where they are, and only what replay needs of them is read.
@@ -105,7 +105,7 @@ impl Commit {
             return Self::read(store.as_ref(), version, path, interrupt);
         }
         if let Some(data) = store.get_at_most(path, hold)? {
-            return Self::parse(&data, path, interrupt)?.checked(store.location(), version, path);
+            return Self::parse(&data, path, interrupt)?.checked(store.location(), version, path, interrupt);
         }
         match store.head(path)?.map(|found| lines::read_keys(store, path, found, interrupt)) {
             Some(Ok(commit)) if commit.sidecars.is_empty() => Ok(Self { version, ..commit }),
@@ -114,13 +114,13 @@ impl Commit {
         }
     }
 
-    fn checked(self, root: &str, version: u64, path: &str) -> Result<Self> {
+    fn checked(self, root: &str, version: u64, path: &str, interrupt: &Interrupt) -> Result<Self> {
         let commit = Self { version, ..self };
         if let Some(sidecar) = commit.sidecars.first() {
             let error = Error::protocol("a commit names a file of a checkpoint").at(path);
             return Err(error.found(format!("sidecar {sidecar}")).expected("sidecars in a checkpoint alone"));
         }
-        check(root, path, &commit.adds, &commit.removes, is_compacted(path))?;
+        check(root, path, &commit.adds, &commit.removes, is_compacted(path), interrupt)?;
         Ok(commit)
     }
 

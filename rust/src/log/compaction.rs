@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::body::write_actions;
+use super::body::action_lines;
 use super::checkpoint_v2::transaction;
 use super::commit::Commit;
 use super::line::FileKind;
@@ -47,8 +47,7 @@ pub fn compact(store: &Arc<dyn Store>, commits: &[(u64, String)], interrupt: &In
     let mut out = lines.iter().map(|line| format!("{line}\n")).collect::<String>();
     for (name, kind) in [("remove", FileKind::Remove), ("add", FileKind::Add)] {
         for batch in range.living(kind, interrupt)? {
-            interrupt.check()?;
-            write_actions(&mut out, name, &batch)?;
+            out.extend(action_lines(name, &batch, interrupt)?);
         }
     }
     Ok(Bytes::from(out))

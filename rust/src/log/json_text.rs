@@ -155,18 +155,19 @@ fn write_struct(out: &mut String, array: &dyn Array, row: usize) -> Result<()> {
 }
 
 fn write_map(out: &mut String, array: &dyn Array, row: usize) -> Result<()> {
-    let entries = array.as_map().value(row);
+    let map = array.as_map();
+    let (from, to) = (map.value_offsets()[row] as usize, map.value_offsets()[row + 1] as usize);
     out.push('{');
-    for entry in 0..entries.len() {
-        if entry > 0 {
+    for entry in from..to {
+        if entry > from {
             out.push(',');
         }
         let key = out.len();
-        if !write_value(out, entries.column(0).as_ref(), entry)? || out.as_bytes().get(key) != Some(&b'"') {
+        if !write_value(out, map.keys().as_ref(), entry)? || out.as_bytes().get(key) != Some(&b'"') {
             return Err(Error::protocol("a map of the log has keys that are no texts"));
         }
         out.push(':');
-        if !write_value(out, entries.column(1).as_ref(), entry)? {
+        if !write_value(out, map.values().as_ref(), entry)? {
             out.push_str("null");
         }
     }

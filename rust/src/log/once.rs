@@ -9,7 +9,9 @@ use super::commit::vector_id;
 use super::keys::{self, Key};
 use super::line::FileKind;
 use super::schema::{text, vectors};
+use super::skipping::{cut, on_threads};
 use crate::error::{Error, Result};
+use crate::interrupt::Interrupt;
 use crate::store::canonical;
 
 /// What the files of one commit are known by: of each action the key, and the key of its path alone.
@@ -69,16 +71,26 @@ fn repeated(keys: impl Iterator<Item = Key>) -> Option<usize> {
 }
 
 /// The same of actions in memory; `reconciled`: they are a compacted range.
-pub fn check(root: &str, place: &str, adds: &[RecordBatch], removes: &[RecordBatch], reconciled: bool) -> Result<()> {
+pub fn check(
+    root: &str,
+    place: &str,
+    adds: &[RecordBatch],
+    removes: &[RecordBatch],
+    reconciled: bool,
+    interrupt: &Interrupt,
+) -> Result<()> {
     let mut files = FileKeys::default();
     for (batches, into) in [(adds, &mut files.adds), (removes, &mut files.removes)] {
-        for batch in batches {
-            let (paths, vectors) = (text(batch, "path")?, vectors(batch)?);
-            into.extend((0..batch.num_rows()).map(|row| {
+        let pieces: Vec<RecordBatch> = batches.iter().flat_map(cut).collect();
+        let keys = on_threads(&pieces, interrupt, &|piece| {
+            let (paths, vectors) = (text(piece, "path")?, vectors(piece)?);
+            let keys = (0..piece.num_rows()).map(|row| {
                 let path = keys::of_path(root, paths.value(row));
                 (keys::with_vector(path, vector_id(vectors, row)), path)
-            }));
-        }
+            });
+            Ok(keys.collect::<Vec<_>>())
+        })?;
+        into.extend(keys.into_iter().flatten());
     }
     let path = |kind: FileKind, nth: usize| {
         let batches = if kind == FileKind::Add { adds } else { removes };

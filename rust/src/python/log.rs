@@ -103,8 +103,15 @@ fn commit_body<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let [adds, removes, cdc] = [adds, removes, cdc].map(|table| table.as_ref().map(batch_of).transpose());
     let (adds, removes, cdc) = (adds?, removes?, cdc?);
-    let body = interrupt::brief(py, || body::commit_body(&actions, adds.as_ref(), removes.as_ref(), cdc.as_ref()))?;
-    Ok(PyBytes::new(py, &body))
+    let body = interrupt::run(py, |interrupt| body::commit_body(&actions, adds.as_ref(), removes.as_ref(), cdc.as_ref(), interrupt))?;
+    PyBytes::new_with(py, body.iter().map(String::len).sum(), |mut bytes| {
+        for text in body {
+            let (now, rest) = bytes.split_at_mut(text.len());
+            now.copy_from_slice(text.as_bytes());
+            bytes = rest;
+        }
+        Ok(())
+    })
 }
 
 #[pyfunction]

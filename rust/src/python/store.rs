@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
 use bytes::Bytes;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 use super::held::{Held, Raised};
@@ -138,11 +139,11 @@ impl PyStore {
         &self,
         py: Python<'_>,
         path: String,
-        data: &[u8],
+        data: PyBackedBytes,
         durable: bool,
         after: Option<Vec<String>>,
     ) -> PyResult<&'static str> {
-        let (store, data, after) = (&self.store, Bytes::copy_from_slice(data), after.unwrap_or_default());
+        let (store, data, after) = (&self.store, Bytes::from_owner(data), after.unwrap_or_default());
         let put = || if durable { store.put_after(&path, data, &after) } else { store.put_if_absent_lightly(&path, data) };
         Ok(match self.call(py, put)? {
             PutOutcome::Created => "created",
@@ -152,13 +153,13 @@ impl PyStore {
     }
 
     #[pyo3(signature = (folder, data, *, after))]
-    fn stage(&self, py: Python<'_>, folder: String, data: &[u8], after: Vec<String>) -> PyResult<Option<PyStagedObject>> {
-        let data = Bytes::copy_from_slice(data);
+    fn stage(&self, py: Python<'_>, folder: String, data: PyBackedBytes, after: Vec<String>) -> PyResult<Option<PyStagedObject>> {
+        let data = Bytes::from_owner(data);
         Ok(self.call(py, || self.store.stage(&folder, &data, &after))?.map(PyStagedObject))
     }
 
-    fn put(&self, py: Python<'_>, path: String, data: &[u8]) -> PyResult<()> {
-        let data = Bytes::copy_from_slice(data);
+    fn put(&self, py: Python<'_>, path: String, data: PyBackedBytes) -> PyResult<()> {
+        let data = Bytes::from_owner(data);
         self.call(py, || self.store.put(&path, data))
     }
 
