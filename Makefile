@@ -1,6 +1,8 @@
 # The few commands a person needs; CI calls the same ones. Needs Python >= 3.10 and a Rust toolchain; the rest is set up in .venv.
 PYTHON ?= python3
 export CARGO_TARGET_DIR ?= $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/deltaic/target
+# Tests and benches start Python anew hundreds of times, which would compile the package each time.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 TESTS ?=
@@ -29,10 +31,10 @@ test-quick: .venv/built ## the Python tests that need no Spark and no servers an
 
 # The two parts of the Python tests: each takes about as long as the other, and uses little more than one core.
 test-embedded: .venv/built
-	$(BIN)/python -m pytest -q $(addprefix --ignore=,$(ON_SPARK))
+	$(BIN)/python -m pytest -q --durations=20 $(addprefix --ignore=,$(ON_SPARK))
 
 test-on-spark: .venv/built
-	$(BIN)/python -m pytest -q $(ON_SPARK)
+	$(BIN)/python -m pytest -q --durations=20 $(ON_SPARK)
 
 test-spark: .venv/built ## tests/spark on another PySpark, in an environment of its own: VERSION=4.1 (or 4.2, ...)
 	@[ -n "$(VERSION)" ] || { echo 'which PySpark? make test-spark VERSION=4.1'; exit 2; }
