@@ -30,7 +30,7 @@ from spark_recording import save
 from walk_cases import WALK, first_level, nested
 
 from deltaic.errors import InvalidArgumentError
-from deltaic.spark_sql.duckdb import Translated
+from deltaic.spark_sql.duckdb import TranslatedExpression
 
 FOUND = Path(__file__).resolve().parents[1] / "tests" / "spark_sql" / "walk_found.txt"
 MAX_CONDITIONS = 150
@@ -59,7 +59,7 @@ class Walk:
 
     def _chunk(self, forms: Sequence[str]) -> Iterator[tuple[str, Answer, list[str]]]:
         outcomes = {form: self.answers.outcome(form) for form in forms}
-        answered = {form: outcome for form, outcome in outcomes.items() if isinstance(outcome, Translated)}
+        answered = {form: outcome for form, outcome in outcomes.items() if isinstance(outcome, TranslatedExpression)}
         wrong = [form for form, outcome in outcomes.items() if isinstance(outcome, InvalidArgumentError)]
         wrong = wrong[: len(answered) // 20]  # most are wrong in Spark too, and asking one takes long
         self.counts["answered"] += len(answered)
@@ -77,7 +77,7 @@ class Walk:
         self.counts["different"] += sum(map(bool, why.values()))
         return ((form, theirs[form], found) for form, found in why.items())
 
-    def _why(self, form: str, found: Translated, ours: Sequence[Any], theirs: Answer) -> list[str]:
+    def _why(self, form: str, found: TranslatedExpression, ours: Sequence[Any], theirs: Answer) -> list[str]:
         why = differences(form, found, ours, theirs)
         failing = [row for row, value in enumerate(theirs.get("values", ())) if isinstance(value, dict) and value.get("error") == ""]
         if not why and failing and self._conditions < MAX_CONDITIONS:
@@ -104,7 +104,7 @@ def main(options: argparse.Namespace) -> None:
         return
     forms = first_level()
     if options.nested:
-        known = [form for form in chosen.sample(forms, 20_000) if isinstance(walk.answers.outcome(form), Translated)]
+        known = [form for form in chosen.sample(forms, 20_000) if isinstance(walk.answers.outcome(form), TranslatedExpression)]
         forms = nested(known, options.nested, options.seed)
     elif options.sample:
         forms = chosen.sample(forms, options.sample)

@@ -55,7 +55,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     engines = session.__dict__.get("_deltaic_engines", {})
     session.stop()
     # What is to be tested through Spark's own interfaces has not been tested by the public ones unnoticed.
-    assert [engine.ways.reason for engine in engines.values() if engine.ways.reason] == []
+    assert [engine.read_path.reason for engine in engines.values() if engine.read_path.reason] == []
 
 
 def remote_session(sessions: Any, address: str, warehouse: str) -> Iterator[Any]:

@@ -121,8 +121,8 @@ def unknown(name: str, owner: str, names: dict[str, str], more: dict[str, str] |
     return AttributeError(f"{owner} has no attribute {name!r}{hint}", name=name)
 
 
-class Explained(type):
-    """Metaclass of DeltaTable: an unknown static name is explained, as in `DeltaTable.is_deltatable(path)`."""
+class ExplainedNames(type):
+    """Metaclass of DeltaTable. For a static name of deltalake, as in `DeltaTable.is_deltatable(path)`, the AttributeError names ours."""
 
     def __getattr__(cls, name: str) -> object:
         raise unknown(name, cls.__name__, TABLE, TABLE_OF_FRAMES)

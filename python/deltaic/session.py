@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deltaic.commands.create import Wanted
+    from deltaic.commands.create import TableOptions
     from deltaic.engine.engine import Engine
     from deltaic.log.snapshot import Snapshot
     from deltaic.options import CommitOptions
@@ -58,7 +58,7 @@ def committing(spark: Any | None, given: CommitOptions | None) -> AbstractContex
     return committing_on_spark(spark, given)
 
 
-def with_default_properties(spark: Any | None, wanted: Wanted) -> Wanted:
+def with_default_properties(spark: Any | None, wanted: TableOptions) -> TableOptions:
     """The definition of a new table, with the session's default properties."""
     if spark is None:
         return wanted

@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from deltaic import configuration
-from deltaic.deltalake_names import TABLE, TABLE_OF_FRAMES, Explained, Version, renamed, unknown
+from deltaic.deltalake_names import TABLE, TABLE_OF_FRAMES, ExplainedNames, Version, renamed, unknown
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import locate, open_store, options_of, public_options
@@ -42,7 +42,7 @@ Casting = Literal["strict", "try"]
 T = TypeVar("T")
 
 
-class DeltaTable(metaclass=Explained):
+class DeltaTable(metaclass=ExplainedNames):
     """One snapshot of a table. Reads see `version`. A command starts from it, commits on top of the newest version if the
     conflict rules allow that, and moves the object to its own commit. Threads may share it: each call keeps the snapshot
     that it starts with.
@@ -77,7 +77,7 @@ class DeltaTable(metaclass=Explained):
         else:
             from deltaic.engine.spark.engine import engine_of
 
-            self._snapshot = engine_of(spark).opened.open(spark, path, self._options, version, timestamp)
+            self._snapshot = engine_of(spark).last_snapshot.open(spark, path, self._options, version, timestamp)
 
     @classmethod
     def _of(cls, snapshot: Snapshot, storage_options: Mapping[str, str], spark: Any = None) -> DeltaTable:
@@ -132,7 +132,7 @@ class DeltaTable(metaclass=Explained):
         """
         from deltaic.commands import create
 
-        wanted = create.Wanted.of(partition_by, cluster_by, name, description, properties)
+        wanted = create.TableOptions.of(partition_by, cluster_by, name, description, properties)
         snapshot = create.create(open_store(path, storage_options), schema, mode=mode, wanted=wanted, commit=commit)
         return cls._of(snapshot, storage_options or {})
 
@@ -172,7 +172,7 @@ class DeltaTable(metaclass=Explained):
             partitioning=partitioning,
             statistics=statistics,
             mode=mode,
-            wanted=create.Wanted.of(None, None, name, description, properties),
+            wanted=create.TableOptions.of(None, None, name, description, properties),
             commit=commit,
         )
         return cls._of(snapshot, storage_options or {})
@@ -220,7 +220,7 @@ class DeltaTable(metaclass=Explained):
             found,
             statistics=statistics,
             mode=mode,
-            wanted=create.Wanted.of(None, None, name, description, properties),
+            wanted=create.TableOptions.of(None, None, name, description, properties),
             commit=commit,
         )
         return cls._of(snapshot, storage_options or {})
@@ -941,7 +941,7 @@ def write(
         mode=mode,
         where=where,
         schema_mode=schema_mode,
-        wanted=create.Wanted.of(partition_by, cluster_by, name, description, properties),
+        wanted=create.TableOptions.of(partition_by, cluster_by, name, description, properties),
         casting=casting,
         target_file_size=target_file_size,
         parquet=parquet,
@@ -1008,9 +1008,9 @@ def _check_version(version: int | None) -> None:
 
 def _read_by_query(storage_options: Mapping[str, str], name: TableName, alias: str) -> Scan:
     """The rows of a table that a subquery names by its path."""
-    from deltaic.planning.planned import Planned
+    from deltaic.planning.planned import ScanPlan
 
     if len(name.parts) != 2 or name.parts[0].lower() not in ("delta", "deltaic"):
         raise InvalidArgumentError("no such table", found=str(name), expected="delta.`path`")
     snapshot = DeltaTable(name.parts[1], version=name.version, timestamp=name.timestamp, storage_options=storage_options)._snapshot
-    return Planned(snapshot).scan(snapshot.schema.names, alias=alias)
+    return ScanPlan(snapshot).scan(snapshot.schema.names, alias=alias)

@@ -353,9 +353,9 @@ def test_a_put_under_way_is_waited_for(tmp_path: Path) -> None:
     assert not gate(1, put)
     thread.join(20)
     assert order == ["put", "command"]
-    with pytest.raises(giving_way.GaveWay):
+    with pytest.raises(giving_way.CompactionYielded):
         gate(2, put)
-    with giving_way.command(table._snapshot), pytest.raises(giving_way.GaveWay):
+    with giving_way.command(table._snapshot), pytest.raises(giving_way.CompactionYielded):
         giving_way.compaction(table._snapshot)
 
 
@@ -410,6 +410,6 @@ def test_tables_of_long_ago_are_forgotten_unless_a_command_runs_on_them(tmp_path
             with giving_way.command(each):
                 pass
         assert len(giving_way._TABLES._tables) == 2
-        with pytest.raises(giving_way.GaveWay):
+        with pytest.raises(giving_way.CompactionYielded):
             giving_way.compaction(first)
     giving_way.compaction(first)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deltaic.commands.bins import Measured, compaction_bins, measure, purge_bins, whole_partitions
+from deltaic.commands.bins import CandidateFiles, compaction_bins, measure, purge_bins, whole_partitions
 
 
-def files(*described: tuple[int, int, int] | tuple[int, int, int, str | None]) -> Measured:
+def files(*described: tuple[int, int, int] | tuple[int, int, int, str | None]) -> CandidateFiles:
     """(size, rows, deleted rows[, partition]) of each file."""
     listed: list[dict[str, Any]] = [
         {

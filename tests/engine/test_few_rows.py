@@ -19,7 +19,7 @@ from deltaic.engine.duckdb.engine import LocalEngine
 from deltaic.engine.duckdb.few_rows import computation
 from deltaic.errors import DeltaError
 from deltaic.plan.nodes import Data, Plan, Scan
-from deltaic.planning.planned import Planned
+from deltaic.planning.planned import ScanPlan
 
 ENGINE = LocalEngine()
 ROWS = pa.table(
@@ -111,7 +111,7 @@ def leaf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[]
     else:
         table = deltaic.write(tmp_path / "table", ROWS)
         columns = tuple(ROWS.column_names)
-        yield lambda: Planned(table._snapshot).scan(columns, alias="s")
+        yield lambda: ScanPlan(table._snapshot).scan(columns, alias="s")
 
 
 @pytest.mark.parametrize("few", [True, False])
@@ -143,7 +143,7 @@ def test_larger_files_and_joins_are_duckdbs(tmp_path: Path, monkeypatch: pytest.
     table = deltaic.write(tmp_path / "table", ROWS)
 
     def plan(condition: str = "s.n = o.n") -> Plan:
-        scan = Planned(table._snapshot).scan(("n",), alias="s")
+        scan = ScanPlan(table._snapshot).scan(("n",), alias="s")
         assert isinstance(scan, Scan)
         return projected(joined(scan, others, condition), (("a", "s.n"),), "p")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from deltaic.engine.duckdb.engine import LocalEngine
-from deltaic.plan.expression import COUNT, Aggregated, Expression
+from deltaic.plan.expression import COUNT, Expression, GroupAggregate
 from deltaic.plan.nodes import Aggregate, Data, Filter, Join, JoinKind, Plan, Project, Scan
 from deltaic.planning.opening import scan_schema
 from deltaic.protocol.schema import Schema
@@ -47,9 +47,9 @@ def _resolved(rows: Plan, columns: Columns) -> tuple[tuple[str, Expression], ...
     return tuple((name, ENGINE.resolve(text, seen)) for name, text in columns)
 
 
-def _aggregated(rows: Plan, text: str) -> Aggregated:
+def _aggregated(rows: Plan, text: str) -> GroupAggregate:
     if text == "count(*)":
         return COUNT
     function, argument = text.rstrip(")").split("(")
     assert function in ("min", "max")
-    return Aggregated("min" if function == "min" else "max", ENGINE.resolve(argument, scope(rows)))
+    return GroupAggregate("min" if function == "min" else "max", ENGINE.resolve(argument, scope(rows)))

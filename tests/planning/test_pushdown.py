@@ -8,7 +8,7 @@ import pytest
 
 from deltaic import _core
 from deltaic.engine.duckdb.engine import LocalEngine
-from deltaic.planning.pushdown import Pushed, push
+from deltaic.planning.pushdown import Pushdown, push
 from deltaic.protocol.schema import Schema
 
 SCHEMA = Schema.from_ddl(
@@ -18,7 +18,7 @@ SCHEMA = Schema.from_ddl(
 TABLE = _core.TableSchema(SCHEMA.to_json())
 
 
-def pushed(text: str, **options: object) -> Pushed:
+def pushed(text: str, **options: object) -> Pushdown:
     conjuncts = LocalEngine().resolve(text, {"t": SCHEMA}).conjuncts
     return push(conjuncts, SCHEMA, TABLE, **options)  # type: ignore[arg-type]
 

@@ -116,18 +116,18 @@ def test_vectors_and_files_that_come_later(session: Any, tmp_path: Path) -> None
 
 def test_one_version_within_a_query(session: Any, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A commit that comes while a query is planned is seen by all of it or by none, subqueries included."""
-    from deltaic.engine.spark.stores import Opened
+    from deltaic.engine.spark.stores import LastSnapshot
 
     frame = load(session, place)
     frame.createOrReplaceTempView("one_version")
-    opened = Opened.open
+    opened = LastSnapshot.open
 
     def committed_after(self: Any, *args: Any, **named: Any) -> Any:
         found = opened(self, *args, **named)
         deltaic.write(place, [{"id": found.version + 1000}], mode="append")
         return found
 
-    monkeypatch.setattr(Opened, "open", committed_after)
+    monkeypatch.setattr(LastSnapshot, "open", committed_after)
     joined = frame.alias("a").join(frame.alias("b"), "id").select("a.id")
     whole = session.sql(
         "SELECT (SELECT count(*) FROM one_version) AS a, (SELECT count(id) FROM one_version) AS b, count(*) AS c FROM one_version"
@@ -303,14 +303,14 @@ def test_a_time_after_the_last_version_is_an_error(session: Any, place: str) -> 
     commit = Path(place) / "_delta_log" / f"{0:020}.json"
     seconds = session.sql(f"SELECT CAST(timestamp'{last}' AS double)").first()[0]
     os.utime(commit, (seconds, seconds))
-    ways: dict[str, Callable[[str], Any]] = {
+    read_path: dict[str, Callable[[str], Any]] = {
         "option": lambda time: load(session, place, timestampAsOf=time),
         "sql": lambda time: session.sql(f"SELECT * FROM delta.`{place}` TIMESTAMP AS OF '{time}'"),
         "path": lambda time: load(session, f"{place}@{re.sub('[^0-9]', '', time).ljust(17, '0')}"),
         "restore sql": lambda time: session.sql(f"RESTORE TABLE delta.`{place}` TO TIMESTAMP AS OF '{time}'"),
         "restore": lambda time: tables.DeltaTable.forPath(session, place).restoreToTimestamp(time),
     }
-    for name, way in ways.items():
+    for name, way in read_path.items():
         for time in ("2026-05-01 12:00:00.501", "2099-01-01 00:00:00"):
             with pytest.raises(VersionNotFoundError, match="after the last version"):
                 way(time)

@@ -63,4 +63,4 @@ def test_threads(spark: Any, tmp_path: Path, engine: str) -> None:
     expected = _work(tmp_path / "alone", None)
     assert [found[number] for number in range(THREADS)] == [expected] * THREADS
     if host is not None:
-        assert engine_of(spark).ways.reason is None
+        assert engine_of(spark).read_path.reason is None

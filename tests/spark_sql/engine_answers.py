@@ -16,10 +16,10 @@ from test_recorded import schema_of
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.schema import type_from_json
 from deltaic.spark_sql import values as v
-from deltaic.spark_sql.duckdb import ExpressionError, Translated, failure_of, prepare, quote, translate
+from deltaic.spark_sql.duckdb import ExpressionError, TranslatedExpression, failure_of, prepare, quote, translate
 from deltaic.spark_sql.macros import MACROS
 
-Outcome = Translated | UnsupportedFeatureError | InvalidArgumentError
+Outcome = TranslatedExpression | UnsupportedFeatureError | InvalidArgumentError
 # Java's StrictMath and the C library differ in the last place of these; what is made of their results may differ a little more.
 _INEXACT = re.compile(
     r"\b(exp|expm1|ln|log\w*|power|pow|sinh?|cosh?|tanh?|asin|acos|atan2?|degrees|radians|cbrt|cot|e)\(",
@@ -62,7 +62,7 @@ class Answers:
         except (UnsupportedFeatureError, InvalidArgumentError) as error:
             return error
 
-    def values(self, found: Sequence[Translated]) -> list[list[Any]]:
+    def values(self, found: Sequence[TranslatedExpression]) -> list[list[Any]]:
         """For each the value on every row; an error is {"error": condition}, a refusal on a row {"refused": text}."""
         result: dict[int, list[Any]] = {}
         together = [index for index, one in enumerate(found) if not one.raises]
@@ -73,7 +73,7 @@ class Answers:
             result |= {index: encode(table.column(place)) for place, index in enumerate(chunk)}
         return [result[index] if index in result else self.failing(one) for index, one in enumerate(found)]
 
-    def failing(self, one: Translated, expected: Sequence[Any] = (), most: int = 1000) -> list[Any]:
+    def failing(self, one: TranslatedExpression, expected: Sequence[Any] = (), most: int = 1000) -> list[Any]:
         """The values of a form that may fail, row by row where it does. With `expected`, values of which some are errors, the rows that
         should not fail are asked at once, and of the others the first `most`: the rest is taken to be as expected."""
         if not one.columns and one.deterministic:
@@ -88,7 +88,7 @@ class Answers:
         asked = {row: self.single(one, row) for row in bad[:most]}
         return [(asked[row] if row in asked else expected[row - 1]) if row in bad else next(good) for row in range(1, self.rows + 1)]
 
-    def tried(self, found: Sequence[Translated], seconds: float = 20) -> list[list[Any]]:
+    def tried(self, found: Sequence[TranslatedExpression], seconds: float = 20) -> list[list[Any]]:
         """`values`, of many forms at once that may all fail; an error or a refusal on a row is {"error": ""}. What takes longer than
         `seconds` alone is {"crash": ...} on every row."""
         result: list[list[Any]] = []
@@ -96,7 +96,7 @@ class Answers:
             result += self._tried(found[start : start + 20], seconds)
         return result
 
-    def _tried(self, found: Sequence[Translated], seconds: float) -> list[list[Any]]:
+    def _tried(self, found: Sequence[TranslatedExpression], seconds: float) -> list[list[Any]]:
         boxes = (f"struct_pack(v := {_ERROR.sub('deltaic_soft(', one.sql)})" for one in found)
         columns = ", ".join(
             f"{f'try({box})' if one.raises else box} AS v{i}" for i, (one, box) in enumerate(zip(found, boxes, strict=True))
@@ -116,7 +116,7 @@ class Answers:
             timer.cancel()
         return [[{"error": ""} if box is None else box["v"] for box in encode(table.column(place))] for place in range(len(found))]
 
-    def kept(self, one: Translated) -> list[int] | None:
+    def kept(self, one: TranslatedExpression) -> list[int] | None:
         """The rows, counted from 1, that a boolean form keeps as a condition; None where it fails."""
         try:
             found = self._connection.sql(f"SELECT position FROM rows_given WHERE {one.sql} ORDER BY position").fetchall()
@@ -124,7 +124,7 @@ class Answers:
             return None
         return [position for (position,) in found]
 
-    def single(self, one: Translated, row: int | None) -> Any:
+    def single(self, one: TranslatedExpression, row: int | None) -> Any:
         """The value on one row, counted from 1; on no row for None."""
         where = "" if row is None else f" FROM rows_given WHERE position = {row}"
         try:
@@ -139,7 +139,7 @@ class Answers:
             return {"crash": f"{type(error).__name__}: {str(error)[:300]}"}
 
 
-def differences(form: str, found: Translated, ours: Sequence[Any], recorded: dict[str, Any]) -> list[str]:
+def differences(form: str, found: TranslatedExpression, ours: Sequence[Any], recorded: dict[str, Any]) -> list[str]:
     """How our answer to a form differs from what is recorded of Spark; nothing where it is the same."""
     if "refused" in recorded:
         return [f"Spark refuses it: {recorded['refused']}; here it is a {v.type_text(found.type)}"]
@@ -159,7 +159,7 @@ def differences(form: str, found: Translated, ours: Sequence[Any], recorded: dic
     return wrong
 
 
-def conditional(answers: Answers, found: Translated, ours: Sequence[Any]) -> list[str]:
+def conditional(answers: Answers, found: TranslatedExpression, ours: Sequence[Any]) -> list[str]:
     """How a boolean form as a condition differs from its values."""
     if any(isinstance(value, dict) for value in ours):
         return []

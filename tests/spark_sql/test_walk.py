@@ -14,7 +14,7 @@ from spark_recording import load
 from walk_cases import WALK
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.spark_sql.duckdb import Translated
+from deltaic.spark_sql.duckdb import TranslatedExpression
 
 ZONE = "America/New_York"
 NAMES = ("walk", "found")
@@ -29,14 +29,14 @@ def answers() -> Answers:
 @pytest.mark.parametrize("entries", [pytest.param(entries, id=f"{name}-{part}") for name, part, entries in CHUNKS])
 def test_part_of_the_walk(answers: Answers, entries: list[dict[str, Any]]) -> None:
     outcomes = {entry["form"]: answers.outcome(entry["form"]) for entry in entries}
-    answered = {form: outcome for form, outcome in outcomes.items() if isinstance(outcome, Translated)}
+    answered = {form: outcome for form, outcome in outcomes.items() if isinstance(outcome, TranslatedExpression)}
     values = dict(zip(answered, answers.tried([*answered.values()]), strict=True))
     wrong: dict[str, Any] = {}
     for entry in entries:
         form, outcome = entry["form"], outcomes[entry["form"]]
         if isinstance(outcome, InvalidArgumentError) and "refused" not in entry:
             wrong[form] = f"refused as wrong: {outcome}"
-        if isinstance(outcome, Translated):
+        if isinstance(outcome, TranslatedExpression):
             found = differences(form, outcome, values[form], entry)
             if found and outcome.raises:  # what is refused on a row is an error so far
                 found = differences(form, outcome, answers.failing(outcome), entry)

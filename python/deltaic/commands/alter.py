@@ -15,7 +15,7 @@ from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFe
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
 from deltaic.plan.literal import enclosed
-from deltaic.planning.planned import Planned
+from deltaic.planning.planned import ScanPlan
 from deltaic.protocol import clustering, edits, iceberg, row_tracking
 from deltaic.protocol.ddl import parse_column_type, parse_type
 from deltaic.protocol.definition import evolve
@@ -228,7 +228,7 @@ class Alter:
         field = snapshot.schema.field(snapshot.schema.find(name)[0][0])
         if field.name not in identity.columns_of(snapshot.protocol, snapshot.schema):
             raise InvalidArgumentError("not an identity column", where=name, expected="a column that is GENERATED ... AS IDENTITY")
-        low, high = identity.value_range(self._engine(), Planned(snapshot).scan([field.name]), field)
+        low, high = identity.value_range(self._engine(), ScanPlan(snapshot).scan([field.name]), field)
         if low is None or high is None:
             return
         synced = field.with_(metadata={**field.metadata, identity.MARK: identity.further(field, low, high)})

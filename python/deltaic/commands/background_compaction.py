@@ -38,7 +38,7 @@ def _compact(added: deque[pa.Table], committed: Snapshot, engine: Engine) -> Non
     try:
         gate = giving_way.compaction(committed)
         auto_compact(committed.refresh(), engine, pa.concat_tables(adds, promote_options="permissive"), gate)
-    except (giving_way.GaveWay, DeltaConcurrentModificationException) as reason:
+    except (giving_way.CompactionYielded, DeltaConcurrentModificationException) as reason:
         log.debug("%s: compaction after version %d gave way: %s", committed.location, committed.version, reason)
     except Exception as error:  # whatever it is: nobody waits for it
         log.warning("%s: compaction after version %d failed: %s", committed.location, committed.version, error)

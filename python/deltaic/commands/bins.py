@@ -17,9 +17,9 @@ DELETED_SHARE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
-    """Files with what choosing needs. Sizes in bytes; `live` is the part of a file that its live rows take; `partition`: equal numbers are
-    equal partitions."""
+class CandidateFiles:
+    """Files that OPTIMIZE may select. `size`: bytes of each file; `live`: bytes that its live rows take, by their share of all rows;
+    `partition`: a number for each file, equal for files of one partition."""
 
     files: pa.Table
     size: npt.NDArray[np.int64]
@@ -28,12 +28,12 @@ class Measured:
     has_vector: npt.NDArray[np.bool_]
     partition: npt.NDArray[np.int64]
 
-    def only(self, mask: npt.NDArray[np.bool_]) -> Measured:
+    def only(self, mask: npt.NDArray[np.bool_]) -> CandidateFiles:
         kept = self.files.filter(pa.array(mask))
-        return Measured(kept, self.size[mask], self.live[mask], self.deleted_share[mask], self.has_vector[mask], self.partition[mask])
+        return CandidateFiles(kept, self.size[mask], self.live[mask], self.deleted_share[mask], self.has_vector[mask], self.partition[mask])
 
 
-def measure(files: pa.Table, partition_keys: Sequence[str]) -> Measured:
+def measure(files: pa.Table, partition_keys: Sequence[str]) -> CandidateFiles:
     """`files`: add actions. `partition_keys`: physical names of the partition columns. A file without numRecords counts as wholly live."""
     size = _numbers(files["size"])
     records = _numbers(pa.chunked_array([_core.physical_rows(files)]))
@@ -41,7 +41,7 @@ def measure(files: pa.Table, partition_keys: Sequence[str]) -> Measured:
     share = np.where(records > 0, deleted / np.maximum(records, 1), 0.0)
     live = (size * (1.0 - share)).astype(np.int64)
     vector = np.asarray(pc.is_valid(files["deletionVector"]).combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_)
-    return Measured(files, size, live, share, vector, _partition_numbers(files, partition_keys))
+    return CandidateFiles(files, size, live, share, vector, _partition_numbers(files, partition_keys))
 
 
 def _numbers(values: pa.ChunkedArray) -> npt.NDArray[np.int64]:
@@ -60,16 +60,16 @@ def _partition_numbers(files: pa.Table, keys: Sequence[str]) -> npt.NDArray[np.i
     return numbers
 
 
-def worth_compacting(files: Measured, target: int) -> npt.NDArray[np.bool_]:
+def worth_compacting(files: CandidateFiles, target: int) -> npt.NDArray[np.bool_]:
     """Small files, files whose live rows are small, and files with many deleted rows."""
     return np.asarray((files.size < target / 2) | (files.live < target / 2) | _often_deleted(files), dtype=np.bool_)
 
 
-def _often_deleted(files: Measured) -> npt.NDArray[np.bool_]:
+def _often_deleted(files: CandidateFiles) -> npt.NDArray[np.bool_]:
     return np.asarray(files.deleted_share > DELETED_SHARE, dtype=np.bool_)
 
 
-def compaction_bins(files: Measured, target: int) -> list[list[pa.Table]]:
+def compaction_bins(files: CandidateFiles, target: int) -> list[list[pa.Table]]:
     """For each partition, bins of neighbouring candidates whose live rows together make about one file of `target` bytes. A bin of a
     single file is none, unless many of its rows are deleted."""
     chosen = files.only(worth_compacting(files, target))
@@ -83,7 +83,7 @@ def compaction_bins(files: Measured, target: int) -> list[list[pa.Table]]:
     return _by_partition(chosen, cut)
 
 
-def purge_bins(files: Measured, target: int, also: npt.NDArray[np.bool_] | None = None) -> list[list[pa.Table]]:
+def purge_bins(files: CandidateFiles, target: int, also: npt.NDArray[np.bool_] | None = None) -> list[list[pa.Table]]:
     """For each partition, bins of all files with a vector. `also`: of these files, too."""
     chosen = files.only(files.has_vector if also is None else files.has_vector | also)
 
@@ -94,7 +94,7 @@ def purge_bins(files: Measured, target: int, also: npt.NDArray[np.bool_] | None 
     return _by_partition(chosen, cut)
 
 
-def whole_partitions(files: Measured) -> list[list[pa.Table]]:
+def whole_partitions(files: CandidateFiles) -> list[list[pa.Table]]:
     """For each partition, all its files in one bin."""
     return _by_partition(files, lambda live, places: iter([places]))
 
@@ -113,7 +113,7 @@ def _cuts(live: npt.NDArray[np.int64], target: int) -> Iterator[tuple[int, int]]
 Cut = Callable[[npt.NDArray[np.int64], npt.NDArray[np.int64]], Iterator[npt.NDArray[np.int64]]]
 
 
-def _by_partition(files: Measured, cut: Cut) -> list[list[pa.Table]]:
+def _by_partition(files: CandidateFiles, cut: Cut) -> list[list[pa.Table]]:
     """One step for each partition: its files in their order, divided by `cut` (their live sizes, their places -> places of each bin)."""
     order = np.argsort(files.partition, kind="stable")
     edges = np.flatnonzero(np.diff(files.partition[order])) + 1

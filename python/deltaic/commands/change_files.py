@@ -38,9 +38,9 @@ def are_kept(protocol: Protocol, metadata: Metadata) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Recording:
-    """What the change files of a commit hold besides its new rows. `left`: rows that leave the table, and as what (a kind of change).
-    `held`: such rows that have been read already, with CHANGE_TYPE as their last column."""
+class RecordedChanges:
+    """Rows for the change files of a commit, besides the rows that it adds. `left`: ids of rows that leave the table, with their kind of
+    change ("delete", "update_preimage"). `held`: such rows that were read before, with CHANGE_TYPE as their last column."""
 
     target: WriteTarget
     left: Sequence[tuple[_core.RowIds, str]] = ()
@@ -53,18 +53,18 @@ class Recording:
         protocol: Protocol,
         parquet: ParquetOptions | None,
         left: Sequence[tuple[_core.RowIds, str]] = (),
-    ) -> Recording | None:
+    ) -> RecordedChanges | None:
         """None where the table keeps no changes."""
         if not are_kept(protocol, metadata):
             return None
-        return Recording(change_target(store, metadata, protocol, parquet), left)
+        return RecordedChanges(change_target(store, metadata, protocol, parquet), left)
 
     def before(self, scan: Scan) -> list[Plan]:
         """The rows that leave the files of `scan`, with CHANGE_TYPE as their last column."""
         plans = [of_kind(scan, rows.select(scan.files), kind) for rows, kind in self.left if len(rows)]
         return [*self.held, *plans]
 
-    def held_rows(self, engine: Engine, old: Scan, kind: str, held: ExitStack) -> tuple[Plan, Recording]:
+    def held_rows(self, engine: Engine, old: Scan, kind: str, held: ExitStack) -> tuple[Plan, RecordedChanges]:
         """The rows of `old`, read once for two uses: as what new rows are made of, and as rows that leave the table as `kind`. The scan
         itself where the engine reads it in another form than it is stored in."""
         if engine.pads_char and any(CHAR_TYPES in field.metadata for field in old.schema):

@@ -11,7 +11,7 @@ from deltaic.commands.invariants import Rule, broken_rows, rows_text, rules_of
 from deltaic.errors import ConstraintViolationError, InvalidArgumentError, check_instance
 from deltaic.log.snapshot import table_schema
 from deltaic.plan.nodes import Scan
-from deltaic.planning.planned import Planned, column_names, resolve_condition
+from deltaic.planning.planned import ScanPlan, column_names, resolve_condition
 from deltaic.protocol.evolution import nullable_everywhere
 from deltaic.protocol.properties import constraint_names
 from deltaic.protocol.schema import Schema
@@ -55,7 +55,7 @@ def named(constraints: Mapping[str, str], engine: Engine, schema: Schema) -> dic
 
 def _check_rows(snapshot: Snapshot, engine: Engine, constraints: Mapping[str, str]) -> None:
     rules = [Rule(name, condition, condition) for name, condition in constraints.items()]
-    for rule, count in _broken(Planned(snapshot).scan(snapshot.schema.names), engine, rules):
+    for rule, count in _broken(ScanPlan(snapshot).scan(snapshot.schema.names), engine, rules):
         raise ConstraintViolationError(
             f"the table has rows that break the new CHECK constraint {rule.message}",
             where=snapshot.location,

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
-from deltaic.commands.create import Wanted, check_expressions, existing
+from deltaic.commands.create import TableOptions, check_expressions, existing
 from deltaic.commands.data_files import write_target
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltaic.log.snapshot import Snapshot, table_schema
@@ -43,14 +43,14 @@ def convert(
     partitioning: Partitioning = "hive",
     statistics: bool = True,
     mode: Mode = "error",
-    wanted: Wanted | None = None,
+    wanted: TableOptions | None = None,
     commit: CommitOptions | None = None,
 ) -> Snapshot:
     """Commits all Parquet files below the store's place as version 0. See `DeltaTable.convert`."""
     if partitioning not in ("hive", "directory"):
         raise InvalidArgumentError("unknown partitioning", found=repr(partitioning), expected="'hive' or 'directory'")
     check_mode(mode)
-    wanted = wanted or Wanted()
+    wanted = wanted or TableOptions()
     if (there := existing(store)) is not None:
         if mode == "ignore" or already_committed(there, commit):
             return there
@@ -60,7 +60,7 @@ def convert(
     survey = _core.Survey(store, files, hive=partitioning == "hive", progress=lambda done: told(done, files.num_rows))
     partitions = _partitions(survey, partition_schema, partitioning)
     schema = _schema(survey, partitions)
-    protocol, metadata = Wanted(
+    protocol, metadata = TableOptions(
         partition_by=tuple(field.name for field in partitions),
         name=wanted.name,
         description=wanted.description,

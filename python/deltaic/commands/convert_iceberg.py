@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from deltaic import _core, configuration
 from deltaic.commands.convert import check_mode
-from deltaic.commands.create import Wanted, check_expressions, existing
+from deltaic.commands.create import TableOptions, check_expressions, existing
 from deltaic.commands.data_files import VECTORS, write_target
 from deltaic.commands.iceberg_metadata import IcebergTable, Paths, read_iceberg, vector_bytes
 from deltaic.commands.marking import staging
@@ -40,7 +40,7 @@ def convert_iceberg(
     *,
     statistics: bool = True,
     mode: str = "error",
-    wanted: Wanted | None = None,
+    wanted: TableOptions | None = None,
     commit: CommitOptions | None = None,
 ) -> Snapshot:
     """Commits the current snapshot of an Iceberg table as version 0. `source`: as for `read_iceberg`. See `DeltaTable.convert_iceberg`."""
@@ -50,7 +50,7 @@ def convert_iceberg(
             return there
         raise TableAlreadyExistsError("a Delta table is there already", where=store.location, expected="an Iceberg table, or mode='ignore'")
     table, paths = read_iceberg(store, source)
-    protocol, metadata = _definition(table, wanted or Wanted())
+    protocol, metadata = _definition(table, wanted or TableOptions())
     check_expressions(metadata)
     adds = _adds(store, table, paths, protocol, metadata, statistics)
     parameters: dict[str, Any] = {
@@ -70,7 +70,7 @@ def convert_iceberg(
         return transaction.commit({"num_converted_files": adds.num_rows})
 
 
-def _definition(table: IcebergTable, wanted: Wanted) -> tuple[Protocol, Metadata]:
+def _definition(table: IcebergTable, wanted: TableOptions) -> tuple[Protocol, Metadata]:
     given = {canonical_name(name): value for name, value in (wanted.properties or {}).items()}
     if (mapping := given.get(MODE, "id")) != "id":
         raise UnsupportedFeatureError("columns of an Iceberg table are found by their ids", where=MODE, found=mapping, expected="'id'")

@@ -23,8 +23,8 @@ Mode = Literal["error", "ignore", "overwrite"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What a user says of a table besides its columns; None leaves it as the table has it."""
+class TableOptions:
+    """Options of CREATE TABLE besides the columns. None keeps what the table has."""
 
     partition_by: tuple[str, ...] | None = None
     cluster_by: tuple[str, ...] | None = None
@@ -39,13 +39,13 @@ class Wanted:
         name: str | None,
         description: str | None,
         wanted: Mapping[str, Any] | None,
-    ) -> Wanted:
+    ) -> TableOptions:
         """Checked and normalised; names may be one or several."""
         check_instance(name, (str, type(None)), "name", "text")
         check_instance(description, (str, type(None)), "description", "text")
         check_instance(wanted, (Mapping, type(None)), "properties", "a mapping of names to values")
         partitions, clusters = _names(partition_by), _names(cluster_by)
-        return Wanted(partition_by=partitions, cluster_by=clusters, name=name, description=description, properties=wanted)
+        return TableOptions(partition_by=partitions, cluster_by=clusters, name=name, description=description, properties=wanted)
 
     def new(self, schema: Any) -> tuple[Protocol, Metadata]:
         """The definition of a new table."""
@@ -124,12 +124,12 @@ class Wanted:
 
 
 def create(
-    store: _core.Store, schema: Any, *, mode: Mode = "error", wanted: Wanted | None = None, commit: CommitOptions | None = None
+    store: _core.Store, schema: Any, *, mode: Mode = "error", wanted: TableOptions | None = None, commit: CommitOptions | None = None
 ) -> Snapshot:
     """Makes a table without rows. `mode` for one that is there: "error", "ignore" (leaves it), "overwrite" (replaces all of it)."""
     if mode not in ("error", "ignore", "overwrite"):
         raise InvalidArgumentError("unknown mode of create", found=repr(mode), expected="'error', 'ignore' or 'overwrite'")
-    wanted = wanted or Wanted()
+    wanted = wanted or TableOptions()
     while True:
         there = existing(store)
         if there is not None:
@@ -162,7 +162,7 @@ def existing(store: _core.Store) -> Snapshot | None:
         return None
 
 
-def _replace(snapshot: Snapshot, schema: Any, wanted: Wanted, commit: CommitOptions | None) -> Snapshot:
+def _replace(snapshot: Snapshot, schema: Any, wanted: TableOptions, commit: CommitOptions | None) -> Snapshot:
     protocol, metadata = wanted.replacing(snapshot, schema)
     check_expressions(metadata)
     transaction = Transaction(snapshot, "CREATE OR REPLACE TABLE", definition_parameters(wanted, metadata), commit)
@@ -201,7 +201,7 @@ def set_clustering(transaction: Transaction, configuration: str | None) -> None:
         transaction.set_domain(clustering.DOMAIN, configuration)
 
 
-def definition_parameters(wanted: Wanted, metadata: Metadata) -> dict[str, Any]:
+def definition_parameters(wanted: TableOptions, metadata: Metadata) -> dict[str, Any]:
     """commitInfo.operationParameters of what makes a table."""
     return {
         "isManaged": "false",

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from deltaic import _core
-from deltaic.commands.change_files import Recording
+from deltaic.commands.change_files import RecordedChanges
 from deltaic.commands.data_files import snapshot_target, writes_vectors
-from deltaic.commands.marking import Changed, staging, take_out, total_size, vector_metrics
+from deltaic.commands.marking import FileChanges, staging, take_out, total_size, vector_metrics
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.plan.expression import columns_of
 from deltaic.plan.nodes import Project
 from deltaic.planning.opening import ROW_ID_FIELDS
-from deltaic.planning.planned import Planned, live_rows, plan
+from deltaic.planning.planned import ScanPlan, live_rows, plan
 from deltaic.protocol import change_feed
 from deltaic.protocol.features import Change
 from deltaic.transaction.transaction import Transaction, already_committed
@@ -71,17 +71,17 @@ def delete(
 
 
 def stage(
-    transaction: Transaction, snapshot: Snapshot, engine: Engine, condition: Planned | str | None, parquet: ParquetOptions | None
+    transaction: Transaction, snapshot: Snapshot, engine: Engine, condition: ScanPlan | str | None, parquet: ParquetOptions | None
 ) -> Metrics | None:
     """Stages the deletion in a transaction, also of another command; -> its metrics, None where nothing matches."""
-    planned = condition if isinstance(condition, Planned) else plan(snapshot, engine, condition, changes=True)
+    planned = condition if isinstance(condition, ScanPlan) else plan(snapshot, engine, condition, changes=True)
     transaction.read(None if planned.reads_itself else planned.predicate, rows_only=not planned.reads_itself)
     if planned.partition_only:
         return _drop_files(transaction, planned)
     return _drop_rows(transaction, snapshot, engine, planned, parquet)
 
 
-def _drop_files(transaction: Transaction, planned: Planned) -> Metrics | None:
+def _drop_files(transaction: Transaction, planned: ScanPlan) -> Metrics | None:
     """Every row of the chosen files matches."""
     files = planned.selection.adds
     if not files.num_rows:
@@ -106,7 +106,7 @@ def _drop_rows(
     transaction: Transaction,
     snapshot: Snapshot,
     engine: Engine,
-    planned: Planned,
+    planned: ScanPlan,
     parquet: ParquetOptions | None,
 ) -> Metrics | None:
     scan = planned.scan(planned.residual_columns, row_ids=True)
@@ -116,12 +116,12 @@ def _drop_rows(
     recording = None
     if not writes_vectors(snapshot):  # whose difference says which rows are deleted
         left = [(rows, change_feed.DELETE)]
-        recording = Recording.of(snapshot.store, snapshot.metadata, snapshot.protocol, parquet, left)
+        recording = RecordedChanges.of(snapshot.store, snapshot.metadata, snapshot.protocol, parquet, left)
     changed = take_out(transaction, snapshot, engine, scan, rows, [], snapshot_target(snapshot, parquet), recording)
     return lambda: {"num_deleted_rows": changed.deleted, "num_copied_rows": changed.written_rows, **file_metrics(changed)}
 
 
-def file_metrics(changed: Changed) -> dict[str, int]:
+def file_metrics(changed: FileChanges) -> dict[str, int]:
     """The part of the metrics that DELETE and UPDATE share."""
     recorded = {} if changed.change_files is None else {"num_added_change_files": changed.change_files}
     return {

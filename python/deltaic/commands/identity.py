@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from deltaic.errors import InvalidArgumentError
 from deltaic.log.snapshot import table_schema
-from deltaic.plan.expression import Aggregated, column
+from deltaic.plan.expression import GroupAggregate, column
 from deltaic.plan.nodes import Aggregate, Plan, Scan
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.features import supported
@@ -148,6 +148,6 @@ def _scanned_range(
 def value_range(engine: Engine, scan: Scan, field: Field) -> tuple[int | None, int | None]:
     """The least and the largest value of a column in the rows of a scan; None where there is none."""
     value = column(scan.alias, field)
-    ends = Aggregate(scan, (), (("low", Aggregated("min", value)), ("high", Aggregated("max", value))))
+    ends = Aggregate(scan, (), (("low", GroupAggregate("min", value)), ("high", GroupAggregate("max", value))))
     table = engine.to_arrow(engine.run(ends)).read_all()
     return table["low"][0].as_py(), table["high"][0].as_py()

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.commands import change_files
-from deltaic.commands.change_files import Recording
+from deltaic.commands.change_files import RecordedChanges
 from deltaic.commands.data_files import writes_vectors
 from deltaic.plan.nodes import Plan, Scan, Union
 from deltaic.transaction.marks import Marks
@@ -34,9 +34,9 @@ def staging(transaction: Transaction) -> Iterator[None]:
 
 
 @dataclass
-class Changed:
-    """What became of the files. `written_rows`: rows in new files, those that were only moved included. `vectors`: added, removed, updated
-    (delta-spark's counting)."""
+class FileChanges:
+    """Counts of files and rows that a command changed. `deleted`: rows. `written_rows`: rows in new files, moved rows included. `vectors`:
+    deletion vectors added, removed and updated, counted as delta-spark does."""
 
     deleted: int = 0
     written_rows: int = 0
@@ -68,8 +68,8 @@ def take_out(
     rows: _core.RowIds,
     new: list[Plan],
     target: WriteTarget,
-    recording: Recording | None = None,
-) -> Changed:
+    recording: RecordedChanges | None = None,
+) -> FileChanges:
     """Stages: `rows` leave the files of `scan`, and the rows of `new` come in (columns as the target's schema, in order). With `recording`
     the changes go to files of changes besides; the rows of `new` have the kind of change as their last column then."""
     with ExitStack() as held:
@@ -87,8 +87,8 @@ def take_out(
 
 def _mark(
     transaction: Transaction, snapshot: Snapshot, engine: Engine, scan: Scan, rows: _core.RowIds, new: list[Plan], target: WriteTarget
-) -> Changed:
-    changed = Changed()
+) -> FileChanges:
+    changed = FileChanges()
     _write(transaction, engine, new, target, changed)
     if len(rows) == 0:
         return changed
@@ -106,8 +106,8 @@ def _mark(
     return changed
 
 
-def _rewrite(transaction: Transaction, engine: Engine, scan: Scan, rows: _core.RowIds, new: list[Plan], target: WriteTarget) -> Changed:
-    changed = Changed(deleted=len(rows))
+def _rewrite(transaction: Transaction, engine: Engine, scan: Scan, rows: _core.RowIds, new: list[Plan], target: WriteTarget) -> FileChanges:
+    changed = FileChanges(deleted=len(rows))
     plans: list[Plan] = list(new)
     if len(rows):
         touched = rows.select(scan.files, keep_selected=False)
@@ -123,7 +123,7 @@ def _rewrite(transaction: Transaction, engine: Engine, scan: Scan, rows: _core.R
     return changed
 
 
-def _write(transaction: Transaction, engine: Engine, plans: list[Plan], target: WriteTarget, changed: Changed) -> None:
+def _write(transaction: Transaction, engine: Engine, plans: list[Plan], target: WriteTarget, changed: FileChanges) -> None:
     if not plans:
         return
     plan = plans[0] if len(plans) == 1 else Union(tuple(plans))
@@ -152,6 +152,6 @@ def rows_of(adds: pa.Table) -> int:
     return int(pc.sum(_core.physical_rows(adds)).as_py() or 0)
 
 
-def vector_metrics(changed: Changed, prefix: str = "num") -> dict[str, int]:
+def vector_metrics(changed: FileChanges, prefix: str = "num") -> dict[str, int]:
     """delta-spark's names for what happened to vectors."""
     return {f"{prefix}_deletion_vectors_{name}": count for name, count in changed.vectors.items()}

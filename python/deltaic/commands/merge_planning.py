@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from deltaic import _core
-from deltaic.plan.expression import COUNT, Aggregated, Expression, column
+from deltaic.plan.expression import COUNT, Expression, GroupAggregate, column
 from deltaic.plan.nodes import Aggregate, Data
 from deltaic.planning.literals import INTEGERS
-from deltaic.planning.planned import Planned
+from deltaic.planning.planned import ScanPlan
 from deltaic.planning.pushdown import push
 from deltaic.protocol.schema import DataType, Field, Schema, decimal_parts
 from deltaic.spark_sql.char_types import has_char
@@ -33,7 +33,7 @@ MAX_VALUES = 1000
 _SAME = ("string", "date", "timestamp", "timestamp_ntz", "boolean")
 
 
-def plan_target(snapshot: Snapshot, engine: Engine, on: Expression, source: Data, source_alias: str, target_alias: str) -> Planned:
+def plan_target(snapshot: Snapshot, engine: Engine, on: Expression, source: Data, source_alias: str, target_alias: str) -> ScanPlan:
     """The scan of the target rows that may match. Nothing is left as text: the join evaluates the whole condition anyway."""
     pushed = push(
         on.conjuncts,
@@ -52,7 +52,7 @@ def plan_target(snapshot: Snapshot, engine: Engine, on: Expression, source: Data
         if found is not None:
             bound = _core.Predicate.from_json(json.dumps(found), snapshot.table_schema)
             predicate = bound if predicate is None else predicate & bound
-    return Planned(snapshot, predicate)
+    return ScanPlan(snapshot, predicate)
 
 
 def _equalities(
@@ -99,7 +99,7 @@ def _bounds(engine: Engine, source: Data, target: Field, key: Expression) -> dic
     path = [target.name]
     distinct = _few_values(engine, source, key)
     if distinct is None:
-        range_of = Aggregate(source, (), (("low", Aggregated("min", key)), ("high", Aggregated("max", key))))
+        range_of = Aggregate(source, (), (("low", GroupAggregate("min", key)), ("high", GroupAggregate("max", key))))
         table = engine.to_arrow(engine.run(range_of)).read_all()
         sides = []
         for name, op in (("low", ">="), ("high", "<=")):

@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.commands import change_files, identity
-from deltaic.commands.change_files import Recording
+from deltaic.commands.change_files import RecordedChanges
 from deltaic.commands.data_files import tracked_columns, write_target, writes_vectors
 from deltaic.commands.defaults import value_of
 from deltaic.commands.delete import Metrics
 from deltaic.commands.invariants import checked, counting, rules_of
-from deltaic.commands.marking import Changed, staging, take_out, vector_metrics
+from deltaic.commands.marking import FileChanges, staging, take_out, vector_metrics
 from deltaic.commands.merge_cardinality import cardinality_error
 from deltaic.commands.merge_clauses import Bound, bind, chosen, conditions, evolved_schema
 from deltaic.commands.merge_generated import CLAUSE, GeneratedValues
@@ -27,7 +27,7 @@ from deltaic.log.snapshot import table_schema
 from deltaic.plan.expression import COUNT, Expression, Pieces, column, columns_of
 from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN, Aggregate, Data, Filter, Join, JoinKind, Plan, Project, Scan, Union
 from deltaic.planning.opening import ROW_ID_FIELDS
-from deltaic.planning.planned import Planned, column_names, reads_table
+from deltaic.planning.planned import ScanPlan, column_names, reads_table
 from deltaic.protocol import change_feed
 from deltaic.protocol.definition import evolve
 from deltaic.protocol.evolution import can_store
@@ -123,10 +123,10 @@ class Run:
     # --- matching
 
     @cached_property
-    def planned(self) -> Planned:
+    def planned(self) -> ScanPlan:
         """The target's files that may hold a match. Rows without a source may be anywhere."""
         if self.by_source:
-            return Planned(self.snapshot)
+            return ScanPlan(self.snapshot)
         return plan_target(self.snapshot, self.engine, self.on, self.source, self.s, self.t)
 
     def _target(self, expressions: list[Expression]) -> Scan:
@@ -216,7 +216,7 @@ class Run:
                 new += self._updated(orphans, updated, self.by_source, target)
                 left.append((updated, change_feed.BEFORE))
             self.changes = any(counts.values())
-            changed = Changed()
+            changed = FileChanges()
             if self.changes:
                 self._stage_definition()
                 rules = [*self.generated.rules, *rules_of(self.metadata, self.schema)]
@@ -228,7 +228,7 @@ class Run:
                 if self.records:
                     if not only_update:
                         left.append((self._row_ids_of_deletes(pairs, orphans), change_feed.DELETE))
-                    recording = Recording.of(self.snapshot.store, self.metadata, self.protocol, self.spec.parquet, left)
+                    recording = RecordedChanges.of(self.snapshot.store, self.metadata, self.protocol, self.spec.parquet, left)
                 with counting(self.engine, new, self.schema, rules):
                     changed = take_out(self.transaction, self.snapshot, self.engine, scan, changed_rows, rows, target, recording)
                 if self.numbers_rows:
@@ -390,7 +390,7 @@ class Run:
 
     # --- what it reports
 
-    def _metrics(self, counts: Mapping[int, int], changed_rows: int, changed: Changed) -> dict[str, int]:
+    def _metrics(self, counts: Mapping[int, int], changed_rows: int, changed: FileChanges) -> dict[str, int]:
         def total(clauses: list[Bound], action: str) -> int:
             return sum(counts.get(each.number, 0) for each in clauses if each.clause.action == action)
 
@@ -420,7 +420,7 @@ class Run:
         return int(pc.sum(self.engine.to_arrow(self.engine.run(counted)).read_all()["rows"]).as_py())
 
 
-def _file_metrics(changed: Changed) -> dict[str, int]:
+def _file_metrics(changed: FileChanges) -> dict[str, int]:
     return {
         "num_target_files_added": changed.added_files,
         "num_target_files_removed": changed.removed_files,

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
-from deltaic.commands.bins import Measured, compaction_bins, measure, purge_bins, whole_partitions
+from deltaic.commands.bins import CandidateFiles, compaction_bins, measure, purge_bins, whole_partitions
 from deltaic.commands.data_files import snapshot_target
 from deltaic.commands.marking import staging, total_size
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError, items_of
@@ -219,7 +219,7 @@ def compact(snapshot: Snapshot, engine: Engine, job: Job) -> Outcome:
 
 
 def purge(snapshot: Snapshot, engine: Engine, job: Job) -> Outcome:
-    def bins(files: Measured, target: int) -> list[list[pa.Table]]:
+    def bins(files: CandidateFiles, target: int) -> list[list[pa.Table]]:
         if snapshot.properties.column_mapping_mode == "none":  # no column can be dropped
             return purge_bins(files, target)
         known = snapshot.table_schema.with_hidden(hidden_columns(snapshot.metadata) or ())
@@ -250,21 +250,21 @@ def cluster(snapshot: Snapshot, engine: Engine, job: Job, *, full: bool = False)
     more = {"clusteringProvider": CLUSTERING_PROVIDER}
     rewrite = _Rewrite(snapshot, engine, job, "OPTIMIZE", columns=names, curve=curve, more=more)
 
-    def bins(files: Measured, target: int) -> list[list[pa.Table]]:
+    def bins(files: CandidateFiles, target: int) -> list[list[pa.Table]]:
         ours = files.only(_ours_to_cluster(files))
         return whole_partitions(ours if full else ours.only(_unclustered(ours, target)))
 
     return rewrite.run(bins, {"clusterBy": names, "zOrderBy": [], "auto": False, "isFull": full})
 
 
-def _ours_to_cluster(files: Measured) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def _ours_to_cluster(files: CandidateFiles) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Files that nobody has clustered, or this kind of clustering has: what another program clustered is its own."""
     provider = files.files["clusteringProvider"]
     ours = pc.or_(pc.is_null(provider), pc.fill_null(pc.equal(provider, CLUSTERING_PROVIDER), False))
     return np.asarray(ours.combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def _unclustered(files: Measured, target: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def _unclustered(files: CandidateFiles, target: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Files that clustering has not made, or that are too small to stay as they are; nothing where there is just one of these."""
     clustered = np.asarray(pc.is_valid(files.files["clusteringProvider"]).combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_)
     small = files.live < target / 2
@@ -280,7 +280,7 @@ def auto_compact(snapshot: Snapshot, engine: Engine, adds: pa.Table, gate: Gate 
         return snapshot
     keys = _partition_keys(snapshot)
 
-    def bins(files: Measured, target: int) -> list[list[pa.Table]]:
+    def bins(files: CandidateFiles, target: int) -> list[list[pa.Table]]:
         together = measure(pa.concat_tables([files.files.select(_MEASURED), adds.select(_MEASURED)], promote_options="permissive"), keys)
         touched = np.unique(together.partition[files.files.num_rows :])
         small = (files.live < target / 2) & np.isin(together.partition[: files.files.num_rows], touched)
@@ -322,8 +322,8 @@ def statistics(
 
 
 @dataclass
-class _Done:
-    """Staged so far in the current transaction, and committed before."""
+class _Progress:
+    """Counts of what OPTIMIZE has staged in the current transaction, and of what it committed before."""
 
     added: list[pa.Table] = field(default_factory=list)
     removed: list[pa.Table] = field(default_factory=list)
@@ -331,7 +331,7 @@ class _Done:
     partitions: int = 0
 
 
-Binning: TypeAlias = "Callable[[Measured, int], list[list[pa.Table]]]"
+Binning: TypeAlias = "Callable[[CandidateFiles, int], list[list[pa.Table]]]"
 
 
 class _Rewrite:
@@ -354,7 +354,7 @@ class _Rewrite:
 
     def run(self, binning: Binning, parameters: dict[str, Any]) -> Outcome:
         if already_committed(self.snapshot, self.job.commit):
-            return self.snapshot, self._metrics(_Done(), 0, 0)
+            return self.snapshot, self._metrics(_Progress(), 0, 0)
         planned = plan(self.snapshot, self.engine, self.job.where, as_stored=True)
         if not planned.partition_only:
             raise InvalidArgumentError("where= of OPTIMIZE is a condition on partition columns", found=repr(self.job.where))
@@ -367,9 +367,9 @@ class _Rewrite:
         skipped = files.num_rows - sum(table.num_rows for table in done.removed)
         return snapshot, self._metrics(done, files.num_rows, skipped)
 
-    def _rewrite(self, partitions: list[list[pa.Table]], parameters: dict[str, Any]) -> tuple[_Done, Snapshot]:
-        done, snapshot = _Done(partitions=len(partitions)), self.snapshot
-        transaction, pending, started = None, _Done(), time.monotonic()
+    def _rewrite(self, partitions: list[list[pa.Table]], parameters: dict[str, Any]) -> tuple[_Progress, Snapshot]:
+        done, snapshot = _Progress(partitions=len(partitions)), self.snapshot
+        transaction, pending, started = None, _Progress(), time.monotonic()
         for last_of_partition, bin_files in _last_marked(partitions):
             if transaction is None:
                 transaction = Transaction(snapshot, self.operation, parameters, self.job.commit)
@@ -380,7 +380,7 @@ class _Rewrite:
             if self._due(started, last_of_partition):
                 snapshot = transaction.commit(self._history(pending))
                 _absorb(done, pending)
-                transaction, pending, started = None, _Done(), time.monotonic()
+                transaction, pending, started = None, _Progress(), time.monotonic()
         if transaction is not None:
             snapshot = transaction.commit(self._history(pending))
             _absorb(done, pending)
@@ -392,7 +392,7 @@ class _Rewrite:
             return False
         return last_of_partition if not interval else time.monotonic() - started >= interval.total_seconds()
 
-    def _stage_bin(self, transaction: Transaction, files: pa.Table, pending: _Done) -> None:
+    def _stage_bin(self, transaction: Transaction, files: pa.Table, pending: _Progress) -> None:
         scan = Scan(
             store=self.snapshot.store,
             schema=self.snapshot.schema,
@@ -421,7 +421,7 @@ class _Rewrite:
         live = int(measure(files, _partition_keys(self.snapshot)).live.sum())
         return max(1, -(-live // int(self.target.options["target_file_size"])))
 
-    def _history(self, done: _Done) -> dict[str, int]:
+    def _history(self, done: _Progress) -> dict[str, int]:
         """operationMetrics of one commit, delta-spark's names."""
         sizes = np.concatenate([table["size"].to_numpy() for table in done.added]) if done.added else np.zeros(0)
         found = {
@@ -436,7 +436,7 @@ class _Rewrite:
             found |= {name: int(np.percentile(sizes, mark, method="nearest")) for name, mark in marks.items()}
         return found
 
-    def _metrics(self, done: _Done, considered: int, skipped: int) -> dict[str, int]:
+    def _metrics(self, done: _Progress, considered: int, skipped: int) -> dict[str, int]:
         return {
             "num_files_added": _rows(done.added),
             "num_files_removed": _rows(done.removed),
@@ -454,7 +454,7 @@ class _Rewrite:
         }
 
 
-def _absorb(done: _Done, pending: _Done) -> None:
+def _absorb(done: _Progress, pending: _Progress) -> None:
     done.added += pending.added
     done.removed += pending.removed
     done.batches += 1

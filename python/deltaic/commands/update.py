@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from deltaic import _core
 from deltaic.commands import generated, identity
 from deltaic.commands.assignment import Assignments, check_casting
-from deltaic.commands.change_files import Recording
+from deltaic.commands.change_files import RecordedChanges
 from deltaic.commands.data_files import snapshot_target, tracked_columns
 from deltaic.commands.delete import NOTHING as NOTHING_DELETED
 from deltaic.commands.delete import file_metrics
@@ -70,7 +70,7 @@ def update(
         target = snapshot_target(snapshot, parquet)
         matched = replace(matched_rows(scan, rows, snapshot), row_tracking=target.row_tracking)
         old: Plan = matched
-        recording = Recording.of(snapshot.store, snapshot.metadata, snapshot.protocol, parquet, [(rows, change_feed.BEFORE)])
+        recording = RecordedChanges.of(snapshot.store, snapshot.metadata, snapshot.protocol, parquet, [(rows, change_feed.BEFORE)])
         more = tracked_columns(target, alias)
         if recording is not None:
             old, recording = recording.held_rows(engine, matched, change_feed.BEFORE, held)

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from deltaic import _core, configuration
 from deltaic.commands import change_files, defaults, delete, generated, identity, invariants
 from deltaic.commands.assignment import check_casting
-from deltaic.commands.create import Wanted, check_expressions, definition_parameters, set_clustering
+from deltaic.commands.create import TableOptions, check_expressions, definition_parameters, set_clustering
 from deltaic.commands.data_files import write_target
 from deltaic.commands.invariants import Rule
 from deltaic.commands.marking import rows_of, staging, total_size
@@ -67,7 +67,7 @@ class Write:
     mode: Mode = "error"
     where: str | None = None
     schema_mode: SchemaMode | None = None
-    wanted: Wanted = field(default_factory=Wanted)
+    wanted: TableOptions = field(default_factory=TableOptions)
     target_file_size: int | None = None
     parquet: ParquetOptions | None = None
     commit: CommitOptions | None = None
@@ -157,8 +157,8 @@ class _Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Delivered:
-    """Files that tasks elsewhere have written, of rows made by `checked_rows`, for the definition that `prepared` gave."""
+class TaskFiles:
+    """Data files that tasks have written from rows of `checked_rows`, for the table definition that `prepared` returned."""
 
     protocol: Protocol
     metadata: Metadata
@@ -174,7 +174,7 @@ class Delivered:
 
 def write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: Any, job: Write) -> tuple[Snapshot, dict[str, int]]:
     """-> the version with the commit, and the metrics. `snapshot` None: there is no table yet. `data`: what `engine.source` takes, or
-    Delivered.
+    TaskFiles.
 
     Raises SchemaMismatchError, ConstraintViolationError, TableAlreadyExistsError, the conflicts, InvalidArgumentError for what disagrees
     with the table.
@@ -321,7 +321,7 @@ def _is_done(snapshot: Snapshot, job: Write) -> bool:
 
 
 def _rows(engine: Engine, data: Any, job: Write) -> NewRows:
-    return data if isinstance(data, Delivered) else _Source(engine, data, job)
+    return data if isinstance(data, TaskFiles) else _Source(engine, data, job)
 
 
 def _changing(snapshot: Snapshot, protocol: Protocol, metadata: Metadata, job: Write) -> Transaction:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from deltaic import _core
     from deltaic.plan.expression import Expression, Pieces
     from deltaic.plan.nodes import Data, Plan, Scan
-    from deltaic.planning.planned import Planned
+    from deltaic.planning.planned import ScanPlan
     from deltaic.protocol.schema import DataType, Schema
 
 Curve: TypeAlias = Literal["zorder", "hilbert"]
@@ -93,7 +93,7 @@ class Engine(Protocol):
     def run(self, plan: Plan) -> Relation:
         """Lowers a plan; errors of analysis are raised here, errors of rows when it is consumed."""
 
-    def frame(self, planned: Planned, columns: Sequence[str]) -> Any | None:
+    def frame(self, planned: ScanPlan, columns: Sequence[str]) -> Any | None:
         """The rows of a planned scan as a DataFrame of Spark, of one version; None where the engine has none."""
 
     def source(self, data: Any, alias: str, *, rounding: bool = False) -> Data:

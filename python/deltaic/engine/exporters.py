@@ -53,9 +53,9 @@ def exporter_of(data: Any, failure: Failure) -> tuple[Any, pa.Schema]:
     elif isinstance(data, (list, tuple)) and data and all(isinstance(item, Mapping) for item in data):
         data = _of_dicts(data)
     elif _is_dataset(data):
-        return _Opening(lambda: data.scanner().to_reader()), data.schema
+        return _DeferredStream(lambda: data.scanner().to_reader()), data.schema
     elif _instance(data, "pyarrow.dataset", "Scanner"):
-        return _Opening(data.to_reader), data.projected_schema
+        return _DeferredStream(data.to_reader), data.projected_schema
     elif is_duckdb_relation(data):
         _refuse_inner_forms(data)
         return data, data.limit(0).to_arrow_table().schema
@@ -101,8 +101,8 @@ def _instance(data: Any, module: str, name: str) -> bool:
 
 
 @dataclass(eq=False)
-class _Begun:
-    """A reader or iterator that has been looked at. `first`: the item that was taken for its schema, until it is read."""
+class _StartedReader:
+    """A reader or iterator whose first item was taken to learn the schema. `first`: that item, until it is read."""
 
     reference: weakref.ref[Any]
     first: Any = None
@@ -110,10 +110,10 @@ class _Begun:
 
 
 _lock = threading.Lock()
-_begun: dict[int, _Begun] = {}
+_begun: dict[int, _StartedReader] = {}
 
 
-def _noted(data: Any) -> _Begun | None:
+def _noted(data: Any) -> _StartedReader | None:
     """The note about a reader or iterator; None for other data, and for iterators of Python that cannot be referred to weakly."""
     if not (isinstance(data, (pa.RecordBatchReader, Iterator)) or hasattr(data, "read_next_batch")):
         return None
@@ -125,7 +125,7 @@ def _noted(data: Any) -> _Begun | None:
             reference = weakref.ref(data, lambda _: _begun.pop(key, None))
         except TypeError:
             return None
-        _begun[key] = _Begun(reference)
+        _begun[key] = _StartedReader(reference)
         return _begun[key]
 
 
@@ -150,8 +150,8 @@ def started(data: Any) -> None:
 # --- of one library each
 
 
-class _Opening:
-    """An Arrow stream that is made when it is asked for."""
+class _DeferredStream:
+    """An Arrow stream that is opened on its first use."""
 
     def __init__(self, opened: Callable[[], Any]) -> None:
         self._opened = opened
@@ -189,7 +189,7 @@ def _of_lazy_frame(frame: Any, failure: Failure) -> tuple[Any, pa.Schema]:
             if hasattr(running, "stop"):
                 running.stop()
 
-    return _Opening(lambda: pa.RecordBatchReader.from_batches(schema, noting(batches(), failure))), schema
+    return _DeferredStream(lambda: pa.RecordBatchReader.from_batches(schema, noting(batches(), failure))), schema
 
 
 def _refuse_objects(types: Mapping[str, Any]) -> None:
@@ -351,7 +351,7 @@ def _as_batches(item: Any) -> list[pa.RecordBatch]:
     raise InvalidTypeError("not a record batch", found=type(item).__name__, expected="an object with __arrow_c_array__")
 
 
-class Unsliced:
+class UnslicedStream:
     """Arrow data whose structs within structs begin at offset 0: arrow-rs 59 adds the offset of a sliced one to its children twice when it
     imports it, and fails."""
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from deltaic import _core, configuration
 from deltaic.engine.exporters import (
     Failure,
-    Unsliced,
+    UnslicedStream,
     check_unread,
     exporter_of,
     has_deep_struct,
@@ -58,7 +58,7 @@ def read_source(data: Any, *, rounding: bool = False) -> Source:
     schema = Schema.from_arrow(arrow_schema)
     table_schema = _core.TableSchema(schema.to_json())
     if any(has_deep_struct(item.type) for item in arrow_schema):
-        exporter = Unsliced(exporter)
+        exporter = UnslicedStream(exporter)
     if checks := value_checks(arrow_schema, rounding):
         exporter = CheckedValues(exporter, checks, failure)
 

@@ -31,8 +31,8 @@ def metadata_path(version: int) -> str:
     return f"{FOLDER}/v{version}.metadata.json"
 
 
-class _Outdated(Exception):
-    """Manifests of earlier versions cannot be used: those of all files are written anew."""
+class _OutdatedManifests(Exception):
+    """Manifests of earlier versions cannot be reused; all manifests are written anew."""
 
 
 class DocumentWriter(ManifestWriter):
@@ -134,7 +134,7 @@ class DocumentWriter(ManifestWriter):
         replaced: dict[str, str] = {}
         try:
             result = self._changed(before, last)
-        except (_Outdated, DeltaError, OSError) as error:
+        except (_OutdatedManifests, DeltaError, OSError) as error:
             if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
                 raise
             self.store.delete(self.written)
@@ -191,14 +191,14 @@ class DocumentWriter(ManifestWriter):
     def _changed(self, before: list[dict[str, Any]], last: _core.Commit) -> tuple[list[dict[str, Any]], str] | None:
         """The manifests after the commits since the base, and the operation; None where these changed no file."""
         if self.base_version is None:
-            raise _Outdated
+            raise _OutdatedManifests
         self._check_base()
         changes = Changes()
         try:
             for version in range(self.base_version + 1, self.version):
                 changes.take(_core.read_commit(self.store, version, catalog.commit_file(self.store, version)), self.snapshot.location)
         except FileNotFoundError:
-            raise _Outdated from None  # the log has been cleaned
+            raise _OutdatedManifests from None  # the log has been cleaned
         changes.take(last, self.snapshot.location)
         if not changes.gone and not changes.added:
             return None
@@ -231,14 +231,14 @@ class DocumentWriter(ManifestWriter):
         return [*data, *deletes], "overwrite" if before else "append"
 
     def _check_base(self) -> None:
-        """_Outdated where manifests of the base have other types in their partition records or bounds, or are of another
+        """Raises _OutdatedManifests where manifests of the base have other types in their partition records or bounds, or are of another
         version of the format."""
         base = self.base
         before = _types(next(each for each in base["schemas"] if each["schema-id"] == base["current-schema-id"]))
         now = _types(self.schema)
         widened = any(now.get(number, kind) != kind for number, kind in before.items())
         if widened or base["format-version"] != self.format or base["default-spec-id"] != self.spec_id:
-            raise _Outdated
+            raise _OutdatedManifests
 
     def _check_vectors(self, marked: pa.Table) -> None:
         """ProtocolError where another writer marked rows that readers of version 2 would see."""
@@ -249,11 +249,11 @@ class DocumentWriter(ManifestWriter):
             )
 
     def _check_complete(self, data: Sequence[dict[str, Any]], deletes: Sequence[dict[str, Any]]) -> None:
-        """_Outdated where the manifests name more or fewer files, or vectors, than the version has: a commit added a file
+        """Raises _OutdatedManifests where the manifests name more or fewer files, or vectors, than the version has: a commit added a file
         again, for instance with other statistics."""
         core = self.snapshot.core
         if live(data) != core.file_count or (self.format == 3 and live(deletes) != core.with_vectors[0]):
-            raise _Outdated
+            raise _OutdatedManifests
 
 
 def _time_of(commit: _core.Commit) -> int | None:

@@ -170,8 +170,8 @@ def roll_forward(store: Store, intent: Intent) -> int:
     return put(store, intent)[0]
 
 
-class _Done:
-    """Transactions that are over in a table, with their versions (-1: aborted, or not known), so that a process looks at each once."""
+class _FinishedTransactions:
+    """Transactions over several tables that have ended, by id, with the version of each (-1: aborted or unknown). A process reads each once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -195,7 +195,7 @@ class _Done:
         return not asked
 
 
-DONE = _Done()
+DONE = _FinishedTransactions()
 
 
 def coordinator_of(store: Store, intent: Intent) -> Store:

@@ -72,7 +72,7 @@ Pieces: TypeAlias = "tuple[str | Expression, ...]"
 
 
 @dataclass(frozen=True)
-class Aggregated:
+class GroupAggregate:
     """An aggregate over the rows of a group. `argument` None: `count(*)`."""
 
     function: Literal["count", "min", "max"]
@@ -83,7 +83,7 @@ class Aggregated:
         return "count(*)" if self.argument is None else f"{self.function}({self.argument.text}\n)"
 
 
-COUNT = Aggregated("count")
+COUNT = GroupAggregate("count")
 
 
 def column(alias: str, item: Field) -> Expression:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from deltaic import _core
-    from deltaic.plan.expression import Aggregated, Expression
+    from deltaic.plan.expression import Expression, GroupAggregate
     from deltaic.protocol.schema import Field, Schema
 
 FILE_COLUMN = "__deltaic_file"
@@ -128,7 +128,7 @@ class Aggregate:
 
     input: Plan
     keys: tuple[tuple[str, Expression], ...]
-    columns: tuple[tuple[str, Aggregated], ...]
+    columns: tuple[tuple[str, GroupAggregate], ...]
     alias: str = "a"
 
 

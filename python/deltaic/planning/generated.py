@@ -71,13 +71,13 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Generated:
-    """The rules of a table."""
+class GenerationRules:
+    """Rules by which a table's conditions on source columns prune its generated partition columns."""
 
     rules: tuple[Rule, ...]
 
     @classmethod
-    def of(cls, schema: Schema, partition_columns: Sequence[str]) -> Generated:
+    def of(cls, schema: Schema, partition_columns: Sequence[str]) -> GenerationRules:
         fields = [schema.field(name) for name in partition_columns]
         return cls(tuple(rule for field in fields if (rule := _rule(field, schema)) is not None))
 

@@ -25,8 +25,8 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TIMESTAMP = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}:\d{2})(?:\.(\d{1,6}))?(Z|[+-]\d{2}:\d{2})?)?")
 
 
-class NotSayable(Exception):
-    """This has no form in the predicate tree."""
+class NotExpressible(Exception):
+    """The expression cannot be expressed in the tree of `_core.Predicate`."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class Number:
     @classmethod
     def of(cls, digits: str, *, negative: bool = False, double: bool = False) -> Number:
         if len(digits) > _MOST_DIGITS:
-            raise NotSayable
+            raise NotExpressible
         try:
             value = Decimal(digits)
         except InvalidOperation:
-            raise NotSayable from None
+            raise NotExpressible from None
         return cls(value.copy_negate() if negative else value, double or "e" in digits.lower())
 
 
@@ -67,10 +67,10 @@ def find_column(schema: Schema, alias: str, parts: Sequence[str]) -> tuple[tuple
     found = _find(schema, parts[1:]) if parts[0].lower() == alias.lower() else None  # Spark looks for the alias first
     found = found or _find(schema, parts)
     if found is None:
-        raise NotSayable
+        raise NotExpressible
     path, data_type, collated = found
     if collated:  # bounds are of the bytes, and say nothing of another order
-        raise NotSayable
+        raise NotExpressible
     return path, data_type
 
 
@@ -109,7 +109,7 @@ def contained(path: Path, data_type: DataType, literals: Sequence[Literal], *, u
     """`column IN (literals)`."""
     values = [literal for literal in literals if literal is not None]
     if data_type == "string" and not all(isinstance(value, Text) and value.cast is None for value in values):
-        raise NotSayable  # one number in the list and Spark compares all of it as numbers
+        raise NotExpressible  # one number in the list and Spark compares all of it as numbers
     found: Json = {"op": "in", "column": list(path), "literals": [said(value, data_type, utc=utc) for value in values]}
     return found if len(values) == len(literals) else {"op": "or", "args": [found, {"op": "null"}]}
 
@@ -120,13 +120,13 @@ def contained(path: Path, data_type: DataType, literals: Sequence[Literal], *, u
 def said(literal: Literal, data_type: DataType, *, utc: bool) -> str:
     """The literal as PROTOCOL.md's "Partition Value Serialization" of the column's type."""
     if not isinstance(data_type, str):
-        raise NotSayable
+        raise NotExpressible
     if data_type == "boolean" and isinstance(literal, bool):
         return "true" if literal else "false"
     if isinstance(literal, Number):
         return _number(literal, data_type)
     if not isinstance(literal, Text):
-        raise NotSayable
+        raise NotExpressible
     if data_type == "string" and literal.cast is None:
         return literal.value
     if literal.cast in (None, data_type):
@@ -136,7 +136,7 @@ def said(literal: Literal, data_type: DataType, *, utc: bool) -> str:
             return _timestamp(literal.value, utc)
         if data_type == "timestamp_ntz":
             return _timestamp_ntz(literal.value)
-    raise NotSayable
+    raise NotExpressible
 
 
 def _number(number: Number, data_type: str) -> str:
@@ -146,50 +146,50 @@ def _number(number: Number, data_type: str) -> str:
         return _floating(number, data_type)
     if parts := decimal_parts(data_type):
         return _decimal(number, *parts)
-    raise NotSayable
+    raise NotExpressible
 
 
 def integer(number: Number, bits: int) -> int:
     value, limit = number.value, 1 << (bits - 1)
     if value != value.to_integral_value() or not -limit <= value < limit or (number.double and value.copy_abs() > 1 << 53):
-        raise NotSayable
+        raise NotExpressible
     if number.double and bits == 64:
-        raise NotSayable  # Spark compares as doubles: several longs are equal to one
+        raise NotExpressible  # Spark compares as doubles: several longs are equal to one
     return int(value)
 
 
 def _floating(number: Number, data_type: str) -> str:
     value = float(number.value)
     if not math.isfinite(value):
-        raise NotSayable
+        raise NotExpressible
     if data_type == "float" and (abs(value) > _FLOAT_MAX or struct.unpack("f", struct.pack("f", value))[0] != value):
-        raise NotSayable  # compared as doubles, and no float has this value
+        raise NotExpressible  # compared as doubles, and no float has this value
     return repr(value)
 
 
 def _decimal(number: Number, precision: int, scale: int) -> str:
     if number.double:
-        raise NotSayable
+        raise NotExpressible
     shifted = number.value.scaleb(scale, _EXACT)
     if shifted != shifted.to_integral_value() or shifted.copy_abs() >= 10**precision:
-        raise NotSayable
+        raise NotExpressible
     return format(number.value, "f")
 
 
 def day(literal: Literal) -> date:
     """A date's literal: `date'...'`, or a string, which Spark casts to the column's type."""
     if not isinstance(literal, Text) or literal.cast not in (None, "date") or not _DATE.fullmatch(literal.value):
-        raise NotSayable
+        raise NotExpressible
     try:
         return date.fromisoformat(literal.value)
     except ValueError:
-        raise NotSayable from None
+        raise NotExpressible from None
 
 
 def _timestamp(text: str, utc: bool) -> str:
     moment, zone = _moment(text)
     if zone is None and not utc:
-        raise NotSayable
+        raise NotExpressible
     if zone is not None and zone != "Z":
         sign = -1 if zone[0] == "-" else 1
         moment -= sign * timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6]))
@@ -199,20 +199,20 @@ def _timestamp(text: str, utc: bool) -> str:
 def _timestamp_ntz(text: str) -> str:
     moment, zone = _moment(text)
     if zone is not None:
-        raise NotSayable
+        raise NotExpressible
     return moment.isoformat(sep=" ", timespec="microseconds")
 
 
 def _moment(text: str) -> tuple[datetime, str | None]:
     match = _TIMESTAMP.fullmatch(text)
     if match is None:
-        raise NotSayable
+        raise NotExpressible
     written, clock, fraction, zone = match.groups()
     try:
         moment = datetime.fromisoformat(f"{written}T{clock or '00:00:00'}")
         return moment.replace(microsecond=int((fraction or "0").ljust(6, "0"))), zone
     except ValueError:
-        raise NotSayable from None
+        raise NotExpressible from None
 
 
 def is_utc(time_zone: str) -> bool:

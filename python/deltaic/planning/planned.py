@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Planned:
+class ScanPlan:
     """A condition over one snapshot: what the files and the scan can do, what is left to the engine (with the columns that it reads,
     in the table's order), and the files that may hold a match.
 
@@ -91,7 +91,7 @@ class Planned:
             return self.scan(columns)
         if core.with_vectors[2] > most_vectors:
             return self.scan(columns)
-        return replace(self._leaf(columns, _core.empty_adds()), later=LaterFiles(self))
+        return replace(self._leaf(columns, _core.empty_adds()), later=PlannedFiles(self))
 
     def _leaf(self, columns: Sequence[str], files: pa.Table) -> Scan:
         return Scan(
@@ -111,10 +111,10 @@ class Planned:
         return selection.total_files - selection.skipped_by_partition - selection.skipped_by_statistics
 
 
-class LaterFiles:
-    """The files of a planned scan, chosen when an engine plans a query over its rows: only what that query needs is ever looked at."""
+class PlannedFiles:
+    """The DeferredFiles of a ScanPlan: the engine selects them when it plans a query, with the query's filters."""
 
-    def __init__(self, planned: Planned) -> None:
+    def __init__(self, planned: ScanPlan) -> None:
         self._planned = replace(planned)  # without the files that it may have chosen
         core, pushed = planned.snapshot.core, planned.pushed
         if pushed is None:
@@ -152,14 +152,14 @@ def plan(
     skipping: bool = True,
     changes: bool = False,
     as_stored: bool = False,
-) -> Planned:
+) -> ScanPlan:
     """Resolves `where` against the table and divides it. `changes`: a command goes by it, which evaluates it more than once, so it must be
     deterministic; subqueries may stand in it. `as_stored`: CHAR(n) is compared without padding by every engine. InvalidArgumentError for
     text that is no condition over the table's columns."""
     if where is None:
-        return Planned(snapshot, skipping=skipping, alias=alias)
+        return ScanPlan(snapshot, skipping=skipping, alias=alias)
     if engine.plain_sql and (said := simple.read(where, snapshot.schema, alias, engine.time_zone)) is not None:
-        return Planned(snapshot, simple.together(said, snapshot.schema, snapshot.table_schema), skipping=skipping, alias=alias)
+        return ScanPlan(snapshot, simple.together(said, snapshot.schema, snapshot.table_schema), skipping=skipping, alias=alias)
     from deltaic.planning.partition_functions import decided
     from deltaic.planning.pushdown import push
 
@@ -183,7 +183,7 @@ def plan(
             among = exact if among is None else among & exact
         else:
             left.append(conjunct)
-    return Planned(snapshot, pushed.predicate, among, tuple(left), column_names(left, snapshot.schema, alias), skipping, alias)
+    return ScanPlan(snapshot, pushed.predicate, among, tuple(left), column_names(left, snapshot.schema, alias), skipping, alias)
 
 
 def _reads_char(resolved: Expression, schema: Schema, pads: bool) -> bool:
@@ -225,7 +225,7 @@ def column_names(resolved: Iterable[Expression], schema: Schema, alias: str = "t
     return tuple(name for name in schema.names if name in read)
 
 
-def live_rows(planned: Planned) -> int | None:
+def live_rows(planned: ScanPlan) -> int | None:
     """Rows of the chosen files from metadata, where partition values decide; None where a file does not say how many it has."""
     snapshot = planned.snapshot
     if planned.pushed is None:

@@ -20,10 +20,10 @@ from deltaic import _core
 from deltaic.plan.expression import Expression
 from deltaic.planning import literals
 from deltaic.planning.bounds import bounds, function_of
-from deltaic.planning.literals import Json, Literal, NotSayable, Number, Text, compare
+from deltaic.planning.literals import Json, Literal, NotExpressible, Number, Text, compare
 from deltaic.planning.simple import together
 from deltaic.protocol.schema import DataType, Schema
-from deltaic.spark_sql.char_types import Bounded, bounded_type, has_char
+from deltaic.spark_sql.char_types import LengthLimit, bounded_type, has_char
 from deltaic.spark_sql.parsing import operands
 
 _COMPARISONS: dict[type[exp.Expr], tuple[str, str]] = {
@@ -52,7 +52,7 @@ _DATED: dict[Any, str] = {
 
 
 @dataclass(frozen=True)
-class Pushed:
+class Pushdown:
     """`predicate`: for the scan, None when nothing could be said. `residual`: the conjuncts that the engine must still evaluate."""
 
     predicate: _core.Predicate | None
@@ -68,7 +68,7 @@ def push(
     others: Sequence[str] = (),
     time_zone: str = "UTC",
     pads_char: bool = False,
-) -> Pushed:
+) -> Pushdown:
     """What of these conjuncts the scan of a table with `schema`, known as `alias`, can do. `others`: aliases of other relations in sight.
     `time_zone`: of timestamps written without one. `pads_char`: of the engine, whose comparisons of CHAR(n) only bound what is stored.
 
@@ -81,7 +81,7 @@ def push(
             said.append(node)
         if not exact:
             residual.append(conjunct)
-    return Pushed(together(said, schema, table_schema), tuple(residual))
+    return Pushdown(together(said, schema, table_schema), tuple(residual))
 
 
 class _Reader:
@@ -96,7 +96,7 @@ class _Reader:
             return None, False
         try:
             return self.node(conjunct.tree), True
-        except NotSayable:
+        except NotExpressible:
             return self.weaker(conjunct.tree), False
 
     def weaker(self, node: exp.Expr) -> Json | None:
@@ -111,7 +111,7 @@ class _Reader:
             return None if None in sides else {"op": "or", "args": sides}
         try:
             return self.node(node)
-        except NotSayable:
+        except NotExpressible:
             if (found := self.as_stored(node)) is not None:
                 return found
             return self.prefixed(node) if isinstance(node, exp.Like) and not _extra(node) else self.bounded(node)
@@ -126,10 +126,10 @@ class _Reader:
             return None
         try:
             path, _ = self.found(column)
-        except NotSayable:
+        except NotExpressible:
             return None
         kind = bounded_type(self.schema.field(path[0]))
-        if path[0] not in self.padded or not isinstance(kind, Bounded) or not all(map(_is_text, values)):
+        if path[0] not in self.padded or not isinstance(kind, LengthLimit) or not all(map(_is_text, values)):
             return None
         tests = []
         for value in values:
@@ -144,7 +144,7 @@ class _Reader:
             return None
         try:
             path, data_type = self.column(node.this)
-        except NotSayable:
+        except NotExpressible:
             return None
         prefix = re.split("[%_]", str(node.expression.this))[0]
         return {"op": "starts_with", "column": list(path), "literal": prefix} if prefix and data_type == "string" else None
@@ -166,7 +166,7 @@ class _Reader:
                 elif (found := function_of(call)) is not None:
                     path, data_type = self.column(found[1])
                     return bounds(op, found[0], path, data_type, partial(_year, literal), partial(_day, literal), utc=self.utc)
-            except NotSayable:
+            except NotExpressible:
                 continue
         return None
 
@@ -184,7 +184,7 @@ class _Reader:
         if isinstance(node, exp.Column):
             path, data_type = self.column(node)
             if data_type != "boolean":
-                raise NotSayable
+                raise NotExpressible
             return compare("=", path, "true")
         return self.test(node)
 
@@ -205,9 +205,9 @@ class _Reader:
         if isinstance(node, exp.Anonymous) and node.name.lower() == "startswith" and len(node.expressions) == 2:
             path, data_type = self.column(node.expressions[0])
             if data_type != "string" or not _is_text(node.expressions[1]):
-                raise NotSayable
+                raise NotExpressible
             return {"op": "starts_with", "column": list(path), "literal": str(node.expressions[1].this)}
-        raise NotSayable
+        raise NotExpressible
 
     def comparison(self, node: exp.Expr) -> Json:
         straight, mirrored = _COMPARISONS[type(node)]
@@ -233,11 +233,11 @@ class _Reader:
     def like(self, node: exp.Like) -> Json:
         path, data_type = self.column(node.this)
         if data_type != "string" or not _is_text(node.expression):
-            raise NotSayable
+            raise NotExpressible
         pattern = str(node.expression.this)
         prefix = pattern.rstrip("%")
         if "%" in prefix or "_" in prefix:
-            raise NotSayable
+            raise NotExpressible
         if prefix == pattern:
             return compare("=", path, pattern)
         return {"op": "starts_with", "column": list(path), "literal": prefix}
@@ -246,16 +246,16 @@ class _Reader:
         """As `found`, where the values that are stored are those that are compared."""
         path, data_type = self.found(node)
         if path[0] in self.padded:
-            raise NotSayable
+            raise NotExpressible
         return path, data_type
 
     def found(self, node: exp.Expr) -> tuple[tuple[str, ...], DataType]:
         """The path of a column in the table's own case, and its type. Arrays and maps are not looked into."""
         if not isinstance(node, exp.Column):
-            raise NotSayable
+            raise NotExpressible
         parts = [part.name for part in node.parts]
         if len(parts) > 1 and parts[0].lower() in self.others:
-            raise NotSayable
+            raise NotExpressible
         return literals.find_column(self.schema, self.alias, parts)
 
 
@@ -289,10 +289,10 @@ def _number(node: exp.Expr) -> Number:
         if kind == exp.DType.DOUBLE:
             double = True
         elif kind not in (exp.DType.BIGINT, exp.DType.SMALLINT, exp.DType.TINYINT, exp.DType.INT):
-            raise NotSayable
+            raise NotExpressible
         inner = inner.this
     if not isinstance(inner, exp.Literal) or inner.is_string:
-        raise NotSayable
+        raise NotExpressible
     return Number.of(str(inner.this), negative=negative, double=double)
 
 

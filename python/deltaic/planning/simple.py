@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from deltaic import _core
 from deltaic.planning import literals
-from deltaic.planning.literals import Json, Literal, NotSayable, Number, Text
+from deltaic.planning.literals import Json, Literal, NotExpressible, Number, Text
 from deltaic.protocol.schema import DataType, Schema
 
 MAX_LENGTH = 100_000
@@ -51,8 +51,8 @@ def read(text: str, schema: Schema, alias: str, time_zone: str) -> list[Json] | 
     if not isinstance(text, str) or len(text) > MAX_LENGTH or (tokens := _tokens(text)) is None:
         return None
     try:
-        return _Reading(tokens, schema, alias, literals.is_utc(time_zone)).whole()
-    except NotSayable:
+        return _ConditionParser(tokens, schema, alias, literals.is_utc(time_zone)).whole()
+    except NotExpressible:
         return None
 
 
@@ -60,9 +60,9 @@ def together(said: Sequence[Json], schema: Schema, table_schema: _core.TableSche
     """The predicate of these conjuncts, with what they say of generated partition columns; None where nothing is said."""
     conjuncts = list(said)
     if any("delta.generationExpression" in schema.field(name).metadata for name in table_schema.partition_columns):
-        from deltaic.planning.generated import Generated
+        from deltaic.planning.generated import GenerationRules
 
-        if (derived := Generated.of(schema, table_schema.partition_columns).derive(conjuncts)) is not None:
+        if (derived := GenerationRules.of(schema, table_schema.partition_columns).derive(conjuncts)) is not None:
             conjuncts.append(derived)
     if not conjuncts:
         return None
@@ -83,8 +83,8 @@ def _tokens(text: str) -> list[_Token] | None:
         at = match.end()
 
 
-class _Reading:
-    """The tokens from `at` on; each method takes those of what it is named for, and fails with NotSayable where they are others."""
+class _ConditionParser:
+    """Recursive descent over the tokens from `at` on. Each method parses the form it is named for, or raises NotExpressible."""
 
     def __init__(self, tokens: Sequence[_Token], schema: Schema, alias: str, utc: bool) -> None:
         self.tokens, self.at = tokens, 0
@@ -94,7 +94,7 @@ class _Reading:
     def whole(self) -> list[Json]:
         said = self.condition()
         if self.tokens[self.at][0] != "end":
-            raise NotSayable
+            raise NotExpressible
         return said["args"] if said["op"] == "and" else [said]
 
     def condition(self) -> Json:
@@ -129,7 +129,7 @@ class _Reading:
     def nested(self) -> Json:
         self.depth += 1
         if self.depth > _MOST_NESTED:
-            raise NotSayable
+            raise NotExpressible
         inner = self.condition()
         self.close()
         self.depth -= 1
@@ -137,7 +137,7 @@ class _Reading:
 
     def items(self) -> list[Literal]:
         if not self.mark("("):
-            raise NotSayable
+            raise NotExpressible
         found = [self.literal()]
         while self.mark(","):
             found.append(self.literal())
@@ -152,7 +152,7 @@ class _Reading:
             return Number.of(self.take()[1], negative=True)
         if kind == "text":
             return Text(text[1:-1])
-        raise NotSayable
+        raise NotExpressible
 
     def column(self) -> tuple[tuple[str, ...], DataType]:
         parts = [self.name()]
@@ -165,13 +165,13 @@ class _Reading:
         if kind == "quoted":
             return text[1:-1]
         if kind != "name" or text.lower() in _RESERVED:
-            raise NotSayable
+            raise NotExpressible
         return text
 
     def operator(self) -> str:
         kind, text = self.take()
         if kind != "operator":
-            raise NotSayable
+            raise NotExpressible
         return _OPERATORS[text]
 
     def take(self) -> _Token:
@@ -192,8 +192,8 @@ class _Reading:
 
     def expect(self, word: str) -> None:
         if not self.word(word):
-            raise NotSayable
+            raise NotExpressible
 
     def close(self) -> None:
         if not self.mark(")"):
-            raise NotSayable
+            raise NotExpressible

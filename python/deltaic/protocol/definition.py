@@ -19,7 +19,7 @@ from deltaic.protocol import change_feed, column_mapping, edits, iceberg, partit
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.evolution import merge_schemas
 from deltaic.protocol.features import FEATURES, Definition, column_mapping_mode, in_use, supported
-from deltaic.protocol.properties import CONSTRAINT_PREFIX, REGISTRY, Requested, TableProperties, canonical_name, request
+from deltaic.protocol.properties import CONSTRAINT_PREFIX, REGISTRY, RequestedProperties, TableProperties, canonical_name, request
 from deltaic.protocol.schema import Schema, path_text, primitive_types, type_name, walk
 from deltaic.protocol.versions import check_honoured, new_protocol, upgrade
 
@@ -214,7 +214,7 @@ def _carry_ids(mapped: Schema, schema: Schema) -> Schema:
     return merge_schemas(mapped, schema)
 
 
-def _newly_used(protocol: Protocol, before: Definition, after: Definition, asked: Requested) -> set[str]:
+def _newly_used(protocol: Protocol, before: Definition, after: Definition, asked: RequestedProperties) -> set[str]:
     """Features that the change brings into use: those that the table does not have, and those that this release cannot honour.
     A use that was there before without its feature is none."""
     set_now = {REGISTRY[item].feature for item in asked.stored if item in REGISTRY}
@@ -263,7 +263,7 @@ def _check_clustering(metadata: Metadata, needed: Collection[str]) -> None:
         )
 
 
-def _check_stats_columns(schema: Schema, asked: Requested) -> None:
+def _check_stats_columns(schema: Schema, asked: RequestedProperties) -> None:
     if _STATS_COLUMNS in asked.stored:
         for path in TableProperties(asked.stored).data_skipping_stats_columns or ():
             schema.find(path)

@@ -166,8 +166,8 @@ OF_THE_LOG = (
 
 
 @dataclass(frozen=True)
-class Requested:
-    """What a user's `properties=` ask for. `stored`: text for the configuration, `constraints`: SQL conditions by name in lower case. The
+class RequestedProperties:
+    """A user's `properties=`, checked. `stored`: text for the configuration, `constraints`: SQL conditions by name in lower case. The
     others change the protocol and are not stored."""
 
     stored: Mapping[str, str]
@@ -211,7 +211,7 @@ def canonical_name(name: str) -> str:
     raise InvalidArgumentError("unknown table property", found=repr(name), expected=_nearest(lowered))
 
 
-def request(properties: Mapping[str, object] | None, *, defines: bool = False) -> Requested:
+def request(properties: Mapping[str, object] | None, *, defines: bool = False) -> RequestedProperties:
     """Checks and normalises the properties that a user gives for a table. `defines`: of a table without rows, or one whose rows are all
     replaced, which may get its constraints so.
 
@@ -241,7 +241,7 @@ def request(properties: Mapping[str, object] | None, *, defines: bool = False) -
             raise InvalidArgumentError("a constraint is not set as a property", found=repr(given), expected="alter.add_constraints")
         else:
             stored[name] = _checked(name, text)
-    return Requested(stored, versions.get(MIN_READER_VERSION), versions.get(MIN_WRITER_VERSION), tuple(features), constraints)
+    return RequestedProperties(stored, versions.get(MIN_READER_VERSION), versions.get(MIN_WRITER_VERSION), tuple(features), constraints)
 
 
 def _checked(name: str, text: str) -> str:

@@ -56,7 +56,7 @@ def decidable(condition: polars.Expr, schema: Schema) -> list[Node]:
         tree = json.loads(condition.meta.serialize(format="json"))
     except Exception:  # a form that Polars has no text for, such as a Python function
         return []
-    return [node for part in _conjuncts(tree) if (node := _Reading(schema).node(part)) is not None]
+    return [node for part in _conjuncts(tree) if (node := _PolarsExpression(schema).node(part)) is not None]
 
 
 def _conjuncts(tree: Any) -> list[Any]:
@@ -66,8 +66,8 @@ def _conjuncts(tree: Any) -> list[Any]:
     return [*_conjuncts(inner["left"]), *_conjuncts(inner["right"])]
 
 
-class _Reading:
-    """Polars' JSON of an expression as a node, None for what cannot be said."""
+class _PolarsExpression:
+    """Translates Polars' JSON of an expression into a node of the predicate tree; None for a form that the tree lacks."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema

@@ -90,7 +90,7 @@ class Rows(Replayable):
     @staticmethod
     def computed(compute: Callable[[], pa.Table | _core.Batches], schema: pa.Schema | None = None) -> Rows:
         """Rows that `compute` gives; once it has been asked, the answer is kept."""
-        return _Computed(compute, schema)
+        return _ComputedRows(compute, schema)
 
     @property
     def schema(self) -> Schema:
@@ -250,8 +250,8 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
         return [str(value) for value in column.cast(pa.string()).to_pylist()]
 
 
-class _Computed(Rows):
-    """Rows that come as a whole table, computed at the first question."""
+class _ComputedRows(Rows):
+    """Rows that are computed as one whole Arrow table, on the first access."""
 
     def __init__(self, compute: Callable[[], pa.Table | _core.Batches], schema: pa.Schema | None) -> None:
         self._cancellation = Cancellation()

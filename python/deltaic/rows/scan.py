@@ -12,7 +12,7 @@ from deltaic import _core
 from deltaic.errors import DeltaError, InvalidArgumentError
 from deltaic.planning.columns import narrowed, resolve_columns, united
 from deltaic.planning.opening import open_scan, with_predicate
-from deltaic.planning.planned import Planned, live_rows, plan
+from deltaic.planning.planned import ScanPlan, live_rows, plan
 from deltaic.protocol.schema import Schema
 from deltaic.rows.rows import Rows, ScanReport
 
@@ -54,7 +54,7 @@ def scan(
 class _ScanRows(Rows):
     """Rows of a planned scan; the files are chosen when first asked and stay chosen."""
 
-    def __init__(self, schema: Schema, planned: Planned, engine: Engine, names: tuple[str, ...], limit: int | None) -> None:
+    def __init__(self, schema: Schema, planned: ScanPlan, engine: Engine, names: tuple[str, ...], limit: int | None) -> None:
         super().__init__(schema, self._open, self._whole)
         self._planned, self._engine, self._names, self._limit = planned, engine, names, limit
 

@@ -14,7 +14,7 @@ from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError
 from deltaic.plan.literal import lit
 from deltaic.spark import catalog, merge_into, patches, streams
-from deltaic.spark.frame_writes import FORMATS, Asked, write_frame
+from deltaic.spark.frame_writes import FORMATS, BuilderState, write_frame
 from deltaic.spark.frames import newest, version_at
 from deltaic.spark.named_tables import parsed, path_in_catalog
 from deltaic.spark.options import ChangeOptions, ReadOptions
@@ -42,8 +42,8 @@ def enable(spark: Any, native: Literal["auto", "never"]) -> None:
     streams.wrap(type(frame), type(spark.readStream))
 
 
-def _asked(of: Any) -> Asked:
-    asked: Asked = of.__dict__.setdefault(_ASKED, Asked())
+def _asked(of: Any) -> BuilderState:
+    asked: BuilderState = of.__dict__.setdefault(_ASKED, BuilderState())
     return asked
 
 
@@ -65,15 +65,15 @@ def _noting(method: Callable[..., Any], note: Callable[..., None]) -> Callable[.
     return call
 
 
-def _format(asked: Asked, source: str) -> None:
+def _format(asked: BuilderState, source: str) -> None:
     asked.format = source
 
 
-def _option(asked: Asked, key: str, value: Any) -> None:
+def _option(asked: BuilderState, key: str, value: Any) -> None:
     asked.put({key: value})
 
 
-def _options(asked: Asked, **named: Any) -> None:
+def _options(asked: BuilderState, **named: Any) -> None:
     asked.put(named)
 
 
@@ -81,7 +81,7 @@ def _wrap_reader(readers: Any) -> None:
     if _ASKED in readers.load.__dict__:
         return
 
-    def schema(asked: Asked, schema: Any) -> None:
+    def schema(asked: BuilderState, schema: Any) -> None:
         asked.schema = schema
 
     for name, note in (("format", _format), ("option", _option), ("options", _options), ("schema", schema)):
@@ -171,19 +171,19 @@ def _wrap_writer(frames: Any, writers: Any) -> None:
 
     patches.replace(frames, "write", property(writer, doc=write.__doc__))
 
-    def mode(asked: Asked, saveMode: str | None) -> None:
+    def mode(asked: BuilderState, saveMode: str | None) -> None:
         asked.mode = saveMode or asked.mode
 
-    def partition_by(asked: Asked, *columns: Any) -> None:
+    def partition_by(asked: BuilderState, *columns: Any) -> None:
         asked.partition_by = _names(columns)
 
-    def cluster_by(asked: Asked, *columns: Any) -> None:
+    def cluster_by(asked: BuilderState, *columns: Any) -> None:
         asked.cluster_by = _names(columns)
 
-    def bucket_by(asked: Asked, *columns: Any) -> None:
+    def bucket_by(asked: BuilderState, *columns: Any) -> None:
         asked.refused = "bucketBy"
 
-    def sort_by(asked: Asked, *columns: Any) -> None:
+    def sort_by(asked: BuilderState, *columns: Any) -> None:
         asked.refused = asked.refused or "sortBy"
 
     notes: dict[str, Callable[..., None]] = {

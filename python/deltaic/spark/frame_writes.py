@@ -25,8 +25,8 @@ _MODES: dict[str, Mode] = {
 }
 
 
-class Asked:
-    """What a reader or writer has been told so far."""
+class BuilderState:
+    """The format, options, mode and columns that were set on a DataFrame reader or writer before `load` or `save`."""
 
     def __init__(self) -> None:
         self.format: str | None = None
@@ -51,7 +51,7 @@ class Asked:
         return any(each.lower() == name.lower() for each in self.options)
 
 
-def write_frame(df: Any, asked: Asked, mode: str | None, *, defines: bool = False, casts: bool = False) -> None:
+def write_frame(df: Any, asked: BuilderState, mode: str | None, *, defines: bool = False, casts: bool = False) -> None:
     """Writes a DataFrame. `defines`: it makes or replaces the table, as CREATE TABLE AS SELECT does. `casts`: by store assignment."""
     chosen = _MODES.get((mode or "error").lower())
     if chosen is None:
@@ -81,9 +81,9 @@ def write_frame(df: Any, asked: Asked, mode: str | None, *, defines: bool = Fals
     run_write(wanted.path, df, job, dict(wanted.storage_options) or None)
 
 
-def _with_settings(spark: Any, asked: Asked, mode: Mode) -> Asked:
+def _with_settings(spark: Any, asked: BuilderState, mode: Mode) -> BuilderState:
     """The options, and what the session says where they say nothing."""
-    told = Asked()
+    told = BuilderState()
     told.put(asked.options)
     if mode == "overwrite" and not told.has("replaceWhere") and not told.has("partitionOverwriteMode"):
         is_dynamic = settings.overwrites_partitions(spark) and not _says_true(told, "overwriteSchema")
@@ -97,7 +97,7 @@ def _with_settings(spark: Any, asked: Asked, mode: Mode) -> Asked:
     return told
 
 
-def _says_true(asked: Asked, name: str) -> bool:
+def _says_true(asked: BuilderState, name: str) -> bool:
     return any(each.lower() == name.lower() and str(value).lower() == "true" for each, value in asked.options.items())
 
 

@@ -58,10 +58,10 @@ def newest(spark: Any, path: Path, columns: Sequence[str] | None = None, storage
     path, version, _ = _pinned(spark, path, None, None, options)
     if version is not None:
         return read(spark, path, version=version, columns=columns, storage_options=options)
-    snapshot = engine.opened.open(spark, path, options)
+    snapshot = engine.last_snapshot.open(spark, path, options)
 
     def newer(last: Snapshot) -> Snapshot:
-        return engine.opened.open(spark, path, options, known=last)
+        return engine.last_snapshot.open(spark, path, options, known=last)
 
     # Plans show the place: no key of a store must stand in it.
     rights = hashlib.blake2b(repr(sorted(options.items())).encode(), digest_size=8).hexdigest() if options else ""

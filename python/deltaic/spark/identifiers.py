@@ -57,14 +57,14 @@ def _constant(spark: Any, text: str, args: Any) -> str | None:
 
 
 @dataclass(frozen=True)
-class Immediate:
+class ExecuteImmediate:
     """EXECUTE IMMEDIATE: the statement's `text`, and what its markers stand for, as `SparkSession.sql` takes it."""
 
     text: str
     args: Any
 
 
-def immediate(spark: Any, text: str, args: Any) -> Immediate | None:
+def immediate(spark: Any, text: str, args: Any) -> ExecuteImmediate | None:
     """EXECUTE IMMEDIATE text [USING value [AS name], …]; None for other statements, and for one that names no table by path."""
     if re.match(r"\s*EXECUTE\s+IMMEDIATE\b", text, re.IGNORECASE) is None:
         return None
@@ -75,7 +75,7 @@ def immediate(spark: Any, text: str, args: Any) -> Immediate | None:
         return None
     if reader.at("INTO"):
         raise UnsupportedFeatureError("EXECUTE IMMEDIATE … INTO over delta.`path`", expected="SET VAR x = (SELECT …)")
-    return Immediate(statement, _using(reader))
+    return ExecuteImmediate(statement, _using(reader))
 
 
 def _using(reader: Reader) -> Any:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from deltaic.commands.create import Wanted
+from deltaic.commands.create import TableOptions
 from deltaic.commands.write import Mode, SchemaMode, Write
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.log.schema_log import DROP, RENAME, TYPE
@@ -75,7 +75,7 @@ class ChangeOptions:
     ending_timestamp: str | None = None
 
     @staticmethod
-    def of(taken: _Taken) -> ChangeOptions | None:
+    def of(taken: _OptionReader) -> ChangeOptions | None:
         """None where a table is asked for: the ends of a range mean nothing then."""
         wanted = [taken.flag(name) for name in ("readChangeFeed", "readChangeData")]
         if not any(wanted):
@@ -106,7 +106,7 @@ class ReadOptions:
     @staticmethod
     def of(options: Mapping[str, Any]) -> ReadOptions:
         """InvalidArgumentError names an option whose value is wrong, UnsupportedFeatureError one that comes later."""
-        taken = _Taken(options)
+        taken = _OptionReader(options)
         path = taken.path()
         version, timestamp = taken.whole("versionAsOf"), taken.text("timestampAsOf")
         if version is not None and timestamp is not None:
@@ -152,7 +152,7 @@ class StreamReadOptions:
     @staticmethod
     def of(options: Mapping[str, Any]) -> StreamReadOptions:
         """InvalidArgumentError names an option whose value is wrong, UnsupportedFeatureError one that comes later."""
-        taken = _Taken(options)
+        taken = _OptionReader(options)
         path = taken.path()
         for name in ("versionAsOf", "timestampAsOf"):
             if taken.text(name) is not None:
@@ -192,7 +192,7 @@ class StreamReadOptions:
         )
 
 
-def _start(taken: _Taken) -> Literal["latest"] | int | None:
+def _start(taken: _OptionReader) -> Literal["latest"] | int | None:
     text = taken.text("startingVersion")
     if text is None:
         return None
@@ -215,7 +215,7 @@ class WriteOptions:
     @staticmethod
     def of(options: Mapping[str, Any], mode: Mode) -> WriteOptions:
         """`mode`: Spark's save mode; with partitionOverwriteMode=dynamic an overwrite is one of partitions."""
-        taken = _Taken(options)
+        taken = _OptionReader(options)
         path = taken.path()
         dynamic = taken.one_of("partitionOverwriteMode", ("static", "dynamic")) == "dynamic"
         where = taken.text("replaceWhere")
@@ -234,7 +234,9 @@ class WriteOptions:
             mode=mode,
             where=where,
             schema_mode=taken.schema_mode(),
-            wanted=Wanted.of(taken.top_level("partitionBy"), taken.names("clusterBy"), None, taken.text("description"), taken.properties()),
+            wanted=TableOptions.of(
+                taken.top_level("partitionBy"), taken.names("clusterBy"), None, taken.text("description"), taken.properties()
+            ),
             target_file_size=taken.whole("targetFileSize", least=1),
             parquet=None if compression is None else ParquetOptions(compression=_codec(compression)),
             commit=taken.commit(),
@@ -266,8 +268,8 @@ def _codec(name: str) -> str:
     return {"none": "uncompressed", "lz4raw": "lz4_raw", "lz4": "lz4_raw"}.get(name.lower(), name.lower())
 
 
-class _Taken:
-    """Options that are taken one by one; `rest` refuses what is left."""
+class _OptionReader:
+    """Reads the options of a DataFrame reader or writer by name; `rest` refuses those that nothing has read."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._left = {name.lower(): str(value) for name, value in options.items()}

@@ -24,7 +24,7 @@ def make(spark: Any, name: str, frame: Any) -> bool:
         _functions(spark).createOrReplaceTempFunction(name, engine.jvm.callbacks.function(plan), "internal")
         return True
 
-    return engine.ways.planned("a plan as a table function", native, lambda: False)
+    return engine.read_path.planned("a plan as a table function", native, lambda: False)
 
 
 def drop(spark: Any, name: str) -> None:

@@ -55,8 +55,8 @@ def methods_raise_as_spark(kind: _C) -> _C:
 
 
 @dataclass(frozen=True)
-class _Described:
-    """What an error answers to PySpark's methods."""
+class _ErrorDescription:
+    """Condition, SQL state and message parameters of an error of deltaic, as PySpark's methods return them."""
 
     condition: str | None = None
     sql_state: str | None = None
@@ -73,8 +73,8 @@ def make_of_spark(error: DeltaError, preferred: str | None = None) -> None:
     error.__class__ = _class_of(type(error), kind)
 
 
-class _OnSpark:
-    """The methods of PySpark's exceptions, answered for an error of ours."""
+class _PySparkMethods:
+    """The methods of PySpark's exceptions (`getCondition`, `getSqlState`, ...) for an error of deltaic."""
 
     _plain: type[DeltaError]
 
@@ -113,8 +113,8 @@ class _OnSpark:
         return self._plain(error.message, where=error.where, found=error.found, expected=error.expected).within(place)
 
     @property
-    def _described(self) -> _Described:
-        return cast(_Described, self.__dict__.get(_DESCRIBED, _Described()))
+    def _described(self) -> _ErrorDescription:
+        return cast(_ErrorDescription, self.__dict__.get(_DESCRIBED, _ErrorDescription()))
 
     def __str__(self) -> str:
         text, known = str(cast(DeltaError, self).args[0]), self._described
@@ -145,11 +145,11 @@ def _class_of(plain: type[DeltaError], kind: str) -> type[DeltaError]:
     from pyspark import errors
 
     body = {"_plain": plain, "__module__": plain.__module__, "__qualname__": plain.__qualname__, "__doc__": plain.__doc__}
-    made = type(plain.__name__, (_OnSpark, plain, getattr(errors, kind, errors.PySparkException)), body)
+    made = type(plain.__name__, (_PySparkMethods, plain, getattr(errors, kind, errors.PySparkException)), body)
     return _classes.setdefault((plain, kind), cast("type[DeltaError]", made))
 
 
-def _described(error: DeltaError, preferred: str | None) -> tuple[_Described, str]:
+def _described(error: DeltaError, preferred: str | None) -> tuple[_ErrorDescription, str]:
     """What the error answers, and the name of its class of `pyspark.errors`: by the name of a condition in its message, by the table, by
     what Spark said, by its class."""
     name = tag_of(error)
@@ -158,13 +158,13 @@ def _described(error: DeltaError, preferred: str | None) -> tuple[_Described, st
     if known is None and (kind := _spark_class(cause)) is not None:
         condition = cause.getCondition()
         if condition is not None and condition != _OF_ROWS_OF_OURS:
-            return _Described(condition, cause.getSqlState(), dict(cause.getMessageParameters() or {})), kind
+            return _ErrorDescription(condition, cause.getSqlState(), dict(cause.getMessageParameters() or {})), kind
     if known is None and name is not None:  # an error of a row, of which a task told
         state = re.search(rf"\[{re.escape(name)}\].*?SQLSTATE: (\w{{5}})", str(cause), re.DOTALL)
-        return _Described(name, state[1] if state else None), RUNTIME if state else _kind_of(error)
+        return _ErrorDescription(name, state[1] if state else None), RUNTIME if state else _kind_of(error)
     if known is None and (known := fitting(error, REST)) is None:
-        return _Described(), _kind_of(error)
-    return _Described(known.name, known.sql_state, dict(parameters_of(error, known))), known.kind
+        return _ErrorDescription(), _kind_of(error)
+    return _ErrorDescription(known.name, known.sql_state, dict(parameters_of(error, known))), known.kind
 
 
 def _condition(error: DeltaError) -> tuple[str | None, str | None]:

@@ -23,7 +23,6 @@ from deltaic.spark.catalog_statements import run_in_catalog
 from deltaic.spark.frame_writes import FORMATS
 from deltaic.spark.frames import newest, read, version_at
 from deltaic.spark.identifiers import identified, immediate, refuse_script
-from deltaic.spark.made_views import made_view, whole_table
 from deltaic.spark.named_tables import SESSION_CATALOG, ViewQuery, parsed, path_in_catalog, query_of_view
 from deltaic.spark.parameters import over_frames, with_arguments, with_values
 from deltaic.spark.patches import ORIGINAL, original, spark_sql
@@ -31,6 +30,7 @@ from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.references import Reference, references, spliced
 from deltaic.spark.results import frame_of
 from deltaic.spark.session_tables import SparkTables, moment_of
+from deltaic.spark.view_statements import view_statement, whole_table
 from deltaic.spark.views import path_of, path_of_view, path_or_named
 from deltaic.sql.names import Name, read_name
 from deltaic.sql.results import nothing
@@ -378,7 +378,7 @@ def _queried(spark: Any, reader: Reader, args: Any, given: Mapping[str, Any]) ->
         return over_frames(spark, reader.text, args, given)
     if args and any(each.is_marked for each in found):  # Spark sees nothing of a moment, nor of what is to be filled in there
         return _queried(spark, Reader(with_arguments(reader.text, args)), None, given)
-    if (view := made_view(reader.text)) is not None:
+    if (view := view_statement(reader.text)) is not None:
         path = None if view.columns else whole_table(spark, view.query)
         view.make(_dispatched(spark, view.query, args, given) if path is None else newest(spark, path))
         if view.cached is None:

@@ -44,10 +44,10 @@ def read_stream(spark: Any, wanted: StreamReadOptions) -> Any:
     engine, options = engine_of(spark), wanted.stream
     if wanted.starting_timestamp is not None:
         options = replace(options, start=moment_of(spark, lit(wanted.starting_timestamp)))
-    snapshot = engine.opened.open(spark, wanted.path, dict(wanted.storage_options))
+    snapshot = engine.last_snapshot.open(spark, wanted.path, dict(wanted.storage_options))
     log = _schema_log(spark, wanted, snapshot)
     if log is not None and log.current is not None and log.current.differs_in_columns(snapshot.metadata):
-        snapshot = engine.opened.open(spark, wanted.path, dict(wanted.storage_options), log.current.version)
+        snapshot = engine.last_snapshot.open(spark, wanted.path, dict(wanted.storage_options), log.current.version)
     stream = TableStream(snapshot, options, log)
     schema = change_feed.with_changes(snapshot.schema) if options.changes else snapshot.schema
 

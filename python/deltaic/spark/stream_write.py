@@ -13,7 +13,7 @@ from deltaic.engine.spark.settings import table_properties
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError
 from deltaic.log.store import open_store
-from deltaic.spark.frame_writes import Asked, write_frame
+from deltaic.spark.frame_writes import BuilderState, write_frame
 from deltaic.spark.named_tables import entering, place_of
 from deltaic.spark.portable.arrow_values import written_schema
 from deltaic.sql.names import Name
@@ -27,7 +27,7 @@ _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 _MODES = {"append": "append", "complete": "overwrite"}
 
 
-def batch_writer(spark: Any, asked: Asked, name: str | None) -> tuple[Callable[[Any, int], None], dict[str, str]]:
+def batch_writer(spark: Any, asked: BuilderState, name: str | None) -> tuple[Callable[[Any, int], None], dict[str, str]]:
     """The function that writes a batch, and the options of the query's own. `name`: of the query. InvalidArgumentError for an output mode,
     or options, that a table does not take, and for a query without a checkpoint."""
     output = (asked.mode or "append").lower()
@@ -41,7 +41,7 @@ def batch_writer(spark: Any, asked: Asked, name: str | None) -> tuple[Callable[[
             found="no checkpointLocation",
             expected=f'option("checkpointLocation", path), or the setting {_CHECKPOINTS}',
         )
-    told = Asked()
+    told = BuilderState()
     told.put({name: value for name, value in asked.options.items() if name not in kept})
     told.partition_by, told.cluster_by = asked.partition_by, asked.cluster_by
     if not told.has("path"):
@@ -57,14 +57,14 @@ class BatchWriter:
     """Writes batches of one query. `output`: append or complete. `checkpoint`: the query's, which has its id, where the thread that runs a
     batch does not know it: Spark Connect runs the function in a process of its own."""
 
-    asked: Asked
+    asked: BuilderState
     output: str
     checkpoint: str | None = None
 
     def __call__(self, batch: Any, number: int) -> None:
         query = self._query(batch)
         _check_types(batch.schema)
-        job = Asked()
+        job = BuilderState()
         job.put({**self.asked.options, "txnAppId": query, "txnVersion": number})
         if self.output == "complete":
             job.put({"partitionOverwriteMode": "static"})

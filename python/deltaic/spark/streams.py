@@ -9,10 +9,10 @@ import sys
 from typing import Any
 
 from deltaic.engine.spark.engine import enabled_as, engine_of, session_of
-from deltaic.engine.spark.ways import Native
+from deltaic.engine.spark.read_path import Native
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.spark import patches
-from deltaic.spark.frame_writes import FORMATS, Asked
+from deltaic.spark.frame_writes import FORMATS, BuilderState
 from deltaic.spark.named_tables import parsed, path_in_catalog
 from deltaic.spark.options import StreamReadOptions
 from deltaic.spark.portable.shipping import by_value
@@ -57,8 +57,8 @@ def _note_frames(frames: Any) -> None:
     patches.replace(frames, "writeStream", property(noting, doc=write.__doc__))
 
 
-def _asked(of: Any) -> Asked:
-    asked: Asked = of.__dict__.setdefault(_ASKED, Asked())
+def _asked(of: Any) -> BuilderState:
+    asked: BuilderState = of.__dict__.setdefault(_ASKED, BuilderState())
     return asked
 
 
@@ -78,28 +78,28 @@ def _noting(method: Any, name: str) -> Any:
     return noted
 
 
-def _format(asked: Asked, source: str) -> None:
+def _format(asked: BuilderState, source: str) -> None:
     asked.format = source
 
 
-def _function(asked: Asked, f: Any) -> None:
+def _function(asked: BuilderState, f: Any) -> None:
     """The rows go to a function of the user's, whatever the session's default format is."""
     asked.format = "foreach"
 
 
-def _schema(asked: Asked, schema: Any) -> None:
+def _schema(asked: BuilderState, schema: Any) -> None:
     asked.schema = schema
 
 
-def _option(asked: Asked, key: str, value: Any) -> None:
+def _option(asked: BuilderState, key: str, value: Any) -> None:
     asked.put({key: value})
 
 
-def _options(asked: Asked, **options: Any) -> None:
+def _options(asked: BuilderState, **options: Any) -> None:
     asked.put(options)
 
 
-def _mode(asked: Asked, outputMode: str) -> None:
+def _mode(asked: BuilderState, outputMode: str) -> None:
     asked.mode = outputMode
 
 
@@ -107,11 +107,11 @@ def _columns(columns: tuple[Any, ...]) -> tuple[str, ...]:
     return tuple(columns[0]) if len(columns) == 1 and isinstance(columns[0], (list, tuple)) else columns
 
 
-def _partition_by(asked: Asked, *columns: Any) -> None:
+def _partition_by(asked: BuilderState, *columns: Any) -> None:
     asked.partition_by = _columns(columns)
 
 
-def _cluster_by(asked: Asked, *columns: Any) -> None:
+def _cluster_by(asked: BuilderState, *columns: Any) -> None:
     asked.cluster_by = _columns(columns)
 
 
@@ -163,7 +163,7 @@ def _is_ours(of: Any, format: str | None) -> bool:
     return enabled_as(spark) is not None and str(name).lower() in FORMATS
 
 
-def _check_portable(asked: Asked) -> None:
+def _check_portable(asked: BuilderState) -> None:
     """UnsupportedFeatureError for what the data source does not read, which a session without a JVM leaves all streams to."""
     wanted = StreamReadOptions.of(asked.options)
     for name, found in (("readChangeFeed", wanted.stream.changes), ("schemaTrackingLocation", wanted.schema_location is not None)):
@@ -196,7 +196,7 @@ def _table(table: Any, self: Any, tableName: str) -> Any:
     return _read(session_of(self), _asked(self))
 
 
-def _read(spark: Any, asked: Asked) -> Any:
+def _read(spark: Any, asked: BuilderState) -> Any:
     from deltaic.spark.stream_read import read_stream
 
     return read_stream(spark, StreamReadOptions.of(asked.options))
@@ -247,7 +247,7 @@ def _to_table(
     return self.start(path, "delta", outputMode, partitionBy, queryName, **options)
 
 
-def _write(start: Any, writer: Any, asked: Asked) -> Any:
+def _write(start: Any, writer: Any, asked: BuilderState) -> Any:
     """By a function for each batch. A new writer gets what Spark itself has to know: it takes no partition columns with such a function."""
     from deltaic.spark.stream_write import batch_writer
 

@@ -51,11 +51,11 @@ def path_of_view(spark: Any, name: Name) -> str | None:
 def watched(spark: Any, frame: Any, path: str) -> Any:
     """The DataFrame of a whole table, whose temporary views from now on stand for the table: statements may change it by their name."""
     for maker in _MAKERS:
-        setattr(frame, maker, _Maker(spark, frame, path, getattr(frame, maker)))
+        setattr(frame, maker, _ViewMaker(spark, frame, path, getattr(frame, maker)))
     return frame
 
 
-class _Maker:
+class _ViewMaker:
     """`createTempView` of one DataFrame, which also notes whose rows the view shows."""
 
     def __init__(self, spark: Any, frame: Any, path: str, make: Any) -> None:

@@ -9,7 +9,7 @@ from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableNotFoundError, UnsupportedFeatureError
 from deltaic.protocol.schema import Schema
 from deltaic.spark.expressions import sql_text
-from deltaic.spark.frame_writes import FORMATS, Asked, write_frame
+from deltaic.spark.frame_writes import FORMATS, BuilderState, write_frame
 from deltaic.spark.named_tables import NewTable, entering, path_in_catalog, place_of
 from deltaic.spark.raising import methods_raise_as_spark, raises_as_spark
 from deltaic.spark.session_tables import SparkTables
@@ -21,7 +21,7 @@ _ENDS = frozenset({"create", "replace", "createOrReplace", "append", "overwrite"
 """Methods of DataFrameWriterV2 that write."""
 
 
-def save_as(df: Any, asked: Asked, name: Name, mode: str | None) -> None:
+def save_as(df: Any, asked: BuilderState, name: Name, mode: str | None) -> None:
     """`saveAsTable` of a name of the session catalog: the option `path` says where a new table is, else it lies in the warehouse."""
     spark = df.sparkSession
     path = next((value for each, value in asked.options.items() if each.lower() == "path"), None)
@@ -31,7 +31,7 @@ def save_as(df: Any, asked: Asked, name: Name, mode: str | None) -> None:
         write_frame(df, asked, mode)
 
 
-def insert_into(df: Any, asked: Asked, path: str) -> None:
+def insert_into(df: Any, asked: BuilderState, path: str) -> None:
     """`insertInto`: as INSERT, the columns are the table's by their position, whatever they are called, and cast by store assignment."""
     schema = existing_schema(df.sparkSession, path)
     names = schema.names
@@ -55,7 +55,7 @@ class PathWriter:
     catalog."""
 
     def __init__(self, df: Any, path: str, new: NewTable | None = None) -> None:
-        self._df, self._path, self._new, self._asked = df, path, new, Asked()
+        self._df, self._path, self._new, self._asked = df, path, new, BuilderState()
         self._asked.put({"path": path})
 
     def using(self, provider: str) -> PathWriter:

@@ -21,7 +21,7 @@ _TOKEN = re.compile(r"\s*(`(?:[^`]|``)*`|[<>,:()]|[^\s<>,:()`]+)")
 
 
 @dataclass(frozen=True)
-class Bounded:
+class LengthLimit:
     """CHAR(n) or VARCHAR(n). `name`: "char" or "varchar"."""
 
     name: str
@@ -29,15 +29,15 @@ class Bounded:
 
 
 @dataclass(frozen=True)
-class Nested:
+class NestedLimit:
     """A type with CHAR or VARCHAR inside. `kind`: "struct", "array" or "map". `parts`: the names of its fields, or `element`, or `key` and
     `value`, each with its type where that is bounded or nested, else None."""
 
     kind: str
-    parts: tuple[tuple[str, Bounded | Nested | None], ...]
+    parts: tuple[tuple[str, LengthLimit | NestedLimit | None], ...]
 
 
-def bounded_type(field: Field) -> Bounded | Nested | None:
+def bounded_type(field: Field) -> LengthLimit | NestedLimit | None:
     """The CHAR and VARCHAR types of a column; None where it has none. ProtocolError where the metadata cannot be read."""
     text = field.metadata.get(CHAR_TYPES)
     if text is None:
@@ -58,7 +58,7 @@ def check_longer(path: str, old: Field, new: Field) -> None:
     given, wanted = bounded_type(old), bounded_type(new)
     if wanted is None or given == wanted:
         return
-    if isinstance(given, Bounded) and isinstance(wanted, Bounded) and wanted.name == "varchar" and given.length <= wanted.length:
+    if isinstance(given, LengthLimit) and isinstance(wanted, LengthLimit) and wanted.name == "varchar" and given.length <= wanted.length:
         return
     found, expected = new.metadata[CHAR_TYPES], old.metadata.get(CHAR_TYPES, old.type)
     raise SchemaMismatchError("the type of a column cannot become shorter", where=path, found=found, expected=f"{expected}, or longer")
@@ -80,8 +80,8 @@ def length_conditions(field: Field) -> Iterator[tuple[str, str, str]]:
         yield from _conditions(col(field.name), kind, field.name, 0)
 
 
-def _conditions(value: str, kind: Bounded | Nested, place: str, depth: int) -> Iterator[tuple[str, str, str]]:
-    if isinstance(kind, Bounded):
+def _conditions(value: str, kind: LengthLimit | NestedLimit, place: str, depth: int) -> Iterator[tuple[str, str, str]]:
+    if isinstance(kind, LengthLimit):
         yield place, f"{kind.name}({kind.length})", f"coalesce(length({value}) <= {kind.length}, true)"
         return
     item = f"__deltaic_item{depth}"
@@ -103,26 +103,26 @@ class _Parser:
         self._tokens = _TOKEN.findall(text)
         self._position = 0
 
-    def type(self) -> Bounded | Nested | None:
+    def type(self) -> LengthLimit | NestedLimit | None:
         name = self._next().lower()
         if name in ("struct", "array", "map") and self._at("<"):
             return self._nested(name)
         arguments = self._listed("(", ")", self._next) if self._at("(") else []
-        return Bounded(name, int(arguments[0])) if name in ("char", "varchar") else None
+        return LengthLimit(name, int(arguments[0])) if name in ("char", "varchar") else None
 
     def end(self) -> None:
         if self._position != len(self._tokens):
             raise ValueError(self._tokens[self._position])
 
-    def _nested(self, kind: str) -> Nested | None:
+    def _nested(self, kind: str) -> NestedLimit | None:
         if kind == "struct":
             parts = self._listed("<", ">", self._field)
         else:
             names = ("element",) if kind == "array" else ("key", "value")
             parts = list(zip(names, self._listed("<", ">", self.type), strict=True))
-        return Nested(kind, tuple(parts)) if any(part is not None for _, part in parts) else None
+        return NestedLimit(kind, tuple(parts)) if any(part is not None for _, part in parts) else None
 
-    def _field(self) -> tuple[str, Bounded | Nested | None]:
+    def _field(self) -> tuple[str, LengthLimit | NestedLimit | None]:
         name = self._next()
         self._expect(":")
         return name[1:-1].replace("``", "`") if name.startswith("`") else name, self.type()

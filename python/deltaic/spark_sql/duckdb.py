@@ -30,7 +30,7 @@ MAX_SQL = 4_000_000
 
 
 @dataclass(frozen=True)
-class Translated:
+class TranslatedExpression:
     """`sql`: an expression of the engine, of exactly this type. `raises`: it may fail on a row. `columns`: (alias, path) pairs it reads.
 
     `constants`: what has to be computed before any row is, so that it fails where Spark's planning does."""
@@ -54,7 +54,7 @@ class ExpressionError(InvalidArgumentError):
 
 def translate(
     text_or_tree: str | exp.Expression, schemas: Mapping[str, Schema], *, column_sql: ColumnSql, time_zone: str = "UTC"
-) -> Translated:
+) -> TranslatedExpression:
     """The expression as DuckDB SQL that gives Spark's value, Spark's error and Spark's type.
 
     `schemas`: alias -> schema of what is in sight. `column_sql(alias, path)`: SQL of a column or struct field, both in the schemas' own
@@ -67,7 +67,9 @@ def translate(
     tree = parse(text_or_tree) if isinstance(text_or_tree, str) else text_or_tree
     value = evaluate(tree, scope, time_zone)
     check_result(value)
-    return Translated(value.sql, value.type, value.nullable, value.raises, value.deterministic, frozenset(scope.columns), value.constants)
+    return TranslatedExpression(
+        value.sql, value.type, value.nullable, value.raises, value.deterministic, frozenset(scope.columns), value.constants
+    )
 
 
 def check_result(value: Value) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from deltaic.commands import identity
-from deltaic.commands.create import Wanted
+from deltaic.commands.create import TableOptions
 from deltaic.commands.write import Write
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltaic.protocol.column_mapping import strip, without_keys
@@ -140,7 +140,7 @@ def _create_as(path: str, clauses: _Clauses, columns: str | None, text: str, rep
     job = Write(
         mode="overwrite" if replace else "error",
         schema_mode="overwrite" if replace else None,
-        wanted=Wanted.of(clauses.partition_by, clauses.cluster_by, None, clauses.comment, clauses.properties),
+        wanted=TableOptions.of(clauses.partition_by, clauses.cluster_by, None, clauses.comment, clauses.properties),
         defines=True,
     )
     tables.create(path, tables.query(text), job)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from deltaic.engine.duckdb.engine import LocalEngine, LocalRelation
     from deltaic.log.snapshot import Snapshot
     from deltaic.plan.nodes import Data, Scan
-    from deltaic.planning.planned import Planned
+    from deltaic.planning.planned import ScanPlan
     from deltaic.protocol.schema import Schema
     from deltaic.rows.query_report import QueryReport
     from deltaic.spark_sql.query.queries import TranslatedQuery
@@ -205,7 +205,7 @@ def _of_query(snapshot: Snapshot, query: _ParsedQuery) -> Schema:
     return snapshot.keep(("columns of a query", *wanted), narrowed)
 
 
-def _planned(snapshot: Snapshot, engine: LocalEngine) -> Planned:
+def _planned(snapshot: Snapshot, engine: LocalEngine) -> ScanPlan:
     """The scans of a table without a condition; where its files are few, they are listed once."""
     from deltaic.planning.planned import plan
 

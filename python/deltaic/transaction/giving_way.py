@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from deltaic.log.snapshot import Snapshot
 
 Gate = Callable[[int, Callable[[], bool]], bool]
-"""(version, put) -> whether `put` says that the version is the compaction's. Raises GaveWay where it must not be put any more."""
+"""(version, put) -> whether `put` says that the version is the compaction's. Raises CompactionYielded where it must not be put any more."""
 
 
 # Tables whose commands are counted; of more the one used longest ago is forgotten, unless a command runs on it. A compaction that was at
@@ -25,8 +25,8 @@ Gate = Callable[[int, Callable[[], bool]], bool]
 _MOST_TABLES = 1000
 
 
-class GaveWay(Exception):
-    """A command came first. Nobody but the compaction itself sees this."""
+class CompactionYielded(Exception):
+    """A command of this process came first, so the compaction must not commit. Only the compaction catches this."""
 
 
 class _Commands:
@@ -57,16 +57,16 @@ class _Commands:
         return not self._running and not self._is_putting
 
     def compaction(self) -> Gate:
-        """The gate of a compaction that begins now. GaveWay where a command runs: a VACUUM may have listed files already."""
+        """The gate of a compaction that begins now. CompactionYielded where a command runs: a VACUUM may have listed files already."""
         with self._changed:
             if self._running:
-                raise GaveWay("a command runs")
+                raise CompactionYielded("a command runs")
             begun = self._begun
 
         def gate(version: int, put: Callable[[], bool]) -> bool:
             with self._changed:
                 if self._begun != begun:
-                    raise GaveWay("a command began")
+                    raise CompactionYielded("a command began")
                 self._is_putting = True
             is_ours = False
             try:
@@ -117,7 +117,7 @@ def command(snapshot: Snapshot) -> Iterator[Snapshot]:
 
 
 def compaction(snapshot: Snapshot) -> Gate:
-    """The gate of a compaction in the background that begins now. GaveWay where a command runs."""
+    """The gate of a compaction in the background that begins now. CompactionYielded where a command runs."""
     return _TABLES.of(snapshot).compaction()
 
 

@@ -46,7 +46,7 @@ def roll_forward(store: _core.Store, intent: Intent, *, is_new: bool = False) ->
             found=f"no version {intent.base}",
         )
     version = intent.base + 1
-    winners: _Between | None = None
+    winners: _InterveningCommits | None = None
     while True:
         # Looked at first, as a reader that may not write is to find what others have put there.
         if is_new or store.head(commit_path(version)) is None:
@@ -56,7 +56,7 @@ def roll_forward(store: _core.Store, intent: Intent, *, is_new: bool = False) ->
                 return version, body
         if _is_ours(store, version, intent):
             return version, None
-        winners = winners or _Between(store, intent)
+        winners = winners or _InterveningCommits(store, intent)
         winners.pass_over(version)
         version, is_new = version + 1, False
 
@@ -84,8 +84,8 @@ def _is_ours(store: _core.Store, version: int, intent: Intent) -> bool:
     return history.commit_info(store, version).get("txnId") == intent.transaction
 
 
-class _Between:
-    """Commits of others that came between the base of an intent and its own."""
+class _InterveningCommits:
+    """Commits of other writers between the base version of an intent and the version that it took."""
 
     def __init__(self, store: _core.Store, intent: Intent) -> None:
         self.store, self.intent = store, intent

@@ -19,7 +19,7 @@ _LOOK = 0.1
 
 
 class Turns:
-    """Of one table, by its location and id.
+    """Queue of the writers of this process to one table.
 
     `newest`: the newest version that a writer of this process committed or met, -1 where that is not known. `appended_since`: all versions
     after this one up to `newest` are blind appends of this process that change nothing but the list of files.

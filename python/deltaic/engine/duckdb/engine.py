@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
     from deltaic.engine.duckdb.connection import Work
     from deltaic.engine.duckdb.held_rows import HeldRows
-    from deltaic.engine.duckdb.lowering import Leaf, Lowered
+    from deltaic.engine.duckdb.lowering import Leaf, LoweredQuery
     from deltaic.engine.duckdb.registering import Keep
     from deltaic.engine.duckdb.sources import ScanSource
     from deltaic.plan.expression import Pieces
-    from deltaic.planning.planned import Planned
+    from deltaic.planning.planned import ScanPlan
     from deltaic.spark_sql.expression import TablesOf
     from deltaic.spark_sql.query.queries import TranslatedQuery
 else:
@@ -114,7 +114,7 @@ class LocalEngine:
     def takes_repeated_files(self) -> bool:
         return True
 
-    def frame(self, planned: Planned, columns: Sequence[str]) -> None:
+    def frame(self, planned: ScanPlan, columns: Sequence[str]) -> None:
         return None
 
     def source(self, data: Any, alias: str, *, rounding: bool = False) -> Data:
@@ -226,7 +226,7 @@ class LocalEngine:
         are all rows of a snapshot, where what is worked out of them stays for the next query.
 
         Unlike a plan's, its joins are in the order that DuckDB chooses."""
-        from deltaic.engine.duckdb.lowering import Lowered
+        from deltaic.engine.duckdb.lowering import LoweredQuery
 
         opened = {name: self._leaf(leaf, (keep or {}).get(name)) for name, leaf in leaves.items() if isinstance(leaf, (Scan, Data))}
         sources = {name: leaf.opener for name, leaf in opened.items() if leaf.opener is not None}
@@ -239,7 +239,7 @@ class LocalEngine:
         typed = Schema([field.with_(type="integer") if field.type == "void" else field for field in distinct])
         rows = {name: leaf.rows for name, leaf in opened.items()}
         once = tuple(filter(query.reads_once, leaves))
-        lowered = Lowered(
+        lowered = LoweredQuery(
             query.sql,
             typed,
             sources,
@@ -382,7 +382,7 @@ class LocalEngine:
     def cluster(self, plan: Scan, columns: Sequence[str], curve: Curve, files: int) -> LocalRelation:
         """One narrow scan samples the boundaries, one full scan is keyed in `_core` and sorted in DuckDB. Meanwhile fields of structs are
         columns of their own."""
-        from deltaic.engine.duckdb.lowering import Lowered, columns_with_maps, quote
+        from deltaic.engine.duckdb.lowering import LoweredQuery, columns_with_maps, quote
         from deltaic.planning.opening import scan_schema
 
         nested = {name: f"__deltaic_curve_{number}" for number, name in enumerate(columns) if name not in plan.schema.names}
@@ -407,7 +407,7 @@ class LocalEngine:
             return viewed(reader, entries_schema(reader.schema, maps))
 
         sql = f'SELECT {names} FROM "__deltaic_keyed" ORDER BY "__deltaic_key"'
-        return LocalRelation(schema, lambda work: _execute(work, Lowered(sql, schema, {"__deltaic_keyed": keyed}, entries=maps)))
+        return LocalRelation(schema, lambda work: _execute(work, LoweredQuery(sql, schema, {"__deltaic_keyed": keyed}, entries=maps)))
 
 
 def _copied(scan: Scan) -> LocalRelation:
@@ -471,7 +471,7 @@ def _declared(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return batch if batch.schema.equals(schema, check_metadata=True) else pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
 
-def _execute(work: Work, query: Lowered, *, planned: bool = True) -> _core.ReadStream:
+def _execute(work: Work, query: LoweredQuery, *, planned: bool = True) -> _core.ReadStream:
     from deltaic.engine.duckdb.registering import register
 
     cursor = work.cursor(planned=planned, functions=any(map(_PREPARED.search, (query.sql, *query.constants))))
@@ -490,7 +490,7 @@ def _execute(work: Work, query: Lowered, *, planned: bool = True) -> _core.ReadS
     return _core.conform(reader, _core.TableSchema(query.schema.to_json()))
 
 
-def _keep_filters(cursor: Any, query: Lowered, sources: Mapping[str, ScanSource | None]) -> None:
+def _keep_filters(cursor: Any, query: LoweredQuery, sources: Mapping[str, ScanSource | None]) -> None:
     """Plans the query once, so that each source learns the filters that DuckDB pushes into it; not where it may read one twice. The keys
     that these leave become filters of other sources. A query that has run before needs no first plan."""
     import duckdb

@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from deltaic.plan.expression import Aggregated, Expression
+from deltaic.plan.expression import Expression, GroupAggregate
 from deltaic.plan.nodes import (
     Aggregate,
     Data,
@@ -80,7 +80,7 @@ class Query:
 
 
 @dataclass
-class Lowered:
+class LoweredQuery:
     """`schema`: the columns in order. `leaves`: name in the query -> opens it for a piece of work. `constants`: SQL that has to be computed
     before the query is (`spark_sql.values.Value.constants`). `entries`: columns whose maps come as lists of entries."""
 
@@ -127,7 +127,7 @@ class Lowering:
         self._copied: dict[str, set[str]] = {}  # columns with maps that no expression reads so far, by leaf
         self._with_maps: dict[str, Leaf] = {}
 
-    def lower(self, plan: Plan) -> Lowered:
+    def lower(self, plan: Plan) -> LoweredQuery:
         query = self._query(plan)
         if len(query.scope) != 1:
             raise ValueError("a join must be projected before it is run")
@@ -135,7 +135,7 @@ class Lowering:
             if leaf.with_entries is not None and self._copied[name]:
                 self._leaves[name] = leaf.with_entries(frozenset(self._copied[name]))
         entries = frozenset(name for (_, name), (leaf_name, column) in query.origins.items() if column in self._copied[leaf_name])
-        return Lowered(query.sql(), next(iter(query.scope.values())), self._leaves, tuple(self._constants), entries)
+        return LoweredQuery(query.sql(), next(iter(query.scope.values())), self._leaves, tuple(self._constants), entries)
 
     def _query(self, plan: Plan) -> Query:
         if isinstance(plan, (Scan, Data)):
@@ -232,7 +232,7 @@ class Lowering:
         for leaf, column in origins:
             self._copied[leaf].discard(column)
 
-    def _aggregated(self, aggregated: Aggregated, query: Query) -> tuple[str, Any]:
+    def _aggregated(self, aggregated: GroupAggregate, query: Query) -> tuple[str, Any]:
         if aggregated.argument is None:
             return "count(*)", "long"
         sql, data_type = self._sql(aggregated.argument, query)

@@ -19,7 +19,7 @@ from deltaic import _core
 from deltaic.engine.duckdb.registering import Keep, compute
 from deltaic.errors import DeltaError
 from deltaic.plan.nodes import Scan
-from deltaic.planning.literals import NotSayable, instant
+from deltaic.planning.literals import NotExpressible, instant
 from deltaic.planning.opening import (
     OPENED,
     PLAIN,
@@ -137,7 +137,7 @@ class ScanSource(ArrowScanSource):
         try:
             text = json.dumps(_core_json(predicate, self._scan, 0))
             self._predicates[predicate.fragment()] = _core.Predicate.from_json(text, self._scan.table_schema)
-        except (NotSayable, DeltaError):
+        except (NotExpressible, DeltaError):
             return False
         return not self._is_small
 
@@ -204,9 +204,9 @@ def _encoding(scan: Scan) -> Encoding:
 
 
 def _core_json(node: Node, scan: Scan, depth: int) -> dict[str, Any]:
-    """The filter as JSON of `_core.Predicate`; NotSayable where its tree has no such form."""
+    """The filter as JSON of `_core.Predicate`; NotExpressible where its tree has no such form."""
     if depth > _MOST_NESTED:
-        raise NotSayable
+        raise NotExpressible
     match node:
         case Binary(op="AND" | "OR" as op, left=left, right=right):
             return {"op": op.lower(), "args": [_core_json(side, scan, depth + 1) for side in (left, right)]}
@@ -221,20 +221,20 @@ def _core_json(node: Node, scan: Scan, depth: int) -> dict[str, Any]:
         case In(operand=Col() as column, values=values):
             literals = [_text(value) for value in values if isinstance(value, Lit)]
             if len(literals) < len(values):
-                raise NotSayable
+                raise NotExpressible
             return {"op": "in", "column": _path(column, scan), "literals": literals}
-    raise NotSayable
+    raise NotExpressible
 
 
 def _path(column: Col, scan: Scan) -> list[str]:
     item = scan.schema.get(column.parts[0])
     if item is None:
-        raise NotSayable  # a hidden column
+        raise NotExpressible  # a hidden column
     data_type = item.type
     for part in column.parts[1:]:
         inside = {child.name: child.type for child in data_type.fields} if isinstance(data_type, Struct) else {}
         if part not in inside:
-            raise NotSayable
+            raise NotExpressible
         data_type = inside[part]
     return list(column.parts)
 
@@ -250,7 +250,7 @@ def _text(literal: Lit) -> str:
         try:
             return instant(_EPOCH + timedelta(microseconds=value))
         except OverflowError:
-            raise NotSayable from None
+            raise NotExpressible from None
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float) and math.isfinite(value):
@@ -261,4 +261,4 @@ def _text(literal: Lit) -> str:
         return value.isoformat(sep=" ", timespec="microseconds")
     if literal.type == "DATE" and isinstance(value, date):
         return value.isoformat()
-    raise NotSayable
+    raise NotExpressible

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from deltaic.engine.spark.ways import log
+from deltaic.engine.spark.read_path import log
 
 
 def refresh_cached(spark: Any, location: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from deltaic.engine.spark.types import shown, type_to_spark
 from deltaic.plan.literal import col, lit
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct
-from deltaic.spark_sql.char_types import Bounded, Nested, bounded_type, has_char
+from deltaic.spark_sql.char_types import LengthLimit, NestedLimit, bounded_type, has_char
 
 AS_STRING = "spark.sql.legacy.charVarcharAsString"
 PADDING = "spark.sql.readSideCharPadding"
@@ -47,14 +47,14 @@ def padded(spark: Any, frame: Any, schema: Schema) -> Any:
 def _is_whole(field: Field) -> bool:
     """Whether the field has all that its text of types says: of a struct with one branch left, Spark could not read the text."""
     kind = bounded_type(field)
-    if not isinstance(kind, Nested) or kind.kind != "struct":
+    if not isinstance(kind, NestedLimit) or kind.kind != "struct":
         return True
     return isinstance(field.type, Struct) and [item.name for item in field.type.fields] == [name for name, _ in kind.parts]
 
 
-def _padded(value: str, data_type: DataType, kind: Bounded | Nested | None, depth: int) -> str:
+def _padded(value: str, data_type: DataType, kind: LengthLimit | NestedLimit | None, depth: int) -> str:
     """SQL of a value whose CHAR(n) parts are padded: `c` becomes `rpad(c, greatest(length(c), 5), ' ')`."""
-    if isinstance(kind, Bounded):
+    if isinstance(kind, LengthLimit):
         return f"rpad({value}, greatest(length({value}), {kind.length}), ' ')" if kind.name == "char" else value
     if kind is None:
         return value

@@ -54,7 +54,7 @@ def clustered(engine: SparkEngine, scan: Scan, columns: Sequence[str], curve: Cu
         keyed, bits = frame.withColumn(KEY, found[0]), found[1]
         if tasks > 1:
             keys = _core.curve_keys(sampled.to_reader(), bounds, curve).read_all()[KEY].to_numpy()
-            spread = engine.ways.planned(
+            spread = engine.read_path.planned(
                 "ranges of a curve",
                 lambda: native_curve.spread(engine.jvm, keyed, KEY, bits, keys, tasks, noise=noise),
                 lambda: None,
@@ -84,7 +84,9 @@ def _native_key(engine: SparkEngine, texts: Sequence[str], bounds: _core.RangeBo
     """The key as an expression of Spark's, and its bits; None where an Arrow function makes it."""
     if not engine.is_native or curve != "zorder" or engine.spark.conf.get(NATIVE_SETTING, "true").lower() != "true":
         return None
-    return engine.ways.planned("the key of a curve", lambda: native_curve.key_column(engine.jvm, texts, bounds.boundaries), lambda: None)
+    return engine.read_path.planned(
+        "the key of a curve", lambda: native_curve.key_column(engine.jvm, texts, bounds.boundaries), lambda: None
+    )
 
 
 def _sampled(engine: SparkEngine, scan: Scan, columns: Sequence[str], texts: Sequence[str], names: Sequence[str]) -> pa.Table:

@@ -38,17 +38,17 @@ from deltaic.engine.spark.on_driver import (
     with_bytes_of_shapes,
 )
 from deltaic.engine.spark.predicates import predicate_text
+from deltaic.engine.spark.read_path import Native, ReadPath
 from deltaic.engine.spark.sources import conformed, frame_of
-from deltaic.engine.spark.stores import Opened
+from deltaic.engine.spark.stores import LastSnapshot
 from deltaic.engine.spark.types import bare, described, shown_to_spark
-from deltaic.engine.spark.ways import Native, Ways
 from deltaic.errors import UnsupportedFeatureError
 from deltaic.plan.expression import Expression, Pieces, composed
 from deltaic.plan.literal import col, enclosed
 from deltaic.plan.nodes import Aggregate, Data, Filter, Join, Plan, Project, Scan, Union
 from deltaic.planning.columns import narrowed
 from deltaic.planning.opening import scan_schema
-from deltaic.planning.planned import Planned, column_names
+from deltaic.planning.planned import ScanPlan, column_names
 from deltaic.protocol.schema import DataType, Schema
 
 if TYPE_CHECKING:
@@ -85,14 +85,14 @@ class SparkEngine:
 
     def __init__(self, spark: Any, native: Native = "auto") -> None:
         self.spark = spark
-        self.ways = Ways(spark, native)
-        self.opened = Opened()
+        self.read_path = ReadPath(spark, native)
+        self.last_snapshot = LastSnapshot()
         self._jvm: Any = None
 
     @property
     def is_native(self) -> bool:
         """Whether Spark's own driver interfaces are used."""
-        return self.ways.is_native
+        return self.read_path.is_native
 
     @property
     def time_zone(self) -> str:
@@ -130,7 +130,7 @@ class SparkEngine:
     def _analyser(self) -> Analyser:
         from deltaic.engine.spark.expressions import Analyser  # and a parser of SQL with it, which a read of a whole table does without
 
-        return Analyser(self.spark, self.ways)
+        return Analyser(self.spark, self.read_path)
 
     # --- leaves and plans
 
@@ -170,7 +170,7 @@ class SparkEngine:
             partitioned = _is_partitioned(plan)
             return SparkRelation(frame, nullable_schema(frame), rows=_most_rows(plan), on_driver=is_of_few(plan), partitioned=partitioned)
 
-    def frame(self, planned: Planned, columns: Sequence[str]) -> Any:
+    def frame(self, planned: ScanPlan, columns: Sequence[str]) -> Any:
         """The rows of a planned scan as a DataFrame, of one version. Of many files those that a query over it needs are chosen when Spark
         plans that."""
         with named_errors():
@@ -200,17 +200,17 @@ class SparkEngine:
             )
 
         with named_errors():
-            return self.ways.planned("a stream of a table", native, public)
+            return self.read_path.planned("a stream of a table", native, public)
 
-    def _frame(self, planned: Planned, columns: Sequence[str], *, as_stored: bool = False) -> Any:
-        return self._scan(replace(self._chosen_later(planned, columns), as_stored=as_stored))
+    def _frame(self, planned: ScanPlan, columns: Sequence[str], *, as_stored: bool = False) -> Any:
+        return self._scan(replace(self._deferred_scan(planned, columns), as_stored=as_stored))
 
-    def _chosen_later(self, planned: Planned, columns: Sequence[str]) -> Scan:
+    def _deferred_scan(self, planned: ScanPlan, columns: Sequence[str]) -> Scan:
         from deltaic.engine.spark.native.files import MANY_FILES, MANY_VECTORS
 
         if not self.is_native:
             return planned.scan(columns)
-        most = self.ways.planned("the size of the heap", lambda: int(self.jvm.most_set_bytes), lambda: 0)
+        most = self.read_path.planned("the size of the heap", lambda: int(self.jvm.most_set_bytes), lambda: 0)
         return planned.scan_later(columns, MANY_FILES, MANY_VECTORS, most)
 
     def _table(self, snapshot: Snapshot, columns: Sequence[str], newest: Callable[[Snapshot], Snapshot] | None, place: str) -> Any:
@@ -218,12 +218,12 @@ class SparkEngine:
         once, so that what is wrong with them is raised here."""
         frame = None
         if not self._plans_tables or snapshot.core.file_count <= MOST_FILES_AT_ONCE:
-            frame = self._frame(Planned(snapshot), columns, as_stored=True)  # Spark pads the columns of the leaf itself
+            frame = self._frame(ScanPlan(snapshot), columns, as_stored=True)  # Spark pads the columns of the leaf itself
             if not self.is_native:
                 return self._padded(frame, snapshot, columns)
 
         def frame_of(version: Snapshot, metadata: str | None) -> Any:
-            scan = self._chosen_later(Planned(version), columns)
+            scan = self._deferred_scan(ScanPlan(version), columns)
             known = replace(scan, schema=snapshot.schema, table_schema=snapshot.table_schema, as_stored=True)
             return self._scan(known, metadata)
 
@@ -234,9 +234,9 @@ class SparkEngine:
             return table_frame(self.jvm, rows, self._output(snapshot, columns), frame)
 
         def public() -> Any:
-            return self._frame(Planned(snapshot), columns) if frame is None else self._padded(frame, snapshot, columns)
+            return self._frame(ScanPlan(snapshot), columns) if frame is None else self._padded(frame, snapshot, columns)
 
-        return self.ways.planned("a table in a plan", native, public)
+        return self.read_path.planned("a table in a plan", native, public)
 
     def _padded(self, frame: Any, snapshot: Snapshot, columns: Sequence[str]) -> Any:
         return padded(self.spark, frame, Schema([narrowed(snapshot.schema, name) for name in columns]))
@@ -313,11 +313,11 @@ class SparkEngine:
                 raise UnsupportedFeatureError("_metadata by Spark's public interfaces", where=scan.store.location)
             return portable_scan(self.spark, scan if scan.later is None else replace(scan, files=scan.later.files(None), later=None))
 
-        return self.ways.planned("the scan of a table", native, public)
+        return self.read_path.planned("the scan of a table", native, public)
 
     def size_of(self, frame: Any) -> int | None:
         """Bytes that Spark thinks the rows to be, None where it does not tell."""
-        return self.ways.planned("the size of rows", lambda: int(str(_optimized(frame).stats().sizeInBytes())), lambda: None)
+        return self.read_path.planned("the size of rows", lambda: int(str(_optimized(frame).stats().sizeInBytes())), lambda: None)
 
     def is_cheap(self, relation: SparkRelation) -> bool:
         size = self.size_of(relation.frame)
@@ -382,7 +382,7 @@ class SparkEngine:
         from deltaic.engine.spark.write import in_own_session
 
         marked = frame.where(F.lit(uuid.uuid4().hex).isNotNull())
-        own = self.ways.planned("a session of our own", lambda: in_own_session(self, marked, _READ_ONCE_OR_TWICE), lambda: None)
+        own = self.read_path.planned("a session of our own", lambda: in_own_session(self, marked, _READ_ONCE_OR_TWICE), lambda: None)
         (marked if own is None else own).persist()
         return marked
 
@@ -396,10 +396,10 @@ class SparkEngine:
 
     def is_local(self, frame: Any) -> bool:
         """Whether the rows lie on the driver."""
-        return self.ways.planned("where rows lie", lambda: is_local(frame), lambda: False)
+        return self.read_path.planned("where rows lie", lambda: is_local(frame), lambda: False)
 
     def _is_deterministic(self, frame: Any) -> bool:
-        return self.ways.planned(
+        return self.read_path.planned(
             "whether rows are the same each time", lambda: bool(frame._jdf.queryExecution().analyzed().deterministic()), lambda: False
         )
 

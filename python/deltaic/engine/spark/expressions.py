@@ -13,8 +13,8 @@ from typing import Any
 from sqlglot import exp
 
 from deltaic.engine.spark.errors import named_errors
+from deltaic.engine.spark.read_path import ReadPath
 from deltaic.engine.spark.types import of_frame, to_spark
-from deltaic.engine.spark.ways import Ways
 from deltaic.errors import DeltaError, InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
 from deltaic.plan.expression import Expression
 from deltaic.plan.literal import enclosed
@@ -45,8 +45,8 @@ class _Scope:
 class Analyser:
     """The expressions of one session, for any number of threads. Answers are kept: commands ask for the same text again and again."""
 
-    def __init__(self, spark: Any, ways: Ways) -> None:
-        self._spark, self._ways = spark, ways
+    def __init__(self, spark: Any, read_path: ReadPath) -> None:
+        self._spark, self._read_path = spark, read_path
         self._kept_scope = lru_cache(maxsize=64)(self._make_scope)
         self._making_scope = threading.Lock()
         self._kept = lru_cache(maxsize=1024)(self._analyse)
@@ -67,7 +67,7 @@ class Analyser:
 
         scope = self._scope(schemas)
         alone = F.expr(enclosed(text)).alias(_NAME)
-        return self._ways.planned(
+        return self._read_path.planned(
             "the tree of an expression",
             lambda: self._by_tree(text, scope, schemas, alone, zone),
             lambda: _without_tree(text, dict(schemas), of_frame(scope.frame.select(F.expr(text).alias("__deltaic_open"), alone))[1], zone),
@@ -127,7 +127,7 @@ class Analyser:
             whole = frame if whole is None else whole.crossJoin(frame)
         if whole is None:
             return _Scope(self._spark.range(0).select(F.lit(1).alias("__deltaic_one")), {})
-        return _Scope(whole, self._ways.planned("the columns of an expression", lambda: _ids_of(whole, schemas), dict))
+        return _Scope(whole, self._read_path.planned("the columns of an expression", lambda: _ids_of(whole, schemas), dict))
 
 
 def _ids_of(frame: Any, schemas: tuple[tuple[str, Schema], ...]) -> dict[int, tuple[str, str]]:

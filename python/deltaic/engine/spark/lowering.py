@@ -8,7 +8,7 @@ from typing import Any
 
 from deltaic.engine.spark.on_driver import is_of_few
 from deltaic.engine.spark.types import of_frame
-from deltaic.plan.expression import Aggregated, Expression
+from deltaic.plan.expression import Expression, GroupAggregate
 from deltaic.plan.literal import col
 from deltaic.plan.nodes import Aggregate, Data, Filter, Join, Plan, Project, Scan, Union
 from deltaic.protocol.schema import Schema
@@ -63,7 +63,7 @@ def with_columns(frame: Any, columns: Iterable[tuple[str, str]]) -> Any:
     return frame.selectExpr(*(f"({text}\n) AS {col(name)}" for name, text in columns))
 
 
-def _named(columns: tuple[tuple[str, Expression | Aggregated], ...]) -> list[Any]:
+def _named(columns: tuple[tuple[str, Expression | GroupAggregate], ...]) -> list[Any]:
     from pyspark.sql import functions as F
 
     return [F.expr(value.text).alias(name) for name, value in columns]

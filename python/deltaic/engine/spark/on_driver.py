@@ -85,7 +85,7 @@ def _lying(jvm: Jvm, frame: Any) -> pa.Table | None:
 
 def collected(engine: SparkEngine, frame: Any) -> pa.Table:
     """All rows of a frame."""
-    table = engine.ways.planned("rows on the driver", lambda: _lying(engine.jvm, frame), lambda: None)
+    table = engine.read_path.planned("rows on the driver", lambda: _lying(engine.jvm, frame), lambda: None)
     return _loosened(frame).toArrow() if table is None else table
 
 
@@ -144,7 +144,7 @@ def has_few_rows(engine: SparkEngine, frame: Any) -> bool:
         known = frame._jdf.queryExecution().optimizedPlan().maxRows()
         return bool(known.isDefined()) and int(str(known.get())) <= engine.most_here
 
-    return engine.ways.planned("how many rows there are", native, lambda: False)
+    return engine.read_path.planned("how many rows there are", native, lambda: False)
 
 
 def is_of_few(plan: Plan) -> bool:

@@ -56,8 +56,8 @@ def opening(spark: Any) -> AbstractContextManager[None]:
     return opened_by(lambda location, options: store_of(spark, location, options))
 
 
-class Opened:
-    """The table that a session opened last. Who asks it once likely asks it again: the files of a large log are not read anew then."""
+class LastSnapshot:
+    """Snapshot of the table that a session opened last. A query often reads the same table again; its log is then not listed and read anew."""
 
     def __init__(self) -> None:
         self._last: tuple[tuple[str, Mapping[str, str], configuration.Configuration], Snapshot] | None = None

@@ -175,7 +175,7 @@ def _folder_value(field: Field) -> Any:
 @contextmanager
 def _own_settings(engine: SparkEngine, frame: Any) -> Iterator[Any]:
     """The rows where what files must be like is no setting of the user's: in a session of their own, else for a moment in theirs."""
-    own = engine.ways.planned("a session of our own", lambda: in_own_session(engine, frame, _SESSION), lambda: None)
+    own = engine.read_path.planned("a session of our own", lambda: in_own_session(engine, frame, _SESSION), lambda: None)
     if own is not None:
         yield own
         return
@@ -275,7 +275,7 @@ def _discard(engine: SparkEngine, store: _core.Store, folder: str) -> None:
             with suppress(OSError):  # it is empty, else something came meanwhile
                 os.rmdir(os.path.join(store.location, folder))
 
-    engine.ways.planned("the removal of a folder", native, public)
+    engine.read_path.planned("the removal of a folder", native, public)
 
 
 # --- NOT NULL

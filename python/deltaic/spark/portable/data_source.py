@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSourceReader, DataSourceStreamReader
 
-from deltaic.spark.portable.shipping import Shipped
+from deltaic.spark.portable.shipping import WorkerObject
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-class DeltaicSource(Shipped, DataSource):  # type: ignore[misc]  # PySpark's classes are unknown to the type checker
+class DeltaicSource(WorkerObject, DataSource):  # type: ignore[misc]  # PySpark's classes are unknown to the type checker
     """One use of the format. `schema()` pins the version: Spark keeps this object with the DataFrame."""
 
     version: int | None = None

@@ -23,8 +23,8 @@ _COMPARED = {
 }
 
 
-class _NotSaid(Exception):
-    """The tree has no word for it."""
+class _NotExpressible(Exception):
+    """The filter cannot be expressed in the tree of `_core.Predicate`."""
 
 
 def predicate_of(filters: Iterable[spark.Filter], schema: _core.TableSchema) -> _core.Predicate | None:
@@ -33,7 +33,7 @@ def predicate_of(filters: Iterable[spark.Filter], schema: _core.TableSchema) -> 
     for each in filters:
         try:
             said = _core.Predicate.from_json(json.dumps(_node(each)), schema)
-        except (_NotSaid, DeltaError):
+        except (_NotExpressible, DeltaError):
             continue
         found = said if found is None else found & said
     return found
@@ -55,7 +55,7 @@ def _node(item: spark.Filter) -> dict[str, Any]:
         return {"op": "in", "column": list(item.attribute), "literals": [None if value is None else _text(value) for value in item.value]}
     if isinstance(item, spark.StringStartsWith):
         return {"op": "starts_with", "column": list(item.attribute), "literal": item.value}
-    raise _NotSaid
+    raise _NotExpressible
 
 
 def _negated(item: spark.Filter) -> dict[str, Any]:
@@ -88,4 +88,4 @@ def _text(value: Any) -> str:
         return format(value, "f")
     if isinstance(value, float) and math.isfinite(value):
         return repr(value)
-    raise _NotSaid
+    raise _NotExpressible

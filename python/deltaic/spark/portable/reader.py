@@ -18,12 +18,12 @@ from deltaic.log import history
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import open_store
 from deltaic.planning.columns import narrowed, resolve_columns
-from deltaic.planning.planned import Planned
+from deltaic.planning.planned import ScanPlan
 from deltaic.protocol.schema import Schema
 from deltaic.spark.options import ReadOptions
 from deltaic.spark.portable.arrow_values import spark_schema
 from deltaic.spark.portable.filters import predicate_of
-from deltaic.spark.portable.shipping import Shipped
+from deltaic.spark.portable.shipping import WorkerObject
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -61,7 +61,7 @@ def shown_schema(snapshot: Snapshot, read: ReadOptions) -> StructType:
     return spark_schema(Schema([narrowed(snapshot.schema, name) for name in _columns(snapshot, read)]))
 
 
-class _Pushed:
+class _PushFilters:
     """`pushFilters` of one reader. PySpark refuses an overridden one while pushdown is off, which it is by default; with `__func__` it
     takes this one for its own, and calls it where pushdown is on."""
 
@@ -97,7 +97,7 @@ class TaskRead:
             yield as_schema(batch, self.arrow)
 
 
-class DeltaReader(Shipped, DataSourceReader):  # type: ignore[misc]  # PySpark's classes are unknown to the type checker
+class DeltaReader(WorkerObject, DataSourceReader):  # type: ignore[misc]  # PySpark's classes are unknown to the type checker
     """One scan: the snapshot stays on the driver, `task` travels."""
 
     def __init__(self, snapshot: Snapshot, read: ReadOptions, schema: StructType) -> None:
@@ -109,8 +109,8 @@ class DeltaReader(Shipped, DataSourceReader):  # type: ignore[misc]  # PySpark's
             columns=_columns(snapshot, read),
             arrow=spark_arrow_schema(schema),
         )
-        self._planned, self._wanted = Planned(snapshot), read.partitions
-        self.pushFilters = _Pushed(self)
+        self._planned, self._wanted = ScanPlan(snapshot), read.partitions
+        self.pushFilters = _PushFilters(self)
 
     @staticmethod
     def of(options: Mapping[str, str], version: int | None, schema: StructType) -> DeltaReader:
@@ -126,7 +126,7 @@ class DeltaReader(Shipped, DataSourceReader):  # type: ignore[misc]  # PySpark's
         """Takes what can be said of these filters into the scan."""
         snapshot = self._planned.snapshot
         predicate = predicate_of(filters, snapshot.table_schema)
-        self._planned = Planned(snapshot, predicate)
+        self._planned = ScanPlan(snapshot, predicate)
         self.task = replace(self.task, predicate=None if predicate is None else predicate.json)
 
     def partitions(self) -> list[InputPartition]:
@@ -139,10 +139,10 @@ class DeltaReader(Shipped, DataSourceReader):  # type: ignore[misc]  # PySpark's
     def __reduce__(self) -> tuple[Any, ...]:
         light = DeltaReader.__new__(DeltaReader)
         light.task = self.task
-        return Shipped.__reduce__(light)
+        return WorkerObject.__reduce__(light)
 
 
-class FilesOfTask(Shipped, InputPartition):  # type: ignore[misc]
+class FilesOfTask(WorkerObject, InputPartition):  # type: ignore[misc]
     """Files that one task reads: an Arrow stream of add actions."""
 
     def __init__(self, files: bytes) -> None:

@@ -33,17 +33,18 @@ def by_value(function: Callable[..., Any]) -> Callable[..., Any]:
     return copy
 
 
-class Shipped:
-    """What is sent to workers as its attributes, by code that needs no deltaic to begin with. All attributes must be plain to pickle."""
+class WorkerObject:
+    """Base of objects that are sent to Spark's workers. They are pickled with code that brings deltaic to a worker that lacks it; all
+    attributes must be plain to pickle."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         import pickle
 
-        return by_value(_opened), (pickle.dumps(_Frozen(type(self), self.__dict__)),)
+        return by_value(_opened), (pickle.dumps(_PickleStandIn(type(self), self.__dict__)),)
 
 
-class _Frozen:
-    """Stands for an object in a pickle, so that its own `__reduce__` is not asked again."""
+class _PickleStandIn:
+    """Stand-in for an object in a pickle, so that pickle does not call the object's own `__reduce__` again."""
 
     def __init__(self, kind: type, state: dict[str, Any]) -> None:
         self.kind, self.state = kind, state

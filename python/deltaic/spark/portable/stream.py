@@ -19,7 +19,7 @@ from deltaic.log.stream import TableStream
 from deltaic.log.stream_offset import StreamOffset
 from deltaic.spark.options import StreamReadOptions
 from deltaic.spark.portable.reader import FilesOfTask, TaskRead, packed
-from deltaic.spark.portable.shipping import Shipped
+from deltaic.spark.portable.shipping import WorkerObject
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -33,7 +33,7 @@ except ImportError:  # Spark 4.1 has no limits of batches for Python data source
         """Nothing."""
 
 
-class DeltaStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+class DeltaStreamReader(WorkerObject, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
     """One stream: `TableStream` stays on the driver, `task` travels."""
 
     def __init__(self, stream: TableStream, task: TaskRead) -> None:
@@ -97,7 +97,7 @@ class DeltaStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailabl
     def __reduce__(self) -> tuple[Any, ...]:
         light = DeltaStreamReader.__new__(DeltaStreamReader)
         light.task = self.task
-        return Shipped.__reduce__(light)
+        return WorkerObject.__reduce__(light)
 
 
 def _fields(offset: StreamOffset) -> dict[str, Any]:

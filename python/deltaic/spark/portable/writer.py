@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from deltaic import _core
 from deltaic.commands.create import existing
 from deltaic.commands.data_files import write_target
-from deltaic.commands.write import Delivered, Write, checked_rows, prepared, write
+from deltaic.commands.write import TaskFiles, Write, checked_rows, prepared, write
 from deltaic.engine.duckdb.engine import LocalEngine, LocalRelation, arrow_schema
 from deltaic.engine.spark.batches import of_bytes, relabelled, to_bytes
 from deltaic.log.snapshot import Snapshot
@@ -25,20 +25,20 @@ from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.schema import Schema
 from deltaic.spark.options import WriteOptions
 from deltaic.spark.portable.arrow_values import written_schema
-from deltaic.spark.portable.shipping import Shipped
+from deltaic.spark.portable.shipping import WorkerObject
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-class Files(Shipped, WriterCommitMessage):  # type: ignore[misc]  # PySpark's classes are unknown to the type checker
+class Files(WorkerObject, WriterCommitMessage):  # type: ignore[misc]  # PySpark's classes are unknown to the type checker
     """What one task wrote: an Arrow stream of add actions, None where it wrote nothing."""
 
     def __init__(self, adds: bytes | None) -> None:
         self.adds = adds
 
 
-class DeltaWriter(Shipped, DataSourceArrowWriter):  # type: ignore[misc]
+class DeltaWriter(WorkerObject, DataSourceArrowWriter):  # type: ignore[misc]
     """One write. `version`: of the table when it was planned, None where there was none: the commit goes on top of it."""
 
     version: int | None
@@ -110,7 +110,7 @@ class DeltaWriter(Shipped, DataSourceArrowWriter):  # type: ignore[misc]
         parts = [of_bytes(message.adds) for message in messages if message is not None and message.adds is not None]
         adds = pa.concat_tables(parts) if parts else _core.empty_adds()
         snapshot = None if self.version is None else Snapshot.load(store, version=self.version)
-        write(store, snapshot, LocalEngine(), Delivered(protocol, metadata, adds), self._job)
+        write(store, snapshot, LocalEngine(), TaskFiles(protocol, metadata, adds), self._job)
 
     def abort(self, messages: list[Any]) -> None:
         """The files stay for vacuum: Spark aborts also after a commit whose outcome nobody knows."""

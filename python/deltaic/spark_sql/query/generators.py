@@ -33,7 +33,7 @@ _IN_FROM = {"variant_explode", "variant_explode_outer"}
 
 
 @dataclass(frozen=True)
-class Generated:
+class GeneratorColumns:
     """`layers`: (label, SQL) of columns that are added one after the other; `columns`: what the function answers."""
 
     layers: list[tuple[str, str]]
@@ -66,7 +66,7 @@ def names(tree: exp.Expr, columns: Sequence[Column]) -> list[str]:
     return given
 
 
-def generate(node: exp.Anonymous, translator: QueryTranslator, *, outer: bool = False) -> Generated:
+def generate(node: exp.Anonymous, translator: QueryTranslator, *, outer: bool = False) -> GeneratorColumns:
     """The rows of a call; `outer`: one of nulls where there is none."""
     name = node.this.lower()
     outer = outer or name.endswith("_outer")
@@ -87,7 +87,7 @@ def generate(node: exp.Anonymous, translator: QueryTranslator, *, outer: bool = 
             continue
         columns.append(Column(field_name, queries.fresh(field_name), kind, nullable or outer))
         layers.append((columns[-1].label, f"struct_extract({v.name(label)}, {v.text(key)})"))
-    return Generated(layers, columns)
+    return GeneratorColumns(layers, columns)
 
 
 _Fields = list[tuple[str, DataType, bool, "str | None"]]
@@ -151,7 +151,7 @@ def _stack(arguments: list[Value], translator: QueryTranslator) -> tuple[_Fields
     return fields, f"[{', '.join(rows)}]", f"STRUCT({shape})"
 
 
-def _json_tuple(arguments: list[Value], translator: QueryTranslator) -> Generated:
+def _json_tuple(arguments: list[Value], translator: QueryTranslator) -> GeneratorColumns:
     if len(arguments) < 2:
         raise InvalidArgumentError("[WRONG_NUM_ARGS] json_tuple takes a text and names of fields", found=len(arguments))
     layers, columns = [], []
@@ -162,7 +162,7 @@ def _json_tuple(arguments: list[Value], translator: QueryTranslator) -> Generate
         value = function_call("get_json_object", [arguments[0], path], translator.zone)
         columns.append(Column(f"c{index}", translator.queries.fresh("c"), "string"))
         layers.append((columns[-1].label, value.sql))
-    return Generated(layers, columns)
+    return GeneratorColumns(layers, columns)
 
 
 def number_range(node: exp.Anonymous, translator: QueryTranslator, rows: Rows) -> list[Column]:

@@ -15,7 +15,7 @@ from deltaic.engine.spark.columns import Plain
 from deltaic.engine.spark.native.files import Files, JvmFiles
 from deltaic.engine.spark.native.filters import exact_predicate, skipping_predicate
 from deltaic.engine.spark.native.jvm import DATASOURCES, Jvm
-from deltaic.engine.spark.ways import is_unexpected, log
+from deltaic.engine.spark.read_path import is_unexpected, log
 from deltaic.plan.literal import col
 from deltaic.plan.nodes import Scan
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from deltaic import _core
 from deltaic.engine.spark.native.jvm import DATASOURCES, EXPRESSIONS, Jvm
-from deltaic.engine.spark.ways import is_unexpected, log
+from deltaic.engine.spark.read_path import is_unexpected, log
 from deltaic.errors import DeltaError
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.schema import CHAR_TYPES, Field, Schema, Struct, split_path

@@ -44,8 +44,8 @@ class TableRows:
 
 
 @dataclass(eq=False)
-class Plannings:
-    """Which version a query sees of each table."""
+class QuerySnapshots:
+    """The version of each table that a query sees."""
 
     _known: OrderedDict[tuple[str, str], Snapshot] = field(default_factory=OrderedDict)
     _lock: Any = field(default_factory=threading.Lock)
@@ -65,7 +65,7 @@ class Plannings:
         return known
 
 
-_plannings = Plannings()
+_plannings = QuerySnapshots()
 
 
 class TableLeaf:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaic.planning.planned import Planned
+from deltaic.planning.planned import ScanPlan
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.schema import Field
 
@@ -29,7 +29,7 @@ def totals(snapshot: Snapshot, wanted: Sequence[str], predicate: _core.Predicate
     if predicate is None and (snapshot.core.num_records is None or only_counts):
         count = snapshot.core.num_records
         return None if count is None else [str(count)] * len(wanted)
-    adds = Planned(snapshot, predicate).selection.adds
+    adds = ScanPlan(snapshot, predicate).selection.adds
     count = snapshot.core.num_records if predicate is None else _count(adds)
     if count is None:
         return None

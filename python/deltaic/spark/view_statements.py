@@ -1,4 +1,4 @@
-"""Statements that make temporary views, or caches, of queries over Delta tables by path."""
+"""CREATE TEMPORARY VIEW and CACHE TABLE over Delta tables by path."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deltaic.sql.tokens import Reader
 
 
 @dataclass(frozen=True)
-class MadeView:
+class ViewStatement:
     """CREATE [OR REPLACE] [GLOBAL] TEMP[ORARY] VIEW `name` [(columns)] AS `query`, or with `cached` (lazily or at once) CACHE TABLE."""
 
     name: str
@@ -28,7 +28,7 @@ class MadeView:
         getattr(frame, maker)(self.name)
 
 
-def made_view(text: str) -> MadeView | None:
+def view_statement(text: str) -> ViewStatement | None:
     """What a statement makes; None where it is another one, or one that Spark says more of."""
     reader = Reader(text)
     if reader.accept("CACHE"):
@@ -36,7 +36,7 @@ def made_view(text: str) -> MadeView | None:
         if not reader.accept("TABLE"):
             return None
         name = reader.name()
-        return MadeView(name, reader.rest("a query"), cached=cached) if reader.accept("AS") else None
+        return ViewStatement(name, reader.rest("a query"), cached=cached) if reader.accept("AS") else None
     if not reader.accept("CREATE"):
         return None
     replaces, is_global = reader.accept("OR", "REPLACE"), reader.accept("GLOBAL")
@@ -46,7 +46,7 @@ def made_view(text: str) -> MadeView | None:
     columns = tuple(reader.bracketed(reader.name)) if reader.at("(") else ()
     if reader.accept("COMMENT"):
         reader.string()
-    return MadeView(name, reader.rest("a query"), replaces, is_global, columns) if reader.accept("AS") else None
+    return ViewStatement(name, reader.rest("a query"), replaces, is_global, columns) if reader.accept("AS") else None
 
 
 def whole_table(spark: Any, query: str) -> str | None:

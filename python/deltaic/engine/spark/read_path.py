@@ -1,7 +1,7 @@
-"""Which way a session is served: through Spark's own driver interfaces by py4j, or by public ones alone.
+"""The read path of a session: native (Spark's driver interfaces by py4j) or public (PySpark's public interfaces alone).
 
-The first is tried where it is there. An answer that is not what it was in the versions that are known leads to the second, for the rest of
-the session: the rows are the same. Only what plans may be tried so: nothing here is around a job whose rows somebody gets.
+The native path is tried first. If the JVM answers otherwise than the Spark versions that we know, the session uses the public path from
+then on; both give the same rows. Only planning is tried this way, never a job that returns rows to the user: a job is not run twice.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ T = TypeVar("T")
 log = logging.getLogger("deltaic.spark")
 
 
-class Ways:
-    """The way of one session. `is_native`: by py4j; `reason`: why not, None where it is, or where nobody wants it."""
+class ReadPath:
+    """Path of one session. `is_native`: by py4j. `reason`: why the public path is used; None on the native path or if `native="never"`."""
 
     def __init__(self, spark: Any, native: Native) -> None:
         self.is_native = native == "auto" and hasattr(spark, "_jsparkSession")
@@ -30,12 +30,12 @@ class Ways:
             log.info("Spark is used by its public interfaces alone: %s", self.reason)
 
     def planned(self, what: str, native: Callable[[], T], public: Callable[[], T]) -> T:
-        """The answer of `native`, or of `public` where the first is not to be had. `what`: for the log, what was asked."""
+        """The result of `native`, or of `public` if the JVM does not answer as expected. `what`: name of the step in the log."""
         if self.is_native:
             try:
                 return native()
             except DeltaError:
-                raise  # of the table or the arguments: the same by either way
+                raise  # of the table or the arguments: the public path would fail with the same error
             except Exception as error:
                 if not is_unexpected(error):
                     raise
@@ -54,12 +54,12 @@ class Ways:
 
 
 _USUAL = ("java.lang.OutOfMemoryError", "java.lang.StackOverflowError", "java.lang.InterruptedException")
-"""Of Java's own errors those that say nothing of its interfaces."""
+"""Java errors that do not mean that a class or method of Spark has changed."""
 
 
 def is_unexpected(error: Exception) -> bool:
-    """Whether an error says that the JVM is not as we know it: a class, method or field that is not there, or has another form. What Spark
-    has a name for (a query that fails), a JVM that is gone, and an error of ours that comes back through it are something else."""
+    """True if an error shows that the JVM's interfaces differ from those we know: a class, method or field is missing or has another form.
+    False for an error with a Spark error class (a failed query), for a JVM that has ended, and for an error of deltaic passed on by Java."""
     if isinstance(error, (AttributeError, TypeError)):
         return True
     if (kind := _java_class(error)) is not None:
@@ -74,6 +74,6 @@ def is_unexpected(error: Exception) -> bool:
 
 
 def _java_class(error: Exception) -> str | None:
-    """The class of what Java raised; None where it raised nothing, or PySpark has read it already."""
+    """Name of the Java exception's class; None if the error has no Java exception or PySpark has converted it already."""
     raised = getattr(error, "java_exception", None)
     return None if raised is None else str(raised.getClass().getName())

@@ -19,7 +19,7 @@ from deltaic.engine.spark.native import deleted_rows
 from deltaic.engine.spark.native import scan as scanning
 from deltaic.engine.spark.native.jvm import Jvm
 from deltaic.engine.spark.on_driver import SETTING as DRIVER_ROWS
-from deltaic.engine.spark.ways import is_unexpected
+from deltaic.engine.spark.read_path import is_unexpected
 
 VECTORS = {"delta.enableDeletionVectors": True}
 Raise = Callable[..., Any]
@@ -73,7 +73,7 @@ def check_log(session: Any, caplog: pytest.LogCaptureFixture) -> None:
     """One line says why."""
     assert not engine_of(session).is_native
     assert [record.levelname for record in caplog.records] == ["WARNING"]
-    reason = engine_of(session).ways.reason
+    reason = engine_of(session).read_path.reason
     assert reason is not None
     assert reason in caplog.records[0].getMessage()
 
