@@ -25,7 +25,7 @@ Run = tuple[Callable[[], Any], int, Callable[[Any], object]]
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """`limits`: our seconds may be so many times the rival's, or none where they are only recorded; `slack`: seconds more are met too."""
+    """`limits`: our seconds may be so many times the rival's, and `slack` seconds more; None where they are only recorded."""
 
     name: str
     limits: Mapping[str, float | None]
@@ -108,7 +108,7 @@ def compare(script: str, job: Job, root: Path, pairs: int) -> dict[str, Any]:
     row: dict[str, Any] = {"job": job.name, "deltaic": ours, "rivals": {}}
     for system, limit in job.limits.items():
         theirs = best[system]["seconds"]
-        met = None if limit is None else ours <= max(theirs * limit, theirs + job.slack)
+        met = None if limit is None else ours <= theirs * limit + job.slack
         row["rivals"][system] = {"seconds": theirs, "ratio": ours / theirs, "limit": limit, "met": met}
     return row
 

@@ -47,31 +47,29 @@ class RecordedChanges:
     held: Sequence[Plan] = ()
 
     @staticmethod
-    def of(
-        store: _core.Store,
-        metadata: Metadata,
-        protocol: Protocol,
-        parquet: ParquetOptions | None,
-        left: Sequence[tuple[_core.RowIds, str]] = (),
-    ) -> RecordedChanges | None:
+    def of(store: _core.Store, metadata: Metadata, protocol: Protocol, parquet: ParquetOptions | None) -> RecordedChanges | None:
         """None where the table keeps no changes."""
         if not are_kept(protocol, metadata):
             return None
-        return RecordedChanges(change_target(store, metadata, protocol, parquet), left)
+        return RecordedChanges(change_target(store, metadata, protocol, parquet))
+
+    def with_rows(self, rows: _core.RowIds, kind: str) -> RecordedChanges:
+        """These rows leave the table as `kind`, too: they are read when the change files are written."""
+        return replace(self, left=(*self.left, (rows, kind)))
 
     def before(self, scan: Scan) -> list[Plan]:
         """The rows that leave the files of `scan`, with CHANGE_TYPE as their last column."""
         plans = [of_kind(scan, rows.select(scan.files), kind) for rows, kind in self.left if len(rows)]
         return [*self.held, *plans]
 
-    def held_rows(self, engine: Engine, old: Scan, kind: str, held: ExitStack) -> tuple[Plan, RecordedChanges]:
-        """The rows of `old`, read once for two uses: as what new rows are made of, and as rows that leave the table as `kind`. The scan
-        itself where the engine reads it in another form than it is stored in."""
+    def with_old_rows(self, engine: Engine, old: Scan, rows: _core.RowIds, kind: str, held: ExitStack) -> tuple[Plan, RecordedChanges]:
+        """`rows` leave the table as `kind`, and `old` reads all their columns, as new rows are made of them: they are read once and held
+        for both uses. `old` itself where the engine reads it in another form than it is stored in."""
         if engine.pads_char and any(CHAR_TYPES in field.metadata for field in old.schema):
-            return old, self
-        rows = held.enter_context(engine.hold(engine.run(old), old.alias))
+            return old, self.with_rows(rows, kind)
+        found = held.enter_context(engine.hold(engine.run(old), old.alias))
         columns = (*columns_of(old.alias, old.schema), (CHANGE_TYPE, engine.compose((f"'{kind}'",), "string")))
-        return rows, replace(self, left=(), held=(Project(rows, columns, "b"),))
+        return found, replace(self, held=(*self.held, Project(found, columns, "b")))
 
 
 def change_target(store: _core.Store, metadata: Metadata, protocol: Protocol, parquet: ParquetOptions | None) -> WriteTarget:

@@ -115,8 +115,8 @@ def _drop_rows(
         return None
     recording = None
     if not writes_vectors(snapshot):  # whose difference says which rows are deleted
-        left = [(rows, change_feed.DELETE)]
-        recording = RecordedChanges.of(snapshot.store, snapshot.metadata, snapshot.protocol, parquet, left)
+        recording = RecordedChanges.of(snapshot.store, snapshot.metadata, snapshot.protocol, parquet)
+        recording = recording and recording.with_rows(rows, change_feed.DELETE)
     changed = take_out(transaction, snapshot, engine, scan, rows, [], snapshot_target(snapshot, parquet), recording)
     return lambda: {"num_deleted_rows": changed.deleted, "num_copied_rows": changed.written_rows, **file_metrics(changed)}
 

@@ -46,8 +46,8 @@ _IDS = tuple(item.with_(nullable=True) for item in ROW_ID_FIELDS)
 
 
 class Run:
-    """`stage()` does everything up to the commit. `changes`: whether there is anything to commit. `records`: whether files of changes are
-    part of it."""
+    """`stage()` does everything up to the commit. `changes`: whether there is anything to commit. `recording`: the files of changes that
+    are part of it."""
 
     def __init__(self, snapshot: Snapshot, engine: Engine, spec: MergeSpec, held: ExitStack) -> None:
         self.snapshot, self.engine, self.spec, self.held = snapshot, engine, spec, held
@@ -77,7 +77,8 @@ class Run:
             self._values(each)
         self.source: Data = held.enter_context(engine.hold(engine.run(source), self.s))
         self.transaction = Transaction(snapshot, "MERGE", self._parameters(), spec.commit)
-        self.changes = self.records = False
+        self.changes = False
+        self.recording: RecordedChanges | None = None
 
     def _check_identities(self, clauses: list[Bound]) -> bool:
         """Whether inserts number rows. InvalidArgumentError where a clause sets an identity column that it may not set."""
@@ -206,31 +207,26 @@ class Run:
                 None if reads_itself else self.planned.predicate, rows_only=not reads_itself and self._changes_all_matches
             )
             target = write_target(self.snapshot.store, self.metadata, self.protocol, self.spec.parquet, copies=True)
-            self.records = self._must_record(counts, changed_rows)
+            if self._must_record(counts, changed_rows):
+                self.recording = RecordedChanges.of(self.snapshot.store, self.metadata, self.protocol, self.spec.parquet)
             only_update = orphans is None and all(each.clause.action == "update" for each in self.matched)
             updated = changed_rows if only_update else self._row_ids_of_updates(pairs, self.matched)
             new = self._new_rows(pairs, updated, counts, target)
-            left = [(updated, change_feed.BEFORE)]
             if orphans is not None:
-                updated = self._row_ids_of_updates(orphans, self.by_source)
-                new += self._updated(orphans, updated, self.by_source, target)
-                left.append((updated, change_feed.BEFORE))
+                new += self._updated(orphans, self._row_ids_of_updates(orphans, self.by_source), self.by_source, target)
             self.changes = any(counts.values())
             changed = FileChanges()
             if self.changes:
                 self._stage_definition()
                 rules = [*self.generated.rules, *rules_of(self.metadata, self.schema)]
-                hidden = [*(target.row_tracking or ()), *([change_feed.CHANGE_TYPE] if self.records else ())]
+                hidden = [*(target.row_tracking or ()), *([change_feed.CHANGE_TYPE] if self.recording else ())]
                 rows = [checked(plan, self.schema, rules, self.engine, hidden=hidden) for plan in new]
                 scan = self.planned.scan((), alias=self.t, row_ids=True)
                 scan = replace(scan, schema=self.schema, table_schema=self._table_schema)
-                recording = None
-                if self.records:
-                    if not only_update:
-                        left.append((self._row_ids_of_deletes(pairs, orphans), change_feed.DELETE))
-                    recording = RecordedChanges.of(self.snapshot.store, self.metadata, self.protocol, self.spec.parquet, left)
+                if self.recording is not None and not only_update:
+                    self.recording = self.recording.with_rows(self._row_ids_of_deletes(pairs, orphans), change_feed.DELETE)
                 with counting(self.engine, new, self.schema, rules):
-                    changed = take_out(self.transaction, self.snapshot, self.engine, scan, changed_rows, rows, target, recording)
+                    changed = take_out(self.transaction, self.snapshot, self.engine, scan, changed_rows, rows, target, self.recording)
                 if self.numbers_rows:
                     self._stage_marks()
             metrics = self._metrics(counts, len(changed_rows), changed)
@@ -251,7 +247,7 @@ class Run:
 
     def _kind(self, kind: str, other: str = "", clauses: Sequence[Bound] = ()) -> tuple[tuple[str, Expression], ...]:
         """The last column of new rows where changes are recorded: the kind of change, which is `other` for rows of `clauses`."""
-        if not self.records:
+        if self.recording is None:
             return ()
         pieces: Pieces = (f"'{kind}'",)
         if clauses:
@@ -319,12 +315,14 @@ class Run:
         if inserts and updates and not self.numbers_rows and not self._reads_target(updates, to):
             inserted = self._by_clause(inserts)
             if inserted == self._by_clause(updates):
+                self._record_old_rows(updated)
                 kind = self._kind(change_feed.INSERT, change_feed.AFTER, updates)
                 return [self.generated.rows(self._among(pairs, [*updates, *inserts]), inserted, kind, self.s)]
         return [*self._updated(pairs, updated, self.matched, to), *self._inserted(pairs, inserts, to)]
 
     def _updated(self, rows: Data, ids: _core.RowIds, clauses: list[Bound], to: WriteTarget) -> list[Plan]:
-        """The changed rows, whose `ids` these are. The target's columns that the new values need are read now, and only theirs."""
+        """The changed rows, whose `ids` these are. The target's columns that the new values need are read now, and only theirs; all columns
+        where files of changes need the old rows anyway."""
         updates = _updates(clauses)
         if len(ids) == 0:
             return []
@@ -332,9 +330,11 @@ class Run:
         tracked = (*tracked_columns(to, self.t), *self._kind(change_feed.AFTER))
         changed = self._among(rows, updates)
         if not self._reads_target(updates, to):
+            self._record_old_rows(ids)
             return [self.generated.rows(changed, columns, tracked, self.s)]
-        wide = self.planned.scan(self._read_by(updates), alias=self.t, row_ids=True)
-        target = replace(
+        names = tuple(self.schema.names) if self.recording is not None else self._read_by(updates)
+        wide = self.planned.scan(names, alias=self.t, row_ids=True)
+        old = replace(
             wide,
             schema=self.schema,
             table_schema=self._table_schema,
@@ -343,7 +343,15 @@ class Run:
             predicate=None,
             row_tracking=to.row_tracking,
         )
+        target: Plan = old
+        if self.recording is not None:
+            target, self.recording = self.recording.with_old_rows(self.engine, old, ids, change_feed.BEFORE, self.held)
         return [self.generated.rows(Join(target, changed, self._same_row(self.s)), columns, tracked, self.s)]
+
+    def _record_old_rows(self, ids: _core.RowIds) -> None:
+        """The rows of these ids as they were go to the files of changes, if there are any."""
+        if self.recording is not None:
+            self.recording = self.recording.with_rows(ids, change_feed.BEFORE)
 
     def _reads_target(self, updates: list[Bound], to: WriteTarget) -> bool:
         """Whether the new values need the target's old ones, or its rows keep their ids. An update of all columns needs neither."""

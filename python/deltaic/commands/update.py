@@ -70,10 +70,10 @@ def update(
         target = snapshot_target(snapshot, parquet)
         matched = replace(matched_rows(scan, rows, snapshot), row_tracking=target.row_tracking)
         old: Plan = matched
-        recording = RecordedChanges.of(snapshot.store, snapshot.metadata, snapshot.protocol, parquet, [(rows, change_feed.BEFORE)])
+        recording = RecordedChanges.of(snapshot.store, snapshot.metadata, snapshot.protocol, parquet)
         more = tracked_columns(target, alias)
         if recording is not None:
-            old, recording = recording.held_rows(engine, matched, change_feed.BEFORE, held)
+            old, recording = recording.with_old_rows(engine, matched, rows, change_feed.BEFORE, held)
             more = (*more, (change_feed.CHANGE_TYPE, engine.compose((f"'{change_feed.AFTER}'",), "string")))
         changed_rows: Plan = Project(old, (*changed_columns, *more), alias)
         hidden = [name for name, _ in more]
