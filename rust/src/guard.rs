@@ -24,7 +24,7 @@ pub fn guarded<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
 /// Runs `work`; the error is the text of its panic, and where in the code it was.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     install();
-    let within = Within::enter();
+    let within = NestingGuard::enter();
     let done = panic::catch_unwind(AssertUnwindSafe(work));
     drop(within);
     done.map_err(|panic| {
@@ -33,16 +33,16 @@ pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
-struct Within;
+struct NestingGuard;
 
-impl Within {
+impl NestingGuard {
     fn enter() -> Self {
         CATCHING.with(|count| count.set(count.get() + 1));
         Self
     }
 }
 
-impl Drop for Within {
+impl Drop for NestingGuard {
     fn drop(&mut self) {
         CATCHING.with(|count| count.set(count.get() - 1));
     }

@@ -15,7 +15,7 @@ use crate::schema::arrow_types::map_of;
 
 /// A file to be added.
 #[derive(Debug)]
-pub struct Added {
+pub struct NewFile {
     /// Path as the log spells it.
     pub path: String,
     /// Physical names and texts.
@@ -29,11 +29,11 @@ pub struct Added {
 }
 
 /// A row for each file.
-pub fn batch(files: Vec<Added>, data_change: bool, tags: &BTreeMap<String, String>) -> Result<RecordBatch> {
+pub fn batch(files: Vec<NewFile>, data_change: bool, tags: &BTreeMap<String, String>) -> Result<RecordBatch> {
     let rows = files.len();
     let tag_values: Values = tags.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect();
     let tags = if tags.is_empty() { None } else { Some(tag_values.as_slice()) };
-    let long = |value: fn(&Added) -> i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values(files.iter().map(value))) };
+    let long = |value: fn(&NewFile) -> i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values(files.iter().map(value))) };
     let columns: Vec<(&str, ArrayRef, bool)> = vec![
         ("path", Arc::new(StringArray::from_iter_values(files.iter().map(|file| &file.path))), false),
         ("partitionValues", maps(files.iter().map(|file| Some(file.partition_values.as_slice())))?, true),

@@ -6,9 +6,9 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray, TimestampMicrosecondArray
 use arrow::datatypes::{DataType, TimeUnit};
 use percent_encoding::percent_decode_str;
 
-use super::adds::{self, Added};
+use super::adds::{self, NewFile};
 use super::layout;
-use super::measure::{Measuring, measure};
+use super::measure::{StatisticsSource, measure};
 use super::options::WriteOptions;
 use super::partition::{Values, stored};
 use crate::error::{Error, Kind, Result};
@@ -49,7 +49,7 @@ pub fn footers(
     options: &WriteOptions,
     interrupt: &Interrupt,
 ) -> Result<RecordBatch> {
-    measure(store, schema, adds, options, Measuring::JavasFooters, interrupt)
+    measure(store, schema, adds, options, StatisticsSource::JavasFooters, interrupt)
 }
 
 /// A folder of a partition always has an `=`, whatever it begins with.
@@ -57,7 +57,7 @@ fn is_own(name: &str, folder: bool) -> bool {
     name.starts_with(['_', '.']) && !(folder && name.contains('='))
 }
 
-fn one(schema: &TableSchema, found: ObjectMeta, names: &[&str]) -> Result<Added> {
+fn one(schema: &TableSchema, found: ObjectMeta, names: &[&str]) -> Result<NewFile> {
     let fields = schema.partition_fields();
     if names.len() != fields.len() + 1 {
         let error = Error::new(Kind::Io, "a written file does not lie where its partition says").at(found.path.as_str());
@@ -69,7 +69,7 @@ fn one(schema: &TableSchema, found: ObjectMeta, names: &[&str]) -> Result<Added>
         partition_values.push((schema.physical_name(field).to_owned(), value.map_err(|error| error.at(found.path.as_str()))?));
     }
     let path = layout::encode(&found.path);
-    Ok(Added { path, partition_values, size: found.size, modification_time: found.modified_ms, stats: None })
+    Ok(NewFile { path, partition_values, size: found.size, modification_time: found.modified_ms, stats: None })
 }
 
 /// The text behind the first `=`, decoded.

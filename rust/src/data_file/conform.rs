@@ -18,7 +18,7 @@ use crate::schema::{Field, TableSchema, Type};
 
 /// What becomes of a value that does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Casting {
+pub enum CastPolicy {
     /// It is an error.
     Strict,
     /// It becomes null.
@@ -49,13 +49,13 @@ enum Step {
 pub struct Conform {
     output: SchemaRef,
     steps: Vec<Option<(usize, Step)>>,
-    casting: Casting,
+    casting: CastPolicy,
     done: u64,
 }
 
 impl Conform {
     /// Finds columns and casts once for a stream of `input`.
-    pub fn new(schema: &TableSchema, input: &Schema, casting: Casting) -> Result<Self> {
+    pub fn new(schema: &TableSchema, input: &Schema, casting: CastPolicy) -> Result<Self> {
         let fields: Vec<ArrowField> = schema.fields().iter().map(|field| field.to_arrow(false).with_nullable(true)).collect();
         let steps = steps_of(schema.fields(), input.fields(), "")?;
         Ok(Self { output: Arc::new(Schema::new(fields)), steps, casting, done: 0 })
@@ -190,7 +190,7 @@ fn lossless(found: &DataType, target: &DataType) -> bool {
 
 /// What a value needs to know of its stream.
 struct Context {
-    casting: Casting,
+    casting: CastPolicy,
     first: u64,
 }
 
@@ -217,7 +217,7 @@ impl Context {
     fn only_nulls(&self, array: &ArrayRef, place: &str) -> Result<ArrayRef> {
         let nulls = is_null(array)?;
         match (0..array.len()).find(|&at| !nulls.value(at)) {
-            Some(at) if self.casting == Casting::Strict => {
+            Some(at) if self.casting == CastPolicy::Strict => {
                 Err(mismatch(format!("row {}: a value does not fit", self.first + at as u64), place)
                     .found(format!("{} ({})", shown(array, at), array.data_type()))
                     .expected("nothing but nulls, as the column has no type (void)"))
@@ -237,8 +237,8 @@ impl Context {
             return Ok(found);
         }
         match self.casting {
-            Casting::Try => Ok(nullif(&found, &arrow::compute::not(&fits)?)?),
-            Casting::Strict => {
+            CastPolicy::Try => Ok(nullif(&found, &arrow::compute::not(&fits)?)?),
+            CastPolicy::Strict => {
                 let at = (0..fits.len()).find(|&at| !fits.value(at)).unwrap_or_default();
                 let shown = shown(array, at);
                 Err(mismatch(format!("row {}: a value does not fit", self.first + at as u64), place)

@@ -12,12 +12,12 @@ use arrow::datatypes::{DataType, Field as ArrowField, Int64Type, Schema};
 
 use super::budget::Allowance;
 use super::encoded::{self, Texts, encode};
-use super::keep::Keep;
+use super::keep::RowMask;
 use super::open::{Group, OpenFile, Output, Plan, repeat};
-use super::projection::Adapt;
+use super::projection::Adaptation;
 use super::row_selection::{Positions, Rows};
 use crate::error::{Error, Result};
-use crate::pages::{self, Batches, Wanted};
+use crate::pages::{self, Batches, PageRequest};
 use crate::predicate::Predicate;
 use crate::predicate::rows::matching;
 use crate::schema::Field;
@@ -52,7 +52,7 @@ struct Chunk {
 
 impl Chunk {
     fn keep(self, mask: &BooleanArray) -> Result<Self> {
-        let keep = Keep::new(mask.values());
+        let keep = RowMask::new(mask.values());
         let columns = self.columns.iter().map(|column| keep.of(column)).collect::<Result<Vec<_>>>()?;
         let positions = match self.positions {
             None => None,
@@ -116,7 +116,7 @@ impl<'a> Job<'a> {
         let place = |field: &Field| asked.iter().position(|other| other == field);
         let rest: Vec<Field> = self.plan.data.iter().filter(|field| place(field).is_none()).cloned().collect();
         let mut survivors = BooleanBufferBuilder::new(self.wanted.count());
-        let mut kept = Kept::default();
+        let mut kept = FirstPass::default();
         for chunk in self.scan(asked, &self.wanted, self.positions(), true)? {
             let chunk = chunk?;
             let batch = named(asked, &chunk)?;
@@ -221,7 +221,7 @@ impl<'a> Job<'a> {
         } else {
             bytes.fetch_when_touched(ranges)
         }
-        let wanted = Wanted { group: self.group.index, mask, batch: scan.batch, rows: rows.selection() };
+        let wanted = PageRequest { group: self.group.index, mask, batch: scan.batch, rows: rows.selection() };
         let wished = fields.iter().filter_map(|field| Some((field, *self.plan.request.encoded.get(&field.name)?)));
         let encoded = encoded::reading(&self.file.metadata, self.group.index, self.file.finder, wished)?;
         let reader = pages::record_batches(bytes, encoded.as_ref().unwrap_or(&self.file.metadata), wanted)?;
@@ -233,7 +233,7 @@ impl<'a> Job<'a> {
                     let (target, found) = (field.data_type.to_arrow(false), found.field(index).data_type());
                     let adapt = match &encoded {
                         Some(_) if scan.encoded.get(&field.name).is_some_and(|texts| encoded::encoded(&target, *texts) == *found) => {
-                            Adapt::Same
+                            Adaptation::Same
                         }
                         _ => self.file.finder.adapt(&field.data_type, &target, found, &field.name)?,
                     };
@@ -280,7 +280,7 @@ fn named(fields: &[Field], chunk: &Chunk) -> Result<RecordBatch> {
 struct Scan<'a> {
     path: &'a str,
     fields: &'a [Field],
-    adapts: Vec<Option<(usize, Adapt)>>,
+    adapts: Vec<Option<(usize, Adaptation)>>,
     reader: Option<Batches>,
     rows: &'a Rows,
     positions: Option<Positions<'a>>,
@@ -333,7 +333,7 @@ impl Scan<'_> {
     }
 
     fn logical(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
-        let column = |(field, adapt): (&Field, &Option<(usize, Adapt)>)| {
+        let column = |(field, adapt): (&Field, &Option<(usize, Adaptation)>)| {
             let target: DataType = field.data_type.to_arrow(false);
             let column = match adapt {
                 None => new_null_array(&target, batch.num_rows()),
@@ -362,13 +362,13 @@ impl Iterator for Scan<'_> {
 
 /// Columns of the first pass, waiting for those of the second.
 #[derive(Default)]
-struct Kept {
+struct FirstPass {
     chunks: VecDeque<Chunk>,
     offset: usize,
     rows: usize,
 }
 
-impl Kept {
+impl FirstPass {
     fn push(&mut self, chunk: Chunk) {
         if chunk.rows > 0 {
             self.rows += chunk.rows;

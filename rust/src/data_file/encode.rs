@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use parquet::arrow::arrow_writer::compute_leaves;
 
 use super::physical::relabel;
-use super::statistics::{Gathered, Wanted};
+use super::statistics::{GatheredStatistics, StatisticsShape};
 use crate::error::{Error, Result};
 use crate::guard;
 use crate::pages::checksums::{Chunk, ColumnWriter, ColumnWriters};
@@ -50,13 +50,13 @@ struct Inbox {
     scheduled: bool,
     closing: bool,
     work: Option<Work>,
-    done: Option<Done>,
+    done: Option<EncodedColumn>,
 }
 
 /// What a thread takes with it while it works on a column.
 struct Work {
     writers: Vec<ColumnWriter>,
-    gathered: Gathered,
+    gathered: GatheredStatistics,
     size: u64,
 }
 
@@ -68,11 +68,11 @@ impl std::fmt::Debug for Work {
 
 /// A column that is done: its chunks (one per leaf) and its statistics.
 #[derive(Debug)]
-pub struct Done {
+pub struct EncodedColumn {
     /// One per Parquet leaf.
     pub chunks: Vec<Chunk>,
     /// For the file's statistics.
-    pub gathered: Gathered,
+    pub gathered: GatheredStatistics,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -80,17 +80,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The writers of a row group, by column of `schema` (physical).
-fn works(factory: &ColumnWriters, schema: &SchemaRef, wanted: &[Wanted]) -> Result<Vec<Work>> {
+fn works(factory: &ColumnWriters, schema: &SchemaRef, wanted: &[StatisticsShape]) -> Result<Vec<Work>> {
     let mut writers = factory.create()?.into_iter();
-    let work = |(field, wanted): (&Arc<arrow::datatypes::Field>, &Wanted)| {
+    let work = |(field, wanted): (&Arc<arrow::datatypes::Field>, &StatisticsShape)| {
         let writers = writers.by_ref().take(super::projection::leaves(field.data_type())).collect();
-        Work { writers, gathered: Gathered::new(wanted), size: 0 }
+        Work { writers, gathered: GatheredStatistics::new(wanted), size: 0 }
     };
     Ok(schema.fields().iter().zip(wanted).map(work).collect())
 }
 
 /// The columns of a row group of few rows, encoded here and now.
-pub fn encode(factory: &ColumnWriters, schema: &SchemaRef, wanted: &[Wanted], arrays: &[ArrayRef]) -> Result<Vec<Done>> {
+pub fn encode(factory: &ColumnWriters, schema: &SchemaRef, wanted: &[StatisticsShape], arrays: &[ArrayRef]) -> Result<Vec<EncodedColumn>> {
     let finish = |(index, (mut work, array)): (usize, (Work, &ArrayRef))| {
         work.add(array, schema, index)?;
         work.finish()
@@ -100,7 +100,7 @@ pub fn encode(factory: &ColumnWriters, schema: &SchemaRef, wanted: &[Wanted], ar
 
 impl RowGroup {
     /// Writers for columns of `schema` (physical).
-    pub fn new(factory: &ColumnWriters, schema: &SchemaRef, wanted: &[Wanted]) -> Result<Self> {
+    pub fn new(factory: &ColumnWriters, schema: &SchemaRef, wanted: &[StatisticsShape]) -> Result<Self> {
         let encoded = Arc::new(AtomicU64::new(0));
         let column = |(index, work): (usize, Work)| {
             let inbox = Mutex::new(Inbox { work: Some(work), ..Inbox::default() });
@@ -221,7 +221,7 @@ impl Pool {
     }
 
     /// The columns of a closed group, in order, when all are done.
-    pub fn collect(&self, group: RowGroup, tick: &mut dyn FnMut() -> Result<()>) -> Result<Vec<Done>> {
+    pub fn collect(&self, group: RowGroup, tick: &mut dyn FnMut() -> Result<()>) -> Result<Vec<EncodedColumn>> {
         self.wait(tick, |_| group.columns.iter().all(|column| lock(&column.inbox).done.is_some()))?;
         Ok(group.columns.iter().filter_map(|column| lock(&column.inbox).done.take()).collect())
     }
@@ -248,8 +248,8 @@ impl Work {
         Ok(())
     }
 
-    fn finish(self) -> Result<Done> {
+    fn finish(self) -> Result<EncodedColumn> {
         let chunks = self.writers.into_iter().map(|writer| Ok(writer.close()?)).collect::<Result<Vec<_>>>()?;
-        Ok(Done { chunks, gathered: self.gathered })
+        Ok(EncodedColumn { chunks, gathered: self.gathered })
     }
 }

@@ -8,7 +8,7 @@ use arrow::datatypes::{Field as ArrowField, Schema};
 use super::files::Files;
 use super::row_selection::FileRows;
 use crate::deletion_vector::DeletionVector;
-use crate::deletion_vector::descriptor::{Wanted, read_all};
+use crate::deletion_vector::descriptor::{VectorRequest, read_all};
 use crate::error::{Error, Kind, Result};
 use crate::schema::{TableSchema, partition_values};
 use crate::store::path::{local_part, scheme};
@@ -119,7 +119,7 @@ impl Rows {
     fn of(store: &Arc<dyn Store>, files: &Files, bits: bool) -> Result<Self> {
         let wanted = |index| {
             let descriptor = files.vector(index)?;
-            Ok(descriptor.map(|descriptor| Wanted { descriptor, num_records: files.num_records(index) }))
+            Ok(descriptor.map(|descriptor| VectorRequest { descriptor, num_records: files.num_records(index) }))
         };
         let wanted = (0..files.len()).map(wanted).collect::<Result<Vec<_>>>()?;
         let mut rows = Self::default();

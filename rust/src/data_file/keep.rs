@@ -26,7 +26,7 @@ const BYTES: usize = 64;
 
 /// A mask over the rows of a batch, ready to be laid on each of its columns.
 #[derive(Debug)]
-pub struct Keep<'a> {
+pub struct RowMask<'a> {
     mask: &'a BooleanBuffer,
     count: usize,
     /// The mask's bits from the lowest on, where many are set.
@@ -37,7 +37,7 @@ pub struct Keep<'a> {
     filter: OnceCell<FilterPredicate>,
 }
 
-impl<'a> Keep<'a> {
+impl<'a> RowMask<'a> {
     /// The rows whose bit is set.
     pub fn new(mask: &'a BooleanBuffer) -> Self {
         let count = mask.count_set_bits();
@@ -240,7 +240,7 @@ mod tests {
             let binary: BinaryArray = rows.iter().map(|row| Some(row.1.as_bytes())).collect();
             let from = from.min(rows.len());
             let mask: BooleanBuffer = rows[from..].iter().map(|row| row.2 >= gone).collect();
-            let keep = Keep::new(&mask);
+            let keep = RowMask::new(&mask);
             for column in [Arc::new(numbers) as ArrayRef, Arc::new(small), Arc::new(words), Arc::new(binary)] {
                 let column = if from > 0 { column.slice(from, column.len() - from) } else { column };
                 let expected = filter(&column, &BooleanArray::new(mask.clone(), None)).unwrap();

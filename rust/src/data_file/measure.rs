@@ -14,9 +14,9 @@ use super::options::WriteOptions;
 use super::physical::data_columns;
 use super::projection::Finder;
 use super::prune::Pruner;
-use super::queue::Next;
+use super::queue::QueueItem;
 use super::reader::Reader;
-use super::statistics::{Gathered, Leaf, Named, Wanted, to_json};
+use super::statistics::{GatheredStatistics, Leaf, NamedStatistics, StatisticsShape, to_json};
 use super::writer::{form, indexed};
 use crate::error::{Error, Kind, Result};
 use crate::guard;
@@ -27,7 +27,7 @@ use crate::store::{Store, resolve};
 
 /// Where statistics come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Measuring {
+pub enum StatisticsSource {
     /// From the footers of any writer.
     Footers,
     /// From those of parquet-mr, in whose bounds of floats NaN is the greatest.
@@ -42,7 +42,7 @@ pub fn measure(
     schema: &Arc<TableSchema>,
     batch: RecordBatch,
     options: &WriteOptions,
-    how: Measuring,
+    how: StatisticsSource,
     interrupt: &Interrupt,
 ) -> Result<RecordBatch> {
     let measurer = Measurer { store, files: Files::new(batch)?, footers: FooterStatistics::new(schema, options)? };
@@ -112,7 +112,7 @@ type Measured = (i64, String);
 pub(super) struct FooterStatistics<'a> {
     schema: &'a Arc<TableSchema>,
     fields: Vec<&'a Field>,
-    wanted: Vec<Wanted>,
+    wanted: Vec<StatisticsShape>,
     options: &'a WriteOptions,
 }
 
@@ -121,12 +121,12 @@ impl<'a> FooterStatistics<'a> {
     pub fn new(schema: &'a Arc<TableSchema>, options: &'a WriteOptions) -> Result<Self> {
         let columns = data_columns(schema, false)?;
         let fields: Vec<&Field> = columns.iter().map(|&index| &schema.fields()[index]).collect();
-        let wanted = Wanted::of(schema, &fields, &indexed(options))?;
+        let wanted = StatisticsShape::of(schema, &fields, &indexed(options))?;
         Ok(Self { schema, fields, wanted, options })
     }
 
     /// As JSON; [`Kind::SchemaMismatch`] where a column does not fit. `vector`: rows are deleted, so that bounds may be wide.
-    pub fn of(&self, metadata: &ArrowReaderMetadata, path: &str, vector: bool, how: Measuring) -> Result<String> {
+    pub fn of(&self, metadata: &ArrowReaderMetadata, path: &str, vector: bool, how: StatisticsSource) -> Result<String> {
         let finder = Finder::new(self.schema.mapping(), metadata.schema());
         let found = metadata.schema().fields();
         for field in &self.fields {
@@ -154,8 +154,8 @@ impl<'a> FooterStatistics<'a> {
         Ok(to_json(rows, &self.named(&gathered), self.schema, form))
     }
 
-    fn named<'b>(&'b self, gathered: &'b [Gathered]) -> Vec<Named<'b>> {
-        let named = |(field, gathered): (&&'b Field, &'b Gathered)| Named {
+    fn named<'b>(&'b self, gathered: &'b [GatheredStatistics]) -> Vec<NamedStatistics<'b>> {
+        let named = |(field, gathered): (&&'b Field, &'b GatheredStatistics)| NamedStatistics {
             name: self.schema.physical_name(field),
             data_type: &field.data_type,
             gathered,
@@ -171,8 +171,8 @@ struct Measurer<'a> {
 }
 
 impl Measurer<'_> {
-    fn all(&self, how: Measuring, interrupt: &Interrupt) -> Result<Vec<Measured>> {
-        if how == Measuring::LiveRows {
+    fn all(&self, how: StatisticsSource, interrupt: &Interrupt) -> Result<Vec<Measured>> {
+        if how == StatisticsSource::LiveRows {
             // Threads of the reader share each file's row groups.
             return (0..self.files.len()).map(|index| self.live_rows(index, interrupt)).collect();
         }
@@ -198,7 +198,7 @@ impl Measurer<'_> {
     }
 
     /// From the footer: bounds may be wide where rows are deleted.
-    fn footer(&self, index: usize, how: Measuring) -> Result<Measured> {
+    fn footer(&self, index: usize, how: StatisticsSource) -> Result<Measured> {
         let plan = self.plan(index)?;
         let file = OpenFile::open(&plan, 0)?;
         let statistics = self.footers.of(&file.metadata, &file.path, plan.files.vector(0)?.is_some(), how)?;
@@ -210,14 +210,16 @@ impl Measurer<'_> {
         let rows = OpenFile::open(&plan, 0)?.metadata.metadata().file_metadata().num_rows();
         let rows = u64::try_from(rows).map_err(|_| Error::protocol("a file has a negative number of rows").found(rows))?;
         let FooterStatistics { schema, wanted, options, .. } = &self.footers;
-        let mut gathered: Vec<Gathered> = wanted.iter().map(Gathered::new).collect();
+        let mut gathered: Vec<GatheredStatistics> = wanted.iter().map(GatheredStatistics::new).collect();
         let mut reader = Reader::new(plan, options.threads, None);
         loop {
             interrupt.check()?;
             match reader.next(Duration::from_millis(100))? {
-                Next::Batch(batch) => gathered.iter_mut().zip(batch.columns()).for_each(|(gathered, column)| gathered.add(column, None)),
-                Next::Waiting => {}
-                Next::End => break,
+                QueueItem::Batch(batch) => {
+                    gathered.iter_mut().zip(batch.columns()).for_each(|(gathered, column)| gathered.add(column, None))
+                }
+                QueueItem::Waiting => {}
+                QueueItem::End => break,
             }
         }
         Ok((self.size(index)?, to_json(rows, &self.footers.named(&gathered), schema, form(options))))
@@ -225,35 +227,41 @@ impl Measurer<'_> {
 }
 
 /// What the row groups' own statistics say of a column; nothing where one of them is silent.
-fn bounds_of(pruner: &Pruner<'_>, wanted: &Wanted, data_type: &Type, path: &mut Vec<String>, how: Measuring) -> Result<Gathered> {
+fn bounds_of(
+    pruner: &Pruner<'_>,
+    wanted: &StatisticsShape,
+    data_type: &Type,
+    path: &mut Vec<String>,
+    how: StatisticsSource,
+) -> Result<GatheredStatistics> {
     match (wanted, data_type) {
-        (Wanted::Struct(inner), Type::Struct(fields)) => {
-            let child = |(wanted, field): (&Wanted, &Field)| {
+        (StatisticsShape::Struct(inner), Type::Struct(fields)) => {
+            let child = |(wanted, field): (&StatisticsShape, &Field)| {
                 path.push(field.name.clone());
                 let found = bounds_of(pruner, wanted, &field.data_type, path, how);
                 path.pop();
                 found
             };
-            Ok(Gathered::Struct(inner.iter().zip(fields).map(child).collect::<Result<_>>()?))
+            Ok(GatheredStatistics::Struct(inner.iter().zip(fields).map(child).collect::<Result<_>>()?))
         }
-        (Wanted::Leaf(primitive), _) => {
+        (StatisticsShape::Leaf(primitive), _) => {
             let column = Column::resolve(pruner.schema, path)?;
             let rows: i64 = pruner.metadata.metadata().file_metadata().num_rows();
             if pruner.is_absent(&column) {
-                return Ok(Gathered::Leaf(Leaf::all_null(*primitive, rows.unsigned_abs())));
+                return Ok(GatheredStatistics::Leaf(Leaf::all_null(*primitive, rows.unsigned_abs())));
             }
-            let Some(bounds) = pruner.bounds(&column)? else { return Ok(Gathered::Nothing) };
-            let Some(nulls) = bounds.null_count.iter().collect::<Option<Vec<i64>>>() else { return Ok(Gathered::Nothing) };
+            let Some(bounds) = pruner.bounds(&column)? else { return Ok(GatheredStatistics::Nothing) };
+            let Some(nulls) = bounds.null_count.iter().collect::<Option<Vec<i64>>>() else { return Ok(GatheredStatistics::Nothing) };
             let silent =
                 |index: usize| nulls[index] < bounds.row_count.value(index) && (bounds.min.is_null(index) || bounds.max.is_null(index));
             let known = !(0..nulls.len()).any(silent);
             let mut leaf = Leaf::all_null(*primitive, nulls.iter().sum::<i64>().unsigned_abs());
             if known {
-                leaf.widen_by(&bounds.min, &bounds.max, how == Measuring::JavasFooters);
+                leaf.widen_by(&bounds.min, &bounds.max, how == StatisticsSource::JavasFooters);
             }
-            Ok(Gathered::Leaf(leaf))
+            Ok(GatheredStatistics::Leaf(leaf))
         }
-        _ => Ok(Gathered::Nothing),
+        _ => Ok(GatheredStatistics::Nothing),
     }
 }
 

@@ -8,8 +8,8 @@ use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::TypePtr;
 
-use super::encode::{Done, Pool, RowGroup, encode};
-use super::statistics::{Gathered, Wanted};
+use super::encode::{EncodedColumn, Pool, RowGroup, encode};
+use super::statistics::{GatheredStatistics, StatisticsShape};
 use crate::error::{Error, Result};
 use crate::pages::checksums::ColumnWriters;
 use crate::store::{ObjectWriter, Store};
@@ -30,7 +30,7 @@ pub struct Shape {
     /// Makes column writers.
     pub factory: ColumnWriters,
     /// Statistics to gather.
-    pub wanted: Vec<Wanted>,
+    pub wanted: Vec<StatisticsShape>,
 }
 
 /// Opens the store's writer only when there is something worth it.
@@ -114,12 +114,12 @@ pub struct Output {
     writer: SerializedFileWriter<Sink>,
     current: Option<Current>,
     closing: VecDeque<RowGroup>,
-    gathered: Vec<Gathered>,
+    gathered: Vec<GatheredStatistics>,
 }
 
 /// A file that is there.
 #[derive(Debug)]
-pub struct Finished {
+pub struct FinishedFile {
     /// Path in the store.
     pub path: String,
     /// Its bytes.
@@ -127,7 +127,7 @@ pub struct Finished {
     /// Its rows.
     pub rows: u64,
     /// What was gathered of each column.
-    pub gathered: Vec<Gathered>,
+    pub gathered: Vec<GatheredStatistics>,
 }
 
 impl Output {
@@ -136,7 +136,7 @@ impl Output {
         let sink = Sink { store: Arc::clone(store), path: path.clone(), buffer: Vec::new(), writer: None };
         let writer = SerializedFileWriter::new(sink, Arc::clone(&shape.root), Arc::clone(&shape.properties))
             .map_err(|error| Error::of_writer(error, &path))?;
-        let gathered = shape.wanted.iter().map(Gathered::new).collect();
+        let gathered = shape.wanted.iter().map(GatheredStatistics::new).collect();
         Ok(Self { path, rows: 0, writer, current: None, closing: VecDeque::new(), gathered })
     }
     /// Rows and bytes (before encoding) of the row group that takes rows now.
@@ -199,7 +199,7 @@ impl Output {
         self.append_group(done)
     }
 
-    fn append_group(&mut self, done: Vec<Done>) -> Result<()> {
+    fn append_group(&mut self, done: Vec<EncodedColumn>) -> Result<()> {
         let path = self.path.clone();
         let wrap = |error| Error::of_writer(error, &path);
         let mut writer = self.writer.next_row_group().map_err(wrap)?;
@@ -213,22 +213,22 @@ impl Output {
         Ok(())
     }
     /// Makes the file visible; `Store::sync` makes it durable.
-    pub fn finish(mut self, pool: &Pool, tick: &mut dyn FnMut() -> Result<()>) -> Result<Finished> {
+    pub fn finish(mut self, pool: &Pool, tick: &mut dyn FnMut() -> Result<()>) -> Result<FinishedFile> {
         self.drain(pool, tick)?;
         self.close()
     }
     /// A whole file of one row group, encoded on this thread.
-    pub fn whole(store: &Arc<dyn Store>, path: String, shape: &Shape, arrays: &[ArrayRef], rows: usize) -> Result<Finished> {
+    pub fn whole(store: &Arc<dyn Store>, path: String, shape: &Shape, arrays: &[ArrayRef], rows: usize) -> Result<FinishedFile> {
         let mut output = Self::new(store, path, shape)?;
         output.append_group(encode(&shape.factory, &shape.schema, &shape.wanted, arrays)?)?;
         output.rows = rows as u64;
         output.close()
     }
 
-    fn close(self) -> Result<Finished> {
+    fn close(self) -> Result<FinishedFile> {
         let path = self.path;
         let mut sink = self.writer.into_inner().map_err(|error| Error::of_writer(error, &path))?;
         let size = sink.finish().map_err(|error| Error::of_write(error, &path))?;
-        Ok(Finished { path, size, rows: self.rows, gathered: self.gathered })
+        Ok(FinishedFile { path, size, rows: self.rows, gathered: self.gathered })
     }
 }

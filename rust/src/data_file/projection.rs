@@ -26,17 +26,17 @@ pub struct Finder {
 
 /// How a decoded array becomes the table's.
 #[derive(Debug)]
-pub enum Adapt {
+pub enum Adaptation {
     /// As it is.
     Same,
     /// By a cast that loses nothing.
     Cast(Cast),
     /// Child by child: position in the decoded struct, or a field that the file has not.
-    Struct(Fields, Vec<Option<(usize, Adapt)>>),
+    Struct(Fields, Vec<Option<(usize, Adaptation)>>),
     /// The list's child, and the field it gets.
-    List(Arc<ArrowField>, Box<Adapt>),
+    List(Arc<ArrowField>, Box<Adaptation>),
     /// Keys and values, and the entries' field.
-    Map(Arc<ArrowField>, Box<Adapt>, Box<Adapt>),
+    Map(Arc<ArrowField>, Box<Adaptation>, Box<Adaptation>),
     /// A variant whose values lie in typed columns: back to its one encoding (parquet-format, VariantShredding.md).
     Unshred,
 }
@@ -98,11 +98,11 @@ impl Finder {
     }
 
     /// How an array of the type `found` becomes `target`; `place` names the column, for errors.
-    pub fn adapt(&self, data_type: &Type, target: &DataType, found: &DataType, place: &str) -> Result<Adapt> {
+    pub fn adapt(&self, data_type: &Type, target: &DataType, found: &DataType, place: &str) -> Result<Adaptation> {
         match (data_type, target, found) {
-            (Type::Primitive(_) | Type::Shape(_), _, _) if target == found => Ok(Adapt::Same),
+            (Type::Primitive(_) | Type::Shape(_), _, _) if target == found => Ok(Adaptation::Same),
             (Type::Primitive(_) | Type::Shape(_), _, _) => match cast_for(found, target) {
-                Some(cast) => Ok(Adapt::Cast(cast)),
+                Some(cast) => Ok(Adaptation::Cast(cast)),
                 None => Err(mismatch(place, target, found)),
             },
             (Type::Struct(fields), DataType::Struct(targets), DataType::Struct(children)) => {
@@ -115,11 +115,11 @@ impl Finder {
                     }
                 };
                 let parts = fields.iter().zip(targets).map(child).collect::<Result<Vec<_>>>()?;
-                Ok(Adapt::Struct(targets.clone(), parts))
+                Ok(Adaptation::Struct(targets.clone(), parts))
             }
             (Type::Variant, DataType::Struct(_), DataType::Struct(children)) => {
                 if children.iter().any(|child| child.name() == "typed_value") {
-                    return Ok(Adapt::Unshred);
+                    return Ok(Adaptation::Unshred);
                 }
                 let parts = Type::variant_fields();
                 if let Some(part) = parts.iter().find(|part| self.find(part, children).is_none()) {
@@ -129,14 +129,14 @@ impl Finder {
             }
             (Type::Array(element, _), DataType::List(target), DataType::List(child)) => {
                 let inner = self.adapt(element, target.data_type(), child.data_type(), &format!("{place}.element"))?;
-                Ok(Adapt::List(Arc::clone(target), Box::new(inner)))
+                Ok(Adaptation::List(Arc::clone(target), Box::new(inner)))
             }
             (Type::Map(key, value, _), DataType::Map(target, _), DataType::Map(entries, _)) => {
                 match (target.data_type(), entries.data_type()) {
                     (DataType::Struct(targets), DataType::Struct(parts)) if parts.len() == 2 => {
                         let keys = self.adapt(key, targets[0].data_type(), parts[0].data_type(), &format!("{place}.key"))?;
                         let values = self.adapt(value, targets[1].data_type(), parts[1].data_type(), &format!("{place}.value"))?;
-                        Ok(Adapt::Map(Arc::clone(target), Box::new(keys), Box::new(values)))
+                        Ok(Adaptation::Map(Arc::clone(target), Box::new(keys), Box::new(values)))
                     }
                     _ => Err(mismatch(place, target.data_type(), entries.data_type())),
                 }
@@ -159,7 +159,7 @@ pub fn leaves(data_type: &DataType) -> usize {
     }
 }
 
-impl Adapt {
+impl Adaptation {
     /// Applies it; `target` is the table's type.
     pub fn apply(&self, array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
         match self {
@@ -167,7 +167,7 @@ impl Adapt {
             Self::Cast(cast) => cast.apply(array, target),
             Self::Struct(fields, parts) => {
                 let found = array.as_struct();
-                let child = |(part, field): (&Option<(usize, Adapt)>, &Arc<ArrowField>)| match part {
+                let child = |(part, field): (&Option<(usize, Adaptation)>, &Arc<ArrowField>)| match part {
                     Some((index, adapt)) => adapt.apply(found.column(*index), field.data_type()),
                     None => Ok(new_null_array(field.data_type(), found.len())),
                 };

@@ -43,7 +43,7 @@ struct Slot {
 
 /// What the consumer got.
 #[derive(Debug)]
-pub enum Next {
+pub enum QueueItem {
     /// The next batch.
     Batch(RecordBatch),
     /// There is no more, or it was cancelled.
@@ -107,22 +107,22 @@ impl Queue {
         }
     }
     /// The next batch in order; waits at most `timeout`.
-    pub fn next(&self, timeout: Duration) -> Result<Next> {
+    pub fn next(&self, timeout: Duration) -> Result<QueueItem> {
         let mut state = self.lock();
         loop {
             if state.cancelled {
-                return Ok(Next::End);
+                return Ok(QueueItem::End);
             }
             let complete = state.complete;
             match state.slots.front_mut() {
-                None if complete => return Ok(Next::End),
+                None if complete => return Ok(QueueItem::End),
                 None => {}
                 Some(slot) => {
                     if let Some((batch, bytes)) = slot.batches.pop_front() {
                         state.bytes -= bytes;
                         state.begun = true;
                         self.room.notify_all();
-                        return Ok(Next::Batch(batch));
+                        return Ok(QueueItem::Batch(batch));
                     }
                     if let Some(end) = slot.end.take() {
                         state.slots.pop_front();
@@ -136,7 +136,7 @@ impl Queue {
             let (guard, waited) = self.ready.wait_timeout(state, timeout).unwrap_or_else(PoisonError::into_inner);
             state = guard;
             if waited.timed_out() {
-                return Ok(Next::Waiting);
+                return Ok(QueueItem::Waiting);
             }
         }
     }

@@ -11,7 +11,7 @@ use arrow::datatypes::SchemaRef;
 use super::budget::{self, Allowance, SCANS, Sharer};
 use super::decode::decode;
 use super::open::{OpenFile, Plan};
-use super::queue::{Next, Queue};
+use super::queue::{Queue, QueueItem};
 use crate::error::{Error, Kind, Result};
 use crate::guard;
 
@@ -30,7 +30,7 @@ const OF_REMOTE_DECODER: u64 = 64 << 20;
 /// A running scan. Dropping it stops its threads.
 #[derive(Debug)]
 pub struct Reader {
-    shared: Arc<Shared>,
+    shared: Arc<ReaderState>,
     /// It counts among the scans that share memory from the first batch to the last.
     running: Option<Sharer>,
     started: bool,
@@ -38,7 +38,7 @@ pub struct Reader {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ReaderState {
     plan: Plan,
     queue: Queue,
     work: Mutex<Work>,
@@ -54,12 +54,12 @@ struct Work {
     next_to_open: usize,
     current: usize,
     next_group: usize,
-    opened: HashMap<usize, Opened>,
+    opened: HashMap<usize, OpenedFile>,
     complete: bool,
 }
 
 #[derive(Debug)]
-enum Opened {
+enum OpenedFile {
     File(Arc<OpenFile>),
     Failed(Error),
 }
@@ -86,7 +86,7 @@ impl Reader {
         let threads = budget::threads(memory, wanted);
         let left = plan.request.limit;
         let (queue, work, changed) = (Queue::default(), Mutex::default(), Condvar::new());
-        let shared = Shared { plan, queue, work, changed, threads, openers, memory };
+        let shared = ReaderState { plan, queue, work, changed, threads, openers, memory };
         Self { shared: Arc::new(shared), running: None, started: false, left }
     }
     /// The schema of its batches.
@@ -94,11 +94,11 @@ impl Reader {
         &self.shared.plan.output
     }
     /// The next batch, waiting at most `timeout`.
-    pub fn next(&mut self, timeout: Duration) -> Result<Next> {
+    pub fn next(&mut self, timeout: Duration) -> Result<QueueItem> {
         if self.left == Some(0) {
             self.shared.stop();
             self.running = None;
-            return Ok(Next::End);
+            return Ok(QueueItem::End);
         }
         if !self.started {
             self.started = true;
@@ -106,10 +106,10 @@ impl Reader {
             self.start()?;
         }
         let next = self.shared.queue.next(timeout).inspect_err(|_| self.shared.stop())?;
-        if matches!(next, Next::End) {
+        if matches!(next, QueueItem::End) {
             self.running = None;
         }
-        let Next::Batch(batch) = next else { return Ok(next) };
+        let QueueItem::Batch(batch) = next else { return Ok(next) };
         let batch = match &mut self.left {
             Some(left) => {
                 let rows = batch.num_rows().min(*left);
@@ -119,7 +119,7 @@ impl Reader {
             None => batch,
         };
         self.shared.plan.metrics.rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
-        Ok(Next::Batch(batch))
+        Ok(QueueItem::Batch(batch))
     }
     /// Stops; what comes next is the end.
     pub fn cancel(&self) {
@@ -169,7 +169,7 @@ impl Drop for Reader {
 
 /// Sees a scan's counters and stops it.
 #[derive(Debug, Clone)]
-pub struct Observer(Arc<Shared>);
+pub struct Observer(Arc<ReaderState>);
 
 impl Observer {
     /// Stops the scan.
@@ -189,7 +189,7 @@ impl Observer {
     }
 }
 
-impl Shared {
+impl ReaderState {
     fn stop(&self) {
         self.queue.cancel();
         // Under the lock, so that no thread misses it between its look and its sleep.
@@ -204,8 +204,8 @@ impl Shared {
                 Task::Fail(error, slot) => self.queue.finish(slot, Err(error)),
                 Task::Open(index) => {
                     let opened = match self.guarded(self.plan.unit(index).0, || OpenFile::open(&self.plan, index)) {
-                        Ok(file) => Opened::File(Arc::new(file)),
-                        Err(error) => Opened::Failed(error),
+                        Ok(file) => OpenedFile::File(Arc::new(file)),
+                        Err(error) => OpenedFile::Failed(error),
                     };
                     self.work.lock().unwrap_or_else(PoisonError::into_inner).opened.insert(index, opened);
                     self.changed.notify_all();
@@ -266,17 +266,17 @@ impl Shared {
                 return Some(Task::Done);
             }
             match work.opened.get(&work.current)? {
-                Opened::File(file) if work.next_group < file.groups.len() => {
+                OpenedFile::File(file) if work.next_group < file.groups.len() => {
                     work.next_group += 1;
                     return Some(Task::Group(Arc::clone(file), work.next_group - 1, self.queue.open()));
                 }
-                Opened::File(_) => {
+                OpenedFile::File(_) => {
                     work.opened.remove(&work.current);
                     work.current += 1;
                     work.next_group = 0;
                 }
-                Opened::Failed(_) => {
-                    let Some(Opened::Failed(error)) = work.opened.remove(&work.current) else { return None };
+                OpenedFile::Failed(_) => {
+                    let Some(OpenedFile::Failed(error)) = work.opened.remove(&work.current) else { return None };
                     work.current = self.plan.unit_count(); // nothing after an error
                     work.next_to_open = self.plan.unit_count();
                     return Some(Task::Fail(error, self.queue.open()));

@@ -20,7 +20,7 @@ use crate::schema::{Field, Primitive, TableSchema, Type};
 
 /// Which columns have statistics.
 #[derive(Debug, Clone)]
-pub enum Indexed {
+pub enum IndexedColumns {
     /// The first so many leaves.
     First(usize),
     /// These, by dotted logical name; a struct stands for its leaves.
@@ -29,7 +29,7 @@ pub enum Indexed {
 
 /// What is gathered of a column: mirrors its type.
 #[derive(Debug, Clone)]
-pub enum Wanted {
+pub enum StatisticsShape {
     /// Nothing.
     Nothing,
     /// Null count, and bounds where its type has them.
@@ -37,23 +37,23 @@ pub enum Wanted {
     /// Null count only.
     Count,
     /// By field.
-    Struct(Vec<Wanted>),
+    Struct(Vec<StatisticsShape>),
 }
 
-impl Wanted {
+impl StatisticsShape {
     /// For each of `fields`, the data columns of the table in its order.
-    pub fn of(schema: &TableSchema, fields: &[&Field], indexed: &Indexed) -> Result<Vec<Self>> {
+    pub fn of(schema: &TableSchema, fields: &[&Field], indexed: &IndexedColumns) -> Result<Vec<Self>> {
         let mut left = match indexed {
-            Indexed::First(count) => *count,
-            Indexed::Named(_) => usize::MAX,
+            IndexedColumns::First(count) => *count,
+            IndexedColumns::Named(_) => usize::MAX,
         };
         let mut named = Vec::new();
-        if let Indexed::Named(names) = indexed {
+        if let IndexedColumns::Named(names) = indexed {
             for name in names {
                 named.push(schema.leaf(name)?.path);
             }
         }
-        let within = |path: &[String]| matches!(indexed, Indexed::First(_)) || named.iter().any(|name| path.starts_with(name));
+        let within = |path: &[String]| matches!(indexed, IndexedColumns::First(_)) || named.iter().any(|name| path.starts_with(name));
         let mut chosen = Vec::with_capacity(fields.len());
         for field in fields {
             let index = schema.column(&field.name)?.0;
@@ -111,13 +111,13 @@ impl Value {
 
 /// What was gathered of a column.
 #[derive(Debug, Clone)]
-pub enum Gathered {
+pub enum GatheredStatistics {
     /// Nothing.
     Nothing,
     /// Of a leaf.
     Leaf(Leaf),
     /// By field.
-    Struct(Vec<Gathered>),
+    Struct(Vec<GatheredStatistics>),
 }
 
 /// Null count and bounds of a leaf.
@@ -129,14 +129,14 @@ pub struct Leaf {
     bounds: Option<(Value, Value)>,
 }
 
-impl Gathered {
+impl GatheredStatistics {
     /// Nothing yet.
-    pub fn new(wanted: &Wanted) -> Self {
+    pub fn new(wanted: &StatisticsShape) -> Self {
         match wanted {
-            Wanted::Nothing => Self::Nothing,
-            Wanted::Leaf(primitive) => Self::Leaf(Leaf { primitive: Some(*primitive), nulls: 0, nan: false, bounds: None }),
-            Wanted::Count => Self::Leaf(Leaf { primitive: None, nulls: 0, nan: false, bounds: None }),
-            Wanted::Struct(fields) => Self::Struct(fields.iter().map(Self::new).collect()),
+            StatisticsShape::Nothing => Self::Nothing,
+            StatisticsShape::Leaf(primitive) => Self::Leaf(Leaf { primitive: Some(*primitive), nulls: 0, nan: false, bounds: None }),
+            StatisticsShape::Count => Self::Leaf(Leaf { primitive: None, nulls: 0, nan: false, bounds: None }),
+            StatisticsShape::Struct(fields) => Self::Struct(fields.iter().map(Self::new).collect()),
         }
     }
     /// Adds the values of an array; where `above` is null, so is the leaf.
@@ -290,13 +290,13 @@ pub struct Form {
 
 /// A named column with what was gathered of it; structs have named fields of their own.
 #[derive(Debug)]
-pub struct Named<'a> {
+pub struct NamedStatistics<'a> {
     /// Physical name.
     pub name: &'a str,
     /// Its type.
     pub data_type: &'a Type,
     /// What was gathered.
-    pub gathered: &'a Gathered,
+    pub gathered: &'a GatheredStatistics,
 }
 
 /// Which of the three trees is written.
@@ -308,7 +308,7 @@ enum Part {
 }
 
 /// The statistics of a file of `rows` rows as JSON.
-pub fn to_json(rows: u64, columns: &[Named<'_>], schema: &TableSchema, form: Form) -> String {
+pub fn to_json(rows: u64, columns: &[NamedStatistics<'_>], schema: &TableSchema, form: Form) -> String {
     let mut text = format!("{{\"numRecords\":{rows}");
     for (key, part) in [("minValues", Part::Min), ("maxValues", Part::Max), ("nullCount", Part::Nulls)] {
         let tree = object(columns, part, schema, form).unwrap_or_else(|| "{}".to_owned());
@@ -321,17 +321,17 @@ pub fn to_json(rows: u64, columns: &[Named<'_>], schema: &TableSchema, form: For
     text
 }
 
-fn object(columns: &[Named<'_>], part: Part, schema: &TableSchema, form: Form) -> Option<String> {
+fn object(columns: &[NamedStatistics<'_>], part: Part, schema: &TableSchema, form: Form) -> Option<String> {
     let mut text = String::from("{");
     for column in columns {
         let value = match (column.gathered, column.data_type) {
-            (Gathered::Nothing, _) => None,
-            (Gathered::Leaf(leaf), _) => leaf.text(part, form),
-            (Gathered::Struct(gathered), Type::Struct(fields)) => {
-                let inner: Vec<Named<'_>> = fields
+            (GatheredStatistics::Nothing, _) => None,
+            (GatheredStatistics::Leaf(leaf), _) => leaf.text(part, form),
+            (GatheredStatistics::Struct(gathered), Type::Struct(fields)) => {
+                let inner: Vec<NamedStatistics<'_>> = fields
                     .iter()
                     .zip(gathered)
-                    .map(|(field, gathered)| Named { name: schema.physical_name(field), data_type: &field.data_type, gathered })
+                    .map(|(field, gathered)| NamedStatistics { name: schema.physical_name(field), data_type: &field.data_type, gathered })
                     .collect();
                 object(&inner, part, schema, form)
             }

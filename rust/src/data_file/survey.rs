@@ -9,9 +9,9 @@ use arrow::datatypes::Fields;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use percent_encoding::percent_decode_str;
 
-use super::adds::{self, Added};
+use super::adds::{self, NewFile};
 use super::layout;
-use super::measure::{FooterStatistics, Measuring, each_file};
+use super::measure::{FooterStatistics, StatisticsSource, each_file};
 use super::options::WriteOptions;
 use super::partition::stored;
 use super::source::{self, FileBytes};
@@ -124,7 +124,7 @@ impl Survey {
                 Some(footer) => footer.clone(),
                 None => self.footer(index)?,
             };
-            footers.of(&metadata, &file.path, false, Measuring::Footers).map(Some)
+            footers.of(&metadata, &file.path, false, StatisticsSource::Footers).map(Some)
         })?
         .into_iter();
         let mut added = Vec::with_capacity(self.files.len());
@@ -144,7 +144,7 @@ impl Survey {
                 partition_values.push((schema.physical_name(field).to_owned(), text));
             }
             let (path, stats) = (layout::encode(&file.path), stats.next().flatten());
-            added.push(Added { path, partition_values, size: file.size, modification_time: file.modified, stats });
+            added.push(NewFile { path, partition_values, size: file.size, modification_time: file.modified, stats });
         }
         adds::batch(added, options.data_change.unwrap_or(true), &options.tags)
     }

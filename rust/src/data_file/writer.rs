@@ -9,17 +9,17 @@ use arrow::compute::concat_batches;
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::file::writer::SerializedFileWriter;
 
-use super::adds::{self, Added};
+use super::adds::{self, NewFile};
 use super::budget::{Sharer, WRITES};
-use super::conform::{Casting, Conform, first_null, null_in};
+use super::conform::{CastPolicy, Conform, first_null, null_in};
 use super::encode::Pool;
 use super::layout;
 use super::options::{WriteOptions, suffix};
-use super::output::{Finished, Output, Shape};
+use super::output::{FinishedFile, Output, Shape};
 use super::partition::{self, Splitter};
 use super::physical;
 use super::shapes;
-use super::statistics::{Form, Indexed, Named, Wanted, to_json};
+use super::statistics::{Form, IndexedColumns, NamedStatistics, StatisticsShape, to_json};
 use crate::error::{Error, Kind, Result};
 use crate::guard;
 use crate::interrupt::Interrupt;
@@ -75,10 +75,10 @@ struct Threads<'a> {
 }
 
 /// Statistics as the options want them.
-pub fn indexed(options: &WriteOptions) -> Indexed {
+pub fn indexed(options: &WriteOptions) -> IndexedColumns {
     match &options.statistics_columns {
-        Some(names) => Indexed::Named(names.clone()),
-        None => Indexed::First(usize::try_from(options.indexed_columns.unwrap_or(32)).unwrap_or(usize::MAX)),
+        Some(names) => IndexedColumns::Named(names.clone()),
+        None => IndexedColumns::First(usize::try_from(options.indexed_columns.unwrap_or(32)).unwrap_or(usize::MAX)),
     }
 }
 
@@ -113,7 +113,7 @@ struct Writer<'a> {
     shape: Shape,
     splitter: Splitter,
     targets: Vec<Target>,
-    finished: Vec<(usize, Finished)>,
+    finished: Vec<(usize, FinishedFile)>,
     number: usize,
     rows: u64,
     last: Option<usize>,
@@ -140,7 +140,7 @@ impl<'a> Writer<'a> {
         let probe = SerializedFileWriter::new(Vec::new(), descriptor.root_schema_ptr(), Arc::clone(&properties))?;
         let factory = ColumnWriters::new(&probe, Arc::clone(&physical));
         let fields: Vec<&Field> = columns.iter().map(|&index| &schema.fields()[index]).collect();
-        let wanted = Wanted::of(schema, &fields, &indexed(options))?;
+        let wanted = StatisticsShape::of(schema, &fields, &indexed(options))?;
         let shape = Shape { schema: physical, root: descriptor.root_schema_ptr(), properties, factory, wanted };
         let splitter = Splitter::new(schema)?;
         Ok(Self {
@@ -169,7 +169,7 @@ impl<'a> Writer<'a> {
     }
 
     fn run(&mut self, input: Box<dyn RecordBatchReader + Send>) -> Result<()> {
-        let mut conform = Conform::new(self.schema, &input.schema(), Casting::Strict)?;
+        let mut conform = Conform::new(self.schema, &input.schema(), CastPolicy::Strict)?;
         for batch in input {
             self.interrupt.check()?;
             let batch = conform.apply(&batch.map_err(from_source)?)?;
@@ -422,16 +422,16 @@ impl<'a> Writer<'a> {
     fn adds(&mut self) -> Result<RecordBatch> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
         let added = self.finished.iter().map(|(number, file)| {
-            let columns: Vec<Named<'_>> = self
+            let columns: Vec<NamedStatistics<'_>> = self
                 .columns
                 .iter()
                 .zip(&file.gathered)
                 .map(|(&index, gathered)| {
                     let field = &self.schema.fields()[index];
-                    Named { name: self.schema.physical_name(field), data_type: &field.data_type, gathered }
+                    NamedStatistics { name: self.schema.physical_name(field), data_type: &field.data_type, gathered }
                 })
                 .collect();
-            Added {
+            NewFile {
                 path: layout::encode(&file.path),
                 partition_values: self.splitter.values[*number].clone(),
                 size: file.size,

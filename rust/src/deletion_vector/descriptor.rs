@@ -61,7 +61,7 @@ pub enum Location {
 
 /// A vector to read, and what its file is known to have.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct VectorRequest {
     /// Where it is.
     pub descriptor: Descriptor,
     /// Physical rows of the data file, where known: no row may lie beyond.
@@ -193,7 +193,7 @@ impl Location {
 ///
 /// # Errors
 /// The first failure of any of them; see [`Descriptor::read`].
-pub fn read_all(store: &dyn Store, wanted: &[Option<Wanted>]) -> Result<Vec<Option<DeletionVector>>> {
+pub fn read_all(store: &dyn Store, wanted: &[Option<VectorRequest>]) -> Result<Vec<Option<DeletionVector>>> {
     let mut read = vec![None; wanted.len()];
     let mut files: BTreeMap<Location, Vec<Frame<'_>>> = BTreeMap::new();
     for (index, wanted) in wanted.iter().enumerate() {
@@ -219,13 +219,13 @@ pub fn read_all(store: &dyn Store, wanted: &[Option<Wanted>]) -> Result<Vec<Opti
 
 struct Frame<'a> {
     index: usize,
-    wanted: &'a Wanted,
+    wanted: &'a VectorRequest,
     size: u64,
     range: Range<u64>,
 }
 
 impl<'a> Frame<'a> {
-    fn of(index: usize, wanted: &'a Wanted) -> Result<Self> {
+    fn of(index: usize, wanted: &'a VectorRequest) -> Result<Self> {
         let size = wanted.descriptor.checked_size()?;
         Ok(Self { index, wanted, size, range: file::frame_range(wanted.descriptor.checked_offset()?, size)? })
     }

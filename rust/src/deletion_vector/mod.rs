@@ -28,7 +28,7 @@ pub mod update;
 pub mod values;
 pub mod wide_statistics;
 
-pub use descriptor::{Descriptor, Wanted, read_all};
+pub use descriptor::{Descriptor, VectorRequest, read_all};
 pub use row_ids::RowIds;
 pub use rows::DeletionVector;
 pub use update::mark_deleted;

@@ -11,7 +11,7 @@ use crate::store::Store;
 
 /// Where vectors go.
 #[derive(Debug, Clone)]
-pub struct Packing {
+pub struct VectorTarget {
     /// Into the log instead of files.
     pub inline: bool,
     /// Letters of a random folder that a file is put in; 0: none.
@@ -24,7 +24,7 @@ pub struct Packing {
 #[derive(Debug)]
 pub struct Packer<'a> {
     store: &'a Arc<dyn Store>,
-    packing: &'a Packing,
+    packing: &'a VectorTarget,
     open: Option<OpenFile>,
     written: Vec<String>,
     bytes: u64,
@@ -39,7 +39,7 @@ struct OpenFile {
 
 impl<'a> Packer<'a> {
     /// Nothing is written yet.
-    pub fn new(store: &'a Arc<dyn Store>, packing: &'a Packing) -> Self {
+    pub fn new(store: &'a Arc<dyn Store>, packing: &'a VectorTarget) -> Self {
         Self { store, packing, open: None, written: Vec::new(), bytes: 0 }
     }
 
@@ -105,7 +105,7 @@ fn random_prefix(length: usize) -> String {
 }
 
 /// Refuses a folder name that no file system takes.
-pub fn check(packing: &Packing) -> Result<()> {
+pub fn check(packing: &VectorTarget) -> Result<()> {
     if packing.prefix_length <= 200 {
         return Ok(());
     }

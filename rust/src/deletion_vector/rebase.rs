@@ -8,14 +8,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::row_ids::FILE_COLUMN;
-use super::{DeletionVector, Descriptor, RowIds, Wanted, columns, read_all};
+use super::{DeletionVector, Descriptor, RowIds, VectorRequest, columns, read_all};
 use crate::error::{Error, Result};
 use crate::log::schema;
 use crate::store::{Store, canonical};
 
 /// A command's rows after another commit.
 #[derive(Debug)]
-pub struct Rebased {
+pub struct RebaseResult {
     /// The files that have some of the rows, as `add` rows with [`FILE_COLUMN`]; those that the commit removed are left out.
     pub files: RecordBatch,
     /// The rows of these files.
@@ -30,7 +30,7 @@ pub struct Rebased {
 ///
 /// # Errors
 /// A row is in none of the files; a vector cannot be read.
-pub fn rebase(store: &dyn Store, files: &RecordBatch, rows: &RowIds, adds: &RecordBatch, removes: &RecordBatch) -> Result<Rebased> {
+pub fn rebase(store: &dyn Store, files: &RecordBatch, rows: &RowIds, adds: &RecordBatch, removes: &RecordBatch) -> Result<RebaseResult> {
     let positions = rows.positions(files)?;
     let ordinals: Vec<_> = positions.iter().map(|(_, ordinal)| *ordinal).collect();
     let before = schema::conform(&take(files, positions.iter().map(|(at, _)| *at))?, &schema::ADD)?;
@@ -61,7 +61,7 @@ pub fn rebase(store: &dyn Store, files: &RecordBatch, rows: &RowIds, adds: &Reco
     let left = untouched.iter().copied().chain(again.iter().map(|(row, _)| *row));
     let left: Vec<_> = left.filter_map(|row| ordinals.get(row).copied()).collect();
     let rows = rows.only(&left);
-    Ok(Rebased { files: with_ordinals(&kept, left)?, rows, deleted, is_changed: !touched.is_empty() })
+    Ok(RebaseResult { files: with_ordinals(&kept, left)?, rows, deleted, is_changed: !touched.is_empty() })
 }
 
 /// Those of a commit's `add` rows whose files may have rows that were not there before it: all but files of which it only deleted rows.
@@ -92,7 +92,7 @@ fn vectors(store: &dyn Store, actions: &RecordBatch, rows: impl Iterator<Item = 
     let found = columns::read(schema::vectors(actions)?)?;
     let wanted = rows.map(|row| row.and_then(|row| found.get(row).cloned().flatten()));
     let wanted: Vec<_> =
-        wanted.map(|descriptor: Option<Descriptor>| descriptor.map(|descriptor| Wanted { descriptor, num_records: None })).collect();
+        wanted.map(|descriptor: Option<Descriptor>| descriptor.map(|descriptor| VectorRequest { descriptor, num_records: None })).collect();
     Ok(read_all(store, &wanted)?.into_iter().map(Option::unwrap_or_default).collect())
 }
 

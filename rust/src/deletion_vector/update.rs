@@ -5,9 +5,9 @@ use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray, UInt
 use arrow::compute::take_record_batch;
 use std::sync::Arc;
 
-use super::pack::{self, Packer, Packing};
+use super::pack::{self, Packer, VectorTarget};
 use super::wide_statistics::Statistics;
-use super::{DeletionVector, Descriptor, RowIds, Wanted, columns, footer, read_all};
+use super::{DeletionVector, Descriptor, RowIds, VectorRequest, columns, footer, read_all};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::log::{actions, schema};
@@ -15,7 +15,7 @@ use crate::store::Store;
 
 /// What a change by vectors leaves.
 #[derive(Debug)]
-pub struct Marked {
+pub struct VectorChanges {
     /// `add` rows with merged vectors; none for a file with no row left.
     pub adds: RecordBatch,
     /// `remove` rows of the files as they were.
@@ -58,7 +58,7 @@ impl Metrics {
 }
 
 /// A file with rows to delete.
-struct Touched {
+struct MarkedFile {
     position: usize,
     statistics: Statistics,
     num_records: u64,
@@ -76,9 +76,9 @@ pub fn mark_deleted(
     files: &RecordBatch,
     rows: &RowIds,
     deletion_timestamp: i64,
-    packing: &Packing,
+    packing: &VectorTarget,
     interrupt: &Interrupt,
-) -> Result<Marked> {
+) -> Result<VectorChanges> {
     pack::check(packing)?;
     let touched = touch(store, files, rows, interrupt)?;
     let mut packer = Packer::new(store, packing);
@@ -93,11 +93,11 @@ pub fn mark_deleted(
     let adds = new_adds(&changed, touched, vectors)?;
     let (written, bytes) = packer.finish()?;
     metrics.num_bytes_written = bytes;
-    Ok(Marked { adds, removes, metrics, written })
+    Ok(VectorChanges { adds, removes, metrics, written })
 }
 
 /// Reads what the touched files have and merges; leaves out those whose vector stays as it is.
-fn touch(store: &Arc<dyn Store>, files: &RecordBatch, rows: &RowIds, interrupt: &Interrupt) -> Result<Vec<Touched>> {
+fn touch(store: &Arc<dyn Store>, files: &RecordBatch, rows: &RowIds, interrupt: &Interrupt) -> Result<Vec<MarkedFile>> {
     let positions = rows.positions(files)?;
     let wanted_files = take(files, positions.iter().map(|(at, _)| *at))?;
     let wanted_files = schema::conform(&wanted_files, &schema::ADD)?;
@@ -108,7 +108,7 @@ fn touch(store: &Arc<dyn Store>, files: &RecordBatch, rows: &RowIds, interrupt: 
         interrupt.check()?;
         let statistics = Statistics::parse(stats.is_valid(row).then(|| stats.value(row))).map_err(|error| error.at(paths.value(row)))?;
         let num_records = statistics.num_records().map_or_else(|| footer::rows(store, paths.value(row)), Ok)?;
-        wanted.push(descriptor.map(|descriptor| Wanted { descriptor, num_records: Some(num_records) }));
+        wanted.push(descriptor.map(|descriptor| VectorRequest { descriptor, num_records: Some(num_records) }));
         known.push((statistics, num_records));
     }
     let old = read_all(store.as_ref(), &wanted)?;
@@ -117,7 +117,7 @@ fn touch(store: &Arc<dyn Store>, files: &RecordBatch, rows: &RowIds, interrupt: 
         let Some(new) = rows.of_file(ordinal) else { continue };
         check_rows(new, num_records).map_err(|error| error.at(paths.value(row)))?;
         let merged = old.as_ref().map_or_else(|| new.clone(), |old| old.union(new));
-        let file = Touched { position, statistics, num_records, old, merged };
+        let file = MarkedFile { position, statistics, num_records, old, merged };
         if file.newly_deleted() > 0 {
             touched.push(file);
         }
@@ -125,7 +125,7 @@ fn touch(store: &Arc<dyn Store>, files: &RecordBatch, rows: &RowIds, interrupt: 
     Ok(touched)
 }
 
-impl Touched {
+impl MarkedFile {
     fn deleted_before(&self) -> u64 {
         self.old.as_ref().map_or(0, DeletionVector::cardinality)
     }
@@ -154,7 +154,7 @@ fn take(files: &RecordBatch, positions: impl Iterator<Item = usize>) -> Result<R
 }
 
 /// The files again with their vectors; those without one are gone.
-fn new_adds(changed: &RecordBatch, touched: Vec<Touched>, vectors: Vec<Option<Descriptor>>) -> Result<RecordBatch> {
+fn new_adds(changed: &RecordBatch, touched: Vec<MarkedFile>, vectors: Vec<Option<Descriptor>>) -> Result<RecordBatch> {
     let kept: Vec<_> = vectors.iter().enumerate().filter_map(|(at, vector)| vector.as_ref().map(|_| at)).collect();
     let adds = take(changed, kept.into_iter())?;
     let (files, vectors): (Vec<_>, Vec<_>) = touched.into_iter().zip(vectors).filter(|(_, vector)| vector.is_some()).unzip();
@@ -174,7 +174,7 @@ fn new_adds(changed: &RecordBatch, touched: Vec<Touched>, vectors: Vec<Option<De
     Ok(RecordBatch::try_new(adds.schema(), columns.collect())?)
 }
 
-fn count(touched: &[Touched]) -> Metrics {
+fn count(touched: &[MarkedFile]) -> Metrics {
     let mut metrics = Metrics::default();
     for file in touched {
         metrics.num_deleted_rows += file.newly_deleted();

@@ -17,16 +17,16 @@ const KEPT: usize = 16;
 /// Steps back after which a match is given up.
 const STEPS: usize = 10_000_000;
 
-struct Compiled {
+struct CompiledPattern {
     regex: Regex,
     names: Vec<(String, usize)>,
 }
 
 thread_local! {
-    static COMPILED: RefCell<Vec<(String, Rc<Compiled>)>> = const { RefCell::new(Vec::new()) };
+    static COMPILED: RefCell<Vec<(String, Rc<CompiledPattern>)>> = const { RefCell::new(Vec::new()) };
 }
 
-fn compiled(pattern: &str) -> Result<Rc<Compiled>> {
+fn compiled(pattern: &str) -> Result<Rc<CompiledPattern>> {
     COMPILED.with_borrow_mut(|kept| {
         if let Some(place) = kept.iter().position(|(known, _)| known == pattern) {
             kept[..=place].rotate_right(1);
@@ -38,17 +38,17 @@ fn compiled(pattern: &str) -> Result<Rc<Compiled>> {
     })
 }
 
-fn compile(pattern: &str) -> Result<Compiled> {
+fn compile(pattern: &str) -> Result<CompiledPattern> {
     let unsupported = |why: &str| failure("UNSUPPORTED_REGEX", format!("the regular expression {pattern}: {why}"));
     let translation = translate(pattern).map_err(|refusal| match refusal {
         Refusal::Invalid => failure("INVALID_PARAMETER_VALUE.PATTERN", format!("the regular expression {pattern} is not valid")),
         Refusal::Unsupported(what) => unsupported(what),
     })?;
     let regex = RegexBuilder::new(&translation.pattern).backtrack_limit(STEPS).build();
-    Ok(Compiled { regex: regex.map_err(|_| unsupported("too large, or a look behind of any length"))?, names: translation.names })
+    Ok(CompiledPattern { regex: regex.map_err(|_| unsupported("too large, or a look behind of any length"))?, names: translation.names })
 }
 
-impl Compiled {
+impl CompiledPattern {
     /// The matches that `Matcher.find` gives one after the other, an empty one right behind another match too.
     fn each<'t>(&self, text: &'t str, mut visit: impl FnMut(&Captures<'t, str>, (usize, usize)) -> Result<bool>) -> Result<()> {
         let mut from = 0;
@@ -102,8 +102,8 @@ impl Rows {
         Ok(Self { texts: given.text(0)?, patterns: given.text(1)? })
     }
 
-    fn map<T>(&self, mut value: impl FnMut(usize, &str, &Compiled) -> Result<Option<T>>) -> Result<Vec<Option<T>>> {
-        let mut last: Option<(&str, Rc<Compiled>)> = None;
+    fn map<T>(&self, mut value: impl FnMut(usize, &str, &CompiledPattern) -> Result<Option<T>>) -> Result<Vec<Option<T>>> {
+        let mut last: Option<(&str, Rc<CompiledPattern>)> = None;
         let mut out = Vec::with_capacity(self.texts.len());
         for (row, pair) in self.texts.iter().zip(&self.patterns).enumerate() {
             let (Some(text), Some(pattern)) = pair else {
@@ -247,7 +247,7 @@ pub fn replace(given: &Arguments) -> Result<ArrayRef> {
 }
 
 /// As `Matcher.appendReplacement`; None for a group that is not there and an escape without a character.
-fn push_replacement(replacement: &str, found: &Captures<'_, str>, compiled: &Compiled, out: &mut String) -> Option<()> {
+fn push_replacement(replacement: &str, found: &Captures<'_, str>, compiled: &CompiledPattern, out: &mut String) -> Option<()> {
     let mut rest = replacement.chars().peekable();
     while let Some(one) = rest.next() {
         match one {

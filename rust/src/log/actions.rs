@@ -83,7 +83,7 @@ pub fn logical_rows(batch: &RecordBatch) -> Result<Option<i64>> {
 
 /// Files that have a deletion vector.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct WithVectors {
+pub struct VectorFiles {
     /// How many.
     pub files: usize,
     /// Their own bytes.
@@ -92,7 +92,7 @@ pub struct WithVectors {
     pub vector_bytes: i64,
 }
 
-impl WithVectors {
+impl VectorFiles {
     /// Those of a batch of adds.
     pub fn of(batch: &RecordBatch) -> Result<Self> {
         let vectors = schema::vectors(batch)?;

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use super::commit::Commit;
 use super::line::{FileAction, FileActions, FileKind, Text};
 use super::schema::{self, map, text, vectors};
-use crate::deletion_vector::{DeletionVector, Wanted, columns, read_all};
+use crate::deletion_vector::{DeletionVector, VectorRequest, columns, read_all};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::store::{Store, canonical};
@@ -65,7 +65,7 @@ pub fn files_schema() -> SchemaRef {
 /// What a commit changed. `partitioned`: files of the table have partition values, so that a remove must say them.
 pub fn read(store: &dyn Store, place: &Place, partitioned: bool, interrupt: &Interrupt) -> Result<Changes> {
     let commit = Commit::read(store, place.version, &place.path, interrupt)?;
-    let derive = Deriving { store, place, partitioned };
+    let derive = ChangeDerivation { store, place, partitioned };
     let info = Info::of(&commit);
     let here = |error: Error| error.at(&place.path);
     let time = place.time.map_or_else(|| info.own_time(), Ok).and_then(timestamp_text).map_err(here)?;
@@ -125,13 +125,13 @@ fn recorded_files(commit: &Commit) -> Result<RecordBatch> {
     schema::conform(&files.finish()?, &schema::ADD)
 }
 
-struct Deriving<'a> {
+struct ChangeDerivation<'a> {
     store: &'a dyn Store,
     place: &'a Place,
     partitioned: bool,
 }
 
-impl Deriving<'_> {
+impl ChangeDerivation<'_> {
     fn files(&self, commit: &Commit, said: &[(&str, String)]) -> Result<RecordBatch> {
         let adds = changing(&commit.adds, &schema::ADD)?;
         let removes = schema::conform(&changing(&commit.removes, &schema::REMOVE)?, &schema::ADD)?;
@@ -170,7 +170,7 @@ impl Deriving<'_> {
     fn vectors(&self, files: &RecordBatch) -> Result<Vec<DeletionVector>> {
         let wanted: Vec<_> = columns::read(vectors(files)?)?
             .into_iter()
-            .map(|descriptor| descriptor.map(|descriptor| Wanted { descriptor, num_records: None }))
+            .map(|descriptor| descriptor.map(|descriptor| VectorRequest { descriptor, num_records: None }))
             .collect();
         Ok(read_all(self.store, &wanted)?.into_iter().map(Option::unwrap_or_default).collect())
     }

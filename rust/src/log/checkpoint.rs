@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::buffer::NullBuffer;
 
-use super::checkpoint_file::{Open, open, open_columns};
+use super::checkpoint_file::{CheckpointFile, open, open_columns};
 use super::checkpoint_rows::{Rows, take_batch};
 use super::commit::{Commit, twice};
 use super::line::FileKind;
@@ -16,10 +16,10 @@ use super::segment::Segment;
 use super::sidecar::{Origin, Sidecar};
 use super::skipping::on_threads;
 use super::slice::{self, Slice};
-use super::volume::{self, Decoded};
+use super::volume::{self, DecodedVolume};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
-use crate::pages::{self, Wanted};
+use crate::pages::{self, PageRequest};
 use crate::store::Store;
 
 /// What a checkpoint holds.
@@ -185,12 +185,12 @@ fn read_files(
     if bytes > hold {
         return leave_there(&opened, checkpoint, interrupt);
     }
-    let groups = |(file, sidecar): &(Arc<Open>, Option<Arc<Sidecar>>)| {
+    let groups = |(file, sidecar): &(Arc<CheckpointFile>, Option<Arc<Sidecar>>)| {
         let (file, sidecar) = (Arc::clone(file), sidecar.clone());
         (0..file.parquet().num_row_groups()).map(move |group| (Arc::clone(&file), group, sidecar.clone()))
     };
     let tasks: Vec<_> = opened.iter().flat_map(groups).collect();
-    let decoded = Decoded::of(bytes);
+    let decoded = DecodedVolume::of(bytes);
     let read = on_threads(&tasks, interrupt, &|(file, group, _)| read_group(file, *group, &decoded, interrupt))?;
     for (part, (file, _, sidecar)) in read.into_iter().zip(&tasks) {
         checkpoint.take(store.location(), part, sidecar.as_ref()).map_err(|error| error.within(file.path()))?;
@@ -207,12 +207,12 @@ const AT_A_TIME: usize = 1024;
 /// What a thread reads of a file at once.
 enum Task<'a> {
     /// What is no action on files, of a row group.
-    Others(&'a Arc<Open>, usize),
+    Others(&'a Arc<CheckpointFile>, usize),
     /// How many actions on files there are, and what they say of sizes.
-    Files(&'a Arc<Open>, usize, Range<usize>, FileKind, Option<&'a Arc<Sidecar>>),
+    Files(&'a Arc<CheckpointFile>, usize, Range<usize>, FileKind, Option<&'a Arc<Sidecar>>),
 }
 
-fn leave_there(files: &[(Arc<Open>, Option<Arc<Sidecar>>)], checkpoint: &mut Checkpoint, interrupt: &Interrupt) -> Result<()> {
+fn leave_there(files: &[(Arc<CheckpointFile>, Option<Arc<Sidecar>>)], checkpoint: &mut Checkpoint, interrupt: &Interrupt) -> Result<()> {
     let mut tasks = Vec::new();
     for (file, sidecar) in files {
         for (group, described) in file.parquet().row_groups().iter().enumerate() {
@@ -242,10 +242,10 @@ fn leave_there(files: &[(Arc<Open>, Option<Arc<Sidecar>>)], checkpoint: &mut Che
     Ok(())
 }
 
-impl Open {
+impl CheckpointFile {
     /// A row group when nothing else of the checkpoint is read.
     fn read_alone(&self, group: usize, interrupt: &Interrupt) -> Result<Commit> {
-        read_group(self, group, &Decoded::of(self.stored().size()), interrupt)
+        read_group(self, group, &DecodedVolume::of(self.stored().size()), interrupt)
     }
 
     /// What is no action on files in a row group.
@@ -266,7 +266,7 @@ impl Open {
     }
 }
 
-impl Open {
+impl CheckpointFile {
     /// How many actions the columns that are read hold in a row group, where that is known: none of them is on a file.
     fn others(&self, group: usize) -> Option<u64> {
         let read = |action: &str| {
@@ -293,7 +293,7 @@ fn others_in(batch: &RecordBatch) -> usize {
     OTHERS.iter().filter_map(count).sum()
 }
 
-fn read_group(file: &Open, group: usize, decoded: &Decoded, interrupt: &Interrupt) -> Result<Commit> {
+fn read_group(file: &CheckpointFile, group: usize, decoded: &DecodedVolume, interrupt: &Interrupt) -> Result<Commit> {
     let place = |error: Error| error.within(format_args!("{} (row group {group})", file.path()));
     let described = file.parquet().row_group(group);
     let stored = file.stored().near(described, &file.mask).map_err(place)?;
@@ -301,7 +301,7 @@ fn read_group(file: &Open, group: usize, decoded: &Decoded, interrupt: &Interrup
     let rows = volume::batch_rows(&stored, described, &file.mask).map_err(place)?;
     let mut missing = file.others(group);
     let batch = if missing.is_some() { rows.min(AT_A_TIME) } else { rows };
-    let wanted = Wanted { group, mask: file.mask.clone(), batch, rows: None };
+    let wanted = PageRequest { group, mask: file.mask.clone(), batch, rows: None };
     let reader = pages::record_batches(stored, file.footer(), wanted).map_err(|error| place(error.into()))?;
     let mut first = file.first_row(group);
     let mut state = Commit::default();

@@ -11,7 +11,7 @@ use super::checkpoint_writer::Choices;
 use super::line::FileKind;
 use super::schema::{ADD, REMOVE, map, map_values, nested, text, text_map};
 use super::snapshot::Snapshot;
-use super::statistics::{Wanted, parse_as_written};
+use super::statistics::{StatisticsColumn, parse_as_written};
 use crate::error::{Error, Result};
 use crate::schema::partition_values::{parse_array, parse_scalar};
 use crate::schema::{TableSchema, types};
@@ -21,31 +21,31 @@ pub(super) struct Plan {
     /// One column for each kind of action.
     pub schema: SchemaRef,
     stats_as_json: bool,
-    typed: Option<Typed>,
+    typed: Option<TypedSchema>,
 }
 
 /// What the typed columns need of the table's schema: physical names and types.
 #[derive(Clone)]
-struct Typed {
+struct TypedSchema {
     partitions: Vec<(Vec<String>, DataType)>,
-    leaves: Vec<Measured>,
+    leaves: Vec<StatisticsField>,
 }
 
 /// A column that has statistics.
 #[derive(Clone)]
-struct Measured {
+struct StatisticsField {
     path: Vec<String>,
     data_type: DataType,
     was_float: bool,
 }
 
-impl Measured {
-    fn wanted(&self) -> Wanted<'_> {
-        Wanted { path: &self.path, data_type: &self.data_type, was_float: self.was_float }
+impl StatisticsField {
+    fn wanted(&self) -> StatisticsColumn<'_> {
+        StatisticsColumn { path: &self.path, data_type: &self.data_type, was_float: self.was_float }
     }
 }
 
-impl Typed {
+impl TypedSchema {
     fn of(schema: &TableSchema) -> Self {
         let partitions = schema
             .partition_fields()
@@ -59,12 +59,12 @@ impl Typed {
     }
 }
 
-fn gather(schema: &TableSchema, field: &types::Field, mut path: Vec<String>, leaves: &mut Vec<Measured>) {
+fn gather(schema: &TableSchema, field: &types::Field, mut path: Vec<String>, leaves: &mut Vec<StatisticsField>) {
     path.push(schema.physical_name(field).to_owned());
     match &field.data_type {
         types::Type::Struct(fields) => fields.iter().for_each(|field| gather(schema, field, path.clone(), leaves)),
         types::Type::Primitive(types::Primitive::Void) => {}
-        other => leaves.push(Measured { path, data_type: other.to_arrow(false), was_float: field.was_float() }),
+        other => leaves.push(StatisticsField { path, data_type: other.to_arrow(false), was_float: field.was_float() }),
     }
 }
 
@@ -79,7 +79,7 @@ impl Plan {
         let mut plan = Self {
             schema: Arc::new(Schema::empty()),
             stats_as_json: choices.stats_as_json,
-            typed: choices.stats_as_struct.as_deref().map(Typed::of),
+            typed: choices.stats_as_struct.as_deref().map(TypedSchema::of),
         };
         let mut types = vec![
             ("txn", DataType::Struct(transaction_fields())),
@@ -163,7 +163,7 @@ fn without_change(batch: &RecordBatch) -> Vec<(Field, ArrayRef)> {
     batch.schema_ref().fields().iter().zip(batch.columns()).map(column).collect()
 }
 
-impl Typed {
+impl TypedSchema {
     fn partition_values(&self, batch: &RecordBatch) -> Result<StructArray> {
         let maps = map(batch, "partitionValues")?;
         let typed = self.partitions.iter().map(|(path, data_type)| -> Result<(&[String], ArrayRef)> {
@@ -177,7 +177,7 @@ impl Typed {
     fn statistics(&self, batch: &RecordBatch) -> Result<StructArray> {
         let rows = batch.num_rows();
         let json = text(batch, "stats")?;
-        let wanted: Vec<Wanted<'_>> = self.leaves.iter().map(Measured::wanted).collect();
+        let wanted: Vec<StatisticsColumn<'_>> = self.leaves.iter().map(StatisticsField::wanted).collect();
         let known = parse_as_written(json, &wanted)?;
         let of_bounds = || self.leaves.iter().zip(&known.columns).filter(|(leaf, _)| has_bounds(&leaf.data_type));
         let min: Vec<_> = of_bounds().map(|(leaf, column)| (leaf.path.as_slice(), Arc::clone(&column.min))).collect();

@@ -106,7 +106,7 @@ impl StoredFile {
 
 /// A Parquet file of a checkpoint, and what its footer says.
 #[derive(Debug, Clone)]
-pub struct Open {
+pub struct CheckpointFile {
     bytes: StoredFile,
     metadata: ArrowReaderMetadata,
     /// The leaves that are read.
@@ -115,7 +115,7 @@ pub struct Open {
     typed_alone: bool,
 }
 
-impl Open {
+impl CheckpointFile {
     /// Its path below the table's root.
     pub fn path(&self) -> &str {
         &self.bytes.path
@@ -216,7 +216,7 @@ fn is_wanted(parts: &[String], typed_alone: bool) -> bool {
 const ACTIONS: [&str; 8] = ["add", "remove", "metaData", "protocol", "txn", "domainMetadata", "checkpointMetadata", "sidecar"];
 
 /// With the columns that the state needs.
-pub fn open(store: &Arc<dyn Store>, path: &str) -> Result<Open> {
+pub fn open(store: &Arc<dyn Store>, path: &str) -> Result<CheckpointFile> {
     let mut file = open_columns(store, path, &|_| true)?;
     if !ACTIONS.iter().any(|name| file.has_column(name)) {
         let root = file.parquet().file_metadata().schema_descr().root_schema().clone();
@@ -232,7 +232,7 @@ pub fn open(store: &Arc<dyn Store>, path: &str) -> Result<Open> {
 }
 
 /// With those leaves that are wanted.
-pub fn open_columns(store: &Arc<dyn Store>, path: &str, wanted: &dyn Fn(&[String]) -> bool) -> Result<Open> {
+pub fn open_columns(store: &Arc<dyn Store>, path: &str, wanted: &dyn Fn(&[String]) -> bool) -> Result<CheckpointFile> {
     let missing = || Error::new(Kind::NotFound, "a file of the checkpoint is missing").at(path);
     let (found, near) = if store.is_remote() {
         let (found, bytes) = store.tail(path, TAIL)?.ok_or_else(missing)?;
@@ -245,7 +245,7 @@ pub fn open_columns(store: &Arc<dyn Store>, path: &str, wanted: &dyn Fn(&[String
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let metadata = ArrowReaderMetadata::load(&bytes, options).map_err(|error| Error::from(error).at(path))?;
     let mask = mask_of(&metadata, wanted);
-    Ok(Open { bytes, metadata, mask, typed_alone: true })
+    Ok(CheckpointFile { bytes, metadata, mask, typed_alone: true })
 }
 
 fn mask_of(metadata: &ArrowReaderMetadata, wanted: &dyn Fn(&[String]) -> bool) -> ProjectionMask {

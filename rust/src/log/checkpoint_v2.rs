@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::checkpoint_columns::{Plan, from_json, kept_transactions, single_actions};
-use super::checkpoint_writer::{Choices, Sink, Written};
+use super::checkpoint_writer::{Choices, Sink, WrittenCheckpoint};
 use super::json_text::write_text;
 use super::segment::Segment;
 use super::sidecar::{FOLDER, Origin, Sidecar, divide, gather, unexpired};
@@ -18,7 +18,7 @@ use crate::interrupt::Interrupt;
 use crate::store::Store;
 
 /// A new sidecar, and how many rows of each of its segments lived and were written.
-struct Fresh<'a> {
+struct NewSidecar<'a> {
     sidecar: Arc<Sidecar>,
     segments: Counted<'a>,
 }
@@ -35,7 +35,7 @@ pub fn write(
     (id, now): (&str, i64),
     choices: &Choices,
     interrupt: &Interrupt,
-) -> Result<Written> {
+) -> Result<WrittenCheckpoint> {
     let plan = Plan::new(choices, true)?;
     let format = plan.fingerprint()?;
     let live = snapshot.live(interrupt)?;
@@ -55,7 +55,7 @@ pub fn write(
     let fresh = on_threads(&groups, interrupt, &|(name, group)| {
         let (segments, size_in_bytes, actions) = write_sidecar(store, name, group, &rows, choices, interrupt)?;
         let (path, name, format) = (name.clone(), name.clone(), Some(format.clone()));
-        Ok(Fresh { sidecar: Arc::new(Sidecar { path, name, size_in_bytes, modification_time: now, format, actions }), segments })
+        Ok(NewSidecar { sidecar: Arc::new(Sidecar { path, name, size_in_bytes, modification_time: now, format, actions }), segments })
     })
     .map_err(undo)?;
     let sidecars: Vec<Arc<Sidecar>> = division.kept.iter().chain(fresh.iter().map(|fresh| &fresh.sidecar)).map(Arc::clone).collect();
@@ -65,12 +65,12 @@ pub fn write(
         // The file may be there all the same: its sidecars go only once it is known to be gone. One of another writer's stays.
         Err(error) => return Err(if path.contains(id) && store.delete(path).is_ok() { undo(error) } else { error }),
     };
-    for Fresh { sidecar, segments } in fresh {
+    for NewSidecar { sidecar, segments } in fresh {
         for (segment, live, written) in segments {
             segment.came_from(Origin { sidecar: Arc::clone(&sidecar), live, written });
         }
     }
-    Ok(Written {
+    Ok(WrittenCheckpoint {
         actions: singles + sidecars.iter().map(|sidecar| 1 + sidecar.actions).sum::<usize>(),
         adds: live.count(),
         bytes: top_bytes + sidecars.iter().map(|sidecar| sidecar.size_in_bytes.max(0) as u64).sum::<u64>(),

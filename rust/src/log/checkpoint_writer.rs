@@ -45,7 +45,7 @@ pub struct Choices {
 
 /// What was written.
 #[derive(Debug, Clone)]
-pub struct Written {
+pub struct WrittenCheckpoint {
     /// Actions.
     pub actions: usize,
     /// Adds among them.
@@ -63,7 +63,7 @@ pub struct Written {
 }
 
 /// Writes the checkpoint at `path`, atomically.
-pub fn write(snapshot: &Snapshot, store: &dyn Store, path: &str, choices: &Choices, interrupt: &Interrupt) -> Result<Written> {
+pub fn write(snapshot: &Snapshot, store: &dyn Store, path: &str, choices: &Choices, interrupt: &Interrupt) -> Result<WrittenCheckpoint> {
     let plan = Plan::new(choices, false)?;
     let mut file = Sink::create(store, path, &plan.schema)?;
     let (mut actions, mut adds) = (0, 0);
@@ -86,7 +86,7 @@ pub fn write(snapshot: &Snapshot, store: &dyn Store, path: &str, choices: &Choic
         }
     }
     let bytes = file.finish()?;
-    Ok(Written { actions, adds, bytes, top_bytes: bytes, sidecars: Vec::new(), kept: 0, schema: plan.schema })
+    Ok(WrittenCheckpoint { actions, adds, bytes, top_bytes: bytes, sidecars: Vec::new(), kept: 0, schema: plan.schema })
 }
 
 /// The Parquet file under way; dropped unfinished, it leaves nothing.

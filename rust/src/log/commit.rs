@@ -7,7 +7,7 @@ use arrow::array::{Array, RecordBatch};
 use serde::Deserialize;
 
 use super::compaction::is_compacted;
-use super::line::{Action, FileActions, FileKind, Skipped, Text, TextKind};
+use super::line::{Action, FileActions, FileKind, SkippedText, Text, TextKind};
 use super::lines;
 use super::once::check;
 use super::segment::Segment;
@@ -265,7 +265,7 @@ impl Commit {
                 continue;
             }
             let offset = line.as_ptr() as usize - data.as_ptr() as usize;
-            let action = parse_line::<Skipped>(line).map_err(|error| Fault { offset, error }.locate(data, path, 0))?;
+            let action = parse_line::<SkippedText>(line).map_err(|error| Fault { offset, error }.locate(data, path, 0))?;
             if let Action::Text(TextKind::CommitInfo, value) = action {
                 return Ok(Some(value.get().to_owned()));
             }

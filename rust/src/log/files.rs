@@ -10,14 +10,14 @@ use std::sync::{Arc, OnceLock};
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 
-use super::actions::{self, WithVectors};
+use super::actions::{self, VectorFiles};
 use super::line::FileKind;
 use super::replay::{Span, replaced};
 use super::schema::{ADD, REMOVE};
 use super::segment::{Columns, Piece, Segment};
-use super::sidecar::Gathered;
+use super::sidecar::SidecarRows;
 use super::skipping::on_threads;
-use super::totals::{Deleted, Sizes, deleted_of, usual_bounds};
+use super::totals::{DeletedTotals, Sizes, deleted_of, usual_bounds};
 use crate::error::Result;
 use crate::interrupt::Interrupt;
 
@@ -47,16 +47,16 @@ pub struct Changes {
 /// The files of one version, reconciled when they are asked for.
 #[derive(Debug, Clone)]
 pub struct Files {
-    base: Arc<Live>,
+    base: Arc<LiveSegments>,
     /// Commits after `base`, in order.
     waiting: Vec<Arc<Changes>>,
-    now: OnceLock<Arc<Live>>,
+    now: OnceLock<Arc<LiveSegments>>,
 }
 
 impl Files {
     /// Those of a checkpoint; all of its rows count.
     pub fn new(root: &str, segments: Vec<Segment>) -> Result<Self> {
-        let mut live = Live { root: root.to_owned(), ..Live::default() };
+        let mut live = LiveSegments { root: root.to_owned(), ..LiveSegments::default() };
         live.push(segments)?;
         Ok(Self { base: Arc::new(live), waiting: Vec::new(), now: OnceLock::new() })
     }
@@ -72,7 +72,7 @@ impl Files {
     }
 
     /// What there is; errors are those of the files of the log that are read for it.
-    pub fn now(&self, interrupt: &Interrupt) -> Result<&Live> {
+    pub fn now(&self, interrupt: &Interrupt) -> Result<&LiveSegments> {
         if self.waiting.is_empty() {
             return Ok(&self.base);
         }
@@ -106,18 +106,18 @@ impl Files {
 
 /// Segments, and what lives of them.
 #[derive(Debug, Clone, Default)]
-pub struct Live {
+pub struct LiveSegments {
     root: String,
     segments: Vec<Segment>,
     count: usize,
     bytes: i64,
     num_records: OnceLock<Option<i64>>,
-    with_vectors: OnceLock<WithVectors>,
+    with_vectors: OnceLock<VectorFiles>,
     sizes: OnceLock<Sizes>,
-    deleted: OnceLock<Deleted>,
+    deleted: OnceLock<DeletedTotals>,
 }
 
-impl Live {
+impl LiveSegments {
     /// Live files.
     pub fn count(&self) -> usize {
         self.count
@@ -154,16 +154,16 @@ impl Live {
     }
 
     /// Live files with a deletion vector.
-    pub fn with_vectors(&self, interrupt: &Interrupt) -> Result<WithVectors> {
+    pub fn with_vectors(&self, interrupt: &Interrupt) -> Result<VectorFiles> {
         if let Some(known) = self.with_vectors.get() {
             return Ok(*known);
         }
         let count = |piece: &Piece<'_>| {
             let read = piece.read(Columns::Of(&["size", "deletionVector"]), &piece.live(), interrupt)?;
-            read.iter().try_fold(WithVectors::default(), |sum, batch| Ok(sum.plus(WithVectors::of(batch)?)))
+            read.iter().try_fold(VectorFiles::default(), |sum, batch| Ok(sum.plus(VectorFiles::of(batch)?)))
         };
         let counts = on_threads(&self.pieces(FileKind::Add), interrupt, &count)?;
-        let all = counts.into_iter().fold(WithVectors::default(), WithVectors::plus);
+        let all = counts.into_iter().fold(VectorFiles::default(), VectorFiles::plus);
         Ok(*self.with_vectors.get_or_init(|| all))
     }
 
@@ -190,12 +190,12 @@ impl Live {
     }
 
     /// What vectors delete of them.
-    pub fn deleted(&self, interrupt: &Interrupt) -> Result<&Deleted> {
+    pub fn deleted(&self, interrupt: &Interrupt) -> Result<&DeletedTotals> {
         if let Some(known) = self.deleted.get() {
             return Ok(known);
         }
         let of_piece = |piece: &Piece<'_>| {
-            let mut deleted = Deleted::default();
+            let mut deleted = DeletedTotals::default();
             let (live, slice) = (piece.live(), piece.segment().slice());
             if slice.is_some_and(|slice| !slice.may_have_vectors()) {
                 deleted.count_whole(live.count_set_bits());
@@ -206,7 +206,7 @@ impl Live {
             Ok(deleted)
         };
         let parts = on_threads(&self.pieces(FileKind::Add), interrupt, &of_piece)?;
-        let all = parts.iter().fold(Deleted::default(), Deleted::plus);
+        let all = parts.iter().fold(DeletedTotals::default(), DeletedTotals::plus);
         Ok(self.deleted.get_or_init(|| all))
     }
 
@@ -316,7 +316,7 @@ impl Live {
     fn merge(&mut self, chosen: &dyn Fn(&Segment) -> bool, interrupt: &Interrupt) -> Result<()> {
         let (merged, mut kept): (Vec<Segment>, Vec<Segment>) = std::mem::take(&mut self.segments).into_iter().partition(chosen);
         for (kind, schema) in [(FileKind::Add, &ADD), (FileKind::Remove, &REMOVE)] {
-            let mut gathered = Gathered::default();
+            let mut gathered = SidecarRows::default();
             for segment in merged.iter().filter(|segment| segment.kind() == kind) {
                 gathered.push(segment, interrupt)?;
             }

@@ -68,9 +68,9 @@ pub struct Vector<'a> {
 
 /// Text that is there, and is not looked into.
 #[derive(Debug)]
-pub struct Skipped;
+pub struct SkippedText;
 
-impl<'de> Deserialize<'de> for Skipped {
+impl<'de> Deserialize<'de> for SkippedText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value: &'de RawValue = Deserialize::deserialize(deserializer)?;
         if value.get().starts_with('"') { Ok(Self) } else { Err(D::Error::custom("no text")) }

@@ -10,9 +10,9 @@ use bytes::Bytes;
 use super::commit::{Chunk, Commit, MAX_LINE, parse_line, too_long};
 use super::compaction::is_compacted;
 use super::keys::{self, Key};
-use super::line::{Action, FileKind, Skipped, TextKind};
+use super::line::{Action, FileKind, SkippedText, TextKind};
 use super::once::FileKeys;
-use super::segment::{Known, Segment, Source};
+use super::segment::{Segment, SegmentSource, Source};
 use super::skipping::on_threads;
 use crate::error::{Error, Kind, Result};
 use crate::interrupt::Interrupt;
@@ -95,16 +95,16 @@ impl Lines {
 
 /// What replay needs of the actions of a kind in some lines.
 #[derive(Debug, Default)]
-struct Keyed {
+struct LineKeys {
     keys: Vec<(Key, Key)>,
     sizes: Vec<i64>,
 }
 
 /// The same of all lines of a block.
 #[derive(Debug, Default)]
-struct Scanned {
-    adds: Keyed,
-    removes: Keyed,
+struct BlockKeys {
+    adds: LineKeys,
+    removes: LineKeys,
     texts: Vec<(TextKind, usize, String)>,
     has_cdc: bool,
     actions: usize,
@@ -112,7 +112,7 @@ struct Scanned {
     bytes: Range<u64>,
 }
 
-impl Scanned {
+impl BlockKeys {
     fn of(file: &StoredLines, block: Range<u64>, interrupt: &Interrupt) -> Result<Self> {
         let (start, data) = file.lines_of(block)?;
         let mut scanned = Self { bytes: start..start + data.len() as u64, ..Self::default() };
@@ -133,7 +133,7 @@ impl Scanned {
             return Ok(());
         }
         self.actions += 1;
-        match parse_line::<Skipped>(line)? {
+        match parse_line::<SkippedText>(line)? {
             Action::File(kind, action) => {
                 action.check(kind)?;
                 let path = keys::of_path(root, action.path());
@@ -155,7 +155,7 @@ pub fn read_keys(store: &Arc<dyn Store>, path: &str, found: ObjectMeta, interrup
     let file = Arc::new(StoredLines { store: Arc::clone(store), path: path.to_owned(), found });
     let size = file.found.size;
     let blocks: Vec<u64> = (0..size).step_by(BLOCK as usize).collect();
-    let scanned = on_threads(&blocks, interrupt, &|start| Scanned::of(&file, *start..size.min(start + BLOCK), interrupt))?;
+    let scanned = on_threads(&blocks, interrupt, &|start| BlockKeys::of(&file, *start..size.min(start + BLOCK), interrupt))?;
     let (mut commit, mut keys, mut before) = (Commit::default(), FileKeys::default(), 0);
     for block in scanned {
         commit.actions += block.actions;
@@ -175,9 +175,10 @@ pub fn read_keys(store: &Arc<dyn Store>, path: &str, found: ObjectMeta, interrup
             }
             let lines = Lines { file: Arc::clone(&file), bytes: block.bytes.clone(), kind, rows: rows.keys.len() };
             let own: Vec<Key> = rows.keys.iter().map(|(key, _)| *key).collect();
-            commit
-                .files
-                .push(Segment::stored(kind, Known { source: Source::Lines(lines), count: own.len(), keys: Some(own), sizes: rows.sizes }));
+            commit.files.push(Segment::stored(
+                kind,
+                SegmentSource { source: Source::Lines(lines), count: own.len(), keys: Some(own), sizes: rows.sizes },
+            ));
             all.extend(rows.keys);
         }
         before += block.lines;

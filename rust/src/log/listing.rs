@@ -9,7 +9,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use super::schema::{long, map, map_values, nested, text, vectors};
 use super::skipping::on_threads;
-use super::statistics::{Statistics, Wanted, num_records, parse_as_written};
+use super::statistics::{Statistics, StatisticsColumn, num_records, parse_as_written};
 use crate::deletion_vector::columns;
 use crate::deletion_vector::descriptor::{self, Descriptor};
 use crate::error::Result;
@@ -65,8 +65,11 @@ impl Listing {
 
     fn rows(&self, adds: &RecordBatch, vectors_in: Option<&dyn Store>) -> Result<RecordBatch> {
         let stats = text(adds, "stats")?;
-        let wanted: Vec<Wanted<'_>> =
-            self.leaves.iter().map(|leaf| Wanted { path: &leaf.physical, data_type: &leaf.data_type, was_float: false }).collect();
+        let wanted: Vec<StatisticsColumn<'_>> = self
+            .leaves
+            .iter()
+            .map(|leaf| StatisticsColumn { path: &leaf.physical, data_type: &leaf.data_type, was_float: false })
+            .collect();
         let statistics = parse_as_written(stats, &wanted)?;
         let (paths, locations) = self.places(text(adds, "path")?)?;
         let modified: TimestampMillisecondArray = long(adds, "modificationTime")?.iter().collect();
@@ -173,7 +176,7 @@ fn descriptors(vectors: &StructArray) -> Result<ArrayRef> {
 fn deleted_rows(adds: &RecordBatch, store: &dyn Store) -> Result<ArrayRef> {
     let physical = num_records(text(adds, "stats")?);
     let wanted = |(descriptor, num_records): (Option<Descriptor>, Option<i64>)| {
-        Some(descriptor::Wanted { descriptor: descriptor?, num_records: num_records.map(|count| count as u64) })
+        Some(descriptor::VectorRequest { descriptor: descriptor?, num_records: num_records.map(|count| count as u64) })
     };
     let wanted: Vec<_> = columns::read(vectors(adds)?)?.into_iter().zip(&physical).map(wanted).collect();
     let (mut rows, mut lengths) = (Vec::new(), Vec::with_capacity(wanted.len()));

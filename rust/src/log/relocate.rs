@@ -18,7 +18,7 @@ use crate::z85;
 
 /// An object that a deep clone copies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Copied {
+pub struct CopiedObject {
     /// In the source's store (decoded), or elsewhere as an absolute path or URL.
     pub from: String,
     /// In the target's store, decoded.
@@ -63,9 +63,9 @@ pub fn relocated_adds(
     location: &str,
     live: &RecordBatch,
     taken: &HashSet<String>,
-) -> Result<(RecordBatch, Vec<Copied>)> {
+) -> Result<(RecordBatch, Vec<CopiedObject>)> {
     let adds = schema::conform(adds, &ADD)?;
-    let there = Live::of(&schema::conform(live, &ADD)?)?;
+    let there = TargetFiles::of(&schema::conform(live, &ADD)?)?;
     let (paths, sizes, times) = (text(&adds, "path")?, long(&adds, "size")?, long(&adds, "modificationTime")?);
     let mut copies = Vec::new();
     let mut placed = StringBuilder::new();
@@ -80,7 +80,7 @@ pub fn relocated_adds(
         let to = plain.unwrap_or_else(|| prefixed(&from, &format!("{location}\n{from}\n{identity:?}")));
         placed.append_value(encode(&to));
         if !is_copy(&to) {
-            copies.push(Copied { fresh: !taken.contains(&to), from, to });
+            copies.push(CopiedObject { fresh: !taken.contains(&to), from, to });
         }
     }
     let mut vectors: HashMap<Location, String> = HashMap::new();
@@ -98,7 +98,7 @@ pub fn relocated_adds(
             }
         };
         if !known && !there.vectors.contains(&to) {
-            copies.push(Copied { fresh: !taken.contains(&to), from, to: to.clone() });
+            copies.push(CopiedObject { fresh: !taken.contains(&to), from, to: to.clone() });
         }
         vectors.insert(place, to);
         Ok(named.map(|id| (StorageType::Uuid, z85::encode(id.as_bytes()))))
@@ -107,12 +107,12 @@ pub fn relocated_adds(
 }
 
 /// What the target has: (size, time) of its files by their decoded paths, and its files of vectors.
-struct Live {
+struct TargetFiles {
     files: HashMap<String, (Option<i64>, Option<i64>)>,
     vectors: HashSet<String>,
 }
 
-impl Live {
+impl TargetFiles {
     fn of(adds: &RecordBatch) -> Result<Self> {
         let (paths, sizes, times) = (text(adds, "path")?, long(adds, "size")?, long(adds, "modificationTime")?);
         let identity = |row| (value(sizes, row), value(times, row));

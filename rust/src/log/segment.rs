@@ -76,7 +76,7 @@ impl Source {
 
 /// What is known of rows that stay where they are.
 #[derive(Debug)]
-pub struct Known {
+pub struct SegmentSource {
     /// Where.
     pub source: Source,
     /// How many.
@@ -113,8 +113,8 @@ impl Segment {
     }
 
     /// Of rows that stay where they are.
-    pub fn stored(kind: FileKind, known: Known) -> Self {
-        let Known { source, count, keys, sizes } = known;
+    pub fn stored(kind: FileKind, known: SegmentSource) -> Self {
+        let SegmentSource { source, count, keys, sizes } = known;
         Self::new(kind, Rows::Stored { source, sizes }, count, keys)
     }
 

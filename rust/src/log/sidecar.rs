@@ -113,9 +113,9 @@ pub type Provenance = Arc<Mutex<Option<Origin>>>;
 
 /// Rows of segments to be merged, apart by the sidecar that holds them as they are: what is merged is still there then.
 #[derive(Default)]
-pub struct Gathered(BTreeMap<Option<String>, (Option<Origin>, Vec<RecordBatch>)>);
+pub struct SidecarRows(BTreeMap<Option<String>, (Option<Origin>, Vec<RecordBatch>)>);
 
-impl Gathered {
+impl SidecarRows {
     /// The living rows of one more.
     pub fn push(&mut self, segment: &Segment, interrupt: &Interrupt) -> Result<()> {
         let origin = segment.origin().filter(|origin| origin.live == segment.live_count());
@@ -131,7 +131,7 @@ impl Gathered {
     }
 }
 
-impl IntoIterator for Gathered {
+impl IntoIterator for SidecarRows {
     type Item = (Option<Origin>, Vec<RecordBatch>);
     type IntoIter = std::collections::btree_map::IntoValues<Option<String>, Self::Item>;
     fn into_iter(self) -> Self::IntoIter {

@@ -11,7 +11,7 @@ use arrow::compute::{concat, filter_record_batch, interleave_record_batch, sort_
 use super::keys::{Key, of_path};
 use super::schema::{ADD, conform, long, map, map_values, text};
 use super::segment::{Columns, Piece};
-use super::statistics::{Statistics, Wanted, parse};
+use super::statistics::{Statistics, StatisticsColumn, parse};
 use super::typed_statistics::narrow;
 use crate::error::{Error, Kind, Result};
 use crate::guard;
@@ -73,7 +73,7 @@ impl Containers for Files<'_> {
 
 /// Files that may hold a match; and how many each step left out.
 #[derive(Debug, Default)]
-struct Judged {
+struct SkippingOutcome {
     files: Vec<RecordBatch>,
     by_partition: usize,
     by_statistics: usize,
@@ -89,17 +89,19 @@ fn by_partition(batch: &RecordBatch, predicate: &Predicate) -> Result<BooleanArr
 }
 
 fn by_statistics(batch: &RecordBatch, predicate: &Predicate, columns: &[Arc<Column>]) -> Result<BooleanArray> {
-    let wanted: Vec<Wanted<'_>> =
-        columns.iter().map(|column| Wanted { path: &column.physical, data_type: &column.data_type, was_float: column.was_float }).collect();
+    let wanted: Vec<StatisticsColumn<'_>> = columns
+        .iter()
+        .map(|column| StatisticsColumn { path: &column.physical, data_type: &column.data_type, was_float: column.was_float })
+        .collect();
     let statistics = parse(text(batch, "stats")?, &wanted)?;
     may_match(predicate, &Files { batch, statistics: Some((columns.to_vec(), statistics)) })
 }
 
 /// Those of `batch`.
-fn judge(batch: RecordBatch, predicate: &Predicate, skipping: bool) -> Result<Judged> {
+fn judge(batch: RecordBatch, predicate: &Predicate, skipping: bool) -> Result<SkippingOutcome> {
     let all = batch.num_rows();
     let batch = keep(batch, &|batch| by_partition(batch, predicate))?;
-    let mut judged = Judged { by_partition: all - batch.num_rows(), ..Judged::default() };
+    let mut judged = SkippingOutcome { by_partition: all - batch.num_rows(), ..SkippingOutcome::default() };
     let columns = of_statistics(predicate, skipping);
     if columns.is_empty() || batch.num_rows() == 0 {
         judged.files.push(batch);
@@ -127,8 +129,8 @@ pub fn kept(bits: &BooleanBuffer, answers: impl Iterator<Item = bool>) -> Boolea
 }
 
 /// Those of a piece: of what is stored, no column is decoded for a file that is ruled out by another one before.
-fn judge_piece(piece: &Piece<'_>, predicate: &Predicate, skipping: bool, interrupt: &Interrupt) -> Result<Judged> {
-    let mut judged = Judged::default();
+fn judge_piece(piece: &Piece<'_>, predicate: &Predicate, skipping: bool, interrupt: &Interrupt) -> Result<SkippingOutcome> {
+    let mut judged = SkippingOutcome::default();
     let mut left = piece.live();
     if let Some(slice) = piece.segment().slice() {
         let narrowed = narrow(slice, predicate, skipping, left, interrupt)?;
@@ -153,7 +155,7 @@ fn judge_narrow(
     predicate: &Predicate,
     skipping: bool,
     left: &mut BooleanBuffer,
-    judged: &mut Judged,
+    judged: &mut SkippingOutcome,
     interrupt: &Interrupt,
 ) -> Result<()> {
     let with_partitions = predicate.columns().iter().any(|column| column.partition);
@@ -180,7 +182,7 @@ fn judge_narrow(
 /// The selection of a predicate among the files of a table of adds. `None`: all files.
 pub fn select(live: &RecordBatch, predicate: Option<&Predicate>, skipping: bool, interrupt: &Interrupt) -> Result<Selection> {
     let totals = Selection { total_files: live.num_rows(), total_bytes: sum(long(live, "size")?), ..Selection::default() };
-    let all = || Judged { files: vec![live.clone()], ..Judged::default() };
+    let all = || SkippingOutcome { files: vec![live.clone()], ..SkippingOutcome::default() };
     let judged = match predicate {
         None => vec![all()],
         Some(predicate) => on_threads(&cut(live), interrupt, &|piece| judge(piece.clone(), predicate, skipping))?,
@@ -214,14 +216,14 @@ pub fn select_live(
     interrupt: &Interrupt,
 ) -> Result<Selection> {
     let judged = on_threads(live, interrupt, &|piece| match predicate {
-        None => Ok(Judged { files: piece.read(Columns::All, &piece.live(), interrupt)?, ..Judged::default() }),
+        None => Ok(SkippingOutcome { files: piece.read(Columns::All, &piece.live(), interrupt)?, ..SkippingOutcome::default() }),
         Some(predicate) => judge_piece(piece, predicate, skipping, interrupt),
     })?;
     totals.of(judged, root, interrupt)
 }
 
 impl Selection {
-    fn of(mut self, judged: Vec<Judged>, root: &str, interrupt: &Interrupt) -> Result<Self> {
+    fn of(mut self, judged: Vec<SkippingOutcome>, root: &str, interrupt: &Interrupt) -> Result<Self> {
         let mut left = Vec::new();
         for judged in judged {
             self.skipped_by_partition += judged.by_partition;

@@ -13,16 +13,16 @@ use arrow::util::bit_iterator::BitSliceIterator;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::RowSelection;
 
-use super::checkpoint_file::Open;
+use super::checkpoint_file::CheckpointFile;
 use super::checkpoint_rows::{Rows, actions_of};
 use super::keys::{self, Key};
 use super::line::FileKind;
 use super::schema::{KEYED, long, text, vectors};
-use super::segment::{Columns, Known, Source};
-use super::volume::{self, Decoded};
+use super::segment::{Columns, SegmentSource, Source};
+use super::volume::{self, DecodedVolume};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
-use crate::pages::{self, Wanted};
+use crate::pages::{self, PageRequest};
 
 /// Rows of a row group that make one: what a thread decodes at once.
 pub const ROWS: usize = 64 * 1024;
@@ -32,7 +32,7 @@ const FEW: usize = 4;
 /// Some rows of a row group: its adds or its removes.
 #[derive(Debug, Clone)]
 pub struct Slice {
-    file: Arc<Open>,
+    file: Arc<CheckpointFile>,
     group: usize,
     range: Range<usize>,
     kind: FileKind,
@@ -49,7 +49,12 @@ fn name_of(kind: FileKind) -> &'static str {
 
 impl Slice {
     /// Which of these rows of a row group are actions of a kind, and what counting them needs; `None` where there is none.
-    pub fn open(file: &Arc<Open>, (group, range): (usize, Range<usize>), kind: FileKind, interrupt: &Interrupt) -> Result<Option<Known>> {
+    pub fn open(
+        file: &Arc<CheckpointFile>,
+        (group, range): (usize, Range<usize>),
+        kind: FileKind,
+        interrupt: &Interrupt,
+    ) -> Result<Option<SegmentSource>> {
         let name = name_of(kind);
         if !file.may_have(group, &[name, "path"]) {
             return Ok(None);
@@ -82,7 +87,7 @@ impl Slice {
             return Ok(None);
         }
         slice.present = (count < seen).then_some(present);
-        Ok(Some(Known { source: Source::Slice(slice), count, keys: None, sizes }))
+        Ok(Some(SegmentSource { source: Source::Slice(slice), count, keys: None, sizes }))
     }
 
     /// The keys of its actions, which are `count`.
@@ -143,7 +148,7 @@ impl Slice {
     }
 
     /// The file and the row group.
-    pub fn place(&self) -> (&Open, usize) {
+    pub fn place(&self) -> (&CheckpointFile, usize) {
         (&self.file, self.group)
     }
 
@@ -215,7 +220,7 @@ impl Slice {
         let place = |error: Error| error.within(format_args!("{} (row group {group})", file.path()));
         let described = file.parquet().row_group(group);
         let stored = file.stored().near(described, mask).map_err(place)?;
-        let decoded = Decoded::of(stored.size());
+        let decoded = DecodedVolume::of(stored.size());
         decoded.expect(&stored, described, mask).map_err(place)?;
         let all = usize::try_from(described.num_rows()).unwrap_or(0);
         let ranges: Vec<Range<usize>> = match chosen {
@@ -226,7 +231,7 @@ impl Slice {
         };
         let rows = volume::batch_rows(&stored, described, mask).map_err(place)?;
         let some = (ranges != [0..all]).then(|| RowSelection::from_consecutive_ranges(ranges.into_iter(), all));
-        let reader = pages::record_batches(stored, file.footer(), Wanted { group, mask: mask.clone(), batch: rows, rows: some });
+        let reader = pages::record_batches(stored, file.footer(), PageRequest { group, mask: mask.clone(), batch: rows, rows: some });
         let mut first = file.first_row(group).saturating_add(self.range.start);
         for batch in reader.map_err(|error| place(error.into()))? {
             interrupt.check()?;

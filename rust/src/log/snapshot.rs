@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::checkpoint::{self, Checkpoint};
 use super::commit::{Commit, Places, Transactions};
 use super::compaction::first_version;
-use super::files::{Changes, Files, Live};
+use super::files::{Changes, Files, LiveSegments};
 use super::line::FileKind;
 use super::schema::long;
 use super::segment::Columns;
@@ -162,7 +162,7 @@ impl Snapshot {
     }
 
     /// Its files. Errors are those of what stayed in the log until now.
-    pub fn live(&self, interrupt: &Interrupt) -> Result<&Live> {
+    pub fn live(&self, interrupt: &Interrupt) -> Result<&LiveSegments> {
         self.files.now(interrupt)
     }
 

@@ -50,7 +50,7 @@ pub struct Statistics {
 
 /// A column whose statistics are read.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct StatisticsColumn<'a> {
     /// Physical names from the top.
     pub path: &'a [String],
     /// Its type.
@@ -71,16 +71,16 @@ pub fn num_records(stats: &StringArray) -> Int64Array {
 }
 
 /// Bounds to skip by: widened where their writer may have cut them. Large inputs are cut and read on several threads by the caller.
-pub fn parse(stats: &StringArray, wanted: &[Wanted<'_>]) -> Result<Statistics> {
+pub fn parse(stats: &StringArray, wanted: &[StatisticsColumn<'_>]) -> Result<Statistics> {
     parse_as(stats, wanted, true)
 }
 
 /// Bounds to show: as they stand in the log.
-pub fn parse_as_written(stats: &StringArray, wanted: &[Wanted<'_>]) -> Result<Statistics> {
+pub fn parse_as_written(stats: &StringArray, wanted: &[StatisticsColumn<'_>]) -> Result<Statistics> {
     parse_as(stats, wanted, false)
 }
 
-fn parse_as(stats: &StringArray, wanted: &[Wanted<'_>], widen: bool) -> Result<Statistics> {
+fn parse_as(stats: &StringArray, wanted: &[StatisticsColumn<'_>], widen: bool) -> Result<Statistics> {
     let tree = Node::of(wanted.iter().map(|column| column.path));
     let mut counts = Int64Builder::with_capacity(stats.len());
     let mut columns: Vec<Texts> = wanted.iter().map(|_| Texts::default()).collect();
@@ -109,7 +109,7 @@ struct Texts {
 }
 
 impl Texts {
-    fn finish(mut self, column: &Wanted<'_>, widen: bool) -> Result<ColumnStatistics> {
+    fn finish(mut self, column: &StatisticsColumn<'_>, widen: bool) -> Result<ColumnStatistics> {
         let mut bound = |side| {
             let texts = if side == Side::Low { self.min.finish() } else { self.max.finish() };
             let values = typed(&texts, column.data_type, widen.then_some(side))?;

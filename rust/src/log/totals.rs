@@ -65,7 +65,7 @@ impl Sizes {
 
 /// What vectors delete.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Deleted {
+pub struct DeletedTotals {
     /// Files with a vector.
     pub vectors: i64,
     /// Rows that they delete.
@@ -74,7 +74,7 @@ pub struct Deleted {
     pub files: [i64; 10],
 }
 
-impl Deleted {
+impl DeletedTotals {
     /// One more file, or one fewer, of whose rows a vector deletes so many; `None`: it has none.
     pub fn count(&mut self, rows: Option<i64>, gone: bool) {
         let one = if gone { -1 } else { 1 };
@@ -155,7 +155,7 @@ mod tests {
     fn bins_of_deleted_rows() {
         let bins = [0, 1, 9, 10, 99, 100, 9_999_999, 10_000_000, 2_147_483_646, 2_147_483_647, i64::MAX].map(bin_of);
         assert_eq!(bins, [0, 1, 1, 2, 2, 3, 7, 8, 8, 9, 9]);
-        let mut deleted = Deleted::default();
+        let mut deleted = DeletedTotals::default();
         deleted.count(None, false);
         deleted.count(Some(12), false);
         deleted.count(Some(0), false);

@@ -14,7 +14,7 @@ use arrow::datatypes::{DataType, Date32Type, Field, TimeUnit, TimestampMicroseco
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::basic::Type as PhysicalType;
 
-use super::checkpoint_file::Open;
+use super::checkpoint_file::CheckpointFile;
 use super::skipping::kept;
 use super::slice::Slice;
 use super::statistics::{CUT_MICROS, Side, widen_decimals, widen_floats, without_nan};
@@ -31,7 +31,7 @@ const DOUBLE_DIGITS: u8 = 15;
 
 /// The rows that are left of a slice, and how many each step left out.
 #[derive(Debug)]
-pub struct Narrowed {
+pub struct NarrowedRows {
     /// As bits over its rows.
     pub keep: BooleanBuffer,
     /// Ruled out by partition values.
@@ -41,15 +41,15 @@ pub struct Narrowed {
 }
 
 /// A column of the predicate, and where a checkpoint has something about it.
-struct Known {
+struct TypedColumn {
     column: Arc<Column>,
     min: Option<usize>,
     max: Option<usize>,
     null_count: Option<usize>,
 }
 
-impl Known {
-    fn of(file: &Open, column: &Arc<Column>) -> Self {
+impl TypedColumn {
+    fn of(file: &CheckpointFile, column: &Arc<Column>) -> Self {
         let physical: Vec<&str> = column.physical.iter().map(String::as_str).collect();
         let at = |above: &[&str]| file.leaf(&[&["add"], above, &physical].concat());
         let column = Arc::clone(column);
@@ -72,10 +72,10 @@ fn is_certain(data_type: &DataType) -> bool {
 }
 
 /// Leaves out of `keep` what the typed columns rule out. `skipping`: statistics decide, too.
-pub fn narrow(slice: &Slice, predicate: &Predicate, skipping: bool, keep: BooleanBuffer, interrupt: &Interrupt) -> Result<Narrowed> {
+pub fn narrow(slice: &Slice, predicate: &Predicate, skipping: bool, keep: BooleanBuffer, interrupt: &Interrupt) -> Result<NarrowedRows> {
     let (file, group) = slice.place();
-    let mut narrowed = Narrowed { keep, by_partition: 0, by_statistics: 0 };
-    let mut known: Vec<Known> = predicate.columns().iter().map(|column| Known::of(file, column)).collect();
+    let mut narrowed = NarrowedRows { keep, by_partition: 0, by_statistics: 0 };
+    let mut known: Vec<TypedColumn> = predicate.columns().iter().map(|column| TypedColumn::of(file, column)).collect();
     known.retain(|known| (skipping || known.column.partition) && known.leaves().next().is_some());
     if known.is_empty() {
         return Ok(narrowed);
@@ -90,10 +90,10 @@ pub fn narrow(slice: &Slice, predicate: &Predicate, skipping: bool, keep: Boolea
         }
     }
     let counts = file.leaf(&["add", "stats_parsed", "numRecords"]).filter(|_| with_statistics);
-    let leaves: Vec<usize> = known.iter().flat_map(Known::leaves).chain(counts).collect();
+    let leaves: Vec<usize> = known.iter().flat_map(TypedColumn::leaves).chain(counts).collect();
     let (mut by_partition, mut by_both) = (Vec::new(), Vec::new());
     for rows in slice.read_leaves(&leaves, &narrowed.keep, interrupt)? {
-        let files = |partitions_only| Typed { rows: &rows, known: &known, partitions_only };
+        let files = |partitions_only| TypedFiles { rows: &rows, known: &known, partitions_only };
         by_partition.extend(may_match(predicate, &files(true))?.iter().map(|may| may != Some(false)));
         by_both.extend(may_match(predicate, &files(false))?.iter().map(|may| may != Some(false)));
     }
@@ -107,9 +107,9 @@ pub fn narrow(slice: &Slice, predicate: &Predicate, skipping: bool, keep: Boolea
 
 /// The row group as one container, by its own statistics on the typed columns.
 struct RowGroup<'a> {
-    file: &'a Open,
+    file: &'a CheckpointFile,
     group: usize,
-    known: &'a [Known],
+    known: &'a [TypedColumn],
     partitions_only: bool,
 }
 
@@ -135,7 +135,7 @@ impl RowGroup<'_> {
 }
 
 /// The Arrow field of a leaf that lies in structs alone.
-fn field_of(file: &Open, leaf: usize) -> Option<Arc<Field>> {
+fn field_of(file: &CheckpointFile, leaf: usize) -> Option<Arc<Field>> {
     let descriptor = file.parquet().file_metadata().schema_descr();
     let column = descriptor.column(leaf);
     let mut fields = file.footer().schema().fields();
@@ -164,13 +164,13 @@ impl Containers for RowGroup<'_> {
 }
 
 /// Files, by the typed columns.
-struct Typed<'a> {
+struct TypedFiles<'a> {
     rows: &'a StructArray,
-    known: &'a [Known],
+    known: &'a [TypedColumn],
     partitions_only: bool,
 }
 
-impl Typed<'_> {
+impl TypedFiles<'_> {
     fn at(&self, above: &[&str], column: &Column) -> Option<ArrayRef> {
         let mut rows: ArrayRef = Arc::new(self.rows.clone());
         for name in above.iter().copied().chain(column.physical.iter().map(String::as_str)) {
@@ -194,7 +194,7 @@ fn with_nulls(child: &ArrayRef, outer: &StructArray) -> Option<ArrayRef> {
     child.to_data().into_builder().nulls(nulls).build().ok().map(arrow::array::make_array)
 }
 
-impl Containers for Typed<'_> {
+impl Containers for TypedFiles<'_> {
     fn len(&self) -> usize {
         self.rows.len()
     }

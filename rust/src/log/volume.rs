@@ -98,13 +98,13 @@ fn longest_of(mut values: &[u8]) -> u64 {
 
 /// What the files of a checkpoint have come to so far, whatever thread decodes them.
 #[derive(Debug)]
-pub struct Decoded {
+pub struct DecodedVolume {
     size: u64,
     pages: AtomicU64,
     bytes: AtomicU64,
 }
 
-impl Decoded {
+impl DecodedVolume {
     /// Nothing yet, of files of so many bytes.
     pub fn of(size: u64) -> Self {
         Self { size, pages: AtomicU64::new(0), bytes: AtomicU64::new(0) }

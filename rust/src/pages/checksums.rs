@@ -21,14 +21,14 @@ use super::headers;
 
 /// A page as it is stored.
 #[derive(Debug)]
-struct Stored {
+struct StoredPage {
     header: Bytes,
     data: Bytes,
     /// Bytes that the checksum added to the header.
     added: usize,
 }
 
-impl Stored {
+impl StoredPage {
     fn len(&self) -> usize {
         self.header.len() + self.data.len()
     }
@@ -37,8 +37,8 @@ impl Stored {
 /// The pages of a column chunk under way.
 #[derive(Debug, Default)]
 struct Pages {
-    dictionary: Option<Stored>,
-    data: Vec<Stored>,
+    dictionary: Option<StoredPage>,
+    data: Vec<StoredPage>,
     /// A header whose data is still to come.
     header: Option<Bytes>,
     blobs: u64,
@@ -55,7 +55,7 @@ impl Pages {
         };
         let wrong = || ParquetError::General("a page header without room for a checksum".to_owned());
         let (longer, dictionary) = headers::with_checksum(&header, crc32fast::hash(&blob)).ok_or_else(wrong)?;
-        let page = Stored { added: longer.len() - header.len(), header: longer.into(), data: blob };
+        let page = StoredPage { added: longer.len() - header.len(), header: longer.into(), data: blob };
         self.bytes += page.len();
         if dictionary {
             self.dictionary = Some(page);
@@ -166,7 +166,7 @@ pub struct Chunk {
 impl Chunk {
     /// The metadata that says where the pages are once each header has its checksum and the dictionary comes first.
     fn new(pages: Pages, mut closed: ColumnCloseResult) -> Result<Self> {
-        let first = pages.dictionary.as_ref().map_or(0, Stored::len);
+        let first = pages.dictionary.as_ref().map_or(0, StoredPage::len);
         let added = pages.dictionary.iter().chain(&pages.data).map(|page| page.added).sum::<usize>();
         if let Some(index) = &mut closed.offset_index {
             let mut offset = first;

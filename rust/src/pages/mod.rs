@@ -30,7 +30,7 @@ use parquet::file::reader::ChunkReader;
 use parquet::file::serialized_reader::SerializedPageReader;
 
 pub use batches::Batches;
-use reader::{Bounded, Group};
+use reader::{BoundedPages, Group};
 
 /// From so many columns on the pages of Zstandard are unfolded here.
 const MANY_COLUMNS: usize = 16;
@@ -46,7 +46,7 @@ fn is_unfolded_here(codec: Compression, columns: usize) -> bool {
 
 /// What is read of a row group.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct PageRequest {
     /// The row group.
     pub group: usize,
     /// Its leaves.
@@ -58,8 +58,12 @@ pub struct Wanted {
 }
 
 /// The batches of a row group, in the Arrow schema of `metadata`.
-pub fn record_batches<R: ChunkReader + 'static>(file: R, metadata: &ArrowReaderMetadata, wanted: Wanted) -> Result<Batches, ParquetError> {
-    let Wanted { group: index, mask, batch, rows } = wanted;
+pub fn record_batches<R: ChunkReader + 'static>(
+    file: R,
+    metadata: &ArrowReaderMetadata,
+    wanted: PageRequest,
+) -> Result<Batches, ParquetError> {
+    let PageRequest { group: index, mask, batch, rows } = wanted;
     let described = metadata.metadata().row_group(index);
     let schema = metadata.metadata().file_metadata().schema_descr();
     let leaves: Vec<usize> = (0..described.num_columns()).filter(|leaf| mask.leaf_included(*leaf)).collect();
@@ -96,7 +100,7 @@ pub fn of_column<R: ChunkReader + 'static>(
     columns: usize,
 ) -> Result<Box<dyn PageReader>, ParquetError> {
     if is_unfolded_here(column.compression(), columns) {
-        return Ok(Box::new(Bounded::new(file, column, rows, places)?));
+        return Ok(Box::new(BoundedPages::new(file, column, rows, places)?));
     }
     Ok(Box::new(SerializedPageReader::new(file, column, rows, places)?))
 }

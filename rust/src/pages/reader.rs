@@ -43,7 +43,7 @@ impl<R: ChunkReader + 'static> RowGroups for Group<R> {
     }
 
     fn column_chunks(&self, leaf: usize) -> Result<Box<dyn PageIterator>> {
-        Ok(Box::new(One(Some(self.pages(leaf)))))
+        Ok(Box::new(ColumnPages(Some(self.pages(leaf)))))
     }
 
     fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {
@@ -56,9 +56,9 @@ impl<R: ChunkReader + 'static> RowGroups for Group<R> {
 }
 
 /// The pages of one column chunk.
-struct One(Option<Result<Box<dyn PageReader>>>);
+struct ColumnPages(Option<Result<Box<dyn PageReader>>>);
 
-impl Iterator for One {
+impl Iterator for ColumnPages {
     type Item = Result<Box<dyn PageReader>>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -66,7 +66,7 @@ impl Iterator for One {
     }
 }
 
-impl PageIterator for One {}
+impl PageIterator for ColumnPages {}
 
 /// Where the headers of the pages to come are.
 enum Headers {
@@ -77,7 +77,7 @@ enum Headers {
 }
 
 /// The pages of a column chunk.
-pub struct Bounded<R: ChunkReader> {
+pub struct BoundedPages<R: ChunkReader> {
     file: Arc<R>,
     stored: SerializedPageReader<R>,
     codec: Compression,
@@ -85,7 +85,7 @@ pub struct Bounded<R: ChunkReader> {
     headers: Headers,
 }
 
-impl<R: ChunkReader + 'static> Bounded<R> {
+impl<R: ChunkReader + 'static> BoundedPages<R> {
     pub fn new(file: Arc<R>, column: &ColumnChunkMetaData, rows: usize, places: Option<Vec<PageLocation>>) -> Result<Self> {
         let (start, length) = column.byte_range();
         let headers = match &places {
@@ -167,7 +167,7 @@ impl<R: ChunkReader + 'static> Bounded<R> {
     }
 }
 
-impl<R: ChunkReader + 'static> Iterator for Bounded<R> {
+impl<R: ChunkReader + 'static> Iterator for BoundedPages<R> {
     type Item = Result<Page>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -175,7 +175,7 @@ impl<R: ChunkReader + 'static> Iterator for Bounded<R> {
     }
 }
 
-impl<R: ChunkReader + 'static> PageReader for Bounded<R> {
+impl<R: ChunkReader + 'static> PageReader for BoundedPages<R> {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
         let Some(page) = self.stored.get_next_page()? else { return Ok(None) };
         loop {

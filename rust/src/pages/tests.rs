@@ -45,7 +45,7 @@ fn read(file: &Bytes, index: PageIndexPolicy, select: Option<&[std::ops::Range<u
     for group in 0..metadata.metadata().num_row_groups() {
         let all = metadata.metadata().row_group(group).num_rows() as usize;
         let rows = select.map(|ranges| RowSelection::from_consecutive_ranges(ranges.iter().cloned(), all));
-        let wanted = Wanted { group, mask: ProjectionMask::all(), batch: 700, rows };
+        let wanted = PageRequest { group, mask: ProjectionMask::all(), batch: 700, rows };
         for batch in record_batches(file.clone(), &metadata, wanted).map_err(|error| error.to_string())? {
             batches.push(batch.map_err(|error| error.to_string())?);
         }
@@ -203,7 +203,7 @@ proptest! {
         let chosen = (0..rows.num_columns()).filter(|column| columns >> column & 1 == 1);
         let mask = ProjectionMask::roots(metadata.metadata().file_metadata().schema_descr(), chosen);
 
-        let wanted = Wanted { group: 0, mask: mask.clone(), batch, rows: selection.clone() };
+        let wanted = PageRequest { group: 0, mask: mask.clone(), batch, rows: selection.clone() };
         let found = record_batches(file.clone(), &metadata, wanted).unwrap();
         let schema = Arc::clone(found.schema());
         let found = found.collect::<Result<Vec<_>, _>>().unwrap();

@@ -53,9 +53,9 @@ pub trait Containers {
 
 /// Truth values that the rows of a container may give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Possible(u8);
+pub struct PossibleTruths(u8);
 
-impl Possible {
+impl PossibleTruths {
     const TRUE: u8 = 1;
     const FALSE: u8 = 2;
     const NULL: u8 = 4;
@@ -92,31 +92,31 @@ pub fn may_match(predicate: &Predicate, containers: &dyn Containers) -> Result<B
 }
 
 /// The truth values that each container's rows may give.
-pub fn possible(predicate: &Predicate, containers: &dyn Containers) -> Result<Vec<Possible>> {
+pub fn possible(predicate: &Predicate, containers: &dyn Containers) -> Result<Vec<PossibleTruths>> {
     let n = containers.len();
-    let fold = |args: &[Predicate], start: u8, combine: fn(Possible, Possible) -> Possible| {
-        args.iter().try_fold(vec![Possible(start); n], |all, arg| {
+    let fold = |args: &[Predicate], start: u8, combine: fn(PossibleTruths, PossibleTruths) -> PossibleTruths| {
+        args.iter().try_fold(vec![PossibleTruths(start); n], |all, arg| {
             Ok(all.into_iter().zip(possible(arg, containers)?).map(|(a, b)| combine(a, b)).collect())
         })
     };
     match predicate {
         Predicate::Constant(value) => Ok(vec![
-            Possible(match value {
-                Some(true) => Possible::TRUE,
-                Some(false) => Possible::FALSE,
-                None => Possible::NULL,
+            PossibleTruths(match value {
+                Some(true) => PossibleTruths::TRUE,
+                Some(false) => PossibleTruths::FALSE,
+                None => PossibleTruths::NULL,
             });
             n
         ]),
-        Predicate::And(args) => fold(args, Possible::TRUE, Possible::and),
-        Predicate::Or(args) => fold(args, Possible::FALSE, Possible::or),
-        Predicate::Not(arg) => Ok(possible(arg, containers)?.into_iter().map(Possible::not).collect()),
+        Predicate::And(args) => fold(args, PossibleTruths::TRUE, PossibleTruths::and),
+        Predicate::Or(args) => fold(args, PossibleTruths::FALSE, PossibleTruths::or),
+        Predicate::Not(arg) => Ok(possible(arg, containers)?.into_iter().map(PossibleTruths::not).collect()),
         Predicate::IsNull(column) => match containers.bounds(column)? {
-            None => Ok(vec![Possible(Possible::TRUE | Possible::FALSE); n]),
+            None => Ok(vec![PossibleTruths(PossibleTruths::TRUE | PossibleTruths::FALSE); n]),
             Some(bounds) => Ok((0..n)
                 .map(|i| {
                     let (nulls, values) = presence(&bounds, i);
-                    Possible((u8::from(nulls) * Possible::TRUE) | (u8::from(values) * Possible::FALSE))
+                    PossibleTruths((u8::from(nulls) * PossibleTruths::TRUE) | (u8::from(values) * PossibleTruths::FALSE))
                 })
                 .collect()),
         },
@@ -127,9 +127,9 @@ pub fn possible(predicate: &Predicate, containers: &dyn Containers) -> Result<Ve
         }),
         Predicate::In(column, literals, has_null) => on_values(column, containers, |bounds| {
             let literals = sort(&normalise(literals), None).map_err(without_order)?;
-            let miss = if *has_null { Possible::NULL } else { Possible::FALSE };
+            let miss = if *has_null { PossibleTruths::NULL } else { PossibleTruths::FALSE };
             let holds_nan = (0..literals.len()).any(|i| is_nan(&literals, i));
-            let nan = hidden_nan(bounds, || if holds_nan { Possible::TRUE } else { miss });
+            let nan = hidden_nan(bounds, || if holds_nan { PossibleTruths::TRUE } else { miss });
             let interval = Interval::new(bounds, literals)?;
             Ok(Box::new(move |i| interval.is_in(i, miss) | nan))
         }),
@@ -158,16 +158,16 @@ fn on_values<'a>(
     column: &Column,
     containers: &dyn Containers,
     make: impl FnOnce(&Bounds) -> Result<OfValues<'a>>,
-) -> Result<Vec<Possible>> {
+) -> Result<Vec<PossibleTruths>> {
     let n = containers.len();
-    let Some(bounds) = containers.bounds(column)? else { return Ok(vec![Possible::ANY; n]) };
+    let Some(bounds) = containers.bounds(column)? else { return Ok(vec![PossibleTruths::ANY; n]) };
     let bounds = Bounds { min: normalise(&bounds.min), max: normalise(&bounds.max), ..bounds };
     let of_values = make(&bounds)?;
     let outcomes = |i| {
         let (nulls, values) = presence(&bounds, i);
-        let of_nulls = if nulls { Possible::NULL } else { 0 };
+        let of_nulls = if nulls { PossibleTruths::NULL } else { 0 };
         let of_values = if values { of_values(i) } else { 0 };
-        Possible(of_nulls | of_values)
+        PossibleTruths(of_nulls | of_values)
     };
     Ok((0..n).map(outcomes).collect())
 }
@@ -183,7 +183,7 @@ fn nan_compares(operator: Operator, literal: &ArrayRef) -> u8 {
 }
 
 fn truth(value: bool) -> u8 {
-    if value { Possible::TRUE } else { Possible::FALSE }
+    if value { PossibleTruths::TRUE } else { PossibleTruths::FALSE }
 }
 
 fn holds(operator: Operator, order: Ordering) -> bool {
@@ -249,8 +249,8 @@ impl Interval {
         let hit = from < self.literals && self.high(i, from).is_ge();
         let only_hit = hit && self.low(i, from).is_eq() && self.high(i, from).is_eq();
         match (hit, only_hit) {
-            (_, true) => Possible::TRUE,
-            (true, false) => Possible::TRUE | miss,
+            (_, true) => PossibleTruths::TRUE,
+            (true, false) => PossibleTruths::TRUE | miss,
             (false, _) => miss,
         }
     }
@@ -265,8 +265,8 @@ fn prefix_outcomes(min: Option<&str>, max: Option<&str>, prefix: &str) -> u8 {
     let starts = |text: Option<&str>| text.is_some_and(|t| t.starts_with(prefix));
     let min_not_above = min.is_none_or(|t| cut(t).as_slice() <= prefix.as_bytes());
     let max_not_below = max.is_none_or(|t| t.as_bytes() >= prefix.as_bytes());
-    let hit = if min_not_above && max_not_below { Possible::TRUE } else { 0 };
-    let miss = if starts(min) && starts(max) { 0 } else { Possible::FALSE };
+    let hit = if min_not_above && max_not_below { PossibleTruths::TRUE } else { 0 };
+    let miss = if starts(min) && starts(max) { 0 } else { PossibleTruths::FALSE };
     hit | miss
 }
 
@@ -442,9 +442,9 @@ mod tests {
             let outcomes = possible(&predicate, &files).unwrap()[0];
             for (i, d, s) in &rows {
                 let bit = match row(&predicate, *i, *d, s.as_deref()) {
-                    Some(true) => Possible::TRUE,
-                    Some(false) => Possible::FALSE,
-                    None => Possible::NULL,
+                    Some(true) => PossibleTruths::TRUE,
+                    Some(false) => PossibleTruths::FALSE,
+                    None => PossibleTruths::NULL,
                 };
                 prop_assert!(outcomes.0 & bit != 0, "{text} on {i:?} {d:?} {s:?} gives {bit}, said to be possible: {}", outcomes.0);
             }

@@ -12,12 +12,12 @@ use super::schema::{PyTableSchema, texts_of};
 use super::store::store_of;
 use super::stream::{Batches, PyReadStream};
 use crate::data_file::adopt;
-use crate::data_file::conform::{Casting, Conform};
+use crate::data_file::conform::{CastPolicy, Conform};
 use crate::data_file::encoded;
 use crate::data_file::files::Files;
 use crate::data_file::hand_over;
 use crate::data_file::map_keys;
-use crate::data_file::measure::{self, Measuring};
+use crate::data_file::measure::{self, StatisticsSource};
 use crate::data_file::open::{Plan, Request};
 use crate::data_file::options::WriteOptions;
 use crate::data_file::reader::Reader;
@@ -79,8 +79,8 @@ fn dictionary_columns(
 #[pyo3(signature = (data, schema, *, casting="strict", unique_keys=false))]
 fn conform_data(data: AnyRecordBatch, schema: &PyTableSchema, casting: &str, unique_keys: bool) -> PyResult<PyReadStream> {
     let casting = match casting {
-        "strict" => Casting::Strict,
-        "try" => Casting::Try,
+        "strict" => CastPolicy::Strict,
+        "try" => CastPolicy::Try,
         other => return Err(Error::new(Kind::InvalidArgument, "unknown casting").found(other).expected("strict or try").into()),
     };
     let input = data.into_reader()?;
@@ -126,7 +126,7 @@ fn file_statistics<'py>(
     tight: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (store, schema, files, options) = (store_of(store)?, Arc::clone(&schema.0), batch_of(files)?, WriteOptions::parse(options)?);
-    let how = if tight { Measuring::LiveRows } else { Measuring::Footers };
+    let how = if tight { StatisticsSource::LiveRows } else { StatisticsSource::Footers };
     let measured = interrupt::run(py, move |interrupt| measure::measure(&store, &schema, files, &options, how, interrupt))?;
     table_of(py, measured)
 }

@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyFileNotFoundError, PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::held::Raised;
+use super::held::PythonException;
 use crate::error::{Error, Kind};
 use crate::store::local::STORE_FAILED;
 
@@ -13,7 +13,7 @@ impl From<Error> for PyErr {
         match error.kind() {
             Kind::Foreign => {
                 let text = error.to_string();
-                let source = error.into_source().and_then(|source| source.downcast::<Raised>().ok());
+                let source = error.into_source().and_then(|source| source.downcast::<PythonException>().ok());
                 source.and_then(|raised| raised.into_inner()).unwrap_or_else(|| PyOSError::new_err(text))
             }
             Kind::NotFound | Kind::Gone => PyFileNotFoundError::new_err(error.to_string()),

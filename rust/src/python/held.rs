@@ -13,9 +13,9 @@ use pyo3::prelude::*;
 static DROPPED: Mutex<Vec<Box<dyn Any + Send>>> = Mutex::new(Vec::new());
 
 /// A value with Python objects in it (`Py`, `PyErr`) that may be dropped anywhere: [`free`] frees them later.
-pub struct Held<T: Send + 'static>(Option<T>);
+pub struct PythonOwned<T: Send + 'static>(Option<T>);
 
-impl<T: Send + 'static> Held<T> {
+impl<T: Send + 'static> PythonOwned<T> {
     /// Holds `value`.
     pub fn new(value: T) -> Self {
         Self(Some(value))
@@ -30,7 +30,7 @@ impl<T: Send + 'static> Held<T> {
     }
 }
 
-impl<T: Send + 'static> Drop for Held<T> {
+impl<T: Send + 'static> Drop for PythonOwned<T> {
     fn drop(&mut self) {
         if let Some(value) = self.0.take() {
             DROPPED.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(value));
@@ -38,9 +38,9 @@ impl<T: Send + 'static> Drop for Held<T> {
     }
 }
 
-impl<T: Send + 'static> fmt::Debug for Held<T> {
+impl<T: Send + 'static> fmt::Debug for PythonOwned<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Held")
+        f.write_str("PythonOwned")
     }
 }
 
@@ -52,15 +52,15 @@ pub fn free(_py: Python<'_>) {
 
 /// A Python exception as the source of an error of the core.
 #[derive(Debug)]
-pub struct Raised {
-    error: Held<PyErr>,
+pub struct PythonException {
+    error: PythonOwned<PyErr>,
     text: String,
 }
 
-impl Raised {
+impl PythonException {
     /// With its text, as the text of a Python object needs the lock.
     pub fn new(_py: Python<'_>, error: PyErr) -> Self {
-        Self { text: error.to_string(), error: Held::new(error) }
+        Self { text: error.to_string(), error: PythonOwned::new(error) }
     }
     /// The exception itself.
     pub fn into_inner(self) -> Option<PyErr> {
@@ -68,10 +68,10 @@ impl Raised {
     }
 }
 
-impl fmt::Display for Raised {
+impl fmt::Display for PythonException {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl std::error::Error for Raised {}
+impl std::error::Error for PythonException {}

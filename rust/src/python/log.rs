@@ -16,7 +16,7 @@ use super::schema::PyTableSchema;
 use super::store::PyStore;
 use crate::error::{Error, Kind, Result};
 use crate::interrupt::Interrupt;
-use crate::log::checkpoint_writer::{self, Choices, Written};
+use crate::log::checkpoint_writer::{self, Choices, WrittenCheckpoint};
 use crate::log::commit::{Commit, Transactions};
 use crate::log::definition::Definition;
 use crate::log::listing::Listing;
@@ -235,7 +235,7 @@ fn write_checkpoint(
     second_form: Option<&(String, i64)>,
     choices: &Choices,
     interrupt: &Interrupt,
-) -> Result<Written> {
+) -> Result<WrittenCheckpoint> {
     let store = store.store.as_ref();
     match second_form {
         Some((id, now)) => checkpoint_v2::write(snapshot, store, path, (id, *now), choices, interrupt),
@@ -243,7 +243,7 @@ fn write_checkpoint(
     }
 }
 
-fn described<'py>(py: Python<'py>, written: &Written) -> PyResult<Bound<'py, PyDict>> {
+fn described<'py>(py: Python<'py>, written: &WrittenCheckpoint) -> PyResult<Bound<'py, PyDict>> {
     let answer = PyDict::new(py);
     answer.set_item("size", written.actions)?;
     answer.set_item("size_in_bytes", written.bytes)?;

@@ -11,7 +11,7 @@ use pyo3::exceptions::{PyConnectionError, PyFileExistsError, PyFileNotFoundError
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::held::{Held, Raised};
+use super::held::{PythonException, PythonOwned};
 use crate::error::{Error, Kind, Result};
 use crate::store::path::check_relative;
 use crate::store::{ObjectMeta, ObjectWriter, PutOutcome, Store};
@@ -19,14 +19,14 @@ use crate::store::{ObjectMeta, ObjectWriter, PutOutcome, Store};
 /// The object and what users call its place.
 #[derive(Debug)]
 pub struct PythonStore {
-    object: Arc<Held<Py<PyAny>>>,
+    object: Arc<PythonOwned<Py<PyAny>>>,
     location: String,
 }
 
 impl PythonStore {
     /// `location` is only for messages and for paths that the log spells out in full.
     pub fn new(object: Py<PyAny>, location: String) -> Self {
-        Self { object: Arc::new(Held::new(object)), location: location.trim_end_matches('/').to_owned() }
+        Self { object: Arc::new(PythonOwned::new(object)), location: location.trim_end_matches('/').to_owned() }
     }
 
     fn call<T>(&self, path: &str, work: impl for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<T>) -> Result<T> {
@@ -38,9 +38,9 @@ impl PythonStore {
 
 fn foreign(py: Python<'_>, path: &str, error: PyErr) -> Error {
     if error.is_instance_of::<PyFileNotFoundError>(py) {
-        return Error::new(Kind::NotFound, "no such file").at(path).caused_by(Raised::new(py, error));
+        return Error::new(Kind::NotFound, "no such file").at(path).caused_by(PythonException::new(py, error));
     }
-    Error::new(Kind::Foreign, "the store raised").at(path).caused_by(Raised::new(py, error))
+    Error::new(Kind::Foreign, "the store raised").at(path).caused_by(PythonException::new(py, error))
 }
 
 impl Store for PythonStore {
@@ -132,7 +132,7 @@ impl Store for PythonStore {
     fn writer(&self, path: &str) -> Result<Box<dyn ObjectWriter>> {
         check_relative(path)?;
         let store = Self { object: Arc::clone(&self.object), location: self.location.clone() };
-        Ok(Box::new(Gathered { store, path: path.to_owned(), data: Vec::new() }))
+        Ok(Box::new(ObjectBuffer { store, path: path.to_owned(), data: Vec::new() }))
     }
 
     fn delete(&self, path: &str) -> Result<bool> {
@@ -152,13 +152,13 @@ impl Store for PythonStore {
 }
 
 /// A file in memory until its end: the protocol writes whole objects.
-struct Gathered {
+struct ObjectBuffer {
     store: PythonStore,
     path: String,
     data: Vec<u8>,
 }
 
-impl io::Write for Gathered {
+impl io::Write for ObjectBuffer {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         self.data.extend_from_slice(data);
         Ok(data.len())
@@ -168,7 +168,7 @@ impl io::Write for Gathered {
     }
 }
 
-impl ObjectWriter for Gathered {
+impl ObjectWriter for ObjectBuffer {
     fn finish(self: Box<Self>) -> Result<u64> {
         let size = self.data.len() as u64;
         self.store.put(&self.path, Bytes::from(self.data))?;

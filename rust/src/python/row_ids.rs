@@ -6,8 +6,8 @@ use pyo3::types::PyDict;
 
 use super::arrow::{any_batch, batch_of, table_of};
 use super::{interrupt, store};
-use crate::deletion_vector::pack::Packing;
-use crate::deletion_vector::update::Marked;
+use crate::deletion_vector::pack::VectorTarget;
+use crate::deletion_vector::update::VectorChanges;
 use crate::deletion_vector::{RowIds, mark_deleted, rebase};
 use crate::error::{Error, Result};
 
@@ -85,14 +85,14 @@ fn mark(
     target_size: usize,
 ) -> PyResult<MarkedFiles> {
     let (place, files) = (store::store_of(store)?, batch_of(files)?);
-    let packing = Packing { inline, prefix_length, target_size };
+    let packing = VectorTarget { inline, prefix_length, target_size };
     let marked = interrupt::run(store.py(), |interrupt| mark_deleted(&place, &files, &rows.0, deletion_timestamp, &packing, interrupt))?;
     Ok(MarkedFiles(marked))
 }
 
 /// What a change by vectors leaves.
 #[pyclass(module = "deltaic._core", frozen)]
-pub struct MarkedFiles(Marked);
+pub struct MarkedFiles(VectorChanges);
 
 #[pymethods]
 impl MarkedFiles {
@@ -147,7 +147,7 @@ fn adds_with_new_rows<'py>(
 
 /// A command's rows after another commit.
 #[pyclass(module = "deltaic._core", frozen)]
-pub struct RebasedRows(rebase::Rebased);
+pub struct RebasedRows(rebase::RebaseResult);
 
 #[pymethods]
 impl RebasedRows {

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
-use super::held::{Held, Raised};
+use super::held::{PythonException, PythonOwned};
 use super::interrupt;
 use super::log_store::PythonStore;
 use crate::error::{Error, Kind};
@@ -35,7 +35,7 @@ fn shown(found: Vec<ObjectMeta>) -> Vec<Entry> {
 pub struct PyStore {
     /// What the Rust side works on.
     pub store: Arc<dyn Store>,
-    made: Made,
+    made: StoreOrigin,
 }
 
 /// A durable object that waits for its name.
@@ -54,7 +54,7 @@ impl PyStagedObject {
 }
 
 /// What pickling needs.
-enum Made {
+enum StoreOrigin {
     Opened { location: String, options: BTreeMap<String, String>, open: OpenOptions },
     Python { object: Py<PyAny>, location: String },
 }
@@ -77,13 +77,13 @@ impl PyStore {
         let settings = OpenOptions { durable, allowed_roots, storage: options.clone(), credentials, cache };
         let store = open(&location, &settings)?;
         let options = options.into_iter().filter(|(name, _)| !is_secret(name)).collect();
-        Ok(Self { made: Made::Opened { location: store.location().to_owned(), options, open: settings }, store })
+        Ok(Self { made: StoreOrigin::Opened { location: store.location().to_owned(), options, open: settings }, store })
     }
 
     #[staticmethod]
     fn from_python(log_store: Py<PyAny>, location: String, py: Python<'_>) -> Self {
         let store = Arc::new(PythonStore::new(log_store.clone_ref(py), location.clone()));
-        Self { store, made: Made::Python { object: log_store, location } }
+        Self { store, made: StoreOrigin::Python { object: log_store, location } }
     }
 
     #[getter]
@@ -194,8 +194,10 @@ impl PyStore {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let class = py.get_type::<Self>();
         match &self.made {
-            Made::Python { object, location } => Ok((class.getattr("from_python")?, (object.clone_ref(py), location).into_pyobject(py)?)),
-            Made::Opened { location, options, open } => {
+            StoreOrigin::Python { object, location } => {
+                Ok((class.getattr("from_python")?, (object.clone_ref(py), location).into_pyobject(py)?))
+            }
+            StoreOrigin::Opened { location, options, open } => {
                 let keywords = PyDict::new(py);
                 keywords.set_item("durable", open.durable)?;
                 keywords.set_item("allowed_roots", PyList::new(py, &open.allowed_roots)?)?;
@@ -216,13 +218,13 @@ impl PyStore {
 /// A Python function (location) -> (storage options, seconds since 1970 until which they are valid, or None).
 #[derive(Debug)]
 struct CredentialFunction {
-    function: Held<Py<PyAny>>,
+    function: PythonOwned<Py<PyAny>>,
     identity: usize,
 }
 
 impl CredentialFunction {
     fn new(function: Py<PyAny>) -> Self {
-        Self { identity: function.as_ptr() as usize, function: Held::new(function) }
+        Self { identity: function.as_ptr() as usize, function: PythonOwned::new(function) }
     }
 }
 
@@ -233,7 +235,9 @@ impl CredentialSource for CredentialFunction {
         Python::attach(|py| {
             let given = function.bind(py).call1((location,)).and_then(|given| given.extract::<(BTreeMap<String, String>, Option<f64>)>());
             let raised = |error| {
-                Error::new(Kind::Foreign, "the function that gives credentials raised").at(location).caused_by(Raised::new(py, error))
+                Error::new(Kind::Foreign, "the function that gives credentials raised")
+                    .at(location)
+                    .caused_by(PythonException::new(py, error))
             };
             let (options, until) = given.map_err(raised)?;
             let until = until.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).map(|since| SystemTime::UNIX_EPOCH + since);

@@ -11,9 +11,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3_arrow::{PyRecordBatchReader, PySchema, PyTable};
 
-use super::held::{Held, Raised};
+use super::held::{PythonException, PythonOwned};
 use super::interrupt::{check, guarded};
-use crate::data_file::queue::Next;
+use crate::data_file::queue::QueueItem;
 use crate::data_file::reader::{Observer, Reader};
 use crate::error::{Error, Kind, Result};
 use crate::interrupt::Interrupt;
@@ -26,7 +26,7 @@ pub trait Source: Send {
     /// The schema of its batches.
     fn schema(&self) -> SchemaRef;
     /// The next batch.
-    fn next(&mut self, timeout: Duration) -> Result<Next>;
+    fn next(&mut self, timeout: Duration) -> Result<QueueItem>;
     /// Nobody wants more.
     fn cancel(&mut self) {}
 }
@@ -35,7 +35,7 @@ impl Source for Reader {
     fn schema(&self) -> SchemaRef {
         Arc::clone(Reader::schema(self))
     }
-    fn next(&mut self, timeout: Duration) -> Result<Next> {
+    fn next(&mut self, timeout: Duration) -> Result<QueueItem> {
         Reader::next(self, timeout)
     }
     fn cancel(&mut self) {
@@ -60,13 +60,13 @@ impl<I: Iterator<Item = Result<RecordBatch>> + Send> Source for Batches<I> {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
-    fn next(&mut self, _timeout: Duration) -> Result<Next> {
-        Ok(self.batches.next().transpose()?.map_or(Next::End, Next::Batch))
+    fn next(&mut self, _timeout: Duration) -> Result<QueueItem> {
+        Ok(self.batches.next().transpose()?.map_or(QueueItem::End, QueueItem::Batch))
     }
 }
 
 /// The first error, shared by a stream and the Arrow readers made of it.
-type FirstError = Arc<Mutex<Option<Held<PyErr>>>>;
+type FirstError = Arc<Mutex<Option<PythonOwned<PyErr>>>>;
 
 /// `__arrow_c_stream__`, once (stub: `ReadStream`).
 #[pyclass(name = "ReadStream", module = "deltaic._core", frozen)]
@@ -98,10 +98,10 @@ impl PyReadStream {
         let observer = Some(reader.observer());
         Self { observer, ..Self::new(Box::new(reader)) }
     }
-    fn take(&self) -> PyResult<Polled> {
+    fn take(&self) -> PyResult<SignalReader> {
         let source = lock(&self.source).take().ok_or_else(|| PyOSError::new_err("the stream has been read already"))?;
         let (schema, error, stop) = (Arc::clone(&self.schema), Arc::clone(&self.error), self.stop.clone());
-        Ok(Polled { schema, source, error, stop, looked: Instant::now(), done: false })
+        Ok(SignalReader { schema, source, error, stop, looked: Instant::now(), done: false })
     }
 }
 
@@ -122,7 +122,7 @@ impl PyReadStream {
         PyTable::try_new(batches, Arc::clone(&self.schema))?.into_pyarrow(py)
     }
     fn check(&self, py: Python<'_>) -> PyResult<()> {
-        lock(&self.error).as_ref().and_then(Held::get).map_or(Ok(()), |error| Err(error.clone_ref(py)))
+        lock(&self.error).as_ref().and_then(PythonOwned::get).map_or(Ok(()), |error| Err(error.clone_ref(py)))
     }
     fn cancel(&self) {
         self.stop.raise();
@@ -150,7 +150,7 @@ impl PyReadStream {
 }
 
 /// The source as an Arrow reader: looks for signals, keeps the first error.
-struct Polled {
+struct SignalReader {
     schema: SchemaRef,
     source: Box<dyn Source>,
     error: FirstError,
@@ -159,7 +159,7 @@ struct Polled {
     done: bool,
 }
 
-impl Polled {
+impl SignalReader {
     fn pull(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             self.stop.check()?;
@@ -168,9 +168,9 @@ impl Polled {
                 check_signals()?;
             }
             match guarded(|| self.source.next(POLL))? {
-                Next::Batch(batch) => return Ok(Some(batch)),
-                Next::End => return Ok(None),
-                Next::Waiting => {}
+                QueueItem::Batch(batch) => return Ok(Some(batch)),
+                QueueItem::End => return Ok(None),
+                QueueItem::Waiting => {}
             }
         }
     }
@@ -178,14 +178,14 @@ impl Polled {
 
 /// Ctrl-C as an error; nothing on threads other than the main one, and nothing while Python ends.
 pub fn check_signals() -> Result<()> {
-    let signal = Python::try_attach(|py| check(py).err().map(|signal| Raised::new(py, signal)));
+    let signal = Python::try_attach(|py| check(py).err().map(|signal| PythonException::new(py, signal)));
     match signal.flatten() {
         Some(signal) => Err(Error::new(Kind::Foreign, "stopped by a signal").caused_by(signal)),
         None => Ok(()),
     }
 }
 
-impl Iterator for Polled {
+impl Iterator for SignalReader {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -202,14 +202,14 @@ impl Iterator for Polled {
                 self.done = true;
                 self.source.cancel();
                 let text = error.to_string();
-                lock(&self.error).get_or_insert_with(|| Held::new(PyErr::from(error)));
+                lock(&self.error).get_or_insert_with(|| PythonOwned::new(PyErr::from(error)));
                 Some(Err(ArrowError::ExternalError(text.into())))
             }
         }
     }
 }
 
-impl RecordBatchReader for Polled {
+impl RecordBatchReader for SignalReader {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }

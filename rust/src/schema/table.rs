@@ -62,7 +62,7 @@ impl TableSchema {
         };
         let fields = json::parse_struct(schema)?;
         if mapping != ColumnMapping::None {
-            Mapped { mapping, ids: HashSet::new(), place: Vec::new() }.check(&fields)?;
+            MappingCheck { mapping, ids: HashSet::new(), place: Vec::new() }.check(&fields)?;
         }
         let position = |name: &String| match find(&fields, name) {
             Some((index, field)) if matches!(field.data_type, Type::Primitive(_)) => Ok(index),
@@ -237,13 +237,13 @@ fn not_a_partition(message: &str, name: &str) -> Error {
 }
 
 /// Under column mapping every field has a physical name, no two of a struct the same, and in mode id an id of its own.
-struct Mapped<'a> {
+struct MappingCheck<'a> {
     mapping: ColumnMapping,
     ids: HashSet<i32>,
     place: Vec<&'a str>,
 }
 
-impl<'a> Mapped<'a> {
+impl<'a> MappingCheck<'a> {
     fn check(&mut self, fields: &'a [Field]) -> Result<()> {
         let mut physical = HashSet::new();
         for field in fields {

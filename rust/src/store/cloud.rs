@@ -12,7 +12,7 @@ use object_store::{ClientConfigKey, ClientOptions, ObjectStoreScheme, RetryConfi
 use url::Url;
 
 use super::cache::CachedStore;
-use super::credentials::Refreshed;
+use super::credentials::CredentialCache;
 use super::http::HttpTable;
 use super::keys::{Keys, plain, sorted, unknown};
 use super::object::{Clients, ObjectStoreAdapter};
@@ -104,7 +104,7 @@ macro_rules! clients {
             builder = builder.with_config(key, value);
         }
         if let Some(source) = &$options.credentials {
-            builder = builder.with_credentials(Arc::new(Refreshed::new(Arc::clone(source), bucket_of($url))));
+            builder = builder.with_credentials(Arc::new(CredentialCache::new(Arc::clone(source), bucket_of($url))));
         }
         let failed = |error| cannot_open($place, &$options.storage, &error);
         let builder = builder.with_http_connector(SharedConnector::default());

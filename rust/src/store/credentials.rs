@@ -71,26 +71,26 @@ fn pairs(text: &str) -> Vec<(String, String)> {
 }
 
 /// The credentials of a source, kept until shortly before they expire.
-pub struct Refreshed<C> {
+pub struct CredentialCache<C> {
     source: Arc<dyn CredentialSource>,
     location: String,
     last: Mutex<Option<(Arc<C>, Option<SystemTime>)>>,
 }
 
-impl<C> Refreshed<C> {
+impl<C> CredentialCache<C> {
     /// Those for a place.
     pub fn new(source: Arc<dyn CredentialSource>, location: String) -> Self {
         Self { source, location, last: Mutex::new(None) }
     }
 }
 
-impl<C> fmt::Debug for Refreshed<C> {
+impl<C> fmt::Debug for CredentialCache<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Refreshed").field("location", &self.location).finish_non_exhaustive()
     }
 }
 
-impl<C: FromOptions> Refreshed<C> {
+impl<C: FromOptions> CredentialCache<C> {
     fn valid(&self) -> Result<Arc<C>> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let is_valid = |until: &Option<SystemTime>| until.is_none_or(|until| SystemTime::now() + RENEWED_BEFORE < until);
@@ -112,7 +112,7 @@ impl<C: FromOptions> Refreshed<C> {
     }
 }
 
-impl<C: FromOptions> CredentialProvider for Refreshed<C> {
+impl<C: FromOptions> CredentialProvider for CredentialCache<C> {
     type Credential = C;
 
     fn get_credential<'a, 'b>(&'a self) -> BoxFuture<'b, object_store::Result<Arc<C>>>

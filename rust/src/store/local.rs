@@ -110,7 +110,7 @@ impl LocalStore {
     }
 
     /// A hidden file beside `target`, that no reader takes for a file of the table.
-    fn stage(&self, target: &Path) -> io::Result<Staged> {
+    fn stage(&self, target: &Path) -> io::Result<StagedFile> {
         let folder = target.parent().unwrap_or(&self.root).to_owned();
         let name = target.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let name: String = name.chars().take(40).collect();
@@ -123,7 +123,7 @@ impl LocalStore {
             }
             other => other?,
         };
-        Ok(Staged { file: Some(file), path: staged, folder })
+        Ok(StagedFile { file: Some(file), path: staged, folder })
     }
 
     /// A file under its own name at once, not durable yet; one that could not be written whole is removed again.
@@ -141,14 +141,14 @@ impl LocalStore {
         })
     }
 
-    fn write_staged(&self, target: &Path, data: &[u8]) -> io::Result<Staged> {
+    fn write_staged(&self, target: &Path, data: &[u8]) -> io::Result<StagedFile> {
         let mut staged = self.stage(target)?;
         staged.file()?.write_all(data)?;
         self.seal(&mut staged)?;
         Ok(staged)
     }
 
-    fn seal(&self, staged: &mut Staged) -> io::Result<()> {
+    fn seal(&self, staged: &mut StagedFile) -> io::Result<()> {
         if let Some(file) = staged.file.take()
             && self.options.durable
         {
@@ -177,13 +177,13 @@ impl LocalStore {
 
 /// A staged file; removed on drop unless it was renamed away.
 #[derive(Debug)]
-struct Staged {
+struct StagedFile {
     file: Option<File>,
     path: PathBuf,
     folder: PathBuf,
 }
 
-impl Staged {
+impl StagedFile {
     /// Gives the file its name in place of what has it; there is nothing left to remove then.
     fn rename(&mut self, target: &Path) -> io::Result<()> {
         fs::rename(&self.path, target)?;
@@ -196,7 +196,7 @@ impl Staged {
     }
 }
 
-impl Drop for Staged {
+impl Drop for StagedFile {
     fn drop(&mut self) {
         if !self.path.as_os_str().is_empty() {
             let _ = fs::remove_file(&self.path);
@@ -206,13 +206,13 @@ impl Drop for Staged {
 
 /// A staged file that is durable, and where its name is to be.
 #[derive(Debug)]
-struct LocalStaged {
-    staged: Staged,
+struct LocalStagedObject {
+    staged: StagedFile,
     data: Bytes,
     store: LocalStore,
 }
 
-impl StagedObject for LocalStaged {
+impl StagedObject for LocalStagedObject {
     fn publish(&self, path: &str) -> Result<bool> {
         let target = self.store.full(path)?;
         if target.symlink_metadata().is_ok() {
@@ -325,7 +325,7 @@ impl Store for LocalStore {
             written.map(|()| staged).map_err(|error| self.failed(folder, error))
         };
         let store = Self { location: self.location.clone(), root: self.root.clone(), options: self.options.clone() };
-        Ok(Some(Box::new(LocalStaged { staged: staged()?, data: data.clone(), store })))
+        Ok(Some(Box::new(LocalStagedObject { staged: staged()?, data: data.clone(), store })))
     }
 
     fn sync(&self, paths: &[String]) -> Result<()> {
@@ -510,7 +510,7 @@ pub(super) fn past_end(path: &str, size: u64, range: &Range<u64>) -> Error {
 
 #[derive(Debug)]
 struct LocalWriter {
-    staged: Staged,
+    staged: StagedFile,
     target: PathBuf,
     path: String,
     written: u64,

@@ -178,9 +178,9 @@ fn reads_many_of_a_file_at_once() {
     let vectors: Vec<_> = (1..40).map(|i| rows(&(0..100_000).step_by(i).collect::<Vec<_>>())).collect();
     let (store, descriptors) = packed(&vectors);
     let mut wanted: Vec<_> =
-        descriptors.into_iter().rev().map(|descriptor| Some(Wanted { descriptor, num_records: Some(100_000) })).collect();
+        descriptors.into_iter().rev().map(|descriptor| Some(VectorRequest { descriptor, num_records: Some(100_000) })).collect();
     wanted.insert(3, None);
-    wanted.push(Some(Wanted { descriptor: Descriptor::inline(&rows(&[5])).unwrap(), num_records: None }));
+    wanted.push(Some(VectorRequest { descriptor: Descriptor::inline(&rows(&[5])).unwrap(), num_records: None }));
     let read = read_all(&store, &wanted).unwrap();
     assert!(read[3].is_none());
     assert_eq!(read.last().unwrap(), &Some(rows(&[5])));

@@ -55,7 +55,7 @@ impl Store for Filling {
 }
 
 fn pack(store: &Arc<dyn Store>, target_size: usize, count: u64) -> Result<(Vec<String>, u64)> {
-    let packing = Packing { inline: false, prefix_length: 0, target_size };
+    let packing = VectorTarget { inline: false, prefix_length: 0, target_size };
     let mut packer = Packer::new(store, &packing);
     for row in 0..count {
         packer.add(&DeletionVector::from_rows(vec![row]).unwrap())?;
@@ -91,6 +91,6 @@ fn prefixes_are_letters_and_digits() {
     let prefix = random_prefix(40);
     assert!(prefix.len() == 40 && prefix.bytes().all(|letter| letter.is_ascii_alphanumeric()));
     assert_ne!(prefix, random_prefix(40));
-    let long = Packing { inline: false, prefix_length: 201, target_size: 1 };
+    let long = VectorTarget { inline: false, prefix_length: 201, target_size: 1 };
     assert!(check(&long).unwrap_err().to_string().contains("too long; found 201"));
 }
