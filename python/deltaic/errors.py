@@ -25,7 +25,7 @@ class DeltaError(Exception):
         super().__init__(text)
 
     def within(self, place: str) -> DeltaError:
-        """This error with its `where` in a larger place: a field, in the line of the log that holds it."""
+        """Returns the error with `where` put into a larger place: a field in the line of the log that holds it."""
         where = f"{place}, {self.where}" if self.where else place
         return type(self)(self.message, where=where, found=self.found, expected=self.expected)
 

@@ -134,7 +134,7 @@ class TableTransaction:
         casting: Casting = "strict",
         parquet: ParquetOptions | None = None,
     ) -> Merge:
-        """As `table.merge(source, on)`: add clauses, then `execute()`, which stages what it would commit.
+        """Like `table.merge(source, on)`, for a table of the transaction: add clauses, then `execute()`, which stages what it would commit.
 
         >>> t.merge(stock, delivered, "s.item = t.item").when_matched_update({"count": "t.count + s.count"}).execute()
         """

@@ -471,7 +471,7 @@ def _with(metadata: Mapping[str, Any], key: str, value: object) -> dict[str, Any
 
 
 def _position(after: str | None) -> dict[str, str]:
-    """As delta-spark says it in the history."""
+    """The new position of a column, as delta-spark writes it in operationParameters: "FIRST" or "AFTER b"."""
     return {"position": "FIRST" if after is None else f"AFTER {path_text((after,))}"}
 
 

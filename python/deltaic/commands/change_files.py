@@ -73,7 +73,7 @@ class RecordedChanges:
 
 
 def change_target(store: _core.Store, metadata: Metadata, protocol: Protocol, parquet: ParquetOptions | None) -> WriteTarget:
-    """Where change files of a table go: the table's columns and CHANGE_TYPE, partitioned as data files are, without statistics."""
+    """WriteTarget of a table's change files: its columns and CHANGE_TYPE, partitioned like data files, without statistics."""
     options = write_target(store, metadata, protocol, parquet, data_change=False).options
     mode = column_mapping_mode(protocol, metadata)
     schema = change_feed.with_changes(Schema.from_json(metadata.schema_string), change_feed.COLUMNS[:1], mapped=mode != "none")

@@ -46,10 +46,10 @@ def write_target(
     optimize_write: bool | None = None,
     **more: Any,
 ) -> WriteTarget:
-    """Where and how `_core.write` writes files of a table. `target_file_size`: bytes, None is the table's. `copies`: some of the rows were
-    there before, and keep their row ids where the table tracks rows. `synced_by_commit`: False where another process commits, as a commit
-    can only make files durable that were written on its own machine. `optimize_write`: None is the table's property. `more`: further
-    options of `_core.write`."""
+    """Folder, schema and options with which `_core.write` writes files of a table. `target_file_size`: bytes, None is the table's.
+    `copies`: some of the rows were there before, and keep their row ids where the table tracks rows. `synced_by_commit`: False where
+    another process commits, as a commit can only make files durable that were written on its own machine. `optimize_write`: None is the
+    table's property. `more`: further options of `_core.write`."""
     check_instance(parquet, (ParquetOptions, type(None)), "parquet", "ParquetOptions")
     properties = TableProperties(metadata.configuration)
     columns = properties.data_skipping_stats_columns

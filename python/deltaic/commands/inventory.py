@@ -162,7 +162,7 @@ def _has_twins(files: pa.Table) -> bool:
 
 
 def unprotected(files: pa.Table, snapshot: Snapshot, kept: Sequence[Snapshot], removed: Iterable[pa.Array], cutoff: int) -> pa.Table:
-    """Those of the files that a later version does not need either."""
+    """Returns the files that no later version needs either."""
     needed = protected([snapshot, *kept], removed, cutoff)
     return files.filter(pc.invert(needed.contain(files["path"])))
 

@@ -43,7 +43,7 @@ class Clause:
         return self.values is None and self.action != "delete"
 
     def described(self) -> dict[str, str]:
-        """As delta-spark writes it in operationParameters."""
+        """The clause as delta-spark writes it in operationParameters."""
         shown: dict[str, str] = {"actionType": self.action}
         return shown if self.where is None else {"predicate": self.where, **shown}
 

@@ -247,7 +247,8 @@ def _change_files(snapshot: Snapshot) -> pa.Array:
 
 
 def _not_linked(files: pa.Table, location: str) -> pa.Table:
-    """Those of the files of an inventory that are no symbolic links and lie behind none: a listing tells, an inventory does not."""
+    """Returns the files of an inventory that neither are symbolic links nor lie below one. A listing says which files are links, an
+    inventory does not."""
     if "://" in location or not files.num_rows:
         return files
     root, folders = os.path.realpath(location), dict[str, bool]()

@@ -444,7 +444,7 @@ def _write_first(store: _core.Store, engine: Engine, rows: NewRows, job: Write) 
 def _onto_winner(
     lost: Transaction, winner: Snapshot, engine: Engine, adds: pa.Table, metadata: Metadata, job: Write
 ) -> tuple[Snapshot, dict[str, int]]:
-    """These files as a commit on the table that another writer made first, where they fit it; its definition stays."""
+    """Commits the files to a table that another writer created first, if they fit its definition, which stays."""
     transaction = Transaction(winner, job.operation, job.parameters(winner.metadata), job.commit)
     lost.hand_over(transaction)
     with staging(transaction):

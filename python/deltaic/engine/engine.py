@@ -30,9 +30,10 @@ Relation: TypeAlias = Any
 
 @dataclass(frozen=True, eq=False)
 class WriteTarget:
-    """Where new data files go: `options` are those of `_core.write`. `row_tracking`: hidden columns (row ids, row commit versions) that the
-    rows written there have after the table's own; `schema` has them too. `optimize`: a parallel engine shuffles new rows first, so that few
-    files of about one size come of them. `hidden_ids`: ids that the hidden columns have in files, where they must have some."""
+    """Folder and form of new data files. `options` are those of `_core.write`. `row_tracking`: hidden columns (row ids, row commit
+    versions) that the rows written there have after the table's own; `schema` has them too. `optimize`: a parallel engine shuffles new
+    rows first, so that few files of about one size come of them. `hidden_ids`: ids that the hidden columns have in files, where they must
+    have some."""
 
     store: _core.Store
     schema: _core.TableSchema
@@ -59,7 +60,7 @@ class Engine(Protocol):
 
     @property
     def time_zone(self) -> str:
-        """Of timestamps written without one in expressions."""
+        """Time zone of timestamps that an expression writes without one."""
 
     def pinned(self) -> Engine:
         """An engine for rows that are computed later: the time zone of its expressions stays what it is now."""

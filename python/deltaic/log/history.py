@@ -79,7 +79,8 @@ class Era:
 
     @staticmethod
     def of(configuration: Mapping[str, str]) -> Era | None:
-        """As the properties of the newest version say; None where commits carry none. ProtocolError for a text that is no number."""
+        """Reads the Era from the properties of the newest version; None if commits carry no times. ProtocolError for a text that is no
+        number."""
         if configuration.get("delta.enableInCommitTimestamps", "false").strip().lower() != "true":
             return None
         since, time = (_number(configuration, f"delta.inCommitTimestampEnablement{what}") for what in ("Version", "Timestamp"))

@@ -27,7 +27,7 @@ _MOST_FORMER = 100
 
 
 def metadata_path(version: int) -> str:
-    """Where the Iceberg metadata of a version is."""
+    """Path of the Iceberg metadata of a version, relative to the table."""
     return f"{FOLDER}/v{version}.metadata.json"
 
 

@@ -171,7 +171,8 @@ def roll_forward(store: Store, intent: Intent) -> int:
 
 
 class _FinishedTransactions:
-    """Transactions over several tables that have ended, by id, with the version of each (-1: aborted or unknown). A process reads each once."""
+    """Transactions over several tables that have ended, by id, with the version of each (-1: aborted or unknown). A process reads each
+    once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -69,7 +69,7 @@ def keys(actions: pa.Table) -> pa.Array:
 
 
 def without(actions: pa.Table, others: pa.Table) -> pa.Table:
-    """Those of `actions` whose logical file is not among `others`."""
+    """Returns the `actions` whose logical file is not among `others`."""
     return actions.filter(pc.invert(pc.is_in(keys(actions), value_set=keys(others))))
 
 
@@ -80,7 +80,7 @@ def addresses(paths: pa.Array, location: str) -> pa.Array:
 
 
 def inside(paths: pa.Array) -> pa.Array:
-    """Those of the paths that are relative: they lie in the table."""
+    """Returns the relative paths: they lie in the table's folder."""
     return paths.filter(pc.invert(pc.match_substring_regex(paths, _ABSOLUTE)))
 
 

@@ -166,7 +166,7 @@ class Snapshot:
         return Snapshot(self.store, self.core.refresh(self.store, commits), before=self, modified=modified, pending=pending)
 
     def with_staged(self, lines: bytes) -> Snapshot:
-        """This version with a commit on top that is not in the log: what the next change of a transaction starts from."""
+        """Returns the snapshot with a staged commit applied, which is not in the log. The next change of a transaction starts from it."""
         source, version = _core.Store.from_python(cast("Any", OneObject(lines)), self.location), self.version + 1
         staged = Snapshot(self.store, self.core.refresh(source, [(version, commit_path(version))]), before=self)
         staged.is_staged = True
@@ -338,7 +338,7 @@ def _build(store: _core.Store, ways: Iterable[Segment], again: Callable[[], Iter
 
 
 def _build_again(store: _core.Store, former: Segment, version: int, damaged: bool) -> _core.Snapshot:
-    """This version, read again from what the log has now: a file that was left for later has gone, as another process cleaned the log.
+    """Builds the version again from a new listing, after a file that had not been read yet was removed by another process's log cleanup.
     `damaged`: the checkpoint of the former way is there, but cannot be read."""
     ways = segments(store, version)
     return _build(store, (way for way in ways if way.checkpoint != former.checkpoint) if damaged else ways, None)

@@ -1,4 +1,4 @@
-"""Where a table's bytes live: opening its store, and what a user's own store must do to hold a table."""
+"""Opens the store of a table, and defines the interface of a user's own store (`LogStore`)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class OneObject:
         self._data = data
 
     def head(self, path: str) -> tuple[int, int]:
-        """Its size, and no time."""
+        """Returns the size of the object; its time is unknown."""
         return len(self._data), 0
 
     def read(self, path: str, start: int = 0, end: int | None = None) -> bytes:
@@ -183,5 +183,5 @@ def open_own(location: str, options: Mapping[str, str]) -> _core.Store:
 
 
 def public_options(storage_options: Mapping[str, str]) -> dict[str, str]:
-    """Those of the options that are no secrets, by their names."""
+    """Returns the options whose names say that they are no secrets."""
     return {name: value for name, value in storage_options.items() if not _SECRET.search(name)}

@@ -202,7 +202,8 @@ class TableStream:
         return StreamOffset.parse(text, self.table_id)
 
     def start(self) -> StreamOffset:
-        """Where a reader begins. VersionNotFoundError for a version that the log has not, or a time after the last one."""
+        """Returns the first offset of a reader. VersionNotFoundError for a version that the log does not have, or a time after the last
+        commit."""
         start, snapshot = self.options.start, self.snapshot
         if start == "earliest":
             return StreamOffset(self.table_id, snapshot.version, initial=True)
@@ -218,7 +219,7 @@ class TableStream:
         return StreamOffset(self.table_id, int(start))
 
     def first(self, end: StreamOffset) -> StreamOffset:
-        """Where the first batch of a reader began, whose end alone is known: a checkpoint of Spark says no more."""
+        """Returns the start of a reader's first batch from its end, since a checkpoint of Spark holds the end alone."""
         if self.options.start == "earliest":
             return StreamOffset(end.table_id, end.version if end.initial else max(end.version - 1, 0), initial=True)
         start = self.start()

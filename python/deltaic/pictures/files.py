@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Of one column, one entry for each file. `low`, `high`: null where the statistics do not say. `all_null`: every value is null."""
+    """Minimum and maximum of one column, an entry for each file. `low`, `high`: null where the statistics do not say. `all_null`: every
+    value is null."""
 
     low: pa.Array
     high: pa.Array

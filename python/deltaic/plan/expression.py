@@ -56,7 +56,7 @@ class Expression:
 
     @property
     def enclosed(self) -> str:
-        """Its text as a part of a longer one."""
+        """Returns the SQL text in brackets, for use inside a longer expression."""
         return enclosed(self.text)
 
     def field(self, item: Field) -> Expression:

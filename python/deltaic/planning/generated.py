@@ -39,7 +39,7 @@ _TRUNCATED = {
     "HOUR": timedelta(hours=1),
 }
 _MOST_VALUES = 100
-"""Of an IN list; a longer one is taken as a range."""
+"""Maximum values of an IN list that are translated one by one; a longer list is treated as the range of its values."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def _hidden() -> tuple[pa.Field, pa.Field]:
 
 
 OPENED: ContextVar[list[tuple[Scan, _core.ReadStream]] | None] = ContextVar("OPENED", default=None)
-"""Where `open_scan` notes what it opens, for reports on what was read; None: nowhere."""
+"""List to which `open_scan` adds each scan that it opens, for reports; None if nothing collects scans."""
 
 
 @dataclass(frozen=True)

@@ -243,7 +243,7 @@ class _Reader:
         return {"op": "starts_with", "column": list(path), "literal": prefix}
 
     def column(self, node: exp.Expr) -> tuple[tuple[str, ...], DataType]:
-        """As `found`, where the values that are stored are those that are compared."""
+        """Like `found`, but only for columns whose stored values are those that Spark compares (CHAR(n) is compared padded)."""
         path, data_type = self.found(node)
         if path[0] in self.padded:
             raise NotExpressible

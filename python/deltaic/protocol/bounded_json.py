@@ -13,7 +13,7 @@ MAX_VALUES = 1_500_000
 
 
 def parse_json(text: str | bytes, object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """As `json.loads`, with its errors; ProtocolError for a text of more than MAX_VALUES values."""
+    """Like `json.loads`, but ProtocolError for a text of more than MAX_VALUES values."""
     if isinstance(text, bytes):
         text = text.decode()
     # Those within quotes count too: it is a bound.

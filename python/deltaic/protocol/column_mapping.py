@@ -80,7 +80,7 @@ def assign(schema: Schema, max_id: int = 0, *, new_name: NewName = new_physical_
 
 
 def assign_existing(schema: Schema, max_id: int = 0) -> tuple[Schema, int]:
-    """As `assign` for a table that has data files already: each physical name is the name that these files use."""
+    """Like `assign`, but for a table that has data files: each physical name is the name that the files use."""
     return _number(schema, max_id, lambda item: item.name)
 
 

@@ -148,7 +148,7 @@ class Feature:
 
     @property
     def honoured(self) -> bool:
-        """This release reads and writes tables that use it: it may be turned on."""
+        """True if this release reads and writes tables with the feature, so that it may be turned on."""
         return self.status is Status.HONOURED
 
     @property

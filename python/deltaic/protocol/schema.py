@@ -65,7 +65,7 @@ class Field:
             object.__setattr__(self, "metadata", ReadOnlyDict(self.metadata))
 
     def with_(self, **changes: Any) -> Field:
-        """This field with other values for some of name, type, nullable, metadata replaced."""
+        """Returns the field with some of name, type, nullable and metadata replaced."""
         parts = {"name": self.name, "type": self.type, "nullable": self.nullable, "metadata": self.metadata}
         return Field(**{**parts, **changes})
 

@@ -31,7 +31,7 @@ class FileRows(Rows):
 
     @cached_property
     def _scans(self) -> list[Scan]:
-        """Those that have files which may hold a match; the first one if none has."""
+        """Returns the scans with files that may hold a match; the first scan if none has."""
         found = [self._chosen(scan) for scan in self._whole_scans]
         if not self._engine.takes_repeated_files:
             found = [part for scan in found for part in _without_repeats(scan)]

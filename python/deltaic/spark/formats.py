@@ -133,7 +133,7 @@ def _read(spark: Any, wanted: ReadOptions) -> Any:
 
 
 def _read_changes(spark: Any, wanted: ReadOptions, changes: ChangeOptions) -> Any:
-    """As delta-spark: a range that ends after the newest version ends with it."""
+    """Reads a change feed. Like in delta-spark, a range that ends after the newest version ends with the newest."""
     table = DeltaTable(wanted.path, storage_options=dict(wanted.storage_options), spark=spark)
     start, end = (None if text is None else moment_of(spark, lit(text)) for text in (changes.starting_timestamp, changes.ending_timestamp))
     last = None if changes.ending_version is None else min(changes.ending_version, table.version)

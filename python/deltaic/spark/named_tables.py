@@ -59,7 +59,7 @@ def named_table(spark: Any, parts: Sequence[str]) -> NamedTable | None:
 
 
 def path_in_catalog(spark: Any, parts: Sequence[str]) -> str | None:
-    """Where the Delta table of a name lies."""
+    """Returns the location of the Delta table with this name."""
     found = named_table(spark, parts)
     return None if found is None else found.path
 
@@ -124,8 +124,8 @@ class NewTable:
 
 
 def place_of(spark: Any, name: Name, location: str | None) -> NewTable:
-    """Where a table that goes by a name is, or is to be made: at `location`, else below the warehouse. TableAlreadyExistsError where the
-    name is that of something else."""
+    """Returns the location of a named table, existing or new: `location`, else a folder of the warehouse. TableAlreadyExistsError if the
+    name is taken by something else."""
     ours = _in_session_catalog(name.parts)
     if ours is None:
         raise UnsupportedFeatureError("tables by name outside of the session catalog", found=str(name), expected="delta.`path`")

@@ -205,7 +205,7 @@ def _start(taken: _OptionReader) -> Literal["latest"] | int | None:
 
 @dataclass(frozen=True, kw_only=True)
 class WriteOptions:
-    """Where a writer writes, as which command. `more`: options of `_core.write` besides the table's."""
+    """Target and command of a DataFrame writer. `more`: options of `_core.write` besides the table's."""
 
     path: str
     job: Write

@@ -88,11 +88,11 @@ class _PySparkMethods:
         return self.getCondition()
 
     def getSqlState(self) -> str | None:
-        """Five characters; None without a condition."""
+        """SQL state of five characters; None for an error without a condition."""
         return self._described.sql_state
 
     def getMessageParameters(self) -> dict[str, str]:
-        """Those of delta-spark's parameters that the error knows."""
+        """Returns those message parameters of delta-spark whose values the error knows."""
         return dict(self._described.parameters)
 
     def getQueryContext(self) -> list[Any]:
@@ -108,7 +108,7 @@ class _PySparkMethods:
         return str(self)
 
     def within(self, place: str) -> DeltaError:
-        """As `DeltaError.within`."""
+        """Like `DeltaError.within`, with PySpark's methods."""
         error = cast(DeltaError, self)
         return self._plain(error.message, where=error.where, found=error.found, expected=error.expected).within(place)
 

@@ -1,4 +1,4 @@
-"""Where a query of Spark names Delta tables: delta.`path`, and temporary views of tables with a version or time."""
+"""Finds Delta tables in a query of Spark: delta.`path`, and temporary views with a version or time."""
 
 from __future__ import annotations
 

@@ -174,11 +174,11 @@ class DeltaTable:
         return DeltaMergeBuilder(MergeStart(self._spark, begin, origins=origins))
 
     def _origins(self, alias: str | None, *others: tuple[DataFrame, str]) -> Origins:
-        """Of columns of the DataFrames that `toDF` gave, whose columns the command knows as those of `alias`, and of the `others`."""
+        """Origins of columns: those of DataFrames from `toDF`, which the command names by `alias`, and those of the `others`."""
         return Origins(lambda: [*((frame, alias) for frame in self._frames), *others], self._spark)
 
     def _own(self, text: Any) -> Any:
-        """The text without the table's alias before its columns: these commands know none."""
+        """Removes the table's alias before column names: delete and update evaluate conditions without an alias."""
         from deltaic.sql.tokens import without_qualifiers
 
         return text if text is None or self._alias is None else without_qualifiers(text, ((self._alias,),))

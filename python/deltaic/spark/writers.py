@@ -59,18 +59,18 @@ class PathWriter:
         self._asked.put({"path": path})
 
     def using(self, provider: str) -> PathWriter:
-        """The format: "delta"."""
+        """Sets the format, which must be "delta"."""
         if str(provider).lower() not in FORMATS:
             raise InvalidArgumentError("a table by path of another format", where=self._path, found=provider, expected="delta")
         return self
 
     def option(self, key: str, value: Any) -> PathWriter:
-        """As of DataFrameWriter."""
+        """Sets an option, as in `DataFrameWriter.option`."""
         self._asked.put({key: value})
         return self
 
     def options(self, **options: Any) -> PathWriter:
-        """Several of them."""
+        """Sets several options, as in `DataFrameWriter.options`."""
         self._asked.put(options)
         return self
 
@@ -85,7 +85,7 @@ class PathWriter:
         return self
 
     def clusterBy(self, col: str, *cols: str) -> PathWriter:
-        """Its clustering columns."""
+        """Sets the clustering columns."""
         self._asked.cluster_by = (col, *cols)
         return self
 

@@ -147,7 +147,7 @@ def _literal(node: Any) -> str:
 
 
 def _double(number: float) -> str:
-    """As Java shows it: 1.0E10, 0.001."""
+    """Text of a double as Java writes it: 1.0E10, 0.001."""
     if number == 0 or 1e-3 <= abs(number) < 1e7:
         return f"{number!r}"
     digits, _, exponent = f"{Decimal(repr(number)):e}".partition("e")

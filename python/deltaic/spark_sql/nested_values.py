@@ -52,7 +52,7 @@ def with_one_zero(sql: str, kind: DataType, depth: int = 0) -> str:
 
 
 def normalized(value: Value) -> Value:
-    """As Spark keeps a value that it groups by: one zero and one NaN."""
+    """SQL of a value as Spark groups by it: -0.0 becomes 0.0, and every NaN the same NaN."""
     if not v.is_comparable(value.type):
         raise v.unsupported("grouping", value.type)
     return value.like(with_one_zero(value.sql, value.type), value.type) if v.holds_fraction(value.type) else value

@@ -1,4 +1,4 @@
-"""Where a column has a null that its schema does not take, at every depth, as SQL."""
+"""SQL conditions for nulls that a column's schema does not allow, at every depth."""
 
 from __future__ import annotations
 

@@ -227,7 +227,7 @@ def _substr(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _instr(arguments: list[Value], zone: Zone) -> Value:
-    """Where the first match begins. Spark does not heed the group of a third argument."""
+    """`regexp_instr(text, pattern)`: position of the first match, from 1, or 0. Spark does not heed the group of a third argument."""
     value, pattern = arguments[:2]
     kernel = _kernel("regex_instr", "integer", [value, pattern])
     if len(arguments) < 3:

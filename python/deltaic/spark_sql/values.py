@@ -104,13 +104,13 @@ class Value:
         return result._largest(self.constants)
 
     def _largest(self, inner: Iterable[str]) -> Value:
-        """This value with its `constants`, where `inner` are those of what it is made of."""
+        """Returns the value with its `constants`: its own SQL if it is a constant as a whole, else those of its parts, `inner`."""
         if self.foldable and self.deterministic:
             return replace(self, constants=(self.sql,) if self.raises else ())
         return replace(self, constants=tuple(dict.fromkeys(inner)))
 
     def not_foldable(self, parts: Iterable[Value]) -> Value:
-        """This value of a form over `parts` that Spark computes from rows alone, whatever the parts."""
+        """Returns the value of a form that Spark does not fold at planning time, even if all `parts` are constants."""
         mine = () if self.foldable else self.constants
         return replace(self, foldable=False)._largest([*mine, *(constant for part in parts for constant in part.constants)])
 

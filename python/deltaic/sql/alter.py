@@ -34,7 +34,7 @@ _Change = Callable[[DeltaTable], object]
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a column goes among its neighbours: behind `after`, or before all."""
+    """New position of a column: behind the column `after`, or first."""
 
     after: str | None
 

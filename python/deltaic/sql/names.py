@@ -121,7 +121,7 @@ class Tables:
         return value
 
     def place(self, name: Name, location: str | None) -> tuple[str, bool]:
-        """Where a table is to be made, and whether its name is new to a catalog. `location`: what the statement says of it."""
+        """Returns the location of a table to create, and whether its name is new in the catalog. `location`: LOCATION of the statement."""
         if location is not None:
             raise UnsupportedFeatureError(
                 "LOCATION without a catalog of names", found=location, expected="delta.`path` as the table's name"
@@ -153,7 +153,7 @@ class Tables:
         return query(text, self)
 
     def column_names(self, rows: Any) -> Sequence[str]:
-        """Of what `query` gave."""
+        """Names of the columns of `query`'s result."""
         names: Sequence[str] = rows.schema.names
         return names
 

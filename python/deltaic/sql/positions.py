@@ -43,7 +43,7 @@ def _named_type(given: DataType, wanted: DataType) -> DataType:
 
 
 def _named_item(given: DataType, wanted: DataType) -> DataType:
-    """Of an element, key or value. As delta-spark has it, structs there are matched by name where that takes no cast."""
+    """Assigns an element, key or value. Like in delta-spark, structs there are matched by name if no cast is needed."""
     return given if _same_by_name(given, wanted) else _named_type(given, wanted)
 
 

@@ -8,7 +8,7 @@ from deltaic.rows.rows import Rows
 
 
 def rows_of(table: pa.Table) -> Rows:
-    """These rows."""
+    """Returns the rows of an Arrow table."""
     return Rows.of(table)
 
 

@@ -66,7 +66,7 @@ def shown_properties(table: DeltaTable) -> dict[str, str]:
 
 
 def own_properties(table: DeltaTable) -> dict[str, str]:
-    """Of `shown_properties` those with which a like table can be made: what a feature notes for itself is left out."""
+    """Returns the `shown_properties` with which the same table can be created: values that a feature stores for itself are left out."""
     return {name: text for name, text in shown_properties(table).items() if not _is_noted(name)}
 
 

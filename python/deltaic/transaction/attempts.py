@@ -33,7 +33,7 @@ PUT_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
 
 
 class Attempts:
-    """Of one transaction. `metrics` is asked anew for each attempt; `stop` raises where the caller was interrupted."""
+    """Attempts of one transaction to commit. `metrics` is called for each attempt; `stop` raises if the caller was interrupted."""
 
     def __init__(
         self, transaction: Transaction, current: Current, metrics: Callable[[], Mapping[str, int]], stop: Callable[[], None]
@@ -169,7 +169,7 @@ class Attempts:
             self.rules.rebased = None
 
     def _publish(self, staged: _core.StagedObject, version: int, txn_id: str) -> bool:
-        """As `_put`, of what is durable already."""
+        """Like `_put`, for a commit file whose bytes are durable already."""
         transaction = self.transaction
         transaction.in_doubt = True
         try:

@@ -30,7 +30,7 @@ class CompactionYielded(Exception):
 
 
 class _Commands:
-    """Of one table in this process. `compacted`: the newest version that a compaction in the background has made, -1 for none."""
+    """Commands of this process on one table. `compacted`: newest version that a compaction in the background committed, -1 for none."""
 
     def __init__(self, compacted: int = -1) -> None:
         self._changed = threading.Condition()

@@ -234,7 +234,7 @@ class Part(Attempts):
         self.time: int | None = None
         """The in-commit timestamp of the version that it takes."""
         self.version = -1
-        """That of the commit, once it is there."""
+        """Version of the commit; -1 before it."""
         self.committed: Snapshot | None = None
 
     def announce(self) -> None:

@@ -109,6 +109,6 @@ _TABLES = _Tables()
 
 
 def turns_of(store: _core.Store, table_id: str) -> Turns:
-    """Those of a table on a disk or in a bucket. A store of a user's own, which may have its lock for this and commit from inside of a put,
-    and one in memory keep no order."""
+    """Returns the queue of a table on a disk or in a bucket. A store of a user's own, which may have a lock and commit inside of a put, and
+    a store in memory have no queue."""
     return _TABLES.of(store.location, table_id) if store.is_remote or "://" not in store.location else Turns()

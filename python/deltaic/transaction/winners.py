@@ -49,7 +49,7 @@ class Winners:
         self.read_files: pa.Table | None = None
 
     def check_log(self, now: int) -> None:
-        """Where the log was cleaned beyond the snapshot there is room for a commit, in the past: nothing may be put there. `now`: ms."""
+        """Raises if the log was cleaned beyond the snapshot: the next version is then free, but lies in the past. `now`: ms."""
         if self.snapshot is None or self._is_too_new_to_clean(self.snapshot, now):
             return
         if self.store.head(commit_path(self.snapshot.version)) is not None:

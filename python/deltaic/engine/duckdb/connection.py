@@ -162,7 +162,8 @@ class Work:
     failure: Exception | None = None
     stopped: bool = False
     context: Context = field(default_factory=copy_context)
-    """Of who started the work: with the settings of `with deltaic.configure(...)`, which threads of DuckDB and `_core` do not see."""
+    """Context of the thread that started the work, with the settings of `with deltaic.configure(...)`, which threads of DuckDB and
+    `_core` do not see."""
     _cursors: list[duckdb.DuckDBPyConnection] = field(default_factory=list)
     _databases: ExitStack = field(default_factory=ExitStack)
 

@@ -51,7 +51,7 @@ _KINDS = {
 PLANNED_TWICE = 100_000
 """Rows of a query's tables from which on it is planned twice: it takes milliseconds, and a poor order of joins takes more."""
 PLANS: ContextVar[list[dict[str, Any]] | None] = ContextVar("PLANS", default=None)
-"""Where the steps of each query that runs are noted, as DuckDB explains them, for reports; None: nowhere."""
+"""List to which each query adds its plan as DuckDB explains it, for reports; None if nothing collects plans."""
 _VECTOR_ROWS = 2048
 """Rows that DuckDB computes at a time: no batch has fewer."""
 _WIDTHS = {"boolean": 1, "byte": 1, "short": 2, "integer": 4, "date": 4, "float": 4, "void": 1, "string": 48, "binary": 48, "variant": 200}

@@ -52,7 +52,7 @@ def _is_ready(sources: Mapping[str, ScanSource | None], rows: Mapping[str, int |
 
 
 def _filter(source: ScanSource, key: str, target: ScanSource, column: str) -> _core.Predicate | None:
-    """That `column` of the target is one of the keys of the source; None where that is not worth a filter."""
+    """Predicate that `column` of the target is one of the source's keys; None if it would not prune enough to pay for itself."""
     kind = source.type_of(key)
     if kind not in (*INTEGRAL, "date", "string") or kind != target.type_of(column):
         return None

@@ -98,7 +98,7 @@ class LoweredQuery:
     keys: Sequence[tuple[TableColumn, TableColumn]] = ()
     """Columns (leaf, name) of two leaves: the query needs no row of the second leaf without an equal one in the first."""
     learned: dict[str, tuple[str, ...]] | None = None
-    """Where the filters of a first plan are kept for the next run, by leaf (`TranslatedQuery.learned`)."""
+    """Filters that a first run learned, by leaf, for the next run (`TranslatedQuery.learned`)."""
 
 
 @dataclass(frozen=True)

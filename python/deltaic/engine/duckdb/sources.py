@@ -107,8 +107,8 @@ class ScanSource(ArrowScanSource):
         return item.type if (item := self._scan.schema.get(column)) is not None else None
 
     def among_keys(self, column: str, target: ScanSource, name: str, most: int) -> _core.Predicate | None:
-        """That the column `name` of the target is one of the values of `column` in the rows that the filters leave (`Predicate.among`).
-        None where these are more than half as many as the rows."""
+        """Predicate that column `name` of the target is one of the values of `column` in the rows that pass the filters
+        (`Predicate.among`). None if there are more than half as many values as rows."""
 
         def predicate() -> _core.Predicate | None:
             import pyarrow as pa

@@ -47,7 +47,7 @@ def as_type(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _offsets(array: Any) -> pa.Array:
-    """Where its lists begin and end, as an array that is no slice: pyarrow takes no mask beside one."""
+    """Offsets of a list array, copied if the array is a slice: pyarrow takes no mask beside sliced offsets."""
     offsets = array.offsets
     return pa.concat_arrays([offsets, offsets[:0]]) if offsets.offset else offsets
 

@@ -81,7 +81,7 @@ class ScanColumns:
 
     @property
     def reader_options(self) -> dict[str, str]:
-        """Of Spark's Parquet reader."""
+        """Options of Spark's Parquet reader."""
         found = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
         return found | ({BY_ID: "true"} if self.by_id else {})
 

@@ -172,7 +172,7 @@ def _unread(text: str, tree: exp.Expr | None, schemas: Mapping[str, Schema], dat
 
 
 def _parsed(text: str) -> tuple[exp.Expr | None, list[tuple[str, exp.Expr | None]]]:
-    """As `conjuncts_of`; no tree for a text that only Spark can read."""
+    """Like `conjuncts_of`, but a text that only Spark can parse gets no tree."""
     try:
         tree, parts = conjuncts_of(text)
     except InvalidArgumentError:

@@ -25,7 +25,7 @@ log = logging.getLogger("deltaic.spark")
 
 
 def with_statistics(engine: SparkEngine, adds: pa.Table, target: WriteTarget) -> pa.Table:
-    """These `add` actions, in their order, with statistics."""
+    """Returns the `add` actions in the same order, with statistics from the footers of their files."""
     options = json.dumps(dict(target.options))
     if adds.num_rows > int(engine.spark.conf.get(DRIVER_SETTING, "2000")) and travels(target.store):
         try:

@@ -14,14 +14,14 @@ from deltaic.errors import UnsupportedFeatureError
 
 _FOLDER = 1
 _NO_RENAMES = frozenset({"s3", "s3a", "s3n", "gs", "wasb", "wasbs", "oss", "cos", "cosn", "obs"})
-"""Where a rename is a copy, which replaces what another has put there meanwhile: a commit could be lost."""
+"""Schemes whose rename is a copy that replaces an existing object: another writer's commit could be lost."""
 
 
 class HadoopStore:
     """deltaic.log.store.LogStore. `location`: a URL that Hadoop's configuration of the session knows."""
 
     of_driver = True
-    """It is of no use to an executor."""
+    """True: the store calls the driver's JVM, which executors do not have."""
 
     def __init__(self, spark: Any, location: str) -> None:
         self._jvm, self._gateway = spark._jvm, spark.sparkContext._gateway
@@ -208,7 +208,7 @@ def _said(error: Exception) -> str:
 
 
 def _os_error(error: Exception, path: str) -> Exception:
-    """As a store says it: FileNotFoundError, PermissionError, ConnectionError where there is no JVM any more, else OSError."""
+    """Returns the OSError for a Java exception: FileNotFoundError, PermissionError, ConnectionError if the JVM has ended, else OSError."""
     kinds = {"FileNotFoundException": FileNotFoundError, "AccessControlException": PermissionError}
     if _kind(error):
         return kinds.get(_kind(error), OSError)(f"{path}: {_said(error)}")

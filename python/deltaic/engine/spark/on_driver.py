@@ -107,7 +107,7 @@ def with_bytes_of_shapes(frame: Any, schema: Schema) -> Any:
 
 
 def _loosened(frame: Any) -> Any:
-    """These rows with a schema in which any field of a struct may be null: pyarrow takes no null struct whose fields may not be."""
+    """Returns the rows with nullable struct fields: pyarrow refuses a null struct whose fields are not nullable."""
     from pyspark.sql import functions as F
 
     wanted = [(field.name, field.dataType, _with_nulls(field.dataType)) for field in frame.schema.fields]

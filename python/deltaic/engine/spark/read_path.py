@@ -59,7 +59,7 @@ _USUAL = ("java.lang.OutOfMemoryError", "java.lang.StackOverflowError", "java.la
 
 def is_unexpected(error: Exception) -> bool:
     """True if an error shows that the JVM's interfaces differ from those we know: a class, method or field is missing or has another form.
-    False for an error with a Spark error class (a failed query), for a JVM that has ended, and for an error of deltaic passed on by Java."""
+    False for an error with a Spark error class (a failed query), for a JVM that has ended, and for an error of deltaic that came back."""
     if isinstance(error, (AttributeError, TypeError)):
         return True
     if (kind := _java_class(error)) is not None:

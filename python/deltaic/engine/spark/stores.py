@@ -1,4 +1,4 @@
-"""Who reaches a table's place: our own store with what Hadoop's configuration says of it, or the driver's Hadoop file system."""
+"""Selects the store of a table on Spark: deltaic's own with options from Hadoop's configuration, or the driver's Hadoop file system."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def opening(spark: Any) -> AbstractContextManager[None]:
 
 
 class LastSnapshot:
-    """Snapshot of the table that a session opened last. A query often reads the same table again; its log is then not listed and read anew."""
+    """Snapshot of the table that a session opened last. A query often reads the same table again: its files are then not read anew."""
 
     def __init__(self) -> None:
         self._last: tuple[tuple[str, Mapping[str, str], configuration.Configuration], Snapshot] | None = None
@@ -72,7 +72,7 @@ class LastSnapshot:
         *,
         known: Snapshot | None = None,
     ) -> Snapshot:
-        """As `Snapshot.load`, by the session's settings. `known`: opened before with these arguments."""
+        """Like `Snapshot.load`, but with the session's settings. `known`: snapshot that was opened before with these arguments."""
         with opening(spark):
             store = open_store(path, options)
         if _is_set_by_session(spark, store.location, options):  # credentials among the settings may be others by now
@@ -86,7 +86,7 @@ class LastSnapshot:
 
 
 def _is_set_by_session(spark: Any, location: str, options: Mapping[str, str]) -> bool:
-    """Options of the user's go before Hadoop's settings."""
+    """True if the session's Hadoop settings reach the location, since the user gave no storage options."""
     return not options and "://" in location and hasattr(spark, "_jsparkSession")
 
 

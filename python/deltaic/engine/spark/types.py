@@ -50,7 +50,7 @@ def of_frame(frame: Any) -> Schema:
 
 
 def described(frame: Any) -> Schema:
-    """As `of_frame`, with the columns' comments and whatever else of their metadata belongs to a user."""
+    """Like `of_frame`, but with the columns' comments and the rest of the metadata that users set."""
     text = frame.schema.json()
     if collated := _COLLATION.search(text):
         raise UnsupportedFeatureError(

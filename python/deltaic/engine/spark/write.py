@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 TARGET = 256 * 1024**2
 CHANGE_FOLDER = "_change_data"
-"""Where files of changes lie."""
+"""Folder of the change files, in the table's folder."""
 SMALL = 64 * 1024**2
 """Rows that Spark thinks to be so few bytes go into one file (of each partition)."""
 

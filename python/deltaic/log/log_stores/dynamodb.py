@@ -53,7 +53,7 @@ class Entry:
     expires: int | None = None
 
     def to_item(self) -> dict[str, dict[str, str]]:
-        """As DynamoDB's attributes."""
+        """Returns the entry as attributes of a DynamoDB item."""
         item = {
             "tablePath": {"S": self.table_path},
             "fileName": {"S": self.file_name},

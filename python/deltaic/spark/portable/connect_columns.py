@@ -169,7 +169,7 @@ def _split(identifier: str) -> list[str]:
 
 
 def _decimal(given: Any) -> str:
-    """As wide as its digits and as what was asked for."""
+    """SQL of a decimal literal, cast to a type wide enough for its digits and for the type of the message."""
     _, digits, exponent = Decimal(given.value).as_tuple()
     scale = max(-int(exponent), given.scale, 0)
     precision = max(len(digits) + max(int(exponent), 0), given.precision, scale)

@@ -53,7 +53,7 @@ class DeltaicSource(WorkerObject, DataSource):  # type: ignore[misc]  # PySpark'
 
 
 class DeltaSource(DeltaicSource):
-    """This source under the name "delta", where no Delta jar has that name."""
+    """The data source under the name "delta", for sessions without a Delta jar."""
 
     @classmethod
     def name(cls) -> str:

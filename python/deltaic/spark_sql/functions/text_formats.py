@@ -18,7 +18,7 @@ _WIDE = "[^\\x{10000}-\\x{10FFFF}]"
 
 
 def _format_string(arguments: list[Value], zone: Zone) -> Value:
-    """As `java.util.Formatter` for the directives %s %d %x %f %% %n; a null is the text `null`."""
+    """`format_string(format, ...)`, like `java.util.Formatter` for the directives %s %d %x %f %% %n; a null is the text `null`."""
     pattern, rest = constant_text(arguments[0], "a format"), list(arguments[1:])
     parts, end = [], 0
     for match in _DIRECTIVE.finditer(pattern):

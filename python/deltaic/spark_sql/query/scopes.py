@@ -64,9 +64,9 @@ class QueryScope(Scope):
         self.first: Mapping[str, Sequence[Value]] = {}
         self.aliases: dict[str, list[Value]] = {}
         self.outer_columns: set[str] = set()
-        """SQL of the columns of queries around that were asked for."""
+        """SQL of the columns of outer queries that this query reads."""
         self.around: dict[tuple[str, ...], Value] = {}
-        """These columns, by how they were asked for."""
+        """Columns of outer queries that this query reads, by the path as it was written."""
 
     @property
     def joins(self) -> bool:

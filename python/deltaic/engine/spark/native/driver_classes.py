@@ -715,4 +715,4 @@ SOURCES = {
 """Simple names of the classes and their texts; a class may use those before it."""
 
 FOR_STREAMS = {"TableStream": TABLE_STREAM, "StreamRows": STREAM_ROWS}
-"""Those that only a stream needs, compiled with the first one; they may use the others."""
+"""Classes that only streams need, compiled when the first stream starts; they may use the other classes."""
