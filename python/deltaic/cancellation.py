@@ -1,4 +1,4 @@
-"""What runs for one `Rows`, so that any thread can stop it."""
+"""The running work of one `Rows`, which any thread can stop."""
 
 from __future__ import annotations
 

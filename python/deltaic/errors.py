@@ -48,7 +48,8 @@ def items_of(values: Iterable[T], name: str) -> tuple[T, ...]:
 
 
 def nearest_names(name: str, known: Iterable[str], most: int = 20) -> str | None:
-    """What an error about an unknown name expects: `id` for `idd`, names alike; `one of id, city` where none is alike; None of no names.
+    """Returns the `expected` text of an error about an unknown name: `id` for `idd`, names alike; `one of id, city` where none is alike;
+    None of no names.
 
     The last parts of dotted names are compared, without regard to case: `target.id` has `t.id` and `s.id` near it. At most `most` names.
     """

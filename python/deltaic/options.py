@@ -35,7 +35,7 @@ _ENCODINGS = ("plain", "rle", "delta_binary_packed", "delta_length_byte_array", 
 
 @dataclass(frozen=True, kw_only=True)
 class CommitOptions:
-    """What a commit carries besides its actions, and how hard it tries.
+    """Contents of a commit besides its actions, and its number of attempts.
 
     `user_metadata`: commitInfo.userMetadata. `info`: more keys of commitInfo, JSON values. `transactions`: application id -> version,
     written as `txn` actions; a command whose snapshot has them all is skipped. `isolation`: None is the table's.
@@ -102,7 +102,7 @@ class ColumnOptions:
             raise InvalidArgumentError("bloom_filter_ndv", found=self.bloom_filter_ndv, expected="a number >= 1")
 
     def to_core(self) -> dict[str, Any]:
-        """What is set, under the names that the writer takes."""
+        """Returns the options that are set, under the names that the writer takes."""
         return {name: value for name in self.__dataclass_fields__ if (value := getattr(self, name)) is not None}
 
 
@@ -148,7 +148,7 @@ class ParquetOptions:
             raise InvalidArgumentError("unknown compression", found=repr(self.compression), expected=", ".join(_CODECS))
 
     def to_core(self) -> dict[str, Any]:
-        """What is set, as keys of `_core.write`'s options."""
+        """Returns the options that are set, as keys of `_core.write`'s options."""
         options: dict[str, Any] = {core: value for name, core in self._SIZES.items() if (value := getattr(self, name)) is not None}
         if self.compression is not None:
             options["compression"] = self.compression

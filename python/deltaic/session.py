@@ -1,4 +1,4 @@
-"""What the session of Spark adds to a table: the engine, stores, options of commits, default properties. Without a session (None), the
+"""Adds to a table what its Spark session sets: the engine, stores, options of commits, default properties. Without a session (None), the
 embedded engine does the work and nothing is added."""
 
 from __future__ import annotations

@@ -46,7 +46,8 @@ def transaction(*tables: DeltaTable, commit: CommitOptions | None = None) -> Tab
 
 
 class TableTransaction:
-    """What `deltaic.transaction` gives: changes that are staged until its `with` block ends. Not for several threads at once."""
+    """A transaction over several tables, from `deltaic.transaction`. Changes are staged until its `with` block ends. One thread uses it
+    at a time."""
 
     def __init__(self, tables: tuple[DeltaTable, ...], commit: CommitOptions | None) -> None:
         for table in tables:

@@ -71,7 +71,7 @@ def _root(
 def show(
     path: Path, version: Version = None, timestamp: Timestamp = None, storage_option: StorageOptions = None, as_json: AsJson = False
 ) -> None:
-    """What the table is: version, rows, files, size, columns."""
+    """Shows the table: version, rows, files, size, columns."""
     table = _open(path, version, timestamp, storage_option)
     with working("counting rows"):
         detail = table.detail()

@@ -122,7 +122,7 @@ def _cell(value: Any) -> str:
 
 
 def jsonable(value: Any) -> Any:
-    """What JSON can say exactly: a decimal, and a float that is no number, as text; bytes in base 64; times in ISO 8601."""
+    """Returns a value that JSON holds exactly: a decimal, and a float that is no number, as text; bytes in base 64; times in ISO 8601."""
     if isinstance(value, Mapping):
         return {str(key): jsonable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

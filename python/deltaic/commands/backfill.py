@@ -1,4 +1,4 @@
-"""What the files of a table must get when a feature is turned on that asks something of every file."""
+"""Prepares the existing files of a table for a feature that needs something of every file: row ids, or statistics."""
 
 from __future__ import annotations
 

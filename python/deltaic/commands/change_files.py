@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def are_kept(protocol: Protocol, metadata: Metadata) -> bool:
-    """Whether commits of the table must say which rows they changed."""
+    """True if commits of the table must say which rows they changed."""
     return change_feed.is_enabled(metadata.configuration) and change_feed.FEATURE in supported(protocol)
 
 

@@ -24,12 +24,12 @@ MATERIALIZED = "materializePartitionColumns"
 
 
 def writes_vectors(snapshot: Snapshot) -> bool:
-    """Whether DELETE, UPDATE and MERGE mark rows instead of rewriting files: the property asks for it and the protocol allows it."""
+    """True if DELETE, UPDATE and MERGE mark rows instead of rewriting files: the property asks for it and the protocol allows it."""
     return snapshot.properties.deletion_vectors and has_vectors(snapshot.protocol)
 
 
 def has_vectors(protocol: Protocol) -> bool:
-    """Whether files of the table may have deletion vectors."""
+    """True if files of the table may have deletion vectors."""
     return VECTORS in (protocol.writer_features or ())
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from deltaic.log.snapshot import Snapshot
 
 Metrics: TypeAlias = "Callable[[], dict[str, int]]"
-"""What a command did, asked once it is committed: another commit that came first may have done a part of it."""
+"""Returns the metrics of a command. It is called after the commit, since another writer's commit may have done a part of the work."""
 
 NOTHING = {
     "num_deleted_rows": 0,

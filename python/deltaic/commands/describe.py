@@ -40,7 +40,7 @@ class Detail:
 
 
 def detail(snapshot: Snapshot) -> Detail:
-    """What DESCRIBE DETAIL says of a version."""
+    """Returns DESCRIBE DETAIL of a version."""
     metadata, protocol = snapshot.metadata, snapshot.protocol
     return Detail(
         format="delta",
@@ -85,7 +85,7 @@ def history(snapshot: Snapshot, limit: int | None = None) -> History:
 
 
 def html(snapshot: Snapshot) -> str:
-    """What the log knows of a version, and its columns, as HTML."""
+    """Returns the summary and columns of a version as HTML; reads the log alone."""
     rows = snapshot.core.num_records
     facts = {
         "location": snapshot.location,

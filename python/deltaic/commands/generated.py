@@ -154,7 +154,7 @@ def computed(plan: Plan, schema: Schema, texts: Mapping[str, str], engine: Engin
 
 
 def rules_of(texts: Mapping[str, str]) -> list[Rule]:
-    """What values that a writer gives for generated columns must satisfy."""
+    """Returns the rules for values of generated columns that a writer gives itself."""
     return [
         Rule(f"a value of the generated column {name} is not what its expression gives", f"{col(name)} <=> {enclosed(text)}", text)
         for name, text in texts.items()

@@ -1,4 +1,4 @@
-"""What every new row must satisfy besides NOT NULL (which the writer checks): CHECK constraints, column invariants, and the lengths of
+"""Conditions on every new row besides NOT NULL (which the writer checks): CHECK constraints, column invariants, and the lengths of
 CHAR and VARCHAR.
 
 Sources: PROTOCOL.md, "CHECK Constraints": `delta.constraints.<name>` in the table's configuration; "Column Invariants": `delta.invariants`
@@ -77,13 +77,13 @@ def conditions(schema: Schema) -> Iterator[tuple[str, str]]:
 
 
 def has_checks(field: Field) -> bool:
-    """Whether a top-level column has something that the values of new rows must satisfy."""
+    """True if a top-level column has something that the values of new rows must satisfy."""
     keys = (CHAR_TYPES, "delta.generationExpression", "delta.identity.start")
     return bool(field.metadata.get(KEY)) or any(key in field.metadata for key in keys)
 
 
 def is_computed(field: Field) -> bool:
-    """Whether a column gets its values where a writer gives none: generated and identity columns."""
+    """True if a column gets its values where a writer gives none: generated and identity columns."""
     return "delta.generationExpression" in field.metadata or "delta.identity.start" in field.metadata
 
 

@@ -89,8 +89,9 @@ def _hashes(paths: pa.Array) -> Any:
 
 
 @dataclass
-class Found:
-    """What an inventory says of a table: `files` that may go (SCHEMA), and `folders`, old and visible ones on a local disk, relative."""
+class InventoryFiles:
+    """The part of an inventory that belongs to a table: `files` that may go (SCHEMA), and `folders`, old and visible ones on a local
+    disk, relative."""
 
     files: pa.Table
     folders: list[str] = field(default_factory=list)
@@ -115,7 +116,7 @@ def may_go(
     removed: Iterable[pa.Array],
     cutoff: int,
     is_shown: Callable[[pa.Table], pa.Array],
-) -> Found:
+) -> InventoryFiles:
     """The files of the inventory that are older than `cutoff` (ms), shown, and named by none of the versions, by no tombstone that is newer
     and by none of the paths `removed`.
 
@@ -151,11 +152,11 @@ def may_go(
     if has_entries and not has_entries_below:
         log.warning("%s: no entry of the inventory lies below the table", snapshot.location)
     pa.default_memory_pool().release_unused()
-    return Found(files, sorted(folders, reverse=True))
+    return InventoryFiles(files, sorted(folders, reverse=True))
 
 
 def _has_twins(files: pa.Table) -> bool:
-    """Whether a path may be there twice."""
+    """True if the listing may have a path twice."""
     paths = Paths()
     paths.add(files["path"])
     return bool(paths.count() < files.num_rows)

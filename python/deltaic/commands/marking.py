@@ -50,7 +50,7 @@ class FileChanges:
     """None where the table keeps no changes, or readers derive those of the commit."""
 
     def count(self, marked: _core.MarkedFiles) -> None:
-        """What was done by vectors; counted anew where they are written anew."""
+        """Sets the counts of rows and files from the deletion vectors that were written. Called again if the vectors are written again."""
         metrics = marked.metrics
         self.deleted = metrics["num_deleted_rows"]
         self.removed_files = metrics["num_removed_files"]

@@ -45,12 +45,12 @@ class GeneratedValues:
             self._kept_or_given |= self._texts.keys() - set(stale)
 
     def is_computed(self, name: str, clause: Bound) -> bool:
-        """Whether the clause leaves the column to be computed."""
+        """True if the clause leaves the column to be computed."""
         return clause.number in self._computing.get(name, ())
 
     @property
     def rules(self) -> list[Rule]:
-        """What the values that clauses give must satisfy."""
+        """Returns the rules for values of generated columns that clauses give."""
         return generated.rules_of({name: text for name, text in self._texts.items() if name in self._given})
 
     def rows(self, rows: Plan, columns: Sequence[tuple[str, Expression]], tracked: Sequence[tuple[str, Expression]], alias: str) -> Plan:

@@ -81,7 +81,7 @@ class Run:
         self.recording: RecordedChanges | None = None
 
     def _check_identities(self, clauses: list[Bound]) -> bool:
-        """Whether inserts number rows. InvalidArgumentError where a clause sets an identity column that it may not set."""
+        """True if inserts number rows. InvalidArgumentError where a clause sets an identity column that it may not set."""
         numbered = set()
         for each in clauses if self.identities else ():
             if each.assignments is not None and each.clause.action == "update":
@@ -234,12 +234,12 @@ class Run:
 
     @property
     def _changes_all_matches(self) -> bool:
-        """Whether every target row that the command depends on is one that it changes: a row that has a match, but no clause that applies,
+        """True if every target row that the command depends on is one that it changes: a row that has a match, but no clause that applies,
         keeps a source row from being inserted."""
         return not self.inserts or (bool(self.matched) and self.matched[-1].clause.where is None)
 
     def _must_record(self, counts: Mapping[int, int], changed_rows: _core.RowIds) -> bool:
-        """Whether the commit needs files of changes: inserts, and deletes by vectors, show in its actions."""
+        """True if the commit needs files of changes: inserts, and deletes by vectors, show in its actions."""
         if not change_files.are_kept(self.protocol, self.metadata):
             return False
         updates = any(counts.get(each.number) for each in _updates([*self.matched, *self.by_source]))
@@ -354,7 +354,7 @@ class Run:
             self.recording = self.recording.with_rows(ids, change_feed.BEFORE)
 
     def _reads_target(self, updates: list[Bound], to: WriteTarget) -> bool:
-        """Whether the new values need the target's old ones, or its rows keep their ids. An update of all columns needs neither."""
+        """True if the new values are computed from old ones, or rows keep their ids. An update of all columns needs neither."""
         return to.row_tracking is not None or bool(self._read_by(updates))
 
     def _read_by(self, updates: list[Bound]) -> tuple[str, ...]:

@@ -48,8 +48,8 @@ AUTO_COMPACT_SIZE = 128 * 1024**2
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What the commands of `Optimize` share. `target_size`: bytes of a new file, None is the table's. `gate`: of a compaction in the
-    background."""
+    """Arguments that the commands of `Optimize` share. `target_size`: bytes of a new file, None is the table's. `gate`: of a compaction
+    in the background."""
 
     where: str | None = None
     target_size: int | None = None

@@ -283,7 +283,7 @@ def _as_cast(data: Schema, table: Schema) -> Schema:
 
 
 def _is_cast(given: DataType, wanted: DataType) -> bool:
-    """Whether a cast may lead to a type that does not store the given one: from text, between numbers and booleans, and to text."""
+    """True if a cast may lead to a type that does not store the given one: from text, between numbers and booleans, and to text."""
     if given == "variant" or not isinstance(wanted, str) or wanted in ("variant", "void") or evolution.can_store(given, wanted):
         return False
     numbers = all(item == "boolean" or evolution.is_number(item) for item in (given, wanted))
@@ -307,7 +307,7 @@ def _retyped(given: DataType, wanted: DataType, replaces: Callable[[DataType, Da
 
 
 def _is_done(snapshot: Snapshot, job: Write) -> bool:
-    """Whether nothing is left to do on a table that is there; raises where the job disagrees with it. A write of an application's
+    """True if nothing is left to do on a table that is there; raises where the job disagrees with it. A write of an application's
     transaction that is in the table is done in every mode: with mode="error" it made the table."""
     if already_committed(snapshot, job.commit):
         return True

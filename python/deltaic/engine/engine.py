@@ -56,7 +56,7 @@ class Replayable:
 
 
 class Engine(Protocol):
-    """What a command may ask of an engine. Errors are those of `deltaic.errors`, whatever the host raises."""
+    """Interface of an engine as commands use it. An engine raises errors of `deltaic.errors` only, whatever its host raises."""
 
     @property
     def time_zone(self) -> str:
@@ -70,19 +70,20 @@ class Engine(Protocol):
 
     @property
     def is_embedded(self) -> bool:
-        """Whether it works in this process, and so also on a thread beside the caller's: jobs on a cluster take it from the caller's."""
+        """True if the engine works in this process, and so also on a thread beside the caller's: jobs on a cluster take it from the
+        caller's."""
 
     @property
     def plain_sql(self) -> bool:
-        """Whether an expression means here what `deltaic.spark_sql` says, so that a simple one needs no `resolve`."""
+        """True if expressions have the meaning of `deltaic.spark_sql`, so that a simple one needs no `resolve`."""
 
     @property
     def pads_char(self) -> bool:
-        """Whether a CHAR(n) column is compared as text that spaces fill up to n characters, and not as the text that is stored."""
+        """True if a CHAR(n) column is compared as text that spaces fill up to n characters, and not as the text that is stored."""
 
     @property
     def takes_repeated_files(self) -> bool:
-        """Whether a scan may name a file several times, each time with other rows of it. Spark knows by its path what is said of a file."""
+        """True if a scan may name a file several times, each time with other rows. False on Spark, which identifies a file by its path."""
 
     def resolve(self, text: str, schemas: Mapping[str, Schema], *, queries: bool = False) -> Expression:
         """A user's expression over aliased schemas: parsed, typed and translated once. `queries`: subqueries may stand in it, where the
@@ -123,7 +124,7 @@ class Engine(Protocol):
         """How many rows."""
 
     def is_cheap(self, relation: Relation) -> bool:
-        """Whether the rows may be computed once more to say more in an error: on a cluster only few of them."""
+        """True if the rows may be computed once more to say more in an error: on a cluster only few of them."""
 
     def write(self, relation: Relation, target: WriteTarget) -> pa.Table:
         """New data files -> their `add` actions. On an error nothing is left behind."""

@@ -74,7 +74,7 @@ def is_duckdb_relation(data: Any) -> bool:
 
 
 def is_replayable(data: Any) -> bool:
-    """Whether each reading of the data begins at its first row. What is not known is taken for no: a stream of another library, a DuckDB
+    """True if each reading of the data begins at its first row. An unknown class counts as False: a stream of another library, a DuckDB
     relation (over a reader, it has rows once), a Scanner."""
     if isinstance(data, (pa.Table, pa.RecordBatch, Replayable, Mapping, list, tuple)) or hasattr(data, "scan"):
         return True
@@ -92,7 +92,7 @@ def _is_dataset(data: Any) -> bool:
 
 
 def _instance(data: Any, module: str, name: str) -> bool:
-    """Whether `data` is of a class of a library that need not be installed, and so is not imported here."""
+    """True if `data` is of a class of a library that need not be installed, and so is not imported here."""
     loaded = sys.modules.get(module)
     return loaded is not None and isinstance(data, getattr(loaded, name))
 
@@ -374,7 +374,7 @@ def _moved(column: pa.Array) -> pa.Array:
 
 
 def _is_sliced(array: pa.Array) -> bool:
-    """Whether it, or an array in it, begins behind the start of its buffers."""
+    """True if an array, or an array in it, begins behind the start of its buffers."""
     if array.offset:
         return True
     if pa.types.is_struct(array.type):
@@ -383,7 +383,7 @@ def _is_sliced(array: pa.Array) -> bool:
 
 
 def has_deep_struct(data_type: pa.DataType, inside: bool = False) -> bool:
-    """Whether a struct lies anywhere inside a struct."""
+    """True if a struct lies anywhere inside a struct."""
     is_struct = pa.types.is_struct(data_type)
     if is_struct and inside:
         return True

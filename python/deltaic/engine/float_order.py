@@ -18,7 +18,8 @@ Node = dict[str, Any]
 
 
 def said_by_pyarrow(expression: Any, schema: pa.Schema, table_schema: _core.TableSchema) -> tuple[_core.Predicate | None, bool]:
-    """What of a `pyarrow.dataset.Expression` the tree can say, and whether that is all of it."""
+    """Translates a `pyarrow.dataset.Expression` into the predicate tree as far as possible. The second result says whether nothing is
+    left."""
     predicate, exact = _core.Predicate.from_pyarrow(expression, table_schema)
     if predicate is None or not any(_has_floats(schema.field(name).type) for name in predicate.columns if name in schema.names):
         return predicate, exact

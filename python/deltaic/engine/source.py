@@ -1,4 +1,4 @@
-"""What users hand over, as something that opens a fresh Arrow stream: `Rows` in, rows out.
+"""Opens a fresh Arrow stream of the rows that users pass: `Rows`, Arrow data, DataFrames, iterators.
 
 Types become Delta's in `_core.conform`. Rows that can be read only once are kept as they are read (`BufferedSource`) where a statement or
 a command may read them again.

@@ -15,7 +15,7 @@ Work = Callable[[], None]
 
 
 class Queue:
-    """What waits, by table. A forked child starts with nothing."""
+    """Waiting work by table. A forked child starts with an empty queue."""
 
     def __init__(self) -> None:
         self.reset()

@@ -21,7 +21,7 @@ log = logging.getLogger("deltaic.log")
 
 @dataclass(frozen=True)
 class RatifiedCommits:
-    """What a catalog knows of a table's commits.
+    """Commits of a table that its catalog has ratified.
 
     `latest`: the newest ratified version. `staged`: version -> name of the file in `_delta_log/_staged_commits` that has its commit
     ("00000000000000000007.016ae953-37a9-438e-8683-9a9a4a79a395.json"), for each ratified version that may not be published yet.
@@ -67,12 +67,13 @@ def coordinator_of(store: _core.Store) -> CommitCoordinator | None:
 
 
 def has_coordinator(store: _core.Store) -> bool:
-    """Whether a catalog manages the table at the store's place."""
+    """True if a catalog manages the table at the store's place."""
     return coordinator_of(store) is not None
 
 
 def ratified(store: _core.Store, start: int) -> RatifiedCommits | None:
-    """What the catalog says of versions from `start` on, checked, with paths below the table's root; None for a table of no catalog."""
+    """Returns the catalog's commits from version `start` on, checked, with paths below the table's root; None for a table without a
+    catalog."""
     coordinator = coordinator_of(store)
     if coordinator is None:
         return None

@@ -61,7 +61,7 @@ _IN_FLIGHT = _InFlight()
 
 
 def has_second_form(snapshot: Snapshot) -> bool:
-    """Whether checkpoints of the table are of the second form: its property says so, and its protocol allows it."""
+    """True if checkpoints of the table are of the second form: its property says so, and its protocol allows it."""
     return snapshot.properties.checkpoint_policy == "v2" and "v2Checkpoint" in features.supported(snapshot.protocol)
 
 

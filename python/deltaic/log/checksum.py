@@ -49,7 +49,7 @@ Histogram = tuple[list[int], list[int], list[int]]
 
 @dataclass(frozen=True)
 class Checksum:
-    """What a checksum file says. Of its optional fields: what it says of the sizes of files (`file_sizes`), and of rows that vectors delete
+    """Contents of a version's checksum file. Optional fields: the histogram of file sizes (`file_sizes`), and of rows that vectors delete
     (`deleted_records`: how many, in how many files, files by how many). None: absent or malformed. Its list of all files is left alone:
     the state is read from the log, and their number, bytes and sizes say whether it is the same."""
 
@@ -195,7 +195,7 @@ def write(snapshot: Snapshot, commit_info: Mapping[str, Any]) -> None:
 
 
 def _is_of_another(snapshot: Snapshot, commit_info: Mapping[str, Any]) -> bool:
-    """Whether the checksum that is there names another commit than the one of its version: a table was deleted and made anew here while
+    """True if the checksum that is there names another commit than the one of its version: a table was deleted and made anew here while
     the checksum of the former one was on its way."""
     found, own = parse_json(snapshot.store.get(checksum_path(snapshot.version), most=_MOST_BYTES)), commit_info.get("txnId")
     is_other = isinstance(found, dict) and found.get("txnId") not in (None, own)

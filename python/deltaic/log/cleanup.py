@@ -151,7 +151,7 @@ def _clean_staged(store: _core.Store, entries: pa.Table, now: int) -> int:
 
 
 def _clean_transactions(store: _core.Store, listing: Listing, now: int, before: int) -> int:
-    """What transactions over several tables have left: those of this table that are over, and records that no table needs any more."""
+    """Removes intents of this table whose transactions over several tables have ended, and records that no table needs any more."""
     try:
         intents.resolve(store, listing.intents, listing.latest, now)
         return intents.clean_records(store, before)

@@ -72,7 +72,7 @@ class Era:
     time: int | None = None
 
     def holds(self, store: _core.Store, wanted: int) -> bool:
-        """Whether a time belongs to the versions from `version` on."""
+        """True if a time belongs to the versions from `version` on."""
         if self.version == 0:
             return True
         return wanted >= (in_commit_time(store, self.version) if self.time is None else self.time)

@@ -32,8 +32,8 @@ _MOST_ENTRIES = 20_000
 
 @dataclass
 class Changes:
-    """What commits did to the table's files. `added`: files that are there now and were added, by path; `gone`: paths that a commit
-    removed; `born`: paths that a commit added before any removed them: as a rule, files that were not there before."""
+    """Changes of the table's files by a range of commits. `added`: files that are there now and were added, by path; `gone`: paths that a
+    commit removed; `born`: paths that a commit added before any removed them: as a rule, files that were not there before."""
 
     added: dict[str, tuple[int, int]] = field(default_factory=dict)
     tables: list[pa.Table] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What a log holds, for people: the actions of a commit, and the state of protocol, features, checkpoint and sizes.
+"""Shows the contents of a log to people: the actions of a commit, and the state of protocol, features, checkpoint and sizes.
 
 Both ask only for what they show, so that a table that cannot be read, or is broken, can still be looked at.
 """

@@ -107,7 +107,7 @@ def read(store: Store, transaction: str) -> Intent | None:
 
 
 def decision(store: Store, transaction: str) -> bool | None:
-    """What the coordinator's record says: True, committed; False, aborted; None, nothing yet."""
+    """Reads the decision in the coordinator's record: True is committed, False aborted, None undecided."""
     path = record_path(transaction)
     try:
         record = parse_json(store.get(path, most=_MOST_BYTES))
@@ -189,7 +189,7 @@ class _FinishedTransactions:
                 self._withdrawn.discard(self._versions.popitem(last=False)[0])
 
     def is_first_withdrawal(self, store: Store, transaction: str) -> bool:
-        """Whether nobody asked this before: who may not delete an intent need not try again and again."""
+        """True on the first call for an intent: a process that may not delete an intent does not try again."""
         with self._lock:
             asked = (store.location, transaction) in self._withdrawn
             self._withdrawn.add((store.location, transaction))

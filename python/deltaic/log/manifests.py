@@ -32,7 +32,7 @@ _ESCAPED = frozenset("\"#%'*/:=?\\\x7f{[]^") | {chr(code) for code in range(32)}
 
 
 def are_kept(metadata: Metadata | None) -> bool:
-    """Whether each commit is to bring the manifests up to date."""
+    """True if each commit is to bring the manifests up to date."""
     return metadata is not None and TableProperties(metadata.configuration).symlink_manifests
 
 
@@ -142,5 +142,5 @@ def _locations(paths: pa.Array, location: str) -> pa.Array:
 
 
 def _escaped(text: str) -> str:
-    """What Hive escapes in names of folders."""
+    """Escapes a partition value as Hive does in names of folders."""
     return "".join(f"%{ord(letter):02X}" if letter in _ESCAPED else letter for letter in text)

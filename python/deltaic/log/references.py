@@ -58,7 +58,7 @@ def encoded(paths: pa.Array) -> pa.Array:
 
 
 def keys(actions: pa.Table) -> pa.Array:
-    """What tells logical files apart: the path, and the vector's id where there is one (PROTOCOL.md: Action Reconciliation)."""
+    """Returns the keys of logical files: the path, with the vector's id if there is one (PROTOCOL.md: Action Reconciliation)."""
     vectors = _flat(actions.column("deletionVector"))
     offsets = pc.struct_field(vectors, "offset").cast(pa.string())
     kind, text = pc.struct_field(vectors, "storageType"), pc.struct_field(vectors, "pathOrInlineDv")

@@ -44,7 +44,7 @@ class TrackedSchema:
         return TrackedSchema(table_id, version, schema, metadata.partition_columns, dict(metadata.configuration), protocol, source)
 
     def differs(self, metadata: Metadata | None, protocol: Protocol | None) -> bool:
-        """Whether the actions of a commit say another definition than this one."""
+        """True if the actions of a commit change the definition."""
         if protocol is not None and self.protocol is not None and protocol != self.protocol:
             return True
         return metadata is not None and (
@@ -52,7 +52,7 @@ class TrackedSchema:
         )
 
     def differs_in_columns(self, metadata: Metadata) -> bool:
-        """Whether rows have other columns under a definition than under this one."""
+        """True if rows have other columns under a definition than under this one."""
         same = tuple(metadata.partition_columns) == tuple(self.partition_columns)
         return not same or Schema.from_json(metadata.schema_string) != self.schema
 

@@ -70,7 +70,7 @@ class Compaction:
 
 @dataclass(frozen=True)
 class Listing:
-    """What a listing of the log showed.
+    """Files of the log, by kind, as one listing showed them.
 
     `commits`: version -> modification time in ms. `checkpoints`: complete ones, newest first; a version may have several. `incomplete`:
     versions with a checkpoint whose parts are not all there. `start`: the version that the listing began with. `compactions`: by their
@@ -332,7 +332,7 @@ def nothing_here(store: Store) -> TableNotFoundError:
 
 
 def _instead_of_table(path: str) -> tuple[str, str] | None:
-    """What lies at a local path without a log, and what was expected there; None where there is a log or an empty folder."""
+    """Returns (found, expected) for the error about a local path without a log; None if there is a log or an empty folder."""
     folder, name = os.path.split(path.rstrip("/"))
     if os.path.isfile(path):
         return A_FILE, "the folder of a table"

@@ -224,7 +224,7 @@ class Snapshot:
             return Schema.from_json(self.metadata.schema_string)
 
     def keep(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """What `compute` works out of this version, the first time; then the same object again, until a hundred others have come."""
+        """Returns the cached result of `compute()` for `key`, computed on the first call. The cache is emptied after a hundred results."""
         kept = self._kept
         found: T | object = kept.get(key, _NOTHING)
         if found is _NOTHING:
@@ -284,7 +284,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Definition:
-    """What defines a version."""
+    """Protocol, metadata and domains of a version."""
 
     version: int
     protocol: Protocol
@@ -345,7 +345,7 @@ def _build_again(store: _core.Store, former: Segment, version: int, damaged: boo
 
 
 def _needed_by_all(segment: Segment, error: ProtocolError) -> bool:
-    """Whether a commit is at fault: no way that is left goes without it."""
+    """True if a commit cannot be read: every remaining way to build the version needs it."""
     named = re.search(rf"{LOG}/\d{{20}}\.json", str(error))
     return named is not None and any(path == named[0] for _, path in segment.commits)
 

@@ -54,7 +54,7 @@ class LogStore(Protocol):
         ...
 
     def delete(self, path: str, /) -> bool:
-        """Whether it was there."""
+        """True if the object existed."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What a reader that follows a table gets next: the files between two offsets. Both engines' streams are planned here.
+"""Plans the batches of a reader that follows a table: the files between two offsets. Both engines use this module.
 
 A reader begins with all files of a version, ordered by modification time and path, and goes on with the files that each commit adds, in the
 commit's order; or it begins with the commits. The rules, and the names of errors, are those of delta-spark's DeltaSource.
@@ -90,14 +90,14 @@ class StreamOptions:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a batch holds at most; None for both: MAX_FILES."""
+    """Maximum files and bytes of a batch; None for both: MAX_FILES files."""
 
     files: int | None = None
     bytes: int | None = None
 
 
 class _Room:
-    """What is left of a batch's limits. A file is taken while there is room left before it, so that a large one is taken at all."""
+    """Remaining files and bytes of a batch. A file is taken while anything remains, so that a file larger than the limit is read too."""
 
     def __init__(self, limits: Limits | None) -> None:
         self._files = None if limits is None else limits.files
@@ -125,7 +125,7 @@ class _Room:
         return count
 
     def take_all(self, count: int, size: int) -> bool:
-        """Whether all of these files fit; the first ones of a batch always do."""
+        """True if all of these files fit; the first ones of a batch always do."""
         fits = (self._files is None or count <= self._files) and (self._bytes is None or size <= self._bytes)
         if not fits and not self._is_empty:
             return False
@@ -396,7 +396,7 @@ class TableStream:
         return _CommitFiles(added.select(_COLUMNS))
 
     def _skips(self, version: int, path: str, *, adds: bool) -> bool:
-        """Whether a commit that removes files is passed over. InvalidArgumentError where the options do not say what to do with it."""
+        """True if a commit that removes files is passed over. InvalidArgumentError where the options do not say what to do with it."""
         options = self.options
         if options.skip_change_commits:
             return True
@@ -433,7 +433,7 @@ class TableStream:
 
     @staticmethod
     def _is_whole(commit: _CommitFiles) -> bool:
-        """Whether a batch holds all of the commit's files or none: rows before and after an update belong together."""
+        """True if a batch holds all of the commit's files or none: rows before and after an update belong together."""
         return commit.derived is not None and not commit.added.num_rows
 
     @staticmethod

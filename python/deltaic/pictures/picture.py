@@ -33,7 +33,7 @@ class Picture:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the drawing leaves out, such as files without statistics, one sentence each; they stand below the drawing, too."""
+        """One sentence for each thing that the drawing omits, such as files without statistics. They stand below the drawing, too."""
         return self._notes
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -27,7 +27,7 @@ def resolve_columns(schema: Schema, columns: Sequence[str] | None, *, branches: 
 
 
 def _overlap(schema: Schema, name: str, names: Sequence[str]) -> bool:
-    """Whether a name, or one that it lies in, comes among the names besides."""
+    """True if a name, or one that it lies in, comes among the names besides."""
     path = schema.find(name)[0]
     others = [schema.find(other)[0] for other in names]
     return sum(other == path[: len(other)] or path == other[: len(path)] for other in others) > 1

@@ -1,4 +1,4 @@
-"""What a condition on a column says of partition columns that are generated from it (PROTOCOL.md, "Generated Columns").
+"""Derives conditions on generated partition columns from conditions on their source columns (PROTOCOL.md, "Generated Columns").
 
 `ts >= '2024-03-05'` selects partitions of `year int GENERATED ALWAYS AS (year(ts))`, and so on. Which clock a writer's session had is not
 recorded: what depends on it is widened by the furthest one. A partition value that is null is never left out.
@@ -44,7 +44,8 @@ _MOST_VALUES = 100
 
 @dataclass(frozen=True)
 class Interval:
-    """What a condition says of a column: values from `low` to `high`, both included and both as the column's literals; None: unbounded."""
+    """Range of values that a condition allows for a column: from `low` to `high`, both included and both as the column's literals; None:
+    unbounded."""
 
     low: str | None = None
     high: str | None = None

@@ -216,7 +216,7 @@ def _moment(text: str) -> tuple[datetime, str | None]:
 
 
 def is_utc(time_zone: str) -> bool:
-    """Whether timestamps written in this zone are UTC's."""
+    """True if timestamps written in this zone are UTC's."""
     return time_zone.upper() in ("UTC", "ETC/UTC", "Z", "GMT")
 
 

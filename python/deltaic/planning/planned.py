@@ -1,4 +1,4 @@
-"""What a read or a change needs of a snapshot: the condition divided between files, partitions and the engine; the chosen files."""
+"""Plans a read or a change of a snapshot: divides the condition between files, partitions and the engine, and selects the files."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class ScanPlan:
 
     @property
     def reads_itself(self) -> bool:
-        """Whether a subquery of the condition reads the table."""
+        """True if a subquery of the condition reads the table."""
         return reads_table(self.residual, self.snapshot)
 
     @property
     def partition_only(self) -> bool:
-        """Whether partition values alone decide, so that a chosen file holds only matching rows."""
+        """True if partition values alone decide, so that a chosen file holds only matching rows."""
         return not self.residual and (self.pushed is None or self.pushed.is_partition_only())
 
     def scan(self, columns: Sequence[str], *, alias: str | None = None, row_ids: bool = False) -> Scan:
@@ -187,12 +187,12 @@ def plan(
 
 
 def _reads_char(resolved: Expression, schema: Schema, pads: bool) -> bool:
-    """Whether an expression reads columns whose values are not compared as they are stored."""
+    """True if an expression reads columns whose values are not compared as they are stored."""
     return pads and any(has_char(schema.field(path[0])) for _, path in resolved.columns)
 
 
 def reads_table(expressions: Iterable[Expression], snapshot: Snapshot) -> bool:
-    """Whether subqueries of these read the table, so that any other change of it is a conflict."""
+    """True if subqueries of these read the table, so that any other change of it is a conflict."""
     leaves = [leaf for each in expressions for leaf in each.sources.values()]
     found = any(isinstance(leaf, Scan) and leaf.store.location == snapshot.store.location for leaf in leaves)
     if found and snapshot.is_staged:

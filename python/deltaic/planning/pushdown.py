@@ -69,8 +69,9 @@ def push(
     time_zone: str = "UTC",
     pads_char: bool = False,
 ) -> Pushdown:
-    """What of these conjuncts the scan of a table with `schema`, known as `alias`, can do. `others`: aliases of other relations in sight.
-    `time_zone`: of timestamps written without one. `pads_char`: of the engine, whose comparisons of CHAR(n) only bound what is stored.
+    """Divides conjuncts into those that the scan of a table with `schema`, known as `alias`, evaluates, and the residual ones. `others`:
+    aliases of other relations in sight. `time_zone`: of timestamps written without one. `pads_char`: of the engine, whose comparisons of
+    CHAR(n) only bound what is stored.
 
     What the tree can say is deterministic: a conjunct that calls a function stays with the engine."""
     said: list[Json] = []
@@ -117,7 +118,7 @@ class _Reader:
             return self.prefixed(node) if isinstance(node, exp.Like) and not _extra(node) else self.bounded(node)
 
     def as_stored(self, node: exp.Expr) -> Json | None:
-        """What `c = 'ab'` and `c IN ('ab', …)` say of the stored values of a CHAR(n) column, which may end in any number of spaces."""
+        """Translates `c = 'ab'` and `c IN ('ab', …)` for the stored values of a CHAR(n) column, which may end in any number of spaces."""
         if isinstance(node, exp.EQ):
             column, values = (node.this, [node.expression]) if isinstance(node.this, exp.Column) else (node.expression, [node.this])
         elif isinstance(node, exp.In) and node.expressions and not set(node.args) - {"this", "expressions"}:
@@ -139,7 +140,7 @@ class _Reader:
         return tests[0] if len(tests) == 1 else {"op": "or", "args": tests}
 
     def prefixed(self, node: exp.Like) -> Json | None:
-        """What a LIKE says by the text before its first wildcard."""
+        """Translates a LIKE by the text before its first wildcard: `s LIKE 'ab%'` becomes `starts_with(s, 'ab')`."""
         if not isinstance(node.this, exp.Column) or not _is_text(node.expression):
             return None
         try:
@@ -150,7 +151,8 @@ class _Reader:
         return {"op": "starts_with", "column": list(path), "literal": prefix} if prefix and data_type == "string" else None
 
     def bounded(self, node: exp.Expr) -> Json | None:
-        """What a comparison of a function that keeps its argument's order says of the argument."""
+        """Translates a comparison of a function that keeps the order of its argument into one of the argument: `year(d) = 2024` bounds
+        `d`."""
         if isinstance(node, exp.Between) and not node.args.get("symmetric"):
             sides = [exp.GTE(this=node.this, expression=node.args["low"]), exp.LTE(this=node.this, expression=node.args["high"])]
             parts = [part for side in sides if (part := self.bounded(side)) is not None]

@@ -49,7 +49,7 @@ class Names(tuple[str, ...]):
 
 @dataclass(frozen=True)
 class Protocol:
-    """What a client must know to read and to write a table.
+    """Versions and features that a client needs to read and to write a table.
 
     `reader_features` is None below reader version 3, `writer_features` None below writer version 7; else sorted names without repetition.
     """

@@ -25,7 +25,7 @@ _UNMAPPED = "__deltaic_unmapped"
 
 
 def is_enabled(configuration: Mapping[str, str]) -> bool:
-    """Whether the properties of a table turn the feed on."""
+    """True if the properties of a table turn the feed on."""
     return parse_boolean(configuration.get(PROPERTY, "false"))
 
 

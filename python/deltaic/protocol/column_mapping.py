@@ -33,7 +33,7 @@ def new_physical_name() -> str:
 
 
 def physical_name(field: Field) -> str:
-    """What data files call the field: its physical name where it has one."""
+    """Returns the field's name in data files: its physical name, or its own without column mapping."""
     return str(field.metadata.get(PHYSICAL_NAME, field.name))
 
 

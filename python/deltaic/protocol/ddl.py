@@ -233,7 +233,7 @@ class _Parser:
         return self.text[first.start : last.end]
 
     def is_clause_end(self) -> bool:
-        """Whether a comma or another clause of the column comes next."""
+        """True if a comma or another clause of the column comes next."""
         words = [self.peek(ahead).text.lower() if self.peek(ahead).kind == "word" else "" for ahead in (0, 1)]
         return self.is_mark(",") or words[0] in ("comment", "generated") or words == ["not", "null"]
 

@@ -1,4 +1,4 @@
-"""What a table is: its protocol and metadata, made for a new table and changed for an old one. Pure functions; commands only commit.
+"""Protocol and metadata of a table, built for a new table and changed for an existing one. Pure functions; commands only commit.
 
     protocol, metadata = new_table("id bigint, day date", partition_columns=["day"], properties={"delta.appendOnly": True})
     protocol, metadata = evolve(snapshot.protocol, snapshot.metadata, schema=merged)

@@ -27,7 +27,7 @@ def is_number(data_type: DataType) -> bool:
 
 
 def can_store(source: DataType, target: DataType) -> bool:
-    """Whether values of `source` may be written to a column of `target` under ANSI store assignment; a value that does not fit is an error
+    """True if values of `source` may be written to a column of `target` under ANSI store assignment; a value that does not fit is an error
     of that value. Structs match by name without case; null elements must be allowed where the source may have them."""
     if source == target or source == "void":
         return True

@@ -25,7 +25,7 @@ SUPPORTED_WRITER_VERSION = 7
 
 
 class Change(Enum):
-    """What a commit does to the rows of a table, for `check_writable`."""
+    """Kinds of changes that a commit makes to a table's rows, for `check_writable`."""
 
     DEFINITION = "changes the definition"
     """No file is added or removed."""
@@ -141,7 +141,7 @@ class Feature:
     asked: Used | None = None
 
     def is_asked(self, definition: Definition) -> bool:
-        """Whether the metadata alone says that the table needs it: never of one that is in use just by being listed."""
+        """True if the metadata alone says that the table needs it: never of one that is in use just by being listed."""
         if self.asked is None:
             return self.used is not _always and self.used(definition)
         return self.asked(definition)
@@ -260,7 +260,7 @@ def column_mapping_mode(protocol: Protocol, metadata: Metadata | Definition) -> 
 
 
 def is_managed(protocol: Protocol) -> bool:
-    """Whether a catalog manages the table."""
+    """True if a catalog manages the table."""
     return MANAGED in supported(protocol)
 
 

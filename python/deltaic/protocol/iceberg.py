@@ -50,7 +50,7 @@ def active_version(protocol: Protocol, metadata: Metadata | Definition) -> int |
 
 
 def is_described(protocol: Protocol, metadata: Metadata | None) -> bool:
-    """Whether each commit is followed by Iceberg metadata of its version."""
+    """True if each commit is followed by Iceberg metadata of its version."""
     if metadata is None or "iceberg" not in TableProperties(metadata.configuration).universal_formats:
         return False
     return active_version(protocol, metadata) is not None
@@ -215,7 +215,7 @@ def _nested_paths(data_type: DataType, above: str) -> list[str]:
 
 
 def has_nested(schema: Schema) -> bool:
-    """Whether a column or a field is an array or a map."""
+    """True if a column or a field is an array or a map."""
     return any(isinstance(item.type, (Array, Map)) for _, item in walk(schema))
 
 

@@ -38,7 +38,8 @@ def partition_columns(schema: Schema, names: str | Iterable[str] | None) -> tupl
 
 
 def from_directory(path: str) -> dict[str, str | None]:
-    """What the folders of a path say, `month=1/city=New%20York/x.parquet` -> month 1, city New York; Hive's name of null is None.
+    """Parses partition values from the folders of a path: `month=1/city=New%20York/x.parquet` -> month 1, city New York; Hive's name of
+    null is None.
 
     For files that are no part of a table yet, and for display: of a table's files the log decides.
     """

@@ -18,7 +18,7 @@ from deltaic.protocol.values import INT64_MAX, format_duration, parse_boolean, p
 
 
 class Status(Enum):
-    """What becomes of a property that a user sets."""
+    """Effect of setting a property: honoured, refused, or written by a feature alone."""
 
     HONOURED = "honoured"
     REFUSED = "refused"

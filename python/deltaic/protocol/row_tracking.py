@@ -26,14 +26,14 @@ NO_MARK = -1
 
 
 def gives_ids(protocol: Protocol | None, metadata: Metadata | None) -> bool:
-    """Whether every file that is added must get row ids."""
+    """True if every file that is added must get row ids."""
     if protocol is None or metadata is None or FEATURE not in supported(protocol):
         return False
     return not TableProperties(metadata.configuration).value(SUSPENDED)
 
 
 def is_enabled(protocol: Protocol | None, metadata: Metadata | None) -> bool:
-    """Whether all rows have ids that stay with them."""
+    """True if all rows have ids that stay with them."""
     if protocol is None or metadata is None or FEATURE not in supported(protocol):
         return False
     return TableProperties(metadata.configuration).row_tracking

@@ -140,7 +140,7 @@ def decimal_parts(data_type: DataType) -> tuple[int, int] | None:
 
 
 def is_shape(data_type: DataType) -> bool:
-    """Whether values are shapes, in bytes that stand for themselves alone: `geometry(OGC:CRS84)`, `geography(OGC:CRS84, spherical)`."""
+    """True if values are shapes, in bytes that stand for themselves alone: `geometry(OGC:CRS84)`, `geography(OGC:CRS84, spherical)`."""
     return isinstance(data_type, str) and data_type.startswith(("geometry(", "geography("))
 
 
@@ -230,7 +230,8 @@ class Schema(Sequence[Field]):
 
     @staticmethod
     def of(obj: Any) -> Schema:
-        """What the API takes as a schema: a Schema, DDL text, an iterable of fields, or an object with `__arrow_c_schema__`."""
+        """Returns the Schema for an argument of the API: a Schema, DDL text, an iterable of fields, or an object with
+        `__arrow_c_schema__`."""
         if isinstance(obj, Schema):
             return obj
         if isinstance(obj, str):

@@ -19,7 +19,7 @@ _TO_DOUBLE = frozenset({"byte", "short", "integer", "float"})
 
 
 def is_widening(before: str, after: str) -> bool:
-    """Whether a column of type `before` may become `after` (Delta's names of primitive types)."""
+    """True if a column of type `before` may become `after` (Delta's names of primitive types)."""
     if before in _ORDER and after in _ORDER:
         return _ORDER.index(before) < _ORDER.index(after)
     if after == "double":
@@ -38,7 +38,7 @@ def is_widening(before: str, after: str) -> bool:
 
 
 def widens_by_itself(before: DataType, after: DataType) -> bool:
-    """Whether data of type `after` may widen a column of type `before`: never a whole number to a decimal or a double, which only a user
+    """True if data of type `after` may widen a column of type `before`: never a whole number to a decimal or a double, which only a user
     who asks for it wants."""
     if not isinstance(before, str) or not isinstance(after, str) or not is_widening(before, after):
         return False

@@ -1,4 +1,4 @@
-"""What a query read of each of its tables, and by which steps: for a terminal and for a notebook."""
+"""Report on a query: the files and rows it read of each table, and its plan, for a terminal and for a notebook."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SUMMED = tuple(item.name for item in fields(ScanReport) if item.name not in ("c
 
 @dataclass(frozen=True, kw_only=True)
 class QueryReport(ScanReport):
-    """What a query read of its tables, in all: the fields of `ScanReport`. `scans`: the same of each mention of a Delta table, by its alias
+    """Totals over all tables of a query: the fields of `ScanReport`. `scans`: the same of each mention of a Delta table, by its alias
     in the query. `plan`: the engine's steps, one a line, the last one first. `columns`: of the result; `rows`: those from the files."""
 
     plan: str = ""

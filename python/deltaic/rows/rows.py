@@ -28,8 +28,8 @@ SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class ScanReport:
-    """What a scan reads and what it does not. Sizes in bytes. `pushed`: the predicate that files and rows are chosen by, as JSON.
-    `evaluated`: conjuncts left to the engine. `row_groups`: of the files read."""
+    """Report on a scan: files, row groups and rows that were read and skipped. Sizes in bytes. `pushed`: the predicate that files and
+    rows are chosen by, as JSON. `evaluated`: conjuncts left to the engine. `row_groups`: of the files read."""
 
     columns: tuple[str, ...] = ()
     pushed: str | None = None

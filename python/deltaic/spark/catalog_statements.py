@@ -13,7 +13,7 @@ from deltaic.sql.tokens import Reader
 
 
 def run_in_catalog(spark: Any, text: str, query: Callable[[str], Any]) -> bool:
-    """Whether the statement is one of these; it has been run then. `query`: the DataFrame of a query.
+    """True if the statement is one of these; it has been run then. `query`: the DataFrame of a query.
 
     DROP TABLE [IF EXISTS] name [PURGE] · ALTER TABLE name RENAME TO name · REFRESH TABLE name · CACHE [LAZY] TABLE name · UNCACHE TABLE
     name · CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name [(columns)] AS query

@@ -55,7 +55,8 @@ def assignments(values: Any, what: str, origins: Origins | None = None) -> dict[
 
 
 def _of_column(column: Any, what: str, origins: Origins) -> str:
-    """What Spark writes for a column, if it reads the same expression in it; else the text of the same expression made anew."""
+    """Returns SQL text of a Column: the text that Spark shows, if Spark parses it to the same expression; else a text built from its
+    tree."""
     from pyspark.sql import SparkSession
 
     session = origins.spark or SparkSession.getActiveSession()
@@ -137,7 +138,7 @@ def _rebalanced(as_column: Any, node: Any) -> Any:
 
 
 def _are_same_structs(session: Any, parsed: Any, expression: Any) -> bool:
-    """Whether two expressions differ only in how struct(...) is made, which to the parser is no call of a function, and in the ids of the
+    """True if two expressions differ only in how struct(...) is made, which to the parser is no call of a function, and in the ids of the
     names in it."""
     from pyspark.sql import functions as F
     from pyspark.sql.classic.column import _to_seq

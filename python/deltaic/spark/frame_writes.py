@@ -1,4 +1,4 @@
-"""What a DataFrame is to be written with, as told to one of Spark's writers, and the write."""
+"""Writes a DataFrame with the format, mode and options that were set on one of Spark's writers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Delta computes, as functions over Spark's columns: keys of space-filling curves, Z85, and whether a row is deleted.
+"""Functions of Delta over Spark's columns: keys of space-filling curves, Z85, and whether a row is deleted.
 
 Each is made by `_core` a batch at a time, as an Arrow UDF, or with `form="pandas"` as a vectorised pandas_udf. `register` gives them to SQL
 under the same names. Executors need the deltaic wheel.

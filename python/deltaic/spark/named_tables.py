@@ -243,7 +243,7 @@ def _has_jvm(spark: Any) -> bool:
 
 
 def _is_taken(spark: Any, place: tuple[str, str]) -> bool:
-    """Whether a table of any format, or a lasting view, has the name."""
+    """True if a table of any format, or a lasting view, has the name."""
     if _has_jvm(spark):
         return bool(_catalog(spark).tableExists(_identifier(spark, place)))
     return names.entry_of(spark, place) is not None

@@ -60,7 +60,7 @@ _NO_MATTER = ("withEventTimeOrder",)
 _SIZE = re.compile(r"\s*(\d+)\s*([kmgtp]?)i?b?\s*", re.IGNORECASE)
 log = logging.getLogger("deltaic.spark")
 _OF_WRITERS = ("mergeSchema", "overwriteSchema")
-"""What jobs say of reading too, where it has no meaning: delta-spark takes no notice of it."""
+"""Options of writers that jobs also set on readers. They have no effect there, as in delta-spark."""
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`\s*(?:,|$)|([^,]+)(?:,|$))")
 _TRAVEL = re.compile(r"(?P<path>.+)@([vV](?P<version>\d+)|(?P<moment>\d{17}))")
 
@@ -92,7 +92,7 @@ class ChangeOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """What a reader asks for. `columns`: names, nested ones dotted; None for all. `partitions`: how many tasks, None for as many as the
+    """Options of a batch reader. `columns`: names, nested ones dotted; None for all. `partitions`: how many tasks, None for as many as the
     size of the files suggests."""
 
     path: str
@@ -137,7 +137,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class StreamReadOptions:
-    """What a reader of a stream asks for. `starting_timestamp`: text, in the session's zone, in the place of `stream.start`.
+    """Options of a streaming reader. `starting_timestamp`: text, in the session's zone, in the place of `stream.start`.
     `schema_location`: the folder of logs of schemas, `tracking_id`: of this source among several, `allowed_changes`: the options that let
     changes of columns pass."""
 

@@ -11,7 +11,7 @@ _METADATA = re.compile(r"\b_metadata\b", re.IGNORECASE)
 
 
 def mentions_metadata(text: str) -> bool:
-    """Whether a statement may read `_metadata`."""
+    """True if a statement may read `_metadata`."""
     return _METADATA.search(text) is not None
 
 

@@ -150,8 +150,8 @@ def _class_of(plain: type[DeltaError], kind: str) -> type[DeltaError]:
 
 
 def _described(error: DeltaError, preferred: str | None) -> tuple[_ErrorDescription, str]:
-    """What the error answers, and the name of its class of `pyspark.errors`: by the name of a condition in its message, by the table, by
-    what Spark said, by its class."""
+    """Returns the error's condition and the name of its class in `pyspark.errors`. They come from the condition in its message, from the
+    table of conditions, from Spark's own exception, or from its class, in this order."""
     name = tag_of(error)
     known = condition_named(name or preferred or "") or fitting(error, CONDITIONS)
     cause: Any = error.__cause__

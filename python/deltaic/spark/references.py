@@ -149,7 +149,7 @@ class _Clauses:
         self._is_query = [True]
 
     def holds_table(self, before: Token | None) -> bool:
-        """Whether the next token may begin a table's name."""
+        """True if the next token may begin a table's name."""
         if before is None:
             return False
         word = before.keyword
@@ -244,7 +244,7 @@ def _changes(reader: Reader, spark: Any, start: int, *, by_path: bool) -> Refere
 
 
 def _alias_follows(reader: Reader) -> bool:
-    """Whether the table at the cursor has an alias, or stands where it can have none."""
+    """True if the table at the cursor has an alias, or stands where it can have none."""
     if reader.done:
         return False
     token = reader.tokens[reader.position]

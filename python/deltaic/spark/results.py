@@ -1,4 +1,4 @@
-"""What a command returns, as a DataFrame: a few rows that the driver has."""
+"""Makes a DataFrame of a command's result, a few rows on the driver."""
 
 from __future__ import annotations
 

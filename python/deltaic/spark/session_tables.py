@@ -1,4 +1,4 @@
-"""What the statements of `deltaic.sql` need of a Spark session: its tables, queries, writes and times."""
+"""Runs the statements of `deltaic.sql` in a Spark session: finds its tables, runs its queries and writes, reads its times."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def forget(spark: Any) -> None:
 
 
 def is_installed(spark: Any) -> bool:
-    """Whether `spark.sql` of this session is ours."""
+    """True if deltaic has replaced `spark.sql` of the session."""
     return enabled_as(spark) is not None and bool(getattr(application_of(spark), _SQL, False))
 
 
@@ -254,12 +254,12 @@ def _definitions(reader: Reader) -> tuple[str, list[str]] | None:
 _NO_TABLE = re.compile(
     r"Unexpected table relation|Table `(delta(ic)?|unknown)` does not support|Table does not support [\w ]+: delta(ic)?\b"
 )
-"""What Spark says of a statement that changes a view, and of one over a Python data source."""
+"""Messages of Spark about a statement that changes a view, and about a table of a Python data source."""
 
 
 @contextmanager
 def _of_tables_by_name(spark: Any, reader: Reader, target: Name | None) -> Iterator[None]:
-    """What Spark says of statements about Delta tables of the catalog, and about views that are no whole table, by its name."""
+    """Replaces Spark's errors about a statement that needs a Delta table, if the name is no Delta table or a view of a query."""
     try:
         yield
     except Exception as error:
@@ -294,7 +294,7 @@ def _makes_table_by_name(spark: Any, reader: Reader, target: Name | None) -> boo
 
 
 def _provider(reader: Reader) -> str | None:
-    """What follows USING, in front of the query of a CREATE TABLE; a clone is a Delta table."""
+    """Returns the provider after USING in a CREATE TABLE; "delta" for a clone."""
     depth = 0
     for token, after in zip(reader.tokens, reader.tokens[1:], strict=False):
         depth += {"(": 1, ")": -1}.get(token.text, 0)
@@ -339,7 +339,7 @@ def _target(reader: Reader) -> Name | None:
 
 
 def _is_ours(spark: Any, reader: Reader, target: Name) -> bool:
-    """Whether the statement is about a Delta table. What makes tables, and Spark's own DESCRIBE, SHOW and COMMENT, mean views
+    """True if the statement is about a Delta table. What makes tables, and Spark's own DESCRIBE, SHOW and COMMENT, mean views
     only as Spark does."""
     word = reader.tokens[reader.position].keyword
     if target.path is not None:

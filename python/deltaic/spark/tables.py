@@ -76,7 +76,7 @@ class DeltaTable:
 
     @classmethod
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
-        """Whether there is a table at a path."""
+        """True if there is a table at a path."""
         with opening(sparkSession):
             return deltaic.DeltaTable.exists(identifier)
 

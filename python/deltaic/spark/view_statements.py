@@ -29,7 +29,7 @@ class ViewStatement:
 
 
 def view_statement(text: str) -> ViewStatement | None:
-    """What a statement makes; None where it is another one, or one that Spark says more of."""
+    """Parses CREATE TEMPORARY VIEW or CACHE TABLE; None for another statement, or one with clauses that Spark runs itself."""
     reader = Reader(text)
     if reader.accept("CACHE"):
         cached = "CACHE LAZY TABLE" if reader.accept("LAZY") else "CACHE TABLE"

@@ -70,7 +70,7 @@ def shown_type(field: Field) -> str:
 
 
 def has_char(field: Field) -> bool:
-    """Whether CHAR(n) stands in the type of a top-level column."""
+    """True if CHAR(n) stands in the type of a top-level column."""
     return "char" in re.findall(r"\w+", str(field.metadata.get(CHAR_TYPES, "")).lower())
 
 

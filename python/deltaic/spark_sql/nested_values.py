@@ -12,7 +12,7 @@ from deltaic.spark_sql.values import Value
 
 
 def is_sortable(kind: DataType) -> bool:
-    """Whether values have an order in Spark: all but maps and variants, at any depth."""
+    """True if values have an order in Spark: all but maps and variants, at any depth."""
     return kind != "void" and v.is_comparable(kind)
 
 

@@ -171,7 +171,7 @@ def filtered(parts: Sequence[tuple[Value, frozenset[str], bool]]) -> Value:
 
 
 def _is_plain(part: Value) -> bool:
-    """Whether a part of a conjunction may be evaluated on any row, and more than once."""
+    """True if a part of a conjunction may be evaluated on any row, and more than once."""
     return part.deterministic and not part.raises
 
 

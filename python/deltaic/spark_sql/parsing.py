@@ -386,7 +386,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 def _begins_clause(tokens: list[Token], place: int) -> bool:
-    """Whether WINDOW at a place is the clause, `WINDOW w AS (...)`, and no function or name."""
+    """True if WINDOW at a place is the clause, `WINDOW w AS (...)`, and no function or name."""
     return len(tokens) > place + 2 and tokens[place + 2].token_type == TokenType.ALIAS
 
 

@@ -114,7 +114,7 @@ def _regex(value: Value) -> str:
 
 
 def _is_native(pattern: Value) -> bool:
-    """Whether the engine's RE2 reads a literal pattern as Java does; the kernels read all others."""
+    """True if the engine's RE2 reads a literal pattern as Java does; the kernels read all others."""
     if not pattern.is_constant or not isinstance(pattern.constant, str):
         return False
     try:
@@ -126,7 +126,8 @@ def _is_native(pattern: Value) -> bool:
 
 
 def _moves_on(pattern: Value) -> bool:
-    """Whether it is native and never matches the empty text, behind which the engines go on differently."""
+    """True if the engine's RE2 reads a pattern as Java does, and the pattern never matches the empty text: behind that the engines
+    differ."""
     try:
         return _is_native(pattern) and re.match(str(pattern.constant), "") is None
     except re.error:
@@ -138,7 +139,7 @@ def _group_of(arguments: list[Value]) -> Value:
 
 
 def _has_group(pattern: Value, group: Value) -> bool:
-    """Whether the group is a literal that a native pattern has; the kernels fail on rows for one that a pattern has not."""
+    """True if the group is a literal that a native pattern has; the kernels fail on rows for one that a pattern has not."""
     return isinstance(group.constant, int) and 0 <= group.constant <= check_regex(str(pattern.constant))
 
 
@@ -152,7 +153,7 @@ def _kernel(kernel: str, kind: str, arguments: list[Value], result: DataType | N
 
 
 def _is_pattern(pattern: str) -> bool:
-    """Whether a text is a pattern of Java; UnsupportedFeatureError for one that the kernels do not know."""
+    """True if a text is a pattern of Java; UnsupportedFeatureError for one that the kernels do not know."""
     import pyarrow as pa
 
     try:

@@ -27,7 +27,7 @@ class Scope:
 
     @property
     def joins(self) -> bool:
-        """Whether more than one table is in sight."""
+        """True if more than one table is in sight."""
         return len(self._schemas) > 1
 
     def resolve(self, parts: Sequence[str]) -> Value:

@@ -279,7 +279,7 @@ class Translator:
         return operators.filtered(list(zip(operators.booleans(values, self.zone, "AND"), tables, keys, strict=True)))
 
     def is_key(self, tree: exp.Expr) -> bool:
-        """Whether a condition is an equality of one table's values and another's."""
+        """True if a condition is an equality of one table's values and another's."""
         return False
 
     def negation(self, node: exp.Expression) -> Value:
@@ -434,7 +434,7 @@ class Translator:
 
 
 def _is_passed_on(node: exp.Expression) -> bool:
-    """Whether a column is no operand: it is a value by itself, a column of a query that compares no rows, or asked whether it is null."""
+    """True if a column is no operand: it is a value by itself, a column of a query that compares no rows, or asked whether it is null."""
     parent = node.parent
     if isinstance(parent, exp.Alias):
         parent = parent.parent

@@ -333,7 +333,7 @@ def _text_meets_other(left: DataType, right: DataType) -> bool:
 
 
 def integral_meets_float(left: DataType, right: DataType) -> bool:
-    """Whether a whole number and a float meet, at any depth: what looks into arrays takes them for floats there, all else for doubles."""
+    """True if a whole number and a float meet, at any depth: what looks into arrays takes them for floats there, all else for doubles."""
     if isinstance(left, Array) and isinstance(right, Array):
         return integral_meets_float(left.element, right.element)
     if isinstance(left, Struct) and isinstance(right, Struct):
@@ -361,7 +361,7 @@ def tightest(left: DataType, right: DataType) -> DataType | None:
 
 
 def holds_fraction(data_type: DataType) -> bool:
-    """Whether a float or double is in it, at any depth."""
+    """True if a type has a float or double, at any depth."""
     if isinstance(data_type, Array):
         return holds_fraction(data_type.element)
     if isinstance(data_type, Map):
@@ -393,7 +393,7 @@ def common_of(values: Iterable[Value], what: str) -> DataType:
 
 
 def same_but_nulls(left: DataType, right: DataType) -> bool:
-    """Whether two types differ at most in what may be null: then no cast is needed."""
+    """True if two types differ at most in what may be null: then no cast is needed."""
     if isinstance(left, Array) and isinstance(right, Array):
         return same_but_nulls(left.element, right.element)
     if isinstance(left, Map) and isinstance(right, Map):
@@ -406,7 +406,7 @@ def same_but_nulls(left: DataType, right: DataType) -> bool:
 
 
 def same_structure(left: DataType, right: DataType) -> bool:
-    """Whether two types differ at most in what may be null and in the names of fields: such values can be compared."""
+    """True if two types differ at most in what may be null and in the names of fields: such values can be compared."""
     if isinstance(left, Array) and isinstance(right, Array):
         return same_structure(left.element, right.element)
     if isinstance(left, Struct) and isinstance(right, Struct):
@@ -417,7 +417,7 @@ def same_structure(left: DataType, right: DataType) -> bool:
 
 
 def is_comparable(data_type: DataType) -> bool:
-    """Whether values can be equal: all but maps, variants and shapes, at any depth."""
+    """True if values can be equal: all but maps, variants and shapes, at any depth."""
     if isinstance(data_type, Array):
         return is_comparable(data_type.element)
     if isinstance(data_type, Struct):
@@ -426,7 +426,7 @@ def is_comparable(data_type: DataType) -> bool:
 
 
 def is_orderable(data_type: DataType) -> bool:
-    """Whether values have an order here. Arrays and structs have one in Spark, but the engine puts nulls inside them elsewhere."""
+    """True if values have an order here. Arrays and structs have one in Spark, but the engine puts nulls inside them elsewhere."""
     return isinstance(data_type, str) and data_type != "variant" and not is_shape(data_type)
 
 

@@ -79,7 +79,7 @@ def defaulted(value: str, schema: Schema, column: str) -> str:
 
 
 def is_left_to_table(value: str, schema: Schema, column: str, *, of_new_row: bool = True) -> bool:
-    """Whether a value is DEFAULT for a column (dotted) that the table computes, so that the statement means none for it. The number of an
+    """True if a value is DEFAULT for a column (dotted) that the table computes, so that the statement means none for it. The number of an
     identity column is computed of new rows alone."""
     field = schema.find(column)[1]
     return value.upper() == "DEFAULT" and (is_computed(field) if of_new_row else "delta.generationExpression" in field.metadata)

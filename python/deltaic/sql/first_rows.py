@@ -99,7 +99,7 @@ def _first(stream: Any, places: Sequence[int], schema: Schema, rows: int | None)
 
 
 def _is_plain(tree: exp.Expr) -> bool:
-    """Whether it is a SELECT without other clauses."""
+    """True if the query is a SELECT without other clauses."""
     return isinstance(tree, exp.Select) and not any(value and key not in _CLAUSES for key, value in tree.args.items())
 
 
@@ -112,7 +112,7 @@ def _rows(tree: exp.Expr) -> int | None:
 
 
 def _plain_columns(tree: exp.Expr, leaf: Scan) -> bool:
-    """Whether the query gives columns of the table as they are, under their own names, and has no query within."""
+    """True if the query gives columns of the table as they are, under their own names, and has no query within."""
     table = tree.args["from_"].this if tree.args.get("from_") is not None else None
     if not isinstance(table, exp.Table) or any(value for key, value in table.args.items() if key not in ("this", "alias")):
         return False

@@ -90,7 +90,7 @@ def _equal_to(value: str) -> str:
 
 
 def _lists_columns(reader: Reader) -> bool:
-    """Whether the bracket that follows lists columns and is not a query."""
+    """True if the bracket that follows lists columns and is not a query."""
     if not reader.at("(") or reader.position + 1 == len(reader.tokens):
         return False
     return reader.tokens[reader.position + 1].keyword not in (*_QUERY_STARTS, "(")

@@ -171,16 +171,16 @@ class Tables:
 
     @property
     def evolves(self) -> bool:
-        """Whether MERGE adds columns of its source where the statement does not say so."""
+        """True if MERGE adds columns of its source where the statement does not say so."""
         return False
 
     @property
     def enforces_retention(self) -> bool:
-        """Whether VACUUM refuses a time shorter than the table's retention."""
+        """True if VACUUM refuses a time shorter than the table's retention."""
         return True
 
     def overwrites_partitions(self) -> bool:
-        """Whether INSERT OVERWRITE replaces just the partitions that the new rows are in, and not the table's rows."""
+        """True if INSERT OVERWRITE replaces just the partitions that the new rows are in, and not the table's rows."""
         return False
 
     def insert(self, table: DeltaTable, rows: Any, mode: Mode, where: str | None) -> None:

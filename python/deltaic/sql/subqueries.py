@@ -26,7 +26,7 @@ def engine_with(tables: Tables, table: DeltaTable) -> Engine:
 
 
 def hold_queries(table: DeltaTable, texts: Sequence[str]) -> bool:
-    """Whether one of these conditions and values holds a subquery that the embedded engine answers."""
+    """True if one of these conditions and values holds a subquery that the embedded engine answers."""
     from deltaic.engine.duckdb.engine import LocalEngine
 
     if not isinstance(table._engine, LocalEngine) or not any("SELECT" in text.upper() or "VALUES" in text.upper() for text in texts):

@@ -95,7 +95,7 @@ class Reader:
     # --- looking ---
 
     def at(self, *words: str) -> bool:
-        """Whether these words (upper case) stand next."""
+        """True if the next tokens are these words (upper case)."""
         ahead = self.tokens[self.position : self.position + len(words)]
         return len(ahead) == len(words) and all(token.keyword == word for token, word in zip(ahead, words, strict=True))
 

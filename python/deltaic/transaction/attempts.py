@@ -87,7 +87,7 @@ class Attempts:
             known = self._newest()
 
     def _is_independent(self) -> bool:
-        """Whether the commit's lines are the same whatever comes before it: those of a blind append."""
+        """True if the commit's lines are the same whatever comes before it: those of a blind append."""
         current, snapshot = self.current, self.snapshot
         if self._is_managed():
             return False
@@ -99,7 +99,7 @@ class Attempts:
         return not timestamps.enabled(*of) and not row_tracking.gives_ids(*of)
 
     def _is_managed(self) -> bool:
-        """Whether a catalog ratifies the commits."""
+        """True if a catalog ratifies the commits."""
         return self.rules.protocol is not None and features.is_managed(self.rules.protocol)
 
     def _append(self) -> int | None:
@@ -185,7 +185,7 @@ class Attempts:
         return ours is True
 
     def _put(self, version: int, body: bytes, txn_id: str) -> bool:
-        """Whether this version is ours; False when it is another's. CommitUnknownError when it cannot be told.
+        """True if this version is ours; False when it is another's. CommitUnknownError when it cannot be told.
 
         Whatever the store raises, the log is asked. Only where the version is not there the error means that nothing was written, and only
         where no earlier put was without an answer, as that one may still be under way.

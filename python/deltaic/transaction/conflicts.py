@@ -120,12 +120,12 @@ def check_definition(current: Current, winner: Winner) -> None:
 
 
 def leaves_rows(current: Current, winner: Winner) -> bool:
-    """Whether what the current transaction read is as it was, as it read rows, and the winner only put them into other files."""
+    """True if what the current transaction read is as it was, as it read rows, and the winner only put them into other files."""
     return winner.rearranges and current.reads_rows_only
 
 
 def must_see_adds(current: Current, winner: Winner) -> bool:
-    """Whether the winner's new files count: they do not for a blind append, under snapshot isolation, where the winner only
+    """True if the winner's new files count: they do not for a blind append, under snapshot isolation, where the winner only
     rearranged rows, or, under WriteSerializable, when the winner appended blindly and the current transaction leaves the metadata alone."""
     if not winner.adds or not current.reads_files or current.isolation is Isolation.SNAPSHOT or leaves_rows(current, winner):
         return False
@@ -135,7 +135,7 @@ def must_see_adds(current: Current, winner: Winner) -> bool:
 
 
 def must_see_removes(current: Current, winner: Winner) -> bool:
-    """Whether files that the winner removed count as read: not where only rows do, or all of them are still there."""
+    """True if files that the winner removed count as read: not where only rows do, or all of them are still there."""
     knows_rows = current.reads_rows_only and current.marks_rows
     return current.reads_files and not knows_rows and not leaves_rows(current, winner)
 

@@ -62,7 +62,7 @@ def roll_forward(store: _core.Store, intent: Intent, *, is_new: bool = False) ->
 
 
 def _put(store: _core.Store, version: int, body: bytes, files: Sequence[str]) -> bool:
-    """Whether this call created the version, after `files` are durable; False where it is there. What a store raises is raised where the
+    """True if this call created the version, after `files` are durable; False where it is there. What a store raises is raised where the
     version is not there."""
     for wait in (*RECORD_WAITS, None):
         failure: Exception | None = None

@@ -20,7 +20,7 @@ SINCE_TIME = "delta.inCommitTimestampEnablementTimestamp"
 
 
 def enabled(protocol: Protocol | None, metadata: Metadata | None) -> bool:
-    """Whether commits of the table carry their own time; None: there is no table yet."""
+    """True if commits of the table carry their own time; None: there is no table yet."""
     if protocol is None or metadata is None or "inCommitTimestamp" not in supported(protocol):
         return False
     return TableProperties(metadata.configuration).in_commit_timestamps

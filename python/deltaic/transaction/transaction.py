@@ -87,12 +87,12 @@ def collecting(collect: Callable[[Transaction, Counted], Snapshot]) -> Iterator[
 
 
 def is_collecting() -> bool:
-    """Whether what this thread commits is only collected."""
+    """True if commits of this thread are collected for a transaction, not written."""
     return _collector.get() is not None
 
 
 def already_committed(snapshot: Snapshot | None, options: CommitOptions | None) -> bool:
-    """Whether the snapshot has all application transactions of the options, so that the command is to be skipped."""
+    """True if the snapshot has all application transactions of the options, so that the command is to be skipped."""
     check_instance(options, (CommitOptions, type(None)), "commit", "CommitOptions")
     if snapshot is None or options is None or not options.transactions:
         return False
@@ -183,7 +183,7 @@ class Transaction:
 
     @property
     def removes_files(self) -> bool:
-        """Whether files are removed, or rows of them marked."""
+        """True if files are removed, or rows of them marked."""
         return bool(self.removes) or (self.marks is not None and self.marks.marked.removes.num_rows > 0)
 
     def record(self, files: pa.Table) -> None:
@@ -193,7 +193,7 @@ class Transaction:
 
     @property
     def records_changes(self) -> bool:
-        """Whether files of changes are staged."""
+        """True if files of changes are staged."""
         return bool(self._changes)
 
     @property

@@ -43,7 +43,7 @@ def push_keys(
 
 
 def _is_ready(sources: Mapping[str, ScanSource | None], rows: Mapping[str, int | None], few: TableColumn, many: TableColumn) -> bool:
-    """Whether the keys of `few` are worth a filter of `many` now."""
+    """True if a filter of `many` by the keys of `few` saves more than it costs."""
     source, target = sources.get(few[0]), sources.get(many[0])
     if source is None or target is None or not source.is_filtered:
         return False

@@ -103,7 +103,7 @@ class LoweredQuery:
 
 @dataclass(frozen=True)
 class Leaf:
-    """What the rows of a leaf come from: the table `name`, or an Arrow source that `opener` opens. `schema`: its columns, those that
+    """Source of the rows of a leaf: the table `name`, or an Arrow source that `opener` opens. `schema`: its columns, those that
     only `where` (what is left of the leaf's conditions) reads included. `maps`: columns that `with_entries` can open with lists of entries
     in place of maps, where no expression reads them."""
 
@@ -267,7 +267,7 @@ def columns_with_maps(schema: Schema) -> frozenset[str]:
 
 
 def has_map(data_type: DataType) -> bool:
-    """Whether a map lies anywhere in values of this type."""
+    """True if a map lies anywhere in values of this type."""
     if isinstance(data_type, Struct):
         return any(has_map(item.type) for item in data_type.fields)
     return isinstance(data_type, Map) or (isinstance(data_type, Array) and has_map(data_type.element))

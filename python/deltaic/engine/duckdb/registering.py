@@ -78,7 +78,7 @@ def register(cursor: duckdb.DuckDBPyConnection, name: str, source: Any, rows: in
 
 
 def _knows_sources(cursor: duckdb.DuckDBPyConnection) -> bool:
-    """Whether this DuckDB has the interface of `duckdb._sources`, which is not public."""
+    """True if this DuckDB has the interface of `duckdb._sources`, which is not public."""
     return hasattr(cursor, "_register_arrow_source")
 
 

@@ -92,7 +92,7 @@ class ScanSource(ArrowScanSource):
 
     @property
     def is_filtered(self) -> bool:
-        """Whether the scan applies filters in every place that reads it."""
+        """True if the scan applies filters in every place that reads it."""
         return bool(self._kept or self._required)
 
     def require(self, predicate: _core.Predicate) -> None:
@@ -130,7 +130,7 @@ class ScanSource(ArrowScanSource):
         return self._schema.__arrow_c_schema__()
 
     def accepts(self, predicate: Node) -> bool:
-        """Whether the predicate tree of `_core` says the same of every row: its values are compared as DuckDB compares them. Rows in memory
+        """True if the predicate tree of `_core` says the same of every row: its values are compared as DuckDB compares them. Rows in memory
         are left to DuckDB."""
         if self._kept is not None:
             return False

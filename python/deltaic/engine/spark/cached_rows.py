@@ -1,4 +1,4 @@
-"""What a session has cached of a table is computed anew after a commit, as Spark does it for its own tables."""
+"""Recomputes what a session has cached of a table after a commit, as Spark does for its own tables."""
 
 from __future__ import annotations
 

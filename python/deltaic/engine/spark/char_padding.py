@@ -18,7 +18,7 @@ PADDING = "spark.sql.readSideCharPadding"
 
 
 def compares_padded(spark: Any) -> bool:
-    """Whether the session compares CHAR columns as padded text, and not as the text that is stored."""
+    """True if the session compares CHAR columns as padded text, and not as the text that is stored."""
     return str(spark.conf.get(AS_STRING, "false")).lower() != "true"
 
 
@@ -45,7 +45,7 @@ def padded(spark: Any, frame: Any, schema: Schema) -> Any:
 
 
 def _is_whole(field: Field) -> bool:
-    """Whether the field has all that its text of types says: of a struct with one branch left, Spark could not read the text."""
+    """True if the field has all that its text of types says: of a struct with one branch left, Spark could not read the text."""
     kind = bounded_type(field)
     if not isinstance(kind, NestedLimit) or kind.kind != "struct":
         return True

@@ -1,4 +1,4 @@
-"""What Spark's web interface shows of the jobs of a command."""
+"""Descriptions of a command's jobs in Spark's web interface."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _DEAR = frozenset({"s3", "s3a", "s3n", "gs"})
 
 
 def is_direct(engine: SparkEngine, target: WriteTarget) -> bool:
-    """Whether tasks write a table's files by themselves: where the setting says so, and where elements, keys and values have ids
+    """True if tasks write a table's files by themselves: where the setting says so, and where elements, keys and values have ids
     (Iceberg compatibility), which Spark's own writer leaves out. UnsupportedFeatureError where they have to and cannot."""
     said = str(engine.spark.conf.get(SETTING, "auto")).lower()
     if said not in ("true", "false", "auto"):

@@ -91,7 +91,7 @@ class SparkEngine:
 
     @property
     def is_native(self) -> bool:
-        """Whether Spark's own driver interfaces are used."""
+        """True if Spark's own driver interfaces are used."""
         return self.read_path.is_native
 
     @property
@@ -243,7 +243,7 @@ class SparkEngine:
 
     @property
     def _plans_tables(self) -> bool:
-        """Whether scans and leaves have been seen to work in this session."""
+        """True if scans and leaves have been seen to work in this session."""
         return self.is_native and self._jvm is not None and self._jvm.plans_tables
 
     def _output(self, snapshot: Snapshot, columns: Sequence[str]) -> Any:
@@ -395,7 +395,7 @@ class SparkEngine:
         return None if frame is None else replace(relation, frame=frame, on_driver=True)
 
     def is_local(self, frame: Any) -> bool:
-        """Whether the rows lie on the driver."""
+        """True if the rows lie on the driver."""
         return self.read_path.planned("where rows lie", lambda: is_local(frame), lambda: False)
 
     def _is_deterministic(self, frame: Any) -> bool:
@@ -431,7 +431,7 @@ class SparkEngine:
 
 
 def _is_partitioned(plan: Plan) -> bool:
-    """Whether the rows of a plan lie in the partitions of a user's DataFrame."""
+    """True if the rows of a plan lie in the partitions of a user's DataFrame."""
     if isinstance(plan, Data):
         return bool(getattr(plan.handle, "partitioned", False))
     return isinstance(plan, (Project, Filter)) and _is_partitioned(plan.input)
@@ -507,7 +507,7 @@ def enabled_as(spark: Any) -> Native | None:
 
 
 def application_of(spark: Any) -> Any:
-    """What the sessions of an application share: the context, or with Spark Connect their class."""
+    """Returns the object that all sessions of an application share: the SparkContext, or the session class on Spark Connect."""
     return getattr(spark, "_sc", None) or type(spark)
 
 

@@ -1,4 +1,4 @@
-"""What Spark raises, by our names: errors of analysis, of rows, and of files that are gone."""
+"""Translates exceptions of Spark into errors of deltaic: errors of analysis, of rows, and of files that are gone."""
 
 from __future__ import annotations
 

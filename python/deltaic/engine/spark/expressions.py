@@ -142,8 +142,8 @@ _NEVER_THE_SAME = re.compile(
 
 
 def _without_tree(text: str, schemas: Mapping[str, Schema], field: Field, zone: str) -> Expression:
-    """What can be known where Spark does not show its trees (Connect): the type is Spark's, the rest our own reading of the text, and where
-    we cannot read it any column may be in it."""
+    """Analyses an expression on Spark Connect, which does not show its trees. The type is Spark's; columns come from our own parser, and a
+    text that our parser cannot read may use any column."""
     try:
         found = resolve(text, schemas, zone)
         inner = [replace(each, handle=None) for each in found.operands]

@@ -66,7 +66,7 @@ def are_plain(schema: Schema) -> bool:
 
 
 def is_local(frame: Any) -> bool:
-    """Whether Spark's optimizer has the rows, computed, on the driver."""
+    """True if Spark's optimizer has the rows, computed, on the driver."""
     return str(frame._jdf.queryExecution().optimizedPlan().getClass().getSimpleName()) == "LocalRelation"
 
 
@@ -138,7 +138,7 @@ def gathered(engine: SparkEngine, frame: Any) -> pa.Table | None:
 
 
 def has_few_rows(engine: SparkEngine, frame: Any) -> bool:
-    """Whether the plan itself says that there are at most so many rows as may come to the driver."""
+    """True if the plan itself says that there are at most so many rows as may come to the driver."""
 
     def native() -> bool:
         known = frame._jdf.queryExecution().optimizedPlan().maxRows()
@@ -148,7 +148,7 @@ def has_few_rows(engine: SparkEngine, frame: Any) -> bool:
 
 
 def is_of_few(plan: Plan) -> bool:
-    """Whether the rows of a plan come from rows on the driver, so that they are likely few."""
+    """True if the rows of a plan come from rows on the driver, so that they are likely few."""
     if isinstance(plan, Data):
         return bool(getattr(plan.handle, "on_driver", False))
     if isinstance(plan, (Project, Filter)):

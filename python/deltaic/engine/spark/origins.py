@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 _FLAG = "_enable_debugging_cache"
-"""What `pyspark.errors.utils` knows of spark.python.sql.dataFrameDebugging.enabled; None before it has looked."""
+"""Name in `pyspark.errors.utils` of the cached setting spark.python.sql.dataFrameDebugging.enabled; its value is None before the first
+use."""
 
 _lock = threading.Lock()
 _inside = 0

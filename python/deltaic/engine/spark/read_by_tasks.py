@@ -21,7 +21,7 @@ from deltaic.planning.opening import scan_schema
 MOST_BITS = 16 * 1024**2
 """Bytes of sets of rows, as bits, that every task may be given as a whole."""
 TASK_BYTES = 128 * 1024**2
-"""What one task reads at most, if it is more than one file."""
+"""Maximum bytes of files that one task reads; a single larger file is still allowed."""
 _READ = ("path", "size", "partitionValues", "deletionVector", "stats", "selection", "keep_selected", "baseRowId", "defaultRowCommitVersion")
 
 
@@ -35,7 +35,7 @@ def has_set(files: pa.Table) -> pa.Array:
 
 
 def are_large(files: pa.Table) -> bool:
-    """Whether the sets of these files are too large for all tasks to have them. As bits a set goes up to its last row; that is not known
+    """True if the sets of these files are too large for all tasks to have them. As bits a set goes up to its last row; that is not known
     before it is read, so each is taken for as long as its file."""
     if files.num_rows == 0:
         return False

@@ -36,7 +36,7 @@ def is_on(spark: Any, name: str) -> bool:
 
 
 def overwrites_partitions(spark: Any) -> bool:
-    """Whether an overwrite is one of the partitions that the new rows are in."""
+    """True if an overwrite is one of the partitions that the new rows are in."""
     return (said(spark, OVERWRITE_MODE) or "").lower() == "dynamic"
 
 

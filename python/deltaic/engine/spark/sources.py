@@ -1,4 +1,4 @@
-"""What users hand over as DataFrames, and rows as a table's columns: the rules of `_core.conform`, said in Spark's SQL."""
+"""Converts users' DataFrames to a table's columns, by the rules of `_core.conform` in Spark's SQL."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def frame_of(spark: Any, data: Any, rounding: bool = False) -> tuple[Any, Schema
 
 
 def _nullable(frame: Any) -> Schema:
-    """What Spark knows never to be null is no wish of the user's: a table made of it takes nulls, as delta-spark's does."""
+    """Returns the schema with all fields nullable: Spark infers NOT NULL, but a table created from a DataFrame takes nulls, as
+    delta-spark's does."""
     return Schema([field.with_(nullable=True, type=nullable_everywhere(field.type)) for field in described(frame)])
 
 

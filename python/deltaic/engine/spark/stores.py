@@ -107,7 +107,7 @@ def store_of(spark: Any, location: str, options: Mapping[str, str]) -> _core.Sto
 
 
 def travels(store: _core.Store) -> bool:
-    """Whether tasks on executors may use a store by themselves: one through the driver's Hadoop file system they may not."""
+    """True if tasks on executors may use a store by themselves: one through the driver's Hadoop file system they may not."""
     reduced: Any = store.__reduce__()
     made, arguments = reduced[:2]
     return made is not _core.Store.from_python or not hasattr(arguments[0], "of_driver")

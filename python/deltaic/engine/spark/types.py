@@ -111,12 +111,12 @@ def with_ids(fields: Iterable[Field]) -> Any:
 
 
 def is_renamed_inside(data_type: DataType) -> bool:
-    """Whether a field within the type has another name in data files."""
+    """True if a field within the type has another name in data files."""
     return _any_inside(data_type, lambda item: physical_name(item) != item.name)
 
 
 def is_mapped_inside(data_type: DataType) -> bool:
-    """Whether a field within the type has another name or an id in data files."""
+    """True if a field within the type has another name or an id in data files."""
     return _any_inside(data_type, lambda item: physical_name(item) != item.name or COLUMN_ID in item.metadata)
 
 

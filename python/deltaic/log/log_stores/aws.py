@@ -57,7 +57,7 @@ class AwsClients:
         self._retries = {"mode": "standard", **({"total_max_attempts": int(plain["max_retries"]) + 1} if "max_retries" in plain else {})}
         self._is_virtual = plain.get("virtual_hosted_style_request", "").lower() == "true"
         self.of_requests = {"RequestPayer": "requester"} if plain.get("request_payer", "").lower() == "true" else {}
-        """What each request to S3 carries besides."""
+        """Further parameters of each request to S3."""
 
     def client(self, service: str, *, region: str | None = None, endpoint: str | None = None) -> Any:
         """The client of "s3" or "dynamodb". `region`, `endpoint`: those of DynamoDB, whose endpoint is never that of the options."""
@@ -89,8 +89,8 @@ class AwsClients:
 
 
 def as_os_error(error: Exception, what: str) -> Exception:
-    """What boto3 raised as the kind of error that a store raises: FileNotFoundError, PermissionError, ConnectionError where there was no
-    answer, else OSError. Errors that are none of boto3's stay as they are."""
+    """Converts an exception of boto3 into the error that a store raises: FileNotFoundError, PermissionError, ConnectionError where there
+    was no answer, else OSError. Errors that are none of boto3's stay as they are."""
     response = getattr(error, "response", None)
     if isinstance(response, Mapping):
         code = str(response.get("Error", {}).get("Code", ""))

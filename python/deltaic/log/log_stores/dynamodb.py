@@ -269,7 +269,7 @@ class DynamoDBLogStore(Objects):
         return True
 
     def _finish_named(self, path: str) -> bool:
-        """Whether the commit is in the log now, having been committed by an entry alone."""
+        """True if the commit is in the log now, having been committed by an entry alone."""
         found = self._entry(path.rpartition("/")[2])
         if found is None:
             return False

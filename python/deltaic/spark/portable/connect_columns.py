@@ -25,7 +25,7 @@ _EPOCH = datetime(1970, 1, 1)
 
 
 def is_of_connect(value: Any) -> bool:
-    """Whether it is a Column of Spark Connect."""
+    """True if a value is a Column of Spark Connect."""
     return type(value).__name__ == "Column" and not hasattr(value, "_jc") and hasattr(value, "to_plan")
 
 

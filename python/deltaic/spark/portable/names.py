@@ -19,7 +19,7 @@ from deltaic.spark.patches import spark_sql
 from deltaic.table import DeltaTable
 
 _PLAIN = re.compile(r"\w+", re.ASCII)
-"""What Spark's session catalog takes for a name. LIKE takes it as a pattern that matches itself alone, but for its case."""
+"""Characters of names in Spark's session catalog. Such a name as a pattern of LIKE matches only itself, without regard to case."""
 _COLUMN = re.compile(r"^ \|-- (.*): \w+(?:\([^)]*\))? \(nullable = (?:true|false)\)$", re.MULTILINE)
 _QUOTED = re.compile(r"`((?:[^`]|``)*)`")
 
@@ -36,7 +36,7 @@ class View:
 
 @dataclass(frozen=True)
 class Entry:
-    """What SHOW TABLE EXTENDED says. `kind`: MANAGED, EXTERNAL or VIEW. `location`: a URI."""
+    """A row of SHOW TABLE EXTENDED. `kind`: MANAGED, EXTERNAL or VIEW. `location`: a URI."""
 
     schema: str
     kind: str

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 TASK_BYTES = 128 * 1024**2
-"""What one task reads at most, if it is more than one file: Spark's own default."""
+"""Maximum bytes of files that one task reads; a single larger file is still allowed. Spark's own default."""
 OPEN_BYTES = 4 * 1024**2
-"""What opening a file costs, in bytes read meanwhile: Spark's own estimate."""
+"""Estimated cost of opening a file, in bytes that could be read meanwhile. Spark's own default."""
 _READ = ("path", "size", "partitionValues", "deletionVector")
-"""What of the actions a task needs."""
+"""Fields of `add` actions that a task needs."""
 
 
 def opened(options: Mapping[str, str], version: int | None = None) -> tuple[Snapshot, ReadOptions]:
@@ -78,7 +78,8 @@ class _PushFilters:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskRead:
-    """What a task must know to read its files, plain to pickle. `table`: schema, partition columns, column mapping. `predicate`: JSON."""
+    """Arguments with which a task reads its files, plain to pickle. `table`: schema, partition columns, column mapping. `predicate`:
+    JSON."""
 
     location: str
     storage_options: Mapping[str, str]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Files(WorkerObject, WriterCommitMessage):  # type: ignore[misc]  # PySpark's classes are unknown to the type checker
-    """What one task wrote: an Arrow stream of add actions, None where it wrote nothing."""
+    """Result of one task: an Arrow stream of add actions, None if it wrote no file."""
 
     def __init__(self, adds: bytes | None) -> None:
         self.adds = adds

@@ -307,7 +307,7 @@ def _try_sum(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
 
 
 def _fits(value: Value) -> bool:
-    """Whether a sum of as many decimals as there can be rows fits 38 digits."""
+    """True if a sum of as many decimals as there can be rows fits 38 digits."""
     parts = v.decimal_of(value.type)
     return parts is not None and parts[0] <= 24
 

@@ -32,7 +32,7 @@ _KEYS = (*v.INTEGRAL, "string", "boolean")
 
 
 def _is_written(kind: DataType) -> bool:
-    """Whether the kernel writes values of a type as Spark does."""
+    """True if the kernel writes values of a type as Spark does."""
     if isinstance(kind, Array):
         return _is_written(kind.element)
     if isinstance(kind, Map):
@@ -72,7 +72,7 @@ _AS_TEXT = ("date", "timestamp", "timestamp_ntz")
 
 
 def _is_read(kind: DataType) -> bool:
-    """Whether the kernel reads values of a type as Spark does."""
+    """True if the kernel reads values of a type as Spark does."""
     if isinstance(kind, Array):
         return _is_read(kind.element) and not _is_cast(kind.element)
     if isinstance(kind, Struct):
@@ -83,7 +83,7 @@ def _is_read(kind: DataType) -> bool:
 
 
 def _is_cast(kind: DataType) -> bool:
-    """Whether the kernel leaves values of a type as text, which becomes one here."""
+    """True if the kernel leaves values of a type as text, which becomes one here."""
     return kind in _AS_TEXT or v.decimal_of(kind) is not None
 
 

@@ -62,7 +62,7 @@ def _directive(match: re.Match[str], value: Value, zone: Zone) -> str:
 
 
 def _is_shown(value: Value) -> bool:
-    """Whether Java shows a value as a cast to text does."""
+    """True if Java shows a value as a cast to text does."""
     decimal = v.decimal_of(value.type)
     return value.type in (*v.INTEGRAL, "string", "boolean") or (decimal is not None and decimal[1] <= 6)
 

@@ -26,7 +26,7 @@ _PERCENTILES = ("percentile", "percentile_approx", "approx_percentile", *_ORDERE
 
 
 def holds_aggregate(tree: exp.Expr) -> bool:
-    """Whether an aggregate function stands in it, outside of queries within. That of a window is none, its arguments may hold some."""
+    """True if an expression has an aggregate function, outside of queries within. That of a window is none, its arguments may hold some."""
     if isinstance(tree, (exp.Column, exp.Query)):
         return False
     if isinstance(tree, exp.Window):

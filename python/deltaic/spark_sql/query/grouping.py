@@ -219,7 +219,7 @@ class GroupedTranslator(QueryTranslator):
         return None if place is None else self._key_value(place)
 
     def _shadowed(self, node: exp.Expr) -> bool:
-        """Whether a name of the SELECT stands in it that comes before the columns here."""
+        """True if a name of the SELECT stands in it that comes before the columns here."""
         first = self.scope.first
         return bool(first) and any(
             isinstance(each, exp.Column) and not each.table and each.name.lower() in first and not each.meta.get("column")

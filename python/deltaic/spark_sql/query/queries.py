@@ -51,7 +51,7 @@ class TranslatedQuery:
     text, so they hold for the rows of any version."""
 
     def reads_once(self, table: str) -> bool:
-        """Whether one place of the query alone reads the table, where what stands under WITH (`shared`) is computed once."""
+        """True if one place of the query alone reads the table, where what stands under WITH (`shared`) is computed once."""
         return self.sql.count(v.name(table)) == 1
 
     @property

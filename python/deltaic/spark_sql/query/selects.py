@@ -223,7 +223,7 @@ def known(column: Column, name: str) -> exp.Expr:
 
 
 def _has_inner_joins(node: exp.Expr) -> bool:
-    """Whether FROM has tables and inner joins of them alone: no outer join, and nothing that is computed of another table's rows."""
+    """True if FROM has tables and inner joins of them alone: no outer join, and nothing that is computed of another table's rows."""
     parts = [part for part in (node.args.get("from_"), *(node.args.get("joins") or ())) if part is not None]
     if node.args.get("laterals") or any(part.find(exp.Lateral, exp.Unnest) is not None for part in parts):
         return False

@@ -87,7 +87,7 @@ class QueryTranslator(Translator):
         return like.like(f"({' AND '.join([*bounds, like.sql])})", "boolean")
 
     def _is_outer(self, node: exp.Expr) -> bool:
-        """Whether columns are read, and none of them is of this query."""
+        """True if columns are read, and none of them is of this query."""
         columns = [each for each in node.find_all(exp.Column) if not isinstance(each.this, exp.Star)]
         return bool(columns) and all(self.scope.locate([part.name for part in each.parts]) is None for each in columns)
 

@@ -112,7 +112,7 @@ def _literal(node: exp.Expr, form: str) -> int | str:
 
 
 def _is_defined(node: exp.Table) -> bool:
-    """Whether a WITH in sight defines this name: one of the same query or of a query around it, and before it where the table stands in
+    """True if a WITH in sight defines this name: one of the same query or of a query around it, and before it where the table stands in
     a definition itself."""
     if node.args.get("db") or node.args.get("version"):
         return False

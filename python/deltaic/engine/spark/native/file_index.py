@@ -47,7 +47,8 @@ class FileIndex:
         return self._jvm.partition_directories(files.rows, files.statuses, files.positions, predicate)
 
     def _hint(self, filters: list[Any]) -> _core.Predicate | None:
-        """What is known of the wanted files, None where nothing is."""
+        """Translates Spark's filters into a predicate that prunes files; None if none can be translated. Spark evaluates the filters
+        anyway."""
         try:
             found = [skipping_predicate(self._jvm, each, *self._columns) for each in filters if each.size()]
         except Exception as error:
@@ -59,7 +60,7 @@ class FileIndex:
         return reduce(lambda all, other: all & other, known) if known else None
 
     def one(self, predicate: Any) -> Any:
-        """What `listFiles` makes of a single file."""
+        """Lists a single file, in the form of Spark's `FileIndex.listFiles`."""
         return self._directories(self._files.one(), predicate)
 
 

@@ -50,7 +50,8 @@ def exact_predicate(jvm: Jvm, filters: Any, schema: Any, files: int) -> Any | No
 
 
 def skipping_predicate(jvm: Jvm, filters: Any, schema: Schema, table_schema: _core.TableSchema) -> _core.Predicate | None:
-    """What of Spark's filters the predicate tree can say. They use the names that data files use; `schema` and `table_schema`: the table's.
+    """Translates Spark's filters into the predicate tree, as far as possible. Filters have the names of columns in data files; `schema`
+    and `table_schema`: the table's.
 
     Only ever a hint: what cannot be said leaves no file out, and Spark applies the filters itself."""
     found: _core.Predicate | None = None
@@ -103,7 +104,7 @@ _EXACT = frozenset({"byte", "short", "integer", "long", "date", "string", "boole
 
 
 def _has_exact_values(field: Field) -> bool:
-    """Whether Spark compares the values of a partition column as they stand in the log: not those of CHAR(n), which it pads, of a
+    """True if Spark compares the values of a partition column as they stand in the log: not those of CHAR(n), which it pads, of a
     collation, or of a type that was another one."""
     others = ("delta.typeChanges", CHAR_TYPES, "__COLLATIONS")
     return field.type in _EXACT and not any(key in field.metadata for key in others)

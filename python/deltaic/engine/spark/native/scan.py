@@ -147,7 +147,7 @@ class _Part:
         return rows.select(*self.columns.selected(position, lambda column, nested: opaque(self.jvm, column)), *about_file)
 
     def _schema(self, sets: Sequence[str]) -> Schema:
-        """What every row of a file carries: partition values, sets of rows, and what the scan asks for."""
+        """Returns the schema of a file's constants: partition values, deletion vectors, and columns that the scan asks for."""
         fields = [in_files(field) for field in self.columns.partitions]
         if self.kind != ALL:
             fields += [Field(name, "binary") for name in sets]

@@ -61,7 +61,7 @@ class StreamSource:
 
     @staticmethod
     def _answer(ask: Callable[[], Any]) -> Any:
-        """What a question is answered, or the text `!CONDITION SQLSTATE message` of an error."""
+        """Returns the answer to a question of the JVM, or the text `!CONDITION SQLSTATE message` of an error."""
         try:
             return ask()
         except DeltaError as error:

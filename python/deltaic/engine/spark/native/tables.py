@@ -32,9 +32,9 @@ list of files."""
 
 @dataclass(frozen=True)
 class TableRows:
-    """What a leaf stands for. `snapshot`: the version that the DataFrame was made of. `newest`: opens the newest one, None for a leaf that
-    stays at its version. `place`: the same for leaves that follow one table with the same rights. `frame_of`: makes a DataFrame of the
-    wanted columns of a version, with `_metadata` (its type as JSON) last where it is asked for."""
+    """The table behind a leaf of a Spark plan. `snapshot`: the version that the DataFrame was made of. `newest`: opens the newest one,
+    None for a leaf that stays at its version. `place`: the same for leaves that follow one table with the same rights. `frame_of`: makes
+    a DataFrame of the wanted columns of a version, with `_metadata` (its type as JSON) last where it is asked for."""
 
     snapshot: Snapshot
     columns: tuple[str, ...]
