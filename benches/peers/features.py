@@ -4,7 +4,7 @@ Every run is a fresh process, the systems take turns, the minimum of each counts
 
 append: four million rows into a table with three constraints and two generated columns, beside a table of the same columns that is given
 all of them and has no rules. delete, update, merge: 1 % of a table's rows with the change data feed, beside the same table without one.
-changes: the feed of 100 commits (appends, deletes, updates by MERGE) as Arrow, beside deltalake's `load_cdf` of the same log. convert:
+changes: the feed of 100 commits (appends of 40,000 rows, deletes of a row, MERGEs of 50 rows) as Arrow, beside deltalake's `load_cdf` of the same log. convert:
 10,000 Parquet files become a table, beside deltalake. clone: a shallow clone of a table of a million files, beside writing a checkpoint
 of that table.
 """
@@ -21,6 +21,7 @@ from _pairs import Job, Run, data, main, sums
 FILES = 10_000
 CLONED = 1_000_000
 COMMITS = 100
+APPENDED = 40_000
 REPEATS = 2
 CHANGED = "id % 100 = 7"
 COLUMNS = "id long, key integer, value double, name string, at timestamp"
@@ -68,7 +69,7 @@ def write_changes(place: Path, rows: Any) -> None:
         elif number % 20 == 9:
             table.merge(rows.slice(number * 50, 50), "t.id = s.id").when_matched_update({"value": "s.value + 1"}).execute()
         else:
-            deltaic.write(table, rows.slice(number * 100, 100), mode="append")
+            deltaic.write(table, rows.slice(number * APPENDED, APPENDED), mode="append")
 
 
 def append(system: str, root: Path) -> Run:

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt32Array};
-use arrow::compute::take_record_batch;
+use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::{Schema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -215,17 +215,14 @@ type Feed<'py> = (Vec<Option<String>>, Bound<'py, PyAny>, Bound<'py, PyAny>);
 #[pyfunction]
 fn read_changes<'py>(py: Python<'py>, store: &PyStore, commits: Vec<(u64, String, Option<i64>)>, partitioned: bool) -> PyResult<Feed<'py>> {
     let places: Vec<_> = commits.into_iter().map(|(version, path, time)| changes::Place { version, path, time }).collect();
-    let read = interrupt::run(py, |interrupt| {
-        on_threads(&places, interrupt, &|place| changes::read(store.store.as_ref(), place, partitioned, interrupt))
-    })?;
-    let (mut metadata, mut derived, mut recorded) = (Vec::new(), Vec::new(), Vec::new());
-    for commit in read {
-        metadata.push(commit.metadata);
-        derived.push(commit.derived);
-        recorded.push(commit.recorded);
-    }
     let files = changes::files_schema();
-    Ok((metadata, table_of_batches(py, derived, SchemaRef::clone(&files))?, table_of_batches(py, recorded, files)?))
+    let (metadata, derived, recorded) = interrupt::run(py, |interrupt| {
+        let read = on_threads(&places, interrupt, &|place| changes::read(store.store.as_ref(), place, partitioned, interrupt))?;
+        let derived = concat_batches(&files, read.iter().map(|commit| &commit.derived))?;
+        let recorded = concat_batches(&files, read.iter().map(|commit| &commit.recorded))?;
+        Ok((read.into_iter().map(|commit| commit.metadata).collect(), derived, recorded))
+    })?;
+    Ok((metadata, table_of(py, derived)?, table_of(py, recorded)?))
 }
 
 fn write_checkpoint(
