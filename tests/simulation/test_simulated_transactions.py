@@ -77,7 +77,7 @@ class DoneByActor:
 
     def __getattr__(self, name: str) -> Any:
         view = VIEW.get()
-        return getattr(self.processes.setdefault(-1 if view is None else view.actor, intents._Done()), name)
+        return getattr(self.processes.setdefault(-1 if view is None else view.actor, intents._FinishedTransactions()), name)
 
 
 class Run:

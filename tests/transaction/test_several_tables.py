@@ -62,14 +62,14 @@ def tables(tmp_path: Path) -> list[DeltaTable]:
 @pytest.fixture(autouse=True)
 def a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is known of transactions, and nobody waits for long."""
-    monkeypatch.setattr(intents, "DONE", intents._Done())
+    monkeypatch.setattr(intents, "DONE", intents._FinishedTransactions())
     monkeypatch.setattr(intents, "WAITS", (0.0, 0.0))
     monkeypatch.setattr(intents, "RECORD_WAITS", (0.0,))
     monkeypatch.setattr(rolling_forward, "RECORD_WAITS", (0.0,))
 
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intents, "DONE", intents._Done())
+    monkeypatch.setattr(intents, "DONE", intents._FinishedTransactions())
 
 
 # --- what a commit is

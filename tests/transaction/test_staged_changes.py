@@ -15,7 +15,7 @@ import pytest
 from test_several_tables import View
 
 import deltaic
-from deltaic import CommitOptions, DeltaTable
+from deltaic import CommitOptions, DeltaTable, _core
 from deltaic.errors import (
     AppendOnlyError,
     CommitError,
@@ -28,7 +28,7 @@ from deltaic.errors import (
 )
 from deltaic.log import intents
 from deltaic.transaction import rolling_forward, several
-from deltaic.transaction.staged_changes import OPERATION
+from deltaic.transaction.staged_changes import OPERATION, net
 from numbered_store import NumberedStore
 
 ROWS = {"id": [1, 2, 3, 4, 5, 6], "x": [0] * 6}
@@ -318,7 +318,7 @@ def test_each_call_fails(fault: Any, lasting: bool, both: bool, monkeypatch: pyt
         calls, step = len(store.calls), 1 if not both else 5
         for number in range(1, calls + 1, step):
             store, root = NumberedStore(start), f"staged://{uuid.uuid4().hex}"
-            monkeypatch.setattr(intents, "DONE", intents._Done())
+            monkeypatch.setattr(intents, "DONE", intents._FinishedTransactions())
             store.reset(number, fault, lasting=lasting)
             outcome = "committed"
             try:
@@ -328,10 +328,54 @@ def test_each_call_fails(fault: Any, lasting: bool, both: bool, monkeypatch: pyt
             except (CommitError, OSError):
                 outcome = "failed"
             store.reset()
-            monkeypatch.setattr(intents, "DONE", intents._Done())
+            monkeypatch.setattr(intents, "DONE", intents._FinishedTransactions())
             found = [rows(f"{root}/{name}") for name in names]
             assert found in ([before] * len(names), [after] * len(names)), (number, outcome)
             expected = {"committed": [after], "failed": [before], "unknown": [before, after]}[outcome]
             assert found[0] in expected, (number, outcome)
             deltaic.write(f"{root}/a", {"id": [1000], "x": [0]}, mode="append")
             assert rows(f"{root}/a") == [*found[0], (1000, 0)], (number, outcome)
+
+
+def net_row_by_row(steps: list[tuple[list[Any], list[Any]]]) -> tuple[list[Any], list[Any]]:
+    """`net`, an action at a time: an action is a key and a number."""
+    added: dict[Any, int] = {}
+    removed: dict[Any, int] = {}
+    for adds, removes in steps:
+        for key, number in removes:
+            if added.pop(key, None) is None:
+                removed[key] = number
+        added.update(adds)
+    return sorted(added.values()), sorted(removed.values())
+
+
+def as_actions(rows: list[Any], empty: pa.Table) -> pa.Table:
+    vector = {"sizeInBytes": 1, "cardinality": 1}
+    named = [
+        {
+            "path": path,
+            "size": number,
+            "partitionValues": [],
+            "deletionVector": None if of is None else {**vector, "storageType": of[0], "pathOrInlineDv": of[1], "offset": of[2]},
+        }
+        for (path, of), number in rows
+    ]
+    return pa.Table.from_pylist(named, empty.schema)
+
+
+def test_net_actions_are_those_of_one_action_at_a_time() -> None:
+    chance = random.Random(3)
+    vectors = [None, ("u", "x", 1), ("u", "x", None), ("u", "x", 9), ("i", "x", None)]
+    keys = [(path, vector) for path in "ab" for vector in vectors]
+    for _ in range(300):
+        steps, number = [], 0
+        for _ in range(chance.randint(1, 6)):
+            kinds: list[list[Any]] = []
+            for _ in range(2):
+                chosen = chance.sample(keys, chance.choice([0, 1, 3, 6]))
+                kinds.append([(key, number + at) for at, key in enumerate(chosen)])
+                number += len(chosen)
+            steps.append((kinds[0], kinds[1]))
+        tables = [(as_actions(adds, _core.empty_adds()), as_actions(removes, _core.empty_removes())) for adds, removes in steps]
+        found = net(tables)
+        assert tuple(sorted(each["size"].to_pylist()) for each in found) == net_row_by_row(steps)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
@@ -21,8 +20,8 @@ from deltaic.transaction.winners import concat
 OPERATION = "TRANSACTION"
 """commitInfo's operation of a commit of several changes; its parameter `operations` names them."""
 
-Key = tuple[str, Any]
-"""A file of a version: its path and its deletion vector."""
+KEY = ("path", "storageType", "pathOrInlineDv", "offset")
+"""What names a file of a version: its path and its deletion vector."""
 
 
 class StagedChanges:
@@ -98,23 +97,56 @@ def net(actions: list[tuple[pa.Table, pa.Table]]) -> tuple[pa.Table, pa.Table]:
     removed and the last one added.
     """
     adds, removes = (concat([each[kind] for each in actions], empty) for kind, empty in ((0, _core.empty_adds), (1, _core.empty_removes)))
-    added: dict[Key, int] = {}
-    removed: dict[Key, int] = {}
-    new, old = enumerate(_keys(adds)), enumerate(_keys(removes))
-    for step_adds, step_removes in actions:
-        for position, key in itertools.islice(old, step_removes.num_rows):
-            if added.pop(key, None) is None:
-                removed[key] = position
-        for position, key in itertools.islice(new, step_adds.num_rows):
-            added[key] = position
-    return tuple(table.take(pa.array(kept.values(), pa.int64())) for table, kept in ((adds, added), (removes, removed)))
+    events = _events(actions)
+    after_add = pc.and_(_follows(events), _shifted(events["is_add"]))
+    left = events.filter(pc.invert(pc.or_(events["is_add"], after_add)))
+    last = events.filter(_is_last(events))
+    return _chosen(adds, last.filter(last["is_add"])), _chosen(removes, left.filter(_is_last(left)))
 
 
-def _keys(actions: pa.Table) -> list[Key]:
-    vectors = actions["deletionVector"].to_pylist()
-    names = ("storageType", "pathOrInlineDv", "offset")
-    ids = [None if vector is None else tuple(vector[name] for name in names) for vector in vectors]
-    return list(zip(actions["path"].to_pylist(), ids, strict=True))
+def _events(actions: list[tuple[pa.Table, pa.Table]]) -> pa.Table:
+    """A row for each action of these changes, by file and then in their order; a change takes files out before it adds some. `file`: a
+    number for each key, `position`: among the adds, or removes, of all changes."""
+    parts, rows = [], [0, 0]
+    for kind, changed in ((kind, step[kind]) for step in actions for kind in (1, 0)):
+        vectors, count = changed["deletionVector"], changed.num_rows
+        columns = {"path": changed["path"], **{name: pc.struct_field(vectors, name) for name in KEY[1:]}}
+        columns["is_add"] = pa.repeat(pa.scalar(kind == 0), count)
+        columns["position"] = pa.array(range(rows[kind], rows[kind] + count), pa.int64())
+        rows[kind] += count
+        parts.append(pa.table(columns))
+    events = pa.concat_tables(parts)
+    file = _numbered(events["path"])
+    for name in [name for name in KEY[1:] if events[name].null_count < events.num_rows]:
+        file = _numbered(pc.add(pc.multiply(file, events.num_rows), _numbered(events[name])))
+    events = pa.table({"file": file, "is_add": events["is_add"], "position": events["position"]})
+    return events.take(pc.sort_indices(file))  # which is stable
+
+
+def _numbered(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Numbers below the number of values, the same for equal ones; null is a value."""
+    array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    return array.dictionary_encode(null_encoding="encode").indices.cast(pa.int64())
+
+
+def _follows(events: pa.Table) -> pa.Array:
+    """True for each of these events whose file is that of the event before it."""
+    files, count = events["file"].combine_chunks(), max(events.num_rows - 1, 0)
+    return pa.concat_arrays([pa.array([False]), pc.equal(files.slice(1), files.slice(0, count))]).slice(0, events.num_rows)
+
+
+def _is_last(events: pa.Table) -> pa.Array:
+    """True for the last of these events of each file."""
+    return pc.invert(pa.concat_arrays([_follows(events).slice(1), pa.array([False])]).slice(0, events.num_rows))
+
+
+def _shifted(column: pa.ChunkedArray) -> pa.Array:
+    """The value before each one; false before the first."""
+    return pa.concat_arrays([pa.array([False]), *column.chunks]).slice(0, len(column))
+
+
+def _chosen(actions: pa.Table, events: pa.Table) -> pa.Table:
+    return actions.take(events["position"].combine_chunks().sort())
 
 
 def _lines(transaction: Transaction) -> bytes:
