@@ -26,6 +26,7 @@ pub mod interrupt;
 pub mod log;
 pub mod matching;
 pub mod pages;
+pub mod parallel;
 pub mod predicate;
 #[cfg(feature = "python")]
 mod python;

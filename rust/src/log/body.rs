@@ -5,9 +5,9 @@ use arrow::array::{Array, AsArray, RecordBatch, StructArray};
 use super::json_text::write_value;
 use super::once::check;
 use super::schema;
-use super::skipping::{cut, on_threads};
 use crate::error::{Error, Kind, Result};
 use crate::interrupt::Interrupt;
+use crate::parallel::{cut, on_threads};
 
 /// Lines in this order: `actions` (each a JSON object, commitInfo first), removes, adds, change files. Nulls are left out.
 /// The body of the commit is all texts of the result, one after another.

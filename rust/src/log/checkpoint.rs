@@ -14,12 +14,12 @@ use super::commit::{Commit, twice};
 use super::line::FileKind;
 use super::segment::Segment;
 use super::sidecar::{Origin, Sidecar};
-use super::skipping::on_threads;
 use super::slice::{self, Slice};
 use super::volume::{self, DecodedVolume};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::pages::{self, PageRequest};
+use crate::parallel::on_threads;
 use crate::store::Store;
 
 /// What a checkpoint holds.

@@ -11,10 +11,10 @@ use super::checkpoint_writer::{Choices, Sink, WrittenCheckpoint};
 use super::json_text::write_text;
 use super::segment::Segment;
 use super::sidecar::{FOLDER, Origin, Sidecar, divide, gather, unexpired};
-use super::skipping::on_threads;
 use super::snapshot::Snapshot;
 use crate::error::{Error, Kind, Result};
 use crate::interrupt::Interrupt;
+use crate::parallel::on_threads;
 use crate::store::Store;
 
 /// A new sidecar, and how many rows of each of its segments lived and were written.

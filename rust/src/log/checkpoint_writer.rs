@@ -16,11 +16,11 @@ use super::checkpoint_columns::{Plan, single_actions};
 use super::line::FileKind;
 use super::segment::Piece;
 use super::sidecar::{Sidecar, unexpired};
-use super::skipping::on_threads;
 use super::snapshot::Snapshot;
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::pages::checksums::{ColumnWriter, ColumnWriters};
+use crate::parallel::on_threads;
 use crate::schema::TableSchema;
 use crate::store::{ObjectWriter, Store};
 

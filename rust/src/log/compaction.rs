@@ -9,10 +9,10 @@ use super::body::action_lines;
 use super::checkpoint_v2::transaction;
 use super::commit::Commit;
 use super::line::FileKind;
-use super::skipping::on_threads;
 use super::snapshot::Snapshot;
 use crate::error::Result;
 use crate::interrupt::Interrupt;
+use crate::parallel::on_threads;
 use crate::store::Store;
 
 const ENDING: &str = ".compacted.json";

@@ -16,10 +16,10 @@ use super::replay::{Span, replaced};
 use super::schema::{ADD, REMOVE};
 use super::segment::{Columns, Piece, Segment};
 use super::sidecar::SidecarRows;
-use super::skipping::on_threads;
 use super::totals::{DeletedTotals, Sizes, deleted_of, usual_bounds};
 use crate::error::Result;
 use crate::interrupt::Interrupt;
+use crate::parallel::on_threads;
 
 /// So many small segments are merged into one.
 const MAX_SMALL: usize = 16;

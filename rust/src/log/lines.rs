@@ -13,9 +13,9 @@ use super::keys::{self, Key};
 use super::line::{Action, FileKind, SkippedText, TextKind};
 use super::once::FileKeys;
 use super::segment::{Segment, SegmentSource, Source};
-use super::skipping::on_threads;
 use crate::error::{Error, Kind, Result};
 use crate::interrupt::Interrupt;
+use crate::parallel::on_threads;
 use crate::store::{ObjectMeta, Store};
 
 /// Bytes that are read at once: lines belong to the block that they begin in.

@@ -8,12 +8,12 @@ use arrow::datatypes::{DataType, Field, Fields, Schema};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use super::schema::{long, map, map_values, nested, text, vectors};
-use super::skipping::on_threads;
 use super::statistics::{Statistics, StatisticsColumn, num_records, parse_as_written};
 use crate::deletion_vector::columns;
 use crate::deletion_vector::descriptor::{self, Descriptor};
 use crate::error::Result;
 use crate::interrupt::Interrupt;
+use crate::parallel::on_threads;
 use crate::schema::partition_values::parse_array;
 use crate::schema::{Leaf, TableSchema, Type};
 use crate::store::Store;

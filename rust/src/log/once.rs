@@ -9,9 +9,9 @@ use super::commit::vector_id;
 use super::keys::{self, Key};
 use super::line::FileKind;
 use super::schema::{text, vectors};
-use super::skipping::{cut, on_threads};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
+use crate::parallel::{cut, on_threads};
 use crate::store::canonical;
 
 /// What the files of one commit are known by: of each action the key, and the key of its path alone.

@@ -7,9 +7,9 @@ use hashbrown::HashTable;
 
 use super::keys::{Key, Keys, slot};
 use super::segment::Segment;
-use super::skipping::on_threads;
 use crate::error::Result;
 use crate::interrupt::Interrupt;
+use crate::parallel::on_threads;
 
 /// More rows than these are worth several threads.
 const MANY: usize = 64 * 1024;

@@ -1,8 +1,7 @@
 //! Which files may hold a match: partition values decide exactly, then statistics, for the files that are left.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, BooleanArray, Int64Array, RecordBatch};
 use arrow::buffer::BooleanBuffer;
@@ -14,15 +13,13 @@ use super::segment::{Columns, Piece};
 use super::statistics::{Statistics, StatisticsColumn, parse};
 use super::typed_statistics::narrow;
 use crate::error::{Error, Kind, Result};
-use crate::guard;
 use crate::interrupt::Interrupt;
+use crate::parallel::{PIECE, cut, on_threads};
 use crate::predicate::statistics::{Bounds, Containers, may_match};
 use crate::predicate::{Column, Predicate};
 use crate::schema::partition_values::parse_array;
 use crate::store::path::is_plain;
 
-/// Files are judged, and returned, in batches of so many.
-const PIECE: usize = 32 * 1024;
 /// So many files of a piece are decoded whole at once; of more, first what decides.
 const FEW: usize = 1024;
 
@@ -243,43 +240,6 @@ impl Selection {
 
 fn sum(sizes: &Int64Array) -> i64 {
     sizes.iter().flatten().fold(0, i64::saturating_add)
-}
-
-/// Slices of at most [`PIECE`] rows.
-pub fn cut(batch: &RecordBatch) -> Vec<RecordBatch> {
-    (0..batch.num_rows()).step_by(PIECE).map(|from| batch.slice(from, PIECE.min(batch.num_rows() - from))).collect()
-}
-
-/// The same work for each piece, results in order; on this thread where there is one piece.
-pub fn on_threads<I: Sync, T: Send>(pieces: &[I], interrupt: &Interrupt, work: &(dyn Fn(&I) -> Result<T> + Sync)) -> Result<Vec<T>> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8).min(pieces.len());
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, Result<T>)>> = Mutex::new(Vec::with_capacity(pieces.len()));
-    let run = || {
-        while let Some((index, piece)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| pieces.get(at).map(|piece| (at, piece))) {
-            let result = interrupt.check().and_then(|()| guard::guarded("a part of the log cannot be processed", || work(piece)));
-            let failed = result.is_err();
-            if let Ok(mut done) = done.lock() {
-                done.push((index, result));
-            }
-            if failed {
-                next.store(pieces.len(), Ordering::Relaxed);
-            }
-        }
-    };
-    if threads <= 1 {
-        run();
-    } else {
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(run);
-            }
-        });
-    }
-    let mut done = done.into_inner().map_err(|_| Error::protocol("a worker failed"))?;
-    done.sort_unstable_by_key(|(index, _)| *index);
-    let done = done.into_iter().map(|(_, result)| result).collect::<Result<Vec<T>>>()?;
-    if done.len() < pieces.len() { Err(Error::protocol("a worker failed")) } else { Ok(done) }
 }
 
 /// A path that is another one spelled differently. Replay knows them for one where a commit adds the second; a checkpoint may hold both.

@@ -14,9 +14,10 @@ use super::files::{Changes, Files, LiveSegments};
 use super::line::FileKind;
 use super::schema::long;
 use super::segment::Columns;
-use super::skipping::{Selection, on_threads, select_live};
+use super::skipping::{Selection, select_live};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
+use crate::parallel::on_threads;
 use crate::predicate::Predicate;
 use crate::store::Store;
 

@@ -21,11 +21,12 @@ use crate::log::commit::{Commit, Transactions};
 use crate::log::definition::Definition;
 use crate::log::listing::Listing;
 use crate::log::schema::{ADD, REMOVE, conform, text};
-use crate::log::skipping::{Selection, on_threads, select};
+use crate::log::skipping::{Selection, select};
 use crate::log::snapshot::Snapshot;
 use crate::log::statistics::num_records;
 use crate::log::totals::Sizes;
 use crate::log::{actions, body, changes, checkpoint, checkpoint_v2, compaction, hint, relocate, skipping};
+use crate::parallel::on_threads;
 use crate::schema::from_arrow::fields_from_arrow;
 use crate::schema::json;
 
