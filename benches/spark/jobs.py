@@ -270,9 +270,9 @@ class Child:
                 self.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
             elif self.system == "deltaic":
                 from deltaic.engine.spark.engine import engine_of
-                from deltaic.engine.spark.stores import LastSnapshot
+                from deltaic.engine.spark.stores import Opened
 
-                engine_of(self.spark).last_snapshot = LastSnapshot()
+                engine_of(self.spark).opened = Opened()
 
         best, files = float("inf"), 0
         for number in range({"plan_first": 1, "plan_warm": 3, "plan_again": 4}[job]):
@@ -340,9 +340,9 @@ def child(system: str, jobs: list[str], root: Path) -> None:
 # --- turns
 
 
-def turn(system: str, jobs: list[str], root: Path) -> dict[str, dict[str, Any]]:
+def turn(system: str, jobs: list[str], root: Path, script: str) -> dict[str, dict[str, Any]]:
     python = os.environ.get("DELTA_SPARK_PYTHON", sys.executable) if system == "delta-spark" else sys.executable
-    command = [python, __file__, "--child", system, str(root), "--jobs", ",".join(jobs)]
+    command = [python, script, "--child", system, str(root), "--jobs", ",".join(jobs)]
     finished = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYSPARK_PYTHON": python})
     if finished.returncode:
         raise SystemExit(f"{system} {jobs} failed:\n{finished.stderr[-5000:]}")
@@ -350,7 +350,8 @@ def turn(system: str, jobs: list[str], root: Path) -> dict[str, dict[str, Any]]:
     return {row["job"]: row for row in found}
 
 
-def compare(jobs: list[Job], root: Path, pairs: int) -> list[dict[str, Any]]:
+def compare(jobs: list[Job], root: Path, pairs: int, script: str = __file__) -> list[dict[str, Any]]:
+    """`script`: what runs as `script --child SYSTEM ROOT --jobs NAMES` and prints a line of results for each job."""
     systems = ["deltaic", *dict.fromkeys(rival for job in jobs for rival in job.limits)]
     best: dict[tuple[str, str], dict[str, Any]] = {}
     checks: dict[str, dict[str, Any]] = {}
@@ -358,7 +359,7 @@ def compare(jobs: list[Job], root: Path, pairs: int) -> list[dict[str, Any]]:
         print(f"pair {number + 1} of {pairs}, {time.strftime('%H:%M:%S')}", file=sys.stderr, flush=True)
         for system in systems:
             theirs = [job.name for job in jobs if system == "deltaic" or system in job.limits]
-            for name, found in turn(system, theirs, root).items():
+            for name, found in turn(system, theirs, root, script).items():
                 if "place" in found:
                     found["check"] = left_behind(system, Path(found.pop("place")))
                 if name in (check := checks.setdefault(system, {})) and check[name] != found["check"]:
@@ -402,16 +403,20 @@ def main() -> None:
         root = Path(directory)
         prepare(root, options.rows, options.changed, options.files)
         results = compare([job for job in JOBS if job.name in wanted], root, options.pairs)
-    if options.record:
+    finish(options.record, options.rows, options.pairs, results, changed_rows=options.changed)
+
+
+def finish(place: Path | None, rows: int, pairs: int, results: list[dict[str, Any]], **more: Any) -> None:
+    """Writes the record, if one is wanted. SystemExit for a target that was missed."""
+    if place:
         import pyspark
 
-        record(options.record, options.rows, options.pairs, results)
-        document = json.loads(options.record.read_text())
+        record(place, rows, pairs, results)
+        document = json.loads(place.read_text())
         jars = sorted(path.name for path in Path(JARS).glob("delta-*.jar")) if JARS else []
         java = subprocess.run(["java", "-version"], capture_output=True, text=True).stderr.partition("\n")[0]
-        document["changed_rows"] = options.changed
         document["versions"] |= {"pyspark": pyspark.__version__, "java": java, "delta-spark": jars}
-        options.record.write_text(json.dumps(document, indent=1) + "\n")
+        place.write_text(json.dumps(document | more, indent=1) + "\n")
     if any(rival["met"] is False for found in results for rival in found["rivals"].values()):
         raise SystemExit("a target was missed")
 

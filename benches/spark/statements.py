@@ -1,0 +1,144 @@
+"""Small statements and streams on a warm Spark session of two threads: deltaic beside delta-spark, and names beside paths.
+
+    DELTA_SPARK_JARS=/path/to/jars python benches/spark/statements.py [--rows 1000000] [--commits 200] [--pairs 5] [--record FILE]
+        [--jobs delete_ten,stream]
+
+`--rows`: of the table that statements change, ten rows each; `--commits`: of the table that a stream of AvailableNow reads, two in
+each of its batches, and copies into another table. One session at a time, the systems take turns, the minimum of each counts.
+DELTA_SPARK_JARS and DELTA_SPARK_PYTHON as for jobs.py. Rows that the systems leave behind are compared: a difference ends the bench.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "peers"))
+
+import jobs
+from _pairs import Job, data
+
+STATEMENTS = {
+    "delete_ten": "DELETE FROM {table} WHERE id BETWEEN {first} AND {first} + 9",
+    "update_ten": "UPDATE {table} SET value = value + 1 WHERE id BETWEEN {first} AND {first} + 9",
+    "merge_ten": "MERGE INTO {table} t USING (SELECT id + {first} AS id, 0.5D AS value FROM range(-5, 5)) s ON t.id = s.id "
+    "WHEN MATCHED THEN UPDATE SET value = s.value WHEN NOT MATCHED THEN INSERT (id, value) VALUES (s.id, s.value)",
+}
+QUERY = "SELECT count(*) AS n FROM {table} WHERE id < {first}"
+WARM, TIMED = 4, 8
+JOBS = (
+    *(Job(name=name, limits=jobs.against_delta(0.25)) for name in STATEMENTS),
+    Job(name="stream", limits=jobs.against_delta(0.5)),
+    Job(name="queries_by_path", limits={}),
+    Job(name="queries_by_name", limits=jobs.against_delta(0.5)),
+)
+
+
+def prepare(root: Path, rows: int, commits: int) -> None:
+    import deltaic
+
+    table = data(rows)
+    for number in range(4):
+        deltaic.write(
+            root / "changed", table.slice(number * rows // 4, rows // 4), mode="append", properties=VECTORS if not number else None
+        )
+    for _ in range(commits):
+        deltaic.write(root / "commits", data(100), mode="append")
+    (root / "rows").write_text(str(rows))
+
+
+VECTORS = {"delta.enableDeletionVectors": True}
+
+
+def work(system: str, spark: Any, job: str, root: Path) -> dict[str, Any]:
+    """-> the best seconds of one statement, or the seconds of all, and what is compared."""
+    place = root / f"{system}-{job}"
+    if job == "stream":
+        return streamed(spark, root, place)
+    jobs.copied(root / "changed", place)
+    table = f"delta.`{place}`"
+    if job == "queries_by_name":
+        table = f"named_{os.getpid()}"
+        spark.sql(f"CREATE TABLE {table} USING delta LOCATION '{place}'")
+    if job.startswith("queries"):
+        return queried(spark, table)
+    rows, best = int((root / "rows").read_text()), float("inf")
+    for number in range(WARM + TIMED):
+        text = STATEMENTS[job].format(table=table, first=number * rows // (WARM + TIMED) + 17)
+        start = time.perf_counter()
+        spark.sql(text).collect()
+        seconds = time.perf_counter() - start
+        if number >= WARM:
+            best = min(best, seconds)
+    return {"seconds": best, "place": str(place)}
+
+
+def queried(spark: Any, table: str) -> dict[str, Any]:
+    """100 small queries; another 20 before the clock starts."""
+    answers: list[int] = []
+    start = 0.0
+    for number in range(120):
+        if number == 20:
+            start = time.perf_counter()
+        answers.append(spark.sql(QUERY.format(table=table, first=number + 1)).first().n)
+    return {"seconds": time.perf_counter() - start, "check": sum(answers)}
+
+
+def streamed(spark: Any, root: Path, place: Path) -> dict[str, Any]:
+    """A short stream first, for the JVM's compiler."""
+    seconds = 0.0
+    for number, limit in enumerate((50, 2)):
+        into = place.with_name(f"{place.name}-{number}")
+        frame = spark.readStream.format("delta").option("maxFilesPerTrigger", limit).load(str(root / "commits"))
+        writer = frame.writeStream.format("delta").option("checkpointLocation", f"{into}-checkpoint").trigger(availableNow=True)
+        start = time.perf_counter()
+        writer.start(str(into)).awaitTermination()
+        seconds = time.perf_counter() - start
+    return {"seconds": seconds, "place": str(into)}
+
+
+def child(system: str, names: list[str], root: Path) -> None:
+    spark = jobs.session(system)
+    if system == "deltaic":
+        import deltaic.spark
+
+        deltaic.spark.enable(spark)
+    for job in names:
+        print("RESULT " + json.dumps({"job": job, **work(system, spark, job, root)}), flush=True)
+    spark.stop()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--commits", type=int, default=200)
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--jobs", default=",".join(job.name for job in JOBS), help="comma-separated")
+    parser.add_argument("--record", type=Path, help="file for the results as JSON")
+    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    wanted = options.jobs.split(",")
+    if options.child:
+        child(options.child[0], wanted, Path(options.child[1]))
+        return
+    with tempfile.TemporaryDirectory(prefix="deltaic-bench-") as directory:
+        root = Path(directory)
+        prepare(root, options.rows, options.commits)
+        results = jobs.compare([job for job in JOBS if job.name in wanted], root, options.pairs, __file__)
+    seconds = {found["job"]: found["deltaic"] for found in results}
+    if {"queries_by_path", "queries_by_name"} <= set(seconds):
+        print(f"names: {seconds['queries_by_name'] / seconds['queries_by_path']:.2f} x paths; target 1.1")
+    sizes = f"--rows {options.rows} --commits {options.commits} --pairs {options.pairs}"
+    command = f"DELTA_SPARK_JARS=jars python benches/spark/statements.py {sizes}"
+    jobs.finish(options.record, options.rows, options.pairs, results, commits=options.commits, command=command)
+
+
+if __name__ == "__main__":
+    main()
