@@ -76,7 +76,7 @@ class CommitOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnOptions:
-    """How one column is written; None leaves it to deltaic. `dictionary=True` excludes `encoding`."""
+    """Form of one column in Parquet; None leaves it to deltaic. `dictionary=True` excludes `encoding`."""
 
     dictionary: bool | None = None
     encoding: str | None = None
@@ -108,7 +108,7 @@ class ColumnOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ParquetOptions:
-    """How data files are written; sizes in bytes, counts in rows, None leaves it to deltaic.
+    """Form of data files; sizes in bytes, counts in rows, None leaves it to deltaic.
 
     `compression`: "zstd(3)", "snappy", "gzip(6)", "brotli(1)", "lz4_raw", "uncompressed". `default` holds for columns not in `columns`.
     """

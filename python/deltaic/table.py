@@ -234,7 +234,7 @@ class DeltaTable(metaclass=ExplainedNames):
 
     @property
     def location(self) -> str:
-        """What any reader can open: an absolute local path, otherwise a URL."""
+        """Location that any reader can open: an absolute local path, otherwise a URL."""
         return self._snapshot.location
 
     @property
@@ -279,7 +279,7 @@ class DeltaTable(metaclass=ExplainedNames):
         return self._of(self._snapshot.at(version, timestamp=timestamp), self._options, self._spark)
 
     def detail(self) -> Detail:
-        """What DESCRIBE DETAIL says of this version, as a `Detail`: name, location, columns of partitions and clustering,
+        """DESCRIBE DETAIL of this version, as a `Detail`: name, location, columns of partitions and clustering,
         number and bytes of live files, properties, protocol. No data file is read.
 
         >>> table.detail().num_files > 0
@@ -290,7 +290,7 @@ class DeltaTable(metaclass=ExplainedNames):
         return describe.detail(self._snapshot)
 
     def history(self, limit: int | None = None) -> list[dict[str, Any]]:
-        """What the commits say of themselves, this version first: a dict for each.
+        """The commits as their commitInfo describes them, this version first: a dict for each.
 
         `limit` (int): how many at most; all that the log still has by default. Keys: `version` (int), `timestamp` (datetime,
         UTC), and those of `commitInfo`: `operation`, `operationParameters`, `operationMetrics` (text by name), `userMetadata`,
@@ -878,7 +878,7 @@ class DeltaTable(metaclass=ExplainedNames):
         return f"DeltaTable({self.location!r}, version={self.version})"
 
     def _repr_html_(self) -> str:
-        """What the log knows of this version, and its columns, for a notebook; no data file is read."""
+        """Summary and columns of this version, for a notebook; no data file is read."""
         from deltaic.commands import describe
 
         return describe.html(self._snapshot)

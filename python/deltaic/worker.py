@@ -49,11 +49,11 @@ class Worker(Generic[T]):
         self._outer = _running.get()
         self.interrupt = _core.Interrupt()
         self.stopping = False
-        """Whether the caller has been interrupted: the work is to end where it can."""
+        """True if the caller has been interrupted: the work ends as soon as it can."""
         self.ended = False
-        """Whether the work is over."""
+        """True if the work is over."""
         self.withdrawn = False
-        """Whether the caller was interrupted before the work began, so that nothing was done and nothing will be."""
+        """True if the caller was interrupted before the work began, so that nothing was done and nothing will be."""
         self.began = False
         self._inline = False
         # Raw locks, as an exception in the middle of Event.wait leaves the lock inside it held. The first one belongs to whoever comes

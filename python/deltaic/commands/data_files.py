@@ -1,4 +1,4 @@
-"""How commands write: where new files go and as what, and whether deleted rows become vectors."""
+"""Targets of the files that commands write: folder, schema and options, and whether deleted rows become vectors."""
 
 from __future__ import annotations
 

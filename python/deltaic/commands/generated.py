@@ -75,7 +75,7 @@ def columns_of(protocol: Protocol, schema: Schema) -> dict[str, str]:
 
 
 def check(engine: Engine, schema: Schema) -> None:
-    """Whether the generation expressions of a new schema may be: functions of delta-spark's list over columns that are not generated, of
+    """Checks the generation expressions of a new schema: functions of delta-spark's list over columns that are not generated, of
     the column's type.
 
     InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError (a function that is not in the list)."""

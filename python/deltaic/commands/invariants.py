@@ -112,7 +112,7 @@ def checked(
 
 
 def _broken(condition: Expression) -> Pieces:
-    """Whether a row breaks the rule of this condition."""
+    """Condition that a row breaks the rule of this condition."""
     return ("NOT coalesce(", condition, ", false)")
 
 

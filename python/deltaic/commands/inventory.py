@@ -56,7 +56,7 @@ class Paths:
         self._parts.extend(_hashes(part) for part in _parts(paths))
 
     def count(self) -> int:
-        """How many different paths were added."""
+        """Number of different paths that were added."""
         self._sort()
         return int(np.count_nonzero(self._sorted[1:] != self._sorted[:-1])) + min(len(self._sorted), 1)
 
@@ -289,7 +289,7 @@ def _sliced(batches: Iterator[pa.RecordBatch], where: str) -> Iterator[pa.Table]
 
 
 def _prefixes(location: str) -> list[str]:
-    """How paths below a table may begin."""
+    """Prefixes that paths below a table may begin with."""
     place = location.rstrip("/")
     if "://" not in place:
         return [f"{begin}{place}/" for begin in ("", "file:", "file://")]

@@ -172,7 +172,7 @@ class Run:
 
     @cached_property
     def _is_match(self) -> Expression:
-        """Whether a pair has a row of the target."""
+        """Condition that a pair has a row of the target."""
         return self.engine.compose((column(self.s, _IDS[1]), " IS NOT NULL"), "boolean")
 
     def _orphans(self, pairs: Data) -> Data | None:
@@ -187,7 +187,7 @@ class Run:
         return self.held.enter_context(self.engine.hold(self.engine.run(rows), self.s))
 
     def _same_row(self, alias: str) -> Expression:
-        """Whether the target's row is that of the row ids under `alias`."""
+        """Condition that the target's row is that of the row ids under `alias`."""
         (file, other_file), (row, other_row) = ((column(self.t, item), column(alias, item)) for item in _IDS)
         return self.engine.compose((file, " = ", other_file, " AND ", row, " = ", other_row), "boolean")
 

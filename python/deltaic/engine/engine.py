@@ -121,7 +121,7 @@ class Engine(Protocol):
         """All rows in memory."""
 
     def count(self, relation: Relation) -> int:
-        """How many rows."""
+        """Number of rows."""
 
     def is_cheap(self, relation: Relation) -> bool:
         """True if the rows may be computed once more to say more in an error: on a cluster only few of them."""

@@ -157,7 +157,7 @@ def decide(
 
 
 class RollForward(Protocol):
-    """How a decided commit gets into the log of a table: `deltaic.transaction.rolling_forward.roll_forward`."""
+    """The function that puts a decided commit into the log of a table: `deltaic.transaction.rolling_forward.roll_forward`."""
 
     def __call__(self, store: Store, intent: Intent, /) -> tuple[int, bytes | None]:
         """-> its version, and its lines where it was this call that put it."""
@@ -227,8 +227,8 @@ def settle(store: Store, transaction: str, *, sleep: Callable[[float], None] = t
 
 
 def _look(store: Store, intent: Intent, *, abort: bool) -> bool | None:
-    """What the record says. `abort`: decides so where it says nothing. CommitError where that cannot be learned: all or none of the
-    transaction is to be seen, so nothing can be said of the newest version."""
+    """Decision of the record. `abort`: decides so if the record says nothing. CommitError if the decision cannot be
+    learned: readers see all of a transaction or nothing, so the newest version is not known then."""
     record = record_path(intent.transaction)
     try:
         coordinator = coordinator_of(store, intent)

@@ -111,7 +111,7 @@ class _Room:
         return any(left is not None and left <= 0 for left in (self._files, self._bytes))
 
     def take(self, files: pa.Table) -> int:
-        """How many of the files fit, from the first one on."""
+        """Number of files that fit, from the first one on."""
         import numpy as np
 
         if self.is_full:

@@ -37,11 +37,11 @@ class DeferredFiles(Protocol):
 
     @property
     def plain(self) -> tuple[int, int]:
-        """How many there are without a deletion vector, and their bytes."""
+        """Number of files without a deletion vector, and their bytes."""
 
     @property
     def marked(self) -> tuple[int, int]:
-        """How many there are with one, and their bytes."""
+        """Number of files with a deletion vector, and their bytes."""
 
     def files(self, predicate: _core.Predicate | None) -> pa.Table:
         """Rows of `add`: those that may hold a match."""

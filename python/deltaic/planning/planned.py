@@ -106,7 +106,7 @@ class ScanPlan:
 
     @property
     def _left(self) -> int:
-        """How many files are chosen."""
+        """Number of files that are chosen."""
         selection = self.selection
         return selection.total_files - selection.skipped_by_partition - selection.skipped_by_statistics
 

@@ -1,4 +1,4 @@
-"""How a table's schema grows to fit new data, and which types may be stored in which.
+"""Growth of a table's schema to fit new data, and which types may be stored in which.
 
 Sources: Spark's ANSI store assignment (`Cast.canANSIStoreAssign`), delta-spark's schema merging. Values are converted and checked when
 they are written; here only types are compared.

@@ -56,7 +56,7 @@ NEW_ROWS = frozenset({Change.ADD, Change.REPLACE})
 
 
 class Read(Enum):
-    """Whether a table with the feature is read."""
+    """True if a table with the feature is read."""
 
     ALWAYS = "yes"
     UNUSED = "only where the table does not use it"

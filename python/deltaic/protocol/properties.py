@@ -346,7 +346,7 @@ class TableProperties:
 
     @property
     def set_transaction_retention(self) -> timedelta | None:
-        """How long application transactions are kept in checkpoints; None for ever."""
+        """Time for which application transactions are kept in checkpoints; None for ever."""
         value = self.value("delta.setTransactionRetentionDuration")
         return None if value is None else _duration(value)
 
@@ -361,7 +361,7 @@ class TableProperties:
 
     @property
     def truncated_history_retention(self) -> timedelta:
-        """How old a version must be to go when a feature is dropped with its history."""
+        """Age at which a version may go when a feature is dropped with its history."""
         return _duration(self.value("delta.dropFeatureTruncateHistory.retentionDuration"))
 
     @property
@@ -376,7 +376,7 @@ class TableProperties:
 
     @property
     def data_skipping_num_indexed_cols(self) -> int:
-        """How many leaf columns from the left get statistics; -1: all."""
+        """Number of leaf columns from the left that get statistics; -1: all."""
         return int(self.value("delta.dataSkippingNumIndexedCols"))
 
     @property
@@ -411,7 +411,7 @@ class TableProperties:
 
     @property
     def checkpoint_retention(self) -> timedelta | None:
-        """How old a checkpoint must be to go before the log that it stands in; None where the table does not say, and it stays."""
+        """Age at which a checkpoint may go before the log around it; None if the table does not say, and checkpoints stay."""
         name = "delta.checkpointRetentionDuration"
         return _duration(self.value(name)) if self.is_set(name) else None
 

@@ -185,7 +185,7 @@ class Rows(Replayable):
         return pyarrow.dataset.dataset(self.to_arrow())
 
     def count(self) -> int:
-        """How many rows; from metadata where that is exact.
+        """Number of rows; from metadata where that is exact.
 
         >>> table.scan().count()
         4

@@ -157,7 +157,7 @@ class ColumnText:
 
     @property
     def _more_of_functions(self) -> int:
-        """How many lists follow what makes a Python function: two since Spark 4.3, for functions that Spark can write as expressions."""
+        """Number of lists behind the maker of a Python function: two since Spark 4.3, for functions that Spark can write as expressions."""
         classes = self._session._jvm.java.lang.Class
         constructors = classes.forName("org.apache.spark.sql.execution.python.UserDefinedPythonFunction").getConstructors()
         return int(constructors[0].getParameterCount()) - 5

@@ -9,7 +9,7 @@ from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.spark import formats, functions, patches, statements
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
-"""Whether Python data sources are told of filters: off in Spark up to 4.3, which tells ours nothing then."""
+"""Setting that gives Python data sources the filters of a query: off in Spark up to 4.3, which tells ours nothing then."""
 _PUSHDOWN_BEFORE = "_deltaic_pushdown_before"
 """Attribute of an enabled session: the text of that setting before `enable`, None where it was not set."""
 

@@ -396,7 +396,7 @@ def _window(node: Any) -> str:
 
 
 def _named_window(node: Any) -> Any:
-    """What stands in OVER, or what the WINDOW clause of the query around has under this name."""
+    """Window in OVER, or the one that the WINDOW clause of the query around defines under this name."""
     select = node.find_ancestor(exp.Select) if node.args.get("alias") is not None else None
     for each in select.args.get("windows") or () if select is not None else ():
         if each.name.lower() == node.args["alias"].name.lower():

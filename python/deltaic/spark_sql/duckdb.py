@@ -119,7 +119,7 @@ def prepare(connection: duckdb.DuckDBPyConnection) -> None:
 _CONDITION = re.compile(r"\[([A-Z_][A-Z0-9_.]+)\] (.*)", re.DOTALL)
 _OVERFLOW = "the result of an operation is out of range of its type"
 _VALUES = re.compile(r"""value "?([-+.\w]+)|\((-?[\d.]+ [-+*] -?[\d.]+)\)""")
-"""What the engine's messages name: the value of a cast, or an operation with its numbers."""
+"""Pattern of the subject of the engine's messages: the value of a cast, or an operation with its numbers."""
 _NATIVE = (
     (
         re.compile(r"to type DECIMAL|to DECIMAL|of DECIMAL\("),
@@ -156,7 +156,7 @@ _BEYOND = (
 
 
 def failure_of(error: Exception) -> DeltaError | None:
-    """What an error of the engine means as an error of an expression on a row; None for any other error."""
+    """The engine's error as an error of an expression on a row; None for any other error."""
     import duckdb
 
     if isinstance(error, duckdb.BinderException) and "TRY can not be used in combination with a volatile function" in str(error):

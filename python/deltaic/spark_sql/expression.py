@@ -155,7 +155,7 @@ def _compose(pieces: Pieces, time_zone: str) -> Expression:
 
 
 def value_of(expression: Expression, time_zone: str) -> Value:
-    """What an expression is to the embedded engine."""
+    """An expression as the embedded engine takes it."""
     if isinstance(expression.handle, Value):
         return expression.handle
     if expression.path is not None:

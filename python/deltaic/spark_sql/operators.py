@@ -343,7 +343,7 @@ def _limits(operator: str, left: Limits, right: Limits) -> Limits:
 
 
 def _slow_decimal(operator: str, left: Value, right: Value, kind: str) -> Value:
-    """What does not fit the engine's 128 bits on the way is computed by a kernel, which gives the digits."""
+    """SQL of a decimal operation. A kernel computes the digits if a result on the way exceeds the engine's 128 bits."""
     parts = v.decimal_of(kind)
     assert parts is not None
     sides = [_as(side, *v.as_decimal(side)) for side in (left, right)]

@@ -159,7 +159,7 @@ class _Parser(DatabricksParser):
         return [] if items == [None] else items
 
     _types = 0
-    """How many types stand around what is read."""
+    """Number of types around the one that is read."""
 
     def _parse_types(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         self._types += 1
@@ -449,7 +449,7 @@ def _parse(text: str, into: type[exp.Condition] | None, *, queries: bool = False
 
 
 def operands(node: exp.Expr) -> list[exp.Expr]:
-    """What a chain of ANDs, or of ORs, joins, in its order, brackets around parts of the chain left out: `a OR (b OR c)` -> a, b, c. Other
+    """Operands of a chain of ANDs, or of ORs, in their order, without brackets around parts of the chain: `a OR (b OR c)` -> a, b, c. Other
     nodes are their only operand. A chain of thousands is a tree as deep, through which no recursion goes."""
     kind, found, pending = type(node), [], [node]
     if kind not in (exp.And, exp.Or):

@@ -36,7 +36,7 @@ def like(value: Value, pattern: Value, escape: str, zone: Zone, name: str = "lik
 
 
 def bounds_of_like(value: Value, pattern: Value) -> list[str]:
-    """What `value LIKE 'forest%'` says besides, as sources can be asked for it: `value >= 'forest'`, `value < 'foresu'`. Texts are in the
+    """Range that `value LIKE 'forest%'` implies, which sources can filter by: `value >= 'forest'`, `value < 'foresu'`. Texts are in the
     order of their code points."""
     text = pattern.constant if pattern.is_constant and value.type == pattern.type == "string" and value.collation is None else None
     prefix = re.split("[%_]", text)[0] if isinstance(text, str) else ""

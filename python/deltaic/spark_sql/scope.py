@@ -1,4 +1,4 @@
-"""What a name in an expression means: columns of aliased schemas, struct fields, parameters of lambda functions."""
+"""Meaning of the names in an expression: columns of aliased schemas, struct fields, parameters of lambda functions."""
 
 from __future__ import annotations
 

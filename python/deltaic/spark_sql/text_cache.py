@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 _CHARACTERS_OF_AN_ENTRY = 100
-"""What an entry counts besides its text."""
+"""Characters that an entry counts besides its text."""
 
 
 class TextCache(Generic[T]):
@@ -23,7 +23,7 @@ class TextCache(Generic[T]):
         self._count = 0
 
     def get(self, text: str, make: Callable[[], T], key: Hashable = None) -> T:
-        """What was kept for the text and `key`, else what `make` gives. Errors are not kept."""
+        """The value kept for the text and `key`, else the result of `make`. Errors are not kept."""
         newer = self._newer
         place = (text, key)
         if (found := newer.get(place)) is not None:

@@ -113,7 +113,7 @@ class Translator:
         self.scope = scope
         self.zone = zone
         self.parts: Mapping[str, Value] = {}
-        """What placeholders of a template stand for, by their names; of a user's text none."""
+        """Values of a template's placeholders by name; a user's text has none."""
 
     def value(self, node: exp.Expr) -> Value:
         """The node as a value. UnsupportedFeatureError or InvalidArgumentError where it has none."""
@@ -146,7 +146,7 @@ class Translator:
         return intervals.arithmetic(operator, left, right, self.zone)
 
     def known(self, node: exp.Expr) -> Value | None:
-        """What a node stands for as a whole, where a subclass has computed it elsewhere."""
+        """Value of a whole node that a subclass has computed elsewhere."""
         return None
 
     def reordered(self, node: exp.Expr) -> Value:

@@ -151,7 +151,7 @@ def _alter_column(reader: Reader) -> _Change:
 
 
 def _redefined_column(reader: Reader, name: str) -> _Change:
-    """What follows CHANGE COLUMN name: its name again, type [COMMENT text] [FIRST | AFTER name]"""
+    """The rest of a statement after CHANGE COLUMN name: the name again, type [COMMENT text] [FIRST | AFTER name]"""
     if reader.done or reader.tokens[reader.position].kind not in ("word", "quoted"):
         reader.fail("TYPE, COMMENT, FIRST, AFTER, DROP NOT NULL, SET NOT NULL, SET DEFAULT or DROP DEFAULT")
     again = reader.name()

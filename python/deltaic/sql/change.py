@@ -86,7 +86,7 @@ def is_left_to_table(value: str, schema: Schema, column: str, *, of_new_row: boo
 
 
 def _alias(name: Name) -> str:
-    """What the statement's expressions call the table: a subquery may have other tables with the same columns."""
+    """Name of the table in the statement's expressions: a subquery may have other tables with the same columns."""
     return name.alias or name.parts[-1]
 
 

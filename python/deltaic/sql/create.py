@@ -19,7 +19,7 @@ from deltaic.table import DeltaTable
 
 @dataclass
 class _Clauses:
-    """What may stand between the columns and AS, in any order, each once."""
+    """Clauses between the columns and AS, in any order, each once."""
 
     partition_by: list[str] | None = None
     cluster_by: list[str] | None = None

@@ -104,7 +104,7 @@ def _is_plain(tree: exp.Expr) -> bool:
 
 
 def _rows(tree: exp.Expr) -> int | None:
-    """How many rows of the order the answer comes from; None where that is no number."""
+    """Number of ordered rows that the answer comes from; None if LIMIT and OFFSET are no numbers."""
     amounts = [clause.expression for key in ("limit", "offset") if (clause := tree.args.get(key)) is not None]
     if tree.args.get("limit") is None or not all(isinstance(item, exp.Literal) and item.name.isdecimal() for item in amounts):
         return None

@@ -48,7 +48,7 @@ def merge(reader: Reader, tables: Tables) -> Rows:
 
 
 def merge_rows(metrics: Mapping[str, int]) -> Rows:
-    """What MERGE returns, from the command's metrics."""
+    """The row that MERGE returns, from the command's metrics."""
     rows = {kind: metrics.get(f"num_target_rows_{kind}", 0) for kind in ("updated", "deleted", "inserted")}
     return counts(num_affected_rows=sum(rows.values()), **{f"num_{kind}_rows": number for kind, number in rows.items()})
 

@@ -1,4 +1,4 @@
-"""What a name in a statement stands for: delta.`path`, or one of the tables handed to `deltaic.sql(tables=)`."""
+"""Tables that names in a statement stand for: delta.`path`, or one of the tables handed to `deltaic.sql(tables=)`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Name:
 
     @property
     def qualifiers(self) -> tuple[tuple[str, ...], ...]:
-        """How columns of this table may be qualified: the alias hides the name, as in Spark."""
+        """Qualifier of this table's columns: the alias hides the name, as in Spark."""
         return ((self.alias,),) if self.alias else (self.parts, self.parts[-1:])
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ def _travelled(reader: Reader, name: Name) -> Name:
 
 
 def read_moment(reader: Reader, name: Name, is_version: bool) -> Name:
-    """What follows VERSION AS OF or TIMESTAMP AS OF. A version may stand in quotes, as in Spark."""
+    """The value after VERSION AS OF or TIMESTAMP AS OF. A version may stand in quotes, as in Spark."""
     if not is_version:
         reader.accept("TIMESTAMP") or reader.accept("DATE")
         return replace(name, timestamp=reader.string())
@@ -142,7 +142,7 @@ class Tables:
         return DeltaTable(path, version=version, timestamp=timestamp, storage_options=self.storage_options)
 
     def rows(self, name: Name) -> Any:
-        """What a statement reads under this name, as data that commands take."""
+        """Rows that a statement reads under this name, as data that commands take."""
         value = self.data(name)
         return value.scan() if isinstance(value, DeltaTable) else value
 
@@ -158,13 +158,13 @@ class Tables:
         return names
 
     def renamed(self, rows: Any, names: Sequence[str]) -> Any:
-        """What `query` gave, under other names by position."""
+        """Rows of `query` under other names, by position."""
         from deltaic.sql.select import renamed
 
         return renamed(rows, names)
 
     def placed(self, rows: Any, columns: Sequence[Field]) -> Any:
-        """What `query` gave, under the names of these columns and of the fields within them by position."""
+        """Rows of `query` under the names of these columns and of the fields within them, by position."""
         from deltaic.sql.positions import placed
 
         return placed(rows, columns)

@@ -1,4 +1,4 @@
-"""What OPTIMIZE and REORG return: the path, and the struct of metrics that delta-spark returns, field by field.
+"""Result of OPTIMIZE and REORG: the path, and the struct of metrics that delta-spark returns, field by field.
 
 Source: delta-io/delta, OptimizeStats.scala and ZOrderMetrics.scala for names and types. What there is none of (cubes of earlier
 clusterings, the parallelism of automatic compaction) is null, 0, or an empty count, as delta-spark has it.

@@ -1,4 +1,4 @@
-"""What a statement that has run returns: a few rows in memory."""
+"""Result of a statement that has run: a few rows in memory."""
 
 from __future__ import annotations
 

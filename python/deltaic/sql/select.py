@@ -134,7 +134,7 @@ class _QueryRows(Rows):
 
 
 def _report(snapshot: Snapshot, opened: Sequence[tuple[Scan, _core.ReadStream]]) -> ScanReport:
-    """What the scans of one mention of a table have read; one may be opened several times."""
+    """Counts of the scans of one mention of a table, which may be opened several times."""
     sizes = {path: size for scan, _ in opened for path, size in zip(*_paths_and_sizes(scan), strict=True)}
     predicates = {scan.predicate.json: scan.predicate for scan, _ in opened if scan.predicate is not None}
     chosen = [snapshot.core.files(snapshot.table_schema, predicate) for predicate in predicates.values()]

@@ -59,7 +59,7 @@ def _tokens(text: str) -> Iterator[Token]:
 
 
 def string_value(token: str) -> str:
-    """What a string literal says: escapes as in Spark, none after r."""
+    """Text of a string literal: escapes as in Spark, none after r."""
     if token[0] in "rR":
         return token[2:-1]
     quote = token[0]
@@ -256,7 +256,7 @@ def requalified(text: str, names: Mapping[tuple[str, ...], str]) -> str:
 
 
 def _qualifier_at(tokens: list[Token], index: int, wanted: Iterable[tuple[str, ...]]) -> int:
-    """How many tokens at `index` are one of `wanted` with the dot after it; 0 where none."""
+    """Number of tokens at `index` that are one of `wanted` and the dot after it; 0 if there is none."""
     if index and tokens[index - 1].text == ".":
         return 0
     for qualifier in sorted(wanted, key=len, reverse=True):

@@ -189,7 +189,7 @@ def convertible(parts: tuple[str, ...]) -> tuple[str, str]:
 
 
 def restored_rows(metrics: Mapping[str, int]) -> Rows:
-    """What RESTORE returns, from the command's metrics."""
+    """The row that RESTORE returns, from the command's metrics."""
     return counts(**{key: metrics.get(key, 0) for key in _RESTORED})
 
 

@@ -231,7 +231,7 @@ class Attempts:
         raise failure
 
     def _is_ours(self, version: int, txn_id: str) -> tuple[bool | None, Exception | None]:
-        """Whether the log has this version with our id; None where it is not there, or with the error that kept us from reading it."""
+        """True if the log has this version with our id; None if the version is not there, or the error of reading it."""
         try:
             return history.commit_info(self.store, version).get("txnId") == txn_id, None
         except FileNotFoundError:

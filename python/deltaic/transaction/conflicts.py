@@ -25,7 +25,7 @@ from deltaic.protocol.actions import Metadata
 
 
 class Isolation(Enum):
-    """What a transaction may not miss; the value is commitInfo's text."""
+    """Isolation level: the winners' changes that a transaction may not miss; the value is commitInfo's text."""
 
     SERIALIZABLE = "Serializable"
     WRITE_SERIALIZABLE = "WriteSerializable"
@@ -40,7 +40,7 @@ _ENABLEMENT = ("delta.inCommitTimestampEnablementVersion", "delta.inCommitTimest
 
 @dataclass(frozen=True)
 class Current:
-    """What the transaction that has not committed yet read and wants to write. `removes_files`: has removes of its own, besides those of
+    """Reads and staged actions of the transaction that has not committed yet. `removes_files`: has removes of its own, besides those of
     files whose rows it marks. `reads_rows_only`: of the files that it read it depends on no row but those that it takes out; `marks_rows`:
     these are known one by one; `only_deletes`: and it writes no row. `predicate`: of its rows, as the user wrote it."""
 
@@ -62,7 +62,7 @@ class Current:
 
 @dataclass(frozen=True)
 class Winner:
-    """What a commit that came first did. `protocol_refusal`: why this client cannot write under the winner's protocol;
+    """Actions of a commit that came first. `protocol_refusal`: why this client cannot write under the winner's protocol;
     `dropped_features`: names that the winner took out of the protocol; `changes_metadata`: in any way; `metadata_changes`: what of it is
     not harmless. `rearranges`: its new files have just the rows of those that it removed."""
 
@@ -164,7 +164,7 @@ def check_files(current: Current, winner: Winner, overlap: Overlap) -> None:
 
 
 def metadata_changes(before: Metadata, after: Metadata) -> tuple[str, ...]:
-    """What differs between two metadata actions, without what is known to disturb nobody."""
+    """Differences between two metadata actions, without those that disturb nobody."""
     changes = []
     if before.id != after.id:
         changes.append("id")

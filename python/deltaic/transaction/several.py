@@ -211,7 +211,7 @@ class SeveralTables:
 
 
 def _together(calls: Sequence[Callable[[], T]], waits: bool) -> list[T]:
-    """What the calls return; raises what the first of them raised that did. `waits`: they wait for a disk or a network, so each is made
+    """Results of the calls; raises the error of the first call that failed. `waits`: they wait for a disk or a network, so each is made
     by a thread of its own, with the caller's context."""
     if not waits:
         return [call() for call in calls]

@@ -21,7 +21,7 @@ OPERATION = "TRANSACTION"
 """commitInfo's operation of a commit of several changes; its parameter `operations` names them."""
 
 KEY = ("path", "storageType", "pathOrInlineDv", "offset")
-"""What names a file of a version: its path and its deletion vector."""
+"""Columns that identify a file of a version: its path and its deletion vector."""
 
 
 class StagedChanges:
@@ -150,7 +150,7 @@ def _chosen(actions: pa.Table, events: pa.Table) -> pa.Table:
 
 
 def _lines(transaction: Transaction) -> bytes:
-    """What a change stages, as a commit. Application transactions are those of the commit that the changes become."""
+    """The actions that a change stages, as a commit. Application transactions are those of the commit that the changes become."""
     actions = [action.to_json() for action in (transaction.protocol, transaction.metadata) if action is not None]
     for domain, (configuration, removed) in transaction.domains.items():
         actions.append(line({"domainMetadata": {"domain": domain, "configuration": configuration, "removed": removed}}))

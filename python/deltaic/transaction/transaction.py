@@ -129,7 +129,7 @@ class Transaction:
         self.options = options or CommitOptions()
         self.clock, self.new_id, self.sleep = clock, new_id, sleep
         self.change: Change | None = None
-        """What the commit does to rows, where the command knows better than the staged actions show: a DELETE says REMOVE."""
+        """Effect of the commit on rows, where the command knows more than the staged actions show: a DELETE says REMOVE."""
         self.metadata: Metadata | None = None
         self.protocol: Protocol | None = None
         self.reads: list[_core.Predicate | None] = []
@@ -294,7 +294,8 @@ class Transaction:
         log.info("%s: %s is version %d", self.store.location, self.operation, version)
 
     def after_commit(self, version: int, first: int) -> Snapshot:
-        """What follows a commit: checksum, checkpoint, manifests; -> its version. `first`: the first version that the transaction took."""
+        """Writes checksum, checkpoint and manifests after a commit; -> the new snapshot. `first`: the first version
+        that the transaction took."""
         if features.is_managed(self._new_protocol):
             catalog.publish(self.store, version)
         committed = self._read_back(version)
@@ -425,7 +426,7 @@ class Transaction:
         self.delete_files(former)
 
     def current(self) -> Current:
-        """What the conflict rules ask of it."""
+        """The transaction as the conflict rules see it."""
         adds, removes = self.actions()
         only_adds = not removes.num_rows
         return Current(

@@ -51,7 +51,7 @@ class TooManyRowsError(Exception):
 
 @dataclass(frozen=True)
 class Computation:
-    """How the rows of a plan are computed. `scope`: their columns by alias. `reads_files`: whether files are read, by the function that
+    """Steps that compute the rows of a plan. `scope`: their columns by alias. `reads_files`: whether files are read, by the function that
     `tables` is given. Where `rows` raises TooManyRowsError or pyarrow.ArrowInvalid (a value is beyond its type), DuckDB is to do it."""
 
     scope: Mapping[str, Schema]
@@ -69,7 +69,7 @@ class Computation:
 
 
 def computation(plan: Plan) -> Computation | None:
-    """How to compute the rows of a plan over few rows; None where DuckDB is to do it."""
+    """Steps that compute the rows of a plan over few rows; None if DuckDB is to compute them."""
     if isinstance(plan, Data):
         held = getattr(plan.handle, "held", None)
         return None if held is None else Computation({plan.alias: plan.schema}, lambda read: {plan.alias: held.table}, False)
@@ -281,7 +281,7 @@ def _literal(node: exp.Expr) -> _Value | None:
 
 
 def _tested(node: exp.Is, whole: Expression, scope: Mapping[str, Schema], test: Callable[[Any], Any]) -> _Value | None:
-    """Whether a column is null, or is not."""
+    """Condition that a column is null, or is not."""
     place = _place(node.this, whole, scope)
     return None if place is None else ("boolean", lambda tables: test(tables[place[0]][place[1].name]))
 

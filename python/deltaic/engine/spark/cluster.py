@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 RANGES_SETTING = "spark.deltaic.zorder.ranges"
 """Ranges that the values of a column are cut into."""
 NOISE_SETTING = "spark.deltaic.zorder.noise"
-"""Whether rows of one key may be spread over several files."""
+"""True if rows of one key may be spread over several files."""
 NATIVE_SETTING = "spark.deltaic.zorder.native"
-"""Whether Spark computes the keys of the Z-order curve where it can, or an Arrow function always."""
+"""True if Spark computes the keys of the Z-order curve where it can; False if an Arrow function always does."""
 SMALLEST_SETTING = "spark.deltaic.zorder.smallestFile"
 """Rows go into as many files as there are tasks at once, unless files get smaller than so many bytes."""
 SMALLEST_FILE = 32 * 1024**2

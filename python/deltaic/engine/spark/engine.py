@@ -258,7 +258,7 @@ class SparkEngine:
 
     @property
     def most_here(self) -> int:
-        """How many rows may come to the driver as part of a command's work."""
+        """Maximum number of rows that a command may bring to the driver."""
         return most_rows(self.spark) if self.is_native else 0
 
     def _here(self, table: pa.Table, schema: Schema) -> SparkRelation:
@@ -438,7 +438,7 @@ def _is_partitioned(plan: Plan) -> bool:
 
 
 _READ_ONCE_OR_TWICE = {"spark.sql.inMemoryColumnarStorage.compressed": "false"}
-"""How rows are cached that are dropped with the command: compressing them takes longer than it saves."""
+"""Storage level of rows that a command caches and drops again: compressing them takes longer than it saves."""
 
 
 def _checkpointed(frame: Any) -> Any:
@@ -458,7 +458,7 @@ def _optimized(frame: Any) -> Any:
 
 
 def _most_rows(plan: Plan) -> int | None:
-    """How many rows a plan without joins has at most; None where nobody knows. Only of rows with ids does anybody ask: counting a million
+    """Maximum number of rows of a plan without joins; None if nobody knows. Only plans with row ids are asked: counting a million
     files takes a while."""
     if isinstance(plan, Scan):
         if not plan.row_ids:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from deltaic.engine.spark.engine import SparkEngine
 
 DRIVER_SETTING = "spark.deltaic.footers.driver"
-"""Up to so many footers are read on the driver."""
+"""Setting: up to so many footers are read on the driver."""
 TASK_SETTING = "spark.deltaic.footers.task"
-"""How many a task reads beyond that."""
+"""Setting: if there are more, each task reads so many."""
 log = logging.getLogger("deltaic.spark")
 
 

@@ -37,7 +37,7 @@ log = logging.getLogger("deltaic.log")
 _LOG = "_delta_log"
 _COMMIT = re.compile(rf"{_LOG}/(\d{{20}})\.json")
 _ATTEMPTS = 4
-"""How often the commit of another writer is tried to be finished, as delta-storage does."""
+"""Number of attempts to finish another writer's commit, as in delta-storage."""
 _TABLE_WAITS = 20
 """Seconds that a table of DynamoDB, which is being made, is waited for."""
 
@@ -313,8 +313,8 @@ class DynamoDBLogStore(Objects):
         return client
 
     def _claim(self, entry: Entry) -> bool | None:
-        """Whether the version is ours by this entry; None where nobody knows. The entry is read whatever the failure was, as boto3 may have
-        sent the request more than once."""
+        """True if the entry says that the version is ours; None if nobody knows. The entry is read whatever the failure was,
+        as boto3 may have sent the request more than once."""
         client = self._client()
         try:
             client.put_item(TableName=self._stores.table, Item=entry.to_item(), ConditionExpression="attribute_not_exists(fileName)")

@@ -1,4 +1,4 @@
-"""How objects travel to Python workers, so that one without deltaic says what it lacks."""
+"""Objects on their way to Python workers: a worker without deltaic says in its error what it lacks."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def _array_sort(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _is_in(array: str, element: str) -> str:
-    """Whether an element is in an array, nulls being equal."""
+    """SQL that tests whether an element is in an array; nulls are equal."""
     nulls = f"len(list_filter({array}, lambda deltaic_n: deltaic_n IS NULL)) > 0"
     return f"(CASE WHEN {element} IS NULL THEN {nulls} ELSE list_contains({array}, {element}) END)"
 

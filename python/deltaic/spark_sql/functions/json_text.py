@@ -163,8 +163,8 @@ def _known(value: Value, made: Value) -> Value:
 
 
 def read_struct(kernel: Callable[[str], str], value: Value, kind: DataType, options: Mapping[str, str], zone: Zone) -> Value:
-    """What a kernel reads from text by a schema. The kernel leaves JSON with what the schema names, each value of its type or null; the
-    engine makes a value of that text."""
+    """Value that a kernel reads from text by a schema. The kernel leaves JSON with what the schema names, each value of its type or null;
+    the engine makes a value of that text."""
     patterns = {name: options[option] for option, name in _FORMATS.items() if option in options}
     plain = kind
     if patterns and isinstance(kind, Struct):

@@ -190,7 +190,7 @@ def _accept(candidate: Form, arguments: list[Value], zone: Zone, accepts: Callab
 
 
 def _bind(patterns: Sequence[str], arguments: Sequence[Value]) -> dict[str, DataType] | None:
-    """What each type variable stands for: the common type of all that share it."""
+    """Type of each type variable: the common type of all that share it."""
     bound: dict[str, DataType] = {}
     for pattern, value in zip(patterns, arguments, strict=True):
         for variable, found in _variables(pattern, value.type):

@@ -14,7 +14,7 @@ from deltaic.spark_sql.values import Value
 
 _DIRECTIVE = re.compile(r"%([-0+, ]*)([1-9][0-9]*)?(?:\.([0-9]+))?([a-zA-Z%])")
 _WIDE = "[^\\x{10000}-\\x{10FFFF}]"
-"""What is no character of two UTF-16 units, which Java counts as two."""
+"""Pattern of characters of one UTF-16 unit; Java counts others as two."""
 
 
 def _format_string(arguments: list[Value], zone: Zone) -> Value:

@@ -66,7 +66,7 @@ class GroupedTranslator(QueryTranslator):
         group = node.args.get("group")
         self._sets = self._grouping_sets(group) if group is not None else None
         self.filters = False
-        """Whether HAVING is translated, in whose queries the aggregates of these groups may be read."""
+        """True while HAVING is translated, in whose queries the aggregates of these groups may be read."""
 
     # --- keys
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 class Ordering:
-    """What stands after a query. An item is a position, a name of the output, or an expression over what the query reads (`translator`),
-    which then travels as a hidden column."""
+    """ORDER BY, LIMIT and OFFSET after a query. An item is a position, a name of the output, or an expression over what the query
+    reads (`translator`), which then travels as a hidden column."""
 
     def __init__(
         self,

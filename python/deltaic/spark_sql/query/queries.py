@@ -74,8 +74,8 @@ class Query:
 
 @dataclass(frozen=True)
 class Context:
-    """What a query sees of those around it. `defined`: names that WITH defines, in lower case; `outer`: columns; `aggregate`: in a query
-    that stands in HAVING, aggregates of the groups that HAVING filters, for its WHERE."""
+    """The part of the queries around it that a query sees. `defined`: names that WITH defines, in lower case; `outer`: columns;
+    `aggregate`: aggregates of the groups that HAVING filters, for the WHERE of a query in HAVING."""
 
     defined: Mapping[str, tuple[str, tuple[Column, ...]]] = field(default_factory=dict)
     outer: Resolve | None = None

@@ -118,7 +118,7 @@ class QueryScope(Scope):
         return matches[0] if matches else None
 
     def star(self, table: str | None) -> list[Attribute]:
-        """What `*` or `table.*` stands for."""
+        """Columns of `*` or `table.*`."""
         if table is None:
             return [each for each in self.attributes if not each.qualified]
         found = [each for each in self.attributes if _is(each.table, table)]

@@ -185,7 +185,7 @@ class QueryTranslator(Translator):
         return query
 
     def aggregate_within(self) -> Callable[[exp.Expr], Value | None] | None:
-        """How the WHERE of a query within computes aggregates of the rows here; None where Spark refuses them."""
+        """Translator of aggregates of the rows here in the WHERE of a query within; None where Spark refuses them."""
         return None
 
     def _as_spark(self, node: exp.Expr, value: Value) -> Value:

@@ -89,7 +89,7 @@ def mentioned_names(tree: exp.Expr) -> frozenset[str] | None:
 
 
 def _changes(node: exp.Table) -> TableName | None:
-    """What a table function of the change data feed names; None for any other table."""
+    """Table and range of a table function of the change data feed; None for any other table."""
     call = node.this
     if not isinstance(call, exp.Anonymous) or (function := call.name.lower()) not in CHANGE_FUNCTIONS:
         return None

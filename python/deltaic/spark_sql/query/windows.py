@@ -108,7 +108,7 @@ class _Specification:
 
 
 def _specification(node: exp.Expr, named: Sequence[exp.Expr]) -> _Specification:
-    """What stands in OVER (...), or what the window of that name has."""
+    """Window in OVER (...), or the definition of the window of that name."""
     alias = node.args.get("alias")
     own = _Specification(node)
     if alias is None:

@@ -76,7 +76,7 @@ class Callbacks:
 
     @property
     def count(self) -> int:
-        """How many Python objects are kept for the JVM."""
+        """Number of Python objects that are kept for the JVM."""
         return len(self._counterparts)
 
     def _made(self, name: str, *arguments: Any) -> Any:

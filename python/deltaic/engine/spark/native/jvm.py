@@ -33,9 +33,9 @@ class Jvm:
         self.root = spark._jvm
         self.gateway = spark.sparkContext._gateway
         self.is_rehearsed = False
-        """Whether a file index has been seen to work."""
+        """True if a file index has been seen to work."""
         self.plans_tables = False
-        """Whether the optimizer has been seen to resolve a table."""
+        """True if the optimizer has been seen to resolve a table."""
         self._classes: dict[str, Any] = {}
         ensure_callback_server_started(self.gateway)
         self.callbacks = Callbacks.of(self.gateway)

@@ -85,7 +85,7 @@ def stream_frame(jvm: Jvm, source: StreamSource, schema: Any, stream: TableStrea
 
 
 def _read_limit(jvm: Jvm, options: StreamOptions) -> Any:
-    """How Spark shows the limits of a batch. `StreamSource` goes by the options."""
+    """Limits of a batch as Spark shows them. `StreamSource` goes by the options."""
     limits = jvm.get("org.apache.spark.sql.connector.read.streaming.ReadLimit")
     found = []
     if options.max_files is not None or options.max_bytes is None:
