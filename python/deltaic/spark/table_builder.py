@@ -26,7 +26,10 @@ Way = Literal["create", "createIfNotExists", "replace", "createOrReplace"]
 
 @dataclass
 class IdentityGenerator:
-    """The numbers of an identity column: `start`, `start` + `step`, ..."""
+    """Numbers of an identity column: `start`, `start + step`, `start + 2 * step`, ... `step` is not 0.
+
+    >>> builder = builder.addColumn("n", "BIGINT", generatedAlwaysAs=IdentityGenerator(start=100, step=10))
+    """
 
     start: int = 1
     step: int = 1
@@ -34,7 +37,12 @@ class IdentityGenerator:
 
 @methods_raise_as_spark
 class DeltaTableBuilder:
-    """A table in the making: each method changes it and returns it, `execute` makes it."""
+    """Definition of a new table: each method changes the builder and returns it, `execute` creates the table.
+
+    >>> builder = DeltaTable.create(spark).location("/data/trips").addColumn("km", "DOUBLE").addColumn("day", "DATE").partitionedBy("day")
+    >>> builder.execute().toDF().count()
+    0
+    """
 
     def __init__(self, spark: Any, way: Way, opened: Callable[[str], DeltaTable]) -> None:
         self._spark, self._way, self._opened = spark, way, opened
@@ -47,7 +55,11 @@ class DeltaTableBuilder:
         self._properties: dict[str, str] = {}
 
     def tableName(self, identifier: str) -> DeltaTableBuilder:
-        """delta.`path`, a name of the session catalog, or a temporary view of a table."""
+        """Sets the name: delta.`path`, a name of the session catalog, or a temporary view of a table. A name of the catalog without
+        `location` gets a folder of the warehouse.
+
+        >>> builder = builder.tableName("delta.`/data/trips`")
+        """
         _check(identifier, str, "Identifier must be str.")
         name = parsed(identifier)
         if name is None:
@@ -58,12 +70,18 @@ class DeltaTableBuilder:
         return self
 
     def location(self, location: str) -> DeltaTableBuilder:
-        """The table's path."""
+        """Sets the path or URL.
+
+        >>> builder = builder.location("/data/trips")
+        """
         _check(location, str, "Location must be str.")
         return self._at(location)
 
     def comment(self, comment: str) -> DeltaTableBuilder:
-        """The table's description."""
+        """Sets the table's description.
+
+        >>> builder = builder.comment("one row for each trip")
+        """
         _check(comment, str, "Table comment must be str.")
         self._comment = comment
         return self
@@ -77,7 +95,14 @@ class DeltaTableBuilder:
         generatedByDefaultAs: IdentityGenerator | None = None,
         comment: str | None = None,
     ) -> DeltaTableBuilder:
-        """A column. `dataType`: Spark's DDL or a DataType."""
+        """Adds a column. `dataType`: Spark's DDL text or a DataType. `generatedAlwaysAs`: SQL that computes the value from other columns,
+        or an IdentityGenerator whose numbers nobody may give. `generatedByDefaultAs`: an IdentityGenerator for rows that give no number.
+        `comment`: description of the column.
+
+        Raises InvalidTypeError for an argument of another type, InvalidArgumentError for both kinds of generation at once.
+
+        >>> builder = builder.addColumn("year", "INT", generatedAlwaysAs="year(day)")
+        """
         _check(colName, str, "Column name must be str.")
         if not isinstance(dataType, str) and not hasattr(dataType, "jsonValue"):
             raise InvalidTypeError("Column data type must be str or DataType.", found=f"{dataType!r} with type {type(dataType)}")
@@ -90,7 +115,10 @@ class DeltaTableBuilder:
         return self
 
     def addColumns(self, cols: Any) -> DeltaTableBuilder:
-        """The columns of a StructType, or a list of StructField."""
+        """Adds the columns of a StructType, or of a list of StructField.
+
+        >>> builder = builder.addColumns(table.toDF().schema)
+        """
         from pyspark.sql.types import StructField, StructType
 
         for item in cols if isinstance(cols, list) else ():
@@ -101,24 +129,40 @@ class DeltaTableBuilder:
         return self
 
     def partitionedBy(self, *cols: Any) -> DeltaTableBuilder:
-        """The partition columns."""
+        """Sets the partition columns, by name, one by one or as a list.
+
+        >>> builder = builder.partitionedBy("day")
+        """
         self._partitions = _names(cols, "Partitioning column must be str.")
         return self
 
     def clusterBy(self, *cols: Any) -> DeltaTableBuilder:
-        """The clustering columns."""
+        """Sets the clustering columns, by name, one by one or as a list: OPTIMIZE sorts along them. Excludes `partitionedBy`.
+
+        >>> builder = builder.clusterBy("origin", "delay")
+        """
         self._clusters = _names(cols, "Clustering column must be str.")
         return self
 
     def property(self, key: str, value: str) -> DeltaTableBuilder:
-        """A table property."""
+        """Sets a table property; key and value are text.
+
+        >>> builder = builder.property("delta.appendOnly", "true")
+        """
         if not isinstance(key, str) or not isinstance(value, str):
             raise InvalidTypeError("Key and value of property must be string.", found=f"{key!r} and {value!r}")
         self._properties[key] = value
         return self
 
     def execute(self) -> DeltaTable:
-        """Makes the table. TableAlreadyExistsError from `create`, TableNotFoundError from `replace`."""
+        """Creates the table in one commit, and returns it.
+
+        Raises TableAlreadyExistsError (`create`, and there is a table), TableNotFoundError (`replace`, and there is none),
+        InvalidArgumentError (no location, an unknown column or property).
+
+        >>> DeltaTable.create(spark).location("/data/trips").addColumn("id", "BIGINT").execute().toDF().columns
+        ['id']
+        """
         new = None if self._name is None else place_of(self._spark, self._name, self._path)
         path = self._path if new is None else new.path
         if path is None:

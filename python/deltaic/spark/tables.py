@@ -45,7 +45,14 @@ MOST_FRAMES = 16
 
 @methods_raise_as_spark
 class DeltaTable:
-    """A table by its path. `alias`: what its columns may be qualified with."""
+    """One Delta table on Spark, with delta-spark's methods: `forPath` and `forName` give it, reads and commands always see the newest
+    version. Conditions and values are text in Spark's SQL dialect or Columns. `alias`: the name that qualifies its columns.
+
+    Errors are those of `deltaic.errors` and of `pyspark.errors` at once, with delta-spark's condition (`getCondition()`).
+
+    >>> table = DeltaTable.forPath(spark, "/data/flights")
+    >>> table.delete("delay IS NULL")
+    """
 
     def __init__(self, spark: SparkSession, path: str, alias: str | None = None) -> None:
         self._spark, self._path, self._alias = spark, path, alias
@@ -63,7 +70,13 @@ class DeltaTable:
     @classmethod
     @raises_as_spark({TableNotFoundError: "DELTA_MISSING_DELTA_TABLE"})
     def forPath(cls, sparkSession: SparkSession, path: str, hadoopConf: dict[str, str] = dict()) -> DeltaTable:  # noqa: B006, C408
-        """TableNotFoundError where there is none."""
+        """Returns the table at a path or URL. `hadoopConf` must be empty: set such keys on the Spark session.
+
+        Raises TableNotFoundError (DELTA_MISSING_DELTA_TABLE) if there is no table, UnsupportedFeatureError for `hadoopConf`.
+
+        >>> DeltaTable.forPath(spark, "/data/flights").toDF().count()
+        4
+        """
         if hadoopConf:
             raise UnsupportedFeatureError("hadoopConf of forPath", found=sorted(hadoopConf), expected="settings of the Spark session")
         deltaic.DeltaTable(path, spark=sparkSession)
@@ -71,19 +84,36 @@ class DeltaTable:
 
     @classmethod
     def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> DeltaTable:
-        """delta.`path`, a table of the session catalog, or a temporary view of a table."""
+        """Returns a table by name: delta.`path`, a table of the session catalog, or a temporary view of one table.
+
+        Raises TableNotFoundError if there is no such table.
+
+        >>> DeltaTable.forName(spark, "delta.`/data/flights`").toDF().count()
+        4
+        """
         return cls.forPath(sparkSession, named_path(sparkSession, tableOrViewName))
 
     @classmethod
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
-        """True if there is a table at a path."""
+        """True if there is a table at a path.
+
+        >>> DeltaTable.isDeltaTable(spark, "/data/nothing")
+        False
+        """
         with opening(sparkSession):
             return deltaic.DeltaTable.exists(identifier)
 
     @classmethod
     def convertToDelta(cls, sparkSession: SparkSession, identifier: str, partitionSchema: Any = None) -> DeltaTable:
-        """Parquet files or an Iceberg table in place, named parquet.`path` or iceberg.`path`. `partitionSchema`: of Parquet files, DDL
-        text or a StructType. A Delta table stays as it is."""
+        """Writes a Delta log beside Parquet files or an Iceberg table, and returns the table. No data file is touched.
+
+        `identifier`: parquet.`path` or iceberg.`path`. `partitionSchema`: partition columns of Parquet files, DDL text or a StructType;
+        None if there are none. A Delta table stays as it is. Raises InvalidArgumentError if there are no files or the folders do not
+        fit `partitionSchema`.
+
+        >>> DeltaTable.convertToDelta(spark, "parquet.`/data/events`", "day DATE").toDF().count()
+        1
+        """
         source_format, path = convertible(Reader(identifier).dotted())
         if hasattr(partitionSchema, "json"):
             partitionSchema = Schema.from_json(partitionSchema.json())
@@ -94,22 +124,36 @@ class DeltaTable:
 
     @classmethod
     def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
-        """A table that must not be there."""
+        """Builds a new table; `execute` raises TableAlreadyExistsError if there is one.
+
+        `sparkSession`: None is the active one. Raises InvalidArgumentError if no session is active.
+
+        >>> made = DeltaTable.create(spark).location("/data/trips").addColumn("id", "BIGINT").execute()
+        """
         return cls._builder(sparkSession, "create")
 
     @classmethod
     def createIfNotExists(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
-        """A table, or the one that is there, as it is."""
+        """Builds a new table; `execute` returns an existing table unchanged.
+
+        >>> made = DeltaTable.createIfNotExists(spark).location("/data/flights").addColumn("id", "BIGINT").execute()
+        """
         return cls._builder(sparkSession, "createIfNotExists")
 
     @classmethod
     def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
-        """A table in place of one that must be there."""
+        """Builds a table that replaces an existing one, rows and definition; `execute` raises TableNotFoundError if there is none.
+
+        >>> made = DeltaTable.replace(spark).location("/data/flights").addColumn("id", "BIGINT").execute()
+        """
         return cls._builder(sparkSession, "replace")
 
     @classmethod
     def createOrReplace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
-        """A table, in place of the one that is there if there is one."""
+        """Builds a table that replaces an existing one, if there is one.
+
+        >>> made = DeltaTable.createOrReplace(spark).location("/data/flights").addColumn("id", "BIGINT").execute()
+        """
         return cls._builder(sparkSession, "createOrReplace")
 
     @classmethod
@@ -124,7 +168,11 @@ class DeltaTable:
     # --- reading
 
     def toDF(self) -> DataFrame:
-        """The table's rows, with its alias."""
+        """Returns the rows of the newest version as a DataFrame, under the table's alias if it has one.
+
+        >>> table.toDF().where("delay > 60").count()
+        1
+        """
         from deltaic.spark.frames import newest
 
         frame: DataFrame = newest(self._spark, self._path)
@@ -132,33 +180,67 @@ class DeltaTable:
         return frame if self._alias is None else frame.alias(self._alias)
 
     def alias(self, aliasName: str) -> DeltaTable:
-        """This table under an alias."""
+        """Returns this table under an alias, which qualifies its columns in conditions and values.
+
+        >>> table.alias("t").delete("t.delay > 60")
+        """
         made = DeltaTable(self._spark, self._path, aliasName)
         made._frames = self._frames
         return made
 
     def history(self, limit: int | None = None) -> DataFrame:
-        """The commits, newest first, with the columns of DESCRIBE HISTORY."""
+        """Returns a row for each commit, newest first: version, timestamp, operation, operationParameters, operationMetrics and the other
+        columns of DESCRIBE HISTORY. `limit`: maximum number of rows; None is all.
+
+        >>> table.history(1).select("version", "operation").first().asDict()
+        {'version': 1, 'operation': 'WRITE'}
+        """
         return self._frame(history_rows(self._table(), limit))
 
     def detail(self) -> DataFrame:
-        """One row, with the columns of DESCRIBE DETAIL."""
+        """Returns one row: format, id, name, location, partitionColumns, clusteringColumns, numFiles, sizeInBytes, properties and the other
+        columns of DESCRIBE DETAIL.
+
+        >>> table.detail().first().numFiles
+        2
+        """
         return self._frame(detail_rows(self._table()))
 
     # --- changing rows
 
     def delete(self, condition: Any = None) -> None:
-        """Deletes the rows for which the condition is true; all without one."""
+        """Deletes the rows for which `condition` is true; None deletes all rows. With deletion vectors no file is written again.
+
+        Raises InvalidArgumentError for a condition that is no boolean, and the errors of concurrent commits
+        (DELTA_CONCURRENT_APPEND and others).
+
+        >>> table.delete("delay > 60")
+        """
         self._table().delete(self._own(condition_text(condition, origins=self._origins(None))))
 
     def update(self, condition: Any = None, set: Any = None) -> None:
-        """Sets columns in the rows for which the condition is true."""
+        """Sets columns in the rows for which `condition` is true; None updates all rows. `set`: a dict from column to its value. Every
+        value sees the old row.
+
+        Raises InvalidArgumentError for an unknown column, SchemaMismatchError for a value that does not fit, and the errors of
+        concurrent commits.
+
+        >>> table.update("delay IS NULL", set={"delay": "0"})
+        """
         origins = self._origins(None)
         values = {self._own(name): self._own(text) for name, text in assignments(set, "'set'", origins).items()}
         self._table().update(values, self._own(condition_text(condition, origins=origins)))
 
     def merge(self, source: DataFrame, condition: Any) -> DeltaMergeBuilder:
-        """MERGE of a DataFrame; columns are qualified by the aliases of table and DataFrame, or not where they are unambiguous."""
+        """Begins a MERGE of the DataFrame `source` into this table; clauses and `execute()` follow.
+
+        `condition`: matches rows of both, as text or a Column. Qualify columns by the aliases of table and DataFrame; names that only one
+        side has need none. Raises InvalidArgumentError without `source` or `condition`; `execute()` raises MergeCardinalityError if two
+        source rows match one row of the table.
+
+        >>> source = spark.createDataFrame([(1, 7)], "id BIGINT, delay BIGINT").alias("s")
+        >>> done = table.alias("t").merge(source, "t.id = s.id").whenMatchedUpdate(set={"delay": "s.delay"}).execute()
+        """
         if source is None or condition is None:
             raise InvalidArgumentError(f"'{'source' if source is None else 'condition'}' in merge cannot be None")
         if not hasattr(source, "toArrow") or not hasattr(source, "createOrReplaceTempView"):
@@ -186,47 +268,86 @@ class DeltaTable:
     # --- upkeep
 
     def vacuum(self, retentionHours: float | None = None) -> DataFrame:
-        """Deletes files that no version within the retention needs; -> an empty DataFrame."""
+        """Deletes files that no version within the retention needs, and returns an empty DataFrame.
+
+        `retentionHours`: None is the table's `delta.deletedFileRetentionDuration`, 168 hours by default. Raises InvalidArgumentError for
+        less than that, unless `spark.databricks.delta.retentionDurationCheck.enabled` is false.
+
+        >>> deleted = table.vacuum()
+        """
         retention = None if retentionHours is None else timedelta(hours=float(retentionHours))
         checked = str(self._spark.conf.get(RETENTION_CHECK, "true")).lower() != "false"
         self._table().vacuum(retention=retention, enforce_retention=checked)
         return self._frame(nothing())
 
     def optimize(self) -> DeltaOptimizeBuilder:
-        """Compaction and Z-order."""
+        """Begins an OPTIMIZE: compaction, or sorting along a Z-order curve.
+
+        >>> metrics = table.optimize().executeCompaction()
+        """
         return DeltaOptimizeBuilder(self._spark, self._table())
 
     @raises_as_spark({VersionNotFoundError: "DELTA_CANNOT_RESTORE_TABLE_VERSION"})
     def restoreToVersion(self, version: int) -> DataFrame:
-        """A new version with the rows of an older one -> delta-spark's metrics."""
+        """Commits a new version with the rows and the definition of an older one.
+
+        Returns one row: table_size_after_restore, num_of_files_after_restore, num_removed_files, num_restored_files, removed_files_size,
+        restored_files_size. Raises VersionNotFoundError (DELTA_CANNOT_RESTORE_TABLE_VERSION).
+
+        >>> table.restoreToVersion(0).first().num_of_files_after_restore
+        1
+        """
         _check(version, int, "version", "an int")
         return self._frame(restored_rows(self._table().restore(version)))
 
     def restoreToTimestamp(self, timestamp: str) -> DataFrame:
-        """The table as it was at a time: `2024-01-31` or `2024-01-31 12:00:00`, in the zone of the session."""
+        """Commits a new version with the rows of the version that was the newest at a time: `2026-01-31` or `2026-01-31 12:00:00`, in the
+        session's time zone. Returns the same row as `restoreToVersion`.
+
+        >>> metrics = table.restoreToTimestamp(str(table.history().first().timestamp))
+        """
         _check(timestamp, str, "timestamp", "a string")
         version = version_at(self._spark, self._path, moment_of(self._spark, f"'{timestamp}'"))
         return self._frame(restored_rows(self._table().restore(version)))
 
     def generate(self, mode: str) -> None:
-        """Manifests: `symlink_format_manifest`."""
+        """Writes manifests of the table's files for readers without Delta, below `_symlink_format_manifest/`. `mode`:
+        "symlink_format_manifest". Raises UnsupportedFeatureError if files have deletion vectors.
+
+        >>> plain.generate("symlink_format_manifest")
+        """
         self._table().generate(mode)
 
     def clone(self, target: str, isShallow: bool = False, replace: bool = False, properties: dict[str, str] | None = None) -> DeltaTable:
-        """A copy of the newest version."""
+        """Makes another table with the rows and the definition of the newest version, and returns it.
+
+        `target`: path of the new table. `isShallow`: refers to this table's files instead of copying them; reading such a clone needs
+        `deltaic.configure(allowed_roots=[...])` with this table's location. `replace`: replaces a table at `target`; otherwise an
+        existing one is a TableAlreadyExistsError. `properties`: table properties that differ.
+
+        >>> table.clone("/data/copy").toDF().count()
+        4
+        """
         return self._cloned(self._table(), target, isShallow, replace, properties)
 
     def cloneAtVersion(
         self, version: int, target: str, isShallow: bool = False, replace: bool = False, properties: dict[str, str] | None = None
     ) -> DeltaTable:
-        """A copy of a version."""
+        """Makes another table of a version; see `clone`. Raises VersionNotFoundError.
+
+        >>> table.cloneAtVersion(0, "/data/copy").toDF().count()
+        3
+        """
         _check(version, int, "version", "an int")
         return self._cloned(self._table().at(version), target, isShallow, replace, properties)
 
     def cloneAtTimestamp(
         self, timestamp: str, target: str, isShallow: bool = False, replace: bool = False, properties: dict[str, str] | None = None
     ) -> DeltaTable:
-        """A copy of the version at a time."""
+        """Makes another table of the version at a time (as for `restoreToTimestamp`); see `clone`.
+
+        >>> copy = table.cloneAtTimestamp(str(table.history().first().timestamp), "/data/copy")
+        """
         _check(timestamp, str, "timestamp", "a string")
         table = self._table().at(timestamp=moment_of(self._spark, f"'{timestamp}'"))
         return self._cloned(table, target, isShallow, replace, properties)
@@ -243,18 +364,28 @@ class DeltaTable:
     # --- protocol
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
-        """Raises the versions to at least these."""
+        """Raises the versions of the protocol to at least these. They never sink.
+
+        >>> table.upgradeTableProtocol(1, 4)
+        """
         _check(readerVersion, int, "readerVersion", "an integer")
         _check(writerVersion, int, "writerVersion", "an integer")
         self._table().alter.set_properties({"delta.minReaderVersion": readerVersion, "delta.minWriterVersion": writerVersion})
 
     def addFeatureSupport(self, featureName: str) -> None:
-        """Makes the table support a feature, with the versions that it needs."""
+        """Adds a table feature to the protocol, with the versions that it needs. Raises UnsupportedFeatureError for an unknown feature.
+
+        >>> table.addFeatureSupport("v2Checkpoint")
+        """
         _check(featureName, str, "featureName", "a string")
         self._table().alter.add_features(featureName)
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
-        """Ends the support of a feature, after removing what is there of it."""
+        """Removes every trace of a feature from the newest version, then the feature from the protocol. `truncateHistory`: True deletes
+        versions of the log that still use the feature, once they are old enough.
+
+        >>> table.dropFeatureSupport("deletionVectors")
+        """
         _check(featureName, str, "featureName", "a string")
         if truncateHistory is not None:
             _check(truncateHistory, bool, "truncateHistory", "a boolean")
@@ -263,23 +394,37 @@ class DeltaTable:
 
 @methods_raise_as_spark
 class DeltaOptimizeBuilder:
-    """OPTIMIZE in the making: `where` narrows it to partitions, the other two run it -> path, metrics."""
+    """OPTIMIZE of a table: `where` limits it to partitions, `executeCompaction` or `executeZOrderBy` runs it."""
 
     def __init__(self, spark: SparkSession, table: deltaic.DeltaTable) -> None:
         self._spark, self._table = spark, table
         self._filters: list[str] = []
 
     def where(self, partitionFilter: str) -> DeltaOptimizeBuilder:
-        """A condition on partition columns; several must all be true."""
+        """Limits OPTIMIZE to partitions for which the condition is true; several conditions must all be true.
+
+        >>> metrics = by_day.optimize().where("day = DATE'2026-01-01'").executeCompaction()
+        """
         self._filters.append(sql_text(partitionFilter, "partitionFilter"))
         return self
 
     def executeCompaction(self) -> DataFrame:
-        """Small files, and files with many deleted rows, become files of the target size."""
+        """Rewrites small files, and files with many deleted rows, into files of `delta.targetFileSize`.
+
+        Returns one row: path, and metrics (numFilesAdded, numFilesRemoved, filesAdded, filesRemoved, ...).
+
+        >>> table.optimize().executeCompaction().first().metrics.numFilesRemoved
+        2
+        """
         return frame_of(self._spark, optimized(self._table, lambda: self._table.optimize.compact(self._where)))
 
     def executeZOrderBy(self, *cols: Any) -> DataFrame:
-        """All rows sorted along a curve over the columns."""
+        """Rewrites all files with their rows sorted along a Z-order curve over `cols`, so that conditions on any of them skip files.
+
+        Returns one row: path, and metrics. Raises InvalidArgumentError for an unknown column or a partition column.
+
+        >>> metrics = table.optimize().executeZOrderBy("origin", "delay")
+        """
         names = list(cols[0]) if len(cols) == 1 and isinstance(cols[0], (list, tuple)) else list(cols)
         for name in names:
             if not isinstance(name, str):
