@@ -13,12 +13,19 @@ from deltaic.pictures.svg import document, element, label
 
 ROOT = Path(__file__).resolve().parents[1]
 COLOURS = {"deltaic": "#c4610a", "deltalake": "#2f6fb0", "duckdb": "#6a8f2f", "pyarrow": "#7a5ea8", "delta-spark": "#2f6fb0"}
-OTHERS = {"parquet": "#6a8f2f", "deltalake_query": "#7fb2e0", "without_vectors": "#888", "rewriting": "#888"}
+OTHERS = {
+    "parquet": "#6a8f2f",
+    "deltalake_query": "#7fb2e0",
+    **dict.fromkeys(("without_vectors", "rewriting", "no rules", "no feed", "checkpoint"), "#888"),
+}
 NAMES = {
     "deltalake_query": "deltalake, by its SQL engine",
     "without_vectors": "deltaic, the same rows without vectors",
     "rewriting": "deltaic, rewriting files instead",
     "parquet": "the same files as plain Parquet",
+    "no rules": "no rules",
+    "no feed": "no change data feed",
+    "checkpoint": "writing its checkpoint",
 }
 _TICKS = {-5: "10 µs", -4: "100 µs", -3: "1 ms", -2: "10 ms", -1: "0.1 s", 0: "1 s", 1: "10 s", 2: "100 s"}
 _WIDTH, _LEFT, _TOP, _ROW = 520, 330, 62, 26
@@ -95,6 +102,20 @@ CHARTS = (
         },
     ),
     Chart(
+        "features",
+        "The cost of features",
+        "Beside the same job without the feature, deltalake, or a checkpoint of the table.",
+        {
+            "append": "append, constraints and generated columns",
+            "delete": "delete 1 %, with the change data feed",
+            "update": "update 1 %, with the feed",
+            "merge": "merge 1 %, with the feed",
+            "changes": "read the feed of 100 commits",
+            "convert": "convert 10,000 Parquet files",
+            "clone": "clone a million files, by reference",
+        },
+    ),
+    Chart(
         "small",
         "Small tables",
         "What a call costs when there is hardly any data: a table of three rows, but for the last lines.",
@@ -159,6 +180,18 @@ CHARTS = (
             "update_one": "update 1 row",
             "merge_1pct": "merge 1 % of the rows",
             "z_order": "Z-order by two columns",
+        },
+    ),
+    Chart(
+        "statements",
+        "Small statements and streams on Spark",
+        "A warm session; a statement changes ten rows of a million, the stream reads 200 commits in 100 batches.",
+        {
+            "delete_ten": "DELETE",
+            "update_ten": "UPDATE",
+            "merge_ten": "MERGE",
+            "queries_by_name": "100 queries by name",
+            "stream": "stream of 200 commits",
         },
     ),
     Chart(
