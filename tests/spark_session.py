@@ -35,6 +35,13 @@ REMOTE = "DELTAIC_TEST_REMOTE"
 """Environment variable: the address of a server of Spark Connect, or `local[n]` for one that is started, on which the tests then run."""
 
 
+def with_jvm(session: Any) -> Any:
+    """The session, unless it is one of Spark Connect: the test is skipped then."""
+    if not hasattr(session, "_jsparkSession"):
+        pytest.skip("a source of Spark's own interfaces needs a JVM")
+    return session
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A local session of two threads, as a user of plain PySpark makes it: nothing of deltaic is set up in it."""

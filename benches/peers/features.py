@@ -26,6 +26,7 @@ REPEATS = 2
 CHANGED = "id % 100 = 7"
 COLUMNS = "id long, key integer, value double, name string, at timestamp"
 GENERATED = {"day": ("date", "CAST(at AS DATE)"), "tens": ("integer", "CAST(key / 10 AS INTEGER)")}
+COMPUTED = " AND ".join(f"{name} = {value}" for name, (_, value) in GENERATED.items())
 RULES = {"positive": "id >= 0", "small": "value < 100000", "named": "name IS NOT NULL"}
 JOBS = (
     Job(name="append", limits={"no rules": 1.25}),
@@ -86,7 +87,11 @@ def append(system: str, root: Path) -> Run:
         tables.append(deltaic.DeltaTable.create(place(root, system, "append", number), columns))
         if has_rules:
             tables[-1].alter.add_constraints(RULES)
-    return lambda: deltaic.write(tables.pop(), rows, mode="append"), REPEATS, sums_of_table
+
+    def check(table: Any) -> list[Any]:
+        return [*sums_of_table(table), table.scan(where=COMPUTED).count()]
+
+    return lambda: deltaic.write(tables.pop(), rows, mode="append"), REPEATS, check
 
 
 def change(system: str, job: str, root: Path) -> Run:
@@ -130,20 +135,17 @@ def convert(system: str, root: Path) -> Run:
     if system == "deltaic":
         import deltaic
 
-        call: Callable[[], Any] = lambda: deltaic.DeltaTable.convert(path)  # noqa: E731
+        call: Callable[[str], Any] = deltaic.DeltaTable.convert
     else:
         import deltalake
 
-        call = lambda: deltalake.convert_to_deltalake(str(path))  # noqa: E731
-    shutil.rmtree(path / "_delta_log", ignore_errors=True)
-    logs = iter(range(REPEATS))
+        call = deltalake.convert_to_deltalake
 
-    def work() -> Any:
-        if next(logs):
-            (path / "_delta_log").rename(place(root, system, "convert", 0))
-        return call()
+    def work() -> None:
+        shutil.rmtree(path / "_delta_log", ignore_errors=True)
+        call(str(path))
 
-    return work, REPEATS, lambda _: table_sums(path)
+    return work, REPEATS, lambda _: sums_of_table(opened(path))
 
 
 def clone(system: str, root: Path) -> Run:
@@ -151,7 +153,7 @@ def clone(system: str, root: Path) -> Run:
 
     table = deltaic.DeltaTable(root / "many")
     if system == "checkpoint":
-        return table.checkpoint, REPEATS, lambda _: CLONED
+        return table.checkpoint, REPEATS, lambda _: opened(root / "many").detail().num_files
     places = [place(root, system, "clone", number) for number in range(REPEATS)]
     return lambda: table.clone(places.pop(), shallow=True), REPEATS, lambda made: made.detail().num_files
 
@@ -167,10 +169,10 @@ def sums_of_table(table: Any) -> list[Any]:
     return sums(table.scan(columns=["id", "key", "value", "name", "at"]).to_arrow())
 
 
-def table_sums(path: Path) -> list[Any]:
+def opened(path: Path) -> Any:
     import deltaic
 
-    return sums_of_table(deltaic.DeltaTable(path))
+    return deltaic.DeltaTable(path)
 
 
 def kinds(feed: Any) -> list[Any]:

@@ -62,12 +62,12 @@ JOBS: dict[str, tuple[Callable[[Tables, int], None], Callable[[Tables, int], Non
 
 def run(job: str, rounds: int) -> dict[str, Any]:
     """Median seconds of both, and how many times the single commits the transaction takes."""
-    read_path = dict(zip(("transaction", "single commits"), JOBS[job], strict=True))
-    found: dict[str, list[float]] = {way: [] for way in read_path}
+    ways = dict(zip(("transaction", "single commits"), JOBS[job], strict=True))
+    found: dict[str, list[float]] = {way: [] for way in ways}
     with tempfile.TemporaryDirectory(prefix="deltaic-bench-") as folder:
-        tables = {way: [deltaic.write(f"{folder}/{way}/{name}", FIRST) for name in NAMES] for way in read_path}
+        tables = {way: [deltaic.write(f"{folder}/{way}/{name}", FIRST) for name in NAMES] for way in ways}
         for number in range(2000, 2000 + rounds + 3):
-            for way, work in read_path.items():
+            for way, work in ways.items():
                 began = time.perf_counter()
                 work(tables[way], number)
                 found[way].append(time.perf_counter() - began)

@@ -81,7 +81,7 @@ def current() -> Configuration:
 
 
 def budget() -> memory.Budget:
-    """Shares of memory for the running code."""
+    """Division of the memory limit among DuckDB, `_core` and rows that are held, for the running code."""
     configuration = current()
     found = memory.budget(configuration.memory_limit, configuration.threads)
     _core.keep_freed_memory(found.kept_freed)

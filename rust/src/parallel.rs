@@ -1,4 +1,4 @@
-//! Work on the pieces of a whole, done by several threads.
+//! Threads that share the pieces of a large batch, or a list of files.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,8 @@ pub fn cut(batch: &RecordBatch) -> Vec<RecordBatch> {
     (0..batch.num_rows()).step_by(PIECE).map(|from| batch.slice(from, PIECE.min(batch.num_rows() - from))).collect()
 }
 
-/// The same work for each piece, results in order; on this thread where there is one piece.
+/// Calls `work` for each piece on several threads and returns the results in the order of the pieces. The caller's thread does a
+/// single piece itself. The first error ends the work.
 pub fn on_threads<I: Sync, T: Send>(pieces: &[I], interrupt: &Interrupt, work: &(dyn Fn(&I) -> Result<T> + Sync)) -> Result<Vec<T>> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8).min(pieces.len());
     let next = AtomicUsize::new(0);

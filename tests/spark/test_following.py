@@ -303,14 +303,14 @@ def test_a_time_after_the_last_version_is_an_error(session: Any, place: str) -> 
     commit = Path(place) / "_delta_log" / f"{0:020}.json"
     seconds = session.sql(f"SELECT CAST(timestamp'{last}' AS double)").first()[0]
     os.utime(commit, (seconds, seconds))
-    read_path: dict[str, Callable[[str], Any]] = {
+    ways: dict[str, Callable[[str], Any]] = {
         "option": lambda time: load(session, place, timestampAsOf=time),
         "sql": lambda time: session.sql(f"SELECT * FROM delta.`{place}` TIMESTAMP AS OF '{time}'"),
         "path": lambda time: load(session, f"{place}@{re.sub('[^0-9]', '', time).ljust(17, '0')}"),
         "restore sql": lambda time: session.sql(f"RESTORE TABLE delta.`{place}` TO TIMESTAMP AS OF '{time}'"),
         "restore": lambda time: tables.DeltaTable.forPath(session, place).restoreToTimestamp(time),
     }
-    for name, way in read_path.items():
+    for name, way in ways.items():
         for time in ("2026-05-01 12:00:00.501", "2099-01-01 00:00:00"):
             with pytest.raises(VersionNotFoundError, match="after the last version"):
                 way(time)

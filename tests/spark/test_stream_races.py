@@ -19,6 +19,7 @@ from test_session_resources import counted
 import deltaic
 from deltaic import DeltaTable
 from deltaic.engine.spark.native.callbacks import THREADS
+from spark_session import with_jvm
 
 BATCHES = int(os.environ.get("DELTAIC_STREAM_BATCHES", "15"))
 VECTORS = {"delta.enableDeletionVectors": True}
@@ -26,9 +27,7 @@ VECTORS = {"delta.enableDeletionVectors": True}
 
 @pytest.fixture
 def session(session: Any) -> Any:
-    if not hasattr(session, "_jsparkSession"):
-        pytest.skip("a source of Spark's own interfaces needs a JVM")
-    return session
+    return with_jvm(session)
 
 
 def appended(path: Path, *ids: int) -> DeltaTable:

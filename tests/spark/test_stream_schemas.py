@@ -18,6 +18,7 @@ from deltaic.log.schema_log import DROP, RENAME, SETTINGS, TYPE, SchemaLog, Trac
 from deltaic.log.stream import StreamOptions, TableStream
 from deltaic.log.stream_offset import StreamOffset
 from deltaic.protocol.schema import Schema
+from spark_session import with_jvm
 
 PROPERTIES = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
 ALL = dict.fromkeys((RENAME, DROP, TYPE), "always")
@@ -25,9 +26,7 @@ ALL = dict.fromkeys((RENAME, DROP, TYPE), "always")
 
 @pytest.fixture
 def session(session: Any) -> Any:
-    if not hasattr(session, "_jsparkSession"):
-        pytest.skip("a source of Spark's own interfaces needs a JVM")
-    return session
+    return with_jvm(session)
 
 
 class Follower:

@@ -15,15 +15,14 @@ import deltaic
 import deltaic.spark
 from deltaic import DeltaTable
 from deltaic.errors import InvalidArgumentError
+from spark_session import with_jvm
 
 VECTORS = {"delta.enableDeletionVectors": True}
 
 
 @pytest.fixture
 def session(session: Any) -> Any:
-    if not hasattr(session, "_jsparkSession"):
-        pytest.skip("a source of Spark's own interfaces needs a JVM")
-    return session
+    return with_jvm(session)
 
 
 def rows(*ids: int) -> pa.Table:

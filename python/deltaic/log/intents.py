@@ -157,7 +157,7 @@ def decide(
 
 
 class RollForward(Protocol):
-    """The function that puts a decided commit into the log of a table: `deltaic.transaction.rolling_forward.roll_forward`."""
+    """Type of the function that puts a decided commit into the log of a table: `deltaic.transaction.rolling_forward.roll_forward`."""
 
     def __call__(self, store: Store, intent: Intent, /) -> tuple[int, bytes | None]:
         """-> its version, and its lines where it was this call that put it."""

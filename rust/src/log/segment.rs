@@ -15,9 +15,7 @@ use super::sidecar::{Origin, Provenance};
 use super::slice::Slice;
 use crate::error::Result;
 use crate::interrupt::Interrupt;
-
-/// Rows of what is held that are worked on at a time.
-const PIECE: usize = 32 * 1024;
+use crate::parallel::PIECE;
 
 /// Columns of actions that are asked for.
 #[derive(Debug, Clone, Copy)]

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 RANGES_SETTING = "spark.deltaic.zorder.ranges"
 """Ranges that the values of a column are cut into."""
 NOISE_SETTING = "spark.deltaic.zorder.noise"
-"""True if rows of one key may be spread over several files."""
+"""Setting: rows of one key may be spread over several files."""
 NATIVE_SETTING = "spark.deltaic.zorder.native"
-"""True if Spark computes the keys of the Z-order curve where it can; False if an Arrow function always does."""
+"""Setting: Spark computes the keys of the Z-order curve where it can; an Arrow function does if it is false."""
 SMALLEST_SETTING = "spark.deltaic.zorder.smallestFile"
 """Rows go into as many files as there are tasks at once, unless files get smaller than so many bytes."""
 SMALLEST_FILE = 32 * 1024**2

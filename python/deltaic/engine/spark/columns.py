@@ -21,7 +21,7 @@ from deltaic.protocol.schema import DataType, Field, Schema, Struct
 BASE_ROW_ID = "baseRowId"
 ROW_VERSION = "defaultRowCommitVersion"
 BY_ID = "spark.sql.parquet.fieldId.read.enabled"
-"""True if Spark's reader finds columns by their ids, if its schema has ids."""
+"""Setting: Spark's reader finds columns by their ids, if its schema has ids."""
 
 
 @dataclass(frozen=True)

@@ -438,7 +438,7 @@ def _is_partitioned(plan: Plan) -> bool:
 
 
 _READ_ONCE_OR_TWICE = {"spark.sql.inMemoryColumnarStorage.compressed": "false"}
-"""Storage level of rows that a command caches and drops again: compressing them takes longer than it saves."""
+"""Settings while a command caches rows that it drops again: compressing them takes longer than it saves."""
 
 
 def _checkpointed(frame: Any) -> Any:

@@ -119,7 +119,7 @@ class Select:
             raise unsupported("DISTINCT in this place")
 
     def _translator(self, below: QueryTranslator, items: Sequence[Item]) -> QueryTranslator:
-        """Source of the columns: the groups, or the rows as they are."""
+        """Translator of the columns: over the groups, or over the rows as they are."""
         node = self._node
         order = node.args.get("order")
         after = [node.args.get("qualify"), *(order.expressions if order is not None else ())]
