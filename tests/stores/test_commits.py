@@ -12,6 +12,7 @@ import pytest
 import deltaic
 from deltaic import DeltaTable
 from deltaic.errors import CommitError, CommitUnknownError, TableAlreadyExistsError, UnsafeStoreError
+from deltaic.log import background
 from store_servers import S3, Place, Request
 
 ROWS = pa.table({"id": pa.array(range(3), pa.int64())})
@@ -138,6 +139,7 @@ def test_the_probe_takes_its_three_requests_once_and_is_over_with_the_commit(pla
     options = {**place.options, "user_agent": str(uuid.uuid4())}
     with place.server.recorded() as found:
         table = deltaic.write(place.at(), ROWS, storage_options=options)
+        assert background.wait(10)  # for the checksum, which is put after the answer
     probes = [at for at, request in enumerate(found) if ".probe-" in request.path]
     commit = next(at for at, request in enumerate(found) if request.path.endswith("0.json") and request.method == "PUT")
     assert [found[at].method for at in probes] == ["PUT", "PUT"]
@@ -145,6 +147,7 @@ def test_the_probe_takes_its_three_requests_once_and_is_over_with_the_commit(pla
     assert [request.query for request in found if request.method == "POST"] == ["delete"]
     with place.server.recorded() as found:
         deltaic.write(table, ROWS, mode="append")
+        assert background.wait(10)
     assert len(found) == 3
 
 
