@@ -32,51 +32,79 @@ _PRIMITIVES = [
     "timestamp_ntz",
 ]
 
-_INTRODUCTION = """# SQL expressions
+_INTRODUCTION = """# SQL
 
-Conditions, values of `set=`, constraints and queries are text in Spark's SQL dialect. They mean what Spark 4 makes of them with ANSI mode on, in the
-time zone of `configure(time_zone=)`, UTC unless it is set. On Spark, Spark itself evaluates them. The embedded engine answers the forms below, each
-with Spark's value, Spark's type and Spark's error, and refuses anything else with `UnsupportedFeatureError` naming it; nothing is guessed.
+Conditions (`where=`), values of an UPDATE, constraints, generated columns and the queries of `deltaic.sql`
+are text in Spark's SQL dialect. The text means what it means in Spark 4 in ANSI mode, in the time zone of
+`configure(time_zone=)`, which is UTC by default. A table opened with `spark=` leaves the evaluation to
+Spark. Without Spark, the [embedded engine](glossary.md#engines) (DuckDB with [kernels](glossary.md#engines)
+in Rust) evaluates the forms on this page:
 
-`tests/spark_sql/recorded` holds what Spark answered for these forms on rows with nulls, NaN, limits of types, odd text, early dates and the hours in
-which clocks change; `scripts/record_spark_expressions.py` records it, and a test compares every row. `scripts/walk_spark_expressions.py` and
-`scripts/walk_spark_aggregates.py` ask Spark about every form with arguments of every type. This page is written by `scripts/write_sql_forms.py`.
+```python
+import deltaic
 
-An expression that fails on a row ends the command with `deltaic.spark_sql.duckdb.ExpressionError`, an `InvalidArgumentError`; its `condition` is
-Spark's error condition, such as `DIVIDE_BY_ZERO`, `CAST_INVALID_INPUT` or `ARITHMETIC_OVERFLOW`. What stands in a branch of CASE, behind AND or OR, or
-later in coalesce fails only where Spark would come to evaluate it.
+table = deltaic.write("days", {"day": ["2026-01-31", "2026-02-03"], "n": [7, 0]})
+query = "SELECT add_months(CAST(day AS date), 1) AS later, n DIV 2 AS half FROM days WHERE n > 0"
+((later, half),) = (row.values() for row in deltaic.sql(query, tables={"days": table}).to_pylist())
+assert (later.isoformat(), half) == ("2026-02-28", 3)
+```
 
-Where the last digit is not Spark's: `exp`, `ln`, `pow`, the trigonometric functions and their like may differ in the last place of a double, as Java's
-library and C's do. Doubles become text by the shortest digits that read back as the same number, as Java 19 and later write them.
+Each form has Spark's value, Spark's type and Spark's error. A form that is not on this page raises
+`UnsupportedFeatureError`, which names the form.
 
-What is made of literals alone is computed before any row is read, as Spark does while it plans: `i = 'q'` and `i + 1/0` fail on a table without rows too.
-Of a sum or product of whole numbers the literals are put together first, as in Spark, which decides what overflows. A literal that a condition sets equal
-to a column (`i = 0 AND 10 / i > 1`) is not looked for in its other parts: those fail on the rows that they meet. A sum of whole numbers fails where it
-leaves `bigint`; in Spark it may also fail on the way, which hangs on the order of rows: the answer here is the one of an order that does not. `first`,
-`last`, `any_value` and `mode`, which of two equal rows `max_by` and `min_by` choose, and which of two zeros `min` and `max` answer, hang on the order of
-rows here as they do in Spark; so do the last places of `corr`, `covar_pop`, `covar_samp`, `skewness`, `kurtosis` and `regr_*`. `approx_count_distinct` and
-`percentile_approx` are exact, which is within any deviation that Spark allows.
+```python
+try:
+    deltaic.sql("SELECT 10 / n FROM days", tables={"days": table}).to_pylist()
+except deltaic.errors.InvalidArgumentError as error:
+    assert error.condition == "DIVIDE_BY_ZERO"                   # Spark's error condition
+```
+
+`tests/spark_sql/recorded` contains Spark's answers for these forms on rows with nulls, NaN, the limits of
+types, unusual text, early dates and clock changes. A test compares every answer.
+`scripts/write_sql_forms.py` writes this page from the code.
+
+## Differences from Spark
+
+- **Last digits**: `exp`, `ln`, `pow` and the trigonometric functions may differ from Spark in the last digit
+  of a double, because Java's and C's mathematical libraries do.
+- **Text of doubles**: a double becomes the shortest text that reads back as the same number, as in Java 19
+  and later. Example: `2e23` is `2.0E23`, which older Java versions write as `1.9999999999999998E23`.
+- **Sums of integers**: a sum fails if the total is outside `bigint`. Spark may also fail if only an
+  intermediate total is outside, which depends on the order of rows. Example: the sum of 9223372036854775807,
+  1 and -5 is 9223372036854775803 here.
+- **Conditions with a known value**: in `i = 0 AND 10 / i > 1` Spark puts 0 into `10 / i` and fails while it
+  plans the query. The embedded engine fails when it meets a row with `i = 0`.
+- **Order of rows**: as in Spark, the answers of `first`, `last`, `any_value` and `mode`, the choice of
+  `max_by` and `min_by` between equal rows, the sign of a zero of `min` and `max`, and the last digits of
+  `corr`, `covar_pop`, `covar_samp`, `skewness`, `kurtosis` and `regr_*` depend on the order of rows.
+- **Approximations**: `approx_count_distinct` and `percentile_approx` are exact.
+- **Samples**: TABLESAMPLE selects other rows than Spark, also with the same seed.
+
+Two rules are Spark's and can surprise. An expression of literals alone is computed before any row is read,
+so `i + 1/0` fails on a table without rows. A branch of CASE, the right side of AND and OR, and a later
+argument of `coalesce` fail only on rows for which Spark evaluates them:
+`CASE WHEN i = 0 THEN 0 ELSE 1/i END` never fails.
 
 ## Operators
 
 | form | operands |
 |---|---|
-| `=` `==` `<>` `!=` `<=>` `IN` `IS [NOT] DISTINCT FROM` | any two of a common type, but no maps |
-| `<` `<=` `>` `>=` `BETWEEN` | any two of a common type that is no map |
-| `(a, b) IN ((1, 2), ...)` | rows of several columns |
-| `AND` `OR` `NOT` `IS [NOT] NULL` `IS [NOT] TRUE` `IS [NOT] FALSE` | boolean, or text that says so |
-| `+` `-` `*` `/` `%` `div`, unary `-` `+` | numbers; decimals by Spark's rules of precision and scale; text beside a number |
-| `+` `-` | date and int; dates, timestamps and intervals; interval and interval |
+| `=` `==` `<>` `!=` `<=>` `IN` `IS [NOT] DISTINCT FROM` | any two values with a common type, except maps |
+| `<` `<=` `>` `>=` `BETWEEN` | any two values with a common type, except maps |
+| `(a, b) IN ((1, 2), ...)` | several columns against rows of values |
+| `AND` `OR` `NOT` `IS [NOT] NULL` `IS [NOT] TRUE` `IS [NOT] FALSE` | boolean, or text such as `'true'` |
+| `+` `-` `*` `/` `%` `div`, unary `-` `+` | numbers (decimals with Spark's precision and scale), or a number and text |
+| `+` `-` | date and int; date or timestamp and interval; two dates or timestamps (`-`); two intervals |
 | `*` | an interval and an integer |
-| `&` `\\|` `^` `~` `<<` `>>` `>>>` | integers; a shift by a literal |
-| `\\|\\|` | text (anything else becomes text), binary, arrays |
-| `LIKE` `ILIKE` `RLIKE`, with NOT and ESCAPE; `LIKE ANY`, `SOME`, `ALL` | text and a literal pattern; of RLIKE any pattern of Java but for the flags `x` and `U`, `\\G`, `\\X` and blocks in `\\p{...}` |
-| `CASE` `CAST` `TRY_CAST` `::` | see below |
-| `a[i]` `m[k]` `s.field` | an item of an array (from 0), a map, a field of a struct or of each struct of an array; `m.k` for a map of text |
-| `v:a.b[0]['c d']` | a part of a variant, as `variant_get` gives it |
-| `INTERVAL` | a literal of one unit, or from one unit to another |
+| `&` `\\|` `^` `~` `<<` `>>` `>>>` | integers; the shift distance is a literal |
+| `\\|\\|` | text (other types are cast to text), binary, arrays |
+| `LIKE` `ILIKE` `RLIKE`, with NOT and ESCAPE; `LIKE ANY`, `SOME`, `ALL` | text and a literal pattern; RLIKE takes Java's patterns except the flags `x` and `U`, `\\G`, `\\X` and Unicode blocks in `\\p{...}` |
+| `CASE` `CAST` `TRY_CAST` `::` | types as in the table of casts |
+| `a[i]` `m[k]` `s.field` | an item of an array (index from 0) or map, a field of a struct or of each struct in an array; `m.k` for a map with text keys |
+| `v:a.b[0]['c d']` | a value inside a variant, like `variant_get` |
+| `INTERVAL` | a literal of one unit (`INTERVAL 1 DAY`), or from one unit to another (`INTERVAL '1-2' YEAR TO MONTH`) |
 | `DATE` `TIMESTAMP` `TIMESTAMP_NTZ` `X` | literals |
-| `x -> ...`, `(x, y) -> ...` | in the functions that take one |
+| `x -> ...`, `(x, y) -> ...` | as an argument of functions that take a lambda |
 """
 
 
@@ -84,24 +112,24 @@ _QUERIES = """## Queries
 
 | clause | forms |
 |---|---|
-| `WITH` | several, each of which may read those before it; names of columns; `RECURSIVE`: `anchor UNION ALL step`, at most 100 steps |
-| `SELECT` | expressions with or without an alias, also over aliases before them; `*`, `t.*`, `struct.*`, `* EXCEPT (a)`; `DISTINCT`; two columns of one name |
-| `FROM` | tables (``delta.`path` ``, names of `tables=`), `VERSION AS OF`, `TIMESTAMP AS OF`, queries in brackets, `VALUES`, a comma, `range(...)`, `table_changes(...)`, `table_changes_by_path(...)`, `explode(...)` and its like, `variant_explode(...)`, `variant_explode_outer(...)` |
+| `WITH` | several, each may read those before it; column names; `RECURSIVE`: `anchor UNION ALL step`, at most 100 steps |
+| `SELECT` | expressions, also over aliases to their left (`1 AS a, a + 1`); `*`, `t.*`, `struct.*`, `* EXCEPT (a)`; `DISTINCT`; two columns may have the same name |
+| `FROM` | tables (``delta.`path` ``, names of `tables=`), `VERSION AS OF`, `TIMESTAMP AS OF`, queries in brackets, `VALUES`, a list with commas, `range(...)`, `table_changes(...)`, `table_changes_by_path(...)`, `explode(...)` and the other functions of LATERAL VIEW, `variant_explode(...)`, `variant_explode_outer(...)` |
 | joins | `[INNER]`, `CROSS`, `LEFT`, `RIGHT`, `FULL [OUTER]`, `[LEFT] SEMI`, `[LEFT] ANTI`, each with `ON` or `USING`; `NATURAL`; `LATERAL (SELECT ...)`, `LATERAL explode(...)` |
-| `LATERAL VIEW [OUTER]` | `explode`, `posexplode`, `inline`, each also with `_outer` (`explode_outer`, `posexplode_outer`, `inline_outer`), `stack`, `json_tuple`; the same functions as a column of a SELECT |
-| `WHERE`, `HAVING`, `QUALIFY` | a condition; of windows in QUALIFY alone |
-| `GROUP BY` | expressions, positions, aliases of the SELECT, `ALL`; `ROLLUP`, `CUBE`, `GROUPING SETS`, also `WITH ROLLUP`; `grouping()`, `grouping_id()`; windows of time, `window(at, '1 day' [, slide [, start]])`, `session_window(at, '5 minutes')` |
-| windows | `row_number`, `rank`, `dense_rank`, `percent_rank`, `cume_dist`, `ntile`, `lag`, `lead`, `first_value`, `last_value`, `nth_value`, every aggregate; frames by `ROWS` and `RANGE`, of intervals too; `WINDOW` names; `IGNORE NULLS`; over aggregates |
+| `LATERAL VIEW [OUTER]` | `explode`, `posexplode`, `inline`, each also with `_outer` (`explode_outer`, `posexplode_outer`, `inline_outer`), `stack`, `json_tuple`; the same functions as a column of SELECT |
+| `WHERE`, `HAVING`, `QUALIFY` | a condition; window functions in QUALIFY alone |
+| `GROUP BY` | expressions, positions, aliases of the SELECT, `ALL`; `ROLLUP`, `CUBE`, `GROUPING SETS`, also `WITH ROLLUP`; `grouping()`, `grouping_id()`; time windows: `window(at, '1 day' [, slide [, start]])`, `session_window(at, '5 minutes')` |
+| windows | `row_number`, `rank`, `dense_rank`, `percent_rank`, `cume_dist`, `ntile`, `lag`, `lead`, `first_value`, `last_value`, `nth_value`, every aggregate; frames by `ROWS` and `RANGE`, also with intervals; named `WINDOW`; `IGNORE NULLS`; over aggregates |
 | `ORDER BY` | expressions, positions, aliases, `ALL`, with `ASC`, `DESC`, `NULLS FIRST`, `NULLS LAST` |
-| `LIMIT`, `OFFSET` | a whole number, arithmetic on some, `ALL` |
+| `LIMIT`, `OFFSET` | an integer, arithmetic on integers, `ALL` |
 | `rand()`, `randn()`, `uuid()` | without a seed, in SELECT, WHERE, ORDER BY and GROUP BY |
-| `UNION`, `EXCEPT` or `MINUS`, `INTERSECT`, each with `ALL` | queries of as many columns; `UNION BY NAME` |
-| subqueries | `IN (SELECT ...)`, of several columns too, `EXISTS (SELECT ...)`, and one that gives one value; all may read the queries around them; in `DELETE ... WHERE` and `UPDATE ... SET ... WHERE`, too |
+| `UNION`, `EXCEPT` or `MINUS`, `INTERSECT`, each with `ALL` | queries with the same number of columns; `UNION BY NAME` |
+| subqueries | `IN (SELECT ...)`, also of several columns, `EXISTS (SELECT ...)`, and a subquery for one value; each may use columns of the outer query; also in the conditions of DELETE and UPDATE |
 | `:name`, `?` | a value of `parameters=` |
-| `PIVOT`, `UNPIVOT` | behind a table or query in brackets |
-| `TABLESAMPLE` | `n PERCENT`, `n ROWS`, `BUCKET x OUT OF y`, `REPEATABLE (seed)` |
+| `PIVOT`, `UNPIVOT` | after a table or a query in brackets |
+| `TABLESAMPLE` | after a table or a query in brackets: `n PERCENT`, `n ROWS` (the first n), `BUCKET x OUT OF y`, `REPEATABLE (seed)` |
 | `\\|>` | `WHERE`, `SELECT`, `EXTEND`, `SET`, `DROP`, `AS`, `AGGREGATE ... GROUP BY`, joins, set operations, `ORDER BY`, `LIMIT`, `OFFSET`, `TABLESAMPLE`, `PIVOT`, `UNPIVOT` |
-| hints, `SORT BY`, `DISTRIBUTE BY`, `CLUSTER BY` | read over: they change no answer |
+| hints, `SORT BY`, `DISTRIBUTE BY`, `CLUSTER BY` | accepted and ignored: they change no answer |
 """
 
 
@@ -115,7 +143,8 @@ def _casts() -> str:
     lines = [
         "## Casts",
         "",
-        "From a row's type to a column's. Arrays, structs and maps are cast part by part. A variant is cast to any of these, and any of these, and arrays of them, to variant.",
+        "A cast goes from the type of the row to the type of the column. Arrays, structs and maps are cast item by",
+        "item. A variant is cast to each of these types, and each of these types and arrays of them to variant.",
         "",
     ]
     names = [type_text(kind).removesuffix("(10,2)") for kind in _PRIMITIVES]
@@ -137,11 +166,12 @@ def _functions() -> str:
     lines = [
         "## Functions",
         "",
-        "`T`: any one type. `any`: each argument of its own type. `...`: any number more. Arguments of another type are cast as Spark",
-        "does, but where `=` stands before the type: there Spark takes that one alone.",
+        "`T`: any type, the same for each `T`. `any`: any type, also a different one for each argument. `...`: more",
+        "arguments of the same kind. An argument of another type is cast as Spark casts it. A type after `=` must be",
+        "given exactly.",
         "",
     ]
-    lines += ["| function | takes | gives |", "|---|---|---|"]
+    lines += ["| function | arguments | result |", "|---|---|---|"]
     for name in sorted(name for name in FORMS if name.isidentifier()):
         seen: dict[tuple[str, str], None] = {}
         for form in FORMS[name]:
@@ -168,15 +198,24 @@ def _shown(pattern: str) -> str:
 def _others() -> str:
     special = ", ".join(f"`{name}`" for name in sorted(SPECIAL))
     units = ", ".join(f"`{name}`" for name in sorted(UNIT_FIRST))
-    return f"""Of constructors, functions with lambda functions and those with options: {special}.
+    return f"""Constructors, functions that take a lambda and functions with options: {special}.
 
-Options of `from_json` and `to_json`, as a map of literals: `dateFormat`, `timestampFormat`, `timestampNTZFormat`; of `from_csv`, `to_csv` and
-`schema_of_csv` these, `sep` or `delimiter`, `quote`, `escape`, `nullValue`, `ignoreLeadingWhiteSpace`, `ignoreTrailingWhiteSpace`, `quoteAll`. A schema
-is text, or `schema_of_json` or `schema_of_csv` of a literal.
+A map of literals gives the options: `to_json(s, map('dateFormat', 'dd.MM.yyyy'))`.
 
-With a unit as their first argument, `f(unit, x, y)`: {units}.
+| functions | options |
+|---|---|
+| `from_json`, `to_json`, `from_csv`, `to_csv` | `dateFormat`, `timestampFormat`, `timestampNTZFormat` |
+| `from_json`, `from_csv` | `mode`: `PERMISSIVE` |
+| `from_csv`, `to_csv`, `schema_of_csv` | `sep` or `delimiter`, `quote`, `escape`, `nullValue`, `ignoreLeadingWhiteSpace`, `ignoreTrailingWhiteSpace` |
+| `to_csv` | `quoteAll` |
 
-Patterns of dates and times are literals of the fields `yyyy yy MM M MMM MMMM dd d HH H hh h mm m ss s SSS SSSSSS a E EEE EEEE D DDD`; for reading,
+The schema of `from_json` and `from_csv` is a text literal, or `schema_of_json` or `schema_of_csv` of a text
+literal.
+
+Functions whose first argument is a unit, such as `timestampdiff(DAY, x, y)`: {units}.
+
+A pattern for dates and times is a literal. Writing knows the fields
+`yyyy yy MM M MMM MMMM dd d HH H hh h mm m ss s SSS SSSSSS a E EEE EEEE D DDD`, reading knows
 `yyyy MM M dd d HH H mm m ss s SSS SSSSSS`.
 """
 
@@ -185,8 +224,9 @@ def _aggregates() -> str:
     names = ", ".join(f"`{name}`" for name in sorted(NAMES))
     return f"""## Aggregate functions
 
-In the SELECT list, HAVING and ORDER BY of a query, each with DISTINCT, FILTER (WHERE ...), WITHIN GROUP (ORDER BY ...) and
-IGNORE NULLS where Spark takes them: {names}.
+Aggregate functions are allowed in the SELECT list, HAVING, QUALIFY and ORDER BY of a query, with DISTINCT,
+FILTER (WHERE ...), WITHIN GROUP (ORDER BY ...) and IGNORE NULLS if Spark allows these:
+{names}.
 """
 
 
@@ -195,7 +235,7 @@ def _refused() -> str:
     for name, reason in sorted(NOT_HERE.items()):
         reasons.setdefault(reason, []).append(f"`{name}`")
     lines = [f"| {reason} | {', '.join(names)} |" for reason, names in reasons.items()]
-    return "\n".join(["## Functions of Spark that are refused", "", "| why | functions |", "|---|---|", *lines, ""])
+    return "\n".join(["## Functions of Spark that are refused", "", "| reason | functions |", "|---|---|", *lines, ""])
 
 
 def _statements() -> str:
@@ -203,7 +243,8 @@ def _statements() -> str:
     refused = ", ".join(f"`{word}`" for word in sorted(REFUSED))
     return f"""## Statements
 
-A statement begins with one of {known}. Refused by name: {refused}. What each returns stands with `deltaic.sql`.
+`deltaic.sql` runs statements that begin with {known}. It refuses {refused}.
+[`deltaic.sql`](reference.md) lists the columns that each statement returns.
 """
 
 

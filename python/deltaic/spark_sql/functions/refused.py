@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 _REASONS: dict[str, str] = {
-    "it gives another answer each time": "randstr uniform shuffle",
-    "it gives another answer each time: in queries alone, without a seed": "rand random randn uuid",
-    "it tells of Spark's tasks, files and sessions": """
+    "its result differs at each call": "randstr uniform shuffle",
+    "its result differs at each call: it is allowed in queries, without a seed": "rand random randn uuid",
+    "it describes Spark's tasks, files or sessions": """
         input_file_name input_file_block_start input_file_block_length monotonically_increasing_id spark_partition_id current_catalog
         current_database current_schema current_user session_user user current_path version""",
-    "it calls methods of the Java machine": "java_method reflect try_reflect",
+    "it calls Java methods": "java_method reflect try_reflect",
     "collations are not supported": "collate collation collations",
-    "its sketch is Apache DataSketches' or Guava's own bytes, of a hash and an order of rows that no other library answers alike": """
+    "its bytes are those of Apache DataSketches or Guava, which depend on their hash functions and on the order of rows": """
         hll_sketch_agg hll_sketch_estimate hll_union hll_union_agg theta_sketch_agg theta_sketch_estimate theta_union theta_union_agg
         theta_intersection theta_intersection_agg theta_difference kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float
         count_min_sketch approx_top_k_accumulate approx_top_k_combine approx_top_k_estimate
@@ -25,16 +25,16 @@ _REASONS: dict[str, str] = {
         tuple_sketch_estimate_integer tuple_sketch_summary_double tuple_sketch_summary_integer tuple_sketch_theta_double
         tuple_sketch_theta_integer tuple_union_agg_double tuple_union_agg_integer tuple_union_double tuple_union_integer
         tuple_union_theta_double tuple_union_theta_integer""",
-    "the parts of a variant are not changed here": """
+    "values inside a variant cannot be changed": """
         variant_insert try_variant_insert variant_set try_variant_set variant_delete variant_array_append try_variant_array_append
         variant_strip_nulls""",
-    "timestamps have microseconds here": "timestamp_nanos unix_nanos",
-    "vectors of floats are summed in another order": """
+    "timestamps have microsecond precision": "timestamp_nanos unix_nanos",
+    "its float sum would have another order than Spark's, and so another last digit": """
         vector_avg vector_cosine_similarity vector_inner_product vector_l2_distance vector_norm vector_normalize vector_sum""",
-    "it hangs on the rows before it, as only a window function of its own could": "counter_diff",
-    "its word is an operator's here: BETWEEN, CASE WHEN": "between when",
-    "it belongs to metric views": "measure",
-    "it tells of Spark's own grammar and workers": "sql_keywords python_worker_logs",
+    "it depends on the rows before, and DuckDB has no such window function": "counter_diff",
+    "write the operator instead: x BETWEEN a AND b, CASE WHEN": "between when",
+    "metric views are not supported": "measure",
+    "it describes Spark's own grammar or workers": "sql_keywords python_worker_logs",
     "XML is not supported": """
         from_xml to_xml schema_of_xml xpath xpath_boolean xpath_double xpath_float xpath_int xpath_long xpath_number xpath_short
         xpath_string""",
@@ -42,9 +42,9 @@ _REASONS: dict[str, str] = {
     "geographic types are not supported": "st_asbinary st_geogfromwkb st_geomfromwkb st_srid st_setsrid",
     "the type TIME is not supported": """to_time try_to_time make_time current_time time_diff time_trunc time localtime
         time_from_micros time_from_millis time_from_seconds time_to_micros time_to_millis time_to_seconds""",
-    "no column can hold an interval": "make_interval try_make_interval make_dt_interval make_ym_interval",
-    "it cannot stand in this place: windows of time stand in GROUP BY": "window session_window",
-    "it needs rules of languages": "sentences",
+    "no column of a Delta table can hold an interval": "make_interval try_make_interval make_dt_interval make_ym_interval",
+    "time windows are allowed in GROUP BY alone": "window session_window",
+    "it needs the rules of a language for sentences and words": "sentences",
 }
 
 REFUSED: dict[str, str] = {name: reason for reason, names in _REASONS.items() for name in names.split()}
