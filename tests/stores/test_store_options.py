@@ -177,8 +177,17 @@ def test_failures_say_what_to_do(place: Place) -> None:
         DeltaTable(place.at(), storage_options=quick)
     with pytest.raises(TableNotFoundError):
         DeltaTable(place.at(), storage_options=quick)
+
+
+@pytest.mark.parametrize("url", ["s3://key:{}@tables/t", "s3://key:{}/x@tables/t", "https://user:{}@host/t", "s3://key:{}@tables/t?x=1"])
+def test_errors_do_not_show_a_password_in_a_url(url: str) -> None:
+    secret = f"secret{uuid.uuid4().hex}"
+    with pytest.raises(InvalidArgumentError) as info:
+        DeltaTable(url.format(secret))
+    assert secret not in str(info.value)
+    assert "://...@" in str(info.value)
     with pytest.raises(InvalidArgumentError, match="credentials in the URL"):
-        DeltaTable("s3://key:secret@tables/t", storage_options=quick)
+        DeltaTable("s3://key:secret@tables/t")
 
 
 def test_no_secret_in_texts_logs_errors_or_pickles(place: Place, caplog: pytest.LogCaptureFixture) -> None:

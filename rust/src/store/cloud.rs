@@ -31,7 +31,7 @@ const MOST_CLIENTS: usize = 64;
 /// Opens the folder that a URL names.
 pub fn open(location: &str, options: &OpenOptions) -> Result<Arc<dyn Store>> {
     let place = path::without_query(location).trim_end_matches('/');
-    let malformed = |found: &str| Error::new(Kind::InvalidArgument, "not a URL of a table").at(place).found(found);
+    let malformed = |found: &str| Error::new(Kind::InvalidArgument, "not a URL of a table").at(without_password(place)).found(found);
     if place.len() != location.trim_end_matches('/').len() {
         return Err(malformed("a query or fragment").expected("a bucket and a folder, with keys in storage_options="));
     }
@@ -48,6 +48,16 @@ pub fn open(location: &str, options: &OpenOptions) -> Result<Arc<dyn Store>> {
         Some(cache) => Arc::new(CachedStore::new(store, cache, options, !is_plain)),
         None => store,
     })
+}
+
+/// The URL as an error may show it: what stands before the last `@` is left out if it contains a password, which follows a `:`. A password
+/// with a `/` in it makes text that is no URL, so that the text is searched and not the parsed URL.
+fn without_password(place: &str) -> String {
+    let Some((scheme, rest)) = place.split_once("://") else { return place.to_owned() };
+    match rest.rsplit_once('@') {
+        Some((user, address)) if user.contains(':') => format!("{scheme}://...@{address}"),
+        _ => place.to_owned(),
+    }
 }
 
 fn known_clients(url: &Url, scheme: ObjectStoreScheme, place: &str, options: &OpenOptions) -> Result<Clients> {
