@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from commands_model import Make
 
 import deltaic
 from deltaic import DeltaTable
+from deltaic.engine.spark.on_driver import BYTES_SETTING
 
 
 @pytest.fixture(params=["vectors", "copy-on-write", "vectors on spark"])
@@ -26,9 +28,16 @@ def vectors(way: str) -> bool:
 
 
 @pytest.fixture
-def session(way: str, request: pytest.FixtureRequest) -> Any:
-    """The Spark session that runs the commands, None where the embedded engine does."""
-    return request.getfixturevalue("spark") if way.endswith("spark") else None
+def session(way: str, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The Spark session that runs the commands, None where the embedded engine does. Its tasks do what the driver would do of few rows:
+    tests/spark/test_merge_on_driver.py compares the two."""
+    if not way.endswith("spark"):
+        yield None
+        return
+    spark = request.getfixturevalue("spark")
+    spark.conf.set(BYTES_SETTING, 0)
+    yield spark
+    spark.conf.unset(BYTES_SETTING)
 
 
 @pytest.fixture

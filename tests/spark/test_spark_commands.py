@@ -16,6 +16,7 @@ from deltaic import CommitOptions, DeltaTable
 from deltaic.engine.spark import many_rows
 from deltaic.engine.spark.engine import SETTING
 from deltaic.engine.spark.many_rows import SETTING as DRIVER_ROW_IDS
+from deltaic.engine.spark.on_driver import BYTES_SETTING as DRIVER_BYTES
 from deltaic.engine.spark.on_driver import SETTING as DRIVER_ROWS
 from deltaic.errors import MergeCardinalityError
 
@@ -52,8 +53,14 @@ STEPS: list[Step] = [
 ]
 
 
-# Way of reading, and how many rows may come to the driver as part of a command's work.
-PATHS = {"native": ("auto", None), "tasks": ("auto", 0), "some on the driver": ("auto", 4), "portable": ("never", None)}
+# Way of reading, and how many rows may come to the driver as part of a command's work. All but the first leave the files to tasks.
+PATHS = {
+    "native": ("auto", None),
+    "jobs": ("auto", None),
+    "tasks": ("auto", 0),
+    "some on the driver": ("auto", 4),
+    "portable": ("never", None),
+}
 
 
 @pytest.fixture(params=PATHS)
@@ -62,7 +69,10 @@ def path(request: pytest.FixtureRequest, spark: Any) -> Iterator[str]:
     setattr(spark, SETTING, way)
     if rows is not None:
         spark.conf.set(DRIVER_ROWS, rows)
+    if request.param != "native":
+        spark.conf.set(DRIVER_BYTES, 0)
     yield request.param
+    spark.conf.unset(DRIVER_BYTES)
     spark.conf.unset(DRIVER_ROWS)
     delattr(spark, SETTING)
 
@@ -114,7 +124,7 @@ def countable(metrics: Any, exact: bool) -> Any:
 @pytest.mark.parametrize("partitioned", [False, True], ids=["flat", "partitioned"])
 @pytest.mark.parametrize("vectors", [True, False], ids=["vectors", "copy-on-write"])
 def test_one_after_the_other(tmp_path: Path, spark: Any, path: str, vectors: bool, partitioned: bool) -> None:
-    if (path == "portable" and partitioned != vectors) or (path in ("tasks", "some on the driver") and partitioned):
+    if (path == "portable" and partitioned != vectors) or (path in ("jobs", "tasks", "some on the driver") and partitioned):
         pytest.skip("the other combinations are enough for this way")
     for name in ("local", "spark"):
         made = deltaic.write(

@@ -194,12 +194,12 @@ def merge(snapshot: Snapshot, engine: Engine, spec: MergeSpec) -> tuple[Snapshot
     """-> the version with the commit (the given one where no row changes), and the metrics."""
     if already_committed(snapshot, spec.commit):
         return snapshot, dict(NOTHING)
+    from deltaic.commands.merge_on_driver import staged
     from deltaic.commands.merge_run import Run
 
     started = time.monotonic()
     with ExitStack() as held:
-        run = Run(snapshot, engine, spec, held)
-        metrics = run.stage()
+        run, metrics = staged(Run(snapshot, engine, spec, held), held)
         if not run.changes:
             return snapshot, metrics()
         times = {"execution_time_ms": int((time.monotonic() - started) * 1000)}

@@ -45,7 +45,7 @@ def plan_target(snapshot: Snapshot, engine: Engine, on: Expression, source: Data
         pads_char=engine.pads_char,
     )
     predicate = pushed.predicate
-    for target, key in _equalities(on.conjuncts, snapshot.schema, source.schema, source_alias, target_alias):
+    for target, key in equalities(on.conjuncts, snapshot.schema, source.schema, source_alias, target_alias):
         if has_char(target) and engine.pads_char:  # a key equals values that end in other numbers of spaces
             continue
         found = _bounds(engine, source, target, column(source_alias, key))
@@ -55,7 +55,7 @@ def plan_target(snapshot: Snapshot, engine: Engine, on: Expression, source: Data
     return ScanPlan(snapshot, predicate)
 
 
-def _equalities(
+def equalities(
     conjuncts: tuple[Expression, ...], schema: Schema, source: Schema, source_alias: str, target_alias: str
 ) -> list[tuple[Field, Field]]:
     """(target column, source column) of each equality of the two, where it compares values of the column's type."""

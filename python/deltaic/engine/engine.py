@@ -114,6 +114,13 @@ class Engine(Protocol):
     def hold(self, relation: Relation, alias: str) -> AbstractContextManager[Data]:
         """Computes once what is then read several times; spills beyond the memory limit; gone at the end of the `with`."""
 
+    def driver_bytes(self, store: _core.Store) -> int:
+        """Maximum bytes of data files that a command reads in this process instead of on the cluster. 0 in the embedded engine itself."""
+
+    def rows_here(self, data: Data) -> pa.Table | None:
+        """The rows of a held leaf if they are few and the embedded engine may go on with them: the session's settings leave its operators
+        their meaning. None for many rows, and in the embedded engine itself."""
+
     def to_arrow(self, relation: Relation, *, limit: int | None = None) -> pa.RecordBatchReader:
         """The rows (at most `limit`), in Delta's Arrow types. Closing the reader ends the work."""
 

@@ -267,6 +267,12 @@ class LocalEngine:
         finally:
             work.close()
 
+    def driver_bytes(self, store: _core.Store) -> int:
+        return 0
+
+    def rows_here(self, data: Data) -> pa.Table | None:
+        return None
+
     def to_arrow(self, relation: LocalRelation, *, limit: int | None = None) -> pa.RecordBatchReader:
         reader = self._reader(relation) if relation.held is None else _held_reader(relation.schema, relation.held.table)
         return reader if limit is None else _limited(reader, limit)

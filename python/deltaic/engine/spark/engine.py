@@ -34,13 +34,14 @@ from deltaic.engine.spark.on_driver import (
     has_few_rows,
     is_local,
     is_of_few,
+    most_bytes,
     most_rows,
     with_bytes_of_shapes,
 )
 from deltaic.engine.spark.predicates import predicate_text
 from deltaic.engine.spark.read_path import Native, ReadPath
 from deltaic.engine.spark.sources import conformed, frame_of
-from deltaic.engine.spark.stores import LastSnapshot
+from deltaic.engine.spark.stores import LastSnapshot, travels
 from deltaic.engine.spark.types import bare, described, shown_to_spark
 from deltaic.errors import UnsupportedFeatureError
 from deltaic.plan.expression import Expression, Pieces, composed
@@ -59,6 +60,8 @@ if TYPE_CHECKING:
 
 CHEAP_BYTES = 2**30
 """Maximum bytes, as Spark estimates them, of rows that are computed again only to count those that break a rule."""
+UNKNOWN_BYTES = 2**60
+"""Estimate from which on Spark does not know the size: of rows that Python made, and of the batches of most streams. They may be few."""
 MOST_FILES_AT_ONCE = 100
 """Maximum number of files that are sent to the JVM when a DataFrame of a table is made; more are sent when a query needs them."""
 
@@ -369,10 +372,23 @@ class SparkEngine:
             else:
                 frame = cached = self._cached(relation.frame)
         try:
-            yield Data(handle=replace(relation, frame=frame), schema=relation.schema, alias=alias)
+            if relation.partitioned and self.most_here and (self.size_of(relation.frame) or 0) >= UNKNOWN_BYTES:
+                with named_errors():
+                    few = self._few_here(relation, frame)
+            yield Data(handle=few or replace(relation, frame=frame), schema=relation.schema, alias=alias)
         finally:
             if cached is not None:
                 cached.unpersist()
+
+    def driver_bytes(self, store: _core.Store) -> int:
+        return most_bytes(self.spark) if self.most_here and travels(store) else 0
+
+    def rows_here(self, data: Data) -> pa.Table | None:
+        relation: SparkRelation = data.handle
+        if not (relation.on_driver and are_plain(data.schema) and has_few_rows(self, relation.frame)):
+            return None
+        usual = all(str(self.spark.conf.get(name, value)).lower() == value for name, value in _USUAL_MEANING.items())
+        return self.to_table(relation) if usual else None
 
     def _cached(self, frame: Any) -> Any:
         """Caches the rows of a frame under a plan of its own. Spark finds cached rows by their plan, in whatever session: a condition that
@@ -391,8 +407,11 @@ class SparkEngine:
             return replace(relation, on_driver=True) if not self.most_here or has_few_rows(self, relation.frame) else None
         if not self.most_here or not (relation.on_driver or (self.size_of(relation.frame) or SOURCE_BYTES) < SOURCE_BYTES):
             return None
-        frame = self._few_of(relation.frame)
-        return None if frame is None else replace(relation, frame=frame, on_driver=True)
+        return self._few_here(relation, relation.frame)
+
+    def _few_here(self, relation: SparkRelation, frame: Any) -> SparkRelation | None:
+        few = self._few_of(frame)
+        return None if few is None else replace(relation, frame=few, on_driver=True, partitioned=False)
 
     def is_local(self, frame: Any) -> bool:
         """True if the rows lie on the driver."""
@@ -437,6 +456,15 @@ def _is_partitioned(plan: Plan) -> bool:
     return isinstance(plan, (Project, Filter)) and _is_partitioned(plan.input)
 
 
+_USUAL_MEANING = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.storeAssignmentPolicy": "ansi",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+}
+"""Settings that operators, names and literals depend on, and their defaults: the meaning that the embedded engine gives them."""
 _READ_ONCE_OR_TWICE = {"spark.sql.inMemoryColumnarStorage.compressed": "false"}
 """Settings while a command caches rows that it drops again: compressing them takes longer than it saves."""
 

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 SETTING = "spark.deltaic.driverRows"
 """Up to so many rows come to the driver, where commands go on with them there; 0: tasks do all of it."""
+BYTES_SETTING = "spark.deltaic.driverBytes"
+"""A MERGE of so few rows reads and writes on the driver if the target's files that may match have at most so many bytes; 0: tasks do it."""
+MOST_BYTES = 256 * 1024**2
 MOST_ROWS = 5_000
 """Rows in a plan are gone through by each rule of the optimizer: at 40,000 of them a MERGE takes a third longer than by tasks alone."""
 SOURCE_BYTES = 1024**2
@@ -48,6 +51,10 @@ _ONE = Expression("1", "integer", nullable=False)
 
 def most_rows(spark: Any) -> int:
     return int(spark.conf.get(SETTING, str(MOST_ROWS)))
+
+
+def most_bytes(spark: Any) -> int:
+    return int(spark.conf.get(BYTES_SETTING, str(MOST_BYTES)))
 
 
 def is_plain(data_type: DataType) -> bool:

@@ -1,0 +1,83 @@
+"""MERGE of few rows on a cluster, done on the driver by the embedded engine: it takes some ten milliseconds there, and each of the
+cluster's jobs some hundred.
+
+The source's rows lie on the driver, the target's files that may match are small together, and the clauses are written with operators alone.
+Where anything is otherwise, or fails, the cluster does the work: its rows, and its errors, are the ones that count.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from deltaic.commands.marking import total_size
+from deltaic.commands.merge_planning import equalities
+from deltaic.commands.merge_run import Run
+from deltaic.errors import DeltaError
+from deltaic.plan.expression import Expression
+from deltaic.spark_sql.char_types import has_char
+from deltaic.spark_sql.parsing import parse
+
+if TYPE_CHECKING:
+    from deltaic.commands.delete import Metrics
+
+log = logging.getLogger("deltaic.commands")
+
+_NAMES_AND_VALUES = (exp.Column, exp.Identifier, exp.Dot, exp.Literal, exp.Boolean, exp.Null, exp.Paren)
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.Is, exp.In, exp.Between)
+_OPERATORS = (*_NAMES_AND_VALUES, *_COMPARISONS, exp.And, exp.Or, exp.Not, exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Case, exp.If)
+"""Parts of expressions that a session cannot give another meaning, as it can to the name of a function."""
+
+
+def staged(run: Run, held: ExitStack) -> tuple[Run, Metrics]:
+    """-> the run that has staged its changes, on the driver where that can be done."""
+    if (near := _on_driver(run, held)) is not None:
+        try:
+            return near, near.stage()
+        except DeltaError as error:
+            log.debug("the cluster does a MERGE that failed on the driver: %s", error)
+    return run, run.stage()
+
+
+def _on_driver(run: Run, held: ExitStack) -> Run | None:
+    """The same MERGE by the embedded engine; None if the cluster is to do it."""
+    from deltaic.engine.duckdb.engine import LocalEngine
+
+    if (most_bytes := run.engine.driver_bytes(run.snapshot.store)) == 0 or not all(map(_is_of_operators, _texts(run))):
+        return None
+    if run.engine.pads_char and any(map(has_char, run.schema)):
+        return None
+    if (rows := run.engine.rows_here(run.source)) is None:
+        return None
+    try:
+        near = Run(run.snapshot, LocalEngine(run.engine.time_zone), replace(run.spec, source=rows), held)
+        if not equalities(near.on.conjuncts, near.schema, near.source_schema, near.s, near.t):
+            return None
+        run.planned = near.planned
+        return near if total_size(near.planned.selection.adds) <= most_bytes else None
+    except DeltaError as error:
+        log.debug("the cluster does a MERGE that the driver cannot do: %s", error)
+        return None
+
+
+def _texts(run: Run) -> Iterator[str]:
+    """The expressions that the user wrote. Values that are no text are literals, or columns."""
+    yield run.spec.on
+    for clause in run.spec.clauses:
+        if clause.where is not None:
+            yield clause.where
+        for value in (clause.values or {}).values():
+            if isinstance(value, (str, Expression)):
+                yield value if isinstance(value, str) else value.text
+
+
+def _is_of_operators(text: str) -> bool:
+    try:
+        return all(isinstance(node, _OPERATORS) for node in parse(text).walk())
+    except DeltaError:
+        return False

@@ -1,0 +1,244 @@
+"""MERGE of few rows by the embedded engine on Spark's driver: rows, metrics and errors are those of Spark's tasks, the oracle."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaic
+from deltaic import DeltaTable, Merge
+from deltaic.commands import merge_on_driver
+from deltaic.engine.spark.on_driver import BYTES_SETTING, SETTING
+from deltaic.errors import ConstraintViolationError, DeltaError, InvalidArgumentError, MergeCardinalityError, SchemaMismatchError
+
+SCHEMA = pa.schema(
+    [
+        ("k", pa.int64()),
+        ("part", pa.int32()),
+        ("n", pa.int32()),
+        ("x", pa.float64()),
+        ("name", pa.string()),
+        ("price", pa.decimal128(9, 2)),
+        ("day", pa.date32()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("inner", pa.struct([("a", pa.int32()), ("b", pa.string())])),
+    ]
+)
+
+
+def data(keys: range, seed: int) -> pa.Table:
+    """A row for each key, with nulls in every column but `part`."""
+    draw = random.Random(seed)
+
+    def some(value: Any) -> Any:
+        return None if draw.random() < 0.15 else value
+
+    found = [
+        {
+            "k": some(key),
+            "part": key % 3,
+            "n": some(draw.randrange(-50, 50)),
+            "x": some(draw.choice([0.5, -1.5, float("nan"), 0.0, -0.0])),
+            "name": some(draw.choice(["a", "B", "", "ä ö"])),
+            "price": some(Decimal(draw.randrange(-999, 999)) / 4),
+            "day": some(date(2024, 1, 1) + timedelta(days=draw.randrange(60))),
+            "at": some(datetime(2024, 1, 1, tzinfo=timezone.utc) + timedelta(hours=draw.randrange(1500))),
+            "inner": some({"a": some(draw.randrange(9)), "b": some("b")}),
+        }
+        for key in keys
+    ]
+    return pa.Table.from_pylist(found, SCHEMA)
+
+
+Clauses = Callable[[Merge], Merge]
+ON = "t.k = s.k"
+MERGES: dict[str, tuple[str, Clauses]] = {
+    "upsert": (ON, lambda m: m.when_matched_update_all().when_not_matched_insert_all()),
+    "some columns": (
+        ON,
+        lambda m: (
+            m.when_matched_update({"n": "t.n + s.n", "x": "-s.x", "inner.a": "s.part"}, "s.n > 0 OR t.name = s.name")
+            .when_matched_delete("t.price BETWEEN -50 AND 50.5")
+            .when_not_matched_insert({"k": "s.k", "part": "2", "name": "CASE WHEN s.n IS NULL THEN 'none' ELSE s.name END"}, "s.k < 95")
+        ),
+    ),
+    "two equalities": (
+        "t.k = s.k AND s.part = t.part AND t.name <=> s.name",
+        lambda m: m.when_matched_delete().when_not_matched_insert_all("s.x = 'NaN'"),
+    ),
+    "moments": (
+        "t.k = s.k AND t.at > '2024-01-10 00:00:00'",
+        lambda m: m.when_matched_update({"at": "s.at", "day": "'2025-02-03'"}, "s.day >= '2024-01-15'"),
+    ),
+    "by source": (
+        ON,
+        lambda m: (
+            m.when_matched_update({"price": "s.price * 2"})
+            .when_not_matched_by_source_update({"n": "t.n * 2"}, "t.n NOT IN (1, 2, 3) AND t.part = 1")
+            .when_not_matched_by_source_delete("NOT t.x = 0")
+        ),
+    ),
+    "fields": (
+        "t.k = s.k AND t.inner.a < 7",
+        lambda m: m.when_matched_update({"name": "'it\\'s'"}, "NOT (s.inner.b <=> NULL)"),
+    ),
+}
+
+
+@pytest.fixture
+def session(spark: Any) -> Any:
+    """A session whose time zone is not UTC."""
+    made = spark.newSession()
+    made.conf.set("spark.sql.session.timeZone", "America/New_York")
+    return made
+
+
+@pytest.fixture
+def done(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For each MERGE, whether the driver was to do it."""
+    chosen: list[bool] = []
+    choose = merge_on_driver._on_driver
+
+    def noted(*given: Any) -> Any:
+        found = choose(*given)
+        chosen.append(found is not None)
+        return found
+
+    monkeypatch.setattr(merge_on_driver, "_on_driver", noted)
+    return chosen
+
+
+def content(table: DeltaTable) -> list[str]:
+    return sorted(map(repr, DeltaTable(table.location).scan().to_arrow().to_pylist()))
+
+
+PROPERTIES = {"plain": {}, "tracked": {"delta.enableChangeDataFeed": True, "delta.enableRowTracking": True}}
+
+
+@pytest.mark.parametrize("properties", PROPERTIES.values(), ids=PROPERTIES)
+@pytest.mark.parametrize("name", MERGES)
+def test_rows_and_metrics_are_those_of_tasks(tmp_path: Path, session: Any, done: list[bool], name: str, properties: dict[str, Any]) -> None:
+    on, clauses = MERGES[name]
+    source = session.createDataFrame(data(range(60, 120), 2))
+    found = {}
+    every = {"delta.enableDeletionVectors": True, **properties}
+    for way, most in (("driver", None), ("tasks", 0)):
+        place = tmp_path / way
+        made = deltaic.write(place, data(range(50), 1), partition_by=["part"], properties=every)
+        deltaic.write(made, data(range(50, 100), 3), mode="append")
+        session.conf.unset(BYTES_SETTING)
+        if most is not None:
+            session.conf.set(BYTES_SETTING, most)
+        table = DeltaTable(place, spark=session)
+        metrics = clauses(table.merge(source, on)).execute()
+        changes = []
+        if properties:
+            feed = DeltaTable(place).changes(table.version).to_arrow().drop_columns(["_commit_timestamp"])
+            changes = sorted(map(repr, feed.to_pylist()))
+        counts = {key: value for key, value in metrics.items() if "bytes" not in key}
+        found[way] = (content(table), counts, changes, table.history(1)[0]["operationParameters"])
+    assert done == [True, False]
+    assert found["driver"] == found["tasks"]
+    assert found["driver"][1]["num_source_rows"] == 60
+    changed = ("updated", "deleted", "inserted")
+    assert sum(found["driver"][1][f"num_target_rows_{kind}"] for kind in changed) > 0
+
+
+BY_TASKS = {
+    "a function": ("t.k = s.k", "concat(s.name, 'x')", {}),
+    "no equality": ("t.k < s.k AND t.k > s.k - 2", "s.name", {}),
+    "an equality of computed values": ("t.k + 1 = s.k", "s.name", {}),
+    "other arithmetic": (ON, "s.name", {"spark.sql.ansi.enabled": "false"}),
+    "other names": (ON, "s.name", {"spark.sql.caseSensitive": "true"}),
+    "other texts": (ON, "s.name", {"spark.sql.parser.escapedStringLiterals": "true"}),
+    "more rows": (ON, "s.name", {SETTING: "29"}),
+    "more bytes": (ON, "s.name", {BYTES_SETTING: "1000"}),
+    "neither": (ON, "s.name", {SETTING: "0"}),
+}
+
+
+@pytest.mark.parametrize("name", BY_TASKS)
+def test_what_tasks_do(tmp_path: Path, session: Any, done: list[bool], name: str) -> None:
+    on, value, settings = BY_TASKS[name]
+    deltaic.write(tmp_path / "t", data(range(50), 1), properties={"delta.enableDeletionVectors": True})
+    for key, setting in settings.items():
+        session.conf.set(key, setting)
+    source = session.createDataFrame(data(range(30), 2))
+    DeltaTable(tmp_path / "t", spark=session).merge(source, on).when_matched_update({"name": value}).execute()
+    assert done == [False]
+
+
+def test_errors_are_those_of_tasks_and_leave_nothing_behind(tmp_path: Path, session: Any, done: list[bool]) -> None:
+    made = deltaic.write(tmp_path / "t", {"k": [1, 2], "n": pa.array([2**31 - 1, 5], pa.int32())})
+    made.alter.add_constraints({"few": "n < 1000 OR n = 2147483647"})
+    before = {path for path in tmp_path.rglob("*") if path.is_file()}
+    table = DeltaTable(tmp_path / "t", spark=session)
+    source = session.createDataFrame([(1, 7), (1, 8)], "k bigint, n int")
+    one = source.where("n = 7")
+    fails: list[tuple[Any, str, type[DeltaError], str]] = [
+        (source, "s.n", MergeCardinalityError, "found 2 source rows"),
+        (one, "s.n + 5000", ConstraintViolationError, "few"),
+        (one, "t.n + s.n", InvalidArgumentError, "ARITHMETIC_OVERFLOW"),
+        (one, "'seven'", SchemaMismatchError, "does not fit"),
+    ]
+    for rows, value, error, text in fails:
+        messages = []
+        for most in (None, "0"):
+            session.conf.unset(BYTES_SETTING) if most is None else session.conf.set(BYTES_SETTING, most)
+            with pytest.raises(error, match=text) as info:
+                table.merge(rows, ON).when_matched_update({"n": value}).execute()
+            messages.append(str(info.value))
+        assert messages[0] == messages[1]
+    assert done == [True, False] * len(fails)
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_char_columns_are_compared_with_their_spaces(tmp_path: Path, session: Any, done: list[bool]) -> None:
+    DeltaTable.create(tmp_path / "t", "k char(4), n int")
+    deltaic.write(tmp_path / "t", {"k": ["a", "b"], "n": pa.array([1, 2], pa.int32())}, mode="append")
+    source = session.createDataFrame([("a ", 9)], "k string, n int")
+    table = DeltaTable(tmp_path / "t", spark=session)
+    table.merge(source, ON).when_matched_update({"n": "s.n"}).execute()
+    assert done == [False]
+
+
+def test_batches_of_a_stream(tmp_path: Path, session: Any, done: list[bool]) -> None:
+    """Spark does not know how large a batch is before it has run."""
+    import deltaic.spark
+
+    deltaic.spark.enable(session)
+    deltaic.write(tmp_path / "t", {"k": [1, 2], "n": [0, 0]})
+    for number in range(2):
+        deltaic.write(tmp_path / "news", {"k": [number + 2, number + 3], "n": [number, number]}, mode="append")
+
+    def merged(batch: Any, number: int) -> None:
+        table = DeltaTable(tmp_path / "t", spark=batch.sparkSession)
+        table.merge(batch.where("n >= 0"), ON).when_matched_update_all().when_not_matched_insert_all().execute()
+
+    stream = session.readStream.format("delta").option("maxFilesPerTrigger", 1).load(str(tmp_path / "news"))
+    writer = stream.writeStream.foreachBatch(merged).option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True)
+    writer.start().awaitTermination()
+    assert content(DeltaTable(tmp_path / "t")) == [f"{{'k': {key}, 'n': {n}}}" for key, n in ((1, 0), (2, 0), (3, 1), (4, 1))]
+    assert done == [True, True]
+
+
+def test_sql(tmp_path: Path, session: Any, done: list[bool]) -> None:
+    """A statement with names of other case, and without aliases in its values."""
+    import deltaic.spark
+
+    deltaic.spark.enable(session)
+    deltaic.write(tmp_path / "t", {"Key": [1, 2], "N": [1, 2]})
+    session.createDataFrame([(2, 20), (3, 30)], "key bigint, m bigint").createOrReplaceTempView("news")
+    session.sql(
+        f"MERGE INTO delta.`{tmp_path / 't'}` AS T USING news ON T.key = NEWS.KEY "
+        "WHEN MATCHED THEN UPDATE SET n = m + T.n WHEN NOT MATCHED THEN INSERT (KEY, n) VALUES (news.key, m)"
+    )
+    assert content(DeltaTable(tmp_path / "t")) == ["{'Key': 1, 'N': 1}", "{'Key': 2, 'N': 22}", "{'Key': 3, 'N': 30}"]
+    assert done == [True]
