@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -67,7 +68,11 @@ def work(system: str, spark: Any, job: str, root: Path) -> dict[str, Any]:
         table = f"named_{os.getpid()}"
         spark.sql(f"CREATE TABLE {table} USING delta LOCATION '{place}'")
     if job.startswith("queries"):
-        return queried(spark, table)
+        found = queried(spark, table)
+        if job == "queries_by_name":
+            spark.sql(f"DROP TABLE {table}")
+        shutil.rmtree(place)
+        return found
     rows, best = int((root / "rows").read_text()), float("inf")
     for number in range(WARM + TIMED):
         text = STATEMENTS[job].format(table=table, first=number * rows // (WARM + TIMED) + 17)
@@ -95,6 +100,8 @@ def streamed(spark: Any, root: Path, place: Path) -> dict[str, Any]:
     seconds = 0.0
     for number, limit in enumerate((50, 2)):
         into = place.with_name(f"{place.name}-{number}")
+        for left in (into, Path(f"{into}-checkpoint")):  # of the pair before
+            shutil.rmtree(left, ignore_errors=True)
         frame = spark.readStream.format("delta").option("maxFilesPerTrigger", limit).load(str(root / "commits"))
         writer = frame.writeStream.format("delta").option("checkpointLocation", f"{into}-checkpoint").trigger(availableNow=True)
         start = time.perf_counter()

@@ -153,12 +153,43 @@ def test_a_stream_from_name_to_name(session: Any, tmp_path: Path) -> None:
             writer.toTable("copied", format="delta").awaitTermination(200)
             assert sorted(row.id for row in session.table("copied").collect()) == list(range(last))
             session.sql("INSERT INTO streamed VALUES (3)")
-        for option, value in (("readChangeFeed", "true"), ("schemaTrackingLocation", str(tmp_path / "s"))):
-            with pytest.raises(UnsupportedFeatureError, match=f"{option} of a stream"):
-                session.readStream.option(option, value).table("streamed")
     finally:
         for name in ("streamed", "copied"):
             session.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+def test_a_stream_of_changes_and_one_that_outlives_a_rename(session: Any, tmp_path: Path) -> None:
+    properties = {"delta.enableChangeDataFeed": True, "delta.columnMapping.mode": "name"}
+    table = deltaic.write(tmp_path / "t", {"id": [1, 2], "a": ["x", "y"]}, properties=properties)
+    table.update({"a": "'z'"}, "id = 2")
+
+    def followed(name: str, **options: Any) -> Exception | None:
+        frame = session.readStream.format("delta").options(**options).load(str(tmp_path / "t"))
+        frame = frame.select([column for column in frame.columns if column != "_commit_timestamp"])
+        writer = frame.writeStream.format("delta").option("checkpointLocation", str(tmp_path / f"{name}-checkpoint"))
+        query = writer.option("mergeSchema", "true").trigger(availableNow=True).start(str(tmp_path / name))
+        try:
+            query.awaitTermination(200)
+        except Exception as error:
+            return error
+        return query.exception()
+
+    assert followed("changes", readChangeFeed=True, startingVersion=1) is None
+    found = sorted(map(tuple, session.read.format("delta").load(str(tmp_path / "changes")).collect()), key=str)
+    assert found == [(2, "y", "update_preimage", 1), (2, "z", "update_postimage", 1)]
+    logged = {"schemaTrackingLocation": str(tmp_path / "rows-checkpoint")}
+    assert followed("rows", **logged) is None
+    table.alter.rename_column("a", "b")
+    deltaic.write(table, {"id": [3], "b": ["w"]}, mode="append")
+    assert "DELTA_STREAMING_METADATA_EVOLUTION" in str(followed("rows", **logged))
+    assert "DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION" in str(followed("rows", **logged))
+    session.conf.set("spark.databricks.delta.streaming.allowSourceColumnRename", "always")
+    try:
+        assert followed("rows", **logged) is None
+    finally:
+        session.conf.unset("spark.databricks.delta.streaming.allowSourceColumnRename")
+    found = sorted((row["id"], row["a"], row["b"]) for row in session.read.format("delta").load(str(tmp_path / "rows")).collect())
+    assert found == [(1, "x", None), (2, "z", None), (3, None, "w")]
 
 
 def columns() -> list[Any]:

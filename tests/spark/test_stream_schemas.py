@@ -29,6 +29,16 @@ def session(session: Any) -> Any:
     return with_jvm(session)
 
 
+@pytest.fixture(params=["native", "public"])
+def either(request: pytest.FixtureRequest, session: Any) -> Any:
+    """A session that reads by Spark's driver interfaces, and one that reads by the Python data source."""
+    if request.param == "native":
+        return session
+    public = session.newSession()
+    deltaic.spark.enable(public, native="never")
+    return public
+
+
 class Follower:
     """A stream of the table `t` that keeps its rows, and its log of schemas below its checkpoint."""
 
@@ -72,8 +82,8 @@ class Follower:
         return sorted((self.checkpoint / f"_schema_log_{self.table.metadata.id}").glob("[0-9]*"))
 
 
-def test_columns_are_renamed_dropped_and_widened(session: Any, tmp_path: Path) -> None:
-    follower = Follower(session, tmp_path)
+def test_columns_are_renamed_dropped_and_widened(either: Any, tmp_path: Path) -> None:
+    follower = Follower(either, tmp_path)
     assert follower.run() == [{"id": 0, "a": "x"}]
     assert len(follower.entries) == 1
     follower.add(id=1, a="y")
@@ -91,18 +101,18 @@ def test_columns_are_renamed_dropped_and_widened(session: Any, tmp_path: Path) -
     follower.alter().change_column("id", type="long")
     follower.add(id=2**40)
     assert follower.ends("DELTA_STREAMING_METADATA_EVOLUTION", **ALL) == []
-    session.conf.set(f"{SETTINGS}{TYPE}", "always")
+    either.conf.set(f"{SETTINGS}{TYPE}", "always")
     try:
         assert follower.run() == [{"id": 2**40}]
     finally:
-        session.conf.unset(f"{SETTINGS}{TYPE}")
+        either.conf.unset(f"{SETTINGS}{TYPE}")
     assert len(follower.entries) == 4
     assert follower.run(**ALL) == []
     assert sorted(row["id"] for row in follower.rows) == [0, 1, 2, 3, 2**40]
 
 
-def test_new_columns_need_no_leave(session: Any, tmp_path: Path) -> None:
-    follower = Follower(session, tmp_path)
+def test_new_columns_need_no_leave(either: Any, tmp_path: Path) -> None:
+    follower = Follower(either, tmp_path)
     follower.run()
     follower.alter().add_columns("c int")
     follower.add(id=1, a="y", c=5)

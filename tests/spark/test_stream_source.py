@@ -193,19 +193,25 @@ def test_a_new_column_ends_it_and_a_restart_goes_on(collector: Collector, tmp_pa
     assert collector.run(tmp_path / "t") == [[1]]
 
 
-def test_changes(collector: Collector, tmp_path: Path) -> None:
-    """DeltaCDCStreamSuite: "no startingVersion should result fetch the entire snapshot", "updates"."""
-    table = deltaic.write(tmp_path / "t", rows(1, 2), properties={"delta.enableChangeDataFeed": True, **VECTORS})
+@pytest.mark.parametrize("way", ["native", "public"])
+@pytest.mark.parametrize("partition_by", [None, "p"])
+def test_changes(collector: Collector, spark: Any, tmp_path: Path, way: str, partition_by: str | None) -> None:
+    """DeltaCDCStreamSuite: "no startingVersion should result fetch the entire snapshot", "updates". In a session that is not enabled
+    PySpark finds the data source."""
+    session, name = (collector.session, "delta") if way == "native" else (spark, "deltaic")
+    properties = {"delta.enableChangeDataFeed": True, **VECTORS}
+    table = deltaic.write(tmp_path / "t", rows(1, 2), partition_by=partition_by, properties=properties)
     table.update({"p": "p + 10"}, "id = 2")
     deltaic.write(table, rows(3), mode="append")
     table.delete("id = 1")
     found: list[tuple[Any, ...]] = []
 
     def collect(batch: Any, number: int) -> None:
-        found.extend(tuple(row) for row in batch.select("id", "p", "_change_type", "_commit_version").collect())
+        found.extend(tuple(row) for row in batch.where("_commit_timestamp > '2020-01-01'").drop("_commit_timestamp").collect())
 
     for options in ({"startingVersion": 0}, {}):
-        stream = collector.session.readStream.format("delta").options(readChangeFeed=True, **options).load(str(tmp_path / "t"))
+        stream = session.readStream.format(name).options(readChangeFeed=True, **options).load(str(tmp_path / "t"))
+        assert stream.columns == ["id", "p", "_change_type", "_commit_version", "_commit_timestamp"]
         stream.writeStream.foreachBatch(collect).trigger(availableNow=True).start().awaitTermination(60)
         wanted = [
             [(1, 1, "insert", 0), (2, 2, "insert", 0), (2, 2, "update_preimage", 1), (2, 12, "update_postimage", 1)],

@@ -78,6 +78,13 @@ def _is_empty(files: StreamFiles) -> bool:
 
 def stream_rows(files: StreamFiles, engine: Engine) -> FileRows:
     """The rows of a batch, with the columns of the change data feed where it is one of changes."""
+    scans = stream_scans(files)
+    return FileRows(scans if files.added.num_rows or len(scans) == 1 else scans[1:], engine)
+
+
+def stream_scans(files: StreamFiles) -> list[Scan]:
+    """Scans of the rows of a batch: one; for changes three: of the initial snapshot's rows, of changes derived from data files,
+    and of change files."""
     snapshot = files.snapshot
     added = Scan(
         store=snapshot.store,
@@ -87,9 +94,8 @@ def stream_rows(files: StreamFiles, engine: Engine) -> FileRows:
         columns=tuple(snapshot.schema.names),
     )
     if not files.are_changes:
-        return FileRows([added], engine)
-    scans = change_scans(snapshot, None, files.derived, files.recorded)
-    return FileRows([_inserted(added, files), *scans] if files.added.num_rows else scans, engine)
+        return [added]
+    return [_inserted(added, files), *change_scans(snapshot, None, files.derived, files.recorded)]
 
 
 def _inserted(scan: Scan, files: StreamFiles) -> Scan:

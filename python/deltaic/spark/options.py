@@ -15,7 +15,8 @@ from typing import Any, Literal
 from deltaic.commands.create import TableOptions
 from deltaic.commands.write import Mode, SchemaMode, Write
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.log.schema_log import DROP, RENAME, TYPE
+from deltaic.log.schema_log import DROP, RENAME, TYPE, SchemaLog
+from deltaic.log.store import open_store
 from deltaic.log.stream import StreamOptions
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.protocol.actions import Metadata
@@ -54,6 +55,7 @@ _LATER_FLAGS = {
     "ignorecorruptfiles": "ignoreCorruptFiles: reading less than the rows of a table",
     "ignoremissingfiles": "ignoreMissingFiles: reading less than the rows of a table",
 }
+_SCHEMA_LOCATIONS = ("schemaTrackingLocation", "schemaLocation")
 _STREAM_FLAGS = {"ignore_deletes": "ignoreDeletes", "ignore_changes": "ignoreChanges", "skip_change_commits": "skipChangeCommits"}
 _NO_MATTER = ("withEventTimeOrder",)
 """Options of streams without a meaning here: delta-spark's open source has none for it."""
@@ -158,7 +160,7 @@ class StreamReadOptions:
             if taken.text(name) is not None:
                 message = "[DELTA_UNSUPPORTED_TIME_TRAVEL_VIEWS] a stream follows a table, not a version of it"
                 raise InvalidArgumentError(message, found=name, expected="startingVersion")
-        locations = [taken.text(name) for name in ("schemaTrackingLocation", "schemaLocation")]
+        locations = [taken.text(name) for name in _SCHEMA_LOCATIONS]
         tracking_id = taken.text("streamingSourceTrackingId")
         allowed = {name: text for name in (RENAME, DROP, TYPE) if (text := taken.text(name)) is not None}
         start, timestamp = _start(taken), taken.text("startingTimestamp")
@@ -190,6 +192,24 @@ class StreamReadOptions:
             allowed_changes=allowed,
             storage_options=taken.rest(),
         )
+
+
+def schema_log(wanted: StreamReadOptions, table_id: str) -> SchemaLog | None:
+    """The log of schemas of a source, None where none is asked for."""
+    if wanted.schema_location is None:
+        return None
+    folder = f"_schema_log_{table_id}" + ("" if wanted.tracking_id is None else f"_{wanted.tracking_id}")
+    log = SchemaLog(open_store(f"{wanted.schema_location.rstrip('/')}/{folder}", dict(wanted.storage_options) or None), table_id)
+    version = None if log.current is None else str(log.current.version)
+    log.allowed = frozenset(name for name, text in wanted.allowed_changes.items() if text in ("always", version))
+    return log
+
+
+def is_of_stream(options: Mapping[str, Any]) -> bool:
+    """True if the options ask for what Spark's data source has as a stream alone: changes, or a log of schemas."""
+    taken = _OptionReader(options)
+    flags = [taken.flag(name) for name in ("readChangeFeed", "readChangeData")]
+    return any(flags) or any(taken.text(name) is not None for name in _SCHEMA_LOCATIONS)
 
 
 def _start(taken: _OptionReader) -> Literal["latest"] | int | None:

@@ -10,13 +10,14 @@ from typing import Any
 
 from deltaic.engine.spark.engine import enabled_as, engine_of, session_of
 from deltaic.engine.spark.read_path import Native
-from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError
 from deltaic.spark import patches
 from deltaic.spark.frame_writes import FORMATS, BuilderState
 from deltaic.spark.named_tables import parsed, path_in_catalog
 from deltaic.spark.options import StreamReadOptions
 from deltaic.spark.portable.shipping import by_value
 from deltaic.spark.raising import raises_as_spark
+from deltaic.spark.stream_read import allowed_by_settings, read_stream
 from deltaic.spark.views import path_or_named
 
 _WRAPPED = "_deltaic_wrapped"
@@ -163,24 +164,15 @@ def _is_ours(of: Any, format: str | None) -> bool:
     return enabled_as(spark) is not None and str(name).lower() in FORMATS
 
 
-def _check_portable(asked: BuilderState) -> None:
-    """UnsupportedFeatureError for what the data source does not read, which a session without a JVM leaves all streams to."""
-    wanted = StreamReadOptions.of(asked.options)
-    for name, found in (("readChangeFeed", wanted.stream.changes), ("schemaTrackingLocation", wanted.schema_location is not None)):
-        if found:
-            raise UnsupportedFeatureError(
-                f"{name} of a stream by Spark's public interfaces", where=wanted.path, expected="a session with a JVM and native='auto'"
-            )
-
-
 def _load(load: Any, self: Any, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> Any:
     if not _is_ours(self, format):
         return load(self, path, format, schema, **options)
     asked = _asked(self)
     asked.put({**options, **({} if path is None else {"path": os.fspath(path)})})
+    asked.put(allowed := allowed_by_settings(session_of(self)))
     if not engine_of(session_of(self)).is_native:
-        _check_portable(asked)
-        return load(self, path, format, schema, **options)
+        StreamReadOptions.of(asked.options)  # wrong ones are refused here, and not by a server
+        return load(self, path, format, schema, **options, **allowed)
     if schema is not None or asked.schema is not None:
         raise InvalidArgumentError("a Delta table has its own schema", found="schema()", expected="select()")
     return _read(session_of(self), asked)
@@ -192,13 +184,11 @@ def _table(table: Any, self: Any, tableName: str) -> Any:
         return table(self, tableName)
     if not engine_of(session_of(self)).is_native:
         return self.format("delta").load(path)
-    _asked(self).put({"path": path})
+    _asked(self).put({"path": path, **allowed_by_settings(session_of(self))})
     return _read(session_of(self), _asked(self))
 
 
 def _read(spark: Any, asked: BuilderState) -> Any:
-    from deltaic.spark.stream_read import read_stream
-
     return read_stream(spark, StreamReadOptions.of(asked.options))
 
 

@@ -30,8 +30,15 @@ class DeltaicSource(WorkerObject, DataSource):  # type: ignore[misc]  # PySpark'
         return "deltaic"
 
     def schema(self) -> StructType:
+        from deltaic.spark.options import is_of_stream
         from deltaic.spark.portable.reader import opened, shown_schema
 
+        if is_of_stream(self.options):
+            from deltaic.spark.portable.stream import followed
+
+            followed_version, schema = followed(self.options)
+            self.version = followed_version.version
+            return schema
         snapshot, read = opened(self.options)
         self.version = snapshot.version
         return shown_schema(snapshot, read)

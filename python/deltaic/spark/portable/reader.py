@@ -17,6 +17,7 @@ from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.log import history
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import open_store
+from deltaic.plan.nodes import Scan
 from deltaic.planning.columns import narrowed, resolve_columns
 from deltaic.planning.planned import ScanPlan
 from deltaic.protocol.schema import Schema
@@ -32,8 +33,8 @@ TASK_BYTES = 128 * 1024**2
 """Maximum bytes of files that one task reads; a single larger file is still allowed. Spark's own default."""
 OPEN_BYTES = 4 * 1024**2
 """Estimated cost of opening a file, in bytes that could be read meanwhile. Spark's own default."""
-_READ = ("path", "size", "partitionValues", "deletionVector")
-"""Fields of `add` actions that a task needs."""
+_READ = ("path", "size", "partitionValues", "deletionVector", "selection", "keep_selected")
+"""Fields of `add` actions that a task needs, and the rows that are chosen."""
 
 
 def opened(options: Mapping[str, str], version: int | None = None) -> tuple[Snapshot, ReadOptions]:
@@ -79,7 +80,7 @@ class _PushFilters:
 @dataclass(frozen=True, kw_only=True)
 class TaskRead:
     """Arguments with which a task reads its files, plain to pickle. `table`: schema, partition columns, column mapping. `predicate`:
-    JSON."""
+    JSON. `constants`: columns of the files' actions that every row of a file has, after `columns`."""
 
     location: str
     storage_options: Mapping[str, str]
@@ -87,13 +88,27 @@ class TaskRead:
     columns: tuple[str, ...]
     arrow: pa.Schema
     predicate: str | None = None
+    constants: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(scan: Scan, storage_options: Mapping[str, str], schema: StructType) -> TaskRead:
+        """`schema`: the columns of the scan as Spark has them."""
+        definition = scan.table_schema
+        return TaskRead(
+            location=scan.store.location,
+            storage_options=dict(storage_options),
+            table=(definition.json, list(definition.partition_columns), definition.column_mapping),
+            columns=scan.columns,
+            arrow=spark_arrow_schema(schema),
+            constants=tuple(item.name for item in scan.constants),
+        )
 
     def batches(self, files: pa.Table) -> Iterator[pa.RecordBatch]:
         """The rows of files, as Spark wants them."""
         table_schema = _core.TableSchema(*self.table)
         predicate = None if self.predicate is None else _core.Predicate.from_json(self.predicate, table_schema)
         store = open_store(self.location, self.storage_options)
-        stream = _core.read(store, table_schema, files, self.columns, predicate, threads=1)
+        stream = _core.read(store, table_schema, files, self.columns, predicate, constants=list(self.constants), threads=1)
         for batch in stream.to_reader():
             yield as_schema(batch, self.arrow)
 
@@ -102,14 +117,7 @@ class DeltaReader(WorkerObject, DataSourceReader):  # type: ignore[misc]  # PySp
     """One scan: the snapshot stays on the driver, `task` travels."""
 
     def __init__(self, snapshot: Snapshot, read: ReadOptions, schema: StructType) -> None:
-        metadata = snapshot.metadata
-        self.task = TaskRead(
-            location=snapshot.location,
-            storage_options=dict(read.storage_options),
-            table=(metadata.schema_string, list(metadata.partition_columns), snapshot.properties.column_mapping_mode),
-            columns=_columns(snapshot, read),
-            arrow=spark_arrow_schema(schema),
-        )
+        self.task = TaskRead.of(ScanPlan(snapshot).scan(_columns(snapshot, read)), read.storage_options, schema)
         self._planned, self._wanted = ScanPlan(snapshot), read.partitions
         self.pushFilters = _PushFilters(self)
 
@@ -144,16 +152,16 @@ class DeltaReader(WorkerObject, DataSourceReader):  # type: ignore[misc]  # PySp
 
 
 class FilesOfTask(WorkerObject, InputPartition):  # type: ignore[misc]
-    """Files that one task reads: an Arrow stream of add actions."""
+    """Files that one task reads: an Arrow stream of add actions. `kind`: which of the reader's ways of reading is theirs."""
 
-    def __init__(self, files: bytes) -> None:
-        self.files = files
+    def __init__(self, files: bytes, kind: int = 0) -> None:
+        self.files, self.kind = files, kind
 
     def __repr__(self) -> str:
         return f"FilesOfTask({len(self.files)} bytes)"
 
 
-def packed(files: pa.Table, wanted: int | None = None) -> list[pa.Table]:
+def packed(files: pa.Table, wanted: int | None = None, constants: Sequence[str] = ()) -> list[pa.Table]:
     """Neighbouring files together: tasks of at most TASK_BYTES, and no fewer than there are cores where there is enough to read."""
     if not files.num_rows:
         return []
@@ -164,7 +172,7 @@ def packed(files: pa.Table, wanted: int | None = None) -> list[pa.Table]:
     task = np.ceil(np.cumsum(cost) / share - 1e-9).astype(np.int64)
     starts = np.flatnonzero(np.diff(task, prepend=-1))
     ends = np.append(starts[1:], files.num_rows)
-    needed = files.select([name for name in _READ if name in files.column_names])
+    needed = files.select([name for name in files.column_names if name in {*_READ, *constants}])
     return [needed.slice(start, end - start) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
 
 

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from deltaic.engine.spark.batches import of_bytes, spark_arrow_schema, to_bytes
-from deltaic.errors import UnsupportedFeatureError
+from deltaic import _core
+from deltaic.engine.spark.batches import of_bytes, to_bytes
 from deltaic.log import history
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import open_store
-from deltaic.log.stream import TableStream
-from deltaic.log.stream_offset import StreamOffset
-from deltaic.spark.options import StreamReadOptions
+from deltaic.log.stream import StreamFiles, TableStream
+from deltaic.log.stream_offset import BASE, StreamOffset
+from deltaic.protocol import change_feed
+from deltaic.rows.tail import stream_scans
+from deltaic.spark.options import StreamReadOptions, schema_log
+from deltaic.spark.portable.arrow_values import spark_schema
 from deltaic.spark.portable.reader import FilesOfTask, TaskRead, packed
 from deltaic.spark.portable.shipping import WorkerObject
 
@@ -34,10 +37,10 @@ except ImportError:  # Spark 4.1 has no limits of batches for Python data source
 
 
 class DeltaStreamReader(WorkerObject, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """One stream: `TableStream` stays on the driver, `task` travels."""
+    """One stream: `TableStream` stays on the driver, `tasks` travel, one for each scan of a batch."""
 
-    def __init__(self, stream: TableStream, task: TaskRead) -> None:
-        self.task, self._stream = task, stream
+    def __init__(self, stream: TableStream, tasks: tuple[TaskRead, ...]) -> None:
+        self.tasks, self._stream = tasks, stream
         self._is_bounded = False
         self._until: StreamOffset | None = None
 
@@ -45,23 +48,13 @@ class DeltaStreamReader(WorkerObject, DataSourceStreamReader, SupportsTriggerAva
     def of(options: Mapping[str, str], version: int | None, schema: StructType) -> DeltaStreamReader:
         """InvalidArgumentError for options that a stream does not take. `version`: whose columns the stream has."""
         wanted = StreamReadOptions.of(options)
-        if wanted.stream.changes:
-            raise UnsupportedFeatureError("the change data feed through the data source", expected="deltaic.spark.enable")
-        if wanted.schema_location is not None:
-            raise UnsupportedFeatureError("a log of schemas through the data source", expected="deltaic.spark.enable")
-        stream = wanted.stream
+        options_of_stream = wanted.stream
         if wanted.starting_timestamp is not None:
-            stream = replace(stream, start=history.moment(history.milliseconds(wanted.starting_timestamp)))
+            options_of_stream = replace(options_of_stream, start=history.moment(history.milliseconds(wanted.starting_timestamp)))
         snapshot = Snapshot.load(open_store(wanted.path, wanted.storage_options), version=version)
-        metadata = snapshot.metadata
-        task = TaskRead(
-            location=snapshot.location,
-            storage_options=dict(wanted.storage_options),
-            table=(metadata.schema_string, list(metadata.partition_columns), snapshot.properties.column_mapping_mode),
-            columns=tuple(snapshot.schema.names),
-            arrow=spark_arrow_schema(schema),
-        )
-        return DeltaStreamReader(TableStream(snapshot, stream), task)
+        stream = TableStream(snapshot, options_of_stream, schema_log(wanted, snapshot.metadata.id))
+        no_files = StreamFiles(snapshot, _core.empty_adds(), are_changes=options_of_stream.changes)
+        return DeltaStreamReader(stream, tuple(TaskRead.of(scan, wanted.storage_options, schema) for scan in stream_scans(no_files)))
 
     def initialOffset(self) -> dict[str, Any]:
         return _fields(self._stream.start())
@@ -84,20 +77,39 @@ class DeltaStreamReader(WorkerObject, DataSourceStreamReader, SupportsTriggerAva
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         first, last = (self._stream.parse(json.dumps(each)) for each in (start, end))
-        if (first.version, first.index) > (last.version, last.index) or (
+        if (first.version, max(first.index, BASE)) > (last.version, max(last.index, BASE)) or (
             first.initial and first.version == last.version > 0 and not last.initial
         ):
             first = self._stream.first(last)  # a first batch that is run again, when the table has newer versions
-        return [FilesOfTask(to_bytes(part)) for part in packed(self._stream.batch(first, last).added)]
+        scans = enumerate(stream_scans(self._stream.batch(first, last)))
+        return [
+            FilesOfTask(to_bytes(part), kind)
+            for kind, scan in scans
+            for part in packed(scan.files, constants=[item.name for item in scan.constants])
+        ]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         if isinstance(partition, FilesOfTask):
-            yield from self.task.batches(of_bytes(partition.files))
+            yield from self.tasks[partition.kind].batches(of_bytes(partition.files))
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Says that a batch that ends here is done: SchemaMismatchError where the definition of a table with a log of schemas changes."""
+        self._stream.commit(self._stream.parse(json.dumps(end)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         light = DeltaStreamReader.__new__(DeltaStreamReader)
-        light.task = self.task
+        light.tasks = self.tasks
         return WorkerObject.__reduce__(light)
+
+
+def followed(options: Mapping[str, str]) -> tuple[Snapshot, StructType]:
+    """The version whose columns a stream has, and these: under a log of schemas an older one, until the stream has come to the newest."""
+    wanted = StreamReadOptions.of(options)
+    snapshot = Snapshot.load(open_store(wanted.path, wanted.storage_options))
+    log = schema_log(wanted, snapshot.metadata.id)
+    if log is not None and log.current is not None and log.current.differs_in_columns(snapshot.metadata):
+        snapshot = Snapshot.load(snapshot.store, version=log.current.version)
+    return snapshot, spark_schema(change_feed.with_changes(snapshot.schema) if wanted.stream.changes else snapshot.schema)
 
 
 def _fields(offset: StreamOffset) -> dict[str, Any]:
