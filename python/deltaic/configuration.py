@@ -185,7 +185,7 @@ def configure(
         "temp_limit": None if temp_limit is None else parse_size(temp_limit, "temp_limit"),
         "threads": _threads(threads),
         "default_properties": _properties(default_properties),
-        "time_zone": _time_zone(time_zone),
+        "time_zone": checked_time_zone(time_zone),
         "durable": _flag(durable, "durable"),
         "allowed_roots": _roots(allowed_roots),
         "cache_directory": _cache_directory(cache_directory),
@@ -238,7 +238,7 @@ def _function(value: Callable[[str], Any] | None, name: str) -> Callable[[str], 
     return value
 
 
-def _time_zone(value: str | None) -> str | None:
+def checked_time_zone(value: str | None) -> str | None:
     if value is None or value == "UTC":
         return value
     from zoneinfo import ZoneInfo

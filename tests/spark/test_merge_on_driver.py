@@ -157,6 +157,7 @@ BY_TASKS = {
     "an equality of computed values": ("t.k + 1 = s.k", "s.name", {}),
     "other arithmetic": (ON, "s.name", {"spark.sql.ansi.enabled": "false"}),
     "other names": (ON, "s.name", {"spark.sql.caseSensitive": "true"}),
+    "a zone of Java's": (ON, "s.name", {"spark.sql.session.timeZone": "GMT+2"}),
     "other texts": (ON, "s.name", {"spark.sql.parser.escapedStringLiterals": "true"}),
     "more rows": (ON, "s.name", {SETTING: "29"}),
     "more bytes": (ON, "s.name", {BYTES_SETTING: "1000"}),
@@ -198,6 +199,20 @@ def test_errors_are_those_of_tasks_and_leave_nothing_behind(tmp_path: Path, sess
         assert messages[0] == messages[1]
     assert done == [True, False] * len(fails)
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_columns_that_the_source_brings(tmp_path: Path, session: Any, done: list[bool]) -> None:
+    """A comment is a part of a new column on Spark, and would be lost on the way to the driver."""
+    for name, comment, driver in (("plain", None, True), ("with a comment", "why", False)):
+        made = deltaic.write(tmp_path / name, {"k": [1], "n": [1]})
+        source = session.createDataFrame(pa.table({"k": [1, 2], "more": ["a", "b"]}))
+        if comment is not None:
+            source = source.withMetadata("more", {"comment": comment})
+        table = DeltaTable(made.location, spark=session)
+        table.merge(source, ON, schema_mode="merge").when_matched_update_all().when_not_matched_insert_all().execute()
+        assert content(table) == ["{'k': 1, 'n': 1, 'more': 'a'}", "{'k': 2, 'n': None, 'more': 'b'}"]
+        assert table.schema.field("more").metadata == ({} if comment is None else {"comment": comment})
+        assert done.pop() == driver
 
 
 def test_char_columns_are_compared_with_their_spaces(tmp_path: Path, session: Any, done: list[bool]) -> None:

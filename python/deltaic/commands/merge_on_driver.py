@@ -18,6 +18,7 @@ from sqlglot import exp
 from deltaic.commands.marking import total_size
 from deltaic.commands.merge_planning import equalities
 from deltaic.commands.merge_run import Run
+from deltaic.configuration import checked_time_zone
 from deltaic.errors import DeltaError
 from deltaic.plan.expression import Expression
 from deltaic.spark_sql.char_types import has_char
@@ -55,8 +56,9 @@ def _on_driver(run: Run, held: ExitStack) -> Run | None:
     if (rows := run.engine.rows_here(run.source)) is None:
         return None
     try:
-        near = Run(run.snapshot, LocalEngine(run.engine.time_zone), replace(run.spec, source=rows), held)
-        if not equalities(near.on.conjuncts, near.schema, near.source_schema, near.s, near.t):
+        engine = LocalEngine(checked_time_zone(run.engine.time_zone))  # Java knows zones by other names, too
+        near = Run(run.snapshot, engine, replace(run.spec, source=rows), held)
+        if near.metadata != run.metadata or not equalities(near.on.conjuncts, near.schema, near.source_schema, near.s, near.t):
             return None
         run.planned = near.planned
         return near if total_size(near.planned.selection.adds) <= most_bytes else None
