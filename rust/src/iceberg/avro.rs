@@ -20,6 +20,9 @@ const MOST_BLOCK_BYTES: u64 = 1 << 30;
 /// Bytes of values after which a block ends.
 const BLOCK_BYTES: usize = 1 << 20;
 const MOST_DEPTH: usize = 32;
+/// Maximum number of types in a schema, those of a named type counted again wherever its name is used; a schema of more is refused.
+/// Twenty records, each with two fields of the type of the record before, would be a million types. Manifests have about 60.
+const MOST_TYPES: usize = 4096;
 
 /// Appends a long.
 pub fn long(out: &mut Vec<u8>, value: i64) {
@@ -129,13 +132,15 @@ impl Layout {
     /// The layout that the JSON of an Avro schema describes. The name of a type that was defined before may stand for it.
     pub fn parse(schema: &str) -> Result<Self> {
         let value: Value = serde_json::from_str(schema).map_err(|error| malformed("the schema").caused_by(error))?;
-        Self::of(&value, &mut HashMap::new(), 0)
+        Self::of(&value, &mut NamedTypes::default(), 0)
     }
 
-    fn of(schema: &Value, named: &mut HashMap<String, Self>, depth: usize) -> Result<Self> {
+    fn of(schema: &Value, named: &mut NamedTypes, depth: usize) -> Result<Self> {
         if depth > MOST_DEPTH {
-            return Err(malformed("the schema is nested too deeply"));
+            return Err(malformed("the schema is nested too deeply").expected(format!("at most {MOST_DEPTH} levels")));
         }
+        let before = named.counted;
+        named.count(1)?;
         let mut inner = |part: &Value| Self::of(part, named, depth + 1);
         let layout = match schema {
             Value::Array(branches) => Self::Union(branches.iter().map(inner).collect::<Result<_>>()?),
@@ -165,14 +170,41 @@ impl Layout {
                 "float" => Self::Fixed(4),
                 "double" => Self::Fixed(8),
                 "bytes" | "string" => Self::Bytes,
-                other => named.get(other).cloned().ok_or_else(|| malformed("an unknown type").found(other))?,
+                other => named.reuse(other)?,
             },
             _ => return Err(malformed("the schema")),
         };
         if let Some(name) = schema.get("name").and_then(Value::as_str) {
-            named.insert(name.to_owned(), layout.clone());
+            named.types.insert(name.to_owned(), (layout.clone(), named.counted - before));
         }
         Ok(layout)
+    }
+}
+
+/// The named types of a schema so far.
+#[derive(Default)]
+struct NamedTypes {
+    /// Each with the number of types in it.
+    types: HashMap<String, (Layout, usize)>,
+    /// Types of the whole schema.
+    counted: usize,
+}
+
+impl NamedTypes {
+    fn count(&mut self, types: usize) -> Result<()> {
+        self.counted += types;
+        if self.counted > MOST_TYPES {
+            let error = malformed("the schema has too many types, each named one counted wherever it is used");
+            return Err(error.found(format!("{} and more", self.counted)).expected(format!("at most {MOST_TYPES}")));
+        }
+        Ok(())
+    }
+
+    /// The type of this name; it is counted before it is copied, and its name has been counted as one type.
+    fn reuse(&mut self, name: &str) -> Result<Layout> {
+        let (_, types) = self.types.get(name).ok_or_else(|| malformed("an unknown type").found(name))?;
+        self.count(types - 1)?;
+        self.types.get(name).map(|(layout, _)| layout.clone()).ok_or_else(|| malformed("an unknown type").found(name))
     }
 }
 
@@ -307,6 +339,11 @@ pub fn read(data: &[u8]) -> Result<Contents> {
             return Err(malformed("a block does not end with the marker"));
         }
         let values = if deflated { inflated(packed)? } else { packed.to_vec() };
+        // A value of Iceberg has bytes. One without, as a record of nulls, could be counted 2^62 times in a block of no bytes.
+        if count as u64 > values.len() as u64 {
+            let error = malformed("a block counts more values than it has bytes");
+            return Err(error.found(format!("{count} values")).expected(format!("at most {}", values.len())));
+        }
         blocks.push((count, values));
     }
     Ok(Contents { layout, blocks })
@@ -371,5 +408,44 @@ mod tests {
                 assert!(contents.blocks.is_empty()); // a file may end where a block could begin
             }
         }
+    }
+
+    #[test]
+    fn a_block_counts_no_more_values_than_it_has_bytes() {
+        let of = |schema: &str, block: &[u8], count: i64| {
+            let mut file = MAGIC.to_vec();
+            long(&mut file, 1);
+            bytes(&mut file, b"avro.schema");
+            bytes(&mut file, schema.as_bytes());
+            long(&mut file, 0);
+            file.extend_from_slice(&[7; 16]);
+            long(&mut file, count);
+            bytes(&mut file, block);
+            file.extend_from_slice(&[7; 16]);
+            read(&file).map(|contents| contents.blocks)
+        };
+        let nulls = r#"{"type":"record","name":"r","fields":[{"name":"a","type":"null"}]}"#;
+        assert_eq!(of("\"long\"", &[2, 4], 2).unwrap(), [(2, vec![2, 4])]);
+        assert_eq!(of(nulls, &[], 0).unwrap(), [(0, vec![])]);
+        let message = "a block counts more values than it has bytes; found 4611686018427387904 values; expected at most 0";
+        let error = of(nulls, &[], 1 << 62).unwrap_err().to_string();
+        assert!(error.ends_with(message), "{error}");
+    }
+
+    #[test]
+    fn schemas_that_double_at_each_level_are_refused() {
+        let doubled = |levels: usize| {
+            let mut fields = vec![r#"{"name":"f","type":{"type":"record","name":"r0","fields":[]}}"#.to_owned()];
+            for level in 1..levels {
+                let of = |field: &str| format!(r#"{{"name":"{field}","type":"r{}"}}"#, level - 1);
+                let record = format!(r#"{{"type":"record","name":"r{level}","fields":[{},{}]}}"#, of("a"), of("b"));
+                fields.push(format!(r#"{{"name":"f{level}","type":{record}}}"#));
+            }
+            Layout::parse(&format!(r#"{{"type":"record","name":"top","fields":[{}]}}"#, fields.join(",")))
+        };
+        assert!(doubled(10).is_ok());
+        let error = doubled(40).unwrap_err().to_string();
+        assert!(error.contains("the schema has too many types, each named one counted wherever it is used; found 40"), "{error}");
+        assert!(error.ends_with("and more; expected at most 4096"), "{error}");
     }
 }

@@ -241,11 +241,11 @@ impl ManifestWriter<'_> {
         let counts = &mut self.counts;
         if is_gone {
             counts.deleted_files_count += 1;
-            counts.deleted_rows_count += entry.rows;
-            counts.deleted_bytes += entry.size;
+            add_to(&mut counts.deleted_rows_count, entry.rows, "record_count")?;
+            add_to(&mut counts.deleted_bytes, entry.size, "file_size_in_bytes")?;
         } else {
             counts.existing_files_count += 1;
-            counts.existing_rows_count += entry.rows;
+            add_to(&mut counts.existing_rows_count, entry.rows, "record_count")?;
         }
         self.note(entry.sequence);
         let (status, snapshot) = if is_gone { (DELETED, Some(self.options.snapshot_id)) } else { (EXISTING, entry.snapshot) };
@@ -296,6 +296,15 @@ impl ManifestWriter<'_> {
             data_file(out, files, row, &statistics, rows, options)
         })
     }
+}
+
+/// Adds a number of an older manifest to a total; together they may be too large for 64 bits.
+fn add_to(total: &mut i64, number: i64, name: &str) -> Result<()> {
+    let sum = total.checked_add(number).filter(|_| number >= 0);
+    *total = sum.ok_or_else(|| {
+        malformed("an entry has an impossible number").found(format!("{name} {number}")).expected("0 or more, with a total below 2^63")
+    })?;
+    Ok(())
 }
 
 fn vector_size(vector: &crate::deletion_vector::Descriptor) -> i64 {
