@@ -12,6 +12,7 @@
 //! - [`expressions`]: kernels of Spark's SQL functions; no format
 //! - [`matching`]: equality joins of few rows; no format
 //! - [`zorder`]: range ids and curves for clustering; no format
+//! - `fuzzing`: entry points of the fuzz targets, compiled for them alone
 //! - [`guard`]: panics of dependencies as errors
 //! - [`interrupt`]: the user's wish to stop, handed down into long loops
 //! - [`python`]: the binding, the only code that knows Python
@@ -20,6 +21,8 @@ pub mod data_file;
 pub mod deletion_vector;
 pub mod error;
 pub mod expressions;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 pub mod guard;
 pub mod iceberg;
 pub mod interrupt;

@@ -1,0 +1,512 @@
+//! Entry points of the fuzz targets in `fuzz/`, one for each parser of bytes. Compiled with `cfg(fuzzing)` alone.
+//!
+//! Each takes bytes that nobody has looked at and checks the property in its comment. An error is an answer; a panic, more memory than
+//! the limit of the fuzzer, or more than a few seconds is a finding.
+
+#![allow(clippy::expect_used, clippy::panic)] // a broken property ends the fuzzer with its message
+
+use std::ops::Range;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray, StructArray, new_null_array};
+use arrow::compute::kernels::cmp::lt;
+use arrow::datatypes::{DataType, TimeUnit};
+use bytes::Bytes;
+
+use crate::data_file::files::Files;
+use crate::data_file::layout;
+use crate::data_file::open::{Plan, Request};
+use crate::data_file::queue::QueueItem;
+use crate::data_file::reader::Reader;
+use crate::data_file::source::{FileBytes, arrow_metadata, read_footer};
+use crate::deletion_vector::descriptor::StorageType;
+use crate::deletion_vector::{DeletionVector, Descriptor};
+use crate::error::{Error, Kind, Result};
+use crate::guard::guarded;
+use crate::iceberg;
+use crate::interrupt::Interrupt;
+use crate::log::body::action_lines;
+use crate::log::commit::Commit;
+use crate::log::compaction::compact;
+use crate::log::schema::text;
+use crate::log::snapshot::Snapshot;
+use crate::log::statistics::{StatisticsColumn, num_records, parse, parse_as_written};
+use crate::log::{checkpoint as log_checkpoint, hint, skipping};
+use crate::predicate::Column;
+use crate::predicate::parse::{from_json, to_json};
+use crate::predicate::rows::evaluate;
+use crate::schema::arrow_types::UTC;
+use crate::schema::partition_values::{format_array, parse_scalar};
+use crate::schema::{TableSchema, from_arrow, json};
+use crate::store::path::{Place, canonical, check_relative, is_plain, locate_encoded};
+use crate::store::{ObjectMeta, ObjectWriter, PutOutcome, Store};
+use crate::z85;
+
+const TABLE: &str = "memory://table/x";
+const COMMIT: &str = "_delta_log/00000000000000000000.json";
+/// Rows of a data file that are read: a few bytes may stand for billions of equal rows.
+const MOST_ROWS: usize = 1 << 17;
+
+/// A store with one file, which is at every path that ends with `name`.
+#[derive(Debug)]
+struct OneFile {
+    name: &'static str,
+    data: Bytes,
+}
+
+impl OneFile {
+    fn with(name: &'static str, data: &[u8]) -> Arc<dyn Store> {
+        Arc::new(Self { name, data: Bytes::copy_from_slice(data) })
+    }
+}
+
+fn missing(path: &str) -> Error {
+    Error::new(Kind::NotFound, "no such file").at(path)
+}
+
+impl Store for OneFile {
+    fn location(&self) -> &str {
+        TABLE
+    }
+    fn list_from(&self, _: &str, _: Option<&str>, _: bool) -> Result<Vec<ObjectMeta>> {
+        Ok(Vec::new())
+    }
+    fn head(&self, path: &str) -> Result<Option<ObjectMeta>> {
+        let size = self.data.len() as u64;
+        let found = || ObjectMeta { path: path.to_owned(), size, modified_ms: 0, symlink: false, identity: 0 };
+        Ok(path.ends_with(self.name).then(found))
+    }
+    fn get(&self, path: &str) -> Result<Bytes> {
+        if path.ends_with(self.name) { Ok(self.data.clone()) } else { Err(missing(path)) }
+    }
+    fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let data = self.get(path)?;
+        let size = data.len() as u64;
+        let piece = |range: &Range<u64>| {
+            let inside = range.start <= range.end && range.end <= size;
+            let past = || Error::new(Kind::Io, "range past the end").at(path);
+            inside.then(|| data.slice(range.start as usize..range.end as usize)).ok_or_else(past)
+        };
+        ranges.iter().map(piece).collect()
+    }
+    fn put_if_absent(&self, path: &str, _: Bytes) -> Result<PutOutcome> {
+        Err(missing(path))
+    }
+    fn put(&self, path: &str, _: Bytes) -> Result<()> {
+        Err(missing(path))
+    }
+    fn writer(&self, path: &str) -> Result<Box<dyn ObjectWriter>> {
+        Err(missing(path))
+    }
+    fn delete(&self, path: &str) -> Result<bool> {
+        Err(missing(path))
+    }
+    fn remove_empty_directories(&self, _: &str) -> Result<u64> {
+        Ok(0)
+    }
+    fn outside(&self, location: &str) -> Result<(Arc<dyn Store>, String)> {
+        Err(Error::new(Kind::PathOutsideTable, "not allowed").found(location))
+    }
+}
+
+/// The first `N` bytes, and the rest.
+fn head<const N: usize>(data: &[u8]) -> Option<([u8; N], &[u8])> {
+    data.split_first_chunk::<N>().map(|(first, rest)| (*first, rest))
+}
+
+/// Bytes of a deletion vector: what is read is written and read again the same.
+pub fn vector(data: &[u8]) {
+    let Ok(rows) = DeletionVector::from_bytes(data) else { return };
+    let again = DeletionVector::from_bytes(&rows.to_bytes()).expect("what was written can be read");
+    assert_eq!(rows, again);
+    assert_eq!(rows.count_within(0..u64::MAX), rows.cardinality());
+    assert_eq!(rows.max(), again.max());
+}
+
+/// Text of a deletion vector: as above; and a descriptor of 1 byte of storage type, 4 of size, 4 of cardinality, then its text, finds its
+/// file or its rows.
+pub fn vector_text(data: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(data)
+        && let Ok(rows) = DeletionVector::from_inline(text)
+    {
+        assert_eq!(rows, DeletionVector::from_inline(&z85::encode(&rows.to_bytes())).expect("what was written can be read"));
+    }
+    let Some(([kind, s0, s1, s2, s3, c0, c1, c2, c3], rest)) = head(data) else { return };
+    let Ok(text) = std::str::from_utf8(rest) else { return };
+    let size_in_bytes = i32::from_le_bytes([s0, s1, s2, s3]);
+    let cardinality = i64::from(i32::from_le_bytes([c0, c1, c2, c3]));
+    let storage_type = [StorageType::Inline, StorageType::Uuid, StorageType::Path][usize::from(kind % 3)];
+    let descriptor = Descriptor { storage_type, path_or_inline: text.to_owned(), offset: None, size_in_bytes, cardinality };
+    let _ = descriptor.location();
+    if let Ok(rows) = descriptor.read(OneFile::with("none", b"").as_ref(), None) {
+        assert_eq!(rows.cardinality() as i64, cardinality);
+    }
+}
+
+/// A file of deletion vectors, behind 4 bytes of offset, 4 of size and 4 of cardinality, as it stands and with the size and the checksum of
+/// the vector put right, so that the fuzzer comes past them: what is read has the rows that the descriptor says.
+pub fn vector_file(data: &[u8]) {
+    let Some(([o0, o1, o2, o3, s0, s1, s2, s3, c0, c1, c2, c3], file)) = head(data) else { return };
+    let (offset, size) = (i32::from_le_bytes([o0, o1, o2, o3]), i32::from_le_bytes([s0, s1, s2, s3]));
+    let cardinality = i64::from(i32::from_le_bytes([c0, c1, c2, c3]));
+    let path_or_inline = format!("{TABLE}/deletion_vector.bin");
+    let descriptor = Descriptor { storage_type: StorageType::Path, path_or_inline, offset: Some(offset), size_in_bytes: size, cardinality };
+    let read = |file: &[u8]| {
+        if let Ok(rows) = descriptor.read(OneFile::with("deletion_vector.bin", file).as_ref(), None) {
+            assert_eq!(rows.cardinality() as i64, cardinality);
+        }
+    };
+    read(file);
+    let (Ok(start), Ok(size)) = (usize::try_from(offset), usize::try_from(size)) else { return };
+    let mut whole = file.to_vec();
+    let (Some(body), Some(end)) = (start.checked_add(4), start.checked_add(4).and_then(|body| body.checked_add(size))) else { return };
+    if whole.get(body..end).is_some() && end + 4 <= whole.len() {
+        let checksum = crc32fast::hash(&whole[body..end]);
+        whole[start..body].copy_from_slice(&(size as u32).to_be_bytes());
+        whole[end..end + 4].copy_from_slice(&checksum.to_be_bytes());
+        read(&whole);
+    }
+}
+
+/// Lines of a commit: actions on files are written and read again the same; a reader that leaves them in the log finds the same files; the
+/// commit compacted alone has them, too.
+pub fn commit(data: &[u8]) {
+    let go_on = Interrupt::default();
+    let store = OneFile::with(COMMIT, data);
+    let _ = Commit::read_definition(store.as_ref(), COMMIT, &go_on);
+    let _ = Commit::read_info(store.as_ref(), COMMIT);
+    let left_in_log = live_paths(&store, &[], 0);
+    let Ok(commit) = Commit::parse(data, COMMIT, &go_on) else { return };
+    for (name, batches) in [("add", &commit.adds), ("remove", &commit.removes)] {
+        for batch in batches {
+            let lines = action_lines(name, batch, &go_on).expect("actions that were read can be written").concat();
+            let again = Commit::parse(lines.as_bytes(), COMMIT, &go_on).expect("what was written can be read");
+            assert_eq!(if name == "add" { again.adds } else { again.removes }, [batch.clone()]);
+        }
+    }
+    let Ok((paths, count)) = live_paths(&store, &[], u64::MAX) else { return };
+    assert_eq!(paths.len(), count);
+    assert_eq!(left_in_log.expect("what is read at once can be read when it is asked for"), (paths.clone(), count));
+    let compacted = compact(&store, &[(0, COMMIT.to_owned())], &go_on).expect("what was read can be compacted");
+    if !compacted.is_empty() {
+        assert_eq!(live_paths(&OneFile::with(COMMIT, &compacted), &[], u64::MAX).expect("what was written can be read"), (paths, count));
+    }
+}
+
+/// Paths of the files of a version that has one commit, or one checkpoint of these parts; and how many they are said to be.
+fn live_paths(store: &Arc<dyn Store>, parts: &[String], hold: u64) -> Result<(Vec<String>, usize)> {
+    let go_on = Interrupt::default();
+    let commits = if parts.is_empty() { vec![(0, COMMIT.to_owned())] } else { Vec::new() };
+    let snapshot = Snapshot::load(store, 0, parts, &commits, hold, &go_on)?;
+    let selected = snapshot.files(None, true, &go_on)?;
+    let mut paths = Vec::new();
+    for batch in &selected.files {
+        paths.extend(text(batch, "path")?.iter().flatten().map(str::to_owned));
+    }
+    Ok((paths, selected.total_files))
+}
+
+/// A Parquet checkpoint: a reader that leaves actions in it finds the files that one finds that decodes all of them at once.
+pub fn checkpoint(data: &[u8]) {
+    const NAME: &str = "_delta_log/00000000000000000000.checkpoint.parquet";
+    let go_on = Interrupt::default();
+    let store = OneFile::with(NAME, data);
+    let parts = [NAME.to_owned()];
+    let what = "the checkpoint cannot be read"; // as in the binding: the decoders of Parquet may panic
+    let _ = guarded(what, || log_checkpoint::read_definition(&store, &parts, &go_on));
+    let _ = guarded(what, || log_checkpoint::sidecar_names(&store, &parts, &go_on));
+    let [at_once, left] = [u64::MAX, 0].map(|hold| guarded(what, || live_paths(&store, &parts, hold)));
+    if let (Ok(at_once), Ok(left)) = (at_once, left) {
+        assert_eq!(at_once, left);
+    }
+}
+
+/// `_last_checkpoint`: the canonical form of a document is that of the document written anew.
+pub fn last_checkpoint(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(form) = hint::canonical(text) else { return };
+    let value: serde_json::Value = serde_json::from_str(text).expect("it was read before");
+    assert_eq!(hint::canonical(&value.to_string()).expect("what was written can be read"), form);
+}
+
+/// A line with partition columns, then the JSON of a schema: what is read is written and read again the same, in each mode of column mapping.
+pub fn schema_json(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let (first, schema) = text.split_once('\n').unwrap_or(("", text));
+    let partition: Vec<String> = first.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    for mode in ["none", "name", "id"] {
+        let Ok(table) = TableSchema::parse(schema, &partition, mode) else { continue };
+        let written = json::struct_json(table.fields()).to_string();
+        let again = TableSchema::parse(&written, &partition, mode).expect("what was written can be read");
+        assert_eq!(table.fields(), again.fields());
+        let arrow = table.to_arrow(None).expect("each type has one in Arrow");
+        let _ = from_arrow::fields_from_arrow(&arrow);
+        for field in table.fields() {
+            assert!(table.column(&field.name).is_ok());
+        }
+    }
+}
+
+/// The types that have a text form.
+fn primitive_types() -> [DataType; 13] {
+    [
+        DataType::Utf8,
+        DataType::Binary,
+        DataType::Boolean,
+        DataType::Int8,
+        DataType::Int16,
+        DataType::Int32,
+        DataType::Int64,
+        DataType::Float32,
+        DataType::Float64,
+        DataType::Date32,
+        DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
+        DataType::Timestamp(TimeUnit::Microsecond, None),
+        DataType::Decimal128(38, 10),
+    ]
+}
+
+/// 1 byte of the type, then the text of a partition value; and 8 bytes as a value of each type of so many bytes: what is read is written and
+/// read again the same, and no value but null becomes null.
+pub fn partition_value(data: &[u8]) {
+    let Some(([kind], rest)) = head(data) else { return };
+    let types = primitive_types();
+    let data_type = &types[usize::from(kind) % types.len()];
+    if let Ok(text) = std::str::from_utf8(rest)
+        && let Ok(value) = parse_scalar(Some(text), data_type)
+    {
+        assert_eq!(value.is_null(0), text.is_empty());
+        written_again(&value, true);
+    }
+    let Some((bytes, _)) = head::<8>(rest) else { return };
+    let long: ArrayRef = Arc::new(Int64Array::from(vec![i64::from_le_bytes(bytes)]));
+    let int = arrow::array::Int32Array::from(vec![i64::from_le_bytes(bytes) as i32]);
+    for data_type in &types {
+        let value = match data_type {
+            DataType::Timestamp(_, _) | DataType::Int64 => arrow::compute::cast(&long, data_type),
+            DataType::Date32 | DataType::Int32 => arrow::compute::cast(&int, data_type),
+            DataType::Float64 => Ok(Arc::new(arrow::array::Float64Array::from(vec![f64::from_le_bytes(bytes)])) as ArrayRef),
+            _ => continue,
+        };
+        written_again(&value.expect("as many bytes"), false);
+    }
+}
+
+/// A value, its text, and the value of the text. `must`: it has a text.
+fn written_again(value: &ArrayRef, must: bool) {
+    let texts = match format_array(value) {
+        Ok(texts) => texts,
+        Err(error) if must => panic!("what was read can be written: {error}"),
+        Err(_) => return,
+    };
+    let text = texts.is_valid(0).then(|| texts.value(0));
+    assert_eq!(text.is_none(), value.is_null(0), "{value:?} has the text {text:?}");
+    let again = parse_scalar(text, value.data_type()).unwrap_or_else(|error| panic!("what was written can be read: {error}"));
+    assert_eq!(format_array(&again).expect("it was written before"), texts); // NaN has many forms of bits and one text
+}
+
+/// Statistics of a file: whatever they are, they are no error; bounds that files are skipped by are not narrower than those written.
+pub fn file_statistics(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let types = primitive_types();
+    let names: Vec<Vec<String>> = (0..types.len()).map(|at| vec![format!("c{at}")]).collect();
+    let inner = [vec!["st".to_owned(), "x".to_owned()], vec!["st".to_owned()]];
+    let of_inner = [DataType::Int32, DataType::Null];
+    let columns = names.iter().zip(&types).chain(inner.iter().zip(&of_inner));
+    for was_float in [false, true] {
+        let wanted: Vec<_> = columns.clone().map(|(path, data_type)| StatisticsColumn { path, data_type, was_float }).collect();
+        let texts = StringArray::from(vec![Some(text)]);
+        let wide = parse(&texts, &wanted).expect("statistics are hints");
+        let plain = parse_as_written(&texts, &wanted).expect("statistics are hints");
+        assert_eq!(wide.num_records, plain.num_records);
+        if let (true, false) = (wide.num_records.is_valid(0), num_records(&texts).is_null(0)) {
+            assert_eq!(wide.num_records, num_records(&texts));
+        }
+        for (wide, plain) in wide.columns.iter().zip(&plain.columns) {
+            assert_eq!(wide.null_count, plain.null_count);
+            for (low, high) in [(&wide.min, &plain.min), (&plain.max, &wide.max)] {
+                if low.is_valid(0) && high.is_valid(0) && !matches!(low.data_type(), DataType::Null) {
+                    assert!(!lt(high, low).is_ok_and(|below| below.value(0)), "{low:?} {high:?} of {text}");
+                }
+            }
+        }
+    }
+}
+
+/// A path of the log: one inside the table is plain and relative, and its encoded form leads to it; one outside does not climb.
+pub fn path(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    for root in ["/data/table", "file:///data/table", "s3://bucket/table", TABLE] {
+        let _ = canonical(root, text);
+        let place = locate_encoded(root, text);
+        if is_plain(text) {
+            assert_eq!(place.as_ref().expect("a plain path needs no look"), &Place::Inside(text.to_owned()));
+        }
+        match place {
+            Ok(Place::Inside(path)) => {
+                check_relative(&path).expect("a path inside the table is plain and relative");
+                assert_eq!(locate_encoded(root, &layout::encode(&path)).expect("it was found before"), Place::Inside(path));
+            }
+            Ok(Place::Outside(path)) => assert!(path.split(['/', '\\']).all(|segment| segment != ".."), "{path}"),
+            Err(_) => {}
+        }
+    }
+}
+
+const SCHEMA: &str = r#"{"type":"struct","fields":[
+    {"name":"i","type":"integer"},{"name":"s","type":"string"},{"name":"d","type":"double"},{"name":"b","type":"boolean"},
+    {"name":"t","type":"timestamp"},{"name":"n","type":"decimal(10,2)"},{"name":"a","type":"date"},
+    {"name":"st","type":{"type":"struct","fields":[{"name":"x","type":"integer"}]}},{"name":"p","type":"integer"}]}"#;
+
+/// Rows of three files as (name, values): null is an empty text. Of the partition column each file has one value.
+const ROWS: [[(&str, [&str; 3]); 9]; 3] = [
+    [
+        ("i", ["1", "2", "-3"]),
+        ("s", ["a", "b", "ab"]),
+        ("d", ["0.5", "-0.0", "1e300"]),
+        ("b", ["true", "true", "true"]),
+        ("t", ["2024-01-01T00:00:00.000001Z", "1969-12-31T23:59:59.999Z", "2024-06-01T00:00:00Z"]),
+        ("n", ["1.50", "-1.50", "0.00"]),
+        ("a", ["2024-01-01", "1500-01-01", "9999-12-31"]),
+        ("x", ["1", "1", "1"]),
+        ("p", ["1", "1", "1"]),
+    ],
+    [
+        ("i", ["", "5", "7"]),
+        ("s", ["", "zebra", "\u{ffff}"]),
+        ("d", ["", "NaN", "2"]),
+        ("b", ["", "true", "false"]),
+        ("t", ["", "2030-01-01T00:00:00Z", "2030-01-01T00:00:00Z"]),
+        ("n", ["", "99999999.99", "2"]),
+        ("a", ["", "1970-01-01", "1970-01-02"]),
+        ("x", ["", "2", "-2"]),
+        ("p", ["2", "2", "2"]),
+    ],
+    [
+        ("i", ["", "", ""]),
+        ("s", ["", "", ""]),
+        ("d", ["", "", ""]),
+        ("b", ["", "", ""]),
+        ("t", ["", "", ""]),
+        ("n", ["", "", ""]),
+        ("a", ["", "", ""]),
+        ("x", ["", "", ""]),
+        ("p", ["", "", ""]),
+    ],
+];
+
+/// Statistics of the columns of [`ROWS`]; NaN is left out, as writers do, so that `d` of the second file has no upper bound.
+const ADDS: &str = r#"{"add":{"path":"0","partitionValues":{"p":"1"},"size":1,"modificationTime":0,"dataChange":true,"stats":"{\"numRecords\":3,\"minValues\":{\"i\":-3,\"s\":\"a\",\"d\":-0.0,\"t\":\"1969-12-31T23:59:59.999Z\",\"n\":-1.50,\"a\":\"1500-01-01\",\"st\":{\"x\":1}},\"maxValues\":{\"i\":2,\"s\":\"b\",\"d\":1e300,\"t\":\"2024-06-01T00:00:00.000Z\",\"n\":1.50,\"a\":\"9999-12-31\",\"st\":{\"x\":1}},\"nullCount\":{\"i\":0,\"s\":0,\"d\":0,\"b\":0,\"t\":0,\"n\":0,\"a\":0,\"st\":{\"x\":0}}}"}}
+{"add":{"path":"1","partitionValues":{"p":"2"},"size":1,"modificationTime":0,"dataChange":true,"stats":"{\"numRecords\":3,\"minValues\":{\"i\":5,\"s\":\"zebra\",\"d\":2.0,\"t\":\"2030-01-01T00:00:00.000Z\",\"n\":2.00,\"a\":\"1970-01-01\",\"st\":{\"x\":-2}},\"maxValues\":{\"i\":7,\"s\":\"\uffff\",\"t\":\"2030-01-01T00:00:00.000Z\",\"n\":99999999.99,\"a\":\"1970-01-02\",\"st\":{\"x\":2}},\"nullCount\":{\"i\":1,\"s\":1,\"d\":1,\"b\":1,\"t\":1,\"n\":1,\"a\":1,\"st\":{\"x\":1}}}"}}
+{"add":{"path":"2","partitionValues":{"p":null},"size":1,"modificationTime":0,"dataChange":true,"stats":"{\"numRecords\":3,\"minValues\":{},\"maxValues\":{},\"nullCount\":{\"i\":3,\"s\":3,\"d\":3,\"b\":3,\"t\":3,\"n\":3,\"a\":3,\"st\":{\"x\":3}}}"}}
+"#;
+
+/// A table of three files: its schema, its adds, the rows of each file.
+static FILES: LazyLock<(TableSchema, RecordBatch, Vec<RecordBatch>)> = LazyLock::new(|| {
+    let schema = TableSchema::parse(SCHEMA, &["p".to_owned()], "none").expect("a schema");
+    let commit = Commit::parse(ADDS.as_bytes(), COMMIT, &Interrupt::default()).expect("a commit");
+    let batches = ROWS.iter().map(|columns| {
+        let arrays = columns.iter().zip(schema.arrow().fields()).map(|((name, texts), field)| {
+            let texts: StringArray = texts.iter().map(|text| Some(*text).filter(|text| !text.is_empty())).collect();
+            let of = |data_type: &DataType| crate::schema::partition_values::parse_array(&texts, data_type).expect("values");
+            match field.data_type() {
+                DataType::Struct(fields) => Arc::new(StructArray::new(fields.clone(), vec![of(&DataType::Int32)], None)) as ArrayRef,
+                other => {
+                    assert_eq!(*name, field.name());
+                    of(other)
+                }
+            }
+        });
+        RecordBatch::try_new(Arc::clone(schema.arrow()), arrays.collect()).expect("rows of the schema")
+    });
+    let batches = batches.collect();
+    (schema, commit.adds[0].clone(), batches)
+});
+
+/// JSON of a predicate: what is read is written and read again the same, and no file with a row that matches is skipped.
+pub fn predicate(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let (schema, adds, files) = &*FILES;
+    let resolve = |path: &[String]| Column::resolve(schema, path);
+    let Ok(predicate) = from_json(text, &resolve) else { return };
+    let Ok(written) = to_json(&predicate) else { return };
+    let again = from_json(&written, &resolve).unwrap_or_else(|error| panic!("what was written can be read: {error}"));
+    assert_eq!(to_json(&again).expect("it was written before"), written);
+    let selected = skipping::select(adds, Some(&predicate), true, &Interrupt::default());
+    for (number, rows) in files.iter().enumerate() {
+        let Ok(matches) = evaluate(&predicate, rows) else { return };
+        let Ok(selected) = &selected else { return };
+        let is_selected = selected.files.iter().any(|batch| {
+            let paths = batch.column(0).as_string::<i32>();
+            paths.iter().flatten().any(|path| path == number.to_string())
+        });
+        assert!(is_selected || matches.true_count() == 0, "file {number} is skipped and has a match of {written}");
+    }
+}
+
+/// A data file: its footer, its columns as a schema of Delta, and the first rows of all columns, which fit that schema.
+pub fn data_file(data: &[u8]) {
+    const NAME: &str = "part.parquet";
+    let store = OneFile::with(NAME, data);
+    let bytes = FileBytes::new(Arc::clone(&store), NAME.to_owned(), data.len() as u64, Arc::default());
+    let what = "the Parquet file cannot be decoded"; // as in the binding: the decoders of Parquet may panic
+    let fields = guarded(what, || {
+        let metadata = arrow_metadata(Arc::new(read_footer(&bytes, true)?))?;
+        from_arrow::fields_from_arrow(metadata.schema())
+    });
+    let Ok(fields) = fields else { return };
+    let Ok(schema) = TableSchema::parse(&json::struct_json(&fields).to_string(), &[], "none") else { return };
+    let columns = fields.iter().map(|field| format!("`{}`", field.name.replace('`', "``"))).collect();
+    let _ = read_rows(store, Arc::new(schema), columns, NAME); // it guards its decoders itself
+}
+
+fn read_rows(store: Arc<dyn Store>, schema: Arc<TableSchema>, columns: Vec<String>, name: &str) -> Result<()> {
+    let path: ArrayRef = Arc::new(StringArray::from(vec![name]));
+    let size = store.head(name)?.map(|found| found.size as i64);
+    let size: ArrayRef = Arc::new(Int64Array::from(vec![size]));
+    let files = Files::new(RecordBatch::try_from_iter([("path", path), ("size", size)])?)?;
+    let request = Request { limit: Some(MOST_ROWS), row_ids: true, ..Request::unpruned(columns) };
+    let mut reader = Reader::new(Plan::new(store, schema, files, request)?, Some(1), Some(64 << 20));
+    let mut rows = 0;
+    loop {
+        match reader.next(Duration::from_secs(1))? {
+            QueueItem::Batch(batch) => {
+                rows += batch.num_rows();
+                assert_eq!(batch.schema_ref(), reader.schema());
+            }
+            QueueItem::End => break,
+            QueueItem::Waiting => {}
+        }
+    }
+    assert!(rows <= MOST_ROWS);
+    Ok(())
+}
+
+/// A manifest list of Iceberg: what is read is written and read again the same; and a manifest whose entries are carried over.
+pub fn manifest_list(data: &[u8]) {
+    if let Ok(manifests) = iceberg::read_list(data)
+        && let Ok(written) = iceberg::write_list(&manifests, "{}", 3)
+    {
+        let again = iceberg::read_list(&written).expect("what was written can be read");
+        let written = iceberg::write_list(&again, "{}", 3).expect("it was written before");
+        assert_eq!(iceberg::read_list(&written).expect("it was read before"), again);
+    }
+    static EMPTY: LazyLock<(TableSchema, RecordBatch)> = LazyLock::new(|| {
+        let schema = r#"{"type":"struct","fields":[{"name":"i","type":"integer","metadata":{"delta.columnMapping.id":1}}]}"#;
+        let adds = crate::log::schema::ADD.fields().iter();
+        let adds = adds.map(|field| (field.name().as_str(), new_null_array(field.data_type(), 0)));
+        let places = ["location", "vectorLocation"].map(|name| (name, new_null_array(&DataType::Utf8, 0)));
+        let adds = RecordBatch::try_from_iter(adds.chain(places)).expect("no rows");
+        (TableSchema::parse(schema, &[], "none").expect("a schema"), adds)
+    });
+    let (schema, adds) = &*EMPTY;
+    for deletes in [false, true] {
+        let options =
+            iceberg::Options { version: 3, deletes, snapshot_id: 2, sequence_number: 2, partition: Vec::new(), header: Default::default() };
+        if let Ok((written, _)) = iceberg::manifest(adds, schema, &[data], &[], &options) {
+            let again = iceberg::manifest(adds, schema, &[&written], &[], &options);
+            again.expect("what was written can be read");
+        }
+    }
+}
