@@ -8,9 +8,13 @@ RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 TESTS ?=
 VERSION ?=
 ON_SPARK = tests/spark tests/spark_sql/test_spark_refuses.py
+# Compiled fuzz targets, their seeds, and the inputs that they found: kept from run to run, so that each goes on where the last one ended.
+FUZZ = $(CARGO_TARGET_DIR)/../fuzz
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
 SPARK_VENV = .venv-spark-$(VERSION)
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick test-embedded test-on-spark test-spark bench lint wheel build docs deny clean
+.PHONY: help demo test test-quick test-embedded test-on-spark test-spark fuzz bench lint wheel build docs deny clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -45,6 +49,15 @@ test-spark: .venv/built ## tests/spark on another PySpark, in an environment of 
 	$(SPARK_VENV)/bin/python -m pip install --quiet --group spark 'pyspark[connect]==$(VERSION).*' $(SPARK_VENV)/wheels/*.whl
 	$(SPARK_VENV)/bin/python -m pip install --quiet --force-reinstall --no-deps $(SPARK_VENV)/wheels/*.whl
 	$(SPARK_VENV)/bin/python -m pytest -q $(or $(TESTS),tests/spark)
+
+fuzz: .venv/built ## hostile bytes for every parser of the core: FUZZ_SECONDS=60 for each target (needs cargo-fuzz and a nightly Rust)
+	$(BIN)/python scripts/write_fuzz_seeds.py $(FUZZ)/seeds
+	CARGO_TARGET_DIR=$(FUZZ) cargo +nightly fuzz build
+	@for target in $(FUZZ_TARGETS); do \
+		mkdir -p $(FUZZ)/corpus/$$target && echo "== $$target" && \
+		CARGO_TARGET_DIR=$(FUZZ) cargo +nightly fuzz run $$target $(FUZZ)/corpus/$$target $(FUZZ)/seeds/$$target -- \
+			-max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 || exit 1; \
+	done
 
 bench: .venv/built ## side by side with the peers; records go to benches/records
 	cargo bench --locked --no-default-features
