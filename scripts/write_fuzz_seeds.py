@@ -160,9 +160,9 @@ def add_texts(seeds: Seeds) -> None:
     for kind, texts in enumerate(VALUES):
         for text in texts:
             seeds.add("partition_value", bytes([kind]) + text.encode())
-    bounds = {f"c{kind}": texts[0] for kind, texts in enumerate(VALUES)}
+    bounds: dict[str, Any] = {f"c{kind}": texts[0] for kind, texts in enumerate(VALUES)}
     bounds |= {"st": {"x": 1}}
-    counts = {name: 0 for name in bounds}
+    counts = dict.fromkeys(bounds, 0)
     statistics = {"numRecords": 3, "minValues": bounds, "maxValues": bounds, "nullCount": counts}
     seeds.add("file_statistics", json.dumps(statistics))
     numbers = {"c3": 1, "c6": -7, "c7": 0.1, "c8": 1e300, "c10": "1969-12-31T23:59:59.999Z", "c12": 1.5, "c2": True, "st": {"x": 2}}

@@ -39,7 +39,7 @@ use crate::predicate::rows::evaluate;
 use crate::schema::arrow_types::UTC;
 use crate::schema::partition_values::{format_array, parse_scalar};
 use crate::schema::{TableSchema, from_arrow, json};
-use crate::store::path::{Place, canonical, check_relative, is_plain, locate_encoded};
+use crate::store::path::{Place, canonical, check_relative, is_plain, locate_encoded, scheme};
 use crate::store::{ObjectMeta, ObjectWriter, PutOutcome, Store};
 use crate::z85;
 
@@ -346,7 +346,10 @@ pub fn path(data: &[u8]) {
         match place {
             Ok(Place::Inside(path)) => {
                 check_relative(&path).expect("a path inside the table is plain and relative");
-                assert_eq!(locate_encoded(root, &layout::encode(&path)).expect("it was found before"), Place::Inside(path));
+                // A name that looks like a URL, as `a:/b`, is reached by its whole address alone.
+                if scheme(&path).is_none() {
+                    assert_eq!(locate_encoded(root, &layout::encode(&path)).expect("it was found before"), Place::Inside(path));
+                }
             }
             Ok(Place::Outside(path)) => assert!(path.split(['/', '\\']).all(|segment| segment != ".."), "{path}"),
             Err(_) => {}

@@ -197,7 +197,8 @@ pub(super) fn without_nan(values: ArrayRef) -> ArrayRef {
 
 /// A bound in microseconds, widened by what its writer may have cut. A zoned column's text without a zone is in a zone nobody knows.
 fn timestamp_bound(text: &str, zoned: bool, side: Side) -> Option<i64> {
-    if zoned && !text.get(10..)?.contains(['Z', '+', '-']) {
+    // A sign begins a year beyond 0 to 9999, whose zone stands further right; such bounds are left unknown.
+    if text.starts_with(['+', '-']) || zoned && !text.get(10..)?.contains(['Z', '+', '-']) {
         return None;
     }
     let micros = parse_timestamp(text).ok()?;

@@ -78,11 +78,11 @@ pub fn format_array(values: &dyn Array) -> Result<StringArray> {
             values.as_primitive::<Float32Type>().iter().map(|v| v.map(|v| float_text(f64::from(v), format!("{v:?}")))).collect()
         }
         DataType::Float64 => values.as_primitive::<Float64Type>().iter().map(|v| v.map(|v| float_text(v, format!("{v:?}")))).collect(),
-        DataType::Date32 => values.as_primitive::<Date32Type>().iter().map(|v| v.and_then(date_text)).collect(),
+        DataType::Date32 => moments(values.as_primitive::<Date32Type>(), date_text, "days")?,
         DataType::Timestamp(TimeUnit::Microsecond, zone) => {
             let pattern = if zone.is_some() { "%Y-%m-%dT%H:%M:%S%.6fZ" } else { "%Y-%m-%d %H:%M:%S%.6f" };
-            let micros = values.as_primitive::<TimestampMicrosecondType>();
-            micros.iter().map(|v| v.and_then(DateTime::from_timestamp_micros).map(|t| t.format(pattern).to_string())).collect()
+            let text = |micros| DateTime::from_timestamp_micros(micros).map(|time| time.format(pattern).to_string());
+            moments(values.as_primitive::<TimestampMicrosecondType>(), text, "microseconds")?
         }
         DataType::Decimal128(_, _) => {
             let decimals = values.as_primitive::<arrow::datatypes::Decimal128Type>();
@@ -113,6 +113,23 @@ fn texts_to<T: ArrowPrimitiveType>(texts: &StringArray, parse: fn(&str) -> Resul
 
 fn primitive<T: ArrowPrimitiveType>(texts: &StringArray, parse: fn(&str) -> Result<T::Native>) -> Result<ArrayRef> {
     Ok(Arc::new(texts_to::<T>(texts, parse)?))
+}
+
+/// Texts of dates or timestamps. One beyond the calendar has none, and must not become null.
+fn moments<T: ArrowPrimitiveType>(
+    values: &PrimitiveArray<T>,
+    text: impl Fn(T::Native) -> Option<String>,
+    unit: &str,
+) -> Result<Vec<Option<String>>>
+where
+    T::Native: std::fmt::Display,
+{
+    let beyond = |value| {
+        Error::new(Kind::SchemaMismatch, "a date or timestamp is too far from today to be written as text")
+            .found(format!("{value} {unit} since 1970"))
+            .expected("a year from -262143 to 262142")
+    };
+    values.iter().map(|value| value.map(|value| text(value).ok_or_else(|| beyond(value))).transpose()).collect()
 }
 
 fn display<T: ArrowPrimitiveType>(values: &dyn Array) -> Vec<Option<String>>
@@ -149,10 +166,24 @@ fn date_text(days: i32) -> Option<String> {
     Some(date.format("%Y-%m-%d").to_string())
 }
 
-/// `yyyy-MM-dd[ T]HH:mm:ss[.f][zone]` or a date alone, in microseconds; finer digits are cut.
+/// Days of 400 years, after which the calendar repeats.
+const DAYS_OF_CYCLE: i64 = 146_097;
+
+/// `yyyy-MM-dd[ T]HH:mm:ss[.f][zone]` or a date alone, in microseconds; finer digits are cut. A year beyond 0 to 9999 has a sign:
+/// `+10000-01-01 00:00:00`.
 pub fn parse_timestamp(text: &str) -> Result<i64> {
-    let time: DateTime<Utc> = string_to_datetime(&Utc, text).map_err(|_| invalid("a timestamp yyyy-MM-dd HH:mm:ss.ffffff", text))?;
-    Ok(time.timestamp_micros())
+    let bad = || invalid("a timestamp yyyy-MM-dd HH:mm:ss.ffffff", text);
+    let micros = |text: &str| string_to_datetime(&Utc, text).map(|time: DateTime<Utc>| time.timestamp_micros()).map_err(|_| bad());
+    let Some(digits) = text.strip_prefix(['+', '-']) else { return micros(text) };
+    // The parser takes years of four digits: the same day of another cycle of 400 years is parsed, and moved.
+    let (year, rest) = digits.split_once('-').filter(|(year, _)| (4..=6).contains(&year.len())).ok_or_else(bad)?;
+    let year: i64 = if year.bytes().all(|byte| byte.is_ascii_digit()) { year.parse().map_err(|_| bad())? } else { return Err(bad()) };
+    let year = if text.starts_with('-') { -year } else { year };
+    let near = 2000 + year.rem_euclid(400);
+    let cycles = (year - near) / 400;
+    let moved =
+        (cycles * DAYS_OF_CYCLE).checked_mul(86_400_000_000).and_then(|far| far.checked_add(micros(&format!("{near}-{rest}")).ok()?));
+    moved.ok_or_else(bad)
 }
 
 /// Exactly, or an error: no digit is rounded away.
@@ -236,6 +267,34 @@ mod tests {
             round_trip(&[Some("2024-06-01 10:11:12"), Some("1969-12-31T23:59:59.999999Z"), Some("2024-06-01T10:00:00+02:00")], utc),
             vec![s("2024-06-01T10:11:12.000000Z"), s("1969-12-31T23:59:59.999999Z"), s("2024-06-01T08:00:00.000000Z")]
         );
+    }
+
+    #[test]
+    fn years_far_from_today_survive_or_are_an_error() {
+        for zone in [None, Some("UTC".into())] {
+            let data_type = DataType::Timestamp(TimeUnit::Microsecond, zone);
+            for (micros, year) in [
+                (253_402_300_800_000_000, "+10000-01-01"),
+                (-62_198_755_200_000_001, "-0002-12-31"),
+                (8_000_000_000_000_000_000, "+255479-"),
+                (-8_000_000_000_000_000_000, "-251540-"),
+            ] {
+                let values = PrimitiveArray::<TimestampMicrosecondType>::from(vec![micros]).with_data_type(data_type.clone());
+                let texts = format_array(&values).unwrap();
+                assert!(texts.value(0).starts_with(year), "{texts:?}");
+                assert_eq!(parse_array(&texts, &data_type).unwrap().as_primitive::<TimestampMicrosecondType>(), &values);
+            }
+            let values = PrimitiveArray::<TimestampMicrosecondType>::from(vec![i64::MAX]).with_data_type(data_type);
+            let error = format_array(&values).unwrap_err().to_string();
+            let expected = "a date or timestamp is too far from today to be written as text; found 9223372036854775807 microseconds \
+                            since 1970; expected a year from -262143 to 262142";
+            assert_eq!(error, expected);
+        }
+        let days = PrimitiveArray::<Date32Type>::from(vec![i32::MAX]);
+        assert!(format_array(&days).unwrap_err().to_string().contains("found 2147483647 days since 1970"));
+        for text in ["+999-01-01 00:00:00", "+1000000-01-01 00:00:00", "+20024-02-30", "-+1000-01-01", "+ 1000-01-01", "+", "-"] {
+            assert!(parse_timestamp(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -21,6 +21,15 @@ fn json_round_trips() {
 }
 
 #[test]
+fn numbers_in_metadata_keep_their_digits() {
+    for number in ["122.41629403378658", "31.245270191439438", "121.48791951161945", "5e-324"] {
+        let text = format!(r#"{{"name":"a","type":"long","nullable":true,"metadata":{{"k":{number}}}}}"#);
+        let parsed = json::parse_struct(&schema(&text)).unwrap();
+        assert_eq!(json::struct_json(&parsed)["fields"][0]["metadata"]["k"].to_string(), number);
+    }
+}
+
+#[test]
 fn types_that_cannot_be_read_are_named() {
     for name in ["interval year", "geometry(4326)", "geometry(a:b c)", "geography(OGC:CRS84)", "geography(OGC:CRS84, straight)"] {
         let error = TableSchema::parse(&schema(&field("v", &format!("\"{name}\""))), &[], "none").unwrap_err();
