@@ -1,6 +1,6 @@
 """Writes the first inputs of the fuzz targets, one folder for each target: `python scripts/write_fuzz_seeds.py FOLDER`.
 
-Small tables are written, and their files are cut into what each target takes. `rust/src/fuzzing.rs` says what that is.
+Small tables are written, and their files are cut into what each target takes. `rust/src/fuzzing/` says what that is.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ PREDICATES = [
     {"op": "false"},
 ]
 PATHS = ["part-0.parquet", "p=1/a%20b.parquet", "/data/table/x", "file:///data/table/x%2Fy", "s3://bucket/table/x", "../x", "a/./b", "%2Fx"]
-# In the order of `primitive_types` in rust/src/fuzzing.rs.
+# In the order of `primitive_types` in rust/src/fuzzing/.
 VALUES = [
     *(["text"], ["bytes"], ["true", "False"], ["-7"], ["300"], ["-70000"], ["9223372036854775807"], ["1e21", "NaN"], ["-Infinity", "0.1"]),
     ["1500-01-01", "2024-02-29", "+10000-01-01"],

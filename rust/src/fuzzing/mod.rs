@@ -5,15 +5,18 @@
 
 #![allow(clippy::expect_used, clippy::panic)] // a broken property ends the fuzzer with its message
 
-use std::ops::Range;
+mod one_file;
+mod three_files;
+
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray, StructArray, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray, new_null_array};
 use arrow::compute::kernels::cmp::lt;
 use arrow::datatypes::{DataType, TimeUnit};
-use bytes::Bytes;
 
+use self::one_file::OneFile;
+use self::three_files::FILES;
 use crate::data_file::files::Files;
 use crate::data_file::layout;
 use crate::data_file::open::{Plan, Request};
@@ -22,7 +25,7 @@ use crate::data_file::reader::Reader;
 use crate::data_file::source::{FileBytes, arrow_metadata, read_footer};
 use crate::deletion_vector::descriptor::StorageType;
 use crate::deletion_vector::{DeletionVector, Descriptor};
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::guard::guarded;
 use crate::iceberg;
 use crate::interrupt::Interrupt;
@@ -39,76 +42,14 @@ use crate::predicate::rows::evaluate;
 use crate::schema::arrow_types::UTC;
 use crate::schema::partition_values::{format_array, parse_scalar};
 use crate::schema::{TableSchema, from_arrow, json};
+use crate::store::Store;
 use crate::store::path::{Place, canonical, check_relative, is_plain, locate_encoded, scheme};
-use crate::store::{ObjectMeta, ObjectWriter, PutOutcome, Store};
 use crate::z85;
 
 const TABLE: &str = "memory://table/x";
 const COMMIT: &str = "_delta_log/00000000000000000000.json";
 /// Rows of a data file that are read: a few bytes may stand for billions of equal rows.
 const MOST_ROWS: usize = 1 << 17;
-
-/// A store with one file, which is at every path that ends with `name`.
-#[derive(Debug)]
-struct OneFile {
-    name: &'static str,
-    data: Bytes,
-}
-
-impl OneFile {
-    fn with(name: &'static str, data: &[u8]) -> Arc<dyn Store> {
-        Arc::new(Self { name, data: Bytes::copy_from_slice(data) })
-    }
-}
-
-fn missing(path: &str) -> Error {
-    Error::new(Kind::NotFound, "no such file").at(path)
-}
-
-impl Store for OneFile {
-    fn location(&self) -> &str {
-        TABLE
-    }
-    fn list_from(&self, _: &str, _: Option<&str>, _: bool) -> Result<Vec<ObjectMeta>> {
-        Ok(Vec::new())
-    }
-    fn head(&self, path: &str) -> Result<Option<ObjectMeta>> {
-        let size = self.data.len() as u64;
-        let found = || ObjectMeta { path: path.to_owned(), size, modified_ms: 0, symlink: false, identity: 0 };
-        Ok(path.ends_with(self.name).then(found))
-    }
-    fn get(&self, path: &str) -> Result<Bytes> {
-        if path.ends_with(self.name) { Ok(self.data.clone()) } else { Err(missing(path)) }
-    }
-    fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        let data = self.get(path)?;
-        let size = data.len() as u64;
-        let piece = |range: &Range<u64>| {
-            let inside = range.start <= range.end && range.end <= size;
-            let past = || Error::new(Kind::Io, "range past the end").at(path);
-            inside.then(|| data.slice(range.start as usize..range.end as usize)).ok_or_else(past)
-        };
-        ranges.iter().map(piece).collect()
-    }
-    fn put_if_absent(&self, path: &str, _: Bytes) -> Result<PutOutcome> {
-        Err(missing(path))
-    }
-    fn put(&self, path: &str, _: Bytes) -> Result<()> {
-        Err(missing(path))
-    }
-    fn writer(&self, path: &str) -> Result<Box<dyn ObjectWriter>> {
-        Err(missing(path))
-    }
-    fn delete(&self, path: &str) -> Result<bool> {
-        Err(missing(path))
-    }
-    fn remove_empty_directories(&self, _: &str) -> Result<u64> {
-        Ok(0)
-    }
-    fn outside(&self, location: &str) -> Result<(Arc<dyn Store>, String)> {
-        Err(Error::new(Kind::PathOutsideTable, "not allowed").found(location))
-    }
-}
 
 /// The first `N` bytes, and the rest.
 fn head<const N: usize>(data: &[u8]) -> Option<([u8; N], &[u8])> {
@@ -230,7 +171,8 @@ pub fn last_checkpoint(data: &[u8]) {
     assert_eq!(hint::canonical(&value.to_string()).expect("what was written can be read"), form);
 }
 
-/// A line with partition columns, then the JSON of a schema: what is read is written and read again the same, in each mode of column mapping.
+/// A line with partition columns, then the JSON of a schema: what is read is written and read again the same, in each mode of column
+/// mapping.
 pub fn schema_json(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (first, schema) = text.split_once('\n').unwrap_or(("", text));
@@ -267,8 +209,8 @@ fn primitive_types() -> [DataType; 13] {
     ]
 }
 
-/// 1 byte of the type, then the text of a partition value; and 8 bytes as a value of each type of so many bytes: what is read is written and
-/// read again the same, and no value but null becomes null.
+/// 1 byte of the type, then the text of a partition value; and 8 bytes as a value of each type of so many bytes: what is read is written
+/// and read again the same, and no value but null becomes null.
 pub fn partition_value(data: &[u8]) {
     let Some(([kind], rest)) = head(data) else { return };
     let types = primitive_types();
@@ -356,76 +298,6 @@ pub fn path(data: &[u8]) {
         }
     }
 }
-
-const SCHEMA: &str = r#"{"type":"struct","fields":[
-    {"name":"i","type":"integer"},{"name":"s","type":"string"},{"name":"d","type":"double"},{"name":"b","type":"boolean"},
-    {"name":"t","type":"timestamp"},{"name":"n","type":"decimal(10,2)"},{"name":"a","type":"date"},
-    {"name":"st","type":{"type":"struct","fields":[{"name":"x","type":"integer"}]}},{"name":"p","type":"integer"}]}"#;
-
-/// Rows of three files as (name, values): null is an empty text. Of the partition column each file has one value.
-const ROWS: [[(&str, [&str; 3]); 9]; 3] = [
-    [
-        ("i", ["1", "2", "-3"]),
-        ("s", ["a", "b", "ab"]),
-        ("d", ["0.5", "-0.0", "1e300"]),
-        ("b", ["true", "true", "true"]),
-        ("t", ["2024-01-01T00:00:00.000001Z", "1969-12-31T23:59:59.999Z", "2024-06-01T00:00:00Z"]),
-        ("n", ["1.50", "-1.50", "0.00"]),
-        ("a", ["2024-01-01", "1500-01-01", "9999-12-31"]),
-        ("x", ["1", "1", "1"]),
-        ("p", ["1", "1", "1"]),
-    ],
-    [
-        ("i", ["", "5", "7"]),
-        ("s", ["", "zebra", "\u{ffff}"]),
-        ("d", ["", "NaN", "2"]),
-        ("b", ["", "true", "false"]),
-        ("t", ["", "2030-01-01T00:00:00Z", "2030-01-01T00:00:00Z"]),
-        ("n", ["", "99999999.99", "2"]),
-        ("a", ["", "1970-01-01", "1970-01-02"]),
-        ("x", ["", "2", "-2"]),
-        ("p", ["2", "2", "2"]),
-    ],
-    [
-        ("i", ["", "", ""]),
-        ("s", ["", "", ""]),
-        ("d", ["", "", ""]),
-        ("b", ["", "", ""]),
-        ("t", ["", "", ""]),
-        ("n", ["", "", ""]),
-        ("a", ["", "", ""]),
-        ("x", ["", "", ""]),
-        ("p", ["", "", ""]),
-    ],
-];
-
-/// Statistics of the columns of [`ROWS`]; NaN is left out, as writers do, so that `d` of the second file has no upper bound.
-const ADDS: &str = r#"{"add":{"path":"0","partitionValues":{"p":"1"},"size":1,"modificationTime":0,"dataChange":true,"stats":"{\"numRecords\":3,\"minValues\":{\"i\":-3,\"s\":\"a\",\"d\":-0.0,\"t\":\"1969-12-31T23:59:59.999Z\",\"n\":-1.50,\"a\":\"1500-01-01\",\"st\":{\"x\":1}},\"maxValues\":{\"i\":2,\"s\":\"b\",\"d\":1e300,\"t\":\"2024-06-01T00:00:00.000Z\",\"n\":1.50,\"a\":\"9999-12-31\",\"st\":{\"x\":1}},\"nullCount\":{\"i\":0,\"s\":0,\"d\":0,\"b\":0,\"t\":0,\"n\":0,\"a\":0,\"st\":{\"x\":0}}}"}}
-{"add":{"path":"1","partitionValues":{"p":"2"},"size":1,"modificationTime":0,"dataChange":true,"stats":"{\"numRecords\":3,\"minValues\":{\"i\":5,\"s\":\"zebra\",\"d\":2.0,\"t\":\"2030-01-01T00:00:00.000Z\",\"n\":2.00,\"a\":\"1970-01-01\",\"st\":{\"x\":-2}},\"maxValues\":{\"i\":7,\"s\":\"\uffff\",\"t\":\"2030-01-01T00:00:00.000Z\",\"n\":99999999.99,\"a\":\"1970-01-02\",\"st\":{\"x\":2}},\"nullCount\":{\"i\":1,\"s\":1,\"d\":1,\"b\":1,\"t\":1,\"n\":1,\"a\":1,\"st\":{\"x\":1}}}"}}
-{"add":{"path":"2","partitionValues":{"p":null},"size":1,"modificationTime":0,"dataChange":true,"stats":"{\"numRecords\":3,\"minValues\":{},\"maxValues\":{},\"nullCount\":{\"i\":3,\"s\":3,\"d\":3,\"b\":3,\"t\":3,\"n\":3,\"a\":3,\"st\":{\"x\":3}}}"}}
-"#;
-
-/// A table of three files: its schema, its adds, the rows of each file.
-static FILES: LazyLock<(TableSchema, RecordBatch, Vec<RecordBatch>)> = LazyLock::new(|| {
-    let schema = TableSchema::parse(SCHEMA, &["p".to_owned()], "none").expect("a schema");
-    let commit = Commit::parse(ADDS.as_bytes(), COMMIT, &Interrupt::default()).expect("a commit");
-    let batches = ROWS.iter().map(|columns| {
-        let arrays = columns.iter().zip(schema.arrow().fields()).map(|((name, texts), field)| {
-            let texts: StringArray = texts.iter().map(|text| Some(*text).filter(|text| !text.is_empty())).collect();
-            let of = |data_type: &DataType| crate::schema::partition_values::parse_array(&texts, data_type).expect("values");
-            match field.data_type() {
-                DataType::Struct(fields) => Arc::new(StructArray::new(fields.clone(), vec![of(&DataType::Int32)], None)) as ArrayRef,
-                other => {
-                    assert_eq!(*name, field.name());
-                    of(other)
-                }
-            }
-        });
-        RecordBatch::try_new(Arc::clone(schema.arrow()), arrays.collect()).expect("rows of the schema")
-    });
-    let batches = batches.collect();
-    (schema, commit.adds[0].clone(), batches)
-});
 
 /// JSON of a predicate: what is read is written and read again the same, and no file with a row that matches is skipped.
 pub fn predicate(data: &[u8]) {
