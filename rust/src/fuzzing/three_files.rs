@@ -54,8 +54,8 @@ const ROWS: [[(&str, [&str; 3]); 9]; 3] = [
     ],
 ];
 
-/// The value of the partition column of each file of [`ROWS`], and the file's statistics. NaN is left out, as writers do, so that `d` of the
-/// second file has no upper bound.
+/// The value of the partition column of each file of [`ROWS`], and the file's statistics. NaN is left out, as writers do, so that `d` of
+/// the second file has no upper bound.
 const STATISTICS: [(Option<&str>, &str); 3] = [
     (
         Some("1"),
