@@ -430,3 +430,20 @@ impl<'a> Entry<'a> {
         Ok(Self { status: status.unwrap_or(EXISTING), snapshot, sequence, file_sequence, data_location, rows, size, data_file })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_of_older_entries_are_bounded() {
+        let mut total = 0;
+        add_to(&mut total, i64::MAX, "record_count").unwrap();
+        for number in [1, -1] {
+            let error = add_to(&mut total, number, "record_count").unwrap_err().to_string();
+            let expected = format!("found record_count {number}; expected 0 or more, with a total below 2^63");
+            assert!(error.ends_with(&expected), "{error}");
+        }
+        assert_eq!(total, i64::MAX);
+    }
+}
