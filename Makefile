@@ -9,7 +9,7 @@ TESTS ?=
 VERSION ?=
 ON_SPARK = tests/spark tests/spark_sql/test_spark_refuses.py
 # Compiled fuzz targets, their seeds, and the inputs that they found: kept from run to run, so that each goes on where the last one ended.
-FUZZ = $(CARGO_TARGET_DIR)/../fuzz
+FUZZ = $(abspath $(CARGO_TARGET_DIR)/../fuzz)
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
 SPARK_VENV = .venv-spark-$(VERSION)
