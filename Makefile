@@ -53,11 +53,11 @@ test-spark: .venv/built ## tests/spark on another PySpark, in an environment of 
 fuzz: .venv/built ## hostile bytes for every parser of the core: FUZZ_SECONDS=60 for each target (needs cargo-fuzz and a nightly Rust)
 	$(BIN)/python scripts/write_fuzz_seeds.py $(FUZZ)/seeds
 	CARGO_TARGET_DIR=$(FUZZ) cargo +nightly fuzz build
-	@for target in $(FUZZ_TARGETS); do \
+	@failed=; for target in $(FUZZ_TARGETS); do \
 		mkdir -p $(FUZZ)/corpus/$$target && echo "== $$target" && \
 		CARGO_TARGET_DIR=$(FUZZ) cargo +nightly fuzz run $$target $(FUZZ)/corpus/$$target $(FUZZ)/seeds/$$target -- \
-			-max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 || exit 1; \
-	done
+			-max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 || failed="$$failed $$target"; \
+	done; [ -z "$$failed" ] || { echo "findings of$$failed: see fuzz/artifacts"; exit 1; }
 
 bench: .venv/built ## side by side with the peers; records go to benches/records
 	cargo bench --locked --no-default-features
