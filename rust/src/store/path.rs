@@ -71,7 +71,8 @@ pub fn locate(root: &str, decoded: &str) -> Result<Place> {
     if let Some(rest) = absolute.strip_prefix(root.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/')) {
         return Ok(Place::Inside(relative(rest, decoded)?));
     }
-    let body = absolute.find("://").map_or(absolute, |at| &absolute[at + 3..]);
+    // What follows the scheme at the start; a later `://` is part of a path: `/a/../b://c` climbs.
+    let body = scheme(absolute).map_or(absolute, |scheme| &absolute[scheme.len() + 1..]);
     relative(body.trim_start_matches('/'), decoded)?;
     Ok(Place::Outside(absolute.to_owned()))
 }
@@ -138,4 +139,22 @@ pub fn local_part(url: &str) -> Result<&str> {
     let Some(after) = rest.strip_prefix("//") else { return Ok(rest) };
     let path = after.strip_prefix("localhost").unwrap_or(after);
     if path.starts_with('/') { Ok(path) } else { Err(outside("a file URL with a host", "a host other than localhost", url)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_outside_climbs_nowhere_even_before_a_later_scheme() {
+        for text in ["s3:/../bucket/t://x", "/data/other/../../etc/a://b", "s3://bucket/../x", "/other/.."] {
+            let error = locate_encoded("/data/table", text).unwrap_err();
+            assert_eq!(error.kind(), Kind::PathOutsideTable);
+            assert!(error.message().contains("climbs with '..'"), "{error}");
+        }
+        for text in ["s3://bucket/a/b", "/data/tables/a"] {
+            assert_eq!(locate_encoded("/data/table", text).unwrap(), Place::Outside(text.to_owned()));
+        }
+        assert!(locate_encoded("/data/table", "/other/a://b").unwrap_err().message().contains("empty segment"));
+    }
 }
