@@ -13,7 +13,7 @@ use arrow::datatypes::{DataType, Field as ArrowField, Int64Type, Schema};
 use super::budget::Allowance;
 use super::encoded::{self, Texts, encode};
 use super::keep::RowMask;
-use super::open::{Group, OpenFile, Output, Plan, repeat};
+use super::open::{Group, OpenFile, Output, Plan};
 use super::projection::Adaptation;
 use super::row_selection::{Positions, Rows};
 use crate::error::{Error, Result};
@@ -163,7 +163,7 @@ impl<'a> Job<'a> {
         };
         let constant = |position: usize| match &entries {
             Some((owners, entries)) => Ok(take(&owners.constants[&position], entries, None)?),
-            None => repeat(&self.file.constants[&position], chunk.rows),
+            None => self.file.constants[&position].rows(chunk.rows),
         };
         let column = |(position, output): (usize, &Output)| -> Result<ArrayRef> {
             match output {
@@ -174,11 +174,11 @@ impl<'a> Job<'a> {
                 },
                 Output::RowId(index) => {
                     let positions = chunk.positions.as_ref().ok_or_else(|| Error::protocol("row indexes were not followed"))?;
-                    let first: i64 = self.file.constants[&position].as_primitive::<Int64Type>().value(0);
+                    let first: i64 = self.file.constants[&position].value().as_primitive::<Int64Type>().value(0);
                     Ok(completed(&chunk.columns[*index], positions.values().iter().map(|row| first.saturating_add(*row))))
                 }
                 Output::RowVersion(index) => {
-                    let version: i64 = self.file.constants[&position].as_primitive::<Int64Type>().value(0);
+                    let version: i64 = self.file.constants[&position].value().as_primitive::<Int64Type>().value(0);
                     Ok(completed(&chunk.columns[*index], std::iter::repeat_n(version, chunk.rows)))
                 }
                 _ => constant(position),

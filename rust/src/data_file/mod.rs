@@ -1,8 +1,8 @@
 //! PROTOCOL.md, "Data Files" and "Per-file Statistics": reading and writing the Parquet files of a table.
 //!
 //! Reading: [`files`] (what to read) -> [`open`] (footer, vector, partition values) -> [`prune`] and [`row_selection`] (which rows)
-//! -> [`decode`] ([`source`]: bytes, [`projection`] and [`cast`]: the table's columns, [`encoded`]: nearer to the bytes, [`keep`]: without
-//! deleted rows) -> [`queue`] -> [`reader`].
+//! -> [`decode`] ([`source`]: bytes, [`projection`] and [`cast`]: the table's columns, [`constant`]: values of a whole file,
+//! [`encoded`]: nearer to the bytes, [`keep`]: without deleted rows) -> [`queue`] -> [`reader`].
 //! [`budget`]: how much memory that may take.
 //!
 //! Writing: [`conform`] (any data -> the table's columns) -> [`writer`] ([`partition`]: which file; [`layout`]: where it lies;
@@ -18,6 +18,7 @@ pub mod budget;
 pub mod cast;
 pub mod compress;
 pub mod conform;
+mod constant;
 pub mod decode;
 pub mod encode;
 pub mod encoded;

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{Array, ArrayRef, Int32Array, RecordBatch, UInt32Array};
-use arrow::compute::{concat, take};
+use arrow::compute::concat;
 use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 
+use super::constant::Constant;
 use super::encoded::{Texts, encode, encoded_field};
 use super::files::{FILE_COLUMN, Files, ROW_COLUMN};
 use super::projection::{Finder, leaves};
@@ -295,8 +296,8 @@ pub struct OpenFile {
     pub wanted: FileRows,
     /// Row groups to read.
     pub groups: Vec<Group>,
-    /// One-element arrays for the output columns that are the same in each row.
-    pub constants: HashMap<usize, ArrayRef>,
+    /// The values of the output columns that are the same in each row.
+    pub constants: HashMap<usize, Constant>,
     /// Where several entries of the scan are this file, whose each row is: these have constants of their own.
     pub owners: Option<Owners>,
 }
@@ -316,7 +317,7 @@ impl OpenFile {
     }
 
     fn open_at(plan: &Plan, index: usize, others: &[usize]) -> Result<Self> {
-        let constants = constants_of(plan, index)?;
+        let constants = constants_of(plan, index)?.into_iter().map(|(at, value)| (at, Constant::new(value))).collect();
         let predicate = match &plan.request.predicate {
             None => None,
             Some(predicate) => Some(on_partition(plan, index, predicate)?),
@@ -542,9 +543,4 @@ fn fold(predicate: &Predicate, values: &RecordBatch) -> Result<Predicate> {
         leaf if leaf.is_partition_only() => Predicate::Constant(evaluate(leaf, values)?.iter().next().flatten()),
         leaf => leaf.clone(),
     })
-}
-
-/// A one-element array `count` times.
-pub fn repeat(value: &ArrayRef, count: usize) -> Result<ArrayRef> {
-    Ok(take(value, &Int32Array::from(vec![0; count]), None)?)
 }
