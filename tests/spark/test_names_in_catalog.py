@@ -216,6 +216,31 @@ def test_tables_of_other_formats_and_temporary_views_are_sparks(session: Any) ->
         session.catalog.dropTempView("d")
 
 
+def test_create_table_of_the_catalog(session: Any, tmp_path: Path) -> None:
+    """`spark.catalog.createTable`: managed, at a path, of a table that is there, and of another format."""
+    from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+    columns = StructType([StructField("id", LongType(), False), StructField("s", StringType(), True, {"comment": "a text"})])
+    frame = session.catalog.createTable("made", source="delta", schema=columns, description="of mine")
+    assert (frame.columns, frame.count()) == (["id", "s"], 0)
+    session.sql("INSERT INTO made VALUES (1, 'a')")
+    metadata = deltaic.DeltaTable(place(session, "made")).metadata
+    assert (metadata.description, '"comment":"a text"' in metadata.schema_string) == ("of mine", True)
+    assert session.catalog.getTable("made").tableType == "MANAGED"
+    with pytest.raises(TableAlreadyExistsError):
+        session.catalog.createTable("made", source="delta", schema=columns)
+    session.catalog.createTable("default.outside", str(tmp_path / "t"), "DELTA", columns)
+    deltaic.write(tmp_path / "t", {"id": [5], "s": ["b"]}, mode="append")
+    assert ids(session.catalog.createTable("again", path=str(tmp_path / "t"), source="delta")) == ids(session.table("outside")) == [5]
+    assert session.catalog.getTable("again").tableType == "EXTERNAL"
+    session.catalog.createTable(f"delta.`{tmp_path / 'by path'}`", source="delta", schema=columns)
+    assert deltaic.DeltaTable(tmp_path / "by path").schema.names == ["id", "s"]
+    with pytest.raises(UnsupportedFeatureError, match="compression"):
+        session.catalog.createTable("other", source="delta", schema=columns, compression="zstd")
+    session.catalog.createTable("plain", source="parquet", schema=StructType([StructField("id", LongType())]))
+    assert session.table("plain").count() == 0
+
+
 def test_show_create_table_and_like(session: Any, tmp_path: Path) -> None:
     session.sql("CREATE TABLE s (id BIGINT NOT NULL, p STRING COMMENT 'part') USING delta PARTITIONED BY (p) TBLPROPERTIES (a = 'b')")
     (made,) = session.sql("SHOW CREATE TABLE s").collect()

@@ -1,17 +1,18 @@
-"""`spark.catalog` on delta.`path`, and on Delta tables of the session catalog: whether a table is there, its columns, and what is cached of
-it. Every other name is left as it is."""
+"""`spark.catalog` on delta.`path`, and on Delta tables of the session catalog: making a table, whether one is there, its columns, and what
+is cached of it. Every other name is left as it is."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from deltaic.engine.spark.engine import enabled_as
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import UnsupportedFeatureError
-from deltaic.plan.literal import col
+from deltaic.plan.literal import col, lit
 from deltaic.spark import patches
+from deltaic.spark.frame_writes import FORMATS
 from deltaic.spark.frames import newest
 from deltaic.spark.named_tables import SESSION_CATALOG, NamedTable, named_table, parsed
 from deltaic.spark.raising import raises_as_spark
@@ -89,8 +90,62 @@ _OF_A_NAME: dict[str, Callable[[Any, NamedTable], Any]] = {"tableExists": lambda
 _REFUSED = {"getTable": "DESCRIBE DETAIL delta.`path`"}
 
 
+def _create(
+    spark: Any,
+    name: str,
+    path: str | None = None,
+    schema: Any = None,
+    description: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Any:
+    """A DataFrame of the new table. Without a schema the table at `path` gets the name."""
+    from deltaic.spark.statements import sql
+    from deltaic.spark.tables import DeltaTable as TableOnSpark
+
+    given = {key.lower(): value for key, value in (options or {}).items()}
+    place = given.pop("path", path)
+    if given:
+        raise UnsupportedFeatureError("options of a Delta table in the catalog", found=", ".join(given), expected="path alone")
+    if schema is None:
+        texts = [f"LOCATION {lit(place)}"] if place is not None else []
+        texts += [f"COMMENT {lit(description)}"] if description is not None else []
+        sql(spark, " ".join([f"CREATE TABLE {name} USING delta", *texts]))
+        return spark.table(name)
+    builder = TableOnSpark.create(spark).tableName(name).addColumns(schema)
+    builder = builder if place is None else builder.location(place)
+    (builder if description is None else builder.comment(description)).execute()
+    return spark.table(name)
+
+
+def _wrap_create(catalogs: Any) -> None:
+    own = catalogs.createTable
+    if hasattr(own, _WRAPPED):
+        return
+
+    @raises_as_spark()
+    @functools.wraps(own)
+    def wrapped(
+        self: Any,
+        tableName: str,
+        path: str | None = None,
+        source: str | None = None,
+        schema: Any = None,
+        description: str | None = None,
+        **options: Any,
+    ) -> Any:
+        spark = self._sparkSession
+        format = source or spark.conf.get("spark.sql.sources.default", "parquet")
+        if enabled_as(spark) is None or str(format).lower() not in FORMATS:
+            return own(self, tableName, path, source, schema, description, **options)
+        return _create(spark, tableName, path, schema, description, options)
+
+    wrapped.__dict__[_WRAPPED] = True
+    patches.replace(catalogs, "createTable", wrapped)
+
+
 def wrap(catalogs: Any) -> None:
     """`catalogs`: the class of a session's catalog. Idempotent."""
+    _wrap_create(catalogs)
     for name, call in _CALLS.items():
         _wrap(catalogs, name, call)
     for name, instead in _REFUSED.items():
