@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
@@ -149,6 +150,108 @@ def test_rows_and_metrics_are_those_of_tasks(tmp_path: Path, session: Any, done:
     assert found["driver"][1]["num_source_rows"] == 60
     changed = ("updated", "deleted", "inserted")
     assert sum(found["driver"][1][f"num_target_rows_{kind}"] for kind in changed) > 0
+
+
+CONDITIONS = [
+    "s.n > 0",
+    "t.n > s.n",
+    "s.name = t.name",
+    "t.part = 1",
+    "s.price < t.price",
+    "t.x >= s.x",
+    "t.at < s.at",
+    "t.inner.a <=> s.inner.a",
+]
+CONDITIONS += ["s.day IN ('2024-01-05', '2024-02-01')", "NOT (s.n IS NULL)", "t.name IS NOT NULL OR s.x = 0", "t.price BETWEEN s.n AND 100"]
+VALUES = {
+    "n": ["s.n", "t.n + s.n", "s.part * 2", "NULL", "CASE WHEN s.n > t.n THEN s.n ELSE t.n END"],
+    "x": ["s.x", "s.n", "t.x * 2", "-s.x", "1"],
+    "name": ["s.name", "'z'", "CASE WHEN s.n > 0 THEN s.name ELSE t.name END", "s.n"],
+    "price": ["s.price", "t.price + s.price", "s.n", "1.005"],
+    "day": ["s.day", "'2024-12-31'", "s.at"],
+    "at": ["s.at", "s.day", "'2024-03-10 02:30:00'"],
+    "inner": ["s.inner"],
+}
+KEYS = [
+    ON,
+    "s.k = t.k AND t.part = s.part",
+    "t.k = s.k AND t.name <=> s.name",
+    "t.k = s.k AND s.n > -20",
+    "t.k = s.n",
+    "t.k = s.part AND t.n = s.n",
+]
+
+
+def random_merge(draw: random.Random) -> tuple[str, Clauses]:
+    """A condition and up to five clauses. Some of them fail: a source row too many, a value that does not fit."""
+
+    def where(conditions: list[str]) -> str | None:
+        return draw.choice(conditions) if draw.random() < 0.6 else None
+
+    def values(side: str) -> dict[str, str]:
+        columns = draw.sample(sorted(VALUES), draw.randint(1, 4))
+        return {name: draw.choice([text for text in VALUES[name] if side == "both" or "t." not in text]) for name in columns}
+
+    of_source = [text for text in CONDITIONS if "t." not in text]
+    steps: list[Clauses] = []
+    for _ in range(draw.randint(0, 2)):
+        condition, change = where(CONDITIONS), values("both")
+        steps.append(
+            draw.choice(
+                [
+                    lambda m, condition=condition: m.when_matched_delete(condition),
+                    lambda m, condition=condition: m.when_matched_update_all(condition),
+                    lambda m, condition=condition, change=change: m.when_matched_update(change, condition),
+                ]
+            )
+        )
+        if condition is None:
+            break
+    condition, row = where(of_source), {**values("source"), "k": "s.k", "part": "s.part"}
+    steps.append(
+        draw.choice(
+            [
+                lambda m: m.when_not_matched_insert_all(condition),
+                lambda m: m.when_not_matched_insert(row, condition),
+                lambda m: m.when_not_matched_by_source_delete("t.n > 0"),
+                lambda m: m.when_not_matched_by_source_update({"n": "t.n + 1"}, "t.day < '2024-01-20'"),
+            ]
+        )
+    )
+
+    def clauses(merge: Merge) -> Merge:
+        for step in steps:
+            merge = step(merge)
+        return merge
+
+    return draw.choice(KEYS), clauses
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("DELTAIC_MERGE_SEEDS", "6"))))
+def test_random_merges(tmp_path: Path, session: Any, done: list[bool], seed: int) -> None:
+    """Rows, metrics and errors."""
+    draw = random.Random(seed)
+    on, clauses = random_merge(draw)
+    rows = data(range(draw.randint(0, 60), draw.randint(60, 120)), seed)
+    if draw.random() < 0.6:  # each key once
+        rows = rows.take(list({key: place for place, key in enumerate(rows["k"].to_pylist())}.values()))
+    source = session.createDataFrame(rows)
+    kept = {"delta.enableDeletionVectors": draw.random() < 0.7, "delta.enableChangeDataFeed": draw.random() < 0.3}
+    partition_by = draw.choice([None, ["part"]])
+    found = {}
+    for way, most in (("driver", 2**28), ("tasks", 0)):
+        made = deltaic.write(tmp_path / way, data(range(50), seed + 1), partition_by=partition_by, properties=kept)
+        deltaic.write(made, data(range(50, 90), seed + 2), mode="append")
+        session.conf.set(BYTES_SETTING, most)
+        table = DeltaTable(tmp_path / way, spark=session)
+        try:
+            metrics = clauses(table.merge(source, on)).execute()
+            outcome: Any = {key: value for key, value in metrics.items() if "bytes" not in key}
+        except DeltaError as error:
+            outcome = type(error), str(error).partition("; found")[0].replace(str(tmp_path / way), "")  # which rows it shows is open
+        found[way] = (content(table), outcome)
+    assert found["driver"] == found["tasks"]
+    assert done == [True, False]
 
 
 BY_TASKS = {

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from deltaic.commands.marking import total_size
+from deltaic.commands.merge_clauses import conditions
 from deltaic.commands.merge_planning import equalities
 from deltaic.commands.merge_run import Run
 from deltaic.configuration import checked_time_zone
 from deltaic.errors import DeltaError
 from deltaic.plan.expression import Expression
 from deltaic.spark_sql.char_types import has_char
-from deltaic.spark_sql.parsing import parse
 
 if TYPE_CHECKING:
     from deltaic.commands.delete import Metrics
@@ -49,7 +49,7 @@ def _on_driver(run: Run, held: ExitStack) -> Run | None:
     """The same MERGE by the embedded engine; None if the cluster is to do it."""
     from deltaic.engine.duckdb.engine import LocalEngine
 
-    if (most_bytes := run.engine.driver_bytes(run.snapshot.store)) == 0 or not all(map(_is_of_operators, _texts(run))):
+    if (most_bytes := run.engine.driver_bytes(run.snapshot.store)) == 0 or not all(map(_is_of_operators, _expressions(run))):
         return None
     if run.engine.pads_char and any(map(has_char, run.schema)):
         return None
@@ -67,19 +67,16 @@ def _on_driver(run: Run, held: ExitStack) -> Run | None:
         return None
 
 
-def _texts(run: Run) -> Iterator[str]:
-    """The expressions that the user wrote. Values that are no text are literals, or columns."""
-    yield run.spec.on
-    for clause in run.spec.clauses:
-        if clause.where is not None:
-            yield clause.where
-        for value in (clause.values or {}).values():
-            if isinstance(value, (str, Expression)):
-                yield value if isinstance(value, str) else value.text
+def _expressions(run: Run) -> Iterator[Expression]:
+    """The expressions that the user wrote."""
+    yield run.on
+    yield from conditions(run.clauses)
+    for each in run.clauses:
+        if each.assignments is not None:
+            yield from each.assignments.values(run.engine, each.scope)
 
 
-def _is_of_operators(text: str) -> bool:
-    try:
-        return all(isinstance(node, _OPERATORS) for node in parse(text).walk())
-    except DeltaError:
-        return False
+def _is_of_operators(expression: Expression) -> bool:
+    if expression.path is not None:
+        return True
+    return expression.tree is not None and all(isinstance(node, _OPERATORS) for node in expression.tree.walk())
