@@ -256,6 +256,7 @@ def test_random_merges(tmp_path: Path, session: Any, done: list[bool], seed: int
 
 BY_TASKS = {
     "a function": ("t.k = s.k", "concat(s.name, 'x')", {}),
+    "the text of a double": (ON, "s.x", {}),
     "no equality": ("t.k < s.k AND t.k > s.k - 2", "s.name", {}),
     "an equality of computed values": ("t.k + 1 = s.k", "s.name", {}),
     "other arithmetic": (ON, "s.name", {"spark.sql.ansi.enabled": "false"}),

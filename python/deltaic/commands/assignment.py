@@ -97,13 +97,19 @@ class Assignments:
 
     def values(self, engine: Engine, scope: Mapping[str, Schema]) -> list[Expression]:
         """The users' expressions, for checking."""
-        found: list[str | Expression] = []
-        waiting = list(self._roots.values())
+        return [value for _, value in self.assigned(engine, scope)]
+
+    def assigned(self, engine: Engine, scope: Mapping[str, Schema]) -> list[tuple[DataType, Expression]]:
+        """The type of each column or field that is assigned, with the user's expression for it."""
+        assigned: list[tuple[DataType, Expression]] = []
+        waiting: list[tuple[DataType, _Node]] = [(self._schema.field(name).type, node) for name, node in self._roots.items()]
         while waiting:
-            node = waiting.pop()
-            found += [node.value] if node.value is not None else []
-            waiting += node.fields.values()
-        return [self._expression(engine, value, scope) for value in found]
+            data_type, node = waiting.pop()
+            if node.value is not None:
+                assigned.append((data_type, self._expression(engine, node.value, scope)))
+            elif isinstance(data_type, Struct):
+                waiting += [(item.type, node.fields[item.name]) for item in data_type.fields if item.name in node.fields]
+        return assigned
 
     def _expression(self, engine: Engine, value: str | Expression, scope: Mapping[str, Schema]) -> Expression:
         """A user's text is resolved once; the columns that it sees are always the same."""

@@ -22,6 +22,7 @@ from deltaic.commands.merge_run import Run
 from deltaic.configuration import checked_time_zone
 from deltaic.errors import DeltaError
 from deltaic.plan.expression import Expression
+from deltaic.protocol.schema import primitive_types
 from deltaic.spark_sql.char_types import has_char
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _on_driver(run: Run, held: ExitStack) -> Run | None:
 
     if (most_bytes := run.engine.driver_bytes(run.snapshot.store)) == 0 or not all(map(_is_of_operators, _expressions(run))):
         return None
-    if run.engine.pads_char and any(map(has_char, run.schema)):
+    if (run.engine.pads_char and any(map(has_char, run.schema))) or _writes_doubles_as_text(run):
         return None
     if (rows := run.engine.rows_here(run.source)) is None:
         return None
@@ -74,6 +75,19 @@ def _expressions(run: Run) -> Iterator[Expression]:
     for each in run.clauses:
         if each.assignments is not None:
             yield from each.assignments.values(run.engine, each.scope)
+
+
+def _writes_doubles_as_text(run: Run) -> bool:
+    """True if a text column gets a double. Example: 2e23 is `2.0E23` to the embedded engine, and `1.9999999999999998E23` to Java before
+    version 19."""
+    assignments = [(each.assignments, each.scope) for each in run.clauses if each.assignments is not None]
+    assigned = [pair for of_clause, scope in assignments for pair in of_clause.assigned(run.engine, scope)]
+    return any(
+        value.type != data_type
+        and "string" in primitive_types(data_type)
+        and not {"float", "double"}.isdisjoint(primitive_types(value.type))
+        for data_type, value in assigned
+    )
 
 
 def _is_of_operators(expression: Expression) -> bool:
