@@ -191,7 +191,7 @@ def test_a_damaged_copy_is_fetched_again(s3_place: Place, cache: Path, damage: C
         with fetched(s3_place) as requests:
             assert answers(path, s3_place.options) == expected
         assert requests == []
-    assert {each: each.read_bytes() for each in copies(cache)} == whole
+    assert {each: each.read_bytes() for each in copies(cache)}.items() <= whole.items()  # which ranges are asked for again is open
 
 
 def test_a_copy_of_the_same_piece_of_another_object_is_not_taken(s3_place: Place, cache: Path) -> None:
