@@ -25,10 +25,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 FILES, ROWS = 100, 2_000
-# Ours may take so much of deltalake's seconds, and of its requests.
-# The second read through the cache may take so much of the seconds of a read of local files.
+# Upper bound of the seconds of a second read through the cache, as a share of the same read of local files.
 CACHED = 1.1
 READS = 5
+# Upper bounds for each job, as shares of deltalake's seconds and of its requests.
 LIMITS = {"open": (0.5, 1.0), "scan": (0.5, 1.0), "delete": (0.5, 1.0), "append": (0.5, 1.0)}
 
 
@@ -99,6 +99,7 @@ def measured(s3: Any, system: str, job: str, delay: float, folder: Path) -> tupl
             process.stdin.flush()
             seconds = float(process.stdout.readline())
             process.wait()  # what follows the answer is counted, too
+        assert not process.returncode, (system, job, process.returncode)
     counts: dict[str, int] = {}
     for request in requests:
         kind = "LIST" if request.is_listing else request.method

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import duckdb
@@ -18,7 +20,7 @@ import pytest
 
 import deltaic
 from deltaic import DeltaTable
-from deltaic.engine import source
+from deltaic.engine import exporters, source
 from deltaic.errors import DeltaConcurrentModificationException, InvalidArgumentError, InvalidTypeError, SchemaMismatchError
 
 ROWS = pa.table({"id": pa.array([1, 2, 3, 4], pa.int64()), "v": ["a", "b", "c", None]})
@@ -175,6 +177,14 @@ def test_threads_read_one_source_together() -> None:
     for thread in threads:
         thread.join()
     assert sums == [sum(range(50_000))] * 4
+
+
+@pytest.mark.parametrize("library", ["duckdb", "pandas", "polars", "pyarrow.dataset"])
+def test_a_library_that_another_thread_is_importing(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """sys.modules holds a module from the beginning of its import on, without its classes at first."""
+    monkeypatch.setitem(sys.modules, library, ModuleType(library))
+    assert exporters.is_replayable(pa.table({"id": [1]}).to_reader()) is False
+    assert exporters.exporter_of(pa.table({"id": [1]}), [])[1].names == ["id"]
 
 
 def test_a_relation_of_one_connection_beside_another() -> None:

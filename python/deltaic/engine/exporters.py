@@ -92,9 +92,11 @@ def _is_dataset(data: Any) -> bool:
 
 
 def _instance(data: Any, module: str, name: str) -> bool:
-    """True if `data` is of a class of a library that need not be installed, and so is not imported here."""
-    loaded = sys.modules.get(module)
-    return loaded is not None and isinstance(data, getattr(loaded, name))
+    """True if `data` is of a class of a library that need not be installed, and so is not imported here.
+
+    A library that another thread is importing at this time may not have the class yet; then nobody has an object of it."""
+    known = getattr(sys.modules.get(module), name, None)
+    return known is not None and isinstance(data, known)
 
 
 # --- what can be read only once
