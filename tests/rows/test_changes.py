@@ -176,6 +176,28 @@ def test_changes_that_deltalake_wrote(tmp_path: Path) -> None:
     assert changes(table, table.version, None, ("id", "n")) == [(5, "update_postimage", 1, 0), (5, "update_preimage", 1, 10)]
 
 
+@pytest.mark.parametrize("mapping", ["none", "name"])
+def test_remove_actions_without_null_partition_values(tmp_path: Path, mapping: str) -> None:
+    """delta-spark writes `"partitionValues":{}` in the remove action of a file whose partition value is null."""
+    data = pa.table({"id": [1, 2, 3], "p": ["a", None, None], "q": [7, 8, None]})
+    table = deltaic.write(tmp_path / "t", data, partition_by=["p", "q"], properties={**FEED, "delta.columnMapping.mode": mapping})
+    table.delete("id > 1")
+    table.delete("id = 1")
+    for version in (1, 2):
+        lines = commit(table, version)
+        for remove in (line["remove"] for line in lines if "remove" in line):
+            remove["partitionValues"] = {name: value for name, value in remove["partitionValues"].items() if value is not None}
+        path = Path(table.location, "_delta_log", f"{version:020}.json")
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    columns = ("id", "p", "q")
+    assert changes(DeltaTable(table.location), 1, None, columns) == [
+        (1, "delete", 2, None, 8),
+        (1, "delete", 3, None, None),
+        (2, "delete", 1, "a", 7),
+    ]
+    assert changes(DeltaTable(table.location), 1, None, columns, where="p is null and q = 8") == [(1, "delete", 2, None, 8)]
+
+
 @needs_golden
 @pytest.mark.parametrize(
     ("name", "versions", "counts"),
