@@ -69,6 +69,12 @@ def place(session: Any, tmp_path: Path) -> Place:
 
 
 MERGE = "MERGE INTO {t} t USING (SELECT 1L AS id UNION ALL SELECT 1L) s ON t.id = s.id WHEN MATCHED THEN"
+NEW = "MERGE INTO {t} t USING (SELECT 5L AS id) s ON t.id = s.id WHEN NOT MATCHED THEN"
+ANY = "MERGE INTO {{t}} t USING (SELECT 5L AS id) s ON {} WHEN MATCHED THEN"
+
+
+def bad_pattern(at: Place) -> None:
+    at.spark.readStream.format("delta").option("excludeRegex", "(").load(at.path)
 
 
 def append_only(at: Place) -> None:
@@ -254,6 +260,21 @@ CASES = (
     Case("DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED", "42808", A, ARGUMENT, identity_given),
     Case("DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED", "42808", A, ARGUMENT, identity_updated),
     Case("DELTA_CONFLICT_SET_COLUMN", "42701", A, ARGUMENT, statement("UPDATE {t} SET text = 'a', text = 'b'")),
+    Case("DELTA_INSERT_COLUMN_ARITY_MISMATCH", "42802", A, SCHEMA, statement("INSERT INTO {t} VALUES (1, 'a')")),
+    Case("MERGE_INSERT_VALUE_COUNT_MISMATCH", "21S01", "ParseException", ARGUMENT, statement(f"{NEW} INSERT (id, part) VALUES (5)")),
+    Case("FIELD_ALREADY_EXISTS", "42710", A, ARGUMENT, statement("ALTER TABLE {t} ADD COLUMN text STRING")),
+    Case("FIELD_NOT_FOUND", "42704", A, ARGUMENT, statement("ALTER TABLE {t} ADD COLUMN x INT AFTER y")),
+    Case("DELTA_OPERATION_NOT_ALLOWED", "0AKDC", A, ARGUMENT, statement("ALTER TABLE {t} ADD COLUMN x INT NOT NULL")),
+    Case(
+        "WRONG_COLUMN_DEFAULTS_FOR_DELTA_ALTER_TABLE_ADD_COLUMN_NOT_SUPPORTED",
+        "0AKDC",
+        A,
+        ARGUMENT,
+        statement("ALTER TABLE {t} ADD COLUMN x INT DEFAULT 3"),
+    ),
+    Case("DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED", "0AKDC", A, ARGUMENT, statement(f"{ANY.format('rand() > 0.5')} DELETE")),
+    Case("DELTA_AGGREGATION_NOT_SUPPORTED", "42903", A, ARGUMENT, statement(f"{ANY.format('sum(t.id) = 1')} DELETE")),
+    Case("DELTA_REGEX_OPT_SYNTAX_ERROR", "2201B", "IllegalArgumentException", ARGUMENT, bad_pattern),
     Case("DELTA_DUPLICATE_COLUMNS_ON_INSERT", "42701", A, SCHEMA, statement("INSERT INTO {t} (id, id, text) VALUES (1, 2, 'x')")),
     Case("DELTA_MERGE_MISSING_WHEN", "42601", A, ARGUMENT, empty_merge),
     Case("DELTA_NON_PARTITION_COLUMN_REFERENCE", "42P10", A, ARGUMENT, statement("OPTIMIZE {t} WHERE id = 1")),
@@ -344,6 +365,14 @@ def test_parameters_of_a_condition(place: Place) -> None:
     assert set(missing.value.getMessageParameters()) == {"path"}
     assert f"{place.root}/none" in missing.value.getMessageParameters()["path"]
     assert missing.value.getQueryContext() == []
+    for text, parameters in {
+        "ALTER TABLE {t} SET TBLPROPERTIES (delta.newThing = 'x')": {"config": "delta.newThing"},
+        "ALTER TABLE {t} DROP COLUMN nope": {"objectName": "`nope`"},
+        "ALTER TABLE {t} ADD COLUMN text STRING": {"fieldNames": "`text`"},
+    }.items():
+        with pytest.raises(AnalysisException) as refused:
+            place.sql(text)
+        assert refused.value.getMessageParameters() == parameters
 
 
 def test_conflicts_have_delta_sparks_names(place: Place) -> None:

@@ -21,7 +21,7 @@ class Condition:
 
     `kind`: the class of `pyspark.errors`. `error`, `pattern`: errors of this class whose message the pattern finds are of the condition; an
     empty pattern takes every message, None only one that begins with `[name]`. `parameters`: names of message parameters -> the attribute
-    of the error, or the group of the pattern, that has the value.
+    of the error, or the group of the pattern, that has the value; "`found`" puts the value into backticks, as Spark does with column names.
     """
 
     name: str
@@ -233,7 +233,39 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition("DELTA_NULL_SCHEMA_IN_STREAMING_WRITE", "42P18", ANALYSIS, _SCHEMA),
     Condition("DELTA_MERGE_UNRESOLVED_EXPRESSION", "42601", ANALYSIS),
-    Condition("DELTA_INSERT_COLUMN_ARITY_MISMATCH", "42802", ANALYSIS, _SCHEMA, "needs a column for each|number of columns"),
+    Condition(
+        "DELTA_INSERT_COLUMN_ARITY_MISMATCH",
+        "42802",
+        ANALYSIS,
+        _SCHEMA,
+        "needs (a column|one value) for each|number of columns",
+        {"tableName": "where"},
+    ),
+    Condition(
+        "MERGE_INSERT_VALUE_COUNT_MISMATCH",
+        "21S01",
+        PARSE,
+        _ARGUMENT,
+        "^INSERT needs one value",
+        {"actualCount": "found", "expectedCount": "expected"},
+    ),
+    Condition("FIELD_ALREADY_EXISTS", "42710", ANALYSIS, _ARGUMENT, "^the column exists already", {"fieldNames": "`where`"}),
+    Condition("FIELD_NOT_FOUND", "42704", ANALYSIS, _ARGUMENT, "^no such neighbour", {"fieldName": "`found`", "fields": "expected"}),
+    Condition(
+        "DELTA_OPERATION_NOT_ALLOWED",
+        "0AKDC",
+        ANALYSIS,
+        _ARGUMENT,
+        "^a new column must take null",
+        {"operation": "message"},
+    ),
+    Condition(
+        "WRONG_COLUMN_DEFAULTS_FOR_DELTA_ALTER_TABLE_ADD_COLUMN_NOT_SUPPORTED",
+        "0AKDC",
+        ANALYSIS,
+        _ARGUMENT,
+        "^a new column has no default yet",
+    ),
     Condition("DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, _SCHEMA, "the data has a column that the table has not"),
     Condition("DELTA_DUPLICATE_COLUMNS_FOUND", "42711", ANALYSIS, _ARGUMENT, "a column comes twice|differ only in case"),
     Condition(
@@ -282,6 +314,9 @@ CONDITIONS: tuple[Condition, ...] = (
     # Statements and options
     Condition("DELTA_CONFLICT_SET_COLUMN", "42701", ANALYSIS, _ARGUMENT, "^a column is (assigned|set) twice", {"columnList": "found"}),
     Condition("DELTA_DUPLICATE_COLUMNS_ON_INSERT", "42701", ANALYSIS, _SCHEMA, "^a column is listed twice"),
+    Condition("DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED", "0AKDC", ANALYSIS, _ARGUMENT, "must be a deterministic condition"),
+    Condition("DELTA_AGGREGATION_NOT_SUPPORTED", "42903", ANALYSIS, _ARGUMENT, "^an aggregate cannot stand", {"predicate": "found"}),
+    Condition("DELTA_REGEX_OPT_SYNTAX_ERROR", "2201B", ARGUMENT, _ARGUMENT, "^exclude_regex", {"regExpOption": "found"}),
     Condition("DELTA_MERGE_MISSING_WHEN", "42601", ANALYSIS, _ARGUMENT, "a merge needs at least one clause"),
     Condition("DELTA_NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION", "42601", ANALYSIS, _ARGUMENT, "only the last matched clause"),
     Condition(
@@ -353,7 +388,7 @@ CONDITIONS: tuple[Condition, ...] = (
     # Spark's own, of statements that are read here
     Condition("PARSE_SYNTAX_ERROR", "42601", PARSE, _ARGUMENT, "does not parse", {"error": "found"}),
     Condition("SCHEMA_NOT_FOUND", "42704", ANALYSIS, parameters={"schemaName": "found"}),
-    Condition("UNRESOLVED_COLUMN.WITH_SUGGESTION", "42703", ANALYSIS, _ARGUMENT, "^no such column", {"objectName": "found"}),
+    Condition("UNRESOLVED_COLUMN.WITH_SUGGESTION", "42703", ANALYSIS, _ARGUMENT, "^no such column", {"objectName": "`found`"}),
     Condition("INVALID_NON_DETERMINISTIC_EXPRESSIONS", "42K0E", ANALYSIS),
     Condition("DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN", "42K09", ANALYSIS, _SCHEMA, "a condition must be a boolean"),
 )
@@ -371,6 +406,7 @@ KINDS: tuple[tuple[type[e.DeltaError], str], ...] = (
 """The class of `pyspark.errors` for errors without a condition."""
 
 _TAG = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] ")
+_QUOTED = re.compile(r"\A'([^']*)'\Z")
 _BY_NAME = {each.name: each for each in reversed((*CONDITIONS, *REST))}
 
 
@@ -399,6 +435,8 @@ def parameters_of(error: e.DeltaError, condition: Condition) -> Iterator[tuple[s
     groups = re.search(condition.pattern or "", error.message)
     named = {} if groups is None else groups.groupdict()
     for name, source in condition.parameters.items():
-        value = named.get(source, getattr(error, source, None))
+        attribute = source.strip("`")
+        value = named.get(attribute, getattr(error, attribute, None))
         if value is not None:
-            yield name, str(value)
+            text = _QUOTED.sub(r"\1", str(value))
+            yield name, f"`{text}`" if attribute != source else text
