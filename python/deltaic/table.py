@@ -468,9 +468,10 @@ class DeltaTable(metaclass=ExplainedNames):
         `commit`: CommitOptions.
 
         Returns `num_deleted_rows`, `num_copied_rows`, `num_removed_files`, `num_added_files`, `num_removed_bytes`,
-        `num_added_bytes`, `num_deletion_vectors_added`, `..._updated`, `..._removed`. Where no row matches, nothing is committed.
-        Raises InvalidArgumentError (an unknown column, SQL that does not parse), AppendOnlyError, the conflicts (subclasses of
-        DeltaConcurrentModificationException), CommitUnknownError.
+        `num_added_bytes`, `num_deletion_vectors_added`, `..._updated`, `..._removed`, and `num_added_change_files`, files of the
+        change data feed. Where no row matches, nothing is committed. Raises InvalidArgumentError (an unknown column, SQL that
+        does not parse), AppendOnlyError, the conflicts (subclasses of DeltaConcurrentModificationException),
+        CommitUnknownError.
 
         >>> table.delete("delay > 60")["num_deleted_rows"]
         1

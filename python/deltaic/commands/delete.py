@@ -39,6 +39,7 @@ NOTHING = {
     "num_deletion_vectors_added": 0,
     "num_deletion_vectors_removed": 0,
     "num_deletion_vectors_updated": 0,
+    "num_added_change_files": 0,
 }
 
 
@@ -123,12 +124,11 @@ def _drop_rows(
 
 def file_metrics(changed: FileChanges) -> dict[str, int]:
     """The part of the metrics that DELETE and UPDATE share."""
-    recorded = {} if changed.change_files is None else {"num_added_change_files": changed.change_files}
     return {
         "num_added_files": changed.added_files,
         "num_removed_files": changed.removed_files,
         "num_added_bytes": changed.added_bytes,
         "num_removed_bytes": changed.removed_bytes,
         **vector_metrics(changed),
-        **recorded,
+        "num_added_change_files": changed.change_files,
     }

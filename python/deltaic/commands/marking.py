@@ -46,8 +46,7 @@ class FileChanges:
     removed_bytes: int = 0
     vectors: dict[str, int] = field(default_factory=lambda: {"added": 0, "removed": 0, "updated": 0})
     vector_bytes: int = 0
-    change_files: int | None = None
-    """None where the table keeps no changes, or readers derive those of the commit."""
+    change_files: int = 0
 
     def count(self, marked: _core.MarkedFiles) -> None:
         """Sets the counts of rows and files from the deletion vectors that were written. Called again if the vectors are written again."""

@@ -128,7 +128,8 @@ class Merge:
         `num_target_rows_deleted`, `num_target_rows_copied`, `num_output_rows`; `num_target_rows_matched_updated`,
         `..._matched_deleted`, `..._not_matched_by_source_updated`, `..._not_matched_by_source_deleted`;
         `num_target_files_added`, `..._removed`, `..._scanned`, `..._skipped`; `num_target_bytes_added`, `..._removed`;
-        `num_target_deletion_vectors_added`, `..._updated`, `..._removed`.
+        `num_target_deletion_vectors_added`, `..._updated`, `..._removed`; `num_target_change_files_added`, files of the change
+        data feed.
 
         Raises MergeCardinalityError (two source rows would change one target row; it shows both), InvalidArgumentError (no
         clause, an unknown column, a condition that does not parse), SchemaMismatchError, ConstraintViolationError,
@@ -185,6 +186,7 @@ NOTHING = {
     "num_target_deletion_vectors_added": 0,
     "num_target_deletion_vectors_removed": 0,
     "num_target_deletion_vectors_updated": 0,
+    "num_target_change_files_added": 0,
     "num_target_files_scanned": 0,
     "num_target_files_skipped": 0,
 }

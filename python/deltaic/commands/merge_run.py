@@ -100,7 +100,7 @@ class Run:
             "notMatchedBySourcePredicates": self.by_source,
         }
         described = {name: [each.clause.described() for each in found] for name, found in clauses.items()}
-        return {"predicate": self.spec.on, **described}
+        return {"predicate": [self.spec.on], **described}
 
     def _values(self, bound: Bound) -> list[Expression]:
         """Each of the table's columns as this clause leaves it."""
@@ -435,7 +435,7 @@ def _file_metrics(changed: FileChanges) -> dict[str, int]:
         "num_target_bytes_added": changed.added_bytes,
         "num_target_bytes_removed": changed.removed_bytes,
         **vector_metrics(changed, "num_target"),
-        **({} if changed.change_files is None else {"num_target_change_files_added": changed.change_files}),
+        "num_target_change_files_added": changed.change_files,
     }
 
 

@@ -195,7 +195,7 @@ def write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: A
         transaction.add(adds)
 
     def metrics() -> dict[str, int]:
-        return {**_written(adds), **room(), **inserts}
+        return {**_written(adds, job), **room(), **inserts}
 
     committed = transaction.commit(metrics)
     if committed is not snapshot:  # else it is staged for a commit over several tables
@@ -427,7 +427,7 @@ def _write_first(store: _core.Store, engine: Engine, rows: NewRows, job: Write) 
     with staging(transaction):
         adds = rows.files(transaction, protocol, metadata, job)
     transaction.add(adds)
-    metrics = _written(adds)
+    metrics = _written(adds, job)
     try:
         return transaction.commit(metrics), metrics
     except TableAlreadyExistsError:
@@ -454,7 +454,7 @@ def _onto_winner(
         transaction.add(adds)
 
     def metrics() -> dict[str, int]:
-        return {**_written(adds), **room(), **inserts}
+        return {**_written(adds, job), **room(), **inserts}
 
     return transaction.commit(metrics), metrics()
 
@@ -513,5 +513,7 @@ def _compacted(committed: Snapshot, engine: Engine, adds: pa.Table) -> Snapshot:
         raise
 
 
-def _written(adds: pa.Table) -> dict[str, int]:
-    return {"num_files": adds.num_rows, "num_output_rows": rows_of(adds), "num_output_bytes": total_size(adds)}
+def _written(adds: pa.Table, job: Write) -> dict[str, int]:
+    """Metrics of the new files, by the names that delta-spark gives them in WRITE or STREAMING UPDATE."""
+    files = {"num_files": adds.num_rows} if job.streaming is None else {"num_added_files": adds.num_rows, "num_removed_files": 0}
+    return {**files, "num_output_rows": rows_of(adds), "num_output_bytes": total_size(adds)}
