@@ -150,6 +150,21 @@ def test_merge_with_columns_and_no_aliases(spark: Any, path: str) -> None:
         table.merge(source, "id = key").whenNotMatchedInsert("true")
 
 
+def test_merge_with_an_alias_below_other_operations(spark: Any, path: str) -> None:
+    from pyspark.sql import functions as F
+
+    made = spark.createDataFrame([(1, 10.0), (1, 10.0), (7, 7.0), (None, 0.0)], "id bigint, amount double").alias("s")
+    alike = [
+        made.dropDuplicates(["id"]),
+        made.distinct().filter("s.id IS NOT NULL"),
+        made.distinct().where(F.col("s.id") > 0).orderBy("id").limit(2).repartition(2),
+    ]
+    for at, source in enumerate(alike):
+        table = DeltaTable.forPath(spark, path)
+        table.alias("t").merge(source, "t.id = s.id").whenMatchedUpdate(set={"amount": f"s.amount + {at}"}).execute()
+        assert rows_at(path)[0] == (1, "a", 10.0 + at)
+
+
 def test_merge_with_schema_evolution(spark: Any, path: str) -> None:
     source = spark.createDataFrame([(9, "z", 1.0, "new")], "id bigint, part string, amount double, note string")
     merge = DeltaTable.forPath(spark, path).alias("t").merge(source.alias("s"), "t.id = s.id")

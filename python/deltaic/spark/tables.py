@@ -440,9 +440,22 @@ def alias_of(frame: Any) -> str | None:
     """The alias of a DataFrame, None where it has none or where nobody can tell (Spark Connect)."""
     if not hasattr(frame, "_jdf"):
         plan = getattr(frame, "_plan", None)
+        while type(plan).__name__ in _SAME_COLUMNS:
+            plan = getattr(plan, "_child", None)
         return getattr(plan, "_alias", None)
     plan = frame._jdf.queryExecution().logical()
+    while plan.nodeName() in _SAME_COLUMNS:
+        plan = plan.children().head()
     return str(plan.alias()) if plan.nodeName() == "SubqueryAlias" else None
+
+
+_SAME_COLUMNS = frozenset(
+    [
+        *("Deduplicate", "UnresolvedDeduplicate", "Filter", "Sort", "Sample"),
+        *("Limit", "GlobalLimit", "LocalLimit", "Repartition", "RepartitionByExpression"),
+    ]
+)
+"""Operators of classic and Connect plans whose columns keep the alias of their child: `df.alias("s").dropDuplicates(["id"])` has `s.id`."""
 
 
 def _check(value: Any, kind: type, name: str, wanted: str) -> None:
