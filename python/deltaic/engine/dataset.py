@@ -42,7 +42,8 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
         return self._schema
 
     def scanner(self, columns: Any = None, filter: Any = None, batch_size: int | None = None, **options: Any) -> ScanScanner:
-        """`columns`: names, or a mapping of names to pyarrow expressions. `filter`: a pyarrow expression, always exact."""
+        """`columns`: names, or a mapping of names to pyarrow expressions. `filter`: a pyarrow expression;
+        exactly the rows that match it are returned."""
         both = filter if self._filter is None else self._filter if filter is None else self._filter & filter
         return ScanScanner(self, columns, both)
 
@@ -96,7 +97,8 @@ def _no_fragments(what: str) -> UnsupportedFeatureError:
 
 
 class ScanScanner:
-    """One reading of a dataset: what DuckDB asks for (`projected_schema`, `to_reader`) and what pyarrow's Scanner offers to users."""
+    """One reading of a dataset, in the form of pyarrow's `Scanner`. DuckDB uses `projected_schema` and
+    `to_reader`."""
 
     def __init__(self, dataset: ScanDataset, columns: Any, filter: Any) -> None:
         self._dataset, self._filter = dataset, filter
@@ -162,7 +164,8 @@ class ScanScanner:
 
 
 def viewed(reader: pa.RecordBatchReader, schema: pa.Schema) -> pa.RecordBatchReader:
-    """Gives the reader's columns the types of `schema`, which have the same layout in memory; no value is copied."""
+    """Relabels the reader's columns with the types of `schema`, which have the same layout in memory; no
+    value is copied."""
 
     def columns(batch: pa.RecordBatch) -> list[pa.Array]:
         return [column if column.type == item.type else column.view(item.type) for column, item in zip(batch.columns, schema, strict=True)]
@@ -171,7 +174,7 @@ def viewed(reader: pa.RecordBatchReader, schema: pa.Schema) -> pa.RecordBatchRea
 
 
 def _names(columns: Sequence[str], schema: pa.Schema) -> list[str]:
-    """The asked columns in the schema's case. KeyError is what pyarrow raises for an unknown one."""
+    """The requested columns, spelled as in the schema. An unknown column is a KeyError, as in pyarrow."""
     by_lower = {name.lower(): name for name in schema.names}
     missing = [name for name in columns if name.lower() not in by_lower]
     if missing:

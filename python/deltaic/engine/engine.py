@@ -1,8 +1,9 @@
-"""The interface between the commands and whoever does the relational work.
+"""The interface between the commands and the engine that does the relational work. A command builds a
+`plan.nodes.Plan`, and an engine lowers it.
 
-A command builds a `plan.nodes.Plan`, an engine lowers it. A `Relation` is the engine's own lazy result (nothing has run yet) and never
-leaves it except through the methods here. Written for one machine and for a cluster alike: no method hands over rows one by one.
-"""
+A `Relation` is the engine's own lazy result: nothing has run yet, and other code passes it only to the
+methods here. The interface is the same for one machine and for a cluster, so no method returns rows one by
+one."""
 
 from __future__ import annotations
 
@@ -30,10 +31,10 @@ Relation: TypeAlias = Any
 
 @dataclass(frozen=True, eq=False)
 class WriteTarget:
-    """Folder and form of new data files. `options` are those of `_core.write`. `row_tracking`: hidden columns (row ids, row commit
-    versions) that the rows written there have after the table's own; `schema` has them too. `optimize`: a parallel engine shuffles new
-    rows first, so that few files of about one size come of them. `hidden_ids`: ids that the hidden columns have in files, where they must
-    have some."""
+    """Folder and format of new data files. `options` are those of `_core.write`. `row_tracking`: the hidden
+    columns (row ids, row commit versions) of the rows to write, behind the table's own; `schema` has them
+    too. `optimize`: a parallel engine shuffles new rows first, so that few files of about one size result.
+    `hidden_ids`: field ids of the hidden columns in files, if they must have some."""
 
     store: _core.Store
     schema: _core.TableSchema
@@ -48,22 +49,25 @@ class WriteTarget:
 
 
 class Replayable:
-    """Rows that can be read again and again, each time from the first: `deltaic.Rows` are, which stand above the engines."""
+    """Rows that can be read several times, each time from the first row. `deltaic.Rows` implements it, in a
+    layer above the engines."""
 
     def to_spark(self) -> Any:
-        """A DataFrame of the session that the table was opened with; nothing is brought to the driver."""
+        """A DataFrame of the session that the table was opened with; no row is brought to the driver."""
         raise UnsupportedFeatureError("to_spark() needs a table opened with spark=")
 
 
 class Engine(Protocol):
-    """Interface of an engine as commands use it. An engine raises errors of `deltaic.errors` only, whatever its host raises."""
+    """Interface of an engine as commands use it. An engine raises only errors of `deltaic.errors`, whatever
+    DuckDB or Spark raises."""
 
     @property
     def time_zone(self) -> str:
         """Time zone of timestamps that an expression writes without one."""
 
     def pinned(self) -> Engine:
-        """An engine for rows that are computed later: the time zone of its expressions stays what it is now."""
+        """An engine for rows that are computed later: its time zone does not change when the configuration
+        does."""
 
     def working_on(self, operation: str, location: str) -> AbstractContextManager[None]:
         """While it is entered, the host shows its work as that of a command ("DELETE", "OPTIMIZE", ...) on a table."""
@@ -83,43 +87,49 @@ class Engine(Protocol):
 
     @property
     def takes_repeated_files(self) -> bool:
-        """True if a scan may name a file several times, each time with other rows. False on Spark, which identifies a file by its path."""
+        """True if a scan may list a file several times, each time with other rows. False on Spark, which
+        identifies a file by its path."""
 
     def resolve(self, text: str, schemas: Mapping[str, Schema], *, queries: bool = False) -> Expression:
-        """A user's expression over aliased schemas: parsed, typed and translated once. `queries`: subqueries may stand in it, where the
-        engine knows tables."""
+        """Parses, types and translates a user's expression over aliased schemas. `queries`: subqueries are
+        allowed, if the engine knows tables."""
 
     def compose(self, pieces: Pieces, data_type: DataType) -> Expression:
-        """The expression of this type that SQL of ours makes of others, which are not resolved again."""
+        """Builds an expression of this type from SQL text of ours and resolved expressions, which are not
+        resolved again."""
 
     def run(self, plan: Plan) -> Relation:
-        """Lowers a plan; errors of analysis are raised here, errors of rows when it is consumed."""
+        """Lowers a plan. Errors of analysis are raised here, errors of rows when the relation is consumed."""
 
     def frame(self, planned: ScanPlan, columns: Sequence[str]) -> Any | None:
-        """The rows of a planned scan as a DataFrame of Spark, of one version; None where the engine has none."""
+        """The rows of a planned scan as a DataFrame of Spark, of one version; None if the engine has no
+        DataFrames."""
 
     def source(self, data: Any, alias: str, *, rounding: bool = False) -> Data:
-        """Rows that a user hands over, as a leaf: anything with the Arrow PyCapsule interface, pandas, Polars (eager and lazy), a DuckDB
-        relation, a DeltaTable or Rows, an iterable of record batches. Columns that differ only in case are refused, and so are values that
-        no type of Delta has; `rounding`: timestamps may lose the digits below a microsecond."""
+        """Rows that a user passes, as a leaf: anything with the Arrow PyCapsule interface, pandas, Polars
+        (eager and lazy), a DuckDB relation, a DeltaTable or Rows, an iterable of record batches. Columns that
+        differ only in case are refused, and so are values that no type of Delta has; `rounding`: timestamps
+        may lose the digits below a microsecond."""
 
     def conform(self, data: Plan, schema: Schema) -> Data:
-        """A source's rows as a table's columns: matched by name without case, in the table's order, cast where no value changes; a missing
-        column is null. SchemaMismatchError, when it is read, names column, value and types."""
+        """A source's rows with a table's columns: matched by name without case, in the table's order, cast if
+        that changes no value; a missing column is null. When the rows are read, a value that does not fit
+        raises a SchemaMismatchError with column, value and types."""
 
     def numbered(self, data: Plan, series: Mapping[str, tuple[int, int]]) -> Data:
-        """The rows with numbers in these columns of type bigint: (first, step), each number of first, first + step, ... once. A parallel
-        engine leaves gaps."""
+        """The rows with unique numbers in these columns of type bigint. `series`: column -> (first, step);
+        the numbers are first, first + step, ... A parallel engine leaves gaps."""
 
     def hold(self, relation: Relation, alias: str) -> AbstractContextManager[Data]:
-        """Computes once what is then read several times; spills beyond the memory limit; gone at the end of the `with`."""
+        """Computes rows that are read several times, once. They spill beyond the memory limit, and are
+        dropped at the end of the `with`."""
 
     def driver_bytes(self, store: _core.Store) -> int:
         """Maximum bytes of data files that a command reads in this process instead of on the cluster. 0 in the embedded engine itself."""
 
     def rows_here(self, data: Data) -> pa.Table | None:
-        """The rows of a held leaf if they are few and the embedded engine may go on with them: the session's settings leave its operators
-        their meaning. None for many rows, and in the embedded engine itself."""
+        """The rows of a held leaf if they are few and the session's settings let the embedded engine evaluate
+        operators as Spark does. None for many rows, and in the embedded engine itself."""
 
     def to_arrow(self, relation: Relation, *, limit: int | None = None) -> pa.RecordBatchReader:
         """The rows (at most `limit`), in Delta's Arrow types. Closing the reader ends the work."""
@@ -131,18 +141,21 @@ class Engine(Protocol):
         """Number of rows."""
 
     def is_cheap(self, relation: Relation) -> bool:
-        """True if the rows may be computed once more to say more in an error: on a cluster only few of them."""
+        """True if the rows may be computed again to give an error more detail; on a cluster only a few rows
+        may."""
 
     def write(self, relation: Relation, target: WriteTarget) -> pa.Table:
-        """New data files -> their `add` actions. On an error nothing is left behind."""
+        """Writes new data files and returns their `add` actions. On an error no file is left."""
 
     def row_ids(self, relation: Relation, *, unique: bool = False) -> _core.RowIds:
-        """Rows of (FILE_COLUMN, ROW_COLUMN) gathered per file. `unique`: MergeCardinalityError where one comes twice."""
+        """Collects rows of (FILE_COLUMN, ROW_COLUMN) by file. `unique`: a repeated row id is a
+        MergeCardinalityError."""
 
     def mark_deleted(
         self, rows: _core.RowIds, scan: Scan, *, deletion_timestamp: int, inline: bool, prefix_length: int
     ) -> _core.MarkedFiles:
-        """Adds and removes of the scan's files with these rows in merged, packed vectors."""
+        """Adds these rows to the deletion vectors of the scan's files. Returns the `add` and `remove`
+        actions."""
 
     def cluster(self, plan: Scan, columns: Sequence[str], curve: Curve, files: int) -> Relation:
         """The scan's rows sorted along a space-filling curve over `columns`. A parallel engine makes about `files` files."""

@@ -22,7 +22,8 @@ EXPECTED = (
 
 @dataclass(eq=False)
 class Failure:
-    """The error that a user's own Python code raised while it was read: Arrow's C stream leaves only its text."""
+    """The error that a user's Python code raised while its rows were read: Arrow's C stream keeps only its
+    text."""
 
     error: BaseException | None = None
 
@@ -116,7 +117,8 @@ _begun: dict[int, _StartedReader] = {}
 
 
 def _noted(data: Any) -> _StartedReader | None:
-    """The note about a reader or iterator; None for other data, and for iterators of Python that cannot be referred to weakly."""
+    """The entry for a reader or iterator; None for other data, and for Python iterators without weak
+    references."""
     if not (isinstance(data, (pa.RecordBatchReader, Iterator)) or hasattr(data, "read_next_batch")):
         return None
     with _lock:
@@ -132,7 +134,8 @@ def _noted(data: Any) -> _StartedReader | None:
 
 
 def check_unread(data: Any) -> None:
-    """InvalidArgumentError for a reader or iterator that has been read: it would give fewer rows now, or none."""
+    """Raises InvalidArgumentError for a reader or iterator that has been read: it would return fewer rows
+    now, or none."""
     note = _noted(data)
     if note is not None and note.is_read:
         raise InvalidArgumentError(
@@ -143,7 +146,7 @@ def check_unread(data: Any) -> None:
 
 
 def started(data: Any) -> None:
-    """Notes that a reader or iterator is read from now on."""
+    """Notes that a reader or iterator will be read from now on."""
     check_unread(data)
     if (note := _noted(data)) is not None:
         note.is_read, note.first = True, None
@@ -174,7 +177,7 @@ def _of_stream(data: Any) -> tuple[Any, pa.Schema]:
 
 
 def _of_lazy_frame(frame: Any, failure: Failure) -> tuple[Any, pa.Schema]:
-    """Polars' streaming engine gives its batches one by one; each opening runs the query anew."""
+    """A stream of batches from Polars' streaming engine; each opening runs the query again."""
     import polars
 
     types = frame.collect_schema()
@@ -195,7 +198,7 @@ def _of_lazy_frame(frame: Any, failure: Failure) -> tuple[Any, pa.Schema]:
 
 
 def _refuse_objects(types: Mapping[str, Any]) -> None:
-    """Polars exports Python objects as their addresses in memory."""
+    """Raises an error for columns of Python objects: Polars would export their addresses in memory."""
     for name, data_type in types.items():
         inner = [data_type]
         while inner:
@@ -232,7 +235,8 @@ def _of_pandas(frame: Any) -> pa.Table:
     """The columns, and after them the named levels of the index (as `pyarrow.table` and `to_parquet` put them)."""
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # column by column, for what is sparse and for an error with a name
+    # Column by column: for sparse columns, and for an error that names the column
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
         columns = [(str(name), frame.iloc[:, position]) for position, name in enumerate(frame.columns)]
         table = _table([(name, _pandas_array(name, values)) for name, values in columns])
     for level, name in enumerate(frame.index.names):

@@ -25,11 +25,12 @@ from deltaic.worker import Worker
 
 
 def _load(module: str) -> None:
-    """Imports it on a thread, which no signal meets: a Ctrl-C during the start of DuckDB's compiled part is lost or ends the process."""
+    """Imports a module on a thread of its own. Signals reach only the main thread, so Ctrl-C cannot interrupt
+    the import: in the start of DuckDB's compiled part it would be lost or end the process."""
     done = threading.Event()
 
     def load() -> None:
-        with suppress(Exception):  # said by the import statement that follows
+        with suppress(Exception):  # the import statement below raises it again
             importlib.import_module(module)
         done.set()
 
@@ -42,9 +43,10 @@ import duckdb  # noqa: E402
 
 T = TypeVar("T")
 
-# Bytes of a database's limit that no division goes below.
+# Minimum bytes of memory of a database, however many databases share the limit.
 _SMALLEST_SHARE = 32 << 20
-# Below so many bytes DuckDB does not gather five row groups of a table that is filled before it may spill them.
+# If the engine has fewer bytes than this, DuckDB collects one row group instead of five before it may spill a
+# table that is being filled.
 _SMALL_ENGINE = 1 << 30
 # Reentrant: the garbage collector may close an abandoned reader's work while a database is being opened.
 _lock = threading.RLock()
@@ -52,9 +54,10 @@ _lock = threading.RLock()
 
 @dataclass(eq=False)
 class _Database:
-    """`limit`: bytes of the engine's part of the budget; `applied`: what DuckDB has been given of it; `users`: pieces of work that use it,
-    and held tables; `has_functions`: whether it has the functions of translated SQL, which take longer to list than a small query to run.
-    """
+    """One DuckDB database of this process. `limit`: bytes of memory that the configuration allows. `applied`:
+    bytes that DuckDB's setting allows now. `users`: number of running `Work`s and held tables.
+    `has_functions`: whether the functions of translated SQL are installed, so that DuckDB is not asked to list
+    its functions, which takes longer than a small query."""
 
     connection: duckdb.DuckDBPyConnection
     limit: int
@@ -96,16 +99,16 @@ def _enter(planned: bool) -> _Database:
 
 
 def _leave(used: _Database) -> None:
-    """Ends one use of a database. The other databases get its memory when one of them is entered next, as DuckDB never runs here:
-    the caller may be the main thread."""
+    """Ends one use of a database. Its memory goes to the other databases when one of them is entered next,
+    not now: the caller may be the main thread, where DuckDB must never run."""
     with _lock:
         used.users -= 1
 
 
 def _divide() -> None:
-    """Gives each database that is in use an equal share of its limit: a MERGE whose source is a query has two at work."""
+    """Gives each database in use an equal share of its limit. A MERGE whose source is a query uses two."""
     busy = [database for database in _databases.values() if database.users]
-    # Those that get less come first, so that together they never have more than one limit.
+    # Databases whose share shrinks come first, so that together they never exceed one limit.
     for database in sorted(busy, key=lambda database: database.limit // len(busy) - database.applied):
         if (share := max(database.limit // len(busy), _SMALLEST_SHARE)) != database.applied:
             # A database that holds more than its new share keeps the old one.
@@ -125,9 +128,9 @@ def _open(current: configuration.Configuration, budget: Budget, planned: bool) -
     if budget.engine < _SMALL_ENGINE:
         settings["write_buffer_row_group_count"] = 1
     connection = duckdb.connect(":memory:", config=settings)
-    # Instants are instants: what a clock in another zone shows is part of the translated SQL.
+    # DuckDB's own zone is always UTC: translated SQL contains the conversion to the time zone of the user.
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
-    # Nothing is looked up in Python's variables or fetched from the network behind the caller's back.
+    # A query may not read Python variables by their names, and DuckDB may not download extensions.
     connection.execute("SET GLOBAL python_enable_replacements = false")
     connection.execute("SET GLOBAL autoinstall_known_extensions = false")
     if planned:
@@ -155,8 +158,9 @@ os.register_at_fork(after_in_child=_after_fork)
 
 @dataclass(eq=False)
 class Work:
-    """One piece of running work: what to stop when the user interrupts, and where the first error of a source is kept: in its stream, or
-    in `failure` for what Python reads, as an error that passes through Arrow's C stream is left as text."""
+    """One piece of running work: what to stop when the user interrupts it, and the first error of a source.
+    That error is in the source's stream, or in `failure` for rows that Python reads, as Arrow's C stream
+    keeps only an error's text."""
 
     streams: list[Any] = field(default_factory=list)
     failure: Exception | None = None
@@ -171,7 +175,8 @@ class Work:
         cancellation.register(self)
 
     def cursor(self, *, planned: bool = True, functions: bool = False) -> duckdb.DuckDBPyConnection:
-        """A cursor of its own for one query, closed with the work. `functions`: the query uses those of `spark_sql.duckdb.prepare`."""
+        """A cursor for one query, closed with the work. `functions`: the query uses those of
+        `spark_sql.duckdb.prepare`."""
         used = self.run(lambda: _enter(planned))
         self._databases.callback(_leave, used)
         cursor = used.connection.cursor()
@@ -184,7 +189,8 @@ class Work:
         return cursor
 
     def run(self, function: Callable[[], T]) -> T:
-        """Calls `function` with the settings of who started the work, in whatever thread this is."""
+        """Calls `function` with the context variables of the thread that started the work, in whatever thread
+        this is."""
         return self.context.copy().run(function)
 
     def cancel(self) -> None:
@@ -195,15 +201,17 @@ class Work:
 
     def close(self) -> None:
         while self._cursors:
-            # A cursor that was interrupted and has not come to its next check yet refuses; it goes with the thread that uses it.
+            # An interrupted cursor refuses queries until its next check; it ends with the thread that uses
+            # it.
             with suppress(duckdb.Error):
                 self._cursors.pop().close()
         self.streams.clear()
         self._databases.close()
 
     def call(self, function: Callable[[], T], undo: Callable[[T], object] | None = None) -> T:
-        """Runs `function` so that Ctrl-C, an exception that is set for this thread and `stop` cancel the work within moments; `undo` takes
-        back what it did when it ended well all the same, as nobody learns of its answer any more."""
+        """Runs `function` on a worker thread, so that Ctrl-C, an exception set for this thread and `stop`
+        cancel the work promptly. `undo` reverts the work if it was completed although it was cancelled, since
+        its caller never gets the result."""
 
         def run(worker: Worker[T]) -> T:
             worker.watch()
@@ -212,11 +220,11 @@ class Work:
         return Worker(run, cancel=self.cancel, undo=undo, check=self.check).result()
 
     def stop(self) -> None:
-        """Cancels the work from another thread: who waits for it gets a CancelledError."""
+        """Cancels the work from another thread; the thread that waits for the work gets a CancelledError."""
         self.stopped = True
         self.cancel()
 
     def check(self) -> None:
-        """CancelledError after `stop`."""
+        """Raises CancelledError after `stop`."""
         if self.stopped:
             raise CancelledError("the query was cancelled")

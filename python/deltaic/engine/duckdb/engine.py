@@ -42,7 +42,8 @@ else:
 T = TypeVar("T")
 _held = itertools.count()
 _PREPARED = re.compile(r"\bdeltaic_")  # the functions that `spark_sql.duckdb.prepare` installs
-_CHANGING = re.compile(r"\b(now|random|uuid)\(")  # what the engine makes a filter of depends on more than the text of the query
+# Functions whose value may differ between runs of one query text
+_CHANGING = re.compile(r"\b(now|random|uuid)\(")
 _KINDS = {
     "Invalid Input Error": "InvalidInputException",
     "Out of Range Error": "OutOfRangeException",
@@ -60,7 +61,8 @@ _WIDTHS = {"boolean": 1, "byte": 1, "short": 2, "integer": 4, "date": 4, "float"
 
 @dataclass(frozen=True)
 class LocalRelation:
-    """Rows not yet computed: `open` starts the work and gives an Arrow stream of exactly `schema`'s columns."""
+    """Rows not yet computed: `open` starts the work and returns an Arrow stream with exactly the columns of
+    `schema`."""
 
     schema: Schema
     open: Callable[[Work], Any]
@@ -71,9 +73,11 @@ class LocalRelation:
 
 
 class LocalEngine:
-    """`plan.nodes` on this machine. Without state that changes: it may be shared by threads, and used after a fork.
+    """The engine that runs `plan.nodes` in this process. It has no state that changes, so threads may share
+    it and a forked child may use it.
 
-    `time_zone`: of expressions; None for the configuration's at each call. `tables`: opens those that subqueries in expressions name."""
+    `time_zone`: of expressions; None for the configuration's at each call.
+    `tables`: opens the tables that subqueries in expressions name."""
 
     def __init__(self, time_zone: str | None = None, tables: TablesOf | None = None) -> None:
         self._time_zone, self._tables = time_zone, tables
@@ -161,7 +165,7 @@ class LocalEngine:
         return self._of_few(plan) or self._query(plan)
 
     def _of_few(self, plan: Plan) -> LocalRelation | None:
-        """The rows of a plan over few rows, where that takes no query."""
+        """The rows of a plan over few rows, if Arrow can compute them without a query of DuckDB."""
         from deltaic.engine.duckdb.few_rows import TooManyRowsError, computation
 
         if (few := computation(plan)) is None:
@@ -222,20 +226,21 @@ class LocalEngine:
         return Leaf(schema, opener=opened, where=leaf.where, maps=maps, with_entries=with_entries)
 
     def query(self, query: TranslatedQuery, leaves: Mapping[str, Plan], keep: Mapping[str, Keep] | None = None) -> LocalRelation:
-        """A user's query as `spark_sql.query.queries` translated it: DuckDB's SQL over tables named as `leaves`. `keep`: of leaves that
-        are all rows of a snapshot, where what is worked out of them stays for the next query.
+        """Runs a user's query that `spark_sql.query.queries` translated: DuckDB's SQL over tables named as
+        `leaves`.
 
-        Unlike a plan's, its joins are in the order that DuckDB chooses."""
+        `keep`: by leaf that has all rows of a snapshot, the cache of values derived from them for
+        the next query. DuckDB chooses the order of the joins, unlike in a plan."""
         from deltaic.engine.duckdb.lowering import LoweredQuery
 
         opened = {name: self._leaf(leaf, (keep or {}).get(name)) for name, leaf in leaves.items() if isinstance(leaf, (Scan, Data))}
         sources = {name: leaf.opener for name, leaf in opened.items() if leaf.opener is not None}
         if len(sources) != len(leaves):
             raise ValueError("a query reads scans and sources only")
-        # What a query answers is nullable, as in DuckDB: joins and subqueries make nulls of NOT NULL columns.
+        # Columns of a result are nullable, as in DuckDB: joins and subqueries make nulls of NOT NULL columns.
         nullable = Schema.of_query([field.with_(nullable=True) for field in query.schema])
-        distinct = nullable.distinct()  # as the engine's own columns are named
-        # DuckDB has no type of nothing but nulls: such a column comes as integers.
+        distinct = nullable.distinct()  # the engine names its own columns this way
+        # DuckDB gives a column of only nulls the type integer.
         typed = Schema([field.with_(type="integer") if field.type == "void" else field for field in distinct])
         rows = {name: leaf.rows for name, leaf in opened.items()}
         once = tuple(filter(query.reads_once, leaves))
@@ -257,8 +262,8 @@ class LocalEngine:
     # --- consuming
 
     def consume(self, relation: LocalRelation, function: Callable[[Any], T], undo: Callable[[T], object] | None = None) -> T:
-        """Runs `function` on the relation's stream: interruptible (`undo`: as in `Work.call`), with the first error of a source in place
-        of the host's wrapping."""
+        """Runs `function` on the relation's stream; the user can interrupt it (`undo`: as in `Work.call`). If
+        a source failed, its error is raised instead of the one that DuckDB or Arrow makes of it."""
         from deltaic.engine.duckdb.connection import Work
 
         work = Work()
@@ -282,7 +287,8 @@ class LocalEngine:
 
         work = Work()
         schema = arrow_schema(relation.schema)
-        # A thread for each batch is what it takes to interrupt DuckDB; a narrow batch is decoded in less time than that costs.
+        # DuckDB is interruptible only with a thread for each batch; a narrow batch is decoded faster than a
+        # thread starts.
         call = (lambda function: function()) if relation.polls else work.call
 
         def opened() -> tuple[pa.RecordBatchReader, pa.RecordBatch | None]:
@@ -343,8 +349,8 @@ class LocalEngine:
 
     @contextmanager
     def hold(self, relation: LocalRelation, alias: str) -> Iterator[Data]:
-        """Few rows stay in memory as Arrow. More become an ordinary table of the in-memory database: unlike a temporary one it is seen by
-        every cursor, and it spills."""
+        """Few rows stay in memory as Arrow. More become a table of the in-memory database, which can spill to
+        disk; it is not a temporary table, since each cursor must see it."""
         from deltaic.engine.duckdb.connection import Work, database
         from deltaic.engine.duckdb.held_rows import BatchStream, HeldRows, read_few
         from deltaic.engine.duckdb.lowering import quote
@@ -382,12 +388,14 @@ class LocalEngine:
                 yield Data(handle=few, schema=relation.schema, alias=alias)
             finally:
                 if used:
-                    # Not on this thread: where DuckDB meets the exception of a signal handler, it raises one of its own in its place.
+                    # Not on this thread: if a signal handler raises while DuckDB runs, DuckDB replaces the
+                    # exception by its own.
                     Work().call(drop)
 
     def cluster(self, plan: Scan, columns: Sequence[str], curve: Curve, files: int) -> LocalRelation:
-        """One narrow scan samples the boundaries, one full scan is keyed in `_core` and sorted in DuckDB. Meanwhile fields of structs are
-        columns of their own."""
+        """Sorts the scan's rows along the curve: a scan of the curve's columns samples the boundaries, then a
+        full scan gets keys from `_core` and is sorted in DuckDB. Fields of structs are columns of their own
+        meanwhile."""
         from deltaic.engine.duckdb.lowering import LoweredQuery, columns_with_maps, quote
         from deltaic.planning.opening import scan_schema
 
@@ -417,7 +425,7 @@ class LocalEngine:
 
 
 def _copied(scan: Scan) -> LocalRelation:
-    """The rows of a scan that `_core` reads alone, as nothing of its condition is left to evaluate."""
+    """The rows of a scan that `_core` reads alone, since it evaluates all conditions of the scan."""
     from deltaic.planning.opening import open_scan, scan_schema
 
     return LocalRelation(scan_schema(scan), lambda work: _tracked(work, open_scan(scan)), polls=True)
@@ -442,7 +450,8 @@ def _held_reader(schema: Schema, table: pa.Table) -> pa.RecordBatchReader:
 
 
 def _kept_failure(work: Work, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Passes the batches on and keeps the error that ends them in `work.failure`: Arrow's stream keeps only its text."""
+    """Passes the batches on and stores the error that ends them in `work.failure`: Arrow's stream keeps only
+    its text."""
     try:
         yield from batches
     except Exception as error:
@@ -473,7 +482,7 @@ def arrow_schema(schema: Schema) -> pa.Schema:
 
 
 def _declared(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Puts the arrays under the relation's schema: engines give every column as nullable."""
+    """Gives the arrays the relation's schema: engines return every column as nullable."""
     return batch if batch.schema.equals(schema, check_metadata=True) else pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
 
@@ -481,7 +490,7 @@ def _execute(work: Work, query: LoweredQuery, *, planned: bool = True) -> _core.
     from deltaic.engine.duckdb.registering import register
 
     cursor = work.cursor(planned=planned, functions=any(map(_PREPARED.search, (query.sql, *query.constants))))
-    for constant in query.constants:  # by its hash, as the value itself may be large
+    for constant in query.constants:  # by its hash: the value may be large
         cursor.execute(f"SELECT hash({constant})").fetchall()
     registered = {name: register(cursor, name, opener(work), query.rows.get(name)) for name, opener in query.leaves.items()}
     if len(registered) > 1 and query.once and sum(rows or 0 for rows in query.rows.values()) >= PLANNED_TWICE:
@@ -497,8 +506,9 @@ def _execute(work: Work, query: LoweredQuery, *, planned: bool = True) -> _core.
 
 
 def _keep_filters(cursor: Any, query: LoweredQuery, sources: Mapping[str, ScanSource | None]) -> None:
-    """Plans the query once, so that each source learns the filters that DuckDB pushes into it; not where it may read one twice. The keys
-    that these leave become filters of other sources. A query that has run before needs no first plan."""
+    """Plans the query once, so that each source learns the filters that DuckDB pushes into it. Sources that
+    the plan may read twice are left out. The keys that remain after these filters become filters of other
+    sources. A query that has run before needs no first plan."""
     import duckdb
 
     from deltaic.engine.duckdb.join_filters import push_keys
@@ -507,7 +517,7 @@ def _keep_filters(cursor: Any, query: LoweredQuery, sources: Mapping[str, ScanSo
         try:
             (plan,) = json.loads(cursor.execute(f"EXPLAIN (FORMAT json) {query.sql}").fetchall()[0][1])
         except duckdb.Error:
-            return  # the query itself says what is wrong with it
+            return  # the run of the query raises the same error
         if not set(query.shared) <= set(_computed_once(plan)):
             return
     learned = {} if query.learned is None else query.learned
@@ -518,7 +528,7 @@ def _keep_filters(cursor: Any, query: LoweredQuery, sources: Mapping[str, ScanSo
 
 
 def _computed_once(plan: Mapping[str, Any]) -> Iterator[str]:
-    """Names of WITH whose rows a plan of DuckDB keeps for all that read them."""
+    """Names of the WITH queries that a plan of DuckDB computes once for all their readers."""
     if plan["name"] == "CTE":
         yield (plan.get("extra_info") or {}).get("CTE Name", "")
     for child in plan.get("children") or ():
@@ -544,7 +554,7 @@ def _width(data_type: DataType) -> int:
 
 
 def _shown(stream: _core.ReadStream, schema: Schema) -> pa.RecordBatchReader:
-    """Gives the columns of the stream the names of the query's columns, and those of type void Arrow's type null."""
+    """Renames the columns of the stream as in the query, and gives columns of type void Arrow's type null."""
     declared = arrow_schema(schema)
     void = [field.type == "void" for field in schema]
 
@@ -557,18 +567,19 @@ def _shown(stream: _core.ReadStream, schema: Schema) -> pa.RecordBatchReader:
 
 
 class _Stream:
-    """A source of rows as DuckDB sees it: no columns and no filters are pushed, so its values are compared by DuckDB alone."""
+    """A source of rows for DuckDB without pushdown of columns and filters: DuckDB alone compares its values."""
 
     def __init__(self, work: Work, relation: LocalRelation, schema: pa.Schema | None = None) -> None:
         self._work, self._relation, self._declared = work, relation, schema
 
     def __arrow_c_schema__(self) -> object:
-        """Without it the rows would be opened for their schema, too, and what can be read only once is opened once."""
+        """With this method DuckDB reads the schema without opening the rows; rows that can be read only once
+        are opened only once."""
         return self._schema.__arrow_c_schema__()
 
     @cached_property
     def _schema(self) -> pa.Schema:
-        """DuckDB asks for it three times."""
+        """The schema, computed once: DuckDB asks for it three times."""
         return arrow_schema(self._relation.schema) if self._declared is None else self._declared
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -581,10 +592,10 @@ def _tracked(work: Work, stream: _core.ReadStream) -> _core.ReadStream:
 
 
 def _chain(relations: Sequence[LocalRelation]) -> LocalRelation:
-    """The inputs one after the other, without a query around them."""
+    """The rows of the inputs, one input after the other, without a query around them."""
     if len(relations) == 1:
         return relations[0]
-    # Whether a column takes null is for the one who writes it to say, with the row: Arrow's own refusal does not name what it is.
+    # The writer checks for nulls, as its error names the row and the column; Arrow's does not.
     nullable = _nullable(relations[0].schema)
     schema = arrow_schema(nullable)
 
@@ -600,12 +611,12 @@ def _chain(relations: Sequence[LocalRelation]) -> LocalRelation:
 
 
 def _nullable(schema: Schema) -> Schema:
-    """The schema with columns and struct fields that all take null."""
+    """The schema with all columns and struct fields nullable."""
     return Schema([item.with_(nullable=True, type=map_fields(item.type, lambda field: field.with_(nullable=True))) for item in schema])
 
 
 def _plain_projection(plan: Plan) -> Scan | None:
-    """The scan with fewer columns that a projection of bare names means; None for any other plan."""
+    """The scan without the columns that a projection of bare names leaves out; None for any other plan."""
     if not isinstance(plan, Project) or not isinstance(plan.input, Scan):
         return None
     scan = plan.input
@@ -620,13 +631,14 @@ def _plain_projection(plan: Plan) -> Scan | None:
 
 
 def _with_first_error(work: Work, function: Callable[[], T]) -> Callable[[], T]:
-    """The function with its errors by our names. It runs where the work does: an exception that stops the waiting caller stays as it is."""
+    """Wraps `function` so that its errors are errors of deltaic. The wrapper runs in the worker thread: an
+    exception that stops the waiting caller stays unchanged."""
 
     def run() -> T:
         try:
             return function()
         except BaseException as error:
-            work.check()  # what a cancelled stream or query raises says nothing
+            work.check()  # a cancelled stream or query raises a meaningless error
             if not isinstance(error, Exception):
                 raise
             first = _first_error(work, error)
@@ -638,7 +650,7 @@ def _with_first_error(work: Work, function: Callable[[], T]) -> Callable[[], T]:
 
 
 def _first_error(work: Work, error: Exception) -> Exception:
-    """The error of the first source that failed, else what DuckDB or Arrow raised, by our name."""
+    """The error of the first source that failed, else the error of DuckDB or Arrow, as an error of deltaic."""
     for stream in list(work.streams):
         try:
             stream.check()
@@ -648,7 +660,8 @@ def _first_error(work: Work, error: Exception) -> Exception:
 
 
 def _named(error: Exception) -> Exception:
-    """DuckDB's error as ours. On its way through an Arrow stream only its text is left, which begins with its kind."""
+    """DuckDB's error as an error of deltaic. An error that passes through an Arrow stream has only its text,
+    which begins with the error's kind."""
     import duckdb
 
     from deltaic.plan.failures import read_failure
@@ -664,7 +677,8 @@ def _named(error: Exception) -> Exception:
     for kind, cls in _KINDS.items():
         if kind in text and (failed := failure_of(getattr(duckdb, cls)(text))) is not None:
             return failed
-    if isinstance(error, (duckdb.BinderException, duckdb.NotImplementedException)):  # it is the cause of this one
+    # the original error is the cause of the new one
+    if isinstance(error, (duckdb.BinderException, duckdb.NotImplementedException)):
         return UnsupportedFeatureError("the embedded engine cannot run a query of this form")
     if isinstance(error, pa.ArrowException) and not isinstance(error, (OSError, MemoryError, KeyboardInterrupt)):
         return SchemaMismatchError("the rows of a query do not fit the types of its columns", found=text.splitlines()[0] if text else None)

@@ -1,7 +1,9 @@
-"""Plans over few rows, computed by Arrow without a query of DuckDB: a query costs milliseconds, however few its rows are.
+"""Plans over few rows, computed by Arrow without a query of DuckDB: a query costs milliseconds, however few
+its rows are.
 
-What commands ask of few rows is mostly structure: which keys there are, which rows match by equal keys, how many each clause has, which
-columns are copied. `computation` takes plans of just that, and arithmetic of whole numbers and doubles; any other plan is DuckDB's.
+Commands ask of few rows which keys there are, which rows match by equal keys, how many rows each clause has,
+and copies of columns. `computation` takes plans of these operations, and arithmetic of whole numbers and
+doubles; DuckDB runs any other plan.
 """
 
 from __future__ import annotations
@@ -51,8 +53,9 @@ class TooManyRowsError(Exception):
 
 @dataclass(frozen=True)
 class Computation:
-    """Steps that compute the rows of a plan. `scope`: their columns by alias. `reads_files`: whether files are read, by the function that
-    `tables` is given. Where `rows` raises TooManyRowsError or pyarrow.ArrowInvalid (a value is beyond its type), DuckDB is to do it."""
+    """Steps that compute the rows of a plan. `scope`: their columns by alias. `reads_files`: whether files
+    are read, by the function that is passed as `tables`. If `rows` raises TooManyRowsError or
+    pyarrow.ArrowInvalid (a value is out of its type's range), the caller runs the plan in DuckDB."""
 
     scope: Mapping[str, Schema]
     tables: Callable[[Read], Tables]
@@ -85,7 +88,7 @@ def computation(plan: Plan) -> Computation | None:
 
 
 def _scanned(scan: Scan) -> Computation | None:
-    """Files of few rows that are small together, of which no condition is left to evaluate."""
+    """A scan of small files with few rows, if no condition of it is left to evaluate."""
     if scan.where or scan.later is not None or scan.files.num_rows > FEW_FILES:
         return None
     if sum(size or 0 for size in scan.files["size"].to_pylist()) > held_rows.HELD_BYTES:
@@ -136,7 +139,7 @@ def _projected(below: Computation, plan: Project) -> Computation | None:
 
 
 def _counted(below: Computation, plan: Aggregate) -> Computation | None:
-    """`count(*)`, of all rows or for each value of one column."""
+    """`count(*)` of all rows, or of the rows for each value of one column."""
     if len(plan.columns) != 1 or plan.columns[0][1] != COUNT or len(plan.keys) > 1:
         return None
     counts, fields = plan.columns[0][0], [Field(plan.columns[0][0], "long")]
@@ -206,7 +209,8 @@ def _equality(condition: Expression, scope: Mapping[str, Schema]) -> tuple[tuple
 
 
 def _expression(expression: Expression, scope: Mapping[str, Schema]) -> _Value | None:
-    """An expression of one of the forms below that has, by its resolution, the type that it has here."""
+    """Translates an expression of one of the forms below; None if its computed type would differ from its
+    resolved type."""
     if expression.path is not None:
         return _column_of(expression, scope)
     value = None if expression.tree is None else _value(expression.tree, expression, scope)
@@ -227,7 +231,8 @@ def _taken(alias: str, name: str) -> Callable[[Tables], Any]:
 
 
 def _place(node: exp.Expr | None, whole: Expression, scope: Mapping[str, Schema]) -> tuple[str, Field] | None:
-    """The column that a bare name, a name behind an alias, or a placeholder of `whole` means; None for any other node."""
+    """The column that a bare name, a name behind an alias, or a placeholder of `whole` refers to; None for
+    any other node."""
     node = _bare(node)
     if isinstance(node, exp.Placeholder):
         path = whole.parts[node.name].path
@@ -304,7 +309,7 @@ def _listed(node: exp.In, whole: Expression, scope: Mapping[str, Schema]) -> _Va
 
 
 def _chosen(node: exp.Case, whole: Expression, scope: Mapping[str, Schema]) -> _Value | None:
-    """CASE with conditions and ELSE, whose values have one type."""
+    """CASE with conditions and ELSE, whose branches have one type."""
     if node.this is not None or node.args.get("default") is None:
         return None
     whens = [_value(item.this, whole, scope) for item in node.args["ifs"]]
@@ -326,7 +331,7 @@ def _chosen(node: exp.Case, whole: Expression, scope: Mapping[str, Schema]) -> _
 
 
 def _calculated(node: exp.Expr, whole: Expression, scope: Mapping[str, Schema]) -> _Value | None:
-    """`+`, `-` and `*` of whole numbers and doubles, which fail where the result is beyond the type's range, as ANSI says."""
+    """`+`, `-` and `*` of whole numbers and doubles; they fail on overflow, as in ANSI mode."""
     sides = [_value(side, whole, scope) for side in (node.this, node.expression)]
     (one, of_one), (other, of_other) = [side if side is not None else (None, None) for side in sides]
     if not {one, other} <= {*_WHOLE, "double"} or of_one is None or of_other is None:

@@ -1,4 +1,5 @@
-"""Held rows that are few: they stay in memory as Arrow, for `few_rows` to compute what commands ask of them next."""
+"""Held rows that are few stay in memory as Arrow, so that `few_rows` can compute the next steps of a command
+from them."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ HELD_BYTES = 1 << 20
 
 
 class HeldRows:
-    """Rows in memory, until `release`."""
+    """Rows in memory until `release`."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table: pa.Table | None = table
@@ -31,7 +32,7 @@ class HeldRows:
 
 
 class BatchStream:
-    """An Arrow stream of batches whose schema DuckDB sees without opening it, and into which it pushes nothing."""
+    """An Arrow stream of batches. DuckDB reads its schema without opening it, and pushes nothing into it."""
 
     def __init__(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
         self._schema, self._batches = schema, batches
@@ -44,8 +45,8 @@ class BatchStream:
 
 
 def read_few(stream: Any, most: int | None = None) -> tuple[pa.Schema, list[pa.RecordBatch], Iterator[pa.RecordBatch] | None]:
-    """The rows of a stream -> its schema, all of its batches and None where these have at most `most` bytes (None: HELD_BYTES); else its
-    first batches and the others, still to be read."""
+    """Reads up to `most` bytes of a stream (None: HELD_BYTES). Returns its schema, the batches, and an
+    iterator of the batches that are still to be read; None in place of the iterator if all are read."""
     reader = pa.RecordBatchReader.from_stream(stream)
     batches: list[pa.RecordBatch] = []
     left = HELD_BYTES if most is None else most

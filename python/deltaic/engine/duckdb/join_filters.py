@@ -28,9 +28,9 @@ MOST_KEYS = 1000
 def push_keys(
     sources: Mapping[str, ScanSource | None], rows: Mapping[str, int | None], keys: Sequence[tuple[TableColumn, TableColumn]]
 ) -> None:
-    """Adds filters to sources. `keys`: columns of two tables; the query needs no row of the second table without an equal one in the first.
-    A table that got a filter gives its keys on: those of a year's days are the days of its weeks, and these are the days of an
-    inventory."""
+    """Adds filters to sources. `keys`: pairs of columns of two tables; the query needs no row of the second
+    table without an equal key in the first. A filtered table becomes a source of keys itself: the days of a
+    year filter the weeks, and the weeks filter an inventory."""
     pending = {(few, many) for few, many in keys if few[0] != many[0]}
     while ready := sorted(pair for pair in pending if _is_ready(sources, rows, *pair)):
         few, many = ready[0]
@@ -43,7 +43,7 @@ def push_keys(
 
 
 def _is_ready(sources: Mapping[str, ScanSource | None], rows: Mapping[str, int | None], few: TableColumn, many: TableColumn) -> bool:
-    """True if a filter of `many` by the keys of `few` saves more than it costs."""
+    """True if a filter of `many` by the keys of `few` saves more time than it costs."""
     source, target = sources.get(few[0]), sources.get(many[0])
     if source is None or target is None or not source.is_filtered:
         return False
@@ -52,7 +52,7 @@ def _is_ready(sources: Mapping[str, ScanSource | None], rows: Mapping[str, int |
 
 
 def _filter(source: ScanSource, key: str, target: ScanSource, column: str) -> _core.Predicate | None:
-    """Predicate that `column` of the target is one of the source's keys; None if it would not prune enough to pay for itself."""
+    """Predicate that `column` of the target is one of the source's keys; None if it would prune too little."""
     kind = source.type_of(key)
     if kind not in (*INTEGRAL, "date", "string") or kind != target.type_of(column):
         return None

@@ -47,7 +47,8 @@ def quote(name: str) -> str:
 
 @dataclass
 class Query:
-    """A SELECT in the making. `select` None: all columns under the aliases of `scope`, so that more can be joined and filtered."""
+    """A SELECT under construction. `select` None: all columns under the aliases of `scope`, so that more can
+    be joined and filtered."""
 
     source: str
     scope: dict[str, Schema]
@@ -70,11 +71,11 @@ class Query:
         return [f"{quote(alias)}.{quote(name)}" for alias, schema in self.scope.items() for name in schema.names] or ["1"]
 
     def as_source(self) -> Query:
-        """The SQL of these rows as something to select from."""
+        """Returns these rows as a query that another query can select from."""
         if self.select is None and not self.where:
             return self
         if self.select is None and len(self.scope) > 1:
-            return self  # whoever joins it says that it must be projected first
+            return self  # a join of these rows raises an error that asks for a projection
         alias = next(iter(self.scope))
         return Query(f"({self.sql()}) AS {quote(alias)}", self.scope, origins=self.origins)
 
@@ -118,13 +119,14 @@ class Leaf:
 
 
 class Lowering:
-    """Lowers one plan."""
+    """Translates one plan to a `LoweredQuery`."""
 
     def __init__(self, open_leaf: Callable[[Scan | Data], Leaf], time_zone: str) -> None:
         self._open_leaf, self._time_zone = open_leaf, time_zone
         self._leaves: dict[str, Callable[[Work], Any]] = {}
         self._constants: dict[str, None] = {}
-        self._copied: dict[str, set[str]] = {}  # columns with maps that no expression reads so far, by leaf
+        # By leaf: columns with maps that no expression has read so far
+        self._copied: dict[str, set[str]] = {}
         self._with_maps: dict[str, Leaf] = {}
 
     def lower(self, plan: Plan) -> LoweredQuery:
@@ -194,7 +196,7 @@ class Lowering:
 
     def _union(self, plan: Union) -> Query:
         queries = [self._query(item) for item in plan.inputs]
-        for query in queries:  # each of the inputs may give maps as something else
+        for query in queries:  # each input may return its maps in another form
             self._read(query.origins.values())
         schema = next(iter(queries[0].scope.values()))
         text = " UNION ALL ".join(f"({query.sql()})" for query in queries)
@@ -216,7 +218,8 @@ class Lowering:
     def _columns(
         self, columns: tuple[tuple[str, Expression], ...], query: Query
     ) -> tuple[list[str], list[Field], dict[str, tuple[str, str]]]:
-        """SQL and fields of a projection, and which of its columns are copies of a leaf's columns with maps."""
+        """SQL and fields of a projection, and which of its columns are plain copies of a leaf's columns with
+        maps."""
         select, fields, origins = [], [], {}
         copies = {column_sql(alias, (name,)): origin for (alias, name), origin in query.origins.items()}
         for name, value in columns:
@@ -228,7 +231,7 @@ class Lowering:
         return select, fields, origins
 
     def _read(self, origins: Iterable[tuple[str, str]]) -> None:
-        """Notes that an expression reads these columns, so that their maps must be maps."""
+        """Notes that an expression reads these columns, so that their maps must not be lists of entries."""
         for leaf, column in origins:
             self._copied[leaf].discard(column)
 
@@ -249,7 +252,8 @@ class Lowering:
         *,
         copies: Container[str] = (),
     ) -> tuple[str, Any]:
-        """An expression over aliased columns as DuckDB's SQL, and its Delta type. SQL that is one of `copies` reads no column."""
+        """Translates an expression over aliased columns to DuckDB's SQL and its Delta type. An expression
+        whose SQL is in `copies` counts as reading no column."""
         value = value_of(expression, self._time_zone)
         if origins and value.sql not in copies:
             read = [(alias, path) for alias, path in expression.columns if (alias, path[0]) in origins]
@@ -262,12 +266,12 @@ class Lowering:
 
 
 def columns_with_maps(schema: Schema) -> frozenset[str]:
-    """Columns that are maps or have some inside."""
+    """Columns that are maps or contain one."""
     return frozenset(item.name for item in schema if has_map(item.type))
 
 
 def has_map(data_type: DataType) -> bool:
-    """True if a map lies anywhere in values of this type."""
+    """True if values of this type contain a map."""
     if isinstance(data_type, Struct):
         return any(has_map(item.type) for item in data_type.fields)
     return isinstance(data_type, Map) or (isinstance(data_type, Array) and has_map(data_type.element))

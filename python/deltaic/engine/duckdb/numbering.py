@@ -1,4 +1,4 @@
-"""Rows with numbers in some of their columns, batch by batch."""
+"""Fills columns of a stream with consecutive numbers, batch by batch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from deltaic.errors import InvalidArgumentError
 
 
 class NumberedRows:
-    """A stream of Arrow whose columns of `series` hold first, first + step, ... in the order of the rows."""
+    """An Arrow stream whose columns of `series` have the values first, first + step, ... in the order of the
+    rows."""
 
     def __init__(self, stream: Any, series: Mapping[str, tuple[int, int]]) -> None:
         self._stream, self._next, self._steps = stream, {name: first for name, (first, _) in series.items()}, series

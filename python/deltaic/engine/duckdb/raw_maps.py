@@ -1,5 +1,5 @@
-"""Maps that a plan only copies pass through DuckDB as lists of entries: DuckDB refuses a map with a key twice, which files of other writers
-may hold. Arrow keeps both in one layout, so that nothing is copied on the way."""
+"""Maps that a plan only copies pass through DuckDB as lists of entries: DuckDB refuses a map with a duplicate
+key, which files of other writers may contain. Arrow has one layout for both, so no value is copied."""
 
 from __future__ import annotations
 

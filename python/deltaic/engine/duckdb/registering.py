@@ -1,7 +1,7 @@
-"""Arrow sources under names that DuckDB's SQL can read, with their number of rows where it is known.
+"""Registers Arrow sources under names for DuckDB's SQL, with their number of rows if it is known.
 
-Without it DuckDB takes any source that is not an Arrow table for one row and builds its hash tables of the larger side of a join.
-"""
+Without that number DuckDB assumes one row for any source that is not an Arrow table, and builds its hash
+tables of the larger side of a join."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def register(cursor: duckdb.DuckDBPyConnection, name: str, source: Any, rows: in
     if rows is None or not _knows_sources(cursor):
         cursor.register(name, source)
         return None
-    from duckdb._sources import adapt  # DuckDB's own, not public: without it joins are only slower
+    from duckdb._sources import adapt  # DuckDB's own module, not public: without it joins are only slower
 
     adapted = adapt(source)
     adapted.rows = lambda: rows  # type: ignore[method-assign]

@@ -65,7 +65,7 @@ class ScanSource(ArrowScanSource):
             return encoding, scan_arrow_schema(scan, encoding=encoding)
 
         self._encoding, schema = keep(("columns of a scan", scan.columns), columns)
-        # A report says what is read of files.
+        # A report counts what is read of files, so rows in memory may not replace it.
         small = retyped is None and keep is not compute and OPENED.get() is None and rows is not None and rows <= SMALL_ROWS
         self._is_small = small and bytes_of_files(scan) <= SMALL_BYTES
         self._schema = schema if retyped is None else retyped(schema)
@@ -163,7 +163,7 @@ class ScanSource(ArrowScanSource):
         return (reader if reader.schema.names == names else reordered(reader, names)).__arrow_c_stream__(), True
 
     def _rows_in_memory(self) -> pa.Table | None:
-        """All rows of the scan; None where they are more than stay in memory."""
+        """All rows of the scan; None if they are more than may stay in memory."""
 
         def rows() -> pa.Table | None:
             import pyarrow as pa
@@ -204,7 +204,7 @@ def _encoding(scan: Scan) -> Encoding:
 
 
 def _core_json(node: Node, scan: Scan, depth: int) -> dict[str, Any]:
-    """The filter as JSON of `_core.Predicate`; NotExpressible where its tree has no such form."""
+    """The filter as JSON of `_core.Predicate`. Raises NotExpressible if the predicate tree has no such form."""
     if depth > _MOST_NESTED:
         raise NotExpressible
     match node:
@@ -240,7 +240,7 @@ def _path(column: Col, scan: Scan) -> list[str]:
 
 
 def _text(literal: Lit) -> str:
-    """The value as PROTOCOL.md's "Partition Value Serialization" of the column's type, which is the literal's."""
+    """The literal as text, as PROTOCOL.md's "Partition Value Serialization" of its column's type."""
     value: Any = literal.value
     if literal.type == "VARCHAR" and isinstance(value, str):
         return value
