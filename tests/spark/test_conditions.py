@@ -170,7 +170,7 @@ def replaced(at: Place) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """`kind`: a class of pyspark.errors; `own`: of deltaic.errors; `jvm`: whether it needs the session catalog, or native streams."""
+    """`kind`: a class of pyspark.errors; `own`: of deltaic.errors; `jvm`: whether it needs the session catalog, native streams, or trees."""
 
     condition: str
     sql_state: str
@@ -273,7 +273,7 @@ CASES = (
         statement("ALTER TABLE {t} ADD COLUMN x INT DEFAULT 3"),
     ),
     Case("DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED", "0AKDC", A, ARGUMENT, statement(f"{ANY.format('rand() > 0.5')} DELETE")),
-    Case("DELTA_AGGREGATION_NOT_SUPPORTED", "42903", A, ARGUMENT, statement(f"{ANY.format('sum(t.id) = 1')} DELETE")),
+    Case("DELTA_AGGREGATION_NOT_SUPPORTED", "42903", A, ARGUMENT, statement(f"{ANY.format('sum(t.id) = 1')} DELETE"), jvm=True),
     Case("DELTA_REGEX_OPT_SYNTAX_ERROR", "2201B", "IllegalArgumentException", ARGUMENT, bad_pattern),
     Case("DELTA_DUPLICATE_COLUMNS_ON_INSERT", "42701", A, SCHEMA, statement("INSERT INTO {t} (id, id, text) VALUES (1, 2, 'x')")),
     Case("DELTA_MERGE_MISSING_WHEN", "42601", A, ARGUMENT, empty_merge),
