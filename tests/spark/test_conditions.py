@@ -170,7 +170,7 @@ def replaced(at: Place) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """`kind`: a class of pyspark.errors; `own`: of deltaic.errors; `jvm`: whether it needs the session catalog, native streams, or trees."""
+    """`kind`: a class of pyspark.errors; `own`: of deltaic.errors; `jvm`: whether it needs the session catalog, native streams or trees."""
 
     condition: str
     sql_state: str
