@@ -215,8 +215,8 @@ literal.
 Functions whose first argument is a unit, such as `timestampdiff(DAY, x, y)`: {units}.
 
 A pattern for dates and times is a literal. Writing knows the fields
-`yyyy yy MM M MMM MMMM dd d HH H hh h mm m ss s SSS SSSSSS a E EEE EEEE D DDD`, reading knows
-`yyyy MM M dd d HH H mm m ss s SSS SSSSSS`.
+`yyyy yy y Q MM M MMM MMMM LL dd d HH H hh h mm m ss s SSS SSSSSS a E EEE EEEE D DDD`, reading knows
+`yyyy MM M MMM MMMM dd d HH H hh h mm m ss s SSS SSSSSS a X XX XXX Z`.
 """
 
 

@@ -899,3 +899,37 @@ SELECT k, sum(parse_json(t):a::bigint) s, min(parse_json(t):b[0]::string) m FROM
 SELECT DISTINCT parse_json('1') v;
 -- a table function in SELECT
 SELECT variant_explode(parse_json('[1]'));
+
+-- aggregates of text
+SELECT i_color, sum(CAST(i_item_sk AS STRING)) a, avg(CAST(i_brand_id AS STRING)) b, sum(DISTINCT CAST(i_brand_id AS STRING)) c,
+  stddev(CAST(i_item_sk AS STRING)) d, percentile(CAST(i_item_sk AS STRING), 0.5) e, try_sum(CAST(i_item_sk AS STRING)) f, sum(NULL) g FROM item
+GROUP BY i_color ORDER BY i_color;
+-- a sum of text that is no number
+SELECT sum(i_color) FROM item;
+-- text summed over windows
+SELECT i_item_sk, sum(CAST(i_item_sk AS STRING)) OVER (ORDER BY i_item_sk) s FROM item ORDER BY 1;
+-- decimals rounded to tens and hundreds
+SELECT i_item_sk, round(i_current_price, -1) a, round(-i_current_price, -1) b, round(i_current_price, -2) c, round(i_current_price, -5) d,
+  round(CAST(i_current_price AS DECIMAL(38, 2)), -1) e, round(25.00, -1) f, round(-15.5, -1) g, round(CAST(95 AS DECIMAL(2, 0)), -2) h FROM item ORDER BY 1;
+-- seconds of local clocks
+SELECT unix_timestamp(b) a, to_unix_timestamp(b) c FROM VALUES (timestamp_ntz'2021-01-01 00:00:00'), (timestamp_ntz'1969-12-31 23:59:59.9'), (NULL) t(b) ORDER BY 1;
+-- clocks of twelve hours
+SELECT s, try_to_timestamp(s, 'dd/MM/yyyy hh:mm a') t, try_to_timestamp(s, 'd/M/yyyy h:mm:ssa') u FROM VALUES ('31/12/2024 11:59 PM'),
+  ('31/12/2024 12:00 AM'), ('31/12/2024 12:30 pm'), ('01/02/2024 01:05 Am'), ('01/02/2024 13:05 PM'), ('01/02/2024 00:05 PM'), ('01/02/2024 1:05 PM'),
+  ('1/2/2024 9:05:07PM'), ('1/2/2024 12:05:07AM'), ('1/2/2024 10:05:07'), (NULL) AS x(s) ORDER BY s;
+-- months by their names
+SELECT s, try_to_timestamp(s, 'MMM d, yyyy') t, try_to_timestamp(s, 'dd MMMM yyyy') u, try_to_timestamp(s, 'dd-MMM-yyyy') w FROM VALUES ('Jan 5, 2024'), ('JAN 5, 2024'),
+  ('dec 31, 2024'), ('05 January 2024'), ('31 may 2024'), ('31 Sept 2024'), ('01-Sep-2024'), ('01-SEP-2024'), ('31-Feb-2024'), ('xyz 5, 2024') AS x(s) ORDER BY s;
+-- moments with their distance from UTC
+SELECT s, try_to_timestamp(s, "yyyy-MM-dd'T'HH:mm:ssX") x, try_to_timestamp(s, "yyyy-MM-dd'T'HH:mm:ssXXX") xxx,
+  try_to_timestamp(s, "yyyy-MM-dd'T'HH:mm:ss.SSSXXX") f, try_to_timestamp(s, "yyyy-MM-dd'T'HH:mm:ssZ") z, try_to_timestamp(s, "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXX") xx
+FROM VALUES ('2024-01-01T10:00:00Z'), ('2024-01-01T10:00:00+02:00'), ('2024-01-01T10:00:00-0530'), ('2024-01-01T10:00:00+02'), ('2024-01-01T10:00:00+00:00'),
+  ('2024-01-01T10:00:00.123Z'), ('2024-01-01T10:00:00.123456+0100'), ('2024-01-01T10:00:00.5-18:00'), ('2024-01-01T10:00:00.125-18:00'), ('2024-01-01T10:00:00+19:00'),
+  ('2024-01-01T10:00:00+01:60'), ('2024-01-01T10:00:00z'), ('2024-01-01T10:00:00'), ('2024-01-01T10:00:00 +02:00'), ('2024-12-31T23:30:00-01:00'), (NULL) AS x(s) ORDER BY s;
+-- dates and seconds of moments with their distance from UTC
+SELECT to_date('2024-12-31T23:30:00-01:00', "yyyy-MM-dd'T'HH:mm:ssXXX") a, unix_timestamp('2024-12-31T23:30:00-01:00', "yyyy-MM-dd'T'HH:mm:ssXXX") b,
+  to_timestamp('05/Mar/2024:10:00:00 +0100', 'dd/MMM/yyyy:HH:mm:ss Z') c;
+-- quarters and years in a pattern
+SELECT d_date, date_format(d_date, 'y') y, date_format(d_date, "yyyy-'Q'Q") q, date_format(d_date, "y 'q'q") r, date_format(d_date, 'LL') l FROM date_dim WHERE d_date_sk < 9 ORDER BY 1;
+-- a month of a wrong name
+SELECT to_date('5 Foo 2024', 'd MMM yyyy');

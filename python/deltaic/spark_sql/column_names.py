@@ -9,6 +9,7 @@ import functools
 import re
 from collections.abc import Callable
 from decimal import Decimal
+from math import isinf
 from typing import Any
 
 from sqlglot import exp
@@ -148,7 +149,7 @@ def _literal(node: Any) -> str:
 
 def _double(number: float) -> str:
     """Text of a double as Java writes it: 1.0E10, 0.001."""
-    if number == 0 or 1e-3 <= abs(number) < 1e7:
+    if number == 0 or 1e-3 <= abs(number) < 1e7 or isinf(number):  # the literal 1e400 is refused later
         return f"{number!r}"
     digits, _, exponent = f"{Decimal(repr(number)):e}".partition("e")
     whole, _, fraction = digits.partition(".")

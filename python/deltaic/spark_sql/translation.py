@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from math import isinf
 from typing import Any
 
 from sqlglot import exp
@@ -378,7 +379,7 @@ class Translator:
         name = node.this.lower()
         if name in AGGREGATES and not (name == "any" and len(node.expressions) != 1):
             raise InvalidArgumentError(
-                f"the aggregate function {name} cannot stand in this place", found=node.sql(dialect="databricks")[:100]
+                f"{_place_error(node)}the aggregate function {name} cannot stand in this place", found=node.sql(dialect="databricks")[:100]
             )
         if handler := collections.SPECIAL.get(name):
             return handler(self, node)
@@ -433,6 +434,12 @@ class Translator:
             self.scope.pop()
 
 
+def _place_error(node: exp.Expression) -> str:
+    """Spark's condition of an aggregate function in a place that takes none, where Spark has one."""
+    within = node.find_ancestor(exp.Where, exp.Select)
+    return "[INVALID_WHERE_CONDITION] " if isinstance(within, exp.Where) else ""
+
+
 def _is_passed_on(node: exp.Expression) -> bool:
     """True if a column is no operand: it is a value by itself, a column of a query that compares no rows, or asked whether it is null."""
     parent = node.parent
@@ -446,6 +453,8 @@ def _is_passed_on(node: exp.Expression) -> bool:
 def number(text: str) -> Value:
     """A numeric literal: int, bigint or decimal by size, decimal with a point, double with an exponent."""
     if "e" in text.lower():
+        if isinf(float(text)):
+            raise InvalidArgumentError("[INVALID_NUMERIC_LITERAL_RANGE] a number is outside the range of double", found=text)
         return literal(float(text), "double")
     if "." in text:
         value = Decimal(text)

@@ -209,4 +209,6 @@ class Tables:
         if len(name.parts) == 2 and name.parts[0].lower() in ("parquet", "csv", "json", "orc", "text", "iceberg"):
             raise UnsupportedFeatureError("a query reads Delta tables and the data of tables=", found=str(name), expected="delta.`path`")
         known = ", ".join(key for key, _ in self._named.values()) or "none"
-        raise InvalidArgumentError("no such table", found=str(name), expected=f"delta.`path`, or a name of tables= ({known})")
+        raise InvalidArgumentError(
+            "[TABLE_OR_VIEW_NOT_FOUND] no such table", found=str(name), expected=f"delta.`path`, or a name of tables= ({known})"
+        )

@@ -30,6 +30,12 @@ from deltaic.spark_sql.nested_values import is_sortable, normalized, sort_key
 from deltaic.spark_sql.values import Value
 
 Build = Callable[[Sequence[Value], bool, Zone], Value]
+_OF_DOUBLES = {
+    *("sum", "avg", "mean", "try_sum", "try_avg", "std", "stddev", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop"),
+    *("skewness", "kurtosis", "corr", "covar_pop", "covar_samp", "median", "percentile", "regr_avgx", "regr_avgy", "regr_count"),
+    *("regr_intercept", "regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy"),
+}
+"""Aggregates of numbers: text, and NULL without a type, is cast to double as in Spark, so that `sum('1')` is 1.0."""
 ROWS_DIGITS = 19
 """Digits that a sum has at most more than its values: there are fewer than 10^19 rows."""
 
@@ -46,6 +52,8 @@ def aggregate(name: str, arguments: Sequence[Value], distinct: bool, zone: Zone,
     if name != "count" and not least <= len(arguments) <= most:
         takes = f"{least} argument{'s' if least > 1 else ''}" if least == most else f"{least} to {most} arguments"
         raise InvalidArgumentError(f"[WRONG_NUM_ARGS] {name} takes {takes}", found=len(arguments))
+    if name in _OF_DOUBLES:
+        arguments = [cast(each, "double", zone) if each.type in ("string", "void") else each for each in arguments]
     return build(arguments, distinct, zone).not_foldable(arguments)
 
 

@@ -216,6 +216,7 @@ register(
 register("timestamp_seconds", "numeric", "timestamp", _timestamp_seconds)
 register("unix_timestamp to_unix_timestamp", "=timestamp", "long", _unix_timestamp)
 register("unix_timestamp to_unix_timestamp", "=date", "long", _unix_timestamp)
+form("unix_timestamp to_unix_timestamp", "=timestamp_ntz", "long", "(epoch_us({0}) // 1000000)")
 register("current_timestamp now", "", "timestamp", _now("CAST(now() AS TIMESTAMP WITH TIME ZONE)", "timestamp"))
 register("current_date curdate", "", "date", _now("CAST({local} AS DATE)", "date"))
 register("localtimestamp", "", "timestamp_ntz", _now("CAST({local} AS TIMESTAMP)", "timestamp_ntz"))

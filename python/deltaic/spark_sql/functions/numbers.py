@@ -103,10 +103,15 @@ def _round_type(decimal: tuple[int, int], places: int) -> tuple[int, int]:
 
 
 def _round_decimal(value: Value, decimal: tuple[int, int], places: int) -> Value:
-    if places < 0:
-        raise v.unsupported("round with negative places", value.type)
     precision, scale = _round_type(decimal, places)
     kind = v.decimal(precision, scale)
+    if places < 0:
+        digits = decimal[1] - places
+        if digits > 37:
+            raise v.unsupported("round with so many places", value.type)
+        whole = operators.unscaled(value.sql, decimal[1], decimal[0])
+        quotient = f"((abs({whole}) + {10**digits // 2}::HUGEINT) // {10**digits}::HUGEINT) * {10**-places}::HUGEINT * sign({whole})"
+        return value.like(operators.scaled(f"({quotient})", 0, kind), kind, raises=value.raises or precision == 38)
     return value.like(f"CAST({value.sql} AS {v.duckdb_type(kind)})", kind, raises=value.raises or precision == 38)
 
 

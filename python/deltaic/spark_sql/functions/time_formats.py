@@ -1,9 +1,10 @@
 """Dates and timestamps by a pattern: date_format, to_date, to_timestamp, from_unixtime, unix_timestamp with a literal pattern of simple
-fields."""
+fields, as Spark's DateTimeFormatterHelper reads and writes them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, cast, or_fail
@@ -17,6 +18,7 @@ _SHOWN = {
     "yy": "%y",
     "MM": "%m",
     "M": "%-m",
+    "LL": "%m",
     "MMM": "%b",
     "MMMM": "%B",
     "dd": "%d",
@@ -38,7 +40,14 @@ _SHOWN = {
     "D": "%-j",
     "DDD": "%j",
 }
-# Letters -> (field, digits) for reading.
+# Letters that strftime does not have -> SQL of their text.
+_COMPUTED = {
+    "y": "CAST(CASE WHEN year({0}) < 1 THEN 1 - year({0}) ELSE year({0}) END AS VARCHAR)",
+    "Q": "CAST(quarter({0}) AS VARCHAR)",
+    "q": "CAST(quarter({0}) AS VARCHAR)",
+}
+_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
+# Letters -> (field, regular expression) for reading. A fraction may have fewer digits than letters, as in Spark.
 _READ = {
     "yyyy": ("year", "[0-9]{4}"),
     "MM": ("month", "[0-9]{2}"),
@@ -51,13 +60,26 @@ _READ = {
     "m": ("minute", "[0-9]{1,2}"),
     "ss": ("second", "[0-9]{2}"),
     "s": ("second", "[0-9]{1,2}"),
-    "SSS": ("fraction", "[0-9]{3}"),
-    "SSSSSS": ("fraction", "[0-9]{6}"),
+    "MMM": ("month_name", "|".join(month[:3] for month in _MONTHS)),
+    "MMMM": ("month_name", "|".join(_MONTHS)),
+    "hh": ("half_day_hour", "0[1-9]|1[0-2]"),
+    "h": ("half_day_hour", "0?[1-9]|1[0-2]"),
+    "a": ("half_day", "am|pm"),
+    "SSS": ("fraction", "[0-9]{1,3}"),
+    "SSSSSS": ("fraction", "[0-9]{1,6}"),
+    "X": ("offset", "z|[+-][0-9]{2}(?:[0-5][0-9])?"),
+    "XX": ("offset", "z|[+-][0-9]{2}[0-5][0-9]"),
+    "XXX": ("offset", "z|[+-][0-9]{2}:[0-5][0-9]"),
+    "Z": ("offset", "[+-][0-9]{2}[0-5][0-9]"),
 }
+_TWICE = ({"month", "month_name"}, {"hour", "half_day_hour"})
+"""Fields of one meaning: a pattern has at most one of each pair."""
+_MAX_OFFSET = 18 * 60
+"""Maximum distance from UTC in minutes, as in Java; a text with a larger one does not follow its pattern."""
 _DEFAULTS = {"year": 1970, "month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0}
 
 
-def _tokens(pattern: str, known: dict[str, str] | dict[str, tuple[str, str]]) -> list[tuple[str, bool]]:
+def _tokens(pattern: str, known: Container[str]) -> list[tuple[str, bool]]:
     """(letters or literal text, is it letters); UnsupportedFeatureError for a pattern with other fields."""
     found, end = [], 0
     for match in _TOKENS.finditer(pattern):
@@ -80,20 +102,22 @@ def _tokens(pattern: str, known: dict[str, str] | dict[str, tuple[str, str]]) ->
 
 def _formatted(clock: str, pattern: str) -> str:
     """SQL of the text of a local timestamp. The engine's %Y is Java's yyyy in the years 1 to 9999 only."""
-    tokens = _tokens(pattern, _SHOWN)
-    strftime = "".join(_strftime(*token) for token in tokens)
-    parts = [
-        f"deltaic_year_text(year({clock}))" if token == ("yyyy", True) else f"strftime({clock}, {v.text(_strftime(*token))})"
-        for token in tokens
-    ]
+    tokens = _tokens(pattern, _SHOWN.keys() | _COMPUTED)
+    computed = [_COMPUTED[text].format(clock) if field and text in _COMPUTED else "" for text, field in tokens]
+    shown = [sql or f"strftime({clock}, {v.text(_strftime(*token))})" for sql, token in zip(computed, tokens, strict=True)]
+    whole = v.text("".join(_strftime(*token) for token in tokens))
+    near = " || ".join(shown) if any(computed) else f"strftime({clock}, {whole})"
     if ("yy", True) in tokens:
         failed = v.failure("UNSUPPORTED_DATETIME", "'a year outside 1 to 9999 by the pattern yy'")
-        parts = [f"CASE WHEN {clock} IS NOT NULL THEN {failed} END"]
-    return f"(CASE WHEN year({clock}) BETWEEN 1 AND 9999 THEN strftime({clock}, {v.text(strftime)}) ELSE {' || '.join(parts)} END)"
+        far = f"CASE WHEN {clock} IS NOT NULL THEN {failed} END"
+    else:
+        year = f"deltaic_year_text(year({clock}))"
+        far = " || ".join(year if token == ("yyyy", True) else sql for token, sql in zip(tokens, shown, strict=True))
+    return f"(CASE WHEN year({clock}) BETWEEN 1 AND 9999 THEN {near} ELSE {far} END)"
 
 
 def _strftime(text: str, field: bool) -> str:
-    return _SHOWN[text] if field else text.replace("%", "%%")
+    return _SHOWN.get(text, "") if field else text.replace("%", "%%")
 
 
 def _date_format(arguments: list[Value], zone: Zone) -> Value:
@@ -107,32 +131,57 @@ def _from_unixtime(arguments: list[Value], zone: Zone) -> Value:
     return moment.like(_formatted(zone.local(moment.sql), pattern), "string", raises=True)
 
 
-def _read(value: Value, pattern: str, *, safe: bool = False) -> Value:
-    """Text as a local timestamp, an error (`safe`: null) where it does not follow the pattern."""
-    regex, fields = "", []
-    for text, field in _tokens(pattern, _READ):
-        if not field:
-            regex += re.escape(text).replace("/", "\\/") if not text.isspace() else text
-            continue
-        name, digits = _READ[text]
-        if name in fields:
+def _fields(tokens: list[tuple[str, bool]], pattern: str) -> tuple[str, list[str]]:
+    """The regular expression of what a pattern reads, and the field of each of its groups. Letters are read without regard to case, as in
+    Spark. A fraction needs a sign before it: in `yyyyMMddHHmmssSSS` Spark reads `yyyy` as more than four digits."""
+    regex, fields, before = "(?i)", list[str](), ""
+    for text, field in tokens:
+        name, digits = _READ[text] if field else ("", "")
+        if name in fields or (name == "fraction" and before) or (before == "fraction" and name not in ("", "offset", "half_day")):
             raise v.unsupported(f"the pattern {pattern!r}")
-        regex += f"({digits})"
-        fields.append(name)
-    if "fraction" in fields and "second" not in fields:
+        before = name
+        if field:
+            regex += f"({digits})"
+            fields.append(name)
+        else:
+            regex += text if text.isspace() else re.escape(text).replace("/", "\\/")
+    known = set(fields)
+    if ("fraction" in known and "second" not in known) or ("half_day" in known) != ("half_day_hour" in known):
         raise v.unsupported(f"the pattern {pattern!r}")
-    part = {name: f"TRY_CAST(regexp_extract({value.sql}, {v.text(regex)}, {index}) AS BIGINT)" for index, name in enumerate(fields, 1)}
-    get = {name: part.get(name, str(default)) for name, default in _DEFAULTS.items()}
+    if any(both <= known for both in _TWICE):
+        raise v.unsupported(f"the pattern {pattern!r}")
+    return regex, fields
+
+
+def _read(value: Value, pattern: str, *, safe: bool = False) -> Value:
+    """Text as a local timestamp, or as an instant if the pattern has an offset; an error (`safe`: null) where it does not follow the
+    pattern."""
+    regex, fields = _fields(_tokens(pattern, _READ), pattern)
+    part = {name: f"regexp_extract({value.sql}, {v.text(regex)}, {index})" for index, name in enumerate(fields, 1)}
+    get = {name: f"TRY_CAST({part[name]} AS BIGINT)" if name in part else str(default) for name, default in _DEFAULTS.items()}
+    if "month_name" in part:
+        starts = "".join(month[:3] for month in _MONTHS)
+        get["month"] = f"((strpos('{starts}', lower(left({part['month_name']}, 3))) + 2) // 3)"
+    if "half_day" in part:
+        noon = f"CASE WHEN lower({part['half_day']}) = 'pm' THEN 12 ELSE 0 END"
+        get["hour"] = f"(TRY_CAST({part['half_day_hour']} AS BIGINT) % 12 + {noon})"
     moment = f"make_timestamp({get['year']}, {get['month']}, {get['day']}, {get['hour']}, {get['minute']}, CAST({get['second']} AS DOUBLE))"
     if "fraction" in part:
-        unit = 1000 if "SSSSSS" not in pattern else 1
-        moment += f" + to_microseconds({part['fraction']} * {unit})"
+        moment += f" + to_microseconds(TRY_CAST(rpad({part['fraction']}, 6, '0') AS BIGINT))"
     valid = f"{get['hour']} < 24 AND {get['second']} < 60"
+    kind = "timestamp_ntz"
+    if offset := part.get("offset"):
+        kind = "timestamp"
+        rest = f"CASE WHEN length({offset}) > 3 THEN TRY_CAST(right({offset}, 2) AS BIGINT) ELSE 0 END"
+        minutes = f"(TRY_CAST(substr({offset}, 2, 2) AS BIGINT) * 60 + {rest})"
+        east = f"(CASE left({offset}, 1) WHEN '-' THEN -{minutes} WHEN '+' THEN {minutes} ELSE 0 END)"
+        valid += f" AND abs({east}) <= {_MAX_OFFSET}"
+        moment = f"make_timestamptz(epoch_us({moment}) - {east} * 60000000)"
     attempt = f"CASE WHEN regexp_full_match({value.sql}, {v.text(regex)}) THEN try(CASE WHEN {valid} THEN {moment} END) END"
     if safe:
-        return value.like(f"CAST({attempt} AS TIMESTAMP)", "timestamp_ntz", nullable=True)
+        return value.like(f"CAST({attempt} AS {v.duckdb_type(kind)})", kind, nullable=True)
     error = v.failure("CANNOT_PARSE_TIMESTAMP", f"'Text ''' || {value.sql} || ''' could not be parsed'")
-    return or_fail(attempt, value, error, "timestamp_ntz")
+    return or_fail(attempt, value, error, kind)
 
 
 def _to_date(arguments: list[Value], zone: Zone) -> Value:
@@ -174,7 +223,11 @@ def _read_as(kind: str, *, safe: bool) -> Build:
     def build(arguments: list[Value], zone: Zone) -> Value:
         if len(arguments) == 1:
             return cast(arguments[0], kind, zone, safe=safe and arguments[0].type == "string")
-        return cast(_read(arguments[0], constant_text(arguments[1], "a pattern"), safe=safe), kind, zone)
+        pattern = constant_text(arguments[1], "a pattern")
+        read = _read(arguments[0], pattern, safe=safe)
+        if (kind, read.type) == ("timestamp_ntz", "timestamp"):
+            raise v.unsupported(f"the pattern {pattern!r} for a timestamp without a zone")
+        return cast(read, kind, zone)
 
     return build
 

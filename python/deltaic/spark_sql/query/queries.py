@@ -230,7 +230,9 @@ class Queries:
         step = self.query(_with_level(union.expression, item.alias), replace(context, defined=seen))
         *given, before = step.columns
         if len(given) != len(columns):
-            raise InvalidArgumentError("both sides of UNION need as many columns", found=len(given), expected=len(columns))
+            raise InvalidArgumentError(
+                "[NUM_COLUMNS_MISMATCH] both sides of UNION need as many columns", found=len(given), expected=len(columns)
+            )
         fitted = [self.used(cast(mine.value, column.type, self.zone)).sql for mine, column in zip(given, columns, strict=True)]
         far = v.failure("RECURSION_LEVEL_LIMIT_EXCEEDED", v.text(f"recursion of more than {MAX_RECURSION} levels"))
         after = f"CASE WHEN {before.value.sql} >= {MAX_RECURSION} THEN {far} ELSE {before.value.sql} + 1 END"
@@ -272,10 +274,15 @@ class Queries:
         if by_name:
             left, right = self._by_name(left, right, missing=missing)
         if len(left.columns) != len(right.columns):
-            raise InvalidArgumentError(f"both sides of {word} need as many columns", found=len(right.columns), expected=len(left.columns))
+            raise InvalidArgumentError(
+                f"[NUM_COLUMNS_MISMATCH] both sides of {word} need as many columns", found=len(right.columns), expected=len(left.columns)
+            )
         columns, sides = [], ([], [])  # type: ignore[var-annotated]
         for mine, other in zip(left.columns, right.columns, strict=True):
-            kind = v.common_of([Value("", mine.type), Value("", other.type)], word)
+            kind = v.common_type(mine.type, other.type)
+            if kind is None:
+                types = f"{v.type_text(mine.type)} and {v.type_text(other.type)}"
+                raise InvalidArgumentError(f"[INCOMPATIBLE_COLUMN_TYPE] a column of {word} has types without a common type", found=types)
             nullable = mine.nullable if word == "EXCEPT" else mine.nullable or other.nullable
             if word == "INTERSECT":
                 nullable = mine.nullable and other.nullable
@@ -297,7 +304,9 @@ class Queries:
         if not missing and (lacking := [name for name in mine if name not in others]):
             raise InvalidArgumentError(f"no column {lacking[0]} on the right side of UNION BY NAME", expected=", ".join(others))
         if not missing and len(mine) != len(others):
-            raise InvalidArgumentError("both sides of UNION need as many columns", found=len(others), expected=len(mine))
+            raise InvalidArgumentError(
+                "[NUM_COLUMNS_MISMATCH] both sides of UNION need as many columns", found=len(others), expected=len(mine)
+            )
         names = [*mine, *(name for name in others if name not in mine)]
         sides = []
         for query, known, other in ((left, mine, others), (right, others, mine)):

@@ -128,7 +128,7 @@ class Sources:
             ]
             queries.origins |= {column.value.sql: (name, column.name) for column in columns}
         else:
-            raise InvalidArgumentError("no such table", found=node.sql(dialect="databricks"))
+            raise InvalidArgumentError("[TABLE_OR_VIEW_NOT_FOUND] no such table", found=node.sql(dialect="databricks"))
         labels = ", ".join(v.name(column.label) for column in columns)
         check_named(node)
         alias = node.alias or node.name

@@ -55,7 +55,7 @@ def window(node: exp.Window, translator: QueryTranslator, named: Sequence[exp.Ex
     order = f"ORDER BY {', '.join(direction(item, value) for item, value in items)}" if items else ""
     if function in _RANKS or function in _OFFSETS:
         if not items:
-            raise InvalidArgumentError(f"[WINDOW_FUNCTION_WITHOUT_ORDER] {function} needs an ORDER BY in its window", found=function)
+            raise InvalidArgumentError(f"[WINDOW_FUNCTION_FRAME_NOT_ORDERED] {function} needs an ORDER BY in its window", found=function)
         if specification.frame is not None and not _is_default(specification.frame):
             raise InvalidArgumentError(f"[WINDOW_FUNCTION_AND_FRAME_MISMATCH] {function} takes no frame", found=function)
         frame = ""
