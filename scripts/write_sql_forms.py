@@ -113,7 +113,7 @@ _QUERIES = """## Queries
 | clause | forms |
 |---|---|
 | `WITH` | several, each may read those before it; column names; `RECURSIVE`: `anchor UNION ALL step`, at most 100 steps |
-| `SELECT` | expressions, also over aliases to their left (`1 AS a, a + 1`); `*`, `t.*`, `struct.*`, `* EXCEPT (a)`; `DISTINCT`; two columns may have the same name |
+| `SELECT` | expressions, also over aliases to their left (`1 AS a, a + 1`); `*`, `t.*`, `struct.*`, `* EXCEPT (a)`, each also among arguments (`hash(*)`, `struct(t.*)`); `DISTINCT`; two columns may have the same name |
 | `FROM` | tables (``delta.`path` ``, names of `tables=`), `VERSION AS OF`, `TIMESTAMP AS OF`, queries in brackets, `VALUES`, a list with commas, `range(...)`, `table_changes(...)`, `table_changes_by_path(...)`, `explode(...)` and the other functions of LATERAL VIEW, `variant_explode(...)`, `variant_explode_outer(...)` |
 | joins | `[INNER]`, `CROSS`, `LEFT`, `RIGHT`, `FULL [OUTER]`, `[LEFT] SEMI`, `[LEFT] ANTI`, each with `ON` or `USING`; `NATURAL`; `LATERAL (SELECT ...)`, `LATERAL explode(...)` |
 | `LATERAL VIEW [OUTER]` | `explode`, `posexplode`, `inline`, each also with `_outer` (`explode_outer`, `posexplode_outer`, `inline_outer`), `stack`, `json_tuple`; the same functions as a column of SELECT |

@@ -933,3 +933,19 @@ SELECT to_date('2024-12-31T23:30:00-01:00', "yyyy-MM-dd'T'HH:mm:ssXXX") a, unix_
 SELECT d_date, date_format(d_date, 'y') y, date_format(d_date, "yyyy-'Q'Q") q, date_format(d_date, "y 'q'q") r, date_format(d_date, 'LL') l FROM date_dim WHERE d_date_sk < 9 ORDER BY 1;
 -- a month of a wrong name
 SELECT to_date('5 Foo 2024', 'd MMM yyyy');
+-- stars among arguments
+SELECT to_json(struct(*)) j, hash(*) h, xxhash64(s.*) x, concat_ws('|', s.* EXCEPT (s_state)) c FROM store s ORDER BY s_store_sk;
+-- stars of a join and of a struct among arguments
+SELECT to_json(struct(a.*, b.s_state)) j, to_json(struct(p.*)) k FROM (SELECT i_item_sk, i_color, struct(i_class, i_brand) p FROM item) a JOIN store b
+  ON i_item_sk = s_store_sk ORDER BY i_item_sk;
+-- stars in aggregates
+SELECT i_class, count(DISTINCT *) n, max(struct(i_item_sk, i_color)) m, collect_list(struct(* EXCEPT (i_class))) l FROM (SELECT i_class, i_color, i_item_sk
+  FROM item WHERE i_item_sk IN (1, 2)) GROUP BY i_class ORDER BY i_class;
+-- a star of one table in count
+SELECT count(i.*) FROM item i;
+-- stars in a condition
+SELECT s_store_sk FROM store WHERE hash(*) <> 0 AND s_store_id IN (SELECT max(s_store_id) FROM store WHERE xxhash64(*) <> 0) ORDER BY 1;
+-- stars in a query that is read twice
+WITH c AS (SELECT s_store_sk, hash(*) h FROM store) SELECT a.s_store_sk FROM c a JOIN c b ON a.h = b.h ORDER BY 1;
+-- names of negative zeros and of named fields
+SELECT -0.00, -0, -1.50, 1., -0.0D, struct(size(tags) AS n), filter(items, s -> size(array(s.sku)) > 0) FROM events ORDER BY id;

@@ -144,7 +144,18 @@ def _list(nodes: Any) -> str:
 
 
 def _literal(node: Any) -> str:
+    if not node.is_string and node.name.endswith("."):
+        return str(node.name[:-1])
     return str(node.name) if node.is_string or "e" not in node.name.lower() else _double(float(node.name))
+
+
+def _negative(node: Any) -> str:
+    """`-2` of a literal, of which zero has no sign unless it is a double (`-0.0` is 0.0), `(- a)` of any other expression."""
+    if not isinstance(node, exp.Literal) and not _is_suffixed(node):
+        return f"(- {pretty(node)})"
+    shown = pretty(node)
+    is_zero = isinstance(node, exp.Literal) and not node.is_string and "e" not in node.name.lower() and not Decimal(node.name)
+    return shown if is_zero else f"-{shown}"
 
 
 def _double(number: float) -> str:
@@ -447,9 +458,8 @@ _FORMS: dict[type[exp.Expr], Callable[[Any], str]] = {
     exp.Boolean: lambda node: "true" if node.this else "false",
     exp.NEQ: lambda node: f"(NOT ({pretty(node.this)} = {pretty(node.expression)}))",
     exp.NullSafeNEQ: lambda node: f"(NOT ({pretty(node.this)} <=> {pretty(node.expression)}))",
-    exp.Neg: lambda node: (
-        f"-{pretty(node.this)}" if isinstance(node.this, exp.Literal) or _is_suffixed(node.this) else f"(- {pretty(node.this)})"
-    ),
+    exp.Neg: lambda node: _negative(node.this),
+    exp.Alias: lambda node: f"{pretty(node.this)} AS {node.alias}",
     exp.BitwiseNot: lambda node: f"~{pretty(node.this)}",
     exp.Not: _not,
     exp.Is: _is,

@@ -55,6 +55,7 @@ class Select:
         node, queries = self._node, self._queries
         self._check()
         rows, scope = self._source or Sources(queries, self._context).of(node)
+        self._node = node = _with_stars_in_calls(node, scope)
         below = QueryTranslator(queries, scope, self._context)
         below.lifts = True
         if condition := node.args.get("where"):
@@ -194,6 +195,34 @@ def _star(scope: QueryScope, tree: exp.Expr) -> list[Item]:
             raise InvalidArgumentError(f"[UNRESOLVED_COLUMN] no column {'.'.join(parts)} to leave out", found=".".join(parts))
         found = [each for each in found if each is not located[0]]
     return [(each.name, known(each.column, each.name)) for each in found]
+
+
+def _with_stars_in_calls(node: exp.Select, scope: QueryScope) -> exp.Select:
+    """The SELECT with columns in place of the stars among arguments: `to_json(struct(*))`, `hash(t.*)`, `count(DISTINCT *)`."""
+    if not _stars_in_calls(node):
+        return node
+    node = node.copy()
+    for tree in _stars_in_calls(node):
+        call = tree.parent
+        if call is None or (isinstance(call, exp.Anonymous) and call.name.lower() == "count"):
+            message = "[INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT] count takes no star of one table"
+            raise InvalidArgumentError(message, found=tree.sql(dialect="databricks"), expected="count(*)")
+        columns = [column for _, column in _star(scope, tree)]
+        call.set("expressions", [each for old in call.expressions for each in (columns if old is tree else [old])])
+    return node
+
+
+def _stars_in_calls(node: exp.Select) -> list[exp.Expr]:
+    """Stars among arguments of calls of this SELECT, without `count(*)` and without those of the queries in it."""
+    found: list[exp.Expr] = []
+    for star in node.find_all(exp.Star):
+        tree = star.parent if isinstance(star.parent, exp.Column) else star
+        call = tree.parent
+        if not isinstance(call, (exp.Anonymous, exp.Struct, exp.Distinct, exp.In)) or tree.find_ancestor(exp.Query) is not node:
+            continue
+        if tree is not star or not (isinstance(call, exp.Anonymous) and call.name.lower() == "count"):
+            found.append(tree)
+    return found
 
 
 def _fields_of(scope: QueryScope, tree: exp.Column, star: exp.Expr) -> list[Item]:
