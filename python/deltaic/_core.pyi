@@ -310,12 +310,15 @@ def filter_adds(adds: Any, schema: TableSchema, predicate: Predicate | None, *, 
 def files_that_may_match(files: Any, predicate: Predicate) -> pa.Table:
     """Those of the `files` of a scan that may hold a matching row, with all their columns and in their order. A path may come several times."""
 
-def read_changes(store: Store, commits: Sequence[tuple[int, str, int | None]], partitioned: bool) -> tuple[list[str | None], pa.Table, pa.Table]:
+def read_changes(
+    store: Store, commits: Sequence[tuple[int, str, int | None]], partition_columns: Sequence[str]
+) -> tuple[list[str | None], pa.Table, pa.Table]:
     """What commits changed: the JSON of each one's `metaData`, and two tables of files as for `read`, in the order of the commits.
 
-    `commits`: (version, path of its file, its time in ms or None for its own `inCommitTimestamp`). `partitioned`: a remove without partition
-    values is a ProtocolError. The first table has files of which all rows, or those of their `selection`, were inserted or deleted; the second
-    one the files of `cdc` actions, and where a commit has some, the first one has none of it. Partition values of all files:
+    `commits`: (version, path of its file, its time in ms or None for its own `inCommitTimestamp`). `partition_columns`:
+    physical names; a value that a remove action lacks is null, and one without `partitionValues` is a ProtocolError.
+    The first table has files of which all rows, or those of their `selection`, were inserted or deleted; the second one
+    the files of `cdc` actions, and where a commit has some, the first one has none of it. Partition values of all files:
     `_commit_version`, `_commit_timestamp`, those of the first table `_change_type`, too."""
 
 # --- predicate.rs ------------------------------------------------------------------------------------------------------

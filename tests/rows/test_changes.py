@@ -196,6 +196,9 @@ def test_remove_actions_without_null_partition_values(tmp_path: Path, mapping: s
         (2, "delete", 1, "a", 7),
     ]
     assert changes(DeltaTable(table.location), 1, None, columns, where="p is null and q = 8") == [(1, "delete", 2, None, 8)]
+    followed = [row for batch in DeltaTable(table.location).tail(start=1, changes=True, poll=None) for row in batch.rows.to_pylist()]
+    deleted = [(1, "a", "delete"), (2, None, "delete"), (3, None, "delete")]
+    assert sorted((row["id"], row["p"], row["_change_type"]) for row in followed) == deleted
 
 
 @needs_golden

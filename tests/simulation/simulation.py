@@ -320,7 +320,7 @@ class Run:
 
     def _change(self, store: _core.Store, version: int) -> dict[Row, int]:
         """How many of each row the change feed inserts, less those that it deletes."""
-        _, derived, _ = _core.read_changes(store, [(version, f"_delta_log/{version:020}.json", 1)], False)
+        _, derived, _ = _core.read_changes(store, [(version, f"_delta_log/{version:020}.json", 1)], [])
         found: Counter[Row] = Counter()
         for file in derived.to_pylist():
             chosen = set(range(len(self.files[file["path"]]))) - _vector(store, file["deletionVector"])

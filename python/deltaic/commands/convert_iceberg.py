@@ -25,7 +25,7 @@ from deltaic.log.snapshot import Snapshot, table_schema
 from deltaic.options import CommitOptions
 from deltaic.protocol import definition
 from deltaic.protocol.actions import Metadata, Protocol
-from deltaic.protocol.column_mapping import MODE, physical_name
+from deltaic.protocol.column_mapping import MODE, physical_names
 from deltaic.protocol.properties import TableProperties, canonical_name
 from deltaic.protocol.schema import Schema
 from deltaic.transaction.transaction import Transaction, already_committed
@@ -92,7 +92,7 @@ def _definition(table: IcebergTable, wanted: TableOptions) -> tuple[Protocol, Me
 def _adds(store: _core.Store, table: IcebergTable, paths: Paths, protocol: Protocol, metadata: Metadata, statistics: bool) -> pa.Table:
     """The add actions, in the order of the table's files."""
     schema = Schema.from_json(metadata.schema_string)
-    names = [physical_name(schema.field(name)) for name in metadata.partition_columns]
+    names = physical_names(schema, metadata.partition_columns)
     rows = [
         {
             "path": quote(paths.relative(file.path), safe="/=:@!$&'()*+,;-._~"),

@@ -25,7 +25,7 @@ from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.plan.nodes import Scan
 from deltaic.planning.planned import plan
 from deltaic.protocol.clustering import DOMAIN, columns_without_statistics, logical_columns
-from deltaic.protocol.column_mapping import physical_name
+from deltaic.protocol.column_mapping import physical_name, physical_names
 from deltaic.protocol.features import Change, Definition
 from deltaic.protocol.row_tracking import hidden_columns
 from deltaic.protocol.schema import Array, Map, Struct, is_shape, path_text, type_name
@@ -489,7 +489,7 @@ def _extremes(tables: list[pa.Table], what: str) -> dict[str, int]:
 
 
 def _partition_keys(snapshot: Snapshot) -> list[str]:
-    return [physical_name(snapshot.schema.field(name)) for name in snapshot.metadata.partition_columns]
+    return physical_names(snapshot.schema, snapshot.metadata.partition_columns)
 
 
 def _curve_columns(snapshot: Snapshot, columns: Sequence[str], curve: Curve) -> list[str]:

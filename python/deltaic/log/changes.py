@@ -15,12 +15,10 @@ from deltaic.log.segment import Listing, list_log
 from deltaic.log.snapshot import Snapshot
 from deltaic.protocol import change_feed
 from deltaic.protocol.actions import Metadata
-from deltaic.protocol.column_mapping import physical_name
+from deltaic.protocol.column_mapping import physical_names
 from deltaic.protocol.schema import Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pyarrow as pa
 
 
@@ -81,27 +79,10 @@ def feed(snapshot: Snapshot, wanted: Range, *, allow_out_of_range: bool = False)
     times = history.commit_times(listing)
     era = Era.of(newest.metadata.configuration)
     commits = [(each, listing.commit_path(each), None if era and each >= era.version else times[each]) for each in range(first, last + 1)]
-    metadata, derived, recorded = _core.read_changes(snapshot.store, commits, bool(newest.metadata.partition_columns))
+    names = physical_names(newest.schema, newest.metadata.partition_columns)
+    metadata, derived, recorded = _core.read_changes(snapshot.store, commits, names)
     _check(newest, first, {first + at: Metadata.from_json(text) for at, text in enumerate(metadata) if text is not None})
-    names = [physical_name(newest.schema.field(name)) for name in newest.metadata.partition_columns]
-    return Feed(newest, _with_nulls(derived, names), recorded)
-
-
-def _with_nulls(files: pa.Table, names: Sequence[str]) -> pa.Table:
-    """`files`, with a value of each partition column for the deleted ones. delta-spark omits nulls from remove actions, but not from add
-    actions: `"partitionValues":{}` in a remove action means `{"p":null}`."""
-    import pyarrow as pa
-
-    maps = files["partitionValues"]
-    entries = sum(chunk.offsets[-1].as_py() - chunk.offsets[0].as_py() for chunk in maps.chunks)
-    if entries == files.num_rows * (len(names) + len(change_feed.COLUMNS)):
-        return files
-    values = [dict(pairs) for pairs in maps.to_pylist()]
-    for each in values:
-        if each[change_feed.CHANGE_TYPE] == change_feed.DELETE:
-            each.update((name, None) for name in names if name not in each)
-    filled = pa.chunked_array([[tuple(each.items()) for each in values]], maps.type)
-    return files.set_column(files.schema.get_field_index("partitionValues"), files.schema.field("partitionValues"), filled)
+    return Feed(newest, derived, recorded)
 
 
 def _check(last: Snapshot, first: int, changed: dict[int, Metadata]) -> None:

@@ -24,6 +24,7 @@ from deltaic.log.snapshot import Snapshot
 from deltaic.log.stream_offset import AFTER_METADATA_CHANGE, BASE, METADATA_CHANGE, StreamOffset
 from deltaic.protocol import change_feed, features
 from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.column_mapping import physical_names
 from deltaic.protocol.schema import Schema
 
 if TYPE_CHECKING:
@@ -425,8 +426,8 @@ class TableStream:
         era = history.Era.of(self.snapshot.metadata.configuration)
         own = era is not None and version >= era.version
         time = None if own else history.commit_times(list_log(store, max(version - 1, 0)))[version]
-        partitioned = bool(self.snapshot.metadata.partition_columns)
-        _, derived, recorded = _core.read_changes(store, [(version, path, time)], partitioned)
+        names = physical_names(self.snapshot.schema, self.snapshot.metadata.partition_columns)
+        _, derived, recorded = _core.read_changes(store, [(version, path, time)], names)
         plain = not commit.removes.num_rows and not recorded.num_rows and not derived["selection"].is_valid().to_numpy().any()
         added = commit.adds.filter(commit.adds["dataChange"]).select(_COLUMNS)
         return _CommitFiles(added if plain else added.slice(0, 0), derived, recorded)

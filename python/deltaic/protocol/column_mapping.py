@@ -37,6 +37,11 @@ def physical_name(field: Field) -> str:
     return str(field.metadata.get(PHYSICAL_NAME, field.name))
 
 
+def physical_names(schema: Schema, columns: Iterable[str]) -> list[str]:
+    """Returns the physical names of top-level columns, such as those of the partition."""
+    return [physical_name(schema.field(name)) for name in columns]
+
+
 def map_fields(data_type: DataType, change: Callable[[Field], Field]) -> DataType:
     """The type with every struct field, however deep, replaced by `change(field)`; parents first."""
     if isinstance(data_type, Struct):

@@ -432,7 +432,7 @@ def _parse(text: str, into: type[exp.Condition] | None, *, queries: bool = False
     try:
         trees = parser.parse(tokens, text) if into is None else parser.parse_into(into, tokens, text)
     except ParseError as error:
-        if any(token.text.upper() == "COLLATE" and token.token_type is not TokenType.STRING for token in tokens):
+        if any(token.token_type is TokenType.COLLATE for token in tokens):
             raise UnsupportedFeatureError("COLLATE", found=_excerpt(text), expected="text without a collation") from None
         raise _syntax_error(error, tokens, text, None if into is None else _ONE_CONDITION) from None
     except SqlglotError:

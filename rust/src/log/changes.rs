@@ -62,10 +62,11 @@ pub fn files_schema() -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// What a commit changed. `partitioned`: files of the table have partition values, so that a remove must say them.
-pub fn read(store: &dyn Store, place: &Place, partitioned: bool, interrupt: &Interrupt) -> Result<Changes> {
+/// What a commit changed. `partition_columns`: their physical names. A remove action of a partitioned table must have partition values, but
+/// delta-spark leaves nulls out of them: `"partitionValues":{}` means `{"p":null}` there.
+pub fn read(store: &dyn Store, place: &Place, partition_columns: &[String], interrupt: &Interrupt) -> Result<Changes> {
     let commit = Commit::read(store, place.version, &place.path, interrupt)?;
-    let derive = ChangeDerivation { store, place, partitioned };
+    let derive = ChangeDerivation { store, place, partition_columns };
     let info = Info::of(&commit);
     let here = |error: Error| error.at(&place.path);
     let time = place.time.map_or_else(|| info.own_time(), Ok).and_then(timestamp_text).map_err(here)?;
@@ -128,7 +129,7 @@ fn recorded_files(commit: &Commit) -> Result<RecordBatch> {
 struct ChangeDerivation<'a> {
     store: &'a dyn Store,
     place: &'a Place,
-    partitioned: bool,
+    partition_columns: &'a [String],
 }
 
 impl ChangeDerivation<'_> {
@@ -185,7 +186,7 @@ impl ChangeDerivation<'_> {
 
     fn with_values(&self, files: &RecordBatch, kind: Option<&str>, said: &[(&str, String)]) -> Result<RecordBatch> {
         let values = map(files, "partitionValues")?;
-        if self.partitioned && values.null_count() > 0 {
+        if !self.partition_columns.is_empty() && values.null_count() > 0 {
             let at = (0..values.len()).find(|&row| values.is_null(row)).unwrap_or_default();
             let path = text(files, "path")?.value(at);
             let error = Error::protocol("a remove action does not say the partition values of its file");
@@ -193,12 +194,13 @@ impl ChangeDerivation<'_> {
         }
         let mut said: Vec<(&str, &str)> = said.iter().map(|(name, value)| (*name, value.as_str())).collect();
         said.extend(kind.map(|kind| (CHANGE_TYPE, kind)));
-        replaced(files, "partitionValues", Arc::new(extended(values, &said)?))
+        let nullable = if kind == Some("delete") { self.partition_columns } else { &[] };
+        replaced(files, "partitionValues", Arc::new(extended(values, &said, nullable)?))
     }
 }
 
-/// The maps with these entries more.
-fn extended(maps: &MapArray, more: &[(&str, &str)]) -> Result<MapArray> {
+/// The maps with the entries `more`, and with nulls for those names in `nullable` that they lack.
+fn extended(maps: &MapArray, more: &[(&str, &str)], nullable: &[String]) -> Result<MapArray> {
     let (keys, values) = (maps.keys().as_string::<i32>(), maps.values().as_string::<i32>());
     let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
     let mut builder = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
@@ -207,6 +209,11 @@ fn extended(maps: &MapArray, more: &[(&str, &str)]) -> Result<MapArray> {
         for at in if maps.is_valid(row) { from..to } else { 0..0 } {
             builder.keys().append_value(keys.value(at));
             builder.values().append_option(values.is_valid(at).then(|| values.value(at)));
+        }
+        let lacking = |name: &&String| !maps.is_valid(row) || (from..to).all(|at| keys.value(at) != name.as_str());
+        for name in nullable.iter().filter(lacking) {
+            builder.keys().append_value(name);
+            builder.values().append_null();
         }
         for (key, value) in more {
             builder.keys().append_value(key);
@@ -273,7 +280,7 @@ mod tests {
         let store = open("memory://changes/table", &OpenOptions::default()).unwrap();
         let path = "_delta_log/00000000000000000005.json";
         store.put(path, lines.join("\n").into()).unwrap();
-        read(&*store, &Place { version: 5, path: path.to_owned(), time: Some(1_000) }, false, &Interrupt::default())
+        read(&*store, &Place { version: 5, path: path.to_owned(), time: Some(1_000) }, &["p".to_owned()], &Interrupt::default())
     }
 
     fn action(kind: &str, path: &str, more: &str) -> String {
@@ -316,6 +323,16 @@ mod tests {
         assert_eq!(found.recorded.num_rows(), 0);
         let times = schema::map_values(map(&found.derived, "partitionValues").unwrap(), COMMIT_TIMESTAMP);
         assert_eq!(times.value(0), "1970-01-01T00:00:01.000000Z");
+    }
+
+    #[test]
+    fn a_remove_action_without_a_partition_value_means_null() {
+        let found = changes(&[action("remove", "a", ""), action("add", "b", "")]).unwrap().derived;
+        let values = map(&found, "partitionValues").unwrap();
+        let names = |row: usize| values.value(row).column(0).as_string::<i32>().iter().flatten().map(str::to_owned).collect::<Vec<_>>();
+        assert!(names(0).contains(&"p".to_owned()));
+        assert!(schema::map_values(values, "p").is_null(0));
+        assert!(!names(1).contains(&"p".to_owned()), "an add action must have the value itself");
     }
 
     #[test]

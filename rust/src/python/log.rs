@@ -214,11 +214,16 @@ fn files_that_may_match<'py>(py: Python<'py>, files: &Bound<'py, PyAny>, predica
 type Feed<'py> = (Vec<Option<String>>, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 #[pyfunction]
-fn read_changes<'py>(py: Python<'py>, store: &PyStore, commits: Vec<(u64, String, Option<i64>)>, partitioned: bool) -> PyResult<Feed<'py>> {
+fn read_changes<'py>(
+    py: Python<'py>,
+    store: &PyStore,
+    commits: Vec<(u64, String, Option<i64>)>,
+    partition_columns: Vec<String>,
+) -> PyResult<Feed<'py>> {
     let places: Vec<_> = commits.into_iter().map(|(version, path, time)| changes::Place { version, path, time }).collect();
     let files = changes::files_schema();
     let (metadata, derived, recorded) = interrupt::run(py, |interrupt| {
-        let read = on_threads(&places, interrupt, &|place| changes::read(store.store.as_ref(), place, partitioned, interrupt))?;
+        let read = on_threads(&places, interrupt, &|place| changes::read(store.store.as_ref(), place, &partition_columns, interrupt))?;
         let derived = concat_batches(&files, read.iter().map(|commit| &commit.derived))?;
         let recorded = concat_batches(&files, read.iter().map(|commit| &commit.recorded))?;
         Ok((read.into_iter().map(|commit| commit.metadata).collect(), derived, recorded))
