@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -103,3 +104,16 @@ def test_the_front_door_loads_no_engine_and_no_parser() -> None:
 def test_no_vague_names() -> None:
     vague = {"utils", "util", "helpers", "helper", "common", "misc"}
     assert [path for path in PACKAGE.rglob("*.py") if vague & {part.removesuffix(".py") for part in path.relative_to(PACKAGE).parts}] == []
+
+
+# The rooms of the log in Rust, each of which uses those before it alone.
+LOG_IN_RUST = ["json_text", "schema", "reading", "skipping", "state", "writing"]
+
+
+def test_rooms_of_the_log_in_rust_use_those_before_them() -> None:
+    rooms = PACKAGE.parent.parent / "rust" / "src" / "log"
+    assert {path.stem for path in rooms.iterdir()} - {"mod"} == set(LOG_IN_RUST)
+    for depth, room in enumerate(LOG_IN_RUST[2:], start=2):
+        for path in (rooms / room).glob("*.rs"):
+            code = path.read_text().split("#[cfg(test)]")[0]
+            assert set(re.findall(r"\bcrate::log::(\w+)", code)) <= set(LOG_IN_RUST[:depth]), path

@@ -218,12 +218,12 @@ class Snapshot:
     """The live files of one version. Immutable; segments of actions are shared by `refresh`."""
 
     @staticmethod
-    def load(store: Store, version: int, checkpoint: Sequence[str], commits: Sequence[tuple[int, str]], *, hold: int | None = None,
+    def load(store: Store, version: int, checkpoint: Sequence[str], commits: Sequence[tuple[int, str]], *, eager_limit: int | None = None,
              again: Callable[[int, bool], Snapshot] | None = None) -> Snapshot:
         """`checkpoint`: its parts (empty: none); `commits`: (version, path) after it, ascending, no gap; a compacted range stands as its
-        last version. `hold`: of a checkpoint of more bytes, the files stay there until they are asked for (None: of none). `again`: builds
-        a version anew, for when such a file of the log is gone by then, or (True) is a checkpoint that turns out to be damaged; without it,
-        or where that fails, FileNotFoundError or ProtocolError."""
+        last version. `eager_limit`: bytes; the file actions of a larger checkpoint are decoded on demand (None: of none). `again`:
+        builds a version anew, for when such a file of the log is gone by then, or (True) is a checkpoint that turns out to be
+        damaged; without it, or where that fails, FileNotFoundError or ProtocolError."""
     def refresh(self, store: Store, commits: Sequence[tuple[int, str]]) -> Snapshot:
         """After these commits, which are read; what they say of files is held against a large checkpoint when files are asked for."""
     @property

@@ -170,7 +170,7 @@ def test_a_checkpoint(as_json: bool, as_struct: bool, seed: int) -> None:
     with_checkpoint(store, 0, stats_as_json=as_json, stats_as_struct=as_struct)
     parts, commits = [checkpoint_path(0)], [(1, commit_path(1))]
     held = _core.Snapshot.load(store, 1, parts, commits)
-    left = _core.Snapshot.load(store, 1, parts, commits, hold=0)
+    left = _core.Snapshot.load(store, 1, parts, commits, eager_limit=0)
     same(held, left, seed, 60)
 
 
@@ -178,7 +178,7 @@ def test_a_checkpoint(as_json: bool, as_struct: bool, seed: int) -> None:
 def test_commits(seed: int) -> None:
     store = log_of(300, seed)
     commits = [(version, commit_path(version)) for version in (0, 1)]
-    same(_core.Snapshot.load(store, 1, [], commits), _core.Snapshot.load(store, 1, [], commits, hold=0), seed, 30)
+    same(_core.Snapshot.load(store, 1, [], commits), _core.Snapshot.load(store, 1, [], commits, eager_limit=0), seed, 30)
 
 
 def test_more_files_than_a_slice_holds() -> None:
@@ -186,13 +186,13 @@ def test_more_files_than_a_slice_holds() -> None:
     store = log_of(MORE_THAN_A_SLICE)
     commits = [(version, commit_path(version)) for version in (0, 1)]
     held = _core.Snapshot.load(store, 1, [], commits)
-    same(held, _core.Snapshot.load(store, 1, [], commits, hold=0), 1, 2)
+    same(held, _core.Snapshot.load(store, 1, [], commits, eager_limit=0), 1, 2)
     with_checkpoint(store, 0)
     whole = pq.read_table(io.BytesIO(store.get(checkpoint_path(0))))
     out = io.BytesIO()
     pq.write_table(whole, out, row_group_size=whole.num_rows)
     store.put(checkpoint_path(0), out.getvalue())
-    left = _core.Snapshot.load(store, 1, [checkpoint_path(0)], commits[1:], hold=0)
+    left = _core.Snapshot.load(store, 1, [checkpoint_path(0)], commits[1:], eager_limit=0)
     for said in predicates(random.Random(3), 6):
         predicate = _core.Predicate.from_json(json.dumps(said), TABLE)
         assert left.files(TABLE, predicate).adds["path"].equals(held.files(TABLE, predicate).adds["path"]), said
@@ -212,7 +212,10 @@ def test_lines_across_blocks(size: int) -> None:
     ]
     for data in ("\n".join(lines), "\n".join(lines) + "\n", "\n\n".join(lines[::-1])):
         store.put(commit_path(1), data.encode())
-        snapshots = [_core.Snapshot.load(store, 1, [], [(0, commit_path(0)), (1, commit_path(1))], hold=hold) for hold in (None, 0)]
+        snapshots = [
+            _core.Snapshot.load(store, 1, [], [(0, commit_path(0)), (1, commit_path(1))], eager_limit=eager_limit)
+            for eager_limit in (None, 0)
+        ]
         tables = [each.files(_core.TableSchema(SCHEMA, [], "none")).adds for each in snapshots]
         assert tables[1].num_rows == 6
         assert tables[1].equals(tables[0])
@@ -228,7 +231,7 @@ def rewritten(store: Store, change: Any) -> _core.Snapshot:
     out = io.BytesIO()
     pq.write_table(whole.set_column(whole.schema.get_field_index("add"), "add", rows), out)
     store.put(checkpoint_path(0), out.getvalue())
-    return _core.Snapshot.load(store, 0, [checkpoint_path(0)], [], hold=0)
+    return _core.Snapshot.load(store, 0, [checkpoint_path(0)], [], eager_limit=0)
 
 
 def changed(rows: pa.StructArray, path: list[str], value: Any) -> pa.StructArray:
@@ -286,7 +289,7 @@ def test_row_groups_that_cannot_match_are_not_decoded() -> None:
         start = chunk.dictionary_page_offset or chunk.data_page_offset
         data[start : start + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
     store.put(checkpoint_path(version), bytes(data))
-    core = _core.Snapshot.load(store, version, [checkpoint_path(version)], [], hold=0)
+    core = _core.Snapshot.load(store, version, [checkpoint_path(version)], [], eager_limit=0)
     near = _core.Predicate.from_json('{"op": "<", "column": ["id"], "literal": "5"}', snapshot.table_schema)
     assert sorted(core.files(snapshot.table_schema, near).adds["path"].to_pylist()) == [f"0-{each}.parquet" for each in range(10)]
     with pytest.raises(ProtocolError, match=r"checkpoint\.parquet"):
@@ -347,7 +350,7 @@ def test_what_is_gone_for_good_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     store.delete([checkpoint_path(3)])
     with pytest.raises(ProtocolError, match="the log is truncated"):
         snapshot.files()
-    core = _core.Snapshot.load(small_log().store, 3, [], [(version, commit_path(version)) for version in range(4)], hold=0)
+    core = _core.Snapshot.load(small_log().store, 3, [], [(version, commit_path(version)) for version in range(4)], eager_limit=0)
     assert core.file_count == 3, "without a way to build it again"
 
 
@@ -455,18 +458,18 @@ def test_the_rows_of_a_checkpoint_that_are_no_files_are_found_wherever_they_are(
 
 
 @pytest.mark.parametrize("spelled", ["0%2eparquet", "./0.parquet", "{location}/0.parquet"])
-@pytest.mark.parametrize("hold", [None, 0])
-def test_a_checkpoint_that_names_a_file_twice_in_two_spellings(spelled: str, hold: int | None) -> None:
+@pytest.mark.parametrize("eager_limit", [None, 0])
+def test_a_checkpoint_that_names_a_file_twice_in_two_spellings(spelled: str, eager_limit: int | None) -> None:
     """Its rows would be read twice."""
     before = small_log()
     store = before.store
     before.core.write_checkpoint(store, checkpoint_path(3), min_deletion_timestamp=0, schema=before.table_schema)
-    core = _core.Snapshot.load(store, 3, [checkpoint_path(3)], [], hold=hold)
+    core = _core.Snapshot.load(store, 3, [checkpoint_path(3)], [], eager_limit=eager_limit)
     assert core.files(before.table_schema).live_twice is None
     rows = pq.read_table(io.BytesIO(store.get(checkpoint_path(3)))).to_pylist()
     row = next(number for number, each in enumerate(rows) if each["add"] is not None and each["add"]["path"] == "1.parquet")
     broken_at(store, 3, row, lambda action: action.update(path=spelled.format(location=store.location)))
-    core = _core.Snapshot.load(store, 3, [checkpoint_path(3)], [], hold=hold)
+    core = _core.Snapshot.load(store, 3, [checkpoint_path(3)], [], eager_limit=eager_limit)
     assert core.files(before.table_schema).live_twice is not None
 
 
@@ -497,7 +500,7 @@ def test_a_malformed_action_is_named_with_its_row(change: dict[str, Any], found:
     broken_at(store, 3, row, lambda action: action.update(change))
 
     def load() -> _core.Snapshot:
-        return _core.Snapshot.load(store, 3, [checkpoint_path(3)], [], hold=0)
+        return _core.Snapshot.load(store, 3, [checkpoint_path(3)], [], eager_limit=0)
 
     if when == "opened":
         with pytest.raises(ProtocolError) as caught:
@@ -525,9 +528,9 @@ def test_a_malformed_line_is_named_as_it_is_in_a_small_commit(line: str, found: 
     first = '{"add":{"path":"0.parquet","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true}}'
     store.put(commit_path(1), f"{first}\n{line}\n".encode("latin-1"))
     said = []
-    for hold in (None, 0):
+    for eager_limit in (None, 0):
         with pytest.raises(ProtocolError) as caught:
-            _core.Snapshot.load(store, 1, [], [(0, commit_path(0)), (1, commit_path(1))], hold=hold)
+            _core.Snapshot.load(store, 1, [], [(0, commit_path(0)), (1, commit_path(1))], eager_limit=eager_limit)
         said.append((caught.value.where, str(caught.value)))
     assert said[0] == said[1]
     assert said[0][0].startswith(commit_path(1))

@@ -314,7 +314,7 @@ def _build(store: _core.Store, ways: Iterable[Segment], again: Callable[[], Iter
         try:
             parts, commits = segment.checkpoint_parts, segment.commits
             built = _core.Snapshot.load(
-                store, segment.version, parts, commits, hold=READ_AT_ONCE, again=partial(_build_again, store, segment)
+                store, segment.version, parts, commits, eager_limit=READ_AT_ONCE, again=partial(_build_again, store, segment)
             )
             for failed, why in passed_over:
                 if failed.checkpoint is not None and failed.checkpoint != segment.checkpoint:

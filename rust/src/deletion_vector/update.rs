@@ -10,7 +10,8 @@ use super::wide_statistics::Statistics;
 use super::{DeletionVector, Descriptor, RowIds, VectorRequest, columns, footer, read_all};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
-use crate::log::{actions, schema};
+use crate::log::schema;
+use crate::log::state::actions;
 use crate::store::Store;
 
 /// What a change by vectors leaves.

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::COMMIT;
 use crate::interrupt::Interrupt;
-use crate::log::commit::Commit;
+use crate::log::reading::commit::Commit;
 use crate::schema::TableSchema;
 use crate::schema::partition_values::parse_array;
 

@@ -12,7 +12,7 @@ use super::values;
 use crate::deletion_vector::columns;
 use crate::error::{Error, Kind, Result};
 use crate::log::schema::{long, map, map_values, text, vectors};
-use crate::log::statistics::Side;
+use crate::log::skipping::statistics::Side;
 use crate::schema::{Field, TableSchema, Type};
 
 const EXISTING: i64 = 0;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::avro;
 use crate::error::{Error, Kind, Result};
-use crate::log::statistics::{Side, widen_floats};
+use crate::log::skipping::statistics::{Side, widen_floats};
 use crate::schema::partition_values::parse_scalar;
 use crate::schema::{Primitive, Type};
 

@@ -16,16 +16,18 @@ use super::schema::PyTableSchema;
 use super::store::PyStore;
 use crate::error::{Error, Kind, Result};
 use crate::interrupt::Interrupt;
-use crate::log::checkpoint_writer::{self, Choices, WrittenCheckpoint};
-use crate::log::commit::{Commit, Transactions};
-use crate::log::definition::Definition;
-use crate::log::listing::Listing;
+use crate::log::reading::commit::{Commit, Transactions};
+use crate::log::reading::definition::Definition;
+use crate::log::reading::{checkpoint, hint};
 use crate::log::schema::{ADD, REMOVE, conform, text};
-use crate::log::skipping::{Selection, select};
-use crate::log::snapshot::Snapshot;
-use crate::log::statistics::num_records;
-use crate::log::totals::Sizes;
-use crate::log::{actions, body, changes, checkpoint, checkpoint_v2, compaction, hint, relocate, skipping};
+use crate::log::skipping::selection::{self, Selection, select};
+use crate::log::skipping::statistics::num_records;
+use crate::log::state::listing::Listing;
+use crate::log::state::snapshot::Snapshot;
+use crate::log::state::totals::Sizes;
+use crate::log::state::{actions, changes};
+use crate::log::writing::checkpoint_writer::{self, Choices, WrittenCheckpoint};
+use crate::log::writing::{body, checkpoint_v2, compaction, relocate};
 use crate::parallel::on_threads;
 use crate::schema::from_arrow::fields_from_arrow;
 use crate::schema::json;
@@ -204,7 +206,7 @@ fn filter_adds<'py>(
 fn files_that_may_match<'py>(py: Python<'py>, files: &Bound<'py, PyAny>, predicate: &PyPredicate) -> PyResult<Bound<'py, PyAny>> {
     let (files, predicate) = (batch_of(files)?, Arc::clone(&predicate.0));
     let left = interrupt::run(py, |interrupt| {
-        let left = skipping::positions(&files, &predicate, interrupt)?;
+        let left = selection::positions(&files, &predicate, interrupt)?;
         Ok(take_record_batch(&files, &UInt32Array::from(left))?)
     })?;
     table_of(py, left)
@@ -337,18 +339,18 @@ fn is_of_checkpoint(error: &Error) -> bool {
 #[pymethods]
 impl PySnapshot {
     #[staticmethod]
-    #[pyo3(signature = (store, version, checkpoint, commits, *, hold=None, again=None))]
+    #[pyo3(signature = (store, version, checkpoint, commits, *, eager_limit=None, again=None))]
     fn load(
         py: Python<'_>,
         store: &PyStore,
         version: u64,
         checkpoint: Vec<String>,
         commits: Vec<(u64, String)>,
-        hold: Option<u64>,
+        eager_limit: Option<u64>,
         again: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let hold = hold.unwrap_or(u64::MAX);
-        let files = interrupt::run(py, |interrupt| Snapshot::load(&store.store, version, &checkpoint, &commits, hold, interrupt))?;
+        let eager_limit = eager_limit.unwrap_or(u64::MAX);
+        let files = interrupt::run(py, |interrupt| Snapshot::load(&store.store, version, &checkpoint, &commits, eager_limit, interrupt))?;
         Ok(Self { files: RwLock::new(Arc::new(files)), again })
     }
     fn refresh(&self, py: Python<'_>, store: &PyStore, commits: Vec<(u64, String)>) -> PyResult<Self> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch};
 use arrow::datatypes::DataType;
 
-use super::schema::{self, text};
 use crate::error::{Error, Kind, Result};
+use crate::log::schema::{self, text};
 use crate::store::canonical;
 
 /// The remove actions of these files; what the reader of a tombstone may want is carried over.
@@ -66,7 +66,7 @@ fn paths(batch: &RecordBatch) -> Result<ArrayRef> {
 
 /// How many rows live files hold: physical less deleted; `None` where one has no count.
 pub fn logical_rows(batch: &RecordBatch) -> Result<Option<i64>> {
-    let counts = super::statistics::num_records(text(batch, "stats")?);
+    let counts = crate::log::skipping::statistics::num_records(text(batch, "stats")?);
     let vectors = schema::vectors(batch)?;
     let cardinality = vectors.column_by_name("cardinality").map(Arc::clone);
     let cardinality = cardinality.and_then(|column| column.as_any().downcast_ref::<Int64Array>().cloned());

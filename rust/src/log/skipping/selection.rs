@@ -7,13 +7,13 @@ use arrow::array::{Array, AsArray, BooleanArray, Int64Array, RecordBatch};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::{concat, filter_record_batch, interleave_record_batch, sort_to_indices};
 
-use super::keys::{Key, of_path};
-use super::schema::{ADD, conform, long, map, map_values, text};
-use super::segment::{Columns, Piece};
 use super::statistics::{Statistics, StatisticsColumn, parse};
 use super::typed_statistics::narrow;
 use crate::error::{Error, Kind, Result};
 use crate::interrupt::Interrupt;
+use crate::log::reading::keys::{Key, of_path};
+use crate::log::reading::segment::{Columns, Piece};
+use crate::log::schema::{ADD, conform, long, map, map_values, text};
 use crate::parallel::{PIECE, cut, on_threads};
 use crate::predicate::statistics::{Bounds, Containers, may_match};
 use crate::predicate::{Column, Predicate};
@@ -293,7 +293,7 @@ fn ordered(batches: &[RecordBatch], interrupt: &Interrupt) -> Result<(Vec<Record
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::log::statistics::num_records;
+    use crate::log::skipping::statistics::num_records;
     use crate::predicate::parse::from_json;
     use crate::schema::TableSchema;
     use arrow::array::{ArrayRef, MapBuilder, StringArray, StringBuilder};

@@ -5,10 +5,10 @@
 
 use hashbrown::HashTable;
 
-use super::keys::{Key, Keys, slot};
-use super::segment::Segment;
 use crate::error::Result;
 use crate::interrupt::Interrupt;
+use crate::log::reading::keys::{Key, Keys, slot};
+use crate::log::reading::segment::Segment;
 use crate::parallel::on_threads;
 
 /// More rows than these are worth several threads.

@@ -2,11 +2,11 @@
 
 use arrow::array::{Array, AsArray, RecordBatch, StructArray};
 
-use super::json_text::write_value;
-use super::once::check;
-use super::schema;
 use crate::error::{Error, Kind, Result};
 use crate::interrupt::Interrupt;
+use crate::log::json_text::write_value;
+use crate::log::reading::once::check;
+use crate::log::schema;
 use crate::parallel::{cut, on_threads};
 
 /// Lines in this order: `actions` (each a JSON object, commitInfo first), removes, adds, change files. Nulls are left out.

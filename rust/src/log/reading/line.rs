@@ -15,8 +15,8 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::commit::VectorId;
-use super::schema;
 use crate::error::{Error, Result};
+use crate::log::schema;
 
 /// Deepest nesting of an action.
 const MAX_DEPTH: usize = 128;

@@ -7,16 +7,16 @@ use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use serde::Deserialize;
 
-use super::checkpoint::{self, Checkpoint};
-use super::commit::{Commit, Places, Transactions};
-use super::compaction::first_version;
 use super::files::{Changes, Files, LiveSegments};
-use super::line::FileKind;
-use super::schema::long;
-use super::segment::Columns;
-use super::skipping::{Selection, select_live};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
+use crate::log::reading::checkpoint::{self, Checkpoint};
+use crate::log::reading::commit::{Commit, Places, Transactions};
+use crate::log::reading::compacted::first_version;
+use crate::log::reading::line::FileKind;
+use crate::log::reading::segment::Columns;
+use crate::log::schema::long;
+use crate::log::skipping::selection::{Selection, select_live};
 use crate::parallel::on_threads;
 use crate::predicate::Predicate;
 use crate::store::Store;
@@ -27,7 +27,7 @@ pub struct Snapshot {
     version: u64,
     files: Files,
     /// Of files of the log with more bytes, actions stay there.
-    hold: u64,
+    eager_limit: u64,
     protocol: Option<String>,
     metadata: Option<String>,
     places: Places,
@@ -36,22 +36,22 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// `checkpoint`: its parts (none: from the first commit); `commits`: (version, path), ascending, no gap, up to `version`. `hold`: the
+    /// `checkpoint`: its parts (none: from the first commit); `commits`: (version, path), ascending, no gap, up to `version`. `eager_limit`: the
     /// file actions of a checkpoint of more bytes are decoded on demand.
     pub fn load(
         store: &Arc<dyn Store>,
         version: u64,
         parts: &[String],
         commits: &[(u64, String)],
-        hold: u64,
+        eager_limit: u64,
         interrupt: &Interrupt,
     ) -> Result<Self> {
         check_versions(version, parts.is_empty(), commits)?;
         let before = commits.first().map_or(version, |first| first_version(first).saturating_sub(1));
         let mut snapshot = Self::empty(store.location(), before)?;
-        snapshot.hold = hold;
+        snapshot.eager_limit = eager_limit;
         if !parts.is_empty() {
-            snapshot.take_checkpoint(checkpoint::read(store, parts, hold, interrupt)?)?;
+            snapshot.take_checkpoint(checkpoint::read(store, parts, eager_limit, interrupt)?)?;
         }
         if commits.is_empty() {
             return Ok(snapshot);
@@ -71,7 +71,7 @@ impl Snapshot {
         Ok(Self {
             version,
             files: Files::new(root, Vec::new())?,
-            hold: u64::MAX,
+            eager_limit: u64::MAX,
             protocol: None,
             metadata: None,
             places: Places::default(),
@@ -117,7 +117,8 @@ impl Snapshot {
         {
             return Err(Error::protocol("commits that do not follow this version").found(first).expected(self.version + 1));
         }
-        let read = on_threads(commits, interrupt, &|(version, path)| Commit::read_or_leave(store, *version, path, self.hold, interrupt))?;
+        let read =
+            on_threads(commits, interrupt, &|(version, path)| Commit::read_or_leave(store, *version, path, self.eager_limit, interrupt))?;
         let mut next = Self { version: *last, ..self.clone() };
         let changes = next.take_commits(read)?;
         next.files = self.files.after(changes, interrupt)?;

@@ -8,12 +8,12 @@ use bytes::Bytes;
 
 use super::checkpoint_columns::{Plan, from_json, kept_transactions, single_actions};
 use super::checkpoint_writer::{Choices, Sink, WrittenCheckpoint};
-use super::json_text::write_text;
-use super::segment::Segment;
-use super::sidecar::{FOLDER, Origin, Sidecar, divide, gather, unexpired};
-use super::snapshot::Snapshot;
 use crate::error::{Error, Kind, Result};
 use crate::interrupt::Interrupt;
+use crate::log::json_text::write_text;
+use crate::log::reading::segment::Segment;
+use crate::log::reading::sidecar::{FOLDER, Origin, Sidecar, divide, gather, unexpired};
+use crate::log::state::snapshot::Snapshot;
 use crate::parallel::on_threads;
 use crate::store::Store;
 

@@ -16,8 +16,8 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::line::Text;
 use crate::error::{Error, Result};
+use crate::log::reading::line::Text;
 use crate::schema::partition_values::{parse_array, parse_scalar, parse_timestamp};
 
 /// Writers cut timestamps to milliseconds: so much may be missing, in microseconds.

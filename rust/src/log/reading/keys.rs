@@ -12,8 +12,8 @@ use arrow::array::{Array, RecordBatch, StringArray, StructArray};
 use hashbrown::HashTable;
 
 use super::commit::{VectorId, vector_id};
-use super::schema::{text, vectors};
 use crate::error::Result;
+use crate::log::schema::{text, vectors};
 use crate::store::canonical;
 
 /// Bits that stand for a path and a vector.

@@ -5,8 +5,8 @@
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 
-use super::schema::vectors;
 use crate::error::Result;
+use crate::log::schema::vectors;
 
 const KIB: i64 = 1 << 10;
 const MIB: i64 = 1 << 20;

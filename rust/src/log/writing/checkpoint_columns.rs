@@ -8,11 +8,11 @@ use arrow::datatypes::{DataType, Field, Fields, Int32Type, Schema, SchemaRef};
 use arrow::json::ReaderBuilder;
 
 use super::checkpoint_writer::Choices;
-use super::line::FileKind;
-use super::schema::{ADD, REMOVE, map, map_values, nested, text, text_map};
-use super::snapshot::Snapshot;
-use super::statistics::{StatisticsColumn, parse_as_written};
 use crate::error::{Error, Result};
+use crate::log::reading::line::FileKind;
+use crate::log::schema::{ADD, REMOVE, map, map_values, nested, text, text_map};
+use crate::log::skipping::statistics::{StatisticsColumn, parse_as_written};
+use crate::log::state::snapshot::Snapshot;
 use crate::schema::partition_values::{parse_array, parse_scalar};
 use crate::schema::{TableSchema, types};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{Array, RecordBatch};
 use serde::Deserialize;
 
-use super::compaction::is_compacted;
+use super::compacted::is_compacted;
 use super::line::{Action, FileActions, FileKind, SkippedText, Text, TextKind};
 use super::lines;
 use super::once::check;
@@ -99,12 +99,13 @@ impl Commit {
         Self::read_lines(store, path, interrupt)?.checked(store.location(), version, path, interrupt)
     }
 
-    /// The same; but of more than `hold` bytes the actions on files stay where they are, and only what replay needs of them is read.
-    pub fn read_or_leave(store: &Arc<dyn Store>, version: u64, path: &str, hold: u64, interrupt: &Interrupt) -> Result<Self> {
-        if hold >= AT_ONCE {
+    /// Like [`Self::read`] for a commit of up to `eager_limit` bytes; of a larger one the actions on files stay in their file, and only
+    /// what replay needs of them is read.
+    pub fn read_or_leave(store: &Arc<dyn Store>, version: u64, path: &str, eager_limit: u64, interrupt: &Interrupt) -> Result<Self> {
+        if eager_limit >= AT_ONCE {
             return Self::read(store.as_ref(), version, path, interrupt);
         }
-        if let Some(data) = store.get_at_most(path, hold)? {
+        if let Some(data) = store.get_at_most(path, eager_limit)? {
             return Self::parse(&data, path, interrupt)?.checked(store.location(), version, path, interrupt);
         }
         match store.head(path)?.map(|found| lines::read_keys(store, path, found, interrupt)) {

@@ -11,14 +11,14 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 
 use super::actions::{self, VectorFiles};
-use super::line::FileKind;
 use super::replay::{Span, replaced};
-use super::schema::{ADD, REMOVE};
-use super::segment::{Columns, Piece, Segment};
-use super::sidecar::SidecarRows;
 use super::totals::{DeletedTotals, Sizes, deleted_of, usual_bounds};
 use crate::error::Result;
 use crate::interrupt::Interrupt;
+use crate::log::reading::line::FileKind;
+use crate::log::reading::segment::{Columns, Piece, Segment};
+use crate::log::reading::sidecar::SidecarRows;
+use crate::log::schema::{ADD, REMOVE};
 use crate::parallel::on_threads;
 
 /// So many small segments are merged into one.

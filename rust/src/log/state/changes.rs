@@ -17,12 +17,12 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use chrono::DateTime;
 use serde::Deserialize;
 
-use super::commit::Commit;
-use super::line::{FileAction, FileActions, FileKind, Text};
-use super::schema::{self, map, text, vectors};
 use crate::deletion_vector::{DeletionVector, VectorRequest, columns, read_all};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
+use crate::log::reading::commit::Commit;
+use crate::log::reading::line::{FileAction, FileActions, FileKind, Text};
+use crate::log::schema::{self, map, text, vectors};
 use crate::store::{Store, canonical};
 
 /// What became of a row; a column of change files.

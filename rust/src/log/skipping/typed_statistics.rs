@@ -14,12 +14,12 @@ use arrow::datatypes::{DataType, Date32Type, Field, TimeUnit, TimestampMicroseco
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::basic::Type as PhysicalType;
 
-use super::checkpoint_file::CheckpointFile;
-use super::skipping::kept;
-use super::slice::Slice;
+use super::selection::kept;
 use super::statistics::{CUT_MICROS, Side, widen_decimals, widen_floats, without_nan};
 use crate::error::Result;
 use crate::interrupt::Interrupt;
+use crate::log::reading::checkpoint_file::CheckpointFile;
+use crate::log::reading::slice::Slice;
 use crate::predicate::statistics::{Bounds, Containers, may_match};
 use crate::predicate::{Column, Predicate};
 

@@ -8,12 +8,12 @@ use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use serde::Deserialize;
 
-use super::json_text::write_text;
 use super::line::FileKind;
-use super::schema::long;
 use super::segment::{Columns, Piece, Segment};
 use crate::error::{Error, Kind, Result};
 use crate::interrupt::Interrupt;
+use crate::log::json_text::write_text;
+use crate::log::schema::long;
 use crate::store::path::{Place, locate_encoded};
 
 /// Where they lie.

@@ -8,10 +8,10 @@ use arrow::compute::{cast, filter_record_batch, is_not_null};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 
 use super::commit::Commit;
-use super::json_text::write_value;
 use super::line::TextKind;
-use super::schema::{self, ADD, REMOVE};
 use crate::error::{Error, Result};
+use crate::log::json_text::write_value;
+use crate::log::schema::{self, ADD, REMOVE};
 
 /// A batch of a checkpoint, and where it stands in its file.
 #[derive(Debug, Clone, Copy)]

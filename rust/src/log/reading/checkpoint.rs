@@ -51,9 +51,9 @@ impl Checkpoint {
     }
 }
 
-/// Reads a checkpoint. `parts`: all files of it, relative to the table; sidecars are named in it. `hold`: checkpoints up to
+/// Reads a checkpoint. `parts`: all files of it, relative to the table; sidecars are named in it. `eager_limit`: checkpoints up to
 /// this many bytes are decoded completely; the file actions of larger ones are decoded on demand.
-pub fn read(store: &Arc<dyn Store>, parts: &[String], hold: u64, interrupt: &Interrupt) -> Result<Checkpoint> {
+pub fn read(store: &Arc<dyn Store>, parts: &[String], eager_limit: u64, interrupt: &Interrupt) -> Result<Checkpoint> {
     let mut checkpoint = Checkpoint::default();
     let mut parquet = Vec::new();
     for part in parts {
@@ -64,13 +64,13 @@ pub fn read(store: &Arc<dyn Store>, parts: &[String], hold: u64, interrupt: &Int
             parquet.push((part.clone(), None));
         }
     }
-    read_files(store, &parquet, hold, &mut checkpoint, interrupt)?;
+    read_files(store, &parquet, eager_limit, &mut checkpoint, interrupt)?;
     let named = std::mem::take(&mut checkpoint.state.sidecars);
     let top = parts.first().map_or("", String::as_str);
     let sidecars = sidecars_of(store.location(), &named).map_err(|error| error.within(top))?;
     if !sidecars.is_empty() {
         let mut files = Checkpoint::default();
-        read_files(store, &sidecars, hold, &mut files, interrupt)?;
+        read_files(store, &sidecars, eager_limit, &mut files, interrupt)?;
         only_files(&files.state, &sidecars)?;
         checkpoint.files.append(&mut files.files);
         merge(&mut checkpoint.state, files.state)?;
@@ -170,7 +170,7 @@ fn merge(state: &mut Commit, part: Commit) -> Result<()> {
 fn read_files(
     store: &Arc<dyn Store>,
     files: &[(String, Option<Sidecar>)],
-    hold: u64,
+    eager_limit: u64,
     checkpoint: &mut Checkpoint,
     interrupt: &Interrupt,
 ) -> Result<()> {
@@ -182,7 +182,7 @@ fn read_files(
         let actions = usize::try_from(file.parquet().file_metadata().num_rows()).unwrap_or_default();
         opened.push((Arc::new(file), sidecar.clone().map(|sidecar| Arc::new(Sidecar { actions, ..sidecar }))));
     }
-    if bytes > hold {
+    if bytes > eager_limit {
         return leave_there(&opened, checkpoint, interrupt);
     }
     let groups = |(file, sidecar): &(Arc<CheckpointFile>, Option<Arc<Sidecar>>)| {

@@ -10,11 +10,11 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use super::keys::{self, Key, Keys};
 use super::line::FileKind;
 use super::lines::Lines;
-use super::schema::{ADD, REMOVE, long};
 use super::sidecar::{Origin, Provenance};
 use super::slice::Slice;
 use crate::error::Result;
 use crate::interrupt::Interrupt;
+use crate::log::schema::{ADD, REMOVE, long};
 use crate::parallel::PIECE;
 
 /// Columns of actions that are asked for.

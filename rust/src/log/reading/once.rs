@@ -8,9 +8,9 @@ use hashbrown::HashTable;
 use super::commit::vector_id;
 use super::keys::{self, Key};
 use super::line::FileKind;
-use super::schema::{text, vectors};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
+use crate::log::schema::{text, vectors};
 use crate::parallel::{cut, on_threads};
 use crate::store::canonical;
 

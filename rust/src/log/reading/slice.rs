@@ -17,11 +17,11 @@ use super::checkpoint_file::CheckpointFile;
 use super::checkpoint_rows::{Rows, actions_of};
 use super::keys::{self, Key};
 use super::line::FileKind;
-use super::schema::{KEYED, long, text, vectors};
 use super::segment::{Columns, SegmentSource, Source};
 use super::volume::{self, DecodedVolume};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
+use crate::log::schema::{KEYED, long, text, vectors};
 use crate::pages::{self, PageRequest};
 
 /// Rows of a row group that make one: what a thread decodes at once.

@@ -13,12 +13,12 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
 use super::checkpoint_columns::{Plan, single_actions};
-use super::line::FileKind;
-use super::segment::Piece;
-use super::sidecar::{Sidecar, unexpired};
-use super::snapshot::Snapshot;
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
+use crate::log::reading::line::FileKind;
+use crate::log::reading::segment::Piece;
+use crate::log::reading::sidecar::{Sidecar, unexpired};
+use crate::log::state::snapshot::Snapshot;
 use crate::pages::checksums::{ColumnWriter, ColumnWriters};
 use crate::parallel::on_threads;
 use crate::schema::TableSchema;

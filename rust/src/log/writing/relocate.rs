@@ -7,11 +7,11 @@ use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, Strin
 use arrow::datatypes::DataType;
 use uuid::Uuid;
 
-use super::schema::{self, ADD, long, text};
 use crate::data_file::layout::encode;
 use crate::deletion_vector::columns::Descriptors;
 use crate::deletion_vector::descriptor::{Descriptor, Location, StorageType};
 use crate::error::Result;
+use crate::log::schema::{self, ADD, long, text};
 use crate::store::path::{locate, locate_encoded, scheme};
 use crate::store::{Place, canonical};
 use crate::z85;

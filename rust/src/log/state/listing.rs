@@ -7,12 +7,12 @@ use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use super::schema::{long, map, map_values, nested, text, vectors};
-use super::statistics::{Statistics, StatisticsColumn, num_records, parse_as_written};
 use crate::deletion_vector::columns;
 use crate::deletion_vector::descriptor::{self, Descriptor};
 use crate::error::Result;
 use crate::interrupt::Interrupt;
+use crate::log::schema::{long, map, map_values, nested, text, vectors};
+use crate::log::skipping::statistics::{Statistics, StatisticsColumn, num_records, parse_as_written};
 use crate::parallel::on_threads;
 use crate::schema::partition_values::parse_array;
 use crate::schema::{Leaf, TableSchema, Type};

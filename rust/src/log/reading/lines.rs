@@ -8,7 +8,7 @@ use arrow::array::RecordBatch;
 use bytes::Bytes;
 
 use super::commit::{Chunk, Commit, MAX_LINE, parse_line, too_long};
-use super::compaction::is_compacted;
+use super::compacted::is_compacted;
 use super::keys::{self, Key};
 use super::line::{Action, FileKind, SkippedText, TextKind};
 use super::once::FileKeys;

@@ -7,29 +7,13 @@ use bytes::Bytes;
 
 use super::body::action_lines;
 use super::checkpoint_v2::transaction;
-use super::commit::Commit;
-use super::line::FileKind;
-use super::snapshot::Snapshot;
 use crate::error::Result;
 use crate::interrupt::Interrupt;
+use crate::log::reading::commit::Commit;
+use crate::log::reading::line::FileKind;
+use crate::log::state::snapshot::Snapshot;
 use crate::parallel::on_threads;
 use crate::store::Store;
-
-const ENDING: &str = ".compacted.json";
-/// Digits of a version.
-const DIGITS: usize = 20;
-
-/// Whether `path` names one.
-pub fn is_compacted(path: &str) -> bool {
-    path.ends_with(ENDING)
-}
-
-/// The first version that a file of the log speaks for; `last` is the last.
-pub fn first_version((last, path): &(u64, String)) -> u64 {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let digits = if is_compacted(path) { name.get(..DIGITS).and_then(|digits| digits.parse().ok()) } else { None };
-    digits.unwrap_or(*last)
-}
 
 /// The lines of the range that these commits make: (version, path), ascending, without a gap.
 pub fn compact(store: &Arc<dyn Store>, commits: &[(u64, String)], interrupt: &Interrupt) -> Result<Bytes> {
