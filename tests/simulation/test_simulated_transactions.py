@@ -33,7 +33,7 @@ from deltaic.transaction.several import SeveralTables
 from deltaic.transaction.transaction import Transaction
 from deltaic.transaction.winners import Winners
 
-SEEDS = int(os.environ.get("DELTAIC_SIMULATIONS", "100"))
+SEEDS = int(os.environ.get("DELTAIC_SIMULATIONS", "250"))
 _worlds = itertools.count()
 VIEW: ContextVar[ActorStore | None] = ContextVar("the store of an actor", default=None)
 

@@ -18,7 +18,7 @@ from deltaic.transaction.attempts import Attempts
 from deltaic.transaction.transaction import Transaction
 from simulation import Run
 
-SEEDS = int(os.environ.get("DELTAIC_SIMULATIONS", "100"))
+SEEDS = int(os.environ.get("DELTAIC_SIMULATIONS", "250"))
 
 
 def test_nothing_is_lost_and_nothing_is_there_twice() -> None:
