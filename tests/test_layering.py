@@ -117,3 +117,19 @@ def test_rooms_of_the_log_in_rust_use_those_before_them() -> None:
         for path in (rooms / room).glob("*.rs"):
             code = path.read_text().split("#[cfg(test)]")[0]
             assert set(re.findall(r"\bcrate::log::(\w+)", code)) <= set(LOG_IN_RUST[:depth]), path
+
+
+# Attributes by which PySpark's objects reach the JVM, and the library that does it.
+_OF_THE_JVM = re.compile(r"\._j(vm|df|c|sc|reader|write|sparkSession)\b|\b(from|import) py4j|pyspark\.java_gateway|\._gateway\b|\"_j[a-z]")
+
+
+def test_one_room_knows_the_jvm() -> None:
+    room = PACKAGE / "engine" / "spark" / "native"
+    elsewhere = [
+        f"{path.relative_to(PACKAGE)}:{number}"
+        for path in PACKAGE.rglob("*.py")
+        if room not in path.parents
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if _OF_THE_JVM.search(line) and "self._jvm" not in line
+    ]
+    assert elsewhere == []

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import deltaic.spark
+from deltaic.engine.spark.native.column_text import Origins
 from deltaic.errors import UnsupportedFeatureError
-from deltaic.spark.column_text import Origins
 from deltaic.spark.expressions import sql_text
 from deltaic.spark.tables import DeltaTable
 

@@ -137,7 +137,7 @@ def test_large_vectors_go_to_their_own_tasks(session: Any, folder: Path, monkeyp
 
 
 def test_a_commit_never_replaces_another(session: Any, folder: Path) -> None:
-    from deltaic.engine.spark.hadoop_store import HadoopStore
+    from deltaic.engine.spark.native.hadoop_store import HadoopStore
 
     store = HadoopStore(session, "viewfs:///data/t/")
     assert store.head("_delta_log/x") is None
@@ -162,7 +162,7 @@ def test_a_commit_never_replaces_another(session: Any, folder: Path) -> None:
 
 
 def test_no_commit_where_a_rename_replaces(session: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from deltaic.engine.spark.hadoop_store import HadoopStore
+    from deltaic.engine.spark.native.hadoop_store import HadoopStore
 
     store = HadoopStore(session, "viewfs:///data/bucket")
     monkeypatch.setattr(store, "_root", "s3a://bucket/t")

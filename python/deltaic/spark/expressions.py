@@ -7,12 +7,12 @@ writes as functions, are put between their operands.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from deltaic.errors import DeltaError, InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
-from deltaic.spark.column_text import ColumnText, Origins
+from deltaic.engine.spark.native.column_text import Origins, text_of
+from deltaic.engine.spark.native.session import is_classic
+from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.spark.portable.connect_columns import connect_text, is_of_connect
 from deltaic.sql.tokens import Reader, Token
 
@@ -26,14 +26,14 @@ def sql_text(value: Any, what: str, origins: Origins | None = None) -> str:
     UnsupportedFeatureError for what has no text."""
     if isinstance(value, str):
         return value
-    if not hasattr(value, "_jc"):
+    if not is_classic(value):
         if is_of_connect(value):
             return connect_text(value, what)
         found = f"{type(value).__name__} {value!r}"[:80]
         raise InvalidTypeError(
             f"{what} is of the wrong type", found=found, expected="a Spark SQL Column or a string: an expression in SQL syntax"
         )
-    return infix(_of_column(value, what, origins or Origins()))
+    return infix(text_of(value, what, origins or Origins()))
 
 
 def condition_text(value: Any, what: str = "condition", origins: Origins | None = None) -> str | None:
@@ -52,125 +52,6 @@ def assignments(values: Any, what: str, origins: Origins | None = None) -> dict[
         if not isinstance(name, str):
             raise InvalidTypeError(f"keys of {what} are names of columns", found=f"{type(name).__name__} {name!r}"[:80], expected="str")
     return {name: sql_text(value, f"{what}[{name!r}]", origins) for name, value in values.items()}
-
-
-def _of_column(column: Any, what: str, origins: Origins) -> str:
-    """Returns SQL text of a Column: the text that Spark shows, if Spark parses it to the same expression; else a text built from its
-    tree."""
-    from pyspark.sql import SparkSession
-
-    session = origins.spark or SparkSession.getActiveSession()
-    if session is None:
-        raise InvalidArgumentError("no Spark session is active", where=what)
-    expression, text = _expression(session, column._jc)
-    if (said := _as_written(session, expression, text)) is not None:
-        return said
-    try:
-        made = ColumnText(session, origins, what).of(expression)
-    except DeltaError:
-        raise
-    except Exception as error:  # whatever Spark's parser says of it: there is no text
-        raise _no_text(what, text) from error
-    if made is None:
-        raise _no_text(what, text)
-    return made
-
-
-def _as_written(session: Any, expression: Any, text: str) -> str | None:
-    try:
-        parsed = session._jsparkSession.sessionState().sqlParser().parseExpression(text)
-        return text if parsed.equals(expression) or _are_same_structs(session, parsed, expression) else None
-    except Exception:  # Spark's parser does not take the text
-        return None
-
-
-_DEEP = re.compile(r"(?:\b(?:or|and)\(){32}")
-
-
-def _expression(session: Any, column: Any) -> tuple[Any, str]:
-    """Spark's expression of a column, and its text; of long chains of ORs and ANDs as a tree of few levels."""
-    made: Any = None
-    failed: Exception | None = None
-    try:
-        made = session._jsparkSession.expression(column)
-        text = str(made.sql())
-        if _DEEP.search(text) is None:
-            return made, text
-    except Exception as error:  # Spark's recursions end at some hundred levels
-        failed = error
-    flat = _balanced(session, column)
-    if flat is None and failed is not None:
-        raise failed
-    made = made if flat is None else session._jsparkSession.expression(flat)
-    return made, str(made.sql())
-
-
-def _balanced(session: Any, column: Any) -> Any | None:
-    """`a | b | c | …` as Python makes it is a tree as deep as it is long: `((a | b) | c) | …`. The same chain as `(a | b) | (c | d)`, whose
-    depth is the logarithm of its length; None where the column is no chain of ORs or ANDs."""
-    try:
-        node = column.node()
-        return None if _junction(node) is None else _rebalanced(session._jvm.org.apache.spark.sql.Column, node)
-    except Exception:  # Spark's internal classes have another form: the error that is known already says what is wrong
-        return None
-
-
-def _junction(node: Any) -> str | None:
-    name = node.functionName() if node.getClass().getSimpleName() == "UnresolvedFunction" else None
-    return name if name in ("or", "and") else None
-
-
-def _rebalanced(as_column: Any, node: Any) -> Any:
-    if (kind := _junction(node)) is None:
-        return as_column(node)
-    operands, pending = [], [node]
-    while pending:
-        each = pending.pop()
-        if (found := _junction(each)) == kind:
-            pair = each.arguments()
-            pending += [pair.apply(1), pair.apply(0)]
-        else:
-            operands.append(as_column(each) if found is None else _rebalanced(as_column, each))
-    while len(operands) > 1:
-        pairs = [getattr(left, kind)(right) for left, right in zip(operands[::2], operands[1::2], strict=False)]
-        operands = [*pairs, *operands[2 * len(pairs) :]]
-    return operands[0]
-
-
-def _are_same_structs(session: Any, parsed: Any, expression: Any) -> bool:
-    """True if two expressions differ only in how struct(...) is made, which to the parser is no call of a function, and in the ids of the
-    names in it."""
-    from pyspark.sql import functions as F
-    from pyspark.sql.classic.column import _to_seq
-
-    made = session._jvm.org.apache.spark.sql.catalyst.expressions
-
-    def rebuilt(node: Any, change: Callable[[Any], Any]) -> Any:
-        children = node.children()
-        inner = [rebuilt(children.apply(index), change) for index in range(children.length())]
-        return change(node.withNewChildren(_to_seq(session.sparkContext, inner)) if inner else node)
-
-    def as_parsed(node: Any) -> Any:
-        is_call = node.nodeName() == "UnresolvedFunction" and node.nameParts().mkString(".") == "struct"
-        return made.CreateStruct.create(node.children()) if is_call else node
-
-    def without_ids(node: Any) -> Any:
-        if node.nodeName() != "Alias":
-            return node
-        name = session._jsparkSession.expression(F.lit(node.name())._jc)
-        return made.CreateNamedStruct(_to_seq(session.sparkContext, [name, node.child()]))
-
-    if "struct(" not in str(expression.sql()):
-        return False
-    return bool(rebuilt(parsed, without_ids).equals(rebuilt(rebuilt(expression, as_parsed), without_ids)))
-
-
-def _no_text(what: str, text: str) -> UnsupportedFeatureError:
-    return UnsupportedFeatureError(
-        f"{what}: a column that has no SQL text",
-        found=text[:200],
-        expected="col('x') or col('alias.x') with Spark's own functions, or a string: an expression in SQL syntax",
-    )
 
 
 def infix(text: str) -> str:

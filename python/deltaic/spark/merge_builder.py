@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from deltaic.commands.merge import Merge
-from deltaic.spark.column_text import Origins
+from deltaic.engine.spark.native.column_text import Origins
 from deltaic.spark.expressions import assignments, condition_text
 from deltaic.spark.raising import methods_raise_as_spark
 from deltaic.spark.results import frame_of

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaic.engine.spark.engine import enabled_as
+from deltaic.engine.spark.native.column_text import Origins
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.spark import patches
-from deltaic.spark.column_text import Origins
 from deltaic.spark.expressions import assignments, condition_text
 from deltaic.spark.merge_builder import DeltaMergeBuilder
 from deltaic.spark.raising import methods_raise_as_spark, raises_as_spark

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from deltaic.engine.spark.native import catalog
+from deltaic.engine.spark.native.session import delete_folder, has_jvm, has_temporary_view
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltaic.spark.frame_writes import FORMATS
 from deltaic.spark.portable import names
@@ -19,7 +21,6 @@ from deltaic.sql.names import Name, read_name
 from deltaic.sql.tokens import Reader
 
 SESSION_CATALOG = "spark_catalog"
-_CATALOG = "org.apache.spark.sql.catalyst.catalog."
 
 
 @dataclass(frozen=True)
@@ -101,15 +102,14 @@ def _located(spark: Any, parts: Sequence[str]) -> tuple[tuple[str, str], Any] | 
     ours = _in_session_catalog(parts)
     if ours is None:
         return None
-    if not _has_jvm(spark):
+    if not has_jvm(spark):
         found = names.entry_of(spark, ours)
         return None if found is None else ((found.schema, ours[-1]), found)
-    catalog = _catalog(spark)
-    if len(ours) == 1 and catalog.getRawTempView(ours[0]).isDefined():
+    if len(ours) == 1 and has_temporary_view(spark, ours[0]):
         return None
     place = _qualified(spark, ours)
-    identifier = _identifier(spark, place)
-    return (place, catalog.getTableMetadata(identifier)) if catalog.tableExists(identifier) else None
+    entry = catalog.entry_of(spark, place)
+    return None if entry is None else (place, entry)
 
 
 @dataclass(frozen=True)
@@ -150,9 +150,9 @@ def entering(spark: Any, new: NewTable | None) -> Iterator[None]:
     """Around what makes a table: its name is in the catalog afterwards. Where the table is not made, the name is not there either."""
     if new is None or not new.enters:
         yield
-    elif _has_jvm(spark):
+    elif has_jvm(spark):
         yield
-        _enter(spark, new)
+        catalog.enter_table(spark, new.parts, new.path, managed=new.managed)
     elif new.managed:
         with names.reserved(spark, new.parts):
             yield
@@ -160,13 +160,6 @@ def entering(spark: Any, new: NewTable | None) -> Iterator[None]:
     else:
         yield
         names.enter(spark, new.parts, new.path)
-
-
-def _enter(spark: Any, new: NewTable) -> None:
-    jvm = spark._jvm
-    location = jvm.scala.Option.apply(jvm.org.apache.hadoop.fs.Path(new.path).toUri())
-    entry = _entry(spark, new.parts, "MANAGED" if new.managed else "EXTERNAL", jvm.org.apache.spark.sql.types.StructType(), location)
-    _catalog(spark).createTable(_copied(entry, provider=jvm.scala.Option.apply("delta")), False, False)
 
 
 def enter_view(
@@ -185,41 +178,31 @@ def enter_view(
     ours = _in_session_catalog(name.parts)
     if ours is None:
         raise UnsupportedFeatureError("views outside of the session catalog", found=str(name))
-    if not _has_jvm(spark):
+    if not has_jvm(spark):
         for table in tables:
             names.set_columns(spark, *table)
         names.enter_view(spark, ours, text, schema.names, comment, replaces=replaces)
         return
-    jvm, parts = spark._jvm, _qualified(spark, ours)
-    option = jvm.scala.Option.apply
-    said = {
+    properties = {
         "view.catalogAndNamespace.numParts": "2",
         "view.catalogAndNamespace.part.0": SESSION_CATALOG,
-        "view.catalogAndNamespace.part.1": str(_catalog(spark).getCurrentDatabase()),
+        "view.catalogAndNamespace.part.1": catalog.current_schema(spark),
         "view.query.out.numCols": str(len(query_columns)),
         **{f"view.query.out.col.{at}": column for at, column in enumerate(query_columns)},
     }
-    properties = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(said)
-    of_spark = jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json())
-    entry = _entry(spark, parts, "VIEW", of_spark, jvm.scala.Option.empty())
-    whole = _copied(entry, properties=properties, viewText=option(text), viewOriginalText=option(text), comment=option(comment))
-    if replaces and _catalog(spark).tableExists(_identifier(spark, parts)):
-        _catalog(spark).alterTable(whole)
-    else:
-        _catalog(spark).createTable(whole, False, False)
+    catalog.enter_view(spark, _qualified(spark, ours), text, schema.json(), comment, properties, replaces=replaces)
 
 
 def drop(spark: Any, name: Name, *, purges: bool) -> None:
     """Takes the name of a table out of the catalog, and the files of a managed one away."""
     known = named_table(spark, name.parts)
     assert known is not None
-    if not _has_jvm(spark):
+    if not has_jvm(spark):
         names.drop(spark, known.parts, purges=purges)
         return
-    _catalog(spark).dropTable(_identifier(spark, known.parts), True, purges)
+    catalog.remove(spark, known.parts, purges=purges)
     if known.managed:  # a catalog in memory leaves the files of a source that it does not know
-        place = spark._jvm.org.apache.hadoop.fs.Path(known.path)
-        place.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()).delete(place, True)
+        delete_folder(spark, known.path)
 
 
 def rename(spark: Any, name: Name, new: Name) -> None:
@@ -232,52 +215,19 @@ def rename(spark: Any, name: Name, new: Name) -> None:
     parts = ours if len(ours) == 2 else (known.parts[0], ours[0])
     if _is_taken(spark, (parts[0], parts[1])):
         raise TableAlreadyExistsError("the name is that of another table or view", where=str(new))
-    if not _has_jvm(spark):
+    if has_jvm(spark):
+        catalog.rename(spark, known.parts, (parts[0], parts[1]))
+    else:
         names.rename(spark, known.parts, parts)
-        return
-    _catalog(spark).renameTable(_identifier(spark, known.parts), _identifier(spark, (parts[0], parts[1])))
-
-
-def _has_jvm(spark: Any) -> bool:
-    return hasattr(spark, "_jsparkSession")
 
 
 def _is_taken(spark: Any, place: tuple[str, str]) -> bool:
     """True if a table of any format, or a lasting view, has the name."""
-    if _has_jvm(spark):
-        return bool(_catalog(spark).tableExists(_identifier(spark, place)))
-    return names.entry_of(spark, place) is not None
+    return catalog.is_taken(spark, place) if has_jvm(spark) else names.entry_of(spark, place) is not None
 
 
 def _default_path(spark: Any, place: tuple[str, str]) -> str:
-    if _has_jvm(spark):
-        return str(_catalog(spark).defaultTablePath(_identifier(spark, place)))
-    return names.default_path(spark, place)
-
-
-def _catalog(spark: Any) -> Any:
-    return spark._jsparkSession.sessionState().catalog()
-
-
-def _entry(spark: Any, parts: tuple[str, str], kind: str, schema: Any, location: Any) -> Any:
-    """A `CatalogTable`. `location`: an Option of a URI."""
-    jvm = spark._jvm
-    entries = jvm.org.apache.spark.sql.catalyst.catalog
-    storage = _copied(entries.CatalogStorageFormat.empty(), locationUri=location)
-    maker = getattr(getattr(jvm, _CATALOG + "CatalogTable$"), "MODULE$")
-    defaults = [getattr(maker, f"apply$default${number}")() for number in range(5, _entry_fields(jvm) + 1)]
-    return maker.apply(_identifier(spark, parts), getattr(entries.CatalogTableType, kind)(), storage, schema, *defaults)
-
-
-def _entry_fields(jvm: Any) -> int:
-    kind = jvm.java.lang.Class.forName(_CATALOG + "CatalogTable")
-    return int(max(each.getParameterCount() for each in kind.getConstructors()))
-
-
-def _copied(record: Any, **changes: Any) -> Any:
-    """A case class with other values in some of its fields, which are more in newer versions of Spark."""
-    fields = range(record.productArity())
-    return record.copy(*(changes.get(str(record.productElementName(at)), record.productElement(at)) for at in fields))
+    return catalog.default_location(spark, place) if has_jvm(spark) else names.default_path(spark, place)
 
 
 def _in_session_catalog(parts: Sequence[str]) -> tuple[str, ...] | None:
@@ -290,12 +240,7 @@ def _in_session_catalog(parts: Sequence[str]) -> tuple[str, ...] | None:
 def _qualified(spark: Any, parts: Sequence[str]) -> tuple[str, str]:
     if len(parts) == 2:
         return parts[0], parts[1]
-    return (str(_catalog(spark).getCurrentDatabase()) if _has_jvm(spark) else spark.catalog.currentDatabase()), parts[0]
-
-
-def _identifier(spark: Any, parts: tuple[str, str]) -> Any:
-    jvm = spark._jvm
-    return jvm.org.apache.spark.sql.catalyst.TableIdentifier(parts[1], jvm.scala.Option.apply(parts[0]))
+    return (catalog.current_schema(spark) if has_jvm(spark) else spark.catalog.currentDatabase()), parts[0]
 
 
 def path_at(location: str) -> str:

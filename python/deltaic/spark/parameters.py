@@ -7,6 +7,7 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from deltaic.engine.spark.native.session import has_jvm, is_classic
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.plan.literal import lit
 from deltaic.spark.expressions import sql_text
@@ -20,7 +21,7 @@ Formatted = Callable[[str, Mapping[str, Any]], Any]
 def with_values(spark: Any, text: str, values: Mapping[str, Any], function: Formatted) -> Any:
     """Runs `function` on the text with `{name}` filled in as PySpark does it, texts as literals, and on the DataFrames by the names that
     stand for them in the text. With a JVM these are temporary views, and none is handed over."""
-    if not hasattr(spark, "_jsparkSession"):
+    if not has_jvm(spark):
         frames: dict[str, Any] = {}
         return function(_Formatter(frames).format(text, **values), frames)
     from pyspark.sql.sql_formatter import SQLStringFormatter
@@ -109,4 +110,4 @@ def _marked(text: str, named: Callable[[str], Any] | None, positional: Callable[
 
 
 def _literal(value: Any) -> str:
-    return sql_text(value, "args") if hasattr(value, "_jc") or is_of_connect(value) else lit(value)
+    return sql_text(value, "args") if is_classic(value) or is_of_connect(value) else lit(value)

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from deltaic.engine.spark.engine import engine_of
+from deltaic.engine.spark.native.session import analyzed_plan, session_catalog, table_functions
 
 _METADATA = re.compile(r"\b_metadata\b", re.IGNORECASE)
 
@@ -20,8 +21,8 @@ def make(spark: Any, name: str, frame: Any) -> bool:
     engine = engine_of(spark)
 
     def native() -> bool:
-        plan = frame.alias(name)._jdf.queryExecution().analyzed()
-        _functions(spark).createOrReplaceTempFunction(name, engine.jvm.callbacks.function(plan), "internal")
+        plan = analyzed_plan(frame.alias(name))
+        table_functions(spark).createOrReplaceTempFunction(name, engine.jvm.callbacks.function(plan), "internal")
         return True
 
     return engine.read_path.planned("a plan as a table function", native, lambda: False)
@@ -29,8 +30,4 @@ def make(spark: Any, name: str, frame: Any) -> bool:
 
 def drop(spark: Any, name: str) -> None:
     """Removes the function, if it is there."""
-    spark._jsparkSession.sessionState().catalog().dropTempFunction(name, True)
-
-
-def _functions(spark: Any) -> Any:
-    return spark._jsparkSession.sessionState().tableFunctionRegistry()
+    session_catalog(spark).dropTempFunction(name, True)

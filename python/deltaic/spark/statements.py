@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from deltaic.engine.spark.engine import application_of, enabled_as
+from deltaic.engine.spark.native.session import has_jvm, session_catalog
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.schema import quote_name
@@ -386,7 +387,7 @@ def _queried(spark: Any, reader: Reader, args: Any, given: Mapping[str, Any]) ->
         return spark_sql(spark, f"{view.cached} `{view.name.replace('`', '``')}`")
     if reader.at("CREATE", "VIEW") or reader.at("CREATE", "OR", "REPLACE", "VIEW"):
         raise UnsupportedFeatureError("a lasting view of a table by path", expected="CREATE TEMPORARY VIEW")
-    if hasattr(spark, "_jsparkSession"):
+    if has_jvm(spark):
         return _with_views(spark, reader.text, found, lambda text: spark_sql(spark, text, args))
     named = {reference: f"__deltaic_view_{next(_numbers)}__" for reference in found}
     frames = {name: _referred(spark, reference) for reference, name in named.items()}
@@ -413,7 +414,7 @@ def _with_views(spark: Any, text: str, found: list[Reference], function: Callabl
             made[reference] = name
         return function(spliced(text, made, functions))
     finally:
-        catalog = spark._jsparkSession.sessionState().catalog()
+        catalog = session_catalog(spark)
         for name in made.values():
             # Not by `spark.catalog`: that one also throws away what a user has cached of the same table.
             if name in functions:

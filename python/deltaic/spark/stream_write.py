@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from deltaic.engine.spark.native.session import has_jvm
 from deltaic.engine.spark.settings import table_properties
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError
@@ -46,7 +47,7 @@ def batch_writer(spark: Any, asked: BuilderState, name: str | None) -> tuple[Cal
     told.partition_by, told.cluster_by = asked.partition_by, asked.cluster_by
     if not told.has("path"):
         raise InvalidArgumentError("a Delta table is one path", found="none", expected="start(path)")
-    if hasattr(spark, "_jsparkSession"):
+    if has_jvm(spark):
         return BatchWriter(told, output), kept
     place = next(iter(kept.values()), None) or f"{folder}/{name or uuid.uuid4()}"
     return BatchWriter(told, output, place), {"checkpointLocation": place}

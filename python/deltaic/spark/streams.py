@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from deltaic.engine.spark.engine import enabled_as, engine_of, session_of
+from deltaic.engine.spark.native.session import has_jvm
 from deltaic.engine.spark.read_path import Native
 from deltaic.errors import InvalidArgumentError
 from deltaic.spark import patches
@@ -261,7 +262,7 @@ def _enable_batches(writers: Any) -> None:
         _function(_asked(self), func)
         spark = session_of(self)
         native = enabled_as(spark)
-        if native is None or hasattr(spark, "_jsparkSession"):
+        if native is None or has_jvm(spark):
             return method(self, func)
         from deltaic.spark.statements import is_installed
 

@@ -11,12 +11,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 import deltaic
+from deltaic.engine.spark.native.column_text import Origins
+from deltaic.engine.spark.native.session import is_classic, logical_plan
 from deltaic.engine.spark.settings import MERGE_SCHEMA, RETENTION_CHECK, commit_options, is_on, table_properties
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, TableNotFoundError, UnsupportedFeatureError, VersionNotFoundError
 from deltaic.protocol.schema import Schema
 from deltaic.rows.rows import Rows
-from deltaic.spark.column_text import Origins
 from deltaic.spark.expressions import assignments, condition_text, sql_text
 from deltaic.spark.frames import version_at
 from deltaic.spark.merge_builder import DeltaMergeBuilder, MergeStart
@@ -438,12 +439,12 @@ class DeltaOptimizeBuilder:
 
 def alias_of(frame: Any) -> str | None:
     """The alias of a DataFrame, None where it has none or where nobody can tell (Spark Connect)."""
-    if not hasattr(frame, "_jdf"):
+    if not is_classic(frame):
         plan = getattr(frame, "_plan", None)
         while type(plan).__name__ in _SAME_COLUMNS:
             plan = getattr(plan, "_child", None)
         return getattr(plan, "_alias", None)
-    plan = frame._jdf.queryExecution().logical()
+    plan = logical_plan(frame)
     while plan.nodeName() in _SAME_COLUMNS:
         plan = plan.children().head()
     return str(plan.alias()) if plan.nodeName() == "SubqueryAlias" else None

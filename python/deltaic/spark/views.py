@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from deltaic.engine.spark.native.session import analyzed_plan, has_temporary_view
 from deltaic.errors import InvalidArgumentError
 from deltaic.spark.named_tables import parsed, path_in_catalog
 from deltaic.sql.names import Name, read_name
@@ -81,9 +82,9 @@ def _table(spark: Any, view: str) -> Any:
 
 def _path_in_source(spark: Any, view: str) -> str | None:
     """CREATE TEMPORARY VIEW ... USING delta OPTIONS (path ...), by the Python data source: the whole table at its newest version."""
-    if not hasattr(spark, "_jsparkSession") or spark._jsparkSession.sessionState().catalog().getRawTempView(view).isEmpty():
+    if not has_temporary_view(spark, view):
         return None
-    plan = _table(spark, view)._jdf.queryExecution().analyzed()
+    plan = analyzed_plan(_table(spark, view))
     while plan.nodeName() in ("SubqueryAlias", "View") and plan.children().length() == 1:
         plan = plan.children().head()
     if plan.nodeName() != "DataSourceV2Relation" or "python" not in plan.table().getClass().getName().lower():

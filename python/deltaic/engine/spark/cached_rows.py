@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from deltaic.engine.spark.native.session import caches_rows, has_jvm
 from deltaic.engine.spark.read_path import log
 
 
 def refresh_cached(spark: Any, location: str) -> None:
     """Drops the cached rows of DataFrames that follow the table at a location; the next query over them caches them again. The commit
     stands, so nothing is raised."""
-    if not hasattr(spark, "_jsparkSession"):
+    if not has_jvm(spark):
         return
     try:
-        if not spark._jsparkSession.sharedState().cacheManager().isEmpty():
+        if caches_rows(spark):
             spark.catalog.refreshByPath(location)
     except Exception as error:
         log.warning("cached rows of %s may be those of an older version: %s", location, str(error).split("\n")[0])

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from deltaic.engine.spark.native.session import spark_context
+
 _PROPERTY = "spark.job.description"
 _PREFIX = "Delta: "
 
@@ -16,7 +18,7 @@ def job_description(spark: Any, text: str) -> Iterator[None]:
     A command within a command keeps the description of the outer one. Spark Connect has no descriptions.
 
     Source: delta-spark's DeltaProgressReporter, for the form."""
-    context = getattr(spark, "_sc", None)
+    context = spark_context(spark)
     if context is None:
         yield
         return

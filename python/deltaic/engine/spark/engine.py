@@ -25,6 +25,7 @@ from deltaic.engine.spark.descriptions import job_description
 from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.few_rows import few_rows
 from deltaic.engine.spark.lowering import Lowering, nullable_schema, with_columns
+from deltaic.engine.spark.native.session import analyzed_plan, optimized_plan, spark_context
 from deltaic.engine.spark.on_driver import (
     SOURCE_BYTES,
     are_plain,
@@ -320,7 +321,7 @@ class SparkEngine:
 
     def size_of(self, frame: Any) -> int | None:
         """Bytes that Spark thinks the rows to be, None where it does not tell."""
-        return self.read_path.planned("the size of rows", lambda: int(str(_optimized(frame).stats().sizeInBytes())), lambda: None)
+        return self.read_path.planned("the size of rows", lambda: int(str(optimized_plan(frame).stats().sizeInBytes())), lambda: None)
 
     def is_cheap(self, relation: SparkRelation) -> bool:
         size = self.size_of(relation.frame)
@@ -395,10 +396,10 @@ class SparkEngine:
         no other plan has keeps this cache apart from the user's of the same frame, so that neither call of `unpersist` ends the other."""
         from pyspark.sql import functions as F
 
-        from deltaic.engine.spark.write import in_own_session
+        from deltaic.engine.spark.native.session import in_own_session
 
         marked = frame.where(F.lit(uuid.uuid4().hex).isNotNull())
-        own = self.read_path.planned("a session of our own", lambda: in_own_session(self, marked, _READ_ONCE_OR_TWICE), lambda: None)
+        own = self.read_path.planned("a session of our own", lambda: in_own_session(self.spark, marked, _READ_ONCE_OR_TWICE), lambda: None)
         (marked if own is None else own).persist()
         return marked
 
@@ -419,7 +420,7 @@ class SparkEngine:
 
     def _is_deterministic(self, frame: Any) -> bool:
         return self.read_path.planned(
-            "whether rows are the same each time", lambda: bool(frame._jdf.queryExecution().analyzed().deterministic()), lambda: False
+            "whether rows are the same each time", lambda: bool(analyzed_plan(frame).deterministic()), lambda: False
         )
 
     def row_ids(self, relation: SparkRelation, *, unique: bool = False) -> _core.RowIds:
@@ -481,10 +482,6 @@ def _is_cached(frame: Any) -> bool:
     return bool(level.useMemory or level.useDisk or level.useOffHeap)
 
 
-def _optimized(frame: Any) -> Any:
-    return frame._jdf.queryExecution().optimizedPlan()
-
-
 def _most_rows(plan: Plan) -> int | None:
     """Maximum number of rows of a plan without joins; None if nobody knows. Only plans with row ids are asked: counting a million
     files takes a while."""
@@ -536,7 +533,7 @@ def enabled_as(spark: Any) -> Native | None:
 
 def application_of(spark: Any) -> Any:
     """Returns the object that all sessions of an application share: the SparkContext, or the session class on Spark Connect."""
-    return getattr(spark, "_sc", None) or type(spark)
+    return spark_context(spark) or type(spark)
 
 
 def session_of(maker: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from deltaic.engine.spark.errors import named_errors
+from deltaic.engine.spark.native.session import analyzed_plan, parsed_expression
 from deltaic.engine.spark.read_path import ReadPath
 from deltaic.engine.spark.types import of_frame, to_spark
 from deltaic.errors import DeltaError, InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
@@ -75,7 +76,7 @@ class Analyser:
 
     def _parse(self, text: str) -> None:
         """InvalidArgumentError for text that Spark's parser does not take, or takes with a name behind the expression."""
-        tree = self._spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
+        tree = parsed_expression(self._spark, text)
         if tree.getClass().getSimpleName() in ("Alias", "MultiAlias"):
             raise InvalidArgumentError(
                 "[PARSE_SYNTAX_ERROR] SQL does not parse: words follow the expression",
@@ -86,7 +87,7 @@ class Analyser:
     def _by_tree(self, text: str, scope: _Scope, schemas: tuple[tuple[str, Schema], ...], alone: Any, zone: str) -> Expression:
         self._parse(text)
         frame = scope.frame.select(alone)
-        plan = frame._jdf.queryExecution().analyzed()
+        plan = analyzed_plan(frame)
         kinds = {plan.getClass().getSimpleName(), plan.children().apply(0).getClass().getSimpleName()}
         if "Generate" in kinds:
             raise _no_scalar("a generator", text)
@@ -131,7 +132,7 @@ class Analyser:
 
 
 def _ids_of(frame: Any, schemas: tuple[tuple[str, Schema], ...]) -> dict[int, tuple[str, str]]:
-    listed = json.loads(frame.select("*")._jdf.queryExecution().analyzed().toJSON())[0]["projectList"]
+    listed = json.loads(analyzed_plan(frame.select("*")).toJSON())[0]["projectList"]
     names = [(alias, name) for alias, schema in schemas for name in schema.names]
     return {_id(tree[0]): name for tree, name in zip(listed, names, strict=True)}
 

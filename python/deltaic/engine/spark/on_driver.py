@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltaic.engine.spark.native.jvm import LOCAL_BYTES, Jvm
+from deltaic.engine.spark.native.session import analyzed_plan, optimized_plan
 from deltaic.errors import UnsupportedFeatureError
 from deltaic.plan.expression import Expression
 from deltaic.plan.literal import col
@@ -74,16 +75,18 @@ def are_plain(schema: Schema) -> bool:
 
 def is_local(frame: Any) -> bool:
     """True if Spark's optimizer has the rows, computed, on the driver."""
-    return str(frame._jdf.queryExecution().optimizedPlan().getClass().getSimpleName()) == "LocalRelation"
+    return str(optimized_plan(frame).getClass().getSimpleName()) == "LocalRelation"
 
 
 def _lying(jvm: Jvm, frame: Any) -> pa.Table | None:
     """The rows of such a frame, by no job; None of any other."""
     if not is_local(frame):
         return None
-    rows = frame._jdf.queryExecution().optimizedPlan().data().iterator()
+    plan = optimized_plan(frame)
     converters = jvm.companion("org.apache.spark.sql.execution.arrow.ArrowConverters")
-    batches = converters.toBatchWithSchemaIterator(rows, frame._jdf.schema(), BATCH_ROWS, LOCAL_BYTES, "UTC", True, False)
+    batches = converters.toBatchWithSchemaIterator(
+        plan.data().iterator(), analyzed_plan(frame).schema(), BATCH_ROWS, LOCAL_BYTES, "UTC", True, False
+    )
     tables = []
     while batches.hasNext():
         tables.append(pa.ipc.open_stream(batches.next()).read_all())
@@ -148,7 +151,7 @@ def has_few_rows(engine: SparkEngine, frame: Any) -> bool:
     """True if the plan itself says that there are at most so many rows as may come to the driver."""
 
     def native() -> bool:
-        known = frame._jdf.queryExecution().optimizedPlan().maxRows()
+        known = optimized_plan(frame).maxRows()
         return bool(known.isDefined()) and int(str(known.get())) <= engine.most_here
 
     return engine.read_path.planned("how many rows there are", native, lambda: False)

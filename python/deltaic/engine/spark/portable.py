@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.engine.spark.columns import BY_ID, ScanColumns
+from deltaic.engine.spark.native.session import has_jvm
 from deltaic.engine.spark.read_by_tasks import are_large, has_set, read_by_tasks
 from deltaic.engine.spark.settings import is_on
 from deltaic.engine.spark.stores import travels
@@ -105,7 +106,7 @@ def _opaque(column: Any, nested: bool) -> Any:
 
 def _parquet(spark: Any, places: list[str], data: Any, options: dict[str, str]) -> Any:
     """The rows of these files; no folder is listed, no name is taken for a pattern or a partition."""
-    if not hasattr(spark, "_jsparkSession"):  # Spark Connect takes all names for patterns
+    if not has_jvm(spark):  # Spark Connect takes all names for patterns
         places = [_PATTERN.sub(r"\\\g<0>", place) for place in places]
     return spark.read.schema(data).options(**options, __globPaths__="false", recursiveFileLookup="true").parquet(*places)
 

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
+from deltaic.engine.spark.native.session import has_jvm
 from deltaic.errors import DeltaError
 
 Native = Literal["auto", "never"]
@@ -22,7 +23,7 @@ class ReadPath:
     """Path of one session. `is_native`: by py4j. `reason`: why the public path is used; None on the native path or if `native="never"`."""
 
     def __init__(self, spark: Any, native: Native) -> None:
-        self.is_native = native == "auto" and hasattr(spark, "_jsparkSession")
+        self.is_native = native == "auto" and has_jvm(spark)
         self.reason: str | None = None
         self._lock = threading.Lock()
         if native == "auto" and not self.is_native:

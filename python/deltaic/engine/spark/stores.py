@@ -10,6 +10,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from deltaic import _core, configuration
+from deltaic.engine.spark.native.session import hadoop_settings, has_jvm
 from deltaic.errors import InvalidArgumentError
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import open_own, open_store, opened_by
@@ -87,21 +88,21 @@ class LastSnapshot:
 
 def _is_set_by_session(spark: Any, location: str, options: Mapping[str, str]) -> bool:
     """True if the session's Hadoop settings reach the location, since the user gave no storage options."""
-    return not options and "://" in location and hasattr(spark, "_jsparkSession")
+    return not options and "://" in location and has_jvm(spark)
 
 
 def store_of(spark: Any, location: str, options: Mapping[str, str]) -> _core.Store | None:
     """The store of a location, None where our own opens it without more ado."""
     if not _is_set_by_session(spark, location, options):
         return None
-    hadoop = spark._jsparkSession.sessionState().newHadoopConf()
+    hadoop = hadoop_settings(spark)
     found = reached_by(location, lambda name: hadoop.get(name))
     if found != "hadoop":
         try:
             return open_own(location, found)
         except InvalidArgumentError:  # no store of ours for such a location
             pass
-    from deltaic.engine.spark.hadoop_store import HadoopStore
+    from deltaic.engine.spark.native.hadoop_store import HadoopStore
 
     return _core.Store.from_python(HadoopStore(spark, location), location)
 

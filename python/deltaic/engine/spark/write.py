@@ -11,7 +11,7 @@ import os
 import re
 import threading
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -25,6 +25,7 @@ from deltaic.engine.spark.direct import is_direct, write_directly
 from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.footers import with_statistics
 from deltaic.engine.spark.lowering import with_columns
+from deltaic.engine.spark.native.session import delete_folder, in_own_session
 from deltaic.engine.spark.on_driver import are_plain, gathered, has_few_rows
 from deltaic.engine.spark.types import is_mapped_inside, with_ids
 from deltaic.errors import CommitError, ConstraintViolationError, UnsupportedFeatureError
@@ -175,24 +176,12 @@ def _folder_value(field: Field) -> Any:
 @contextmanager
 def _own_settings(engine: SparkEngine, frame: Any) -> Iterator[Any]:
     """The rows where what files must be like is no setting of the user's: in a session of their own, else for a moment in theirs."""
-    own = engine.read_path.planned("a session of our own", lambda: in_own_session(engine, frame, _SESSION), lambda: None)
+    own = engine.read_path.planned("a session of our own", lambda: in_own_session(engine.spark, frame, _SESSION), lambda: None)
     if own is not None:
         yield own
         return
     with _one_at_a_time, _settings(engine.spark.conf):
         yield frame
-
-
-def in_own_session(engine: SparkEngine, frame: Any, settings: Mapping[str, str]) -> Any:
-    """The rows as a DataFrame of a new session, with these settings and all of the user's others."""
-    from pyspark.sql import DataFrame, SparkSession
-
-    session = engine.spark._jsparkSession.cloneSession()
-    for name, value in settings.items():
-        session.conf().set(name, value)
-    plan = frame._jdf.queryExecution().logical()
-    made = engine.jvm.get("org.apache.spark.sql.classic.Dataset").ofRows(session, plan)
-    return DataFrame(made, SparkSession(engine.spark.sparkContext, session))
 
 
 @contextmanager
@@ -264,8 +253,7 @@ def _discard(engine: SparkEngine, store: _core.Store, folder: str) -> None:
     """Everything below the folder, the attempts of tasks too."""
 
     def native() -> None:
-        path = engine.jvm.root.org.apache.hadoop.fs.Path(f"{_uri(store)}/{folder}")
-        path.getFileSystem(engine.spark._jsparkSession.sessionState().newHadoopConf()).delete(path, True)
+        delete_folder(engine.spark, f"{_uri(store)}/{folder}")
 
     def public() -> None:
         left = store.list_from(folder, recursive=True)

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
+from deltaic.engine.spark.native.session import hadoop_settings
 from deltaic.errors import UnsupportedFeatureError
 
 _FOLDER = 1
@@ -25,7 +26,7 @@ class HadoopStore:
 
     def __init__(self, spark: Any, location: str) -> None:
         self._jvm, self._gateway = spark._jvm, spark.sparkContext._gateway
-        self._configuration = spark._jsparkSession.sessionState().newHadoopConf()
+        self._configuration = hadoop_settings(spark)
         self._root = location.rstrip("/")
         try:
             self._files = self._path("").getFileSystem(self._configuration)

@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from deltaic.errors import UnsupportedFeatureError
+from deltaic.engine.spark.native.session import analyzed_plan, expression_of, parsed_expression
+from deltaic.errors import DeltaError, InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.schema import quote_name
 
 _FUNCTIONS = "_deltaic_python_functions"
@@ -45,12 +46,34 @@ class Origins:
     def _listed(self) -> dict[int, set[tuple[str, ...]]]:
         known: dict[int, set[tuple[str, ...]]] = {}
         for frame, alias in self._frames():
-            output = frame._jdf.queryExecution().analyzed().output()
+            output = analyzed_plan(frame).output()
             for index in range(output.size()):
                 column = output.apply(index)
                 parts = (str(column.name()),) if alias is None else (alias, str(column.name()))
                 known.setdefault(int(column.exprId().id()), set()).add(parts)
         return known
+
+
+def text_of(column: Any, what: str, origins: Origins) -> str:
+    """Returns SQL text of a Column: the text that Spark shows, if Spark parses it to the same expression; else a text built from its
+    tree."""
+    from pyspark.sql import SparkSession
+
+    session = origins.spark or SparkSession.getActiveSession()
+    if session is None:
+        raise InvalidArgumentError("no Spark session is active", where=what)
+    expression, text = _expression(session, column._jc)
+    if (said := _as_written(session, expression, text)) is not None:
+        return said
+    try:
+        made = ColumnText(session, origins, what).of(expression)
+    except DeltaError:
+        raise
+    except Exception as error:  # whatever Spark's parser says of it: there is no text
+        raise _no_text(what, text) from error
+    if made is None:
+        raise _no_text(what, text)
+    return made
 
 
 class ColumnText:
@@ -70,7 +93,7 @@ class ColumnText:
     # --- trees
 
     def _parsed(self, text: str) -> Any:
-        return self._session._jsparkSession.sessionState().sqlParser().parseExpression(text)
+        return parsed_expression(self._session, text)
 
     def _rebuilt(self, node: Any, change: Callable[[Any], Any]) -> Any:
         from pyspark.sql.classic.column import _to_seq
@@ -161,6 +184,103 @@ class ColumnText:
         classes = self._session._jvm.java.lang.Class
         constructors = classes.forName("org.apache.spark.sql.execution.python.UserDefinedPythonFunction").getConstructors()
         return int(constructors[0].getParameterCount()) - 5
+
+
+def _as_written(session: Any, expression: Any, text: str) -> str | None:
+    try:
+        parsed = parsed_expression(session, text)
+        return text if parsed.equals(expression) or _are_same_structs(session, parsed, expression) else None
+    except Exception:  # Spark's parser does not take the text
+        return None
+
+
+_DEEP = re.compile(r"(?:\b(?:or|and)\(){32}")
+
+
+def _expression(session: Any, column: Any) -> tuple[Any, str]:
+    """Spark's expression of a column, and its text; of long chains of ORs and ANDs as a tree of few levels."""
+    made: Any = None
+    failed: Exception | None = None
+    try:
+        made = expression_of(session, column)
+        text = str(made.sql())
+        if _DEEP.search(text) is None:
+            return made, text
+    except Exception as error:  # Spark's recursions end at some hundred levels
+        failed = error
+    flat = _balanced(session, column)
+    if flat is None and failed is not None:
+        raise failed
+    made = made if flat is None else expression_of(session, flat)
+    return made, str(made.sql())
+
+
+def _balanced(session: Any, column: Any) -> Any | None:
+    """`a | b | c | …` as Python makes it is a tree as deep as it is long: `((a | b) | c) | …`. The same chain as `(a | b) | (c | d)`, whose
+    depth is the logarithm of its length; None where the column is no chain of ORs or ANDs."""
+    try:
+        node = column.node()
+        return None if _junction(node) is None else _rebalanced(session._jvm.org.apache.spark.sql.Column, node)
+    except Exception:  # Spark's internal classes have another form: the error that is known already says what is wrong
+        return None
+
+
+def _junction(node: Any) -> str | None:
+    name = node.functionName() if node.getClass().getSimpleName() == "UnresolvedFunction" else None
+    return name if name in ("or", "and") else None
+
+
+def _rebalanced(as_column: Any, node: Any) -> Any:
+    if (kind := _junction(node)) is None:
+        return as_column(node)
+    operands, pending = [], [node]
+    while pending:
+        each = pending.pop()
+        if (found := _junction(each)) == kind:
+            pair = each.arguments()
+            pending += [pair.apply(1), pair.apply(0)]
+        else:
+            operands.append(as_column(each) if found is None else _rebalanced(as_column, each))
+    while len(operands) > 1:
+        pairs = [getattr(left, kind)(right) for left, right in zip(operands[::2], operands[1::2], strict=False)]
+        operands = [*pairs, *operands[2 * len(pairs) :]]
+    return operands[0]
+
+
+def _are_same_structs(session: Any, parsed: Any, expression: Any) -> bool:
+    """True if two expressions differ only in how struct(...) is made, which to the parser is no call of a function, and in the ids of the
+    names in it."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.classic.column import _to_seq
+
+    made = session._jvm.org.apache.spark.sql.catalyst.expressions
+
+    def rebuilt(node: Any, change: Callable[[Any], Any]) -> Any:
+        children = node.children()
+        inner = [rebuilt(children.apply(index), change) for index in range(children.length())]
+        return change(node.withNewChildren(_to_seq(session.sparkContext, inner)) if inner else node)
+
+    def as_parsed(node: Any) -> Any:
+        is_call = node.nodeName() == "UnresolvedFunction" and node.nameParts().mkString(".") == "struct"
+        return made.CreateStruct.create(node.children()) if is_call else node
+
+    def without_ids(node: Any) -> Any:
+        if node.nodeName() != "Alias":
+            return node
+        name = expression_of(session, F.lit(node.name())._jc)
+        return made.CreateNamedStruct(_to_seq(session.sparkContext, [name, node.child()]))
+
+    if "struct(" not in str(expression.sql()):
+        return False
+    return bool(rebuilt(parsed, without_ids).equals(rebuilt(rebuilt(expression, as_parsed), without_ids)))
+
+
+def _no_text(what: str, text: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"{what}: a column that has no SQL text",
+        found=text[:200],
+        expected="col('x') or col('alias.x') with Spark's own functions, or a string: an expression in SQL syntax",
+    )
 
 
 def _kind(node: Any) -> str:

@@ -1,0 +1,95 @@
+"""Entries of Spark's session catalog: tables and views, by the driver's private classes of Spark 4.1 to 4.3.
+
+A name is a pair (schema, name).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from deltaic.engine.spark.native.session import session_catalog
+
+_CATALOG = "org.apache.spark.sql.catalyst.catalog."
+
+
+def identifier(spark: Any, name: tuple[str, str]) -> Any:
+    """The Catalyst TableIdentifier of a name."""
+    jvm = spark._jvm
+    return jvm.org.apache.spark.sql.catalyst.TableIdentifier(name[1], jvm.scala.Option.apply(name[0]))
+
+
+def current_schema(spark: Any) -> str:
+    """The schema (database) in which names without a schema are looked up."""
+    return str(session_catalog(spark).getCurrentDatabase())
+
+
+def is_taken(spark: Any, name: tuple[str, str]) -> bool:
+    """True if a table of any format, or a permanent view, has the name."""
+    return bool(session_catalog(spark).tableExists(identifier(spark, name)))
+
+
+def entry_of(spark: Any, name: tuple[str, str]) -> Any | None:
+    """The CatalogTable of a table or permanent view, None if there is none."""
+    return session_catalog(spark).getTableMetadata(identifier(spark, name)) if is_taken(spark, name) else None
+
+
+def default_location(spark: Any, name: tuple[str, str]) -> str:
+    """The URI of the warehouse folder of a managed table."""
+    return str(session_catalog(spark).defaultTablePath(identifier(spark, name)))
+
+
+def enter_table(spark: Any, name: tuple[str, str], location: str, *, managed: bool) -> None:
+    """Creates the entry of a Delta table: provider `delta`, a location, no columns."""
+    jvm = spark._jvm
+    uri = jvm.scala.Option.apply(jvm.org.apache.hadoop.fs.Path(location).toUri())
+    entry = _new_entry(spark, name, "MANAGED" if managed else "EXTERNAL", jvm.org.apache.spark.sql.types.StructType(), uri)
+    session_catalog(spark).createTable(_copied(entry, provider=jvm.scala.Option.apply("delta")), False, False)
+
+
+def enter_view(
+    spark: Any, name: tuple[str, str], text: str, schema_json: str, comment: str | None, properties: Mapping[str, str], *, replaces: bool
+) -> None:
+    """Creates the entry of a permanent view, or replaces it. `schema_json`: its columns; `properties`: Spark's own (`view.query.out.…`)."""
+    jvm = spark._jvm
+    option = jvm.scala.Option.apply
+    schema = jvm.org.apache.spark.sql.types.DataType.fromJson(schema_json)
+    whole = _copied(
+        _new_entry(spark, name, "VIEW", schema, jvm.scala.Option.empty()),
+        properties=jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(dict(properties)),
+        viewText=option(text),
+        viewOriginalText=option(text),
+        comment=option(comment),
+    )
+    if replaces and is_taken(spark, name):
+        session_catalog(spark).alterTable(whole)
+    else:
+        session_catalog(spark).createTable(whole, False, False)
+
+
+def remove(spark: Any, name: tuple[str, str], *, purges: bool) -> None:
+    """Removes the entry of a table. The catalog in memory leaves the files of a managed table."""
+    session_catalog(spark).dropTable(identifier(spark, name), True, purges)
+
+
+def rename(spark: Any, name: tuple[str, str], new: tuple[str, str]) -> None:
+    """Renames an entry. The files of a managed table move to the folder of the new name."""
+    session_catalog(spark).renameTable(identifier(spark, name), identifier(spark, new))
+
+
+def _new_entry(spark: Any, name: tuple[str, str], kind: str, schema: Any, location: Any) -> Any:
+    """A CatalogTable. `location`: a Scala Option of a URI."""
+    jvm = spark._jvm
+    entries = jvm.org.apache.spark.sql.catalyst.catalog
+    storage = _copied(entries.CatalogStorageFormat.empty(), locationUri=location)
+    maker = getattr(getattr(jvm, _CATALOG + "CatalogTable$"), "MODULE$")
+    constructors = jvm.java.lang.Class.forName(_CATALOG + "CatalogTable").getConstructors()
+    fields = int(max(each.getParameterCount() for each in constructors))
+    defaults = [getattr(maker, f"apply$default${number}")() for number in range(5, fields + 1)]
+    return maker.apply(identifier(spark, name), getattr(entries.CatalogTableType, kind)(), storage, schema, *defaults)
+
+
+def _copied(record: Any, **changes: Any) -> Any:
+    """A Scala case class with other values in some fields. Newer versions of Spark have more fields."""
+    fields = range(record.productArity())
+    return record.copy(*(changes.get(str(record.productElementName(at)), record.productElement(at)) for at in fields))

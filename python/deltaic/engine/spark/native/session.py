@@ -1,0 +1,91 @@
+"""Private interfaces of a Spark session: plans of DataFrames, Spark's parser, its session catalog and Hadoop's settings.
+
+Spark 4.1 to 4.3 have all of them under the same names. Spark Connect has none (`has_jvm`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def has_jvm(spark: Any) -> bool:
+    """True if Python reaches the session's JVM, False on Spark Connect."""
+    return hasattr(spark, "_jsparkSession")
+
+
+def spark_context(spark: Any) -> Any | None:
+    """The SparkContext of a session, None on Spark Connect."""
+    return getattr(spark, "_sc", None)
+
+
+def is_classic(value: Any) -> bool:
+    """True if a DataFrame or Column is an object of the JVM, False on Spark Connect and for any other value."""
+    return hasattr(value, "_jdf") or hasattr(value, "_jc")
+
+
+def logical_plan(frame: Any) -> Any:
+    """The plan of a DataFrame as its user wrote it (a Catalyst LogicalPlan)."""
+    return frame._jdf.queryExecution().logical()
+
+
+def analyzed_plan(frame: Any) -> Any:
+    """The plan of a DataFrame with its names and types resolved (a Catalyst LogicalPlan)."""
+    return frame._jdf.queryExecution().analyzed()
+
+
+def optimized_plan(frame: Any) -> Any:
+    """The plan of a DataFrame after Spark's optimizer (a Catalyst LogicalPlan)."""
+    return frame._jdf.queryExecution().optimizedPlan()
+
+
+def parsed_expression(spark: Any, text: str) -> Any:
+    """The Catalyst expression that Spark's parser makes of a text."""
+    return spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
+
+
+def expression_of(spark: Any, java_column: Any) -> Any:
+    """The Catalyst expression of a Column's Java object."""
+    return spark._jsparkSession.expression(java_column)
+
+
+def session_catalog(spark: Any) -> Any:
+    """The session's catalog of tables, views and functions (a Catalyst SessionCatalog)."""
+    return spark._jsparkSession.sessionState().catalog()
+
+
+def has_temporary_view(spark: Any, name: str) -> bool:
+    """True if the session has a temporary view of this name; False on Spark Connect, too, which does not tell."""
+    return has_jvm(spark) and bool(session_catalog(spark).getRawTempView(name).isDefined())
+
+
+def table_functions(spark: Any) -> Any:
+    """The session's table functions (a Catalyst TableFunctionRegistry)."""
+    return spark._jsparkSession.sessionState().tableFunctionRegistry()
+
+
+def hadoop_settings(spark: Any) -> Any:
+    """A copy of the session's Hadoop Configuration."""
+    return spark._jsparkSession.sessionState().newHadoopConf()
+
+
+def delete_folder(spark: Any, location: str) -> None:
+    """Deletes a folder with all that is in it, by Hadoop's file system. Nothing happens if it is missing."""
+    path = spark._jvm.org.apache.hadoop.fs.Path(location)
+    path.getFileSystem(hadoop_settings(spark)).delete(path, True)
+
+
+def caches_rows(spark: Any) -> bool:
+    """True if the application has cached the rows of a DataFrame."""
+    return not spark._jsparkSession.sharedState().cacheManager().isEmpty()
+
+
+def in_own_session(spark: Any, frame: Any, settings: Mapping[str, str]) -> Any:
+    """The rows as a DataFrame of a new session, with these settings and all of the user's others."""
+    from pyspark.sql import DataFrame, SparkSession
+
+    session = spark._jsparkSession.cloneSession()
+    for name, value in settings.items():
+        session.conf().set(name, value)
+    datasets = getattr(spark._jvm, "org.apache.spark.sql.classic.Dataset")
+    return DataFrame(datasets.ofRows(session, logical_plan(frame)), SparkSession(spark.sparkContext, session))
