@@ -57,7 +57,7 @@ class Range:
             )
 
 
-def feed(snapshot: Snapshot, wanted: Range, *, allow_out_of_range: bool = False) -> Feed:
+def feed(snapshot: Snapshot, versions: Range, *, allow_out_of_range: bool = False) -> Feed:
     """Returns the changes of the versions in a range, both ends inclusive; without an end, up to the version
     of `snapshot`.
 
@@ -68,12 +68,12 @@ def feed(snapshot: Snapshot, wanted: Range, *, allow_out_of_range: bool = False)
     """
     listing = list_log(snapshot.store)
     ends = _Ends(snapshot, listing, allow_out_of_range)
-    first, last = ends.first(wanted), ends.last(wanted)
+    first, last = ends.first(versions), ends.last(versions)
     if first is None or last is None:
         return Feed(snapshot)
     if last < first:
-        if wanted.starting_timestamp is not None and wanted.ending_timestamp is not None and last == first - 1:
-            start, end = history.milliseconds(wanted.starting_timestamp), history.milliseconds(wanted.ending_timestamp)
+        if versions.starting_timestamp is not None and versions.ending_timestamp is not None and last == first - 1:
+            start, end = history.milliseconds(versions.starting_timestamp), history.milliseconds(versions.ending_timestamp)
             if start <= end:  # there is no version between the two timestamps
                 return Feed(snapshot)
         raise InvalidArgumentError("the range ends before it begins", found=f"version {last}", expected=f"version {first} or later")
@@ -126,21 +126,21 @@ class _Ends:
     def __init__(self, snapshot: Snapshot, listing: Listing, allow_out_of_range: bool) -> None:
         self._snapshot, self._listing, self._allowed = snapshot, listing, allow_out_of_range
 
-    def first(self, wanted: Range) -> int | None:
-        version = wanted.starting_version
+    def first(self, versions: Range) -> int | None:
+        version = versions.starting_version
         if version is None:
-            assert wanted.starting_timestamp is not None
-            version = first_version_at(self._snapshot, self._listing, wanted.starting_timestamp, after_last=self._allowed)
+            assert versions.starting_timestamp is not None
+            version = first_version_at(self._snapshot, self._listing, versions.starting_timestamp, after_last=self._allowed)
         if version > self._listing.latest and self._allowed:
             return None
         if version not in self._listing.commits:
             raise _not_there(self._snapshot, version, self._listing)
         return version
 
-    def last(self, wanted: Range) -> int | None:
-        if wanted.ending_timestamp is not None:
-            return history.version_at(self._snapshot.store, wanted.ending_timestamp, after_last=self._allowed)
-        version = wanted.ending_version
+    def last(self, versions: Range) -> int | None:
+        if versions.ending_timestamp is not None:
+            return history.version_at(self._snapshot.store, versions.ending_timestamp, after_last=self._allowed)
+        version = versions.ending_version
         if version is None:
             return self._snapshot.version
         if version > self._listing.latest:
@@ -153,20 +153,20 @@ class _Ends:
 def first_version_at(snapshot: Snapshot, listing: Listing, timestamp: datetime | str, *, after_last: bool = False) -> int:
     """Returns the first version with this timestamp or a later one. If there is none, VersionNotFoundError is
     raised, or with `after_last` the next version is returned."""
-    wanted = history.milliseconds(timestamp)
+    time = history.milliseconds(timestamp)
     times = history.commit_times(listing)
     versions = list(times)
     era = Era.of(snapshot.metadata.configuration)
     if era is not None:
         own = [each for each in versions if each >= era.version]
-        if era.holds(snapshot.store, wanted) or not [each for each in versions if each < era.version]:
-            at = bisect_left(own, wanted, key=lambda each: history.in_commit_time(snapshot.store, each))
+        if era.holds(snapshot.store, time) or not [each for each in versions if each < era.version]:
+            at = bisect_left(own, time, key=lambda each: history.in_commit_time(snapshot.store, each))
             found = own[at] if at < len(own) else None
         else:
-            older = (each for each in versions if each < era.version and times[each] >= wanted)
+            older = (each for each in versions if each < era.version and times[each] >= time)
             found = next(older, own[0] if own else None)
     else:
-        found = next((each for each in versions if times[each] >= wanted), None)
+        found = next((each for each in versions if times[each] >= time), None)
     if found is not None:
         return found
     if after_last:
@@ -175,6 +175,6 @@ def first_version_at(snapshot: Snapshot, listing: Listing, timestamp: datetime |
     raise VersionNotFoundError(
         "the time is after the last version",
         where=snapshot.location,
-        found=history.moment(wanted).isoformat(),
+        found=history.moment(time).isoformat(),
         expected=None if last is None else f"{last} or earlier",
     )

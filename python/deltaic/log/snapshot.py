@@ -1,4 +1,5 @@
-"""One version of a table, immutable: its files are in Rust, what defines it is parsed here when first asked for."""
+"""Snapshot: one version of a table, immutable. Rust has the file actions; protocol and metadata are parsed
+here on first access."""
 
 from __future__ import annotations
 
@@ -27,8 +28,9 @@ from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.properties import TableProperties
 from deltaic.protocol.schema import Schema
 
-# A log of so many bytes is read when a version is opened, so that what is broken is told then; a larger one when its files are asked for,
-# and of a larger checkpoint no more than the question needs.
+# Bytes of a log up to which it is read completely when a version is opened, so that errors in it are raised
+# then. A larger log is read when its file actions are first needed, and of a larger checkpoint only the
+# needed part.
 READ_AT_ONCE = 4 * 1024**2
 # Cached properties of a snapshot that follow from its protocol and metadata.
 _OF_THE_DEFINITION = ("protocol", "metadata", "schema", "properties", "table_schema")
