@@ -95,8 +95,8 @@ def _vectors(actions: pa.Table) -> pa.Array:
 
 
 def _vector_path(text: str) -> str:
-    """Returns the path of the file that a deletion vector of storage type `u` names. `text`: an optional
-    folder, and the file's UUID in Z85 (20 characters)."""
+    """Returns the path of the file that a deletion vector of storage type `u` names. `text`: a random
+    prefix, which may be empty, and the file's UUID in Z85 (20 characters)."""
     prefix, encoded = text[:-20], text[-20:]
     name = f"deletion_vector_{uuid.UUID(bytes=_core.z85_decode(encoded))}.bin"
     return f"{prefix}/{name}" if prefix else name
