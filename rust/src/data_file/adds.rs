@@ -1,4 +1,4 @@
-//! Written files as rows of `add`: PROTOCOL.md, "Add File and Remove File".
+//! Makes rows of `add` for written files: PROTOCOL.md, "Add File and Remove File".
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Files that Spark has just written below one folder of the table, as rows of `add`.
+//! Makes rows of `add` for the files that Spark has just written to a folder of the table.
 
 use std::sync::Arc;
 

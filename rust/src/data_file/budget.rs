@@ -1,4 +1,5 @@
-//! Memory that all scans of the process share, and all writes: each that runs gets an equal part.
+//! The memory that all scans of the process share, and the memory that all writes share. Each running one has
+//! an equal part.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! Casts that a reader does: from what a file has to what the table says, without loss.
+//! Casts of a reader: from the type in a file to the table's type, without loss.
 
 use std::sync::Arc;
 

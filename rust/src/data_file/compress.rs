@@ -1,5 +1,5 @@
-//! Numbers that go on, pushed together eight at a time: by the processor's own instruction (AVX-512) where it has it, else without a
-//! branch on each.
+//! Moves the numbers that a mask keeps together, eight at a time: by a processor instruction (AVX-512) if
+//! there is one, else without a branch for each number.
 
 use arrow::datatypes::ArrowNativeType;
 

@@ -1,4 +1,5 @@
-//! Any Arrow data -> a table's logical columns: by name without case, in the table's order, cast where no value changes.
+//! Converts any Arrow data to a table's logical columns: matched by name in any case, in the table's order,
+//! cast if no value changes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Values that all rows of a file have: partition values, and columns of the file's action.
+//! Values that are the same for all rows of a file: partition values, and columns from the file's action.
 
 use std::sync::{Mutex, PoisonError};
 

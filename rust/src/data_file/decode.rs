@@ -1,4 +1,5 @@
-//! One row group -> logical batches. The predicate's columns are decoded first and the others only for the rows that it leaves.
+//! Decodes one row group to batches of logical columns. The predicate's columns are decoded first, all others
+//! only for the rows that match.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Columns of row groups encoded by several threads: each column takes its arrays in order, columns go side by side.
+//! Encodes the columns of row groups on several threads. The arrays of one column are encoded in order,
+//! columns in parallel.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,6 +1,6 @@
-//! Columns in the types nearest to a file's own bytes, for an engine that takes them so: texts as dictionaries or as views of the pages,
-//! decimals of few digits as integers of 32 or 64 bits. No text is copied for each row that has it, and no number is made wider and then
-//! narrow again.
+//! Columns in the types closest to a file's own bytes, for an engine that accepts them: text as dictionaries
+//! or as views of the pages, decimals of few digits as integers of 32 or 64 bits. This avoids a copy of the
+//! text for each row, and casts of numbers to a wider type and back.
 
 use std::sync::{Arc, LazyLock};
 

@@ -1,4 +1,4 @@
-//! The files of a scan: rows of `add` actions as Arrow, looked at one by one only when a file is opened.
+//! The files of a scan: rows of `add` actions as Arrow. A row is read only when its file is opened.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! What another engine's Parquet reader must know of each file: where it is, the values of its partition, and which rows count.
+//! What another engine's Parquet reader needs for each file: the path, the partition values, and which rows
+//! are live.
 
 use std::sync::Arc;
 

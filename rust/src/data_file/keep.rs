@@ -1,4 +1,4 @@
-//! The rows of decoded arrays that a mask keeps: what a deletion vector or a predicate leaves.
+//! Keeps the rows of decoded arrays that a mask selects: those that a deletion vector or a predicate leaves.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;

@@ -1,4 +1,5 @@
-//! Where data files lie: folders by partition values as Hive has them, or random ones; paths as the log spells them.
+//! The paths of data files: in folders named by partition values as in Hive, or in folders with random names;
+//! encoded as in the log.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use uuid::Uuid;

@@ -1,4 +1,5 @@
-//! Maps whose keys come twice: Spark writes none (DUPLICATED_MAP_KEY), and engines disagree on what such a map holds.
+//! Finds maps with repeated keys: Spark writes none (DUPLICATED_MAP_KEY), and engines disagree on their
+//! values.
 
 use std::collections::HashSet;
 

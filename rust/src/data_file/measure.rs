@@ -1,4 +1,4 @@
-//! Statistics of files that are there already: from their footers, or tight ones from their live rows.
+//! Statistics of existing files: from their footers, or tight ones from their live rows.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

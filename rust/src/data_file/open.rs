@@ -1,4 +1,5 @@
-//! A file opened for a scan: footer, vector, partition values, and what of it has to be read.
+//! Opens a file for a scan: its footer, deletion vector and partition values, and the parts that must be
+//! read.
 
 use std::collections::HashMap;
 use std::ops::Range;

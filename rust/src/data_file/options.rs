@@ -1,4 +1,4 @@
-//! How data files are written: options as JSON, and what they mean to the Parquet writer.
+//! Options of writing data files, given as JSON, and the properties of the Parquet writer that they set.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;

@@ -1,4 +1,5 @@
-//! One data file being written: row groups encoded by the pool, appended in order; invisible until finished.
+//! Writes one data file: row groups are encoded by several threads and appended in order. The file is
+//! invisible until it is complete.
 
 use std::collections::VecDeque;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! Rows -> partitions: which rows of a batch have the same partition values.
+//! Groups the rows of a batch by their partition values.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,5 @@
-//! Physical columns of a file -> logical columns of the table: found by name or field id, cast, completed.
+//! Converts physical columns of a file to logical columns of the table: found by name or field id, cast, and
+//! filled in if missing.
 
 use std::collections::HashMap;
 use std::sync::Arc;

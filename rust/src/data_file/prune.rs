@@ -1,4 +1,4 @@
-//! Which row groups and pages may hold a matching row, by the statistics of the Parquet file.
+//! Finds the row groups and pages that may hold a matching row, by the statistics in the Parquet file.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Batches from several threads to one consumer, in the order of the work, with bounded memory.
+//! Passes batches from several threads to one consumer, in the order of the work items, with limited memory.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

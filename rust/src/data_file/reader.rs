@@ -1,4 +1,4 @@
-//! A scan: threads open files and decode row groups, one consumer gets the batches in order.
+//! Runs a scan: threads open files and decode row groups, and one consumer gets the batches in order.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,5 @@
-//! Which rows of a row group are read, and which of those are kept: deletion vector, selection and page pruning together.
+//! Combines deletion vector, selection and page pruning: which rows of a row group are read, and which of
+//! them are kept.
 
 use std::ops::Range;
 

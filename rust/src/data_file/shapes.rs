@@ -1,4 +1,5 @@
-//! Columns of shapes in data files: bytes that Parquet's logical types GEOMETRY and GEOGRAPHY name.
+//! Columns of geographic types in data files: binary columns with Parquet's logical types GEOMETRY and
+//! GEOGRAPHY.
 
 use std::sync::Arc;
 

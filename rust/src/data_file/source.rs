@@ -1,4 +1,4 @@
-//! The bytes of one data file, fetched through a [`Store`] in few requests, as the Parquet reader wants them.
+//! Reads the bytes of one data file through a [`Store`], in few requests, for the Parquet reader.
 
 use std::io::Read;
 use std::ops::Range;

@@ -1,7 +1,9 @@
-//! PROTOCOL.md, "Per-file Statistics": numRecords, bounds and null counts of a file, gathered from its rows.
+//! Computes the statistics of a file from its rows: PROTOCOL.md, "Per-file Statistics": numRecords, bounds
+//! and null counts.
 //!
-//! As delta-spark has them: bounds for numbers, dates, timestamps and text; null counts for every leaf; a list or map counts as
-//! one leaf. A column with a NaN has no maximum, as readers take NaN for greater than it.
+//! As in delta-spark, there are bounds for numbers, dates, timestamps and text, and a null count for each
+//! leaf; a list or map is one leaf. A column with a NaN has no maximum, as readers take NaN to be greater
+//! than it.
 
 use std::cmp::Ordering;
 use std::fmt::Write as _;

@@ -1,4 +1,5 @@
-//! Parquet files of anybody below one folder: their schemas and partitions, then their rows of `add`. Each footer is read once.
+//! Finds Parquet files of any writer below one folder: first their schemas and partitions, then their rows of
+//! `add`. Each footer is read once.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

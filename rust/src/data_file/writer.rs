@@ -1,4 +1,5 @@
-//! Rows -> data files: checked, split by partition, cut into files and row groups, described as `add` actions.
+//! Writes rows to data files: checks them, splits them by partition, and into files and row groups, and makes
+//! the `add` actions.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

@@ -1,4 +1,4 @@
-//! Arrow arrays -> sets, and batches without their deleted rows.
+//! Makes sets of rows from Arrow arrays, and removes deleted rows from batches.
 
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt64Array};
 use arrow::compute::{CastOptions, cast_with_options, filter_record_batch};

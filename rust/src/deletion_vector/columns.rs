@@ -1,4 +1,4 @@
-//! The `deletionVector` column of action tables <-> descriptors.
+//! Converts between the `deletionVector` column of tables of actions and descriptors.
 
 use arrow::array::{Array, ArrayRef, AsArray, Int32Array, Int64Array, StringArray, StructArray, make_array};
 use arrow::buffer::NullBuffer;

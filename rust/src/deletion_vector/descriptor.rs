@@ -1,4 +1,4 @@
-//! Where a vector's bytes are. PROTOCOL.md, "Deletion Vector Descriptor Schema" and "Derived Fields":
+//! Where the bytes of a vector are. PROTOCOL.md, "Deletion Vector Descriptor Schema" and "Derived Fields":
 //!
 //! | storageType | pathOrInlineDv |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! How many rows a data file has, for files whose statistics do not say: from the Parquet footer.
+//! Reads the number of rows of a data file from its Parquet footer, for files whose statistics do not have
+//! it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! How many bytes one vector may take, for the process. A vector of a dense random half of 500 million rows has 64 MiB.
+//! The maximum number of bytes of one vector, for the whole process. A vector of a random half of 500 million
+//! rows has 64 MiB.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,17 +1,19 @@
-//! Deletion vectors: sets of rows of one data file. PROTOCOL.md, "Deletion Vectors" and "Deletion Vector Format".
+//! Deletion vectors: sets of rows of one data file. PROTOCOL.md, "Deletion Vectors" and "Deletion Vector
+//! Format".
 //!
 //! - [`rows`]: the set itself: algebra, runs, masks
-//! - [`arrays`]: Arrow arrays -> set, batches without deleted rows
-//! - [`encoding`]: set <-> bytes (64-bit roaring, portable), hostile bytes refused by arithmetic
-//! - [`file`]: bytes <-> `.bin` file (the frame and its CRC-32)
-//! - [`descriptor`]: the `deletionVector` field of a log action: where the bytes are, and reading them
-//! - [`columns`]: the `deletionVector` column of action tables <-> descriptors
-//! - [`update`]: rows to delete -> merged vectors, and the actions that put them in place; with [`pack`] (writing many to one file),
-//!   [`wide_statistics`] and [`footer`] (what the statistics of a file with a vector say)
+//! - [`arrays`]: makes sets from Arrow arrays, and removes deleted rows from batches
+//! - [`encoding`]: converts between a set and bytes (64-bit roaring, portable); malformed bytes are found by
+//!   arithmetic on sizes
+//! - [`file`]: converts between bytes and a `.bin` file (the frame and its CRC-32)
+//! - [`descriptor`]: the `deletionVector` field of an action, which says where the bytes are; reads them
+//! - [`columns`]: converts between the `deletionVector` column of tables of actions and descriptors
+//! - [`update`]: merges rows to delete into vectors, and makes the actions for them; with [`pack`] (writes
+//!   many vectors to one file), [`wide_statistics`] and [`footer`] (the statistics of a file with a vector)
 //! - [`rebase`]: what another commit did to the rows that a command has found
-//! - [`row_ids`]: rows of many files, gathered from pairs
+//! - [`row_ids`]: collects rows of many files from pairs
 //! - [`values`]: Z85 and vectors as values of columns
-//! - [`limit`]: how large a vector may be
+//! - [`limit`]: the maximum size of a vector
 
 pub mod arrays;
 pub mod columns;

@@ -1,4 +1,4 @@
-//! Writing vectors: many to one file, up to a target size, or into the log.
+//! Writes vectors: several to one file, up to a target size, or inline into the log.
 
 use bytes::Bytes;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! What another commit did to the rows of files: which of a command's rows it deleted, and the files as they are now, so that
-//! [`super::mark_deleted`] can mark the command's rows on top of its vectors.
+//! Finds what another commit did to the rows of files: which of a command's rows the other commit deleted,
+//! and the current actions of the files, so that [`super::mark_deleted`] can add the command's rows to that
+//! commit's vectors.
 
 use arrow::array::{Array, ArrayRef, Int32Array, RecordBatch, UInt32Array};
 use arrow::compute::{concat_batches, take_record_batch};

@@ -1,4 +1,5 @@
-//! Rows of many files, gathered from pairs (file ordinal, row index): one bitmap per file, so that memory follows the bitmaps.
+//! Collects rows of many files from pairs (file ordinal, row index) in one bitmap per file, so that the
+//! memory is that of the bitmaps.
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Int32Array, Int64Array, RecordBatch, UInt32Array};
 use arrow::compute::{cast, take_record_batch};

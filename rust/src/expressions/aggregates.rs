@@ -1,4 +1,4 @@
-//! What is left of aggregates over the list of a group's values.
+//! The last step of aggregate functions, computed on the list of a group's values.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The arguments of a kernel, as the types that it works on.
+//! Converts the arguments of a kernel to the Arrow types that it needs.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `to_base32`, `from_base32`: RFC 4648, decoded as leniently as Apache Commons Codec does for Spark.
+//! `to_base32`, `from_base32`: RFC 4648, decoded as leniently as Spark does with Apache Commons Codec.
 
 use std::sync::Arc;
 

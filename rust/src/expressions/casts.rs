@@ -1,4 +1,4 @@
-//! Text as numbers, booleans, dates and timestamps: null for what Spark's casts do not read.
+//! Casts text to numbers, booleans, dates and timestamps; null where Spark's cast fails.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `from_csv`, `schema_of_csv`, `to_csv`: one record as the parser and the writer behind Spark's CSV read and write it.
+//! `from_csv`, `schema_of_csv`, `to_csv`: parses and writes one record as Spark's CSV parser and writer do.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Decimal arithmetic beyond 38 digits on the way, as Spark's `Decimal` does it on `java.math.BigDecimal`.
+//! Decimal arithmetic with intermediate results of more than 38 digits, as Spark's `Decimal` computes with
+//! `java.math.BigDecimal`.
 
 use std::sync::Arc;
 

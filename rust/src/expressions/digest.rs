@@ -1,4 +1,5 @@
-//! `sha2`, `hmac`; and `encode`, `decode` of the character sets that Spark takes besides UTF-8, as Java's coders read and write them.
+//! `sha2`, `hmac`, and `encode` and `decode` for the character sets that Spark supports besides UTF-8, as
+//! Java's coders convert them.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Spark's hash functions: `hash` (Murmur3, 32 bits), `xxhash64`, `crc32`.
 //!
-//! A row's hash goes from column to column: the hash of one is the seed of the next, and a null leaves it as it is.
+//! The hash of a column is the seed for the next column of the row; a null leaves the hash as it is.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
-//! Java's regular expressions written for the crate `fancy_regex`.
+//! Translates Java's regular expressions for the crate `fancy_regex`.
 //!
-//! Classes such as `\d` become the characters that Java means by them, `$` and `.` heed Java's line ends, and case is ignored in ASCII
-//! alone unless the flag `u` says otherwise: `(?i)é$` becomes `é(?=(?:\r\n|...)?\z)`. What has no equal there is refused by name.
+//! Classes such as `\d` become the characters of Java's classes. `$` and `.` follow Java's line ends. Case is
+//! ignored for ASCII letters only, unless the flag `u` is set. Example: `(?i)é$` becomes
+//! `é(?=(?:\r\n|...)?\z)`. A pattern without an equivalent is an error that names the construct.
 
 /// Why a pattern is not translated.
 #[derive(Debug, PartialEq)]

@@ -1,7 +1,7 @@
-//! JSON text: `get_json_object`, `json_array_length`, `json_object_keys`, `schema_of_json`.
+//! Functions on JSON text: `get_json_object`, `json_array_length`, `json_object_keys`, `schema_of_json`.
 //!
-//! Text is read as Jackson reads it for Spark: strings may stand in single quotes and hold unescaped control characters, and what follows the first value is not
-//! looked at.
+//! Text is parsed as Jackson parses it for Spark: strings may be in single quotes and contain unescaped
+//! control characters, and text after the first value is ignored.
 
 use std::borrow::Cow;
 use std::sync::Arc;

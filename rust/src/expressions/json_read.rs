@@ -1,4 +1,5 @@
-//! `from_json`, `schema_of_json`: JSON text by a schema, and the schema of a text, as Spark's `JacksonParser` in PERMISSIVE mode has it.
+//! `from_json`, `schema_of_json`: parses JSON text by a schema, and finds the schema of a text, as Spark's
+//! `JacksonParser` does in PERMISSIVE mode.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

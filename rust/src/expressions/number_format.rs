@@ -1,4 +1,5 @@
-//! `to_number` and `to_char` of numbers: formats such as `S$99,990.00`, as Spark's `ToNumberParser` reads them.
+//! `to_number` and `to_char` of numbers: parses formats such as `S$99,990.00` as Spark's `ToNumberParser`
+//! does.
 
 use std::sync::Arc;
 

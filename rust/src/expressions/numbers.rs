@@ -1,4 +1,4 @@
-//! Numbers as text: Java's `Double.toString`, fixed places, other bases.
+//! Formats numbers as text: as Java's `Double.toString`, with fixed decimal places, in other bases.
 
 use std::sync::Arc;
 

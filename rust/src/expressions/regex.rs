@@ -1,4 +1,4 @@
-//! Regular expressions with Java's meaning: `rlike` and its kin. The pattern may differ from row to row.
+//! Regular expressions with Java's meaning: `rlike` and similar functions. Each row may have another pattern.
 
 use std::cell::RefCell;
 use std::rc::Rc;

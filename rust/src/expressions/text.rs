@@ -1,4 +1,4 @@
-//! Text: case, distances, sounds, masks.
+//! Functions on text: case, distances of texts, phonetic codes, masks.
 
 use std::sync::Arc;
 

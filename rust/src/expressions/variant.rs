@@ -1,4 +1,4 @@
-//! Functions of variants: from JSON and rows, by paths into them, of what they hold.
+//! Functions on variants: make them from JSON and rows, look up paths in them, describe their contents.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

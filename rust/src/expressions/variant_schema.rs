@@ -1,4 +1,4 @@
-//! The types that `schema_of_variant` names, and the one that holds two of them.
+//! The types that `schema_of_variant` returns, and the common type of two of them.
 
 use std::collections::BTreeMap;
 use std::fmt;

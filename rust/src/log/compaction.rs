@@ -1,4 +1,5 @@
-//! Compacted ranges: what several commits say together, in one file of JSON lines ("Log Compaction Files").
+//! Writes compacted ranges: one file of JSON lines with the reconciled actions of several commits ("Log
+//! Compaction Files").
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,27 +17,27 @@ use crate::parallel::on_threads;
 use crate::store::Store;
 
 const ENDING: &str = ".compacted.json";
-/// Digits of a version.
+/// Number of digits of a version in a file name.
 const DIGITS: usize = 20;
 
-/// Whether `path` names one.
+/// True if `path` is the path of a compacted range.
 pub fn is_compacted(path: &str) -> bool {
     path.ends_with(ENDING)
 }
 
-/// The first version that a file of the log speaks for; `last` is the last.
+/// Returns the first version that a file of the log covers; `last` is the last one.
 pub fn first_version((last, path): &(u64, String)) -> u64 {
     let name = path.rsplit('/').next().unwrap_or_default();
     let digits = if is_compacted(path) { name.get(..DIGITS).and_then(|digits| digits.parse().ok()) } else { None };
     digits.unwrap_or(*last)
 }
 
-/// The lines of the range that these commits make: (version, path), ascending, without a gap.
+/// Returns the lines of a compacted range. `commits`: (version, path), ascending, without a gap.
 pub fn compact(store: &Arc<dyn Store>, commits: &[(u64, String)], interrupt: &Interrupt) -> Result<Bytes> {
     let read = on_threads(commits, interrupt, &|(version, path)| Commit::read(store.as_ref(), *version, path, interrupt))?;
     let mut domains: BTreeMap<String, String> = BTreeMap::new();
     for commit in &read {
-        domains.extend(commit.domains.clone()); // with those that end here: they end what came before
+        domains.extend(commit.domains.clone()); // also removed domains: they remove those of older versions
     }
     let range = Snapshot::of_commits(store.location(), read)?;
     let mut lines = Vec::new();

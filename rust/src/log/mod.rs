@@ -1,18 +1,21 @@
-//! The log as Arrow: commits, checkpoints, and the live files of a version.
+//! Reads and writes the log as Arrow: commits, checkpoints, and the live files of a version.
 //!
-//! - [`schema`]: the columns of `add` and `remove`, in PROTOCOL.md's own names
-//! - [`line`], [`commit`]: "Delta Log Entries": JSON lines -> Arrow, on several threads; [`body`]: Arrow -> JSON lines
-//!   [`compaction`]: "Log Compaction Files"; [`once`]: what a commit may say of a file
-//! - [`checkpoint`], [`checkpoint_file`], [`checkpoint_rows`]: "Checkpoints" -> Arrow; [`volume`]: what they may come to
-//! - [`checkpoint_writer`], [`checkpoint_v2`]: the way back, in the two forms, with the
-//!   [`checkpoint_columns`] of both; [`sidecar`]: "Sidecar Files"; [`json_text`]: typed columns back as JSON
-//! - [`definition`]: protocol and metadata alone
-//! - [`snapshot`], [`files`], [`replay`]: "Action Reconciliation": [`segment`]s of actions, what of them lives, the [`keys`] (path, vector);
-//!   [`slice`], [`lines`]: those that stay in their checkpoint or commit until they are asked for
-//!   [`totals`]: what version checksums say of them besides
-//! - [`statistics`], [`skipping`]: "Per-file Statistics" as typed columns, for those that a predicate names; [`typed_statistics`]: as checkpoints have them
-//! - [`changes`]: the change data feed: files, and rows of files, that commits inserted and deleted
-//! - [`actions`]: tables of actions made from others; [`relocate`]: those of a clone; [`listing`]: files as users see them
+//! - [`schema`]: the columns of `add` and `remove`, with the names of PROTOCOL.md
+//! - [`line`], [`commit`]: parse "Delta Log Entries" from JSON lines to Arrow, on several threads; [`body`]:
+//!   writes them; [`compaction`]: "Log Compaction Files"; [`once`]: checks that a commit names each file once
+//! - [`checkpoint`], [`checkpoint_file`], [`checkpoint_rows`]: read "Checkpoints"; [`volume`]: limits their
+//!   memory
+//! - [`checkpoint_writer`], [`checkpoint_v2`]: write checkpoints of both forms; [`checkpoint_columns`]: their
+//!   columns; [`sidecar`]: "Sidecar Files"; [`json_text`]: writes typed columns as JSON
+//! - [`definition`]: reads protocol and metadata alone
+//! - [`snapshot`], [`files`], [`replay`]: "Action Reconciliation", on [`segment`]s of actions and the
+//!   [`keys`] of files; [`slice`], [`lines`]: actions that stay in their checkpoint or commit until they are
+//!   needed; [`totals`]: distributions for version checksums
+//! - [`statistics`], [`skipping`]: "Per-file Statistics" as typed columns, for the columns of a predicate;
+//!   [`typed_statistics`]: those of checkpoints
+//! - [`changes`]: the change data feed: the files, and rows of files, that commits inserted and deleted
+//! - [`actions`]: makes tables of actions from others; [`relocate`]: the actions of a clone; [`listing`]:
+//!   files as users see them
 
 pub mod actions;
 pub mod body;

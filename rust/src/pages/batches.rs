@@ -1,4 +1,4 @@
-//! The batches of a row group, whose columns come from two readers: Parquet's own and that of `numbers`.
+//! The batches of a row group, joined from two readers: Parquet's own and that of `numbers`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
-//! Pages written with their checksums: Parquet's own writer leaves the field empty, so it is put into the header of each page here.
+//! Writes pages with their checksums. Parquet's own writer leaves the field empty, so it is added to the
+//! header of each page here.
 //!
-//! A column writer hands each page to its store as two blobs, header and data. The store keeps them with a header that is a few bytes
-//! longer (`crc`, field 4 of `PageHeader`: CRC-32 of the bytes as they are stored), and the offsets and sizes in the metadata of the
-//! column follow when it is appended to a row group.
+//! A column writer passes each page to its store as two blobs, header and data. The store keeps them with a
+//! header that is a few bytes longer (`crc`, field 4 of `PageHeader`: CRC-32 of the bytes as stored). The
+//! offsets and sizes in the column's metadata are corrected when the column is appended to a row group.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};

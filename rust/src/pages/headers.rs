@@ -1,6 +1,7 @@
-//! What the headers of Parquet pages claim, read before a decoder believes them: some codecs make room for all of it at once.
+//! Reads the sizes in the headers of Parquet pages before a page is decompressed: some codecs allocate the
+//! whole declared size at once.
 //!
-//! Parquet's `PageHeader` in Thrift's compact protocol; of its fields only the two sizes count here.
+//! Parses Parquet's `PageHeader` in Thrift's compact protocol. Of its fields only the two sizes are used.
 
 use std::io::Read;
 

@@ -1,4 +1,4 @@
-//! A page's bytes unfolded, no further than its header claims.
+//! Decompresses a page, up to the size in its header.
 
 use std::cell::RefCell;
 use std::io::Read;

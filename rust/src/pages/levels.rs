@@ -1,7 +1,8 @@
-//! The definition levels of a page of a column without nesting: for each row 1, or 0 where it is null. As they are stored (runs of one
-//! level, and runs of packed bits) they nearly are the bits of Arrow's nulls already.
+//! The definition levels of a page of a column without nesting: 1 for each row, or 0 if the row is null. As
+//! stored (runs of one level, and runs of packed bits), they are nearly the same as Arrow's bitmap of nulls.
 //!
-//! <https://parquet.apache.org/docs/file-format/data-pages/encodings/>, "Run Length Encoding / Bit-Packing Hybrid".
+//! <https://parquet.apache.org/docs/file-format/data-pages/encodings/>, "Run Length Encoding / Bit-Packing
+//! Hybrid".
 
 use arrow::array::BooleanBufferBuilder;
 use arrow::util::bit_chunk_iterator::UnalignedBitChunk;

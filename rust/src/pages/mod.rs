@@ -1,12 +1,15 @@
-//! Parquet files page by page: what the headers of pages claim is read before a decoder believes it, and no page unfolds to more.
-//! Pages are written with their checksums ([`checksums`]), and every page that has one is held against it when it is read.
+//! Reads Parquet files page by page: the sizes in a page's header are checked before the page is decoded, and
+//! no page decompresses to more bytes than its header says. Pages are written with checksums ([`checksums`]),
+//! and checksums are verified when pages are read.
 //!
-//! Parquet's own readers make room for what a page claims with Snappy, Zstandard and plain LZ4, and refuse it where it is more. Those of gzip,
-//! Brotli and the older LZ4 unfold all that there is and compare afterwards: a few kilobytes can stand for gigabytes. Columns of these
-//! codecs are therefore read as if they were not compressed, and each page is unfolded here, no further than it claims. So are those of
-//! Zstandard where many columns are read at once: Parquet's decoder of each holds 100 KB of its own.
+//! For Snappy, Zstandard and plain LZ4, Parquet's own readers allocate the size in the header and refuse a
+//! page that is larger. For gzip, Brotli and the older LZ4, they decompress the whole page and compare its
+//! size afterwards, so a few kilobytes can become gigabytes. Columns with these codecs are therefore read as
+//! if not compressed, and each page is decompressed here, up to the size in its header. The same is done for
+//! Zstandard when many columns are read at once, as each of Parquet's decoders holds 100 KB.
 //!
-//! Numbers with nulls are read here ([`numbers`], [`levels`]), everything else by Parquet's own reader; [`batches`] puts both together.
+//! Numbers with nulls are read here ([`numbers`], [`levels`]), all other columns by Parquet's own reader;
+//! [`batches`] joins both.
 
 mod batches;
 pub mod checksums;

@@ -1,5 +1,6 @@
-//! Columns of numbers with nulls. A file stores the values without their nulls, close together; each has to go to the place of its row.
-//! Parquet's own reader moves them one by one; here 64 rows are moved at a time.
+//! Reads columns of numbers with nulls. A file stores the values without nulls, one after the other, and each
+//! value must be moved to the position of its row. Parquet's own reader moves one value at a time; here 64
+//! rows are moved at a time.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

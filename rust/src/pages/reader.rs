@@ -1,4 +1,4 @@
-//! Pages of a column that Parquet's own decoder is not to unfold: read as they are stored, unfolded here.
+//! Pages of a column that are decompressed here instead of by Parquet's own decoder.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The literals of a list, in which each row's value is looked up.
+//! Looks up the value of each row in a list of literals.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};

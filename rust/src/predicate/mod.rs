@@ -1,8 +1,9 @@
-//! The one small typed predicate tree, and its two readings.
+//! The predicate tree: typed comparisons and boolean logic, evaluated on rows or on statistics.
 //!
-//! - [`rows`]: on decoded batches, exactly, with Spark's values for floats (-0.0 = 0.0, NaN equals NaN and is greatest)
-//! - [`statistics`]: may a file, row group or page hold a match? Three-valued, conservative
-//! - [`parse`]: from and to JSON; [`pyarrow`]: from pyarrow's expressions
+//! - [`rows`]: evaluates it on decoded batches, exactly, with Spark's rules for floats (-0.0 = 0.0, NaN
+//!   equals NaN and is greatest)
+//! - [`statistics`]: finds out if a file, row group or page may hold a match, in three-valued logic
+//! - [`parse`]: conversion from and to JSON; [`pyarrow`]: conversion from pyarrow's expressions
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Predicates as JSON: the form in which the Python layer hands them over (`_core.pyi`, class `Predicate`).
+//! Converts predicates from and to JSON, the form in which the Python layer passes them (`_core.pyi`, class
+//! `Predicate`).
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,9 +1,10 @@
-//! Predicates from `pyarrow.dataset.Expression`, as DuckDB and Polars hand them to a dataset.
+//! Converts predicates from `pyarrow.dataset.Expression`, as DuckDB and Polars pass them to a dataset.
 //!
-//! An expression pickles to an Arrow IPC file: its one batch holds the literals and options, each a column of one row, and the
-//! schema's metadata is the tree in prefix order, an *ordered* list of pairs (`call` name … `end` name, `field_ref` name,
-//! `nested_field_ref` count, `literal` column, `options` column). Maps would lose its repeated keys, so the pairs are read from
-//! the footer. What the tree cannot say exactly is left to the caller.
+//! An expression pickles to an Arrow IPC file. Its one batch holds the literals and options, each a column of
+//! one row. The schema's metadata is the tree in prefix order, an *ordered* list of pairs (`call` name …
+//! `end` name, `field_ref` name, `nested_field_ref` count, `literal` column, `options` column). Keys repeat,
+//! which a map would lose, so the pairs are read from the footer. A part of the expression that the predicate
+//! tree cannot express exactly is returned to the caller.
 
 use std::sync::Arc;
 

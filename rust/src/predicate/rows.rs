@@ -1,4 +1,5 @@
-//! The predicate on decoded rows, exactly, with Spark's values: three-valued logic; -0.0 equals 0.0, NaN equals NaN and is greatest.
+//! Evaluates a predicate on decoded rows, exactly: in three-valued logic, with Spark's rules for floats (-0.0
+//! equals 0.0, NaN equals NaN and is greatest).
 
 use std::collections::HashSet;
 use std::sync::Arc;

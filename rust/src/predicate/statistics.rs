@@ -1,9 +1,11 @@
-//! May a container of rows (a file, a row group, a page) hold a match? Answered for many containers at once.
+//! Finds out if a container of rows (a file, a row group, a page) may hold a match, for many containers at
+//! once.
 //!
-//! For each container the set of truth values that its rows may give is computed, from the interval that bounds its values and
-//! from whether nulls are possible; sets combine by three-valued logic. A container is skipped only where *true* is not in its
-//! set, so whatever is unknown (no statistics, a type without order) never skips. PROTOCOL.md, "Per-file Statistics":
-//! bounds may be wide, a maximum may be a truncated string's successor, nothing is known of NaN.
+//! For each container, the set of truth values that its rows may give is computed from the bounds of its
+//! values and from whether nulls are possible. Sets are combined by three-valued logic. A container is
+//! skipped only if its set does not contain *true*, so unknown values (no statistics, a type without an
+//! order) never skip it. PROTOCOL.md, "Per-file Statistics": bounds may be wide, a maximum may be the
+//! successor of a truncated string, and statistics say nothing about NaN.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

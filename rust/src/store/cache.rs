@@ -1,10 +1,11 @@
-//! A store over a network with local copies of what is immutable in it.
+//! A store over a network that keeps local copies of immutable objects.
 //!
-//! A copy is used where the object's name is one that nobody gives twice (a UUID in it: data files, vectors, sidecars), or where the entity tag,
-//! size and time of the object are known from the listing of the log that came before: a table that was made anew in the same place has
-//! the old names of commits and checkpoints, and other tags. Of a data file without a UUID these are asked for once by an opened table, and
-//! again after a listing that shows another log: tools that write such names may have replaced the file.
-//! `_last_checkpoint`, listings, intents and whatever else is not named here are never copied.
+//! A copy is used in two cases: the object's name contains a UUID, so no other object ever has this name
+//! (data files, vectors, sidecars); or the last listing of the log shows the same entity tag, size and time
+//! as for the copy. A table that was deleted and created again at the same place has the same names of
+//! commits and checkpoints, but other tags. For a data file without a UUID, tag, size and time are requested
+//! once by an opened table, and again after a listing that shows another log, as tools that write such names
+//! may have replaced the file. `_last_checkpoint`, listings, intents and all other objects are never copied.
 
 use std::collections::HashMap;
 use std::ops::Range;

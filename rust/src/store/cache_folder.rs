@@ -1,7 +1,9 @@
-//! A folder of local copies of pieces of objects: bounded by bytes, shared by processes, and checked whenever a copy is read.
+//! A folder of local copies of byte ranges of objects: limited in bytes, shared by processes, and checked
+//! whenever a copy is read.
 //!
-//! `xx/yyyy.../start-end` holds bytes `start..end` of the object whose digest is `xxyyyy...`. A copy is written under another name and renamed,
-//! so readers need no lock. Whatever goes wrong is a miss: the folder may be deleted, cut or full at any time.
+//! `xx/yyyy.../start-end` holds bytes `start..end` of the object whose digest is `xxyyyy...`. A copy is
+//! written under another name and then renamed, so readers need no lock. Any error counts as a missing copy:
+//! the folder may be deleted, truncated or full at any time.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::hash::Hasher;

@@ -1,4 +1,5 @@
-//! Tables in S3, Google Cloud Storage and Azure: object_store's clients, with what the environment and the caller's options say.
+//! Tables in S3, Google Cloud Storage and Azure, through the clients of object_store, configured from the
+//! environment and the caller's options.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Objects copied from one store to another: by the system where it can, else piece by piece.
+//! Copies objects from one store to another: by the storage system itself if possible, else in pieces.
 
 use std::io::Write;
 use std::sync::Arc;

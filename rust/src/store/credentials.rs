@@ -1,4 +1,5 @@
-//! Credentials that a caller's own function gives, again before they expire: jobs that run longer than a token.
+//! Credentials that a function of the caller returns; it is called again before they expire, for jobs that
+//! run longer than a token is valid.
 
 use std::collections::BTreeMap;
 use std::fmt;

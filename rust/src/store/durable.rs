@@ -1,4 +1,5 @@
-//! Making many files of a local disk durable in one wait: a journal writes what several threads ask of it together.
+//! Makes many files of a local disk durable at once: one write of the file system's journal serves the
+//! requests of several threads.
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -1,4 +1,5 @@
-//! What the failure of an object store means for a user: our own sentence in place of object_store's, whose text has URLs and internals.
+//! Describes the failure of an object store in our own words, as the text of object_store has URLs and
+//! internals.
 
 use std::error::Error as StdError;
 use std::io;

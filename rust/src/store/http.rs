@@ -1,6 +1,7 @@
-//! Tables behind plain HTTP: read only, and found without listings, which HTTP does not have.
+//! Tables behind plain HTTP: read-only, and found without listings, which HTTP does not have.
 //!
-//! The log's versions are asked for by their names, from the checkpoint that the hint names on, until one is missing.
+//! Versions of the log are requested by name, beginning with the checkpoint in `_last_checkpoint`, until one
+//! is missing.
 
 use std::ops::Range;
 use std::sync::Arc;

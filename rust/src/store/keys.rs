@@ -1,4 +1,5 @@
-//! The names of storage options: which there are for which store, which are refused, and what a misspelt one was likely meant to be.
+//! The names of storage options: which exist for each store, which are refused, and which one a misspelt name
+//! probably means.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

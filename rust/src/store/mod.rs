@@ -1,6 +1,7 @@
-//! Where a table's bytes live. Every read and write of the project goes through [`Store`].
+//! Access to a table's files. Every read and write goes through [`Store`].
 //!
-//! The trait is blocking: callers that want overlap use threads, which they own, so that a fork is safe.
+//! The trait is blocking. Callers that need several requests at once use their own threads, so that a fork is
+//! safe.
 
 use bytes::Bytes;
 use std::collections::BTreeMap;

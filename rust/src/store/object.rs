@@ -1,4 +1,4 @@
-//! Any backend of the object_store crate behind [`Store`]; the memory store is one of them.
+//! Any backend of the crate object_store as a [`Store`]; the memory store is one of them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;

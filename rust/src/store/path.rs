@@ -1,4 +1,5 @@
-//! Paths of the log: decoded once, made relative to the root, refused outside it ("Add File and Remove File": `path` is a URI).
+//! Paths in the log: decoded once, made relative to the table's root, and refused if outside of it ("Add File
+//! and Remove File": `path` is a URI).
 
 use std::borrow::Cow;
 use std::sync::Arc;
