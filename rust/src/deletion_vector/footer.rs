@@ -7,7 +7,7 @@ use crate::data_file::source::{FileBytes, read_footer};
 use crate::error::{Error, Kind, Result};
 use crate::store::{Store, resolve};
 
-/// Rows of the Parquet file at `path`, which is the log's text.
+/// Returns the number of rows of the Parquet file at `path`, a path as written in the log.
 ///
 /// # Errors
 /// There is no such file, or it does not end as a Parquet file does.

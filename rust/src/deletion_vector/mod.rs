@@ -35,8 +35,9 @@ pub use row_ids::RowIds;
 pub use rows::DeletionVector;
 pub use update::mark_deleted;
 
-/// Index of a row in its data file, counted from the file's first row, whatever of the file was pruned or skipped.
+/// Index of a row in its data file, counted from the file's first row, including rows that are pruned or
+/// skipped.
 pub type RowIndex = u64;
 
-/// Rows of a file end here: a row index is a signed 64-bit number in Parquet and in the log.
+/// Exclusive maximum of row indexes: they are signed 64-bit numbers in Parquet and in the log.
 pub const MAX_ROW: RowIndex = i64::MAX as u64;
