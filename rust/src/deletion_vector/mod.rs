@@ -39,5 +39,5 @@ pub use update::mark_deleted;
 /// skipped.
 pub type RowIndex = u64;
 
-/// Exclusive maximum of row indexes: they are signed 64-bit numbers in Parquet and in the log.
+/// Maximum row index: row indexes are signed 64-bit numbers in Parquet and in the log.
 pub const MAX_ROW: RowIndex = i64::MAX as u64;

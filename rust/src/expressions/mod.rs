@@ -130,7 +130,7 @@ fn of_variants(name: &str, given: &Arguments) -> Result<ArrayRef> {
     }
 }
 
-/// An error of one row with Spark's error condition.
+/// Returns the error of a row with Spark's error condition.
 fn failure(condition: &str, message: impl std::fmt::Display) -> Error {
     Error::new(Kind::InvalidArgument, format!("[{condition}] {message}"))
 }

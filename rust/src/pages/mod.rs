@@ -35,10 +35,10 @@ use parquet::file::serialized_reader::SerializedPageReader;
 pub use batches::Batches;
 use reader::{BoundedPages, Group};
 
-/// From so many columns on the pages of Zstandard are unfolded here.
+/// Number of columns from which pages of Zstandard are decompressed here.
 const MANY_COLUMNS: usize = 16;
 
-/// Whether the pages of a codec are unfolded here, where so many columns are read.
+/// True if pages of a codec are decompressed here when this many columns are read.
 fn is_unfolded_here(codec: Compression, columns: usize) -> bool {
     match codec {
         Compression::GZIP(_) | Compression::BROTLI(_) | Compression::LZ4 => true,
@@ -47,20 +47,20 @@ fn is_unfolded_here(codec: Compression, columns: usize) -> bool {
     }
 }
 
-/// What is read of a row group.
+/// What to read of a row group.
 #[derive(Debug)]
 pub struct PageRequest {
     /// The row group.
     pub group: usize,
     /// Its leaves.
     pub mask: ProjectionMask,
-    /// Rows of a batch.
+    /// Number of rows of a batch.
     pub batch: usize,
     /// Its rows; `None`: all.
     pub rows: Option<RowSelection>,
 }
 
-/// The batches of a row group, in the Arrow schema of `metadata`.
+/// Returns the batches of a row group, in the Arrow schema of `metadata`.
 pub fn record_batches<R: ChunkReader + 'static>(
     file: R,
     metadata: &ArrowReaderMetadata,
@@ -94,7 +94,8 @@ pub fn record_batches<R: ChunkReader + 'static>(
     Ok(Batches::new(Some(reader), numbers, &roots, rows.unwrap_or_else(all), batch))
 }
 
-/// The pages of a column chunk of so many rows. `places`: where they are, if that is known. `columns`: how many are read beside it.
+/// Returns the pages of a column chunk. `places`: positions of the pages, if known. `columns`: number of
+/// columns that are read.
 pub fn of_column<R: ChunkReader + 'static>(
     file: Arc<R>,
     column: &ColumnChunkMetaData,

@@ -26,8 +26,8 @@ const MAGIC: &[u8; 8] = b"DLTCACH1";
 const HEADER: usize = 96;
 /// A copy may take at most 1/LARGEST_PART of the limit; larger pieces are not kept.
 const LARGEST_PART: u64 = 4;
-/// Maximum number of bytes of a copy that is read for a smaller range, or eight times the range if that is
-/// more: a copy is always read as a whole, to verify its checksum.
+/// A larger copy is used for a range if it has at most eight times the bytes of the range plus this many: a
+/// copy is always read as a whole, to verify its checksum.
 const LARGEST_COVER: u64 = 8 << 20;
 /// Number of bytes to read at a time and then hash, while they are in the processor's cache.
 const BLOCK: usize = 256 << 10;
