@@ -79,7 +79,7 @@ def page() -> str:
         "",
         "## Rust",
         "",
-        "Tests stand in the files themselves or in `tests.rs` beside them.",
+        "Tests are in the files themselves or in `tests.rs` beside them.",
         "",
         "| room | what is here |",
         "|---|---|",

@@ -1,4 +1,4 @@
-//! The one error type: what went wrong, where, what was found and what was expected.
+//! The error type of all modules: what failed, where, what was found and what was expected.
 
 use std::fmt;
 

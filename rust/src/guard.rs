@@ -1,6 +1,7 @@
-//! Panics of dependencies on hostile bytes: caught here, given as errors, and not printed.
+//! Catches panics of dependencies on malformed bytes, returns them as errors, and does not print them.
 //!
-//! A panic that nobody here catches is a fault of ours and is printed as always. The binding must never let one reach Python.
+//! A panic that is not caught here is a bug of deltaic and is printed as usual. The binding must not let a
+//! panic reach Python.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};

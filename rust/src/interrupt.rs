@@ -1,4 +1,4 @@
-//! The user's wish to stop, handed down into long loops.
+//! Stops long loops when the user asks for it, as by Ctrl-C.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

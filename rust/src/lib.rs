@@ -1,21 +1,23 @@
-//! The byte plane of deltaic. Each module names the section of PROTOCOL.md (delta-io/delta) that it serves.
+//! The part of deltaic that reads and writes bytes. Each module names the section of PROTOCOL.md
+//! (delta-io/delta) that it implements.
 //!
-//! - [`error`]: the one error type
-//! - [`store`]: where bytes live
-//! - [`schema`]: "Schema Serialization Format", "Column Mapping": Delta types and names <-> Arrow
-//! - [`predicate`]: the predicate tree; read on rows and on statistics ("Per-file Statistics")
+//! - [`error`]: the error type of all modules
+//! - [`store`]: where a table's files are: local, in the cloud, in memory
+//! - [`schema`]: "Schema Serialization Format", "Column Mapping": conversion between Delta's and Arrow's
+//!   types and names
+//! - [`predicate`]: the predicate tree, evaluated on rows and on statistics ("Per-file Statistics")
 //! - [`z85`], [`deletion_vector`]: "Deletion Vectors", "Deletion Vector Format"
-//! - [`pages`]: what the pages of any Parquet file claim, and no more of them than that
+//! - [`pages`]: reads the pages of Parquet files, and limits what a page may decompress to
 //! - [`data_file`]: "Data Files", "Per-file Statistics"
 //! - [`log`]: "Delta Log Entries", "Checkpoints", "Action Reconciliation"
-//! - [`iceberg`]: manifests of the Iceberg table specification, for readers that know no Delta
-//! - [`expressions`]: kernels of Spark's SQL functions; no format
-//! - [`matching`]: equality joins of few rows; no format
-//! - [`zorder`]: range ids and curves for clustering; no format
-//! - `fuzzing`: entry points of the fuzz targets, compiled for them alone
-//! - [`guard`]: panics of dependencies as errors
-//! - [`interrupt`]: the user's wish to stop, handed down into long loops
-//! - [`python`]: the binding, the only code that knows Python
+//! - [`iceberg`]: manifests of the Iceberg table specification, for readers that do not know Delta
+//! - [`expressions`]: kernels of Spark's SQL functions
+//! - [`matching`]: equality joins of few rows
+//! - [`zorder`]: range ids and space-filling curves for clustering
+//! - `fuzzing`: entry points of the fuzz targets, compiled for fuzzing only
+//! - [`guard`]: turns panics of dependencies into errors
+//! - [`interrupt`]: stops long loops when the user presses Ctrl-C
+//! - [`python`]: the Python binding, the only module that uses Python
 
 pub mod data_file;
 pub mod deletion_vector;

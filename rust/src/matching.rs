@@ -1,4 +1,4 @@
-//! Equality joins of two batches in memory: for a few rows, a query of an engine costs more than all the rest.
+//! Equality joins of two batches in memory. For a few rows, they take less time than a query of an engine.
 
 use std::collections::HashMap;
 use std::sync::Arc;

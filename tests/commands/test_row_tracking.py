@@ -258,7 +258,7 @@ def test_a_table_that_does_not_name_the_hidden_columns_refuses_to_copy_rows(make
     log.write_text(kept)
     log.with_suffix(".crc").unlink()
     broken = DeltaTable(table.location)
-    with pytest.raises(ProtocolError, match="where row ids are kept"):
+    with pytest.raises(ProtocolError, match="has no name for the column of row ids"):
         broken.update({"v": "1"}, "id = 0")
 
 

@@ -125,7 +125,7 @@ def test_a_commit_that_is_gone_is_named() -> None:
     snapshot = create(memory_store(), properties=ON)
     checkpoint.write(snapshot, now=1)
     snapshot.store.delete([commit_path(0)])
-    with pytest.raises(ProtocolError, match="is gone") as caught:
+    with pytest.raises(ProtocolError, match="timestamp is needed is missing") as caught:
         commit(Snapshot.load(snapshot.store), 5, "o")
     assert commit_path(0) in str(caught.value)
 

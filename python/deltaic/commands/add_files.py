@@ -1,4 +1,4 @@
-"""Taking in Parquet files that another engine wrote into the table's folder: add actions without writing a row."""
+"""Adds Parquet files that another engine wrote to the table's folder, by `add` actions; no row is written."""
 
 from __future__ import annotations
 
@@ -34,9 +34,11 @@ Mode = Literal["append", "overwrite"]
 
 @dataclass(frozen=True)
 class AddFile:
-    """A Parquet file in the table's folder. `path`: relative to the table, decoded. `size`: bytes. `partition_values`: by the columns'
-    names. `modification_time`: ms since 1970, None for the store's. `stats`: PROTOCOL.md's statistics as a dict or JSON text; without them
-    they come from the footer."""
+    """A Parquet file in the table's folder.
+
+    `path`: relative to the table, decoded. `size`: bytes. `partition_values`: by column name.
+    `modification_time`: ms since 1970; None to ask the store.
+    `stats`: statistics as in PROTOCOL.md, a dict or JSON text; None to read them from the footer."""
 
     path: str
     size: int = field(kw_only=True)
@@ -56,12 +58,17 @@ def add_files(
     check_rows: bool = True,
     commit: CommitOptions | None = None,
 ) -> tuple[Snapshot, dict[str, int]]:
-    """Commits the files as they are. Of a path alone, size and statistics come from the file and partition values from its folders
-    (`day=2026-01-01/x.parquet`). `mode="overwrite"` replaces all files, or the rows that match `where`; `remove`: paths that go besides.
-    `check_rows`: the rows are read and checked where the table has rules for them.
+    """Commits files without changing them.
 
-    Raises InvalidArgumentError (a file outside the table, named twice or not there; partition values that are missing),
-    SchemaMismatchError where a file's columns do not fit, ConstraintViolationError.
+    `files`: for a path, size and statistics are read from the file, and partition values from its folders
+        (`day=2026-01-01/x.parquet`).
+    `mode`: "overwrite" replaces all files, or the rows that match `where`.
+    `remove`: paths of live files to remove in the same commit.
+    `check_rows`: True to read the rows and check them by the table's constraints.
+
+    InvalidArgumentError is raised for a file that is outside the table, named twice or missing, and for
+    missing partition values; SchemaMismatchError for columns that do not fit; ConstraintViolationError for
+    rows that violate a constraint.
     """
     if mode not in ("append", "overwrite"):
         raise InvalidArgumentError("unknown mode of add_files", found=repr(mode), expected="'append' or 'overwrite'")
@@ -69,7 +76,7 @@ def add_files(
         raise InvalidArgumentError("where= goes with mode='overwrite'", found=f"mode={mode!r}")
     if already_committed(snapshot, commit):
         return snapshot, {}
-    new = _actions(snapshot, [file if isinstance(file, AddFile) else _found(snapshot, file) for file in items_of(files, "files")])
+    new = _actions(snapshot, [file if isinstance(file, AddFile) else _stored(snapshot, file) for file in items_of(files, "files")])
     if check_rows:
         check_files(snapshot, engine, new)
     gone = _named(snapshot, list(items_of(remove, "remove")))
@@ -81,12 +88,12 @@ def add_files(
         parameters["predicate"] = where
     transaction = Transaction(snapshot, "WRITE", parameters, commit)
     metrics: dict[str, int] = {"num_files": new.num_rows, "num_output_bytes": total_size(new)}
-    room: delete.Metrics = dict
+    deleted: delete.Metrics = dict
     inserts: dict[str, int] = {}
     with staging(transaction):
         if where is not None:
-            room = delete.stage(transaction, snapshot, engine, where, None) or dict
-            inserts = change_files.write_inserts(transaction, engine, snapshot.protocol, snapshot.metadata, new, room())
+            deleted = delete.stage(transaction, snapshot, engine, where, None) or dict
+            inserts = change_files.write_inserts(transaction, engine, snapshot.protocol, snapshot.metadata, new, deleted())
         elif mode == "overwrite":
             gone = snapshot.files().adds
             transaction.read()
@@ -98,14 +105,14 @@ def add_files(
         transaction.add(new)
 
     def done() -> dict[str, int]:
-        return {**metrics, **room(), **inserts}
+        return {**metrics, **deleted(), **inserts}
 
     if not new.num_rows and not transaction.removes_files:
         return snapshot, done()
     return transaction.commit(done), done()
 
 
-def _found(snapshot: Snapshot, path: str) -> AddFile:
+def _stored(snapshot: Snapshot, path: str) -> AddFile:
     if not isinstance(path, str):
         raise InvalidTypeError("a file is a path or an AddFile", found=type(path).__name__)
     known = snapshot.store.head(path)
@@ -115,7 +122,7 @@ def _found(snapshot: Snapshot, path: str) -> AddFile:
 
 
 def _actions(snapshot: Snapshot, files: list[AddFile]) -> pa.Table:
-    """The add actions; those without statistics get them from their footers."""
+    """Returns the `add` actions of files. Missing statistics are read from the footers."""
     empty = _core.empty_adds()
     if not files:
         return empty
@@ -158,23 +165,24 @@ def _action(snapshot: Snapshot, file: AddFile) -> dict[str, Any]:
 
 
 def _partition_values(snapshot: Snapshot, file: AddFile) -> dict[str, str | None]:
-    """By physical names, as the log has them."""
-    given = {name.lower(): value for name, value in file.partition_values.items()}
+    """Returns the partition values of a file for the log: text by physical name."""
+    by_name = {name.lower(): value for name, value in file.partition_values.items()}
     columns = snapshot.metadata.partition_columns
-    if unknown := sorted(set(given) - {name.lower() for name in columns}):
+    if unknown := sorted(set(by_name) - {name.lower() for name in columns}):
         raise InvalidArgumentError(
             "not a partition column", where=file.path, found=", ".join(unknown), expected=", ".join(columns) or "none"
         )
     values: dict[str, str | None] = {}
     for name in columns:
-        if name.lower() not in given:
+        if name.lower() not in by_name:
             raise InvalidArgumentError("a partition value is missing", where=file.path, expected=f"a value of {name}")
-        values[physical_name(snapshot.schema.field(name))] = _text(given[name.lower()], file.path)
+        values[physical_name(snapshot.schema.field(name))] = _text(by_name[name.lower()], file.path)
     return values
 
 
 def _text(value: Any, path: str) -> str | None:
-    """PROTOCOL.md, Partition Value Serialization; text is taken as it is, an empty one is null."""
+    """Serializes a partition value as in PROTOCOL.md, Partition Value Serialization. Text is not changed; an
+    empty text is null."""
     if value is None or value == "":
         return None
     if isinstance(value, bool):
@@ -191,12 +199,12 @@ def _text(value: Any, path: str) -> str | None:
 
 
 def _named(snapshot: Snapshot, paths: list[str]) -> pa.Table:
-    """The live files of these paths; InvalidArgumentError for one that is none."""
+    """Returns the live files with these paths. A path that is no live file is an InvalidArgumentError."""
     adds = snapshot.files().adds
     if not paths:
         return adds.slice(0, 0)
     names = references.data_files(adds, snapshot.location)
-    wanted = pa.array(paths, pa.string())
-    if missing := wanted.filter(pc.invert(pc.is_in(wanted, value_set=names))).to_pylist():
+    removed = pa.array(paths, pa.string())
+    if missing := removed.filter(pc.invert(pc.is_in(removed, value_set=names))).to_pylist():
         raise InvalidArgumentError("not a live file of the table", where=snapshot.location, found=repr(missing[0]))
-    return adds.filter(pc.is_in(names, value_set=wanted))
+    return adds.filter(pc.is_in(names, value_set=removed))

@@ -1,4 +1,5 @@
-"""ALTER TABLE: each method of `table.alter` is one commit that changes the table's definition and no row."""
+"""ALTER TABLE: each method of `table.alter` makes one commit that changes the table's definition and no
+rows."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ P = ParamSpec("P")
 
 
 def _command(change: Callable[Concatenate[Alter, P], None]) -> Callable[Concatenate[Alter, P], None]:
-    """The method as a command to which compactions in the background give way until it ends: some changes read or write files first."""
+    """Decorates a method so that compactions in the background give way to it while it runs, as some methods
+    read or write files."""
 
     @wraps(change)
     def run(alter: Alter, /, *arguments: P.args, **options: P.kwargs) -> None:
@@ -43,10 +45,12 @@ def _command(change: Callable[Concatenate[Alter, P], None]) -> Callable[Concaten
 
 
 class Alter:
-    """Changes of a table's definition: `table.alter`. Each method makes one commit, and none where nothing changes.
+    """Changes of a table's definition: `table.alter`. Each method makes one commit, or none if nothing
+    changes.
 
-    Each takes `commit=CommitOptions(...)` and returns None. Errors of all: InvalidArgumentError (unknown or clashing columns,
-    properties), UnsupportedFeatureError (what this release cannot do, by name), the conflicts, CommitUnknownError.
+    Each method takes `commit=CommitOptions(...)` and returns None. All methods can raise InvalidArgumentError
+    (unknown or conflicting columns or properties), UnsupportedFeatureError (something that this release
+    cannot do), the exceptions of conflicts, and CommitUnknownError.
     """
 
     def __init__(
@@ -57,8 +61,8 @@ class Alter:
         engine: Callable[[], Engine],
         options: Callable[[CommitOptions | None], CommitOptions | None],
     ) -> None:
-        """`pin` gives the snapshot that a change starts from, `running` lasts as long as a change runs, `move` takes the snapshot
-        with the commit, `options` completes what a call asks of its commit.
+        """`pin`: returns the snapshot from which a change starts. `running`: a context manager around each
+        change. `move`: called with the new snapshot. `options`: completes the CommitOptions of a call.
         """
         self._pin = pin
         self._running = running
@@ -68,10 +72,12 @@ class Alter:
 
     @_command
     def add_columns(self, schema: Any, *, places: Mapping[str, str | None] | None = None, commit: CommitOptions | None = None) -> None:
-        """Adds columns, whose values are null in the rows that are there; a struct column that exists gets the new fields.
+        """Adds columns, whose values are null in existing rows. For an existing struct column, its new fields
+        are added to the struct.
 
-        `schema`: DDL text, or any schema that `DeltaTable.create` takes. `places`: for new columns or fields (dotted) that do not
-        go to the end the neighbour that they follow, None to be the first.
+        `schema`: DDL text, or any schema that `DeltaTable.create` takes. `places`: positions of new columns
+        or fields (with dots) that do not go to the end: the column after which each is placed, or None for
+        the first place.
 
         >>> table.alter.add_columns("carrier string, tail string", places={"carrier": "id"})
         """
@@ -87,8 +93,9 @@ class Alter:
 
     @_command
     def replace_columns(self, schema: Any, *, commit: CommitOptions | None = None) -> None:
-        """Puts the columns of a schema, in its order and with its comments, in the place of the table's: all that the table
-        has, with their types, and new ones. UnsupportedFeatureError where columns are mapped.
+        """Replaces the columns of the table by those of a schema, in their order and with their comments. The
+        schema must have all columns of the table, with their types, and may have new ones. With column
+        mapping, this is an UnsupportedFeatureError.
 
         `schema`: DDL text, or any schema that `DeltaTable.create` takes.
 
@@ -102,8 +109,9 @@ class Alter:
 
     @_command
     def rename_column(self, name: str, new_name: str, *, commit: CommitOptions | None = None) -> None:
-        """Renames a column or a struct's field (dotted); `new_name` is the last part alone. No file is written. It needs column
-        mapping: `table.alter.set_properties({"delta.columnMapping.mode": "name"})`.
+        """Renames a column, or a struct field (`name` with dots). `new_name` is only the last part of the
+        name. No file is written. Column mapping must be on:
+        `table.alter.set_properties({"delta.columnMapping.mode": "name"})`.
 
         >>> table.alter.rename_column("origin", "airport")
         """
@@ -128,9 +136,9 @@ class Alter:
 
     @_command
     def drop_columns(self, *names: str, commit: CommitOptions | None = None) -> None:
-        """Drops columns or struct fields (dotted). It needs column mapping, as `rename_column`. Their values stay in the files
-        until `optimize.purge()`. InvalidArgumentError for partition columns, columns that an expression or the clustering uses,
-        and the last column of a table or struct.
+        """Drops columns or struct fields (with dots). Column mapping must be on, as for `rename_column`.
+        Their values stay in the files until `optimize.purge()`. InvalidArgumentError is raised for partition
+        columns, columns that an expression or the clustering uses, and the last column of a table or struct.
 
         >>> table.alter.drop_columns("delay")
         """
@@ -168,12 +176,13 @@ class Alter:
         after: str | None = None,
         commit: CommitOptions | None = None,
     ) -> None:
-        """Changes one column; what is None stays.
+        """Changes one column. Arguments that are None change nothing.
 
-        `name`: a column, or dotted a field, an array's `element`, a map's `key` or `value`. `type`: Delta's name or DDL; a wider type
-        needs the property `delta.enableTypeWidening`, a VARCHAR(n) may grow without it. `nullable=True` drops NOT NULL. `comment`:
-        text. `default`: SQL without columns, for rows to come whose writer does not name the column. `first` puts the column before
-        its neighbours, `after` behind the one that it names.
+        `name`: a column; or with dots a field, an array's `element`, a map's `key` or `value`. `type`:
+        Delta's name or DDL; a wider type requires the property `delta.enableTypeWidening`, a longer
+        VARCHAR(n) does not. `nullable`: True to drop NOT NULL.
+        `comment`: text. `default`: SQL without columns, for later rows whose writer does not name the column.
+        `first`: True to make the column the first. `after`: the column after which it is placed.
 
         >>> table.alter.change_column("delay", comment="minutes; null where nobody knows", after="id")
         """
@@ -188,22 +197,22 @@ class Alter:
         path, field = snapshot.schema.find(name)
         table = snapshot.schema
         if type is not None:
-            wanted = _as_column(field, type, whole=len(path) == 1)
-            check_longer(path_text(path), field, wanted)
-            if wanted.type != field.type:
+            changed = _as_column(field, type, whole=len(path) == 1)
+            check_longer(path_text(path), field, changed)
+            if changed.type != field.type:
                 edits.check_unused(snapshot.schema, snapshot.metadata, path)
-                table = edits.change_type(snapshot.schema, path, wanted.type)
-            if (lengths := wanted.metadata.get(CHAR_TYPES)) != field.metadata.get(CHAR_TYPES):
+                table = edits.change_type(snapshot.schema, path, changed.type)
+            if (lengths := changed.metadata.get(CHAR_TYPES)) != field.metadata.get(CHAR_TYPES):
                 table = edits.edit_field(table, path, lambda item: item.with_(metadata=_with(item.metadata, CHAR_TYPES, lengths)))
         if nullable is False and field.nullable:
             raise InvalidArgumentError("NOT NULL cannot be set on a column that takes null, only dropped", where=path_text(path))
 
-        said = {key: text for key, text in (("comment", comment), (defaults.KEY, default)) if text is not None}
+        texts = {key: text for key, text in (("comment", comment), (defaults.KEY, default)) if text is not None}
 
         def change(item: Field) -> Field:
-            return item.with_(nullable=item.nullable or nullable is True, metadata={**item.metadata, **said})
+            return item.with_(nullable=item.nullable or nullable is True, metadata={**item.metadata, **texts})
 
-        if nullable is not None or said:
+        if nullable is not None or texts:
             table = edits.edit_field(table, path, change)
         if default is not None:
             if len(path) > 1:
@@ -219,8 +228,9 @@ class Alter:
 
     @_command
     def sync_identity(self, name: str, *, commit: CommitOptions | None = None) -> None:
-        """Moves the high-water mark of an identity column to the largest number in the table, or the least where the step is
-        negative: the next rows get numbers that none has, also after rows that brought their own.
+        """Sets the high-water mark of an identity column to the largest number in the table (with a negative
+        step, the smallest). The next rows then get unused numbers, even after rows whose writers set the
+        numbers themselves.
 
         >>> numbered.alter.sync_identity("n")
         """
@@ -237,7 +247,8 @@ class Alter:
 
     @_command
     def set_column_metadata(self, name: str, metadata: Mapping[str, Any], *, commit: CommitOptions | None = None) -> None:
-        """Sets keys of a column's metadata, JSON values; None takes a key away. InvalidArgumentError for keys that features use.
+        """Sets keys of a column's metadata to JSON values; None removes a key. Keys of features are an
+        InvalidArgumentError.
 
         >>> table.alter.set_column_metadata("delay", {"unit": "minutes"})
         """
@@ -250,8 +261,9 @@ class Alter:
     @_command
     def set_properties(self, properties: Mapping[str, object], *, commit: CommitOptions | None = None) -> None:
         """Sets table properties (str, bool, int, timedelta). `delta.minReaderVersion`, `delta.minWriterVersion` and
-        `delta.feature.<name>` raise the protocol and are not stored. It rises by itself where a property needs a feature.
-        InvalidArgumentError for an unknown name below `delta.`, with the names that are near.
+        `delta.feature.<name>` upgrade the protocol and are not stored. If a property requires a feature, the
+        protocol is upgraded for it. An unknown name that begins with `delta.` is an InvalidArgumentError,
+        which lists similar names.
 
         >>> table.alter.set_properties({"delta.logRetentionDuration": "interval 60 days", "team": "arrivals"})
         """
@@ -263,7 +275,8 @@ class Alter:
 
     @_command
     def unset_properties(self, *names: str, if_exists: bool = False, commit: CommitOptions | None = None) -> None:
-        """Takes properties away, so that their defaults hold. InvalidArgumentError for one that is not set, unless `if_exists`.
+        """Removes properties, so that their defaults apply. One that is not set is an InvalidArgumentError,
+        unless `if_exists`.
 
         >>> table.alter.unset_properties("team", if_exists=True)
         """
@@ -284,7 +297,7 @@ class Alter:
 
     @_command
     def set_name(self, name: str, *, commit: CommitOptions | None = None) -> None:
-        """Sets the table's name in its metadata; the place of the table stays.
+        """Sets the table's name in its metadata. The table stays at its location.
 
         >>> table.alter.set_name("flights of 2026")
         """
@@ -302,8 +315,9 @@ class Alter:
 
     @_command
     def add_features(self, *names: str, commit: CommitOptions | None = None) -> None:
-        """Lists features in the protocol, by PROTOCOL.md's names, with those that they require; versions rise as needed. The
-        table uses none of them yet. InvalidArgumentError for an unknown name.
+        """Adds features to the protocol, by PROTOCOL.md's names, with those that they require. Versions are
+        upgraded as needed. The table does not use the features yet. An unknown name is an
+        InvalidArgumentError.
 
         >>> table.alter.add_features("vacuumProtocolCheck")
         """
@@ -315,10 +329,13 @@ class Alter:
 
     @_command
     def drop_feature(self, name: str, *, truncate_history: bool = False, commit: CommitOptions | None = None) -> None:
-        """Takes a feature out of the protocol, and what the table has of it out of the table: by commits of their own, which may write
-        every file again. Old versions still need a feature of readers: they are protected (the table gets checkpointProtection), or with
-        `truncate_history` the log is cleaned up to `delta.dropFeatureTruncateHistory.retentionDuration` ago; while some of these versions
-        are younger, the call ends with InvalidArgumentError and is to be made again.
+        """Removes a feature from the protocol. First, the table's uses of the feature are removed, by commits
+        of their own, which may write every file again.
+
+        Old versions still need a reader-writer feature. Either they are protected (the table gets
+        checkpointProtection), or with `truncate_history` the log is cleaned of versions older than
+        `delta.dropFeatureTruncateHistory.retentionDuration`. While some versions with the feature are
+        younger, InvalidArgumentError is raised, and the call must be repeated later.
 
         >>> table.alter.drop_feature("changeDataFeed")
         """
@@ -329,9 +346,9 @@ class Alter:
 
     @_command
     def upgrade_uniform(self, version: int = 2, *, commit: CommitOptions | None = None) -> None:
-        """Turns Iceberg compatibility `version` (1, 2 or 3) on for a table whose files must be written again for it, and
-        Iceberg metadata with it. Column mapping is turned on first where it is off, deletion vectors off (below version 3), row tracking on
-        (version 3). All files are written again. Nothing where the table has the version already.
+        """Turns on Iceberg compatibility `version` (1, 2 or 3) and Iceberg metadata, and writes all files
+        again. First, column mapping is turned on, deletion vectors are turned off (below version 3), and row
+        tracking is turned on (version 3). Does nothing if the table has the version already.
 
         Raises InvalidArgumentError (no such version), UnsupportedFeatureError (a type or a default that the version does not allow).
 
@@ -351,9 +368,10 @@ class Alter:
 
     @_command
     def add_constraints(self, constraints: Mapping[str, str], *, commit: CommitOptions | None = None) -> None:
-        """Adds CHECK constraints: a condition in Spark's SQL for each name, kept as written. Names do not distinguish case.
-        The rows of the table are checked first: ConstraintViolationError says how many break one. A row for which a condition is
-        null breaks it, too.
+        """Adds CHECK constraints: a condition in Spark's SQL by name. Names are compared without case.
+
+        The existing rows are checked first: if some violate a constraint, ConstraintViolationError has their
+        number. A row for which a condition is null violates it, too.
 
         >>> table.alter.add_constraints({"positive_id": "id > 0"})
         """
@@ -368,7 +386,8 @@ class Alter:
 
     @_command
     def drop_constraint(self, name: str, *, if_exists: bool = False, commit: CommitOptions | None = None) -> None:
-        """Drops a CHECK constraint. InvalidArgumentError where there is none of this name, unless `if_exists`.
+        """Drops a CHECK constraint. If there is none of this name, InvalidArgumentError is raised unless
+        `if_exists`.
 
         >>> table.alter.drop_constraint("positive_id", if_exists=True)
         """
@@ -385,8 +404,9 @@ class Alter:
 
     @_command
     def cluster_by(self, *columns: str, commit: CommitOptions | None = None) -> None:
-        """Sets the columns by which `optimize.cluster()` sorts rows from now on, at most four; none: the table is not clustered
-        any more. No file is changed; all must have statistics of the columns, which `optimize.statistics()` makes.
+        """Sets the columns by which `optimize.cluster()` sorts rows, at most four. Without columns, the table
+        is no longer clustered. No file is changed. All files must have statistics of the columns, which
+        `optimize.statistics()` adds.
 
         >>> table.alter.cluster_by("origin", "delay")
         """
@@ -452,7 +472,7 @@ class Alter:
         compatibility = iceberg.active_version(protocol, metadata)
         if compatibility != iceberg.active_version(snapshot.protocol, snapshot.metadata):
             reads = True
-        if reads:  # rows that come meanwhile were not checked: they are a conflict
+        if reads:  # rows that are added meanwhile were not checked, so they must be a conflict
             transaction.read()
         if protocol != snapshot.protocol:
             transaction.set_protocol(protocol)
@@ -471,7 +491,8 @@ def _with(metadata: Mapping[str, Any], key: str, value: object) -> dict[str, Any
 
 
 def _position(after: str | None) -> dict[str, str]:
-    """The new position of a column, as delta-spark writes it in operationParameters: "FIRST" or "AFTER b"."""
+    """Returns the new position of a column for operationParameters, like delta-spark: "FIRST" or "AFTER
+    b"."""
     return {"position": "FIRST" if after is None else f"AFTER {path_text((after,))}"}
 
 
@@ -479,16 +500,16 @@ def _field_json(item: Field) -> dict[str, Any]:
     return {"name": item.name, "type": type_to_json(item.type), "nullable": item.nullable, "metadata": dict(item.metadata)}
 
 
-def _as_column(field: Field, given: DataType, *, whole: bool) -> Field:
-    """The field with another type: Delta's own name, Struct, Array, Map, or Spark's DDL text. `whole`: it is a column, which may be a CHAR
-    or a VARCHAR."""
-    if isinstance(given, str):
+def _as_column(field: Field, new_type: DataType, *, whole: bool) -> Field:
+    """Returns the field with another type: Delta's name, Struct, Array, Map, or Spark's DDL. `whole`: True
+    for a column, which may be a CHAR or a VARCHAR."""
+    if isinstance(new_type, str):
         try:
-            return Field(field.name, check_type(given))
+            return Field(field.name, check_type(new_type))
         except InvalidArgumentError:
-            data_type, metadata = parse_column_type(given) if whole else (parse_type(given), {})
+            data_type, metadata = parse_column_type(new_type) if whole else (parse_type(new_type), {})
             return Field(field.name, data_type, metadata=metadata)
-    return Field(field.name, check_type(given))
+    return Field(field.name, check_type(new_type))
 
 
 def _check_text(what: str, value: object) -> None:

@@ -1,4 +1,4 @@
-"""Assignments: what SET and INSERT put into each column, as one expression for each."""
+"""Assignments of SET and INSERT: one expression for the new value of each column."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Node:
-    """The assignments to a column or field: its own `value`, or those of its fields."""
+    """The assignment to a column or field: `value`, or those of its fields."""
 
     value: str | Expression | None = None
     fields: dict[str, _Node] = field(default_factory=dict)
@@ -30,7 +30,7 @@ def check_casting(casting: str) -> None:
 
 
 def as_sql(value: Any) -> str | Expression:
-    """A value of `set=`: text is SQL, an expression is one, anything else a literal."""
+    """Converts a value of `set=`: text is SQL, an Expression stays, anything else becomes a literal."""
     if isinstance(value, Expression):
         return value
     if isinstance(value, str):
@@ -41,7 +41,7 @@ def as_sql(value: Any) -> str | Expression:
 
 
 def check_assignments(values: object) -> None:
-    """InvalidArgumentError for what is no mapping, or an empty one."""
+    """Raises InvalidTypeError for anything but a mapping, and InvalidArgumentError for an empty one."""
     if not isinstance(values, Mapping):
         raise InvalidTypeError("assignments are a mapping of columns to expressions", found=shown(values), expected="{'column': 'SQL'}")
     if not values:
@@ -51,8 +51,10 @@ def check_assignments(values: object) -> None:
 class Assignments:
     """`set=` of UPDATE and MERGE, or `values=` of an insert, checked against the table's schema.
 
-    Keys: column, `` `column` ``, struct.field, with the target's alias in front or not. InvalidArgumentError for unknown columns and for
-    two assignments to one. `fills`: fields that a new struct lacks become null, as where the schema evolves; else they are an error.
+    Keys are `column`, `` `column` `` or `struct.field`, with or without the target's alias before it. Unknown
+    columns and two assignments to one column are an InvalidArgumentError.
+    `fills`: True to set fields that an assigned struct lacks to null, as with schema evolution; else they are
+    an error.
     """
 
     def __init__(self, schema: Schema, values: Mapping[str, Any], alias: str, *, fills: bool = False) -> None:
@@ -92,27 +94,27 @@ class Assignments:
 
     @property
     def columns(self) -> frozenset[str]:
-        """Top-level columns that are assigned."""
+        """The top-level columns with an assignment, also to one of their fields."""
         return frozenset(self._roots)
 
     def values(self, engine: Engine, scope: Mapping[str, Schema]) -> list[Expression]:
-        """The users' expressions, for checking."""
+        """Returns the user's expressions, for checks."""
         return [value for _, value in self.assigned(engine, scope)]
 
     def assigned(self, engine: Engine, scope: Mapping[str, Schema]) -> list[tuple[DataType, Expression]]:
-        """The type of each column or field that is assigned, with the user's expression for it."""
-        assigned: list[tuple[DataType, Expression]] = []
-        waiting: list[tuple[DataType, _Node]] = [(self._schema.field(name).type, node) for name, node in self._roots.items()]
-        while waiting:
-            data_type, node = waiting.pop()
+        """Returns the type of each assigned column or field, with the user's expression for it."""
+        values: list[tuple[DataType, Expression]] = []
+        pending: list[tuple[DataType, _Node]] = [(self._schema.field(name).type, node) for name, node in self._roots.items()]
+        while pending:
+            data_type, node = pending.pop()
             if node.value is not None:
-                assigned.append((data_type, self._expression(engine, node.value, scope)))
+                values.append((data_type, self._expression(engine, node.value, scope)))
             elif isinstance(data_type, Struct):
-                waiting += [(item.type, node.fields[item.name]) for item in data_type.fields if item.name in node.fields]
-        return assigned
+                pending += [(item.type, node.fields[item.name]) for item in data_type.fields if item.name in node.fields]
+        return values
 
     def _expression(self, engine: Engine, value: str | Expression, scope: Mapping[str, Schema]) -> Expression:
-        """A user's text is resolved once; the columns that it sees are always the same."""
+        """Resolves a user's text; the result is cached, as `scope` is the same in each call."""
         if isinstance(value, Expression):
             return value
         if value not in self._resolved:
@@ -120,7 +122,7 @@ class Assignments:
         return self._resolved[value]
 
     def expression(self, engine: Engine, item: Field, scope: Mapping[str, Schema], casting: Casting, kept: Expression | None) -> Expression:
-        """The column's new value. `kept`: its value where nothing is assigned (None: null)."""
+        """Returns the column's new value. `kept`: the value of a column without an assignment; None: null."""
         node = self._roots.get(item.name)
         if node is None:
             return kept if kept is not None else null(item.type)

@@ -1,4 +1,4 @@
-"""Prepares the existing files of a table for a feature that needs something of every file: row ids, or statistics."""
+"""Prepares the existing files of a table for a feature that requires row ids or statistics of every file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 
 def stage_row_ids(transaction: Transaction, snapshot: Snapshot) -> None:
-    """Adds the files without row ids again, in the transaction that turns row tracking on; the commit gives them their ids.
+    """Adds files without row ids again, in the transaction that turns row tracking on. The commit assigns the
+    ids.
 
-    The number of rows of a file that does not say it is read from its footer. Where writers did not have to give ids so far, no file may
-    come in meanwhile.
+    If the statistics of a file lack the number of rows, it is read from the footer. If writers did not have
+    to assign ids before, files that are added meanwhile must be a conflict, so the transaction reads the
+    whole table.
     """
     if not row_tracking.gives_ids(snapshot.protocol, snapshot.metadata):
         transaction.read()
@@ -31,14 +33,15 @@ def stage_row_ids(transaction: Transaction, snapshot: Snapshot) -> None:
         return
     counted = pc.is_valid(_core.physical_rows(missing))
     if not pc.all(counted).as_py():
-        silent = missing.filter(pc.invert(counted))
-        measured = _core.file_statistics(snapshot.store, snapshot.table_schema, silent)
+        uncounted = missing.filter(pc.invert(counted))
+        measured = _core.file_statistics(snapshot.store, snapshot.table_schema, uncounted)
         missing = pa.concat_tables([missing.filter(counted), measured], promote_options="permissive")
     transaction.add(_core.adds_again(missing, data_change=False))
 
 
 def check_statistics(snapshot: Snapshot, columns: Sequence[str]) -> None:
-    """InvalidArgumentError where a live file has no statistics of one of the columns (dotted names)."""
+    """Raises InvalidArgumentError if a live file has no statistics of one of the columns (names with
+    dots)."""
     if not columns:
         return
     listing = snapshot.core.listing(snapshot.table_schema, None, statistics_columns=list(columns)).to_table()

@@ -1,4 +1,5 @@
-"""Compaction after the answer of a write, on a thread of its own: it gives way to this process's commands and loses every conflict."""
+"""Compaction in the background after a write. It gives way to commands of this process, and if it conflicts
+with another commit, it is dropped."""
 
 from __future__ import annotations
 
@@ -20,12 +21,13 @@ if TYPE_CHECKING:
 log = logging.getLogger("deltaic.commands")
 
 _ADDED: dict[str, deque[pa.Table]] = {}
-"""New files of writes since the last compaction began, by table."""
+"""New files of writes since the last compaction of each table began."""
 
 
 def submit(committed: Snapshot, engine: Engine, adds: pa.Table) -> None:
-    """Compacts the partitions of `adds` soon, where the table asks for it: one compaction of a table at a time, and one more for all writes
-    that came meanwhile. The process does not end before."""
+    """Submits a compaction of the partitions of `adds`, if the table has auto compaction. One compaction of a
+    table runs at a time; the next one handles all writes that came meanwhile. The process does not end before
+    it is done."""
     table = f"{committed.location}, compaction"
     _ADDED.setdefault(table, deque()).append(adds)
     background.submit(table, lambda: _compact(_ADDED[table], committed, engine))
@@ -33,12 +35,12 @@ def submit(committed: Snapshot, engine: Engine, adds: pa.Table) -> None:
 
 def _compact(added: deque[pa.Table], committed: Snapshot, engine: Engine) -> None:
     adds = [added.popleft() for _ in range(len(added))]
-    if not adds:  # the compaction before this one has taken those of the write that asked for this one
+    if not adds:  # the compaction before this one has handled the files
         return
     try:
         gate = giving_way.compaction(committed)
         auto_compact(committed.refresh(), engine, pa.concat_tables(adds, promote_options="permissive"), gate)
     except (giving_way.CompactionYielded, DeltaConcurrentModificationException) as reason:
         log.debug("%s: compaction after version %d gave way: %s", committed.location, committed.version, reason)
-    except Exception as error:  # whatever it is: nobody waits for it
+    except Exception as error:  # no caller waits for the result, so the error is only logged
         log.warning("%s: compaction after version %d failed: %s", committed.location, committed.version, error)

@@ -1,4 +1,5 @@
-"""Which files OPTIMIZE rewrites together: pure functions on Arrow tables of file actions, without a step per file in Python."""
+"""Groups files that OPTIMIZE rewrites together (bins). The functions are pure, and compute on Arrow tables of
+actions without a Python step for each file."""
 
 from __future__ import annotations
 
@@ -13,13 +14,15 @@ import pyarrow.compute as pc
 from deltaic import _core
 
 DELETED_SHARE = 0.05
-"""Files with more of their rows deleted are rewritten, also alone and also large ones."""
+"""Share of deleted rows above which a file is rewritten even if it is large or alone in its bin."""
 
 
 @dataclass(frozen=True, eq=False)
 class CandidateFiles:
-    """Files that OPTIMIZE may select. `size`: bytes of each file; `live`: bytes that its live rows take, by their share of all rows;
-    `partition`: a number for each file, equal for files of one partition."""
+    """Files that OPTIMIZE may select, with a value of each array for each file.
+
+    `size`: bytes of the file. `live`: estimated bytes of its live rows, by their share of all rows.
+    `partition`: a number that is equal for files of one partition."""
 
     files: pa.Table
     size: npt.NDArray[np.int64]
@@ -34,7 +37,8 @@ class CandidateFiles:
 
 
 def measure(files: pa.Table, partition_keys: Sequence[str]) -> CandidateFiles:
-    """`files`: add actions. `partition_keys`: physical names of the partition columns. A file without numRecords counts as wholly live."""
+    """Computes sizes and shares from `add` actions. `partition_keys`: physical names of the partition
+    columns. A file without numRecords counts as having no deleted rows."""
     size = _numbers(files["size"])
     records = _numbers(pa.chunked_array([_core.physical_rows(files)]))
     deleted = _numbers(pc.struct_field(files["deletionVector"], "cardinality"))
@@ -53,15 +57,16 @@ def _partition_numbers(files: pa.Table, keys: Sequence[str]) -> npt.NDArray[np.i
     numbers = np.zeros(files.num_rows, dtype=np.int64)
     values = files["partitionValues"]
     for key in keys:
-        found = pc.map_lookup(values.combine_chunks(), key, "first")
-        codes = found.dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        # Numbered anew after each key: the product of the counts would not fit.
+        column = pc.map_lookup(values.combine_chunks(), key, "first")
+        codes = column.dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        # Renumbered after each key, as the product of the counts of all keys could overflow.
         numbers = np.unique(numbers * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1].astype(np.int64)
     return numbers
 
 
 def worth_compacting(files: CandidateFiles, target: int) -> npt.NDArray[np.bool_]:
-    """Small files, files whose live rows are small, and files with many deleted rows."""
+    """Returns a mask of files to compact: smaller than half of `target`, with live rows below that, or with
+    many deleted rows."""
     return np.asarray((files.size < target / 2) | (files.live < target / 2) | _often_deleted(files), dtype=np.bool_)
 
 
@@ -70,8 +75,8 @@ def _often_deleted(files: CandidateFiles) -> npt.NDArray[np.bool_]:
 
 
 def compaction_bins(files: CandidateFiles, target: int) -> list[list[pa.Table]]:
-    """For each partition, bins of neighbouring candidates whose live rows together make about one file of `target` bytes. A bin of a
-    single file is none, unless many of its rows are deleted."""
+    """Returns, for each partition, bins of adjacent candidates whose live rows make about one file of
+    `target` bytes. A single file is a bin only if many of its rows are deleted."""
     chosen = files.only(worth_compacting(files, target))
     lone = _often_deleted(chosen)
 
@@ -84,7 +89,8 @@ def compaction_bins(files: CandidateFiles, target: int) -> list[list[pa.Table]]:
 
 
 def purge_bins(files: CandidateFiles, target: int, also: npt.NDArray[np.bool_] | None = None) -> list[list[pa.Table]]:
-    """For each partition, bins of all files with a vector. `also`: of these files, too."""
+    """Returns, for each partition, bins of all files with a deletion vector. `also`: mask of further
+    files."""
     chosen = files.only(files.has_vector if also is None else files.has_vector | also)
 
     def cut(live: npt.NDArray[np.int64], places: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
@@ -95,12 +101,13 @@ def purge_bins(files: CandidateFiles, target: int, also: npt.NDArray[np.bool_] |
 
 
 def whole_partitions(files: CandidateFiles) -> list[list[pa.Table]]:
-    """For each partition, all its files in one bin."""
+    """Returns, for each partition, one bin with all its files."""
     return _by_partition(files, lambda live, places: iter([places]))
 
 
 def _cuts(live: npt.NDArray[np.int64], target: int) -> Iterator[tuple[int, int]]:
-    """Runs of neighbours that sum up to at most `target`; a larger file is a run of its own. One step for each run."""
+    """Yields (start, end) of runs of adjacent files with a sum of at most `target`; a larger file is a run of
+    its own. With the target 10, [4, 5, 3, 20, 1] gives (0, 2), (2, 3), (3, 4), (4, 5)."""
     total = np.cumsum(live)
     start = 0
     while start < len(live):
@@ -114,12 +121,13 @@ Cut = Callable[[npt.NDArray[np.int64], npt.NDArray[np.int64]], Iterator[npt.NDAr
 
 
 def _by_partition(files: CandidateFiles, cut: Cut) -> list[list[pa.Table]]:
-    """One step for each partition: its files in their order, divided by `cut` (their live sizes, their places -> places of each bin)."""
+    """Divides the files of each partition into bins. `cut`: (live sizes, indexes of the files) -> the indexes
+    of each bin."""
     order = np.argsort(files.partition, kind="stable")
     edges = np.flatnonzero(np.diff(files.partition[order])) + 1
-    found = []
+    partitions = []
     for places in np.split(order, edges) if len(order) else []:
         bins = [files.files.take(pa.array(chosen)) for chosen in cut(files.live[places], places)]
         if bins:
-            found.append(bins)
-    return found
+            partitions.append(bins)
+    return partitions

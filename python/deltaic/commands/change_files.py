@@ -1,8 +1,9 @@
-"""Files of changes (PROTOCOL.md: "Change Data Files"), for commits whose adds and removes do not say which rows changed, and how.
+"""Change files (PROTOCOL.md: "Change Data Files"), for commits whose adds and removes do not show which rows
+changed, and how.
 
-An UPDATE by vectors looks like "row 7 of a deleted, a row of b inserted": the change file says that the two are one row, before and after.
-A DELETE that writes files again looks as if every row of theirs had changed. Whatever else a commit changes is in its change files too, as
-readers look at nothing else of it then.
+An UPDATE by deletion vectors looks like "row 7 of file a deleted, a row of file b inserted". Its change file
+has both as one row, before and after the update. A DELETE that rewrites files looks as if all their rows had
+changed. If a commit has change files, they have all of its changes, as readers then ignore its other files.
 """
 
 from __future__ import annotations
@@ -33,14 +34,17 @@ if TYPE_CHECKING:
 
 
 def are_kept(protocol: Protocol, metadata: Metadata) -> bool:
-    """True if commits of the table must say which rows they changed."""
+    """True if the table has a change data feed, so that some commits need change files."""
     return change_feed.is_enabled(metadata.configuration) and change_feed.FEATURE in supported(protocol)
 
 
 @dataclass(frozen=True, eq=False)
 class RecordedChanges:
-    """Rows for the change files of a commit, besides the rows that it adds. `left`: ids of rows that leave the table, with their kind of
-    change ("delete", "update_preimage"). `held`: such rows that were read before, with CHANGE_TYPE as their last column."""
+    """Rows for the change files of a commit, apart from the rows that it adds.
+
+    `left`: ids of rows that the commit removes from the table, with the change type ("delete",
+        "update_preimage").
+    `held`: such rows that were read already, with CHANGE_TYPE as their last column."""
 
     target: WriteTarget
     left: Sequence[tuple[_core.RowIds, str]] = ()
@@ -48,32 +52,39 @@ class RecordedChanges:
 
     @staticmethod
     def of(store: _core.Store, metadata: Metadata, protocol: Protocol, parquet: ParquetOptions | None) -> RecordedChanges | None:
-        """None where the table keeps no changes."""
+        """Returns the changes of a commit, without rows at first; None if the table has no change data
+        feed."""
         if not are_kept(protocol, metadata):
             return None
         return RecordedChanges(change_target(store, metadata, protocol, parquet))
 
     def with_rows(self, rows: _core.RowIds, kind: str) -> RecordedChanges:
-        """These rows leave the table as `kind`, too: they are read when the change files are written."""
+        """Adds rows that the commit removes, with the change type `kind`. They are read when the change files
+        are written."""
         return replace(self, left=(*self.left, (rows, kind)))
 
     def before(self, scan: Scan) -> list[Plan]:
-        """The rows that leave the files of `scan`, with CHANGE_TYPE as their last column."""
+        """Returns the rows that the commit removes from the files of `scan`, with CHANGE_TYPE as their last
+        column."""
         plans = [of_kind(scan, rows.select(scan.files), kind) for rows, kind in self.left if len(rows)]
         return [*self.held, *plans]
 
     def with_old_rows(self, engine: Engine, old: Scan, rows: _core.RowIds, kind: str, held: ExitStack) -> tuple[Plan, RecordedChanges]:
-        """`rows` leave the table as `kind`, and `old` reads all their columns, as new rows are made of them: they are read once and held
-        for both uses. `old` itself where the engine reads it in another form than it is stored in."""
+        """Like `with_rows`, for rows from which new rows are computed, too. `old` scans all their columns.
+        The rows are read once and held for both uses; if the engine pads CHAR(n) values, they are read twice,
+        as change files have the stored values.
+
+        Returns the rows for computing new ones, and the changes."""
         if engine.pads_char and any(CHAR_TYPES in field.metadata for field in old.schema):
             return old, self.with_rows(rows, kind)
-        found = held.enter_context(engine.hold(engine.run(old), old.alias))
+        data = held.enter_context(engine.hold(engine.run(old), old.alias))
         columns = (*columns_of(old.alias, old.schema), (CHANGE_TYPE, engine.compose((f"'{kind}'",), "string")))
-        return found, replace(self, held=(*self.held, Project(found, columns, "b")))
+        return data, replace(self, held=(*self.held, Project(data, columns, "b")))
 
 
 def change_target(store: _core.Store, metadata: Metadata, protocol: Protocol, parquet: ParquetOptions | None) -> WriteTarget:
-    """WriteTarget of a table's change files: its columns and CHANGE_TYPE, partitioned like data files, without statistics."""
+    """Returns the WriteTarget of a table's change files: the table's columns and CHANGE_TYPE, partitioned
+    like data files, without statistics."""
     options = write_target(store, metadata, protocol, parquet, data_change=False).options
     mode = column_mapping_mode(protocol, metadata)
     schema = change_feed.with_changes(Schema.from_json(metadata.schema_string), change_feed.COLUMNS[:1], mapped=mode != "none")
@@ -85,7 +96,7 @@ def change_target(store: _core.Store, metadata: Metadata, protocol: Protocol, pa
 
 
 def of_kind(scan: Scan, files: pa.Table, kind: str) -> Scan:
-    """All columns of the rows of `files`, as they are, with the kind of their change as CHANGE_TYPE."""
+    """Returns the scan of all columns of the rows of `files`, as stored, with CHANGE_TYPE = `kind`."""
     return replace(
         scan,
         files=files.append_column(CHANGE_TYPE, pa.array([kind] * files.num_rows, pa.string())),
@@ -100,8 +111,9 @@ def of_kind(scan: Scan, files: pa.Table, kind: str) -> Scan:
 
 
 def divided(engine: Engine, new: list[Plan], target: WriteTarget, schema: Schema, held: ExitStack) -> tuple[list[Plan], list[Plan]]:
-    """New rows, whose last column is CHANGE_TYPE, as those of data files (without it) and as those of change files (without the hidden
-    columns of row tracking). They are computed once: two evaluations of `current_timestamp()` would differ."""
+    """Divides new rows, whose last column is CHANGE_TYPE, into rows for data files (without that column) and
+    for change files (without the hidden columns of row tracking). They are computed once, as two evaluations
+    of `current_timestamp()` would differ."""
     if not new:
         return [], []
     plan = new[0] if len(new) == 1 else Union(tuple(new))
@@ -121,7 +133,8 @@ def write_inserts(
     metrics: Mapping[str, int],
     parquet: ParquetOptions | None = None,
 ) -> dict[str, int]:
-    """Stages the rows of new files as changes where those that they replace are staged as such; -> `metrics` with the count of files."""
+    """Stages the rows of new files as changes, if the transaction has change files for the rows that they
+    replace. Returns the metric `num_added_change_files`, with the number in `metrics` added."""
     if not transaction.records_changes or not adds.num_rows:
         return {}
     scan = Scan(
@@ -137,7 +150,7 @@ def write_inserts(
 
 
 def write(transaction: Transaction, engine: Engine, plans: Sequence[Plan], target: WriteTarget) -> int:
-    """Writes and stages the change files of these rows; -> how many files."""
+    """Writes and stages change files with these rows. Returns the number of files."""
     if not plans:
         return 0
     files = engine.write(engine.run(plans[0] if len(plans) == 1 else Union(tuple(plans))), target)

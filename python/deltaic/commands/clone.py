@@ -1,4 +1,5 @@
-"""CLONE: another table with the rows and the definition of a version, by reference (shallow) or with copies of its files (deep)."""
+"""CLONE: makes a table with the rows and the definition of a version, which refers to its files (shallow) or
+copies them (deep)."""
 
 from __future__ import annotations
 
@@ -25,9 +26,9 @@ from deltaic.transaction import giving_way
 from deltaic.transaction.transaction import Transaction, already_committed, now_ms
 
 _OF_ONE_LOG = ("checkpointProtection", features.MANAGED)
-"""Features about the history of a table and who manages it, which a clone does not take over."""
+"""Features of the history and the management of a table, which a clone does not copy."""
 _OF_ONE_TABLE = (*OF_THE_LOG[1:], row_tracking.ROW_ID_COLUMN, row_tracking.VERSION_COLUMN)
-"""Properties that another table has values of its own for."""
+"""Properties whose values a clone does not copy, as each table has its own."""
 
 
 def clone(
@@ -39,11 +40,12 @@ def clone(
     properties: Mapping[str, Any] | None = None,
     commit: CommitOptions | None = None,
 ) -> tuple[Snapshot, dict[str, int]]:
-    """-> the new version of the table at `store`, and delta-spark's metrics. A deep clone that replaces an earlier one copies only the
-    files that this one has not. `replace`: a table that is there gets the rows and the definition of the source; without it, it is a
-    TableAlreadyExistsError.
+    """Clones a version to the table at `store`. Returns the new version of that table, and delta-spark's
+    metrics.
 
-    Raises InvalidArgumentError where source and target are one table, and the errors of files that cannot be read or written.
+    `replace`: True to replace an existing table; else it is a TableAlreadyExistsError. A deep clone that
+        replaces an earlier one copies only files that it lacks.
+    Cloning a table onto itself is an InvalidArgumentError.
     """
     if store.location == source.location:
         raise InvalidArgumentError("a table cannot be cloned onto itself", found=store.location, expected="another location")
@@ -62,7 +64,7 @@ def _cloned(
     properties: Mapping[str, Any] | None,
     commit: CommitOptions | None,
 ) -> tuple[Snapshot, dict[str, int]]:
-    """The clone as the next version after `target`, None for a new table."""
+    """Commits the clone as the next version after `target`; None: as a new table."""
     if already_committed(target, commit):
         assert target is not None
         return target, {}
@@ -82,14 +84,14 @@ def _cloned(
         set_clustering(transaction, source.domains.get(clustering.DOMAIN))
         copied, copied_bytes = 0, 0
         if shallow:
-            wanted = _core.absolute_adds(adds, source.location)
+            files = _core.absolute_adds(adds, source.location)
         else:
-            taken = store.list_from("", recursive=True)["path"]
-            wanted, copies = _core.relocated_adds(adds, source.location, live, taken)
+            existing_paths = store.list_from("", recursive=True)["path"]
+            files, copies = _core.relocated_adds(adds, source.location, live, existing_paths)
             transaction.written(references.encoded(copies["to"].filter(copies["fresh"]).combine_chunks()).to_pylist())
             copied_bytes = store.copy_from(source.store, copies["from"], copies["to"])
             copied = copies.num_rows
-        new, gone = (wanted, live) if not live.num_rows else (references.without(wanted, live), references.without(live, wanted))
+        new, gone = (files, live) if not live.num_rows else (references.without(files, live), references.without(live, files))
         metrics = {
             "source_table_size": total_size(adds),
             "source_num_of_files": adds.num_rows,
@@ -106,7 +108,8 @@ def _cloned(
 
 
 def _definition(source: Snapshot, target: Snapshot | None, properties: Mapping[str, Any] | None) -> tuple[Protocol, Metadata]:
-    """The source's with `properties`. A table that is there keeps its id, the features that it has, and what its log needs."""
+    """Returns the definition of the source with `properties`. An existing table keeps its id, its features,
+    and the properties of its log."""
     configuration = {key: text for key, text in source.metadata.configuration.items() if key not in _OF_ONE_TABLE}
     protocol = source.protocol
     if supported(protocol) & set(_OF_ONE_LOG):
@@ -125,14 +128,15 @@ def _definition(source: Snapshot, target: Snapshot | None, properties: Mapping[s
         kept = (*OF_THE_LOG, row_tracking.ROW_ID_COLUMN, row_tracking.VERSION_COLUMN)
         configuration |= {key: before.configuration[key] for key in kept if key in before.configuration}
         marks = [int(each[MAX_ID]) for each in (before.configuration, configuration) if MAX_ID in each]
-        if MAX_ID in configuration:  # ids of columns are never given twice
+        if MAX_ID in configuration:  # no id of a column is ever used again
             configuration[MAX_ID] = str(max(marks))
     metadata = dataclasses.replace(source.metadata, id=identity, created_time=created, configuration=configuration)
     return definition.evolve(protocol, metadata, properties=properties)
 
 
 def _with_transactions(source: Snapshot, shallow: bool, commit: CommitOptions | None) -> CommitOptions | None:
-    """A deep clone takes over which versions applications have written, so that they can go on with it."""
+    """Adds the application transactions of the source to the commit of a deep clone, so that applications can
+    write to the clone instead."""
     written = {} if shallow else {app_id: version for app_id, (version, _) in source.core.transactions.items()}
     if not written:
         return commit

@@ -1,4 +1,4 @@
-"""CHECK constraints that a user adds to a table: their names and conditions are checked, then the rows that are there."""
+"""CHECK constraints that a user adds to a table: checks their names and conditions, and the existing rows."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
 
 def new_constraints(snapshot: Snapshot, engine: Engine, constraints: Mapping[str, str]) -> dict[str, str]:
-    """The constraints by their stored names (in lower case, as delta-spark stores them), where all rows of the table satisfy them.
+    """Checks constraints and returns them by their stored names, which are in lower case, as in delta-spark.
 
-    InvalidArgumentError (a name that is taken, a condition that does not parse or names no column), SchemaMismatchError (no condition),
-    ConstraintViolationError."""
+    InvalidArgumentError is raised for an existing name and for a condition that does not parse or has an
+    unknown column, SchemaMismatchError for one that is no boolean, ConstraintViolationError for rows that
+    violate it."""
     check_instance(constraints, Mapping, "constraints", "a mapping of names to conditions")
     if not constraints:
         raise InvalidArgumentError("no constraints to add")
@@ -42,7 +43,8 @@ def new_constraints(snapshot: Snapshot, engine: Engine, constraints: Mapping[str
 
 
 def named(constraints: Mapping[str, str], engine: Engine, schema: Schema) -> dict[str, str]:
-    """The constraints by their names in lower case, each a condition over the table's columns."""
+    """Returns constraints by their names in lower case, after resolving each condition against the table's
+    columns."""
     added: dict[str, str] = {}
     for name, condition in constraints.items():
         check_instance(name, str, "a constraint's name", "text")
@@ -65,7 +67,8 @@ def _check_rows(snapshot: Snapshot, engine: Engine, constraints: Mapping[str, st
 
 
 def check_files(snapshot: Snapshot, engine: Engine, adds: pa.Table) -> None:
-    """ConstraintViolationError where rows of these files, which are not in the table yet, break a rule of it, NOT NULL included."""
+    """Raises ConstraintViolationError if rows of these files, which are not in the table yet, violate a
+    constraint of the table, NOT NULL included."""
     rules = generated.rules_of(generated.columns_of(snapshot.protocol, snapshot.schema))
     rules += rules_of(snapshot.metadata, snapshot.schema)
     for field in snapshot.schema:
@@ -73,7 +76,8 @@ def check_files(snapshot: Snapshot, engine: Engine, adds: pa.Table) -> None:
             rules.append(Rule(f"column {place} is NOT NULL and a row has a null there", f"NOT {condition}", "a value"))
     if not rules:
         return
-    # A scan refuses nulls that the schema does not take without saying in how many rows they are.
+    # All columns are nullable here: a scan would fail at the first null in a NOT NULL column, without the
+    # number of rows.
     nullable = Schema(item.with_(nullable=True, type=nullable_everywhere(item.type)) for item in snapshot.schema)
     metadata = replace(snapshot.metadata, schema_string=nullable.to_json())
     scan = Scan(
@@ -88,7 +92,7 @@ def check_files(snapshot: Snapshot, engine: Engine, adds: pa.Table) -> None:
 
 
 def _broken(scan: Scan, engine: Engine, rules: Sequence[Rule]) -> Iterator[tuple[Rule, int]]:
-    """The rules that rows break, with how many do."""
+    """Yields the violated rules, with the number of rows."""
     if scan.files.num_rows:
         conditions = [engine.resolve(rule.condition, {scan.alias: scan.schema}) for rule in rules]
         counts = broken_rows(engine, replace(scan, columns=column_names(conditions, scan.schema, scan.alias)), conditions)

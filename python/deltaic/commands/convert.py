@@ -1,4 +1,5 @@
-"""CONVERT: Parquet files become a Delta table where they lie, by a log beside them. No row is read or written."""
+"""CONVERT: makes a Delta table of existing Parquet files by adding a log beside them. No row is read or
+written."""
 
 from __future__ import annotations
 
@@ -26,8 +27,10 @@ Partitioning = Literal["hive", "directory"]
 Mode = Literal["error", "ignore"]
 
 _HIDDEN = r"(^|/)(?:[_.][^/=]*(/|$)|[_.][^/]*$)"
-"""Files and folders that are nobody's data; a folder of a partition always has an `=`."""
-# What texts of partition values must look like to be more than text, the narrowest first.
+"""Pattern of hidden files and folders, which have no data: `_logs/x`, `.x`. A folder of a partition may begin
+with `_`, as it has an `=`."""
+# Types that are inferred for partition values, with the pattern that all texts must match; the narrowest
+# first.
 _PATTERNS: tuple[tuple[str, str], ...] = (
     ("integer", r"-?[0-9]{1,9}"),
     ("long", r"-?[0-9]{1,18}"),
@@ -46,18 +49,18 @@ def convert(
     wanted: TableOptions | None = None,
     commit: CommitOptions | None = None,
 ) -> Snapshot:
-    """Commits all Parquet files below the store's place as version 0. See `DeltaTable.convert`."""
+    """Commits all Parquet files in the store as version 0. See `DeltaTable.convert`."""
     if partitioning not in ("hive", "directory"):
         raise InvalidArgumentError("unknown partitioning", found=repr(partitioning), expected="'hive' or 'directory'")
     check_mode(mode)
     wanted = wanted or TableOptions()
-    if (there := existing(store)) is not None:
-        if mode == "ignore" or already_committed(there, commit):
-            return there
+    if (current := existing(store)) is not None:
+        if mode == "ignore" or already_committed(current, commit):
+            return current
         raise TableAlreadyExistsError("a Delta table is there already", where=store.location, expected="Parquet files, or mode='ignore'")
     files = _files(store)
-    told = partial(log.info, "%s: %d of %d footers read", store.location)
-    survey = _core.Survey(store, files, hive=partitioning == "hive", progress=lambda done: told(done, files.num_rows))
+    progress = partial(log.info, "%s: %d of %d footers read", store.location)
+    survey = _core.Survey(store, files, hive=partitioning == "hive", progress=lambda done: progress(done, files.num_rows))
     partitions = _partitions(survey, partition_schema, partitioning)
     schema = _schema(survey, partitions)
     protocol, metadata = TableOptions(
@@ -91,7 +94,7 @@ def convert(
 
 
 def check_mode(mode: str) -> None:
-    """InvalidArgumentError for a mode that CONVERT does not have."""
+    """Raises InvalidArgumentError for a mode that CONVERT does not have."""
     if mode not in ("error", "ignore"):
         raise InvalidArgumentError("unknown mode of convert", found=repr(mode), expected="'error' or 'ignore'")
 
@@ -106,24 +109,24 @@ def _files(store: _core.Store) -> pa.Table:
 
 
 def _partitions(survey: _core.Survey, partition_schema: Any, partitioning: Partitioning) -> list[Field]:
-    """The partition columns, in the order of the folders."""
+    """Returns the partition columns, in the order of the folders."""
     levels = survey.names
     if partition_schema is None:
         if partitioning == "directory" and levels:
             raise InvalidArgumentError("partitioning='directory' needs names", expected=f"partition_schema= of {len(levels)} columns")
         return [Field(name, _inferred(survey.values(level))) for level, name in enumerate(levels)]
-    given = {field.name.lower(): field for field in Schema.of(partition_schema)}
-    if partitioning == "hive" and given.keys() == {name.lower() for name in levels}:
-        return [given[name.lower()] for name in levels]
-    if partitioning == "directory" and len(given) == len(levels):
-        return list(given.values())
+    by_name = {field.name.lower(): field for field in Schema.of(partition_schema)}
+    if partitioning == "hive" and by_name.keys() == {name.lower() for name in levels}:
+        return [by_name[name.lower()] for name in levels]
+    if partitioning == "directory" and len(by_name) == len(levels):
+        return list(by_name.values())
     found = f"{len(levels)} levels of folders" if partitioning == "directory" else f"folders of {', '.join(levels) or 'no column'}"
-    expected = ", ".join(field.name for field in given.values()) or "no partition column"
+    expected = ", ".join(field.name for field in by_name.values()) or "no partition column"
     raise InvalidArgumentError("the folders do not fit partition_schema=", found=found, expected=expected)
 
 
 def _inferred(values: pa.Array) -> str:
-    """The type that Spark infers for the values of a partition column, as far as it is a number, a date or text."""
+    """Infers the type of a partition column from its values, like Spark: a number, a date or a string."""
     texts = pc.unique(values.drop_null())
     for name, pattern in _PATTERNS if len(texts) else ():
         if pc.all(pc.match_substring_regex(texts, f"^(?:{pattern})$")).as_py():
@@ -132,8 +135,8 @@ def _inferred(values: pa.Array) -> str:
 
 
 def _schema(survey: _core.Survey, partitions: list[Field]) -> Schema:
-    """The columns of all files, which may be null everywhere, then the partition columns. One that is in the files, too, has their type,
-    as long as nobody has said another."""
+    """Returns the columns of all files, nullable at every level, and then the partition columns. A partition
+    column that is in the files, too, is listed only as a partition column."""
     first: dict[str, str] = {}
     fields: tuple[Field, ...] = ()
     for text, file in survey.schemas:
@@ -145,7 +148,8 @@ def _schema(survey: _core.Survey, partitions: list[Field]) -> Schema:
 
 
 def _united(known: tuple[Field, ...], new: tuple[Field, ...], path: tuple[str, ...], file: str, first: dict[str, str]) -> tuple[Field, ...]:
-    """Fields of some files and those of another one. `first`: by column, however deep, the first file that has it, for errors."""
+    """Unites the fields of some files with those of another file. `first`: the first file with each column,
+    at any depth, for error messages."""
     united = {field.name.lower(): field for field in known}
     for field in new:
         place = (*path, field.name)
@@ -171,11 +175,11 @@ def _one_type(known: DataType, new: DataType, path: tuple[str, ...], file: str, 
         key, value = (_one_type(before, after, (*path, name), file, first) for before, after, name in sides)
         return Map(key, value)
     if known != new:
-        there = first.get(path_text(path))
+        first_file = first.get(path_text(path))
         raise SchemaMismatchError(
             "a column has two types",
             where=f"{file}, column {path_text(path)}",
             found=type_name(new),
-            expected=type_name(known) + (f", as in {there}" if there else ""),
+            expected=type_name(known) + (f", as in {first_file}" if first_file else ""),
         )
     return known

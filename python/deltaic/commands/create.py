@@ -24,7 +24,7 @@ Mode = Literal["error", "ignore", "overwrite"]
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
-    """Options of CREATE TABLE besides the columns. None keeps what the table has."""
+    """Options of CREATE TABLE other than the columns. None: as in the existing table."""
 
     partition_by: tuple[str, ...] | None = None
     cluster_by: tuple[str, ...] | None = None
@@ -40,7 +40,8 @@ class TableOptions:
         description: str | None,
         wanted: Mapping[str, Any] | None,
     ) -> TableOptions:
-        """Checked and normalised; names may be one or several."""
+        """Validates and normalizes options. `partition_by` and `cluster_by` may be one name or several.
+        `wanted`: properties."""
         check_instance(name, (str, type(None)), "name", "text")
         check_instance(description, (str, type(None)), "description", "text")
         check_instance(wanted, (Mapping, type(None)), "properties", "a mapping of names to values")
@@ -48,7 +49,7 @@ class TableOptions:
         return TableOptions(partition_by=partitions, cluster_by=clusters, name=name, description=description, properties=wanted)
 
     def new(self, schema: Any) -> tuple[Protocol, Metadata]:
-        """The definition of a new table."""
+        """Returns the definition of a new table."""
         return definition.new_table(
             schema,
             partition_columns=self.partition_by,
@@ -64,12 +65,13 @@ class TableOptions:
         return (clustering.FEATURE,) if self.cluster_by else ()
 
     def clustering(self, metadata: Metadata) -> str | None:
-        """The configuration of the metadata domain for the clustering columns, None for none."""
+        """Returns the configuration of the metadata domain for the clustering columns; None without them."""
         return clustering.configuration_of(features.Definition(metadata), self.cluster_by) if self.cluster_by else None
 
     def replacing(self, snapshot: Snapshot, schema: Any) -> tuple[Protocol, Metadata]:
-        """The definition of a table that takes the place of another: nothing of the old one stays but its id, what its protocol has, the
-        mode of column mapping with its high-water mark, and what is the log's."""
+        """Returns the definition of a table that replaces another. From the old table, only its id, its
+        protocol features, the mode and the largest id of column mapping, and the properties of the log are
+        kept."""
         kept = {name: text for name, text in snapshot.metadata.configuration.items() if name in (MODE, MAX_ID, *properties.OF_THE_LOG)}
         old = replace(snapshot.metadata, name=None, description=None, configuration=kept)
         defaults = {name: value for name, value in configuration.current().default_properties.items() if name not in kept}
@@ -86,16 +88,16 @@ class TableOptions:
         )
 
     def check_agrees(self, snapshot: Snapshot) -> None:
-        """InvalidArgumentError names what was asked for and what the table has, where they differ."""
+        """Raises InvalidArgumentError if an option differs from what the existing table has."""
         metadata = snapshot.metadata
         if self.partition_by is not None and _folded(self.partition_by) != _folded(metadata.partition_columns):
             raise _differs(
                 "partition_by", list(self.partition_by), list(metadata.partition_columns), "mode='overwrite' with schema_mode='overwrite'"
             )
         if self.cluster_by is not None:
-            there = [path_text(path) for path in clustering.logical_columns(snapshot.schema, snapshot.domains.get(clustering.DOMAIN))]
-            if _folded(self.cluster_by) != _folded(there):
-                raise _differs("cluster_by", list(self.cluster_by), there, "alter.cluster_by")
+            current = [path_text(path) for path in clustering.logical_columns(snapshot.schema, snapshot.domains.get(clustering.DOMAIN))]
+            if _folded(self.cluster_by) != _folded(current):
+                raise _differs("cluster_by", list(self.cluster_by), current, "alter.cluster_by")
         if self.name is not None and self.name != metadata.name:
             raise _differs("name", self.name, metadata.name, "alter.set_name")
         if self.description is not None and self.description != metadata.description:
@@ -110,9 +112,9 @@ class TableOptions:
             if not agrees:
                 raise _differs(f"property {name}", text, metadata.configuration.get(name, "unset"), "alter.set_properties")
         for name, text in asked.constraints.items():
-            there_now = metadata.configuration.get(properties.CONSTRAINT_PREFIX + name)
-            if there_now != text:
-                raise _differs(f"constraint {name}", text, there_now or "none", "alter.add_constraints")
+            condition = metadata.configuration.get(properties.CONSTRAINT_PREFIX + name)
+            if condition != text:
+                raise _differs(f"constraint {name}", text, condition or "none", "alter.add_constraints")
         protocol = snapshot.protocol
         if (asked.min_reader_version or 0) > protocol.min_reader_version:
             raise _differs("delta.minReaderVersion", asked.min_reader_version, protocol.min_reader_version, "alter.set_properties")
@@ -126,18 +128,19 @@ class TableOptions:
 def create(
     store: _core.Store, schema: Any, *, mode: Mode = "error", wanted: TableOptions | None = None, commit: CommitOptions | None = None
 ) -> Snapshot:
-    """Makes a table without rows. `mode` for one that is there: "error", "ignore" (leaves it), "overwrite" (replaces all of it)."""
+    """Creates a table without rows. `mode`, if a table exists: "error", "ignore" (keeps the table),
+    "overwrite" (replaces it)."""
     if mode not in ("error", "ignore", "overwrite"):
         raise InvalidArgumentError("unknown mode of create", found=repr(mode), expected="'error', 'ignore' or 'overwrite'")
     wanted = wanted or TableOptions()
     while True:
-        there = existing(store)
-        if there is not None:
+        current = existing(store)
+        if current is not None:
             if mode == "error":
                 raise TableAlreadyExistsError("a table is there already", where=store.location)
-            if mode == "ignore" or already_committed(there, commit):
-                return there
-            with giving_way.command(there) as current:
+            if mode == "ignore" or already_committed(current, commit):
+                return current
+            with giving_way.command(current) as current:
                 return _replace(current, schema, wanted, commit)
         protocol, metadata = wanted.new(schema)
         check_expressions(metadata)
@@ -153,7 +156,7 @@ def create(
 
 
 def existing(store: _core.Store) -> Snapshot | None:
-    """The newest version, None where there is no table."""
+    """Returns the newest version of the table; None if there is no table."""
     try:
         return Snapshot.load(store)
     except TableNotFoundError as error:
@@ -177,8 +180,8 @@ def _replace(snapshot: Snapshot, schema: Any, wanted: TableOptions, commit: Comm
 
 
 def check_expressions(metadata: Metadata) -> None:
-    """The defaults and generated columns of a definition can be computed, and have their columns' types; its constraints are conditions
-    over its columns."""
+    """Checks that defaults and generated columns of a definition can be computed with the types of their
+    columns, and that its constraints are conditions on its columns."""
     configuration = metadata.configuration
     names = properties.constraint_names(configuration)
     if names or any(key in metadata.schema_string for key in ("CURRENT_DEFAULT", "delta.generationExpression", "delta.identity.")):
@@ -193,7 +196,8 @@ def check_expressions(metadata: Metadata) -> None:
 
 
 def set_clustering(transaction: Transaction, configuration: str | None) -> None:
-    """Stages the clustering columns (the domain's configuration, None: the table is not clustered), where that changes them."""
+    """Stages the clustering columns if they change. `configuration`: of the domain; None: the table is not
+    clustered."""
     before = transaction.snapshot.domains.get(clustering.DOMAIN) if transaction.snapshot else None
     if configuration is None and before is not None:
         transaction.set_domain(clustering.DOMAIN, before, removed=True)
@@ -202,7 +206,7 @@ def set_clustering(transaction: Transaction, configuration: str | None) -> None:
 
 
 def definition_parameters(wanted: TableOptions, metadata: Metadata) -> dict[str, Any]:
-    """commitInfo.operationParameters of what makes a table."""
+    """Returns the operationParameters of a commit that creates a table."""
     return {
         "isManaged": "false",
         "description": wanted.description,
@@ -226,7 +230,8 @@ def _folded(names: Iterable[str]) -> list[str]:
     return [name.lower() for name in names]
 
 
-def _differs(what: str, asked: object, table_has: object, change: str) -> InvalidArgumentError:
-    """`change`: the call that gives the table what was asked for."""
+def _differs(what: str, requested: object, table_has: object, change: str) -> InvalidArgumentError:
+    """Returns the error for an option that differs from the table. `change`: the call that would change the
+    table."""
     expected = f"{table_has!r} as the table has it, or nothing; to change it use {change}"
-    return InvalidArgumentError(f"{what} differs from the table's", found=repr(asked), expected=expected)
+    return InvalidArgumentError(f"{what} differs from the table's", found=repr(requested), expected=expected)

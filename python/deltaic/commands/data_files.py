@@ -1,4 +1,5 @@
-"""Targets of the files that commands write: folder, schema and options, and whether deleted rows become vectors."""
+"""Write targets of commands: folder, schema and options of new files, and if deleted rows are marked by
+deletion vectors."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ MATERIALIZED = "materializePartitionColumns"
 
 
 def writes_vectors(snapshot: Snapshot) -> bool:
-    """True if DELETE, UPDATE and MERGE mark rows instead of rewriting files: the property asks for it and the protocol allows it."""
+    """True if DELETE, UPDATE and MERGE mark rows instead of rewriting files: the property is true and the
+    protocol has the feature."""
     return snapshot.properties.deletion_vectors and has_vectors(snapshot.protocol)
 
 
@@ -46,10 +48,14 @@ def write_target(
     optimize_write: bool | None = None,
     **more: Any,
 ) -> WriteTarget:
-    """Folder, schema and options with which `_core.write` writes files of a table. `target_file_size`: bytes, None is the table's.
-    `copies`: some of the rows were there before, and keep their row ids where the table tracks rows. `synced_by_commit`: False where
-    another process commits, as a commit can only make files durable that were written on its own machine. `optimize_write`: None is the
-    table's property. `more`: further options of `_core.write`."""
+    """Returns the folder, schema and options with which `_core.write` writes files of a table.
+
+    `target_file_size`: bytes; None: the table's property. `data_change`: the `dataChange` of the `add`
+    actions.
+    `copies`: True if some rows were in the table before; with row tracking they keep their row ids.
+    `synced_by_commit`: False if another process commits, as a commit can make only files of its own machine
+    durable.
+    `optimize_write`: None: the table's property. `more`: further options of `_core.write`."""
     check_instance(parquet, (ParquetOptions, type(None)), "parquet", "ParquetOptions")
     properties = TableProperties(metadata.configuration)
     columns = properties.data_skipping_stats_columns
@@ -59,7 +65,8 @@ def write_target(
         "statistics_columns": None if columns is None else list(columns),
         "indexed_columns": properties.data_skipping_num_indexed_cols,
         "statistics_truncate_length": properties.data_skipping_string_prefix_length,
-        # Readers that know no vectors know no tightBounds either: the field comes with the feature.
+        # The field tightBounds belongs to the feature deletionVectors; without it, readers do not know the
+        # field.
         "tight_bounds": True if has_vectors(protocol) else None,
         "random_prefix_length": properties.random_prefix_length,
         "data_change": data_change,
@@ -86,18 +93,22 @@ def write_target(
 
 
 def snapshot_target(snapshot: Snapshot, parquet: ParquetOptions | None = None, **options: Any) -> WriteTarget:
-    """`write_target` of a table as it is, for rows that were there before, changed or not."""
+    """Returns the `write_target` of a table with its current definition, for rows that were in the table
+    before, changed or not."""
     return write_target(snapshot.store, snapshot.metadata, snapshot.protocol, parquet, copies=True, **options)
 
 
 def hidden_field(name: str) -> Field:
-    """A column that rows have after the table's own on their way to files: a row id, a row commit version, or the kind of a change."""
+    """Returns a hidden column, which rows have after the table's columns while they are written: a row id, a
+    row commit version or a change type."""
     return Field(name, "string" if name == change_feed.CHANGE_TYPE else "long")
 
 
 def tracked_columns(target: WriteTarget, alias: str | None) -> tuple[tuple[str, Expression], ...]:
-    """The hidden columns of rows that go to `target`: of a changed row (`alias` names where it comes from) its id and no version, as it is
-    changed in this one; of a new row (None) neither."""
+    """Returns the hidden columns of row tracking for rows that are written to `target`.
+
+    `alias`: of the plan with the old rows, whose row ids changed rows keep. None for new rows, whose ids are
+    null. The commit version is null for both, as the row changes in this commit."""
     if target.row_tracking is None:
         return ()
     row_id, version = target.row_tracking

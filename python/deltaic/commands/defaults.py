@@ -1,4 +1,5 @@
-"""Column defaults: what a row gets for a column that its writer does not name (PROTOCOL.md, "Default Columns": CURRENT_DEFAULT)."""
+"""Column defaults: the value of a column that the writer of a row does not name (PROTOCOL.md, "Default
+Columns": CURRENT_DEFAULT)."""
 
 from __future__ import annotations
 
@@ -19,24 +20,25 @@ KEY = "CURRENT_DEFAULT"
 
 
 def value_of(engine: Engine, column: Field, casting: Casting = "strict") -> Expression | None:
-    """The default as an expression of the column's type; None where it has none. InvalidArgumentError where it names a column,
-    SchemaMismatchError where its type never fits."""
+    """Returns the default as an expression of the column's type; None if there is none. A default that names
+    a column is an InvalidArgumentError, one whose type never fits a SchemaMismatchError."""
     text = column.metadata.get(KEY)
     return None if text is None else assigned(engine, str(text), column.type, (column.name,), {}, casting)
 
 
 def check(engine: Engine, schema: Iterable[Field]) -> None:
-    """Computes every default of these columns once: an error of it comes when it is set, not when rows are written."""
-    found = [(column.name, value) for column in schema if (value := value_of(engine, column)) is not None]
-    if found:
+    """Computes every default of these columns once, so that its errors are raised when it is set, not when
+    rows are written."""
+    values = [(column.name, value) for column in schema if (value := value_of(engine, column)) is not None]
+    if values:
         one = engine.source(pa.table({"__deltaic_one": [1]}), "d")
-        engine.to_arrow(engine.run(Project(one, tuple(found), "d"))).read_all()
+        engine.to_arrow(engine.run(Project(one, tuple(values), "d"))).read_all()
 
 
 def filled(source: Data, schema: Schema, engine: Engine) -> Plan:
-    """The source's rows with the defaults of the columns that it has not."""
+    """Adds the columns with a default that the source lacks."""
     missing = [column for column in schema if KEY in column.metadata and source.schema.get(column.name) is None]
     if not missing:
         return source
-    found = [(column.name, value_of(engine, column) or null(column.type)) for column in missing]
-    return Project(source, (*columns_of(source.alias, source.schema), *found), source.alias)
+    values = [(column.name, value_of(engine, column) or null(column.type)) for column in missing]
+    return Project(source, (*columns_of(source.alias, source.schema), *values), source.alias)

@@ -1,6 +1,7 @@
-"""DELETE: find the rows by the narrowest scan, mark them (or rewrite their files), commit.
+"""DELETE: finds the rows by a scan of as few files and columns as possible, marks them as deleted (or
+rewrites their files), and commits.
 
-Source: DESIGN section 3; PROTOCOL.md, "Deletion Vectors"; metrics as delta-spark's DeltaOperations names them.
+Source: PROTOCOL.md, "Deletion Vectors"; metrics as in delta-spark's DeltaOperations.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from deltaic.log.snapshot import Snapshot
 
 Metrics: TypeAlias = "Callable[[], dict[str, int]]"
-"""Returns the metrics of a command. It is called after the commit, since another writer's commit may have done a part of the work."""
+"""Function that returns the metrics of a command. It is called again after the commit, as another writer may
+have deleted some of the rows first."""
 
 NOTHING = {
     "num_deleted_rows": 0,
@@ -52,16 +54,18 @@ def delete(
     commit: CommitOptions | None = None,
     alias: str = "t",
 ) -> tuple[Snapshot, dict[str, int]]:
-    """Deletes the rows for which `where`, over columns of `alias`, is true (all without it). Where nothing matches, nothing is committed.
+    """Deletes the rows for which `where`, a condition on the relation `alias`, is true; without it all rows.
+    If no row matches, nothing is committed.
 
-    Whole partitions and whole tables go by metadata alone. Raises AppendOnlyError on a table that only takes new rows.
+    Whole partitions and whole tables are deleted without reading rows. An append-only table raises
+    AppendOnlyError.
     """
     if already_committed(snapshot, commit):
         return snapshot, dict(NOTHING)
     started = time.monotonic()
     planned = plan(snapshot, engine, where, alias=alias, changes=True)
     transaction = Transaction(snapshot, "DELETE", {"predicate": [] if where is None else [where]}, commit)
-    transaction.change = Change.REMOVE  # what is written again is copied as it is
+    transaction.change = Change.REMOVE  # a rewritten file has only unchanged rows
     transaction.expect(Change.REMOVE)
     with staging(transaction):
         metrics = stage(transaction, snapshot, engine, planned, parquet)
@@ -74,7 +78,8 @@ def delete(
 def stage(
     transaction: Transaction, snapshot: Snapshot, engine: Engine, condition: ScanPlan | str | None, parquet: ParquetOptions | None
 ) -> Metrics | None:
-    """Stages the deletion in a transaction, also of another command; -> its metrics, None where nothing matches."""
+    """Stages a deletion in a transaction, which may be that of another command. Returns its metrics; None if
+    no row matches."""
     planned = condition if isinstance(condition, ScanPlan) else plan(snapshot, engine, condition, changes=True)
     transaction.read(None if planned.reads_itself else planned.predicate, rows_only=not planned.reads_itself)
     if planned.partition_only:
@@ -83,7 +88,7 @@ def stage(
 
 
 def _drop_files(transaction: Transaction, planned: ScanPlan) -> Metrics | None:
-    """Every row of the chosen files matches."""
+    """Removes the selected files, of which every row matches."""
     files = planned.selection.adds
     if not files.num_rows:
         return None
@@ -115,7 +120,7 @@ def _drop_rows(
     if len(rows) == 0:
         return None
     recording = None
-    if not writes_vectors(snapshot):  # whose difference says which rows are deleted
+    if not writes_vectors(snapshot):  # with vectors, readers of the feed derive the deleted rows from them
         recording = RecordedChanges.of(snapshot.store, snapshot.metadata, snapshot.protocol, parquet)
         recording = recording and recording.with_rows(rows, change_feed.DELETE)
     changed = take_out(transaction, snapshot, engine, scan, rows, [], snapshot_target(snapshot, parquet), recording)
@@ -123,7 +128,7 @@ def _drop_rows(
 
 
 def file_metrics(changed: FileChanges) -> dict[str, int]:
-    """The part of the metrics that DELETE and UPDATE share."""
+    """Returns the metrics that DELETE and UPDATE have in common."""
     return {
         "num_added_files": changed.added_files,
         "num_removed_files": changed.removed_files,

@@ -1,4 +1,4 @@
-"""DESCRIBE DETAIL and DESCRIBE HISTORY (delta-spark's names, in snake_case)."""
+"""DESCRIBE DETAIL and DESCRIBE HISTORY, with delta-spark's names in snake_case."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ from deltaic.protocol.schema import path_text
 
 @dataclass(frozen=True, kw_only=True)
 class Detail:
-    """DESCRIBE DETAIL. `size_in_bytes`: of the live data files; times in UTC, None where the log does not know; `table_features`: listed
-    ones, and those that the versions imply."""
+    """The result of DESCRIBE DETAIL.
+
+    `size_in_bytes`: of the live data files. `created_at`, `last_modified`: in UTC; None if the log does not
+    have them.
+    `table_features`: those that the protocol lists or that its versions imply."""
 
     format: str
     id: str
@@ -62,7 +65,7 @@ def detail(snapshot: Snapshot) -> Detail:
 
 
 class History(list[dict[str, Any]]):
-    """Entries of the history, newest first: a list, which a notebook shows as a table."""
+    """Entries of the history, newest first: a list that a notebook shows as a table."""
 
     def _repr_html_(self) -> str:
         rows = [
@@ -72,20 +75,21 @@ class History(list[dict[str, Any]]):
 
 
 def _details(entry: Mapping[str, Any]) -> str:
-    """Parameters, then metrics, without those that are empty or 0."""
+    """Returns parameters and metrics of an entry as text, without those that are empty or 0."""
     both = (entry.get("operationParameters"), entry.get("operationMetrics"))
     named = {name: value for part in both if isinstance(part, dict) for name, value in part.items()}
     return ", ".join(f"{name}: {value}" for name, value in named.items() if value not in (None, "", "[]", "{}", "0", 0))
 
 
 def history(snapshot: Snapshot, limit: int | None = None) -> History:
-    """commitInfo of the versions up to this one, newest first, with `version` and `timestamp` (UTC)."""
+    """Returns the commitInfo of the versions up to this one, newest first, with the keys `version` and
+    `timestamp` (UTC)."""
     era = log_history.Era.of(snapshot.metadata.configuration)
     return History(log_history.entries(snapshot.store, snapshot.version, limit, era=era))
 
 
 def html(snapshot: Snapshot) -> str:
-    """Returns the summary and columns of a version as HTML; reads the log alone."""
+    """Returns the summary and columns of a version as HTML; reads only the log."""
     rows = snapshot.core.num_records
     facts = {
         "location": snapshot.location,
@@ -100,7 +104,7 @@ def html(snapshot: Snapshot) -> str:
 
 
 def transaction_state(snapshot: Snapshot, txn_id: str) -> int | None:
-    """The version whose commitInfo.txnId this is, newest first; None when none of the log has it."""
+    """Returns the newest version with this commitInfo.txnId; None if there is none in the log."""
     for version in sorted(list_log(snapshot.store).commits, reverse=True):
         if log_history.commit_info(snapshot.store, version).get("txnId") == txn_id:
             return version
@@ -108,12 +112,12 @@ def transaction_state(snapshot: Snapshot, txn_id: str) -> int | None:
 
 
 def _last_modified(snapshot: Snapshot) -> datetime | None:
-    found = snapshot.store.head(catalog.commit_file(snapshot.store, snapshot.version))
-    if found is not None and log_history.Era.of(snapshot.metadata.configuration) is not None:
+    commit = snapshot.store.head(catalog.commit_file(snapshot.store, snapshot.version))
+    if commit is not None and log_history.Era.of(snapshot.metadata.configuration) is not None:
         return log_history.moment(log_history.in_commit_time(snapshot.store, snapshot.version))
-    return None if found is None else log_history.moment(found[1])
+    return None if commit is None else log_history.moment(commit[1])
 
 
 def _clustering(snapshot: Snapshot) -> tuple[str, ...]:
-    """Logical names of the clustering columns, dotted; the domain has physical ones."""
+    """Returns the logical names of the clustering columns, with dots."""
     return tuple(path_text(path) for path in logical_columns(snapshot.schema, snapshot.domains.get(DOMAIN)))

@@ -1,8 +1,9 @@
-"""DROP FEATURE: takes a feature out of a table's protocol, after all that the table has of it.
+"""DROP FEATURE: removes a feature from a table's protocol, after removing all uses of it from the table.
 
-Source: PROTOCOL.md, "Table Features", "Checkpoint Protection"; delta-spark's DROP FEATURE for what is done and in which order. The old
-versions of the table still need a feature of readers. Either they are protected (feature checkpointProtection: no client that does not know
-them may make checkpoints of them while it cleans the log), or the history is truncated until none is left.
+Source: PROTOCOL.md, "Table Features", "Checkpoint Protection"; the steps and their order are those of
+delta-spark's DROP FEATURE. Old versions of the table still need a reader-writer feature. Either they are
+protected (feature checkpointProtection: a client that does not know their features may not make checkpoints
+of them during a log cleanup), or the history is truncated until no such version is left.
 """
 
 from __future__ import annotations
@@ -39,13 +40,18 @@ PROTECTION = "checkpointProtection"
 PROTECTED_BEFORE = "delta.requireCheckpointProtectionBeforeVersion"
 
 Clear = Callable[["Snapshot", "Engine", "CommitOptions | None"], "Snapshot"]
-"""Takes away what the table has of a feature, by commits of its own; the same snapshot where there is nothing."""
+"""Function that removes the uses of a feature from the table by commits of its own. Returns the new snapshot,
+or the same one if there are no uses."""
 
 
 @dataclass(frozen=True)
 class Droppable:
-    """`clear`: before the commit that drops the feature. `properties`: that go in that commit. `stage`: what else that commit does.
-    `in_history`: whether a commit of an older version needs the feature to be read right; None: it need not be known for that."""
+    """How a feature is dropped.
+
+    `clear`: called before the commit that drops the feature. `properties`: removed in that commit.
+    `stage`: stages further actions in that commit.
+    `in_history`: tells if readers of an older version need the feature, from its commit; None: they never
+    do."""
 
     clear: Clear | None = None
     properties: tuple[str, ...] = ()
@@ -56,10 +62,11 @@ class Droppable:
 def drop_feature(
     snapshot: Snapshot, engine: Engine, name: str, *, truncate_history: bool = False, commit: CommitOptions | None = None
 ) -> Snapshot:
-    """-> the version without the feature.
+    """Drops a feature. Returns the version without it.
 
-    InvalidArgumentError: the table has it not, another feature needs it, old versions still need it (with `truncate_history`, until they
-    have expired). UnsupportedFeatureError: a feature that cannot be dropped.
+    InvalidArgumentError is raised if the table lacks the feature, if another feature requires it, or with
+    `truncate_history` if versions that need it have not expired. A feature that cannot be dropped is an
+    UnsupportedFeatureError.
     """
     if already_committed(snapshot, commit):
         return snapshot
@@ -75,13 +82,13 @@ def drop_feature(
         raise InvalidArgumentError(
             "checkpoint protection ends with the versions that it protects", found=name, expected="truncate_history=True"
         )
-    before = None if commit is None else replace(commit, transactions={})  # these say that the whole is done
+    before = None if commit is None else replace(commit, transactions={})  # only the last commit has the application transactions
     cleared = snapshot if droppable.clear is None else droppable.clear(snapshot, engine, before)
     if truncate_history:
         cleared = _truncate(cleared, droppable, name, before)
     dropped = _drop(cleared, droppable, name, commit, protect=of_readers and not truncate_history)
     if of_readers:
-        checkpoint.write(dropped, now=now_ms())  # whoever opens the table now need not look at what came before
+        checkpoint.write(dropped, now=now_ms())  # readers of the newest version then need no earlier commit with the feature
     return dropped
 
 
@@ -97,7 +104,8 @@ def _checked(snapshot: Snapshot, name: str) -> Droppable:
 
 
 def _drop(snapshot: Snapshot, droppable: Droppable, name: str, commit: CommitOptions | None, *, protect: bool) -> Snapshot:
-    """The commit that drops it. What is to be protected ends at this very version: it must come next, or not at all."""
+    """Commits the protocol without the feature. With `protect`, the protected versions end at this version,
+    which is known only if it is the next one; so the commit is not retried after a conflict."""
     added = {PROTECTION} if protect else set()
     protocol = without_features(snapshot.protocol, {name}, added)
     configuration = {key: text for key, text in snapshot.metadata.configuration.items() if key not in droppable.properties}
@@ -107,7 +115,7 @@ def _drop(snapshot: Snapshot, droppable: Droppable, name: str, commit: CommitOpt
         options = replace(options, max_retries=0)
     transaction = Transaction(snapshot, "DROP FEATURE", {"featureName": name}, options)
     if droppable.clear is not None or droppable.stage is not None:
-        transaction.read()  # nothing of the feature may come in meanwhile
+        transaction.read()  # another writer may add uses of the feature meanwhile, which must be a conflict
     transaction.set_protocol(protocol)
     if configuration != snapshot.metadata.configuration:
         transaction.set_metadata(replace(snapshot.metadata, configuration=configuration))
@@ -117,9 +125,9 @@ def _drop(snapshot: Snapshot, droppable: Droppable, name: str, commit: CommitOpt
 
 
 def _truncate(snapshot: Snapshot, droppable: Droppable, name: str, commit: CommitOptions | None) -> Snapshot:
-    """Cleans the log behind a checkpoint of the newest version -> that version; InvalidArgumentError while one that needs the feature is
-    still there."""
-    if _needs(snapshot, droppable, snapshot.version):  # it expires only when there is a later one
+    """Writes a checkpoint of the newest version and cleans the log before it. Returns that version. If a
+    version that needs the feature is left, InvalidArgumentError is raised."""
+    if _needs(snapshot, droppable, snapshot.version):  # a version can expire only if there is a later one
         snapshot = Transaction(snapshot, "Empty Commit", {}, commit).commit()
     checkpoint.write(snapshot, now=now_ms())
     retention = snapshot.properties.truncated_history_retention
@@ -158,10 +166,11 @@ def _clear_vectors(snapshot: Snapshot, engine: Engine, commit: CommitOptions | N
 
 
 def _protect_vector_files(transaction: Transaction, snapshot: Snapshot) -> None:
-    """Tombstones of the vector files: a vacuum that knows nothing of vectors must not take them from versions that can still be read."""
+    """Stages `remove` actions of the files with deletion vectors. Without them, a VACUUM of a client that
+    does not know deletion vectors would delete these files, which older versions still need."""
     vectors = references.inside(references.vector_files(snapshot.core.tombstones(), snapshot.location))
-    there = snapshot.store.list_from("", None, recursive=True)["path"].combine_chunks()
-    paths = vectors.filter(pc.is_in(vectors, value_set=there)).unique()
+    stored = snapshot.store.list_from("", None, recursive=True)["path"].combine_chunks()
+    paths = vectors.filter(pc.is_in(vectors, value_set=stored)).unique()
     now = transaction.clock()
     transaction.remove(
         pa.table(
@@ -232,7 +241,7 @@ def _has_second_form(each: Checkpoint) -> bool:
 
 
 def _forget_row_ids(transaction: Transaction, snapshot: Snapshot) -> None:
-    """The files without row ids, and no high-water mark."""
+    """Stages the files without row ids, and the removal of the high-water mark."""
     files = _core.adds_again(snapshot.files().adds, data_change=False)
     for name in ("baseRowId", "defaultRowCommitVersion"):
         files = files.set_column(files.schema.get_field_index(name), files.schema.field(name), pa.nulls(files.num_rows, pa.int64()))
@@ -247,7 +256,7 @@ def _remove_domains(transaction: Transaction, snapshot: Snapshot) -> None:
 
 
 def _without_keys(*keys: str) -> Callable[[Transaction, Snapshot], None]:
-    """Columns stay as they are, without what the feature says of them."""
+    """Returns a `stage` function that removes keys from the metadata of all columns."""
 
     def stage(transaction: Transaction, snapshot: Snapshot) -> None:
         schema = column_mapping.without_keys(snapshot.schema, keys)

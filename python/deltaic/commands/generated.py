@@ -1,7 +1,9 @@
-"""Generated columns: computed for rows whose writer does not give them, compared where it does.
+"""Generated columns: computed if the writer of a row does not set them, and compared with their expression if
+it does.
 
-Source: PROTOCOL.md, "Generated Columns": `delta.generationExpression` in a column's metadata, which counts where the protocol has the
-feature; which expressions are allowed: delta-spark's SupportedGenerationExpressions.
+Source: PROTOCOL.md, "Generated Columns": `delta.generationExpression` in a column's metadata, which has an
+effect only if the protocol has the feature. The allowed functions are those of delta-spark's
+SupportedGenerationExpressions.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ _FUNCTIONS = """
     cast try_cast boolean tinyint smallint int bigint float double decimal string binary date timestamp
 """
 ALLOWED = frozenset(_FUNCTIONS.split())
-"""Functions that a generation expression may call."""
+"""Functions that the expression of a generated column may call."""
 
 _WITHOUT_BRACKETS = frozenset(
     ("current_timestamp", "current_date", "current_time", "current_user", "current_catalog", "localtimestamp", "session_user")
@@ -64,25 +66,26 @@ _TOKEN = re.compile(r"--[^\n]*|/\*.*?\*/|`(?:[^`]|``)*`|'(?:[^'\\]|\\.|'')*'|\"(
 
 
 def plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """A column's metadata without what makes it a generated or an identity column."""
+    """Returns a column's metadata without the keys of generated and identity columns."""
     return {key: value for key, value in metadata.items() if key != KEY and not key.startswith("delta.identity.")}
 
 
 def columns_of(protocol: Protocol, schema: Schema) -> dict[str, str]:
-    """The expression of each generated column by its name."""
-    found = {item.name: item.metadata[KEY] for item in schema if isinstance(item.metadata.get(KEY), str)}
-    return found if found and FEATURE in supported(protocol) else {}
+    """Returns the expressions of generated columns by name."""
+    texts = {item.name: item.metadata[KEY] for item in schema if isinstance(item.metadata.get(KEY), str)}
+    return texts if texts and FEATURE in supported(protocol) else {}
 
 
 def check(engine: Engine, schema: Schema) -> None:
-    """Checks the generation expressions of a new schema: functions of delta-spark's list over columns that are not generated, of
-    the column's type.
+    """Checks the generated columns of a new schema. An expression may call only allowed functions, may read
+    only columns that are not generated, and must have the column's type.
 
-    InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError (a function that is not in the list)."""
+    Raises InvalidArgumentError, SchemaMismatchError, or UnsupportedFeatureError for a function that is not
+    allowed."""
     for path, item in walk(schema):
         if KEY in item.metadata and (len(path) > 1 or not isinstance(item.metadata[KEY], str)):
             raise InvalidArgumentError("only a whole column is generated, by SQL as text", where=".".join(path), found=item.metadata[KEY])
-    given = Schema([item for item in schema if KEY not in item.metadata and "delta.identity.start" not in item.metadata])
+    readable = Schema([item for item in schema if KEY not in item.metadata and "delta.identity.start" not in item.metadata])
     for item in schema:
         if (text := item.metadata.get(KEY)) is None:
             continue
@@ -91,9 +94,9 @@ def check(engine: Engine, schema: Schema) -> None:
             raise UnsupportedFeatureError("a generated column of type variant", where=where)
         if "CURRENT_DEFAULT" in item.metadata:
             raise InvalidArgumentError("a generated column has no default", where=where, found=item.metadata["CURRENT_DEFAULT"])
-        _check_functions(text, given.names, where)
+        _check_functions(text, readable.names, where)
         try:
-            resolved = engine.resolve(text, {"t": given})
+            resolved = engine.resolve(text, {"t": readable})
         except InvalidArgumentError as error:
             raise InvalidArgumentError(
                 error.message, where=f"{where}: {text}", found=error.found, expected=error.expected or "columns that are not computed"
@@ -122,12 +125,13 @@ def _check_functions(text: str, columns: Iterable[str], where: str) -> None:
 
 
 def reads(engine: Engine, schema: Schema, text: str) -> frozenset[str]:
-    """The columns that an expression reads."""
+    """Returns the columns that an expression reads."""
     return frozenset(path[0] for _, path in engine.resolve(text, {"t": schema}).columns)
 
 
 def changed_by(engine: Engine, schema: Schema, generated: Mapping[str, str], assigned_columns: Collection[str]) -> list[str]:
-    """The generated columns that must be computed anew where these columns get new values and they themselves none."""
+    """Returns the generated columns that must be computed again if `assigned_columns` get new values: those
+    that read one of them and are not assigned themselves."""
     return [
         name
         for name, text in generated.items()
@@ -136,12 +140,13 @@ def changed_by(engine: Engine, schema: Schema, generated: Mapping[str, str], ass
 
 
 def expression(engine: Engine, schema: Schema, name: str, text: str, alias: str) -> Expression:
-    """A generated column's value over the other columns, known as `alias`."""
+    """Returns the value of a generated column as an expression over the relation `alias`."""
     return assigned(engine, text, schema.field(name).type, (name,), {alias: schema}, "strict")
 
 
 def computed(plan: Plan, schema: Schema, texts: Mapping[str, str], engine: Engine, *, hidden: Iterable[str] = ()) -> Plan:
-    """The rows of `plan` (columns as in `schema`, then those of `hidden`) with the generated columns of `texts` computed."""
+    """Computes the generated columns of `texts` in the rows of `plan`, which has the columns of `schema` and
+    then `hidden`."""
     if not texts:
         return plan
     alias = getattr(plan, "alias", "u")
@@ -154,7 +159,7 @@ def computed(plan: Plan, schema: Schema, texts: Mapping[str, str], engine: Engin
 
 
 def rules_of(texts: Mapping[str, str]) -> list[Rule]:
-    """Returns the rules for values of generated columns that a writer gives itself."""
+    """Returns the rules for values of generated columns that a writer sets itself."""
     return [
         Rule(f"a value of the generated column {name} is not what its expression gives", f"{col(name)} <=> {enclosed(text)}", text)
         for name, text in texts.items()

@@ -1,7 +1,8 @@
-"""Identity columns: numbers that a table gives to new rows, each once.
+"""Identity columns: unique numbers that a table assigns to new rows.
 
-Source: PROTOCOL.md, "Identity Columns". The numbers go on from `delta.identity.highWaterMark` in the column's metadata, which a
-commit moves in the same version as its rows: of two commits that number rows at the same time one fails with a conflict, as in delta-spark.
+Source: PROTOCOL.md, "Identity Columns". The numbers continue after `delta.identity.highWaterMark` in the
+column's metadata. A commit updates the mark in the version that adds its rows. If two commits number rows at
+the same time, one of them fails with a conflict, as in delta-spark.
 """
 
 from __future__ import annotations
@@ -34,13 +35,14 @@ FEATURE = "identityColumns"
 
 
 def columns_of(protocol: Protocol, schema: Schema) -> dict[str, Field]:
-    """The identity columns by name."""
-    found = {item.name: item for item in schema if START in item.metadata and STEP in item.metadata}
-    return found if found and FEATURE in supported(protocol) else {}
+    """Returns the identity columns by name."""
+    columns = {item.name: item for item in schema if START in item.metadata and STEP in item.metadata}
+    return columns if columns and FEATURE in supported(protocol) else {}
 
 
 def check(schema: Schema, partition_columns: Sequence[str]) -> None:
-    """InvalidArgumentError for an identity column of a new schema that is none: nested, no bigint, a partition column, with a step of 0."""
+    """Raises InvalidArgumentError for an invalid identity column of a new schema: nested, not a bigint, a
+    partition column, or with a step of 0."""
     for path, item in walk(schema):
         if START not in item.metadata and STEP not in item.metadata:
             continue
@@ -59,7 +61,8 @@ def check(schema: Schema, partition_columns: Sequence[str]) -> None:
 
 
 def check_inserted(columns: Mapping[str, Field], given: Collection[str]) -> None:
-    """InvalidArgumentError where new rows give values of a column that is GENERATED ALWAYS. `given`: names in the table's case."""
+    """Raises InvalidArgumentError if new rows have values of a column that is GENERATED ALWAYS. `given`:
+    names of the columns that the rows have, as the schema spells them."""
     for name, field in columns.items():
         if name in given and not field.metadata.get(EXPLICIT):
             raise InvalidArgumentError(
@@ -70,26 +73,26 @@ def check_inserted(columns: Mapping[str, Field], given: Collection[str]) -> None
 
 
 def check_updated(columns: Mapping[str, Field], assigned: Iterable[str]) -> None:
-    """InvalidArgumentError where an update sets an identity column."""
+    """Raises InvalidArgumentError if an update sets an identity column."""
     if names := sorted(columns.keys() & set(assigned)):
         raise InvalidArgumentError("an identity column cannot be updated", where=names[0], expected="an update without the column")
 
 
 def numbered(engine: Engine, plan: Plan, columns: Iterable[Field]) -> Plan:
-    """The rows of `plan` with numbers in these identity columns."""
+    """Numbers these identity columns in the rows of `plan`."""
     series = {field.name: (_mark(field) + field.metadata[STEP], field.metadata[STEP]) for field in columns}
     return engine.numbered(plan, series) if series else plan
 
 
 def _mark(field: Field) -> int:
-    """The last number that was given, or the one before the first."""
+    """Returns the last assigned number; before the first row, the number before the start."""
     return int(field.metadata.get(MARK, field.metadata[START] - field.metadata[STEP]))
 
 
 def marked(
     engine: Engine, store: _core.Store, protocol: Protocol, metadata: Metadata, schema: Schema, columns: Iterable[Field], adds: pa.Table
 ) -> Metadata:
-    """The metadata with the high-water marks of these columns after the rows of new files."""
+    """Updates the high-water marks of these columns in the metadata, by the rows of new files."""
     changed = {}
     for field in columns if adds.num_rows else ():
         low, high = _range(adds, field) or _scanned_range(engine, store, protocol, metadata, schema, field, adds)
@@ -99,14 +102,15 @@ def marked(
 
 
 def with_fields(metadata: Metadata, schema: Schema, changed: Mapping[str, Field]) -> Metadata:
-    """The metadata with these top-level columns in the place of those of their names."""
+    """Replaces top-level columns in the metadata, by name."""
     if not changed:
         return metadata
     return replace(metadata, schema_string=Schema([changed.get(item.name, item) for item in schema]).to_json())
 
 
 def with_marks(now: Schema, then: Schema, schema_string: str) -> str:
-    """The text of an older schema, `then`, with the high-water marks of today's, so that no number is given twice."""
+    """Returns the schemaString of an older schema, `then`, with the high-water marks of the current one, so
+    that no number is assigned twice."""
     known = {physical_name(item): item for item in now if MARK in item.metadata and START in item.metadata}
     changed = {}
     for item in then:
@@ -117,7 +121,8 @@ def with_marks(now: Schema, then: Schema, schema_string: str) -> str:
 
 
 def further(field: Field, low: int, high: int) -> int:
-    """The high-water mark after values from `low` to `high`: a number of the column's series, never before the former mark."""
+    """Returns the high-water mark after rows with values from `low` to `high`. It is a number of the column's
+    series, and never before the former mark: with start 1, step 10 and `high` 25 it is 31."""
     start, step = field.metadata[START], field.metadata[STEP]
     reached = high if step > 0 else low
     steps = -((start - reached) // step)  # rounded up to the next number of the series
@@ -126,16 +131,16 @@ def further(field: Field, low: int, high: int) -> int:
 
 
 def _range(adds: pa.Table, field: Field) -> tuple[int, int] | None:
-    """The least and the largest value by the files' statistics; None where one has none."""
+    """Returns the smallest and the largest value by the statistics of files; None if a file has none."""
     name = physical_name(field)
-    found: list[int] = []
+    bounds: list[int] = []
     for text in adds["stats"].to_pylist():
         stats = json.loads(text) if text else {}
         values = stats.get("minValues", {}).get(name), stats.get("maxValues", {}).get(name)
         if not all(isinstance(value, int) for value in values):
             return None
-        found += values
-    return min(found), max(found)
+        bounds += values
+    return min(bounds), max(bounds)
 
 
 def _scanned_range(
@@ -146,7 +151,7 @@ def _scanned_range(
 
 
 def value_range(engine: Engine, scan: Scan, field: Field) -> tuple[int | None, int | None]:
-    """The least and the largest value of a column in the rows of a scan; None where there is none."""
+    """Returns the smallest and the largest value of a column in the rows of a scan; None without values."""
     value = column(scan.alias, field)
     ends = Aggregate(scan, (), (("low", GroupAggregate("min", value)), ("high", GroupAggregate("max", value))))
     table = engine.to_arrow(engine.run(ends)).read_all()

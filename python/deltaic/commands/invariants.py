@@ -1,9 +1,9 @@
-"""Conditions on every new row besides NOT NULL (which the writer checks): CHECK constraints, column invariants, and the lengths of
-CHAR and VARCHAR.
+"""Conditions that every new row must satisfy: CHECK constraints, column invariants, and the lengths of CHAR
+and VARCHAR. The writer of files checks NOT NULL.
 
-Sources: PROTOCOL.md, "CHECK Constraints": `delta.constraints.<name>` in the table's configuration; "Column Invariants": `delta.invariants`
-in a column's metadata, `{"expression": {"expression": "x > 3"}}`. As in delta-spark (CheckDeltaInvariant), a condition that is null is
-broken.
+Sources: PROTOCOL.md, "CHECK Constraints": `delta.constraints.<name>` in the table's configuration; "Column
+Invariants": `delta.invariants` in a column's metadata, `{"expression": {"expression": "x > 3"}}`. As in
+delta-spark (CheckDeltaInvariant), a row for which a condition is null violates it.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 
 KEY = "delta.invariants"
 SHOWN_CHARACTERS = 100
-"""Maximum characters of each value of a row that an error shows; longer ones are cut."""
+"""Maximum characters of each value of a row in an error message; a longer value is cut."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A SQL condition that must be true of every new row. `message` and `expected` are the error's where it is not."""
+    """A SQL condition that must be true for every new row. `message`, `expected`: of the error for a row that
+    violates it."""
 
     message: str
     condition: str
@@ -42,7 +43,8 @@ class Rule:
 
 
 def rules_of(metadata: Metadata, schema: Schema) -> list[Rule]:
-    """The rules of a table: constraints by name, then invariants and lengths in the order of the columns."""
+    """Returns the rules of a table: constraints sorted by name, then invariants and lengths in the order of
+    the columns."""
     return [*_constraints(metadata.configuration), *_column_rules(schema)]
 
 
@@ -61,7 +63,7 @@ def _column_rules(schema: Schema) -> Iterator[Rule]:
 
 
 def conditions(schema: Schema) -> Iterator[tuple[str, str]]:
-    """(column, SQL condition) of each invariant."""
+    """Yields (column, SQL condition) of each invariant."""
     for path, item in walk(schema):
         text = item.metadata.get(KEY)
         if text is None:
@@ -77,25 +79,28 @@ def conditions(schema: Schema) -> Iterator[tuple[str, str]]:
 
 
 def has_checks(field: Field) -> bool:
-    """True if a top-level column has something that the values of new rows must satisfy."""
+    """True if the values of a top-level column are checked, other than by NOT NULL and CHECK constraints."""
     keys = (CHAR_TYPES, "delta.generationExpression", "delta.identity.start")
     return bool(field.metadata.get(KEY)) or any(key in field.metadata for key in keys)
 
 
 def is_computed(field: Field) -> bool:
-    """True if a column gets its values where a writer gives none: generated and identity columns."""
+    """True for generated and identity columns."""
     return "delta.generationExpression" in field.metadata or "delta.identity.start" in field.metadata
 
 
 def checked(
     plan: Plan, schema: Schema, rules: Sequence[Rule], engine: Engine, alias: str = "checked", *, hidden: Sequence[str] = ()
 ) -> Plan:
-    """The rows of `plan` (columns as in `schema`, then those of `hidden`), ending in ConstraintViolationError at the first that breaks a
-    rule; the error shows the row's values that the rule reads. The check is part of a written column: no engine can leave it out."""
+    """Adds the check of rules to the rows of `plan`, which has the columns of `schema` and then `hidden`. The
+    first row that violates a rule raises ConstraintViolationError, with the values that the rule reads. The
+    check is part of a column that is written, so no engine can skip it: `CASE WHEN NOT coalesce(id > 0,
+    false) THEN raise_error(...) ELSE id END`."""
     if not rules:
         return plan
     inner = getattr(plan, "alias", "u")
-    # Of columns without a type no value is written, and none computed; nested values are better only copied.
+    # The check is added to a column of a primitive type if there is one, as nested values are faster if they
+    # are only copied. Columns of type void are not written, so they are not used.
     typed = [number for number, field in enumerate(schema) if field.type != "void"]
     place = next((number for number in typed if isinstance(schema[number].type, str)), typed[0] if typed else 0)
     whens: list[str | Expression] = []
@@ -106,32 +111,34 @@ def checked(
         whens += [" WHEN ", *_broken(resolved), " THEN ", *failure]
     columns = [(item.name, column(inner, item)) for item in (*schema, *(hidden_field(name) for name in hidden))]
     name, value = columns[place]
-    # A value that is always null must not be all that there is of the column: an optimizer would leave out the conditions with it.
+    # The value must be part of the expression: an optimizer could replace a column that is always null, and
+    # skip the check.
     columns[place] = (name, engine.compose(("CASE", *whens, " ELSE ", value, " END"), value.type))
     return Project(plan, tuple(columns), alias)
 
 
 def _broken(condition: Expression) -> Pieces:
-    """Condition that a row breaks the rule of this condition."""
+    """Returns the condition that a row violates the rule with this condition."""
     return ("NOT coalesce(", condition, ", false)")
 
 
 def _shown(paths: Sequence[tuple[str, ...]], schema: Schema, alias: str) -> list[tuple[str, Pieces]]:
-    """(name, its text) of the values that an error shows: those of primitive types."""
-    found: list[tuple[str, Pieces]] = []
+    """Returns (name, SQL text) of the values that an error shows, which are those of primitive types."""
+    shown: list[tuple[str, Pieces]] = []
     for path in paths:
         data_type = schema.find(path)[1].type
         if not isinstance(data_type, str) or data_type in ("variant", "void") or is_shape(data_type):
             continue
         value = column_at(alias, path, data_type)
         text: Pieces = ("hex(", value, ")") if data_type == "binary" else ("CAST(", value, " AS STRING)")
-        found.append((path_text(path), ("substring(", *text, f", 1, {SHOWN_CHARACTERS})")))
-    return found
+        shown.append((path_text(path), ("substring(", *text, f", 1, {SHOWN_CHARACTERS})")))
+    return shown
 
 
 @contextmanager
 def counting(engine: Engine, plans: Sequence[Plan], schema: Schema, rules: Sequence[Rule]) -> Iterator[None]:
-    """Adds to an error of one of the rules how many rows break it. `plans`: the rows before `checked`, which can be computed again."""
+    """Adds the number of rows that violate the rule to a ConstraintViolationError that is raised in the
+    block. `plans`: the rows before `checked`, which are computed again."""
     try:
         yield
     except ConstraintViolationError as error:
@@ -143,7 +150,7 @@ def counting(engine: Engine, plans: Sequence[Plan], schema: Schema, rules: Seque
             for plan in plans:
                 condition = engine.resolve(rule.condition, {getattr(plan, "alias", "u"): schema})
                 count += broken_rows(engine, plan, [condition])[0]
-        except DeltaError:  # another row fails in another way: the first error says enough
+        except DeltaError:  # counting failed because of another row, so the first error is raised without the number
             raise error from None
         found = rows_text(count) if error.found is None else f"{rows_text(count)}, {'' if count == 1 else 'one '}with {error.found}"
         raise ConstraintViolationError(error.message, where=error.where, found=found, expected=error.expected) from None
@@ -154,7 +161,7 @@ def rows_text(count: int) -> str:
 
 
 def broken_rows(engine: Engine, plan: Plan, conditions: Sequence[Expression]) -> list[int]:
-    """For each of these conditions of rules, how many rows of `plan` break it."""
+    """Returns the number of rows of `plan` that violate each of the conditions."""
     flags = tuple((f"broken{number}", engine.compose(_broken(each), "boolean")) for number, each in enumerate(conditions))
     groups = engine.to_arrow(engine.run(Aggregate(plan, flags, (("rows", COUNT),)))).read_all().to_pylist()
     return [sum(group["rows"] for group in groups if group[name]) for name, _ in flags]

@@ -1,13 +1,14 @@
 """VACUUM with an inventory: a list of the files below a table instead of a listing (delta-spark: VACUUM USING INVENTORY).
 
-An inventory has the columns path (string), length (bytes, long), isDir (boolean) and modificationTime (ms since 1970, long), in any order
-and among others, as delta-spark's VacuumCommand.INVENTORY_SCHEMA. Paths are full ones, not percent-encoded:
-"s3a://bucket/table/part-1.parquet", "file:/data/table/part-1.parquet", "/data/table/part-1.parquet". Entries that do not lie below the
-table are passed over, relative ones too. The newest of several entries of one path counts.
+An inventory has the columns path (string), length (bytes, long), isDir (boolean) and modificationTime (ms
+since 1970, long), in any order and with others, as in delta-spark's VacuumCommand.INVENTORY_SCHEMA. Paths are
+absolute and not percent-encoded: "s3a://bucket/table/part-1.parquet", "file:/data/table/part-1.parquet",
+"/data/table/part-1.parquet". Entries outside of the table and relative paths are ignored. If a path has
+several entries, the newest one counts.
 
-What grows with files is held as 8 bytes for each file that must stay, and as a row for each file that goes. The paths of files that must
-stay are read from a checkpoint of just them in the temporary folder, and hashed; two paths with one hash keep a file that could go, never
-the other way.
+Memory: 8 bytes for each file that is kept, and a row for each file that is deleted. The paths of files to
+keep are written to a checkpoint in the temporary folder, read from it in batches, and hashed. If two paths
+have one hash, a file is kept that could be deleted; no file is ever deleted because of it.
 """
 
 from __future__ import annotations
@@ -36,17 +37,19 @@ log = logging.getLogger("deltaic.commands")
 
 COLUMNS = {"path": "string", "length": "long", "isDir": "boolean", "modificationTime": "long"}
 SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("modification_time", pa.int64())])
-"""Columns of the files that may be deleted: the path relative to the table, the bytes, the time of the last change in ms since 1970."""
+"""Columns of the files that may be deleted: path relative to the table, bytes, modification time in ms since
+1970."""
 
 _BATCH = 2_048
-"""Entries that are looked at together."""
+"""Number of entries that are processed together."""
 _SECONDS = 100_000_000_000
-"""Times before this one (ms: March 1973) were meant as seconds."""
+"""Times before this one (ms: March 1973) are probably in seconds, which is an error."""
 _NOT_A_PATH = r"^$|^/|//|/$|(^|/)\.{1,2}(/|$)|\x00"
 
 
 class Paths:
-    """Hashes of paths (xxhash64): whether one was added before, with a false yes about once in 10^19 pairs and no false no."""
+    """A set of paths, as hashes (xxhash64). About once in 10^19 pairs, a path that was not added counts as
+    added; the opposite never happens."""
 
     def __init__(self) -> None:
         self._parts: list[Any] = []
@@ -56,17 +59,17 @@ class Paths:
         self._parts.extend(_hashes(part) for part in _parts(paths))
 
     def count(self) -> int:
-        """Number of different paths that were added."""
+        """Returns the number of distinct paths that were added."""
         self._sort()
         return int(np.count_nonzero(self._sorted[1:] != self._sorted[:-1])) + min(len(self._sorted), 1)
 
     def _sort(self) -> None:
         if self._parts:
             self._sorted, self._parts = np.concatenate([self._sorted, *self._parts]), []
-            self._sorted.sort()  # in place: `unique` would hold three more of it
+            self._sorted.sort()  # sorted in place, as `np.unique` would need three times more memory
 
     def contain(self, paths: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
-        """For each path whether it was added."""
+        """Returns for each path if it was added."""
         self._sort()
         if not len(self._sorted):
             return pa.chunked_array([pa.array(np.zeros(len(paths), bool))])
@@ -78,7 +81,7 @@ class Paths:
 
 
 def _parts(paths: pa.Array | pa.ChunkedArray) -> Iterator[pa.Array]:
-    """The paths, a few thousand at a time."""
+    """Yields the paths in batches."""
     for chunk in paths.chunks if isinstance(paths, pa.ChunkedArray) else [paths]:
         for start in range(0, len(chunk), _BATCH):
             yield chunk.slice(start, _BATCH)
@@ -90,8 +93,8 @@ def _hashes(paths: pa.Array) -> Any:
 
 @dataclass
 class InventoryFiles:
-    """The part of an inventory that belongs to a table: `files` that may go (SCHEMA), and `folders`, old and visible ones on a local
-    disk, relative."""
+    """The entries of an inventory that a VACUUM deletes. `files`: files that may be deleted (SCHEMA).
+    `folders`: old and visible folders on a local disk, relative to the table."""
 
     files: pa.Table
     folders: list[str] = field(default_factory=list)
@@ -99,13 +102,13 @@ class InventoryFiles:
 
 @contextmanager
 def freeing_memory() -> Iterator[None]:
-    """While it lasts, the compiled core gives freed memory back to the system at once: what it takes for a log of many files is not needed
-    again soon."""
+    """Makes Rust return freed memory to the system at once, inside the block. The memory for a log of many
+    files is not needed again soon."""
     _core.keep_freed_memory(0)
     try:
         yield
     finally:
-        configuration.budget()  # which says how long it is kept otherwise
+        configuration.budget()  # sets the normal time for which freed memory is kept
 
 
 def may_go(
@@ -117,11 +120,12 @@ def may_go(
     cutoff: int,
     is_shown: Callable[[pa.Table], pa.Array],
 ) -> InventoryFiles:
-    """The files of the inventory that are older than `cutoff` (ms), shown, and named by none of the versions, by no tombstone that is newer
-    and by none of the paths `removed`.
+    """Returns the files of an inventory that VACUUM may delete: they are older than `cutoff` (ms), `is_shown`
+    returns True for them, and no version, no tombstone since `cutoff` and none of the paths `removed` names
+    them.
 
-    InvalidTypeError: what holds no rows. SchemaMismatchError: a column is missing or has another type. InvalidArgumentError: a null, or a
-    time in seconds, in an entry below the table."""
+    InvalidTypeError is raised for an argument that has no rows, SchemaMismatchError for a missing column or
+    another type, and InvalidArgumentError for a null or a time in seconds in an entry below the table."""
     entries = _entries(inventory, snapshot.location)
     needed = protected([snapshot, *kept], removed, cutoff)
     young, doomed, folders = Paths(), [SCHEMA.empty_table()], set[str]()
@@ -156,20 +160,21 @@ def may_go(
 
 
 def _has_twins(files: pa.Table) -> bool:
-    """True if the listing may have a path twice."""
+    """True if a path may occur twice."""
     paths = Paths()
     paths.add(files["path"])
     return bool(paths.count() < files.num_rows)
 
 
 def unprotected(files: pa.Table, snapshot: Snapshot, kept: Sequence[Snapshot], removed: Iterable[pa.Array], cutoff: int) -> pa.Table:
-    """Returns the files that no later version needs either."""
+    """Returns the files that the versions, their tombstones and the paths `removed` do not need."""
     needed = protected([snapshot, *kept], removed, cutoff)
     return files.filter(pc.invert(needed.contain(files["path"])))
 
 
 def protected(snapshots: Sequence[Snapshot], removed: Iterable[pa.Array], cutoff: int) -> Paths:
-    """Data files and vector files of the versions, of their tombstones since `cutoff` (ms), and the paths `removed`."""
+    """Returns the data files and vector files of the versions and of their tombstones since `cutoff` (ms),
+    and the paths `removed`."""
     needed = Paths()
     for paths in removed:
         needed.add(paths)
@@ -181,7 +186,7 @@ def protected(snapshots: Sequence[Snapshot], removed: Iterable[pa.Array], cutoff
 
 
 def _actions(snapshot: Snapshot, cutoff: int) -> Iterator[pa.Table]:
-    """Path and deletion vector of the live files and of the tombstones of a version, some at a time."""
+    """Yields path and deletion vector of the live files and of the tombstones of a version, in batches."""
     import pyarrow.parquet as pq
 
     columns = [f"{action}.{name}" for action in ("add", "remove") for name in ("path", "deletionVector")]
@@ -201,7 +206,7 @@ def _actions(snapshot: Snapshot, cutoff: int) -> Iterator[pa.Table]:
 
 
 def _entries(inventory: Any, where: str) -> Iterator[pa.Table]:
-    """The entries, in the columns of COLUMNS, a few thousand at a time."""
+    """Yields the entries with the columns of COLUMNS, in batches."""
     if isinstance(inventory, (str, os.PathLike)):
         return _sliced(_of_parquet(inventory), where)
     if hasattr(inventory, "toArrow") and hasattr(inventory, "sparkSession"):
@@ -224,7 +229,7 @@ def _read(inventory: Any, exporter: Any, failure: Failure) -> Iterator[pa.Record
 
 
 def _of_parquet(path: str | os.PathLike[str]) -> Iterator[pa.RecordBatch]:
-    """An inventory in Parquet: one file, or all files below a folder whose names end with .parquet."""
+    """Reads an inventory in Parquet: one file, or all files below a folder whose names end with .parquet."""
     import pyarrow.parquet as pq
 
     place = locate(path)
@@ -248,7 +253,8 @@ def _is_data(path: str) -> bool:
 
 
 def _of_spark(frame: Any, where: str) -> pa.Table:
-    """The entries that may lie below the table; the others do not come to the driver."""
+    """Collects the entries below the table. Spark filters out the others, so they are not sent to the
+    driver."""
     from functools import reduce
     from operator import or_
 
@@ -289,7 +295,8 @@ def _sliced(batches: Iterator[pa.RecordBatch], where: str) -> Iterator[pa.Table]
 
 
 def _prefixes(location: str) -> list[str]:
-    """Prefixes that paths below a table may begin with."""
+    """Returns the prefixes with which paths below a table may begin: `/data/t/`, `file:/data/t/` and
+    `file:///data/t/`."""
     place = location.rstrip("/")
     if "://" not in place:
         return [f"{begin}{place}/" for begin in ("", "file:", "file://")]
@@ -299,7 +306,8 @@ def _prefixes(location: str) -> list[str]:
 
 
 def _below(batch: pa.Table, location: str) -> pa.Table:
-    """The entries below the table with relative paths, and no nulls: path, size, isDir, modification_time."""
+    """Returns the entries below the table with relative paths: path, size, isDir, modification_time. A null
+    in one of them is an InvalidArgumentError."""
     parts = []
     for prefix in _prefixes(location):
         part = batch.filter(pc.starts_with(batch["path"], prefix))
@@ -315,11 +323,11 @@ def _below(batch: pa.Table, location: str) -> pa.Table:
             raise InvalidArgumentError(f"the inventory has a null in {name}", where=f"{location}/{path}", expected=COLUMNS[name])
     times = below["modification_time"]
     if pc.any(pc.and_(pc.greater(times, 0), pc.less(times, _SECONDS))).as_py():
-        found = below.filter(pc.and_(pc.greater(times, 0), pc.less(times, _SECONDS)))
+        wrong = below.filter(pc.and_(pc.greater(times, 0), pc.less(times, _SECONDS)))
         raise InvalidArgumentError(
             "the inventory has a modificationTime that is not in milliseconds",
-            where=f"{location}/{found['path'][0].as_py()}",
-            found=found["modification_time"][0].as_py(),
+            where=f"{location}/{wrong['path'][0].as_py()}",
+            found=wrong["modification_time"][0].as_py(),
             expected="milliseconds since 1970",
         )
     return below
@@ -328,5 +336,5 @@ def _below(batch: pa.Table, location: str) -> pa.Table:
 def _visible_folders(folders: pa.Table, is_shown: Callable[[pa.Table], pa.Array]) -> list[str]:
     folders = folders.set_column(0, "path", pc.utf8_rtrim(folders["path"], "/"))
     folders = folders.filter(pc.invert(pc.match_substring_regex(folders["path"], _NOT_A_PATH)))
-    found: list[str] = folders["path"].filter(is_shown(folders)).to_pylist()
-    return found
+    paths: list[str] = folders["path"].filter(is_shown(folders)).to_pylist()
+    return paths

@@ -1,4 +1,5 @@
-"""Taking rows out of files: as vectors, or by writing the other rows of the files anew. One place for DELETE, UPDATE and MERGE."""
+"""Removes rows from files for DELETE, UPDATE and MERGE: marks them in deletion vectors, or rewrites the files
+without them."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 @contextmanager
 def staging(transaction: Transaction) -> Iterator[None]:
-    """A command's work between the start of its transaction and the commit: the files it wrote are deleted where it fails."""
+    """Encloses a command's work between the start of its transaction and the commit. If it fails, the files
+    that it wrote are deleted."""
     try:
         yield
     except BaseException:
@@ -35,8 +37,11 @@ def staging(transaction: Transaction) -> Iterator[None]:
 
 @dataclass
 class FileChanges:
-    """Counts of files and rows that a command changed. `deleted`: rows. `written_rows`: rows in new files, moved rows included. `vectors`:
-    deletion vectors added, removed and updated, counted as delta-spark does."""
+    """Counts of files and rows that a command changed.
+
+    `deleted`: number of deleted rows. `written_rows`: number of rows in new files, copied rows included.
+    `vectors`: numbers of deletion vectors that were added, removed and updated, as delta-spark counts
+        them."""
 
     deleted: int = 0
     written_rows: int = 0
@@ -69,8 +74,11 @@ def take_out(
     target: WriteTarget,
     recording: RecordedChanges | None = None,
 ) -> FileChanges:
-    """Stages: `rows` leave the files of `scan`, and the rows of `new` come in (columns as the target's schema, in order). With `recording`
-    the changes go to files of changes besides; the rows of `new` have the kind of change as their last column then."""
+    """Stages the deletion of `rows` from the files of `scan`, and new rows.
+
+    `new`: plans of new rows, with the columns of the target's schema in its order.
+    `recording`: if set, the changes are also written to change files, and rows of `new` have CHANGE_TYPE as
+        their last column."""
     with ExitStack() as held:
         recorded: list[Plan] = []
         if recording is not None:
@@ -79,7 +87,7 @@ def take_out(
             changed = _mark(transaction, snapshot, engine, scan, rows, new, target)
         else:
             changed = _rewrite(transaction, engine, scan, rows, new, target)
-        if recording is not None and changed.written_rows:  # else whole files, or their vectors, say it all
+        if recording is not None and changed.written_rows:  # otherwise the removed files or the vectors show all changes
             changed.change_files = change_files.write(transaction, engine, [*recording.before(scan), *recorded], recording.target)
     return changed
 
@@ -110,7 +118,7 @@ def _rewrite(transaction: Transaction, engine: Engine, scan: Scan, rows: _core.R
     plans: list[Plan] = list(new)
     if len(rows):
         touched = rows.select(scan.files, keep_selected=False)
-        # The rows that stay come first and in their order, then the new ones.
+        # The remaining rows are written first, in their order, and then the new ones.
         columns = tuple(scan.schema.names)
         kept = replace(scan, columns=columns, where=(), predicate=None, row_ids=False, row_tracking=target.row_tracking, as_stored=True)
         plans.insert(0, replace(kept, files=touched))
@@ -133,12 +141,12 @@ def _write(transaction: Transaction, engine: Engine, plans: list[Plan], target: 
 
 
 def total_size(actions: pa.Table) -> int:
-    """Bytes of these files; those whose size the log does not know count nothing."""
+    """Returns the bytes of files. A file without a size in the log counts as 0."""
     return int(pc.sum(actions["size"]).as_py() or 0)
 
 
 def live_rows(adds: pa.Table) -> int | None:
-    """Rows of these files less the deleted ones, from their statistics as JSON; None where one has none."""
+    """Counts the rows of files without deleted ones, from their statistics; None if a file has none."""
     counts = _core.physical_rows(adds)
     if counts.null_count:
         return None
@@ -147,10 +155,10 @@ def live_rows(adds: pa.Table) -> int | None:
 
 
 def rows_of(adds: pa.Table) -> int:
-    """Rows of files that were just written: the writer always says how many."""
+    """Counts the rows of files that were just written, whose statistics always have the number of rows."""
     return int(pc.sum(_core.physical_rows(adds)).as_py() or 0)
 
 
 def vector_metrics(changed: FileChanges, prefix: str = "num") -> dict[str, int]:
-    """delta-spark's names for what happened to vectors."""
+    """Returns the metrics of deletion vectors, with delta-spark's names."""
     return {f"{prefix}_deletion_vectors_{name}": count for name, count in changed.vectors.items()}

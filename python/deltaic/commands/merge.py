@@ -1,8 +1,9 @@
 """MERGE: the builder that users call, and the command.
 
-Each clause is tried in order and the first that applies wins. The target is read three times, each time less: the join columns of the files
-that the source's keys can be in, the condition columns for rows without a source, and the changed rows alone.
-Source: DESIGN section 3; delta-spark's MergeIntoCommand for its meaning and the names of its metrics.
+Clauses are tried in order, and the first one that applies to a row is used. The target is read in up to three
+steps: the join columns of files that may contain the source's keys, the columns of conditions for rows
+without a source row, and the rows that change. Source: delta-spark's MergeIntoCommand, for the semantics and
+the names of the metrics.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class MergeSpec:
-    """A merge as the user asked for it."""
+    """The arguments and clauses of a merge."""
 
     source: Any
     on: str
@@ -57,12 +58,13 @@ class MergeSpec:
 
 
 class Merge:
-    """A merge whose clauses are being collected: `table.merge(source, on)` makes it, `execute()` runs it. Immutable: each call
-    gives a new one. Of several clauses for one row the first one counts.
+    """A merge to which clauses are added: `table.merge(source, on)` creates it, `execute()` runs it. It is
+    immutable: each method returns a new one. If several clauses apply to a row, the first one is used.
 
-    `set` and `values` map columns of the target (with its alias in front or not, fields of structs dotted) to SQL over both
-    sides (`"s.delay"`), or to a literal that is no text. Clauses by source see the target alone. `where`: a further condition;
-    only the last clause of a kind may have none (InvalidArgumentError).
+    `set` and `values` map columns of the target (with or without its alias; fields of structs with dots) to
+    SQL over both sides (`"s.delay"`), or to a literal that is no text. Clauses by source can use only the
+    target's columns.
+    `where`: a further condition; only the last clause of a kind may have none (InvalidArgumentError).
     """
 
     def __init__(self, spec: MergeSpec, execute: Callable[[MergeSpec], dict[str, int]]) -> None:
@@ -76,10 +78,12 @@ class Merge:
         return self._with(Clause("matched", "update", where, values=_mapping(set)))
 
     def when_matched_update_all(self, where: str | None = None, *, exclude: Iterable[str] = ()) -> Merge:
-        """Updates target rows that a source row matches: every column of the target but `exclude` takes the source's of its
-        name. With schema_mode="merge" every column that the source has, new ones too, and of structs the fields that it has.
+        """Updates target rows that a source row matches: every column of the target, except those in
+        `exclude`, gets the value of the source's column of its name. With schema_mode="merge", these are the
+        columns that the source has, including new ones, and in structs the fields that it has.
 
-        SchemaMismatchError at `execute()`, without schema_mode="merge", where the source lacks a column or a field of a struct.
+        Without schema_mode="merge", a source that lacks a column or a struct field is a SchemaMismatchError
+        at `execute()`.
 
         >>> merge = table.merge(news, "t.id = s.id").when_matched_update_all(exclude=["origin"])
         """
@@ -100,8 +104,9 @@ class Merge:
         return self._with(Clause("not_matched", "insert", where, values=_mapping(values)))
 
     def when_not_matched_insert_all(self, where: str | None = None, *, exclude: Iterable[str] = ()) -> Merge:
-        """Inserts source rows that match no target row, with the columns of `when_matched_update_all`; a column of
-        `exclude`, or with schema_mode="merge" one that the source lacks, gets its default or null.
+        """Inserts source rows that match no target row, with the same columns as `when_matched_update_all`. A
+        column in `exclude`, and with schema_mode="merge" one that the source lacks, gets its default, or
+        null.
 
         >>> merge = table.merge(news, "t.id = s.id").when_not_matched_insert_all()
         """
@@ -122,7 +127,7 @@ class Merge:
         return self._with(Clause("not_matched_by_source", "delete", where))
 
     def execute(self) -> dict[str, int]:
-        """Runs the merge, as one commit; where no row changes, nothing is committed.
+        """Runs the merge as one commit. If no row changes, nothing is committed.
 
         Returns delta-spark's metrics: `num_source_rows`, `num_target_rows_inserted`, `num_target_rows_updated`,
         `num_target_rows_deleted`, `num_target_rows_copied`, `num_output_rows`; `num_target_rows_matched_updated`,
@@ -131,9 +136,10 @@ class Merge:
         `num_target_deletion_vectors_added`, `..._updated`, `..._removed`; `num_target_change_files_added`, files of the change
         data feed.
 
-        Raises MergeCardinalityError (two source rows would change one target row; it shows both), InvalidArgumentError (no
-        clause, an unknown column, a condition that does not parse), SchemaMismatchError, ConstraintViolationError,
-        AppendOnlyError, the conflicts, CommitUnknownError. A merge that met a conflict may be executed again.
+        Raises MergeCardinalityError (several source rows match one target row; the message shows them),
+        InvalidArgumentError (no clause, an unknown column, a condition that does not parse),
+        SchemaMismatchError, ConstraintViolationError, AppendOnlyError, the exceptions of conflicts,
+        CommitUnknownError. After a conflict, `execute()` can be called again.
 
         >>> table.merge(news, "t.id = s.id").when_matched_delete().execute()["num_target_rows_deleted"]
         1
@@ -193,7 +199,7 @@ NOTHING = {
 
 
 def merge(snapshot: Snapshot, engine: Engine, spec: MergeSpec) -> tuple[Snapshot, dict[str, int]]:
-    """-> the version with the commit (the given one where no row changes), and the metrics."""
+    """Runs a merge. Returns the new version (`snapshot` if no row changes) and the metrics."""
     if already_committed(snapshot, spec.commit):
         return snapshot, dict(NOTHING)
     from deltaic.commands.merge_on_driver import staged

@@ -1,4 +1,5 @@
-"""The error of a MERGE in which several source rows match one target row: it shows the key, the file and the source rows."""
+"""Makes the error of a MERGE in which several source rows match one target row. It shows the key, the file
+and the source rows."""
 
 from __future__ import annotations
 
@@ -17,18 +18,20 @@ if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
 
 SHOWN_ROWS = 3
-"""Source rows that the message shows; further ones are left out."""
+"""Maximum number of source rows in the message; further ones are left out."""
 SHOWN_LENGTH = 200
-"""Characters of each source row that the message shows."""
+"""Maximum characters of each source row in the message; a longer row is cut."""
 
 
 def cardinality_error(
     engine: Engine, changed: Project | Union, pairs: Data, columns: Schema, keys: Sequence[str], files: pa.Table
 ) -> MergeCardinalityError | None:
-    """The error for one target row that comes twice among the row ids of `changed`; None where none does.
+    """Returns the error for one target row that occurs twice among the row ids of `changed`; None if there is
+    none.
 
-    `pairs`: the matches, a target row's id beside the source's `columns`; `keys`: those of them that the condition of the MERGE reads;
-    `files`: the `add` actions that file ordinals count.
+    `pairs`: the matches, with the row id of the target row and the source's `columns`.
+    `keys`: the source's columns that the condition of the MERGE reads.
+    `files`: the `add` actions to which file ordinals refer.
     """
     counted = Aggregate(changed, columns_of(changed.alias, ROW_ID_FIELDS), (("times", COUNT),))
     several = engine.compose((column(counted.alias, Field("times", "long")), " > 1"), "boolean")

@@ -1,4 +1,4 @@
-"""The clauses of a merge: what users wrote, and each one with its columns resolved."""
+"""The clauses of a merge: as the user wrote them (`Clause`), and with resolved columns (`Bound`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ Action: TypeAlias = Literal["update", "delete", "insert"]
 
 @dataclass(frozen=True, eq=False)
 class Clause:
-    """`values` None on an update or insert: all columns of the source but `exclude`."""
+    """A clause. `values`: None in an update or insert of all columns of the source except those in
+    `exclude`."""
 
     kind: Kind
     action: Action
@@ -43,15 +44,15 @@ class Clause:
         return self.values is None and self.action != "delete"
 
     def described(self) -> dict[str, str]:
-        """The clause as delta-spark writes it in operationParameters."""
+        """Describes the clause for operationParameters, like delta-spark."""
         shown: dict[str, str] = {"actionType": self.action}
         return shown if self.where is None else {"predicate": self.where, **shown}
 
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A clause with its number (1, 2, ... over all clauses), its condition and its assignments over what it sees: `scope`, with the
-    (evolved) target."""
+    """A clause whose condition and assignments are resolved. `number`: 1, 2, ... over all clauses. `scope`:
+    the relations that the clause can use, by alias; the target has its evolved schema."""
 
     number: int
     clause: Clause
@@ -63,25 +64,27 @@ class Bound:
 def evolved_schema(
     target: Schema, source: Schema, clauses: tuple[Clause, ...], schema_mode: str | None, target_alias: str, *, widen: bool = False
 ) -> Schema:
-    """The target's schema with what the clauses bring, where schema_mode="merge": star clauses every column of the source (with `widen` its
-    wider types, too), others the columns and fields that they assign and only the source has."""
+    """Returns the target's schema after schema evolution by the clauses, if schema_mode="merge". A clause
+    with all columns adds every column of the source (with `widen` also its wider types). Any other clause
+    adds the columns and fields that it assigns and that only the source has."""
     if schema_mode != "merge":
         return target
-    wanted: dict[str, Any] = {}
+    added: dict[str, Any] = {}
     for clause in clauses:
         if clause.is_star:
             excluded = _excluded(clause, source, target)
-            wanted |= {item.name: item for item in source if item.name.lower() not in excluded}
-    schema = merge_schemas(target, Schema(item for item in source if item.name in wanted), widen=widen)
+            added |= {item.name: item for item in source if item.name.lower() not in excluded}
+    schema = merge_schemas(target, Schema(item for item in source if item.name in added), widen=widen)
     for clause in clauses:
         for key in clause.values or ():
-            if (brought := _brought(key, schema, source, target_alias)) is not None:
-                schema = merge_schemas(schema, Schema([brought]))
+            if (field := _new_field(key, schema, source, target_alias)) is not None:
+                schema = merge_schemas(schema, Schema([field]))
     return schema
 
 
-def _brought(key: str, schema: Schema, source: Schema, target_alias: str) -> Field | None:
-    """The source's column, with one branch for a nested key, that an assignment names and the table does not have."""
+def _new_field(key: str, schema: Schema, source: Schema, target_alias: str) -> Field | None:
+    """Returns the source's column for an assignment to a column that the table lacks; None if the table has
+    it, or the source lacks it, too. For a nested key, it is a struct with only that field."""
     if not isinstance(key, str):
         return None
     paths = [split_path(key)]
@@ -95,16 +98,17 @@ def _brought(key: str, schema: Schema, source: Schema, target_alias: str) -> Fie
 def _has(schema: Schema, path: Sequence[str]) -> bool:
     inside: DataType = Struct(schema.fields)
     for part in path:
-        found = [item for item in inside.fields if item.name.lower() == part.lower()] if isinstance(inside, Struct) else []
-        if not found:
+        fields = [item for item in inside.fields if item.name.lower() == part.lower()] if isinstance(inside, Struct) else []
+        if not fields:
             return False
-        inside = found[0].type
+        inside = fields[0].type
     return True
 
 
 def bind(engine: Engine, clause: Clause, number: int, target: Schema, source: Schema, spec: MergeSpec) -> Bound:
-    """InvalidArgumentError for unknown columns, SchemaMismatchError for types that never fit, and for a column or field of the target that
-    a source of "all columns" has not, unless the schema evolves: delta-spark takes such a source with schema evolution alone."""
+    """Resolves a clause. Unknown columns are an InvalidArgumentError, and types that never fit a
+    SchemaMismatchError. So is, in a clause with all columns and without schema evolution, a column or field
+    of the target that the source lacks, as in delta-spark."""
     of_target, of_source = {spec.target_alias: target}, {spec.source_alias: source}
     scopes = {"matched": of_target | of_source, "not_matched": of_source, "not_matched_by_source": of_target}
     scope = scopes[clause.kind]
@@ -122,29 +126,29 @@ def _star(clause: Clause, target: Schema, source: Schema, source_alias: str, cas
         _check_complete(clause, target, source, excluded)
     values: dict[str, Expression] = {}
     for item in source:
-        wanted = target.get(item.name)
-        if item.name.lower() in excluded or wanted is None:
+        field = target.get(item.name)
+        if item.name.lower() in excluded or field is None:
             continue
-        if casting == "strict" and not can_store(item.type, wanted.type):
+        if casting == "strict" and not can_store(item.type, field.type):
             raise SchemaMismatchError(
                 "the source's type does not fit the column's",
-                where=f"column {wanted.name}",
+                where=f"column {field.name}",
                 found=type_name(item.type),
-                expected=type_name(wanted.type),
+                expected=type_name(field.type),
             )
         value = column(source_alias, item)
         if evolves and clause.action == "update":
-            _expand(values, (wanted.name,), wanted.type, value)
+            _expand(values, (field.name,), field.type, value)
         else:
-            values[quote_name(wanted.name)] = value
+            values[quote_name(field.name)] = value
     if not values:
         raise InvalidArgumentError("the source has no column of the target", found=", ".join(source.names))
     return values
 
 
 def _check_complete(clause: Clause, target: Schema, source: Schema, excluded: set[str]) -> None:
-    wanted = [column for column in target if column.name.lower() not in excluded and not invariants.is_computed(column)]
-    missing = [column.name for column in wanted if source.get(column.name) is None]
+    required = [column for column in target if column.name.lower() not in excluded and not invariants.is_computed(column)]
+    missing = [column.name for column in required if source.get(column.name) is None]
     if missing:
         raise SchemaMismatchError(
             f"[DELTA_MERGE_UNRESOLVED_EXPRESSION] {clause.action} of all columns needs each column of the table in the source",
@@ -155,7 +159,8 @@ def _check_complete(clause: Clause, target: Schema, source: Schema, excluded: se
 
 
 def _expand(values: dict[str, Expression], path: tuple[str, ...], target: DataType, value: Expression) -> None:
-    """An update that evolves the schema sets just the fields that the source has of a struct: the others keep their value."""
+    """Adds the assignments of an update with schema evolution. It sets only those fields of a struct that the
+    source has; other fields keep their values."""
     if isinstance(target, Struct) and isinstance(value.type, Struct) and not same_type(value.type, target):
         by_name = {item.name.lower(): item for item in target.fields}
         for item in value.type.fields:
@@ -166,7 +171,8 @@ def _expand(values: dict[str, Expression], path: tuple[str, ...], target: DataTy
 
 
 def _excluded(clause: Clause, source: Schema, target: Schema) -> set[str]:
-    """In lower case, of names that at least one of the two has."""
+    """Returns the excluded names in lower case. A name that neither the source nor the target has is an
+    error."""
     return {(target if source.get(name) is None else source).field(name).name.lower() for name in clause.exclude}
 
 
@@ -175,7 +181,8 @@ def conditions(clauses: list[Bound]) -> list[Expression]:
 
 
 def chosen(engine: Engine, clauses: list[Bound]) -> Expression:
-    """The number of the first clause that applies, else null. A condition that is null does not hold."""
+    """Returns an expression for the number of the first clause that applies to a row; null if there is none.
+    A clause whose condition is null does not apply."""
     whens: list[str | Expression] = []
     for bound in clauses:
         if bound.where is None:
@@ -186,7 +193,7 @@ def chosen(engine: Engine, clauses: list[Bound]) -> Expression:
 
 
 def _condition(engine: Engine, text: str, scope: Mapping[str, Schema]) -> Expression:
-    """A condition must be a boolean over what its clause sees."""
+    """Resolves the condition of a clause, and checks that it is a deterministic boolean."""
     resolved = engine.resolve(text, scope, queries=True)
     if resolved.type not in ("boolean", "void"):
         raise SchemaMismatchError("a condition must be a boolean", where=repr(text), found=type_name(resolved.type))

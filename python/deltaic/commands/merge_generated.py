@@ -1,4 +1,4 @@
-"""Generated columns in a MERGE: some clauses give a value, others let it be computed."""
+"""Generated columns in a MERGE: some clauses set a value, for others it is computed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from deltaic.protocol.actions import Protocol
 
 CLAUSE = "__deltaic_clause"
-"""int: number of the clause that a pair of rows comes to, null where none applies."""
+"""int: number of the clause that applies to a pair of rows; null if none applies."""
 
 
 class GeneratedValues:
-    """Which clauses compute which generated columns of the target: an insert those that it does not name, an update those of them that
-    read a column which it changes."""
+    """Tells for which clauses generated columns of the target are computed: for an insert if the clause does
+    not set the column, for an update if it changes a column that the expression reads and does not set the
+    generated column."""
 
     def __init__(self, engine: Engine, protocol: Protocol, schema: Schema, clauses: Sequence[Bound]) -> None:
         self._engine, self._schema = engine, schema
@@ -45,17 +46,17 @@ class GeneratedValues:
             self._kept_or_given |= self._texts.keys() - set(stale)
 
     def is_computed(self, name: str, clause: Bound) -> bool:
-        """True if the clause leaves the column to be computed."""
+        """True if the column is computed for rows of the clause."""
         return clause.number in self._computing.get(name, ())
 
     @property
     def rules(self) -> list[Rule]:
-        """Returns the rules for values of generated columns that clauses give."""
+        """Returns the rules for values of generated columns that clauses set."""
         return generated.rules_of({name: text for name, text in self._texts.items() if name in self._given})
 
     def rows(self, rows: Plan, columns: Sequence[tuple[str, Expression]], tracked: Sequence[tuple[str, Expression]], alias: str) -> Plan:
-        """`columns` of the table and `tracked` over `rows`, which have the number of their clause under `alias`; what a clause leaves to be
-        computed is computed from the others."""
+        """Projects `columns` of the table and the hidden columns `tracked` from `rows`, and computes
+        generated columns from the others. `rows` have the number of their clause in CLAUSE, under `alias`."""
         if not any(self._computing.values()):
             return Project(rows, (*columns, *tracked), "u")
         number = (CLAUSE, column(alias, Field(CLAUSE, "integer")))

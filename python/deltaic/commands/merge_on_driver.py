@@ -1,8 +1,9 @@
-"""MERGE of few rows on a cluster, done on the driver by the embedded engine: it takes some ten milliseconds there, and each of the
-cluster's jobs some hundred.
+"""Runs a small MERGE of a Spark session on the driver, by the embedded engine. It takes some ten milliseconds
+there, while each Spark job takes some hundred.
 
-The source's rows lie on the driver, the target's files that may match are small together, and the clauses are written with operators alone.
-Where anything is otherwise, or fails, the cluster does the work: its rows, and its errors, are the ones that count.
+This is done if the source's rows are on the driver, the files that may match are small together, and the
+clauses use only operators. Otherwise, and if it fails, Spark runs the MERGE, so that rows and errors are
+always those of Spark.
 """
 
 from __future__ import annotations
@@ -33,21 +34,23 @@ log = logging.getLogger("deltaic.commands")
 _NAMES_AND_VALUES = (exp.Column, exp.Identifier, exp.Dot, exp.Literal, exp.Boolean, exp.Null, exp.Paren)
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.Is, exp.In, exp.Between)
 _OPERATORS = (*_NAMES_AND_VALUES, *_COMPARISONS, exp.And, exp.Or, exp.Not, exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Case, exp.If)
-"""Parts of expressions that a session cannot give another meaning, as it can to the name of a function."""
+"""Parts of expressions whose meaning a session cannot change. It can change that of a function, by
+registering another one with its name."""
 
 
 def staged(run: Run, held: ExitStack) -> tuple[Run, Metrics]:
-    """-> the run that has staged its changes, on the driver where that can be done."""
-    if (near := _on_driver(run, held)) is not None:
+    """Stages the changes, on the driver if possible. Returns the run that has staged them, and its
+    metrics."""
+    if (local := _on_driver(run, held)) is not None:
         try:
-            return near, near.stage()
+            return local, local.stage()
         except DeltaError as error:
             log.debug("the cluster does a MERGE that failed on the driver: %s", error)
     return run, run.stage()
 
 
 def _on_driver(run: Run, held: ExitStack) -> Run | None:
-    """The same MERGE by the embedded engine; None if the cluster is to do it."""
+    """Returns a run of the MERGE by the embedded engine; None if Spark must run it."""
     from deltaic.engine.duckdb.engine import LocalEngine
 
     if (most_bytes := run.engine.driver_bytes(run.snapshot.store)) == 0 or not all(map(_is_of_operators, _expressions(run))):
@@ -57,19 +60,19 @@ def _on_driver(run: Run, held: ExitStack) -> Run | None:
     if (rows := run.engine.rows_here(run.source)) is None:
         return None
     try:
-        engine = LocalEngine(checked_time_zone(run.engine.time_zone))  # Java knows zones by other names, too
-        near = Run(run.snapshot, engine, replace(run.spec, source=rows), held)
-        if near.metadata != run.metadata or not equalities(near.on.conjuncts, near.schema, near.source_schema, near.s, near.t):
+        engine = LocalEngine(checked_time_zone(run.engine.time_zone))  # Java knows further names of time zones
+        local = Run(run.snapshot, engine, replace(run.spec, source=rows), held)
+        if local.metadata != run.metadata or not equalities(local.on.conjuncts, local.schema, local.source_schema, local.s, local.t):
             return None
-        run.planned = near.planned
-        return near if total_size(near.planned.selection.adds) <= most_bytes else None
+        run.planned = local.planned
+        return local if total_size(local.planned.selection.adds) <= most_bytes else None
     except DeltaError as error:
         log.debug("the cluster does a MERGE that the driver cannot do: %s", error)
         return None
 
 
 def _expressions(run: Run) -> Iterator[Expression]:
-    """The expressions that the user wrote."""
+    """Yields the expressions that the user wrote."""
     yield run.on
     yield from conditions(run.clauses)
     for each in run.clauses:
@@ -78,8 +81,8 @@ def _expressions(run: Run) -> Iterator[Expression]:
 
 
 def _writes_doubles_as_text(run: Run) -> bool:
-    """True if a text column gets a double. Example: 2e23 is `2.0E23` to the embedded engine, and `1.9999999999999998E23` to Java before
-    version 19."""
+    """True if a clause assigns a double to a string column. The texts differ: the embedded engine writes 2e23
+    as `2.0E23`, Java before version 19 as `1.9999999999999998E23`."""
     assignments = [(each.assignments, each.scope) for each in run.clauses if each.assignments is not None]
     assigned = [pair for of_clause, scope in assignments for pair in of_clause.assigned(run.engine, scope)]
     return any(

@@ -1,7 +1,8 @@
-"""Which of the target's files MERGE must look at: those where the source's keys, or the condition itself, can hold.
+"""Selects the target's files that MERGE must read: those that may contain the source's keys and rows for
+which the condition is true.
 
-An equality between a column of the target and one of the source bounds the former by the values of the latter: the values themselves where
-they are few, else their range. It only ever leaves out rows that match no source row.
+For an equality such as `t.id = s.id`, `t.id` is restricted to the values of `s.id`: `t.id IN (3, 5)` if they
+are few, else `t.id BETWEEN 3 AND 900000`. Only rows are left out that match no source row.
 """
 
 from __future__ import annotations
@@ -28,13 +29,14 @@ if TYPE_CHECKING:
     from deltaic.log.snapshot import Snapshot
 
 MAX_VALUES = 1000
-"""Up to so many distinct keys are looked for one by one; beyond, their range."""
+"""Maximum number of distinct keys that are listed in a predicate; for more keys, their range is used."""
 
 _SAME = ("string", "date", "timestamp", "timestamp_ntz", "boolean")
 
 
 def plan_target(snapshot: Snapshot, engine: Engine, on: Expression, source: Data, source_alias: str, target_alias: str) -> ScanPlan:
-    """The scan of the target rows that may match. Nothing is left as text: the join evaluates the whole condition anyway."""
+    """Plans the scan of the target rows that may match. It has no residual predicate, as the join evaluates
+    the whole condition."""
     pushed = push(
         on.conjuncts,
         snapshot.schema,
@@ -46,11 +48,11 @@ def plan_target(snapshot: Snapshot, engine: Engine, on: Expression, source: Data
     )
     predicate = pushed.predicate
     for target, key in equalities(on.conjuncts, snapshot.schema, source.schema, source_alias, target_alias):
-        if has_char(target) and engine.pads_char:  # a key equals values that end in other numbers of spaces
+        if has_char(target) and engine.pads_char:  # a padded key equals stored values with fewer spaces at the end
             continue
-        found = _bounds(engine, source, target, column(source_alias, key))
-        if found is not None:
-            bound = _core.Predicate.from_json(json.dumps(found), snapshot.table_schema)
+        bounds = _bounds(engine, source, target, column(source_alias, key))
+        if bounds is not None:
+            bound = _core.Predicate.from_json(json.dumps(bounds), snapshot.table_schema)
             predicate = bound if predicate is None else predicate & bound
     return ScanPlan(snapshot, predicate)
 
@@ -58,8 +60,9 @@ def plan_target(snapshot: Snapshot, engine: Engine, on: Expression, source: Data
 def equalities(
     conjuncts: tuple[Expression, ...], schema: Schema, source: Schema, source_alias: str, target_alias: str
 ) -> list[tuple[Field, Field]]:
-    """(target column, source column) of each equality of the two, where it compares values of the column's type."""
-    found = []
+    """Returns (target column, source column) of each conjunct that is an equality of two columns, if it
+    compares values of the target column's type."""
+    pairs = []
     for conjunct in conjuncts:
         tree = conjunct.tree
         while isinstance(tree, exp.Paren):
@@ -68,12 +71,13 @@ def equalities(
             continue
         for side, other in ((tree.this, tree.expression), (tree.expression, tree.this)):
             target = _bare_column(side, schema, source, target_alias)
-            # An expression on the other side would have to be written anew as text, which is never done.
+            # An expression on the other side is not supported: its text would have to be rewritten for the
+            # source alone.
             key = _bare_column(other, source, schema, source_alias)
             if target is not None and key is not None and _comparable(target.type, key.type):
-                found.append((target, key))
+                pairs.append((target, key))
                 break
-    return found
+    return pairs
 
 
 def _bare_column(node: exp.Expr, schema: Schema, other: Schema, alias: str) -> Field | None:
@@ -88,14 +92,14 @@ def _bare_column(node: exp.Expr, schema: Schema, other: Schema, alias: str) -> F
 
 
 def _comparable(target: DataType, source: DataType) -> bool:
-    """Spark compares the two as they are, or both as a wider integer."""
+    """True if Spark compares values of the two types without a cast, or both as a wider integer."""
     if target in INTEGERS:
         return source in INTEGERS
     return target == source and (target in _SAME or decimal_parts(target) is not None)
 
 
 def _bounds(engine: Engine, source: Data, target: Field, key: Expression) -> dict[str, Any] | None:
-    """The condition on the column; None where the values cannot be written down."""
+    """Returns the condition on the column by the values of the key; None if the values have no literals."""
     path = [target.name]
     distinct = _few_values(engine, source, key)
     if distinct is None:
@@ -115,7 +119,8 @@ def _bounds(engine: Engine, source: Data, target: Field, key: Expression) -> dic
 
 
 def _few_values(engine: Engine, source: Data, key: Expression) -> pa.ChunkedArray | None:
-    """The distinct keys, None where they are many. A null key matches nothing."""
+    """Returns the distinct keys without null, which matches nothing; None if there are more than
+    MAX_VALUES."""
     groups = Aggregate(source, (("key", key),), (("rows", COUNT),))
     with engine.to_arrow(engine.run(groups), limit=MAX_VALUES + 1) as reader:
         keys = reader.read_all()["key"]
@@ -123,7 +128,8 @@ def _few_values(engine: Engine, source: Data, key: Expression) -> pa.ChunkedArra
 
 
 def _within(values: pa.ChunkedArray, data_type: DataType, *, clip: bool = False) -> pa.ChunkedArray:
-    """Integers that the column's type can hold; `clip`: the nearest such ones."""
+    """Returns the integers that are in the range of the column's type. `clip`: True to replace others by the
+    end of the range instead of leaving them out."""
     bits = INTEGERS.get(data_type) if isinstance(data_type, str) else None
     if bits is None:
         return values
@@ -135,17 +141,18 @@ def _within(values: pa.ChunkedArray, data_type: DataType, *, clip: bool = False)
 
 
 def _texts(values: pa.ChunkedArray, data_type: DataType) -> list[str] | None:
-    """PROTOCOL.md's "Partition Value Serialization", at most MAX_VALUES of them; None for a moment outside Python's years."""
+    """Serializes values as in PROTOCOL.md, "Partition Value Serialization"; None if one is outside of
+    Python's years."""
     try:
-        found = values.drop_null().to_pylist()
+        items = values.drop_null().to_pylist()
     except (ValueError, OverflowError):
         return None
     if data_type == "timestamp":
-        return [f"{moment.replace(tzinfo=None).isoformat(timespec='microseconds')}Z" for moment in found]
+        return [f"{moment.replace(tzinfo=None).isoformat(timespec='microseconds')}Z" for moment in items]
     if data_type == "timestamp_ntz":
-        return [moment.isoformat(sep=" ", timespec="microseconds") for moment in found]
+        return [moment.isoformat(sep=" ", timespec="microseconds") for moment in items]
     if data_type == "boolean":
-        return ["true" if value else "false" for value in found]
+        return ["true" if value else "false" for value in items]
     if data_type == "date":
-        return [value.isoformat() for value in found]
-    return [format(value, "f") if isinstance(value, Decimal) else str(value) for value in found]
+        return [value.isoformat() for value in items]
+    return [format(value, "f") if isinstance(value, Decimal) else str(value) for value in items]

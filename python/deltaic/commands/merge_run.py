@@ -1,4 +1,5 @@
-"""One run of MERGE: match, decide, read the changed rows, write, mark."""
+"""One run of MERGE: joins target and source, finds the clause of each pair of rows, reads the rows that
+change, writes new rows and marks the old ones."""
 
 from __future__ import annotations
 
@@ -42,12 +43,12 @@ if TYPE_CHECKING:
 
 _CLAUSE = Field(CLAUSE, "integer")
 _IDS = tuple(item.with_(nullable=True) for item in ROW_ID_FIELDS)
-"""The row id of the target's row in a pair; null where a source row has no match."""
+"""The row id of the target row in a pair; null for a source row without a match."""
 
 
 class Run:
-    """`stage()` does everything up to the commit. `changes`: whether there is anything to commit. `recording`: the files of changes that
-    are part of it."""
+    """One run of a merge; `stage()` does everything before the commit. `changes`: True if there is something
+    to commit. `recording`: the rows for change files, or None."""
 
     def __init__(self, snapshot: Snapshot, engine: Engine, spec: MergeSpec, held: ExitStack) -> None:
         self.snapshot, self.engine, self.spec, self.held = snapshot, engine, spec, held
@@ -56,9 +57,9 @@ class Run:
         self.source_schema = source.schema
         widen = snapshot.properties.type_widening
         self.protocol, self.metadata, self.schema = snapshot.protocol, snapshot.metadata, snapshot.schema
-        wanted = evolved_schema(snapshot.schema, source.schema, spec.clauses, spec.schema_mode, self.t, widen=widen)
-        if wanted is not snapshot.schema:
-            self.protocol, self.metadata = evolve(snapshot.protocol, snapshot.metadata, schema=wanted)
+        evolved = evolved_schema(snapshot.schema, source.schema, spec.clauses, spec.schema_mode, self.t, widen=widen)
+        if evolved is not snapshot.schema:
+            self.protocol, self.metadata = evolve(snapshot.protocol, snapshot.metadata, schema=evolved)
             self.schema = Schema.from_json(self.metadata.schema_string)
         bound = [bind(engine, clause, number, self.schema, source.schema, spec) for number, clause in enumerate(spec.clauses, start=1)]
         self.clauses = bound
@@ -73,7 +74,7 @@ class Run:
         if not self.on.deterministic or self.on.type not in ("boolean", "void"):
             raise InvalidArgumentError("on= must be a deterministic condition", found=repr(spec.on))
         self._values_of: dict[int, list[Expression]] = {}
-        for each in bound:  # errors of the assignments come before any work
+        for each in bound:  # errors in assignments are raised before rows are read
             self._values(each)
         self.source: Data = held.enter_context(engine.hold(engine.run(source), self.s))
         self.transaction = Transaction(snapshot, "MERGE", self._parameters(), spec.commit)
@@ -81,7 +82,8 @@ class Run:
         self.recording: RecordedChanges | None = None
 
     def _check_identities(self, clauses: list[Bound]) -> bool:
-        """True if inserts number rows. InvalidArgumentError where a clause sets an identity column that it may not set."""
+        """True if inserts assign identity values. If a clause sets an identity column that it may not set,
+        InvalidArgumentError is raised."""
         numbered = set()
         for each in clauses if self.identities else ():
             if each.assignments is not None and each.clause.action == "update":
@@ -99,11 +101,11 @@ class Run:
             "notMatchedPredicates": self.inserts,
             "notMatchedBySourcePredicates": self.by_source,
         }
-        described = {name: [each.clause.described() for each in found] for name, found in clauses.items()}
+        described = {name: [each.clause.described() for each in of_kind] for name, of_kind in clauses.items()}
         return {"predicate": [self.spec.on], **described}
 
     def _values(self, bound: Bound) -> list[Expression]:
-        """Each of the table's columns as this clause leaves it."""
+        """Returns the value of each column of the table for rows of this clause."""
         if bound.assignments is None:
             return []
         if bound.number not in self._values_of:
@@ -112,26 +114,27 @@ class Run:
 
     def _assigned(self, bound: Bound, assignments: Assignments) -> list[Expression]:
         casting, named = self.spec.casting, assignments.columns
-        found = []
+        values = []
         for item in self.schema:
-            replaced = item.name in named and not isinstance(item.type, Struct)  # of a struct fields may stay
+            replaced = item.name in named and not isinstance(item.type, Struct)  # some fields of a struct may keep their values
             kept = None if replaced or self.generated.is_computed(item.name, bound) else column(self.t, item)
-            if bound.clause.action == "insert":  # a new row gets the default of a column that nobody names
+            if bound.clause.action == "insert":  # in a new row, a column that the clause does not set gets its default
                 kept = None if item.name in named else value_of(self.engine, item, casting)
-            found.append(assignments.expression(self.engine, item, bound.scope, casting, kept))
-        return found
+            values.append(assignments.expression(self.engine, item, bound.scope, casting, kept))
+        return values
 
     # --- matching
 
     @cached_property
     def planned(self) -> ScanPlan:
-        """The target's files that may hold a match. Rows without a source may be anywhere."""
+        """The target's files that may contain a match. With clauses by source these are all files, as rows
+        without a source row may be in any file."""
         if self.by_source:
             return ScanPlan(self.snapshot)
         return plan_target(self.snapshot, self.engine, self.on, self.source, self.s, self.t)
 
     def _target(self, expressions: list[Expression]) -> Scan:
-        """The narrow scan: the columns that these expressions read."""
+        """Returns the scan of the target's columns that these expressions read, with row ids."""
         columns = column_names(expressions, self.schema, self.t)
         scan = self.planned.scan(columns, alias=self.t, row_ids=True)
         return replace(scan, schema=self.schema, table_schema=self._table_schema)
@@ -142,23 +145,26 @@ class Run:
         return self.snapshot.table_schema if same else table_schema(self.protocol, self.metadata)
 
     def _pairs(self) -> Data:
-        """Target rows with the source rows that match them, and source rows that match none (row id null): the clause of each, and the
-        source's columns. Pairs to which no clause applies are left out, unless by-source clauses must know who has a match."""
+        """Joins the target rows with the source rows that match them, and adds source rows without a match
+        (row id null). Returns the source's columns, the row id and the number of the clause of each pair.
+        Pairs to which no clause applies are left out, unless clauses by source need all matches."""
         engine = self.engine
-        # Without clauses for matched rows nothing but the match itself is asked of the target.
+        # Without clauses for matched rows, only the columns of the join condition are read.
         target = self._target([self.on, *conditions(self.matched)])
         kind: JoinKind = "right" if self.inserts else "inner"
         columns, ids = columns_of(self.s, self.source_schema), columns_of(self.t, _IDS)
         matches = Join(target, self.source, self.on, kind)
         of_match, of_rest = chosen(engine, self.matched), chosen(engine, self.inserts)
         if self.inserts and not conditions(self.inserts):
-            # As below in one projection: without conditions no name can be ambiguous.
+            # One projection is enough here: the clauses have no conditions, in which a column name could be
+            # ambiguous.
             of_pair = engine.compose(("CASE WHEN ", ids[1][1], " IS NOT NULL THEN ", of_match, " ELSE ", of_rest, " END"), "integer")
             pairs: Plan = Project(matches, (*columns, *ids, (CLAUSE, of_pair)), self.s)
         else:
             pairs = Project(matches, (*columns, *ids, (CLAUSE, of_match)), self.s)
             if self.inserts:
-                # A projection of its own: these conditions see the source alone, so that a bare name is never ambiguous.
+                # A separate projection: conditions of inserts can use only the source, so a name without
+                # alias is not ambiguous.
                 kept, clause = columns_of(self.s, _IDS), column(self.s, _CLAUSE)
                 of_row = engine.compose(("CASE WHEN ", kept[1][1], " IS NOT NULL THEN ", clause, " ELSE ", of_rest, " END"), "integer")
                 pairs = Project(pairs, (*columns, *kept, (CLAUSE, of_row)), self.s)
@@ -167,16 +173,16 @@ class Run:
         return self.held.enter_context(engine.hold(engine.run(pairs), self.s))
 
     def _with_clause(self, rows: Plan) -> Filter:
-        """The pairs, or rows without a match, to which a clause applies."""
+        """Returns the rows to which a clause applies."""
         return Filter(rows, self.engine.compose((column(self.s, _CLAUSE), " IS NOT NULL"), "boolean"))
 
     @cached_property
     def _is_match(self) -> Expression:
-        """Condition that a pair has a row of the target."""
+        """The condition that a pair has a target row."""
         return self.engine.compose((column(self.s, _IDS[1]), " IS NOT NULL"), "boolean")
 
     def _orphans(self, pairs: Data) -> Data | None:
-        """Target rows that no source row matches, with the by-source clause of each."""
+        """Returns the target rows that no source row matches, with the number of their clause by source."""
         if not self.by_source:
             return None
         target = self._target(conditions(self.by_source))
@@ -187,7 +193,7 @@ class Run:
         return self.held.enter_context(self.engine.hold(self.engine.run(rows), self.s))
 
     def _same_row(self, alias: str) -> Expression:
-        """Condition that the target's row is that of the row ids under `alias`."""
+        """Returns the condition that the target row has the row id under `alias`."""
         (file, other_file), (row, other_row) = ((column(self.t, item), column(alias, item)) for item in _IDS)
         return self.engine.compose((file, " = ", other_file, " AND ", row, " = ", other_row), "boolean")
 
@@ -198,7 +204,8 @@ class Run:
             pairs = self._pairs()
             orphans = self._orphans(pairs)
             counts = self._counts(pairs) | (self._counts(orphans) if orphans is not None else {})
-            # Two source rows for one target row are fine only where it is deleted whatever they say.
+            # Several source rows may match one target row only if the single clause deletes it without a
+            # condition.
             only_delete = len(self.matched) == 1 and self.matched[0].clause.action == "delete" and self.matched[0].clause.where is None
             changed_rows = self._row_ids(pairs, orphans, self.matched, self.by_source, unique=not only_delete)
             read = [*conditions(self.clauses), *(value for each in self.clauses for value in self._values(each))]
@@ -234,19 +241,21 @@ class Run:
 
     @property
     def _changes_all_matches(self) -> bool:
-        """True if every target row that the command depends on is one that it changes: a row that has a match, but no clause that applies,
-        keeps a source row from being inserted."""
+        """True if the command changes every target row on which it depends. With inserts, it also depends on
+        matched rows to which no clause applies: because of them, a source row is not inserted."""
         return not self.inserts or (bool(self.matched) and self.matched[-1].clause.where is None)
 
     def _must_record(self, counts: Mapping[int, int], changed_rows: _core.RowIds) -> bool:
-        """True if the commit needs files of changes: inserts, and deletes by vectors, show in its actions."""
+        """True if the commit needs change files. Inserts, and deletes by deletion vectors, need none, as
+        readers derive them from the actions."""
         if not change_files.are_kept(self.protocol, self.metadata):
             return False
         updates = any(counts.get(each.number) for each in _updates([*self.matched, *self.by_source]))
         return updates or (len(changed_rows) > 0 and not writes_vectors(self.snapshot))
 
     def _kind(self, kind: str, other: str = "", clauses: Sequence[Bound] = ()) -> tuple[tuple[str, Expression], ...]:
-        """The last column of new rows where changes are recorded: the kind of change, which is `other` for rows of `clauses`."""
+        """Returns the column CHANGE_TYPE of new rows, if changes are recorded: `kind`, or `other` for rows of
+        `clauses`."""
         if self.recording is None:
             return ()
         pieces: Pieces = (f"'{kind}'",)
@@ -262,7 +271,7 @@ class Run:
             self.transaction.set_protocol(self.protocol)
 
     def _stage_marks(self) -> None:
-        """The high-water marks after the numbers of the rows that were written."""
+        """Stages the high-water marks of identity columns after the rows that were written."""
         marked = self.metadata
         for adds in self.transaction.staged_adds:
             schema = Schema.from_json(marked.schema_string)
@@ -271,19 +280,20 @@ class Run:
         self.transaction.set_metadata(marked)
 
     def _counts(self, rows: Data) -> dict[int, int]:
-        """Rows of each clause."""
+        """Counts the rows of each clause."""
         grouped = Aggregate(self._with_clause(rows), columns_of(self.s, [_CLAUSE]), (("rows", COUNT),))
         table = self.engine.to_arrow(self.engine.run(grouped)).read_all()
         return dict(zip(table[CLAUSE].to_pylist(), table["rows"].to_pylist(), strict=True))
 
     def _row_ids(self, pairs: Data, orphans: Data | None, matched: list[Bound], by_source: list[Bound], *, unique: bool) -> _core.RowIds:
-        """The target rows that these clauses change."""
-        found = [self._ids(pairs, matched)] if matched else []
+        """Returns the row ids of the target rows that these clauses change. `unique`: True to raise
+        MergeCardinalityError if a row occurs twice."""
+        plans = [self._ids(pairs, matched)] if matched else []
         if orphans is not None and by_source:
-            found.append(self._ids(orphans, by_source))
-        if not found:
+            plans.append(self._ids(orphans, by_source))
+        if not plans:
             return _core.RowIds.collect(_no_ids())
-        changed = Union(tuple(found)) if len(found) > 1 else found[0]
+        changed = Union(tuple(plans)) if len(plans) > 1 else plans[0]
         try:
             return self.engine.row_ids(self.engine.run(changed), unique=unique)
         except MergeCardinalityError as error:
@@ -296,7 +306,7 @@ class Run:
         return Project(changed, columns_of(self.s, _IDS), "ids")
 
     def _among(self, rows: Data, clauses: list[Bound]) -> Filter:
-        """The rows to which one of these clauses applies."""
+        """Returns the rows of these clauses."""
         numbers = ", ".join(str(each.number) for each in clauses)
         return Filter(rows, self.engine.compose((column(self.s, _CLAUSE), f" IN ({numbers})"), "boolean"))
 
@@ -309,7 +319,8 @@ class Run:
         return self.engine.row_ids(self.engine.run(self._ids(rows, updates))) if updates else _core.RowIds.collect(_no_ids())
 
     def _new_rows(self, pairs: Data, updated: _core.RowIds, counts: Mapping[int, int], to: WriteTarget) -> list[Plan]:
-        """Changed rows and inserted ones. They are one plan where both have the same values, as in an upsert of all columns."""
+        """Returns the updated and the inserted rows. If both have the same values, as in an upsert of all
+        columns, they are one plan."""
         inserts = [each for each in self.inserts if counts.get(each.number)]
         updates = _updates(self.matched) if len(updated) else []
         if inserts and updates and not self.numbers_rows and not self._reads_target(updates, to):
@@ -321,8 +332,8 @@ class Run:
         return [*self._updated(pairs, updated, self.matched, to), *self._inserted(pairs, inserts, to)]
 
     def _updated(self, rows: Data, ids: _core.RowIds, clauses: list[Bound], to: WriteTarget) -> list[Plan]:
-        """The changed rows, whose `ids` these are. The target's columns that the new values need are read now, and only theirs; all columns
-        where files of changes need the old rows anyway."""
+        """Returns the updated rows. `ids`: their row ids. Of the old rows, only the columns are read that the
+        new values need; if change files need the old rows, all columns."""
         updates = _updates(clauses)
         if len(ids) == 0:
             return []
@@ -349,16 +360,17 @@ class Run:
         return [self.generated.rows(Join(target, changed, self._same_row(self.s)), columns, tracked, self.s)]
 
     def _record_old_rows(self, ids: _core.RowIds) -> None:
-        """The rows of these ids as they were go to the files of changes, if there are any."""
+        """Adds the old rows with these ids to the change files, if changes are recorded."""
         if self.recording is not None:
             self.recording = self.recording.with_rows(ids, change_feed.BEFORE)
 
     def _reads_target(self, updates: list[Bound], to: WriteTarget) -> bool:
-        """True if the new values are computed from old ones, or rows keep their ids. An update of all columns needs neither."""
+        """True if new values are computed from the target's columns, or if rows keep their row ids. An update
+        of all columns from the source without row tracking needs neither."""
         return to.row_tracking is not None or bool(self._read_by(updates))
 
     def _read_by(self, updates: list[Bound]) -> tuple[str, ...]:
-        """The target's columns that the new values need."""
+        """Returns the target's columns that the new values read."""
         return column_names([value for each in updates for value in self._values(each)], self.schema, self.t)
 
     def _inserted(self, pairs: Data, inserts: list[Bound], to: WriteTarget) -> list[Plan]:
@@ -373,7 +385,7 @@ class Run:
         return plans
 
     def _by_given_identities(self, inserts: list[Bound]) -> list[tuple[frozenset[str], list[Bound]]]:
-        """The clauses, together where they give the same identity columns a value."""
+        """Groups the clauses by the identity columns that they set."""
         groups: dict[frozenset[str], list[Bound]] = {}
         for each in inserts:
             given = each.assignments.columns & self.identities.keys() if each.assignments is not None else frozenset()
@@ -396,7 +408,7 @@ class Run:
             columns.append((item.name, self.engine.compose(("CASE", *whens, " END"), item.type)))
         return tuple(columns)
 
-    # --- what it reports
+    # --- metrics
 
     def _metrics(self, counts: Mapping[int, int], changed_rows: int, changed: FileChanges) -> dict[str, int]:
         def total(clauses: list[Bound], action: str) -> int:
@@ -405,7 +417,7 @@ class Run:
         inserted = total(self.inserts, "insert")
         updated, orphans_updated = total(self.matched, "update"), total(self.by_source, "update")
         orphans_deleted = total(self.by_source, "delete")
-        deleted = changed_rows - updated - orphans_updated - orphans_deleted  # a row with two matches is deleted once
+        deleted = changed_rows - updated - orphans_updated - orphans_deleted  # not by counts: a row with two matches is deleted once
         selection = self.planned.selection
         return {
             "num_source_rows": self._source_rows(),
@@ -440,7 +452,8 @@ def _file_metrics(changed: FileChanges) -> dict[str, int]:
 
 
 def _with_variants(source: Data, target: Schema, engine: Engine) -> Data:
-    """The source with its columns as variants that the target has as such: Arrow has them as structs of two parts."""
+    """Converts columns of the source to variants if they are variants in the target. In Arrow, a variant is a
+    struct of two parts."""
 
     def is_variant(item: Field) -> bool:
         column = target.get(item.name)

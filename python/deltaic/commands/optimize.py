@@ -1,6 +1,7 @@
-"""OPTIMIZE: the same rows in fewer, better placed or cleaner files. Every commit is dataChange=false.
+"""OPTIMIZE: writes the same rows to fewer files, in a better order, or without deleted rows. All actions have
+dataChange=false.
 
-Source: DESIGN section 3; delta-spark's OptimizeTableCommand for its meaning and metrics; the defaults are API.md's.
+Source: delta-spark's OptimizeTableCommand, for the semantics and the metrics.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ AUTO_COMPACT_SIZE = 128 * 1024**2
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """Arguments that the commands of `Optimize` share. `target_size`: bytes of a new file, None is the table's. `gate`: of a compaction
-    in the background."""
+    """Arguments that the commands of `Optimize` have in common. `target_size`: bytes of a new file; None: the
+    table's property. `auto`: True for auto compaction. `gate`: of a compaction in the background."""
 
     where: str | None = None
     target_size: int | None = None
@@ -69,18 +70,22 @@ class Job:
 
 
 class Optimize:
-    """Changes of the layout of a table's files: `table.optimize`. The rows stay what they are (`dataChange` is false).
+    """Changes of the layout of a table's files: `table.optimize`. The rows do not change (`dataChange` is
+    false).
 
-    Arguments of all: `where` (str): a condition on partition columns. `target_size` (int): bytes that a new file aims at, by
-    default the table's `delta.targetFileSize`. `commit_interval` (timedelta): None for one commit at the end; else what is
-    done is committed this often (0: each partition). `parquet`: ParquetOptions of the new files. `commit`: CommitOptions.
+    Arguments of all methods: `where` (str): a condition on partition columns. `target_size` (int): target
+    size of new files in bytes; default: the table's `delta.targetFileSize`. `commit_interval` (timedelta):
+    None for one commit at the end; else finished bins are committed at this interval (0: after each
+    partition). `parquet`: ParquetOptions of the new files.
+    `commit`: CommitOptions.
 
     Result of `compact`, `z_order`, `cluster`, `purge`: `num_files_added`, `num_files_removed`, `bytes_added`,
     `bytes_removed`, `partitions_optimized`, `num_bins`, `num_batches`, `total_considered_files`, `total_files_skipped`,
-    `num_deletion_vectors_removed`, `num_deletion_vector_rows_removed`; where files were written also `min_bytes_added`,
-    `max_bytes_added`, `min_bytes_removed`, `max_bytes_removed`.
+    `num_deletion_vectors_removed`, `num_deletion_vector_rows_removed`; if files were written also
+    `min_bytes_added`, `max_bytes_added`, `min_bytes_removed`, `max_bytes_removed`.
 
-    Raises InvalidArgumentError (an unknown column, a `where` on other columns), the conflicts, CommitUnknownError.
+    Raises InvalidArgumentError (an unknown column, a `where` on other columns), the exceptions of conflicts,
+    CommitUnknownError.
     """
 
     def __init__(
@@ -90,7 +95,8 @@ class Optimize:
         engine: Engine,
         options: Callable[[CommitOptions | None], CommitOptions | None],
     ) -> None:
-        """`options` completes what a call asks of its commit."""
+        """`current`: returns the snapshot from which a command starts. `move`: called with the new snapshot.
+        `options`: completes the CommitOptions of a call."""
         self._current, self._move, self._engine, self._options = current, move, engine, options
 
     def compact(
@@ -102,7 +108,8 @@ class Optimize:
         parquet: ParquetOptions | None = None,
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
-        """Writes small files, and files with many deleted rows, together into files of the target size; rows keep their order.
+        """Merges small files, and files with many deleted rows, into files of the target size. Rows keep
+        their order.
 
         >>> table.optimize.compact()["num_files_added"]
         1
@@ -141,8 +148,9 @@ class Optimize:
         parquet: ParquetOptions | None = None,
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
-        """Sorts rows along a Hilbert curve over the table's clustering columns (`alter.cluster_by`). `full` (bool): also the
-        files that are sorted already. Raises UnsupportedFeatureError where the table has no clustering columns.
+        """Sorts rows along a Hilbert curve over the table's clustering columns (`alter.cluster_by`). `full`
+        (bool): True to include files that are already sorted. A table without clustering columns raises
+        UnsupportedFeatureError.
 
         >>> table.alter.cluster_by("delay")
         >>> table.optimize.cluster()["num_files_added"]
@@ -160,7 +168,7 @@ class Optimize:
         parquet: ParquetOptions | None = None,
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
-        """Writes every file with deleted rows, or with values of dropped columns, again without them.
+        """Rewrites every file that has deleted rows, or values of dropped columns, without these.
 
         >>> table.optimize.purge()["num_deletion_vector_rows_removed"]
         1
@@ -171,9 +179,10 @@ class Optimize:
     def statistics(
         self, columns: str | Sequence[str] | None = None, where: str | None = None, *, commit: CommitOptions | None = None
     ) -> dict[str, int]:
-        """Makes missing statistics, and tightens wide ones: files are read and added again, not rewritten.
+        """Adds missing statistics of files, and recomputes those that include deleted rows. Files are read
+        and added again, but not rewritten.
 
-        `columns`: one name or several; by default those that the table keeps statistics of. Returns `num_files_updated`.
+        `columns`: one name or several; default: those by the table's properties. Returns `num_files_updated`.
 
         >>> table.optimize.statistics("delay")["num_files_updated"]
         2
@@ -184,17 +193,20 @@ class Optimize:
     def picture(
         self, columns: str | Sequence[str] | None = None, where: str | None = None, *, kind: Kind = "layout", before: int | None = None
     ) -> Picture:
-        """Draws this version of the table as SVG, from the log alone: no data file is read.
+        """Draws this version of the table as SVG, from the log only; no data file is read.
 
-        `kind`: "layout" (the default), each file a rectangle from its minimum to its maximum of one or two columns; "sizes",
-        each file a bar with its deleted rows; "history", each commit on a time line, at most the newest 1,000. `columns`: of
-        the layout, dotted where they lie in structs; by default the first two clustering columns, else the first two columns
-        with statistics. `where`: a condition in Spark's SQL dialect; files that a query with it reads are orange, files that
-        it skips are grey. `before`: an older version, drawn at the left on the same axes.
+        `kind`: "layout" (the default) draws each file as a rectangle from its minimum to its maximum of one
+        or two columns; "sizes" draws each file as a bar with its deleted rows; "history" draws the newest
+        1,000 commits on a time line.
+        `columns`: of the layout, with dots for struct fields; default: the first two clustering columns, else
+        the first two columns with statistics. `where`: a condition in Spark's SQL dialect; files that a query
+        with it reads are orange, files that it skips are grey. `before`: an older version, drawn to the left
+        with the same axes.
 
-        Axes hold numbers, dates and timestamps; text and booleans in order, each bound of a file one step. Files with nothing
-        but nulls in a column lie in a strip of their own. A file without statistics is not drawn; `Picture.notes` and a line
-        below the drawing say how many. Of more than 2,000 files in a layout, or 1,000 in sizes, every k-th is drawn.
+        Numbers, dates and timestamps have linear axes; on those of strings and booleans, each bound of a file
+        is one step. Files that have only nulls in a column are drawn in a separate strip. Files without
+        statistics are not drawn; `Picture.notes` and a line below the drawing have their number. Of more than
+        2,000 files in a layout, or 1,000 in sizes, every k-th is drawn.
 
         Returns a `Picture`: `svg` (text), `notes`, `save(path)`; notebooks show it. Raises InvalidArgumentError (an unknown
         column, one without order or of which no file has statistics, a condition that does not parse), VersionNotFoundError
@@ -230,7 +242,8 @@ def purge(snapshot: Snapshot, engine: Engine, job: Job) -> Outcome:
 
 
 def z_order(snapshot: Snapshot, engine: Engine, columns: Sequence[str], job: Job, *, curve: Curve = "zorder") -> Outcome:
-    """InvalidArgumentError: a partition column, one without statistics, one that has no order, an unknown one."""
+    """Sorts rows along a curve. A partition column, an unknown one, one without statistics and one without
+    order are an InvalidArgumentError."""
     if logical_columns(snapshot.schema, snapshot.domains.get(DOMAIN)):
         raise InvalidArgumentError("a clustered table is clustered by its own columns", expected="optimize.cluster()")
     names = _curve_columns(snapshot, columns, curve)
@@ -239,7 +252,7 @@ def z_order(snapshot: Snapshot, engine: Engine, columns: Sequence[str], job: Job
 
 
 def cluster(snapshot: Snapshot, engine: Engine, job: Job, *, full: bool = False) -> Outcome:
-    """UnsupportedFeatureError where the table has no clustering columns."""
+    """Sorts rows by the clustering columns. A table without them is an UnsupportedFeatureError."""
     paths = logical_columns(snapshot.schema, snapshot.domains.get(DOMAIN))
     if not paths:
         raise UnsupportedFeatureError(
@@ -258,14 +271,16 @@ def cluster(snapshot: Snapshot, engine: Engine, job: Job, *, full: bool = False)
 
 
 def _ours_to_cluster(files: CandidateFiles) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Files that nobody has clustered, or this kind of clustering has: what another program clustered is its own."""
+    """Returns a mask of files that are not clustered, or clustered by this provider. Files of other providers
+    are not changed."""
     provider = files.files["clusteringProvider"]
     ours = pc.or_(pc.is_null(provider), pc.fill_null(pc.equal(provider, CLUSTERING_PROVIDER), False))
     return np.asarray(ours.combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def _unclustered(files: CandidateFiles, target: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Files that clustering has not made, or that are too small to stay as they are; nothing where there is just one of these."""
+    """Returns a mask of files to cluster: files that are not clustered, and small ones. A single small file,
+    if all others are clustered, is not rewritten."""
     clustered = np.asarray(pc.is_valid(files.files["clusteringProvider"]).combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_)
     small = files.live < target / 2
     if clustered.all() and small.sum() < 2:
@@ -274,8 +289,8 @@ def _unclustered(files: CandidateFiles, target: int) -> np.ndarray[Any, np.dtype
 
 
 def auto_compact(snapshot: Snapshot, engine: Engine, adds: pa.Table, gate: Gate | None = None) -> Snapshot:
-    """After a commit that added `adds`: compacts the partitions that it touched, where the table asks for it
-    (`delta.autoOptimize.autoCompact`) and one has at least 50 files under 64 MiB."""
+    """Compacts the partitions of `adds` after a commit, if the table has auto compaction
+    (`delta.autoOptimize.autoCompact`) and the partition has at least 50 files under 64 MiB."""
     if not snapshot.properties.auto_compact or not adds.num_rows:
         return snapshot
     keys = _partition_keys(snapshot)
@@ -297,7 +312,8 @@ _MEASURED = ["path", "size", "stats", "deletionVector", "partitionValues"]
 def statistics(
     snapshot: Snapshot, engine: Engine, columns: Sequence[str] | None, where: str | None, *, commit: CommitOptions | None = None
 ) -> Outcome:
-    """Files without statistics, or with those of rows that are deleted by now. `columns`: these, besides what the table asks for."""
+    """Recomputes the statistics of files that have none, or whose statistics include deleted rows. `columns`:
+    if set, the statistics of these columns, for all files."""
     if already_committed(snapshot, commit):
         return snapshot, {"num_files_updated": 0}
     options = dict(snapshot_target(snapshot).options)
@@ -314,16 +330,16 @@ def statistics(
         return snapshot, {"num_files_updated": 0}
     transaction = Transaction(snapshot, "COMPUTE STATS", {"predicate": [] if where is None else [where]}, commit)
     with staging(transaction):
-        found = _core.file_statistics(snapshot.store, snapshot.table_schema, chosen, json.dumps(options), tight=True)
+        measured = _core.file_statistics(snapshot.store, snapshot.table_schema, chosen, json.dumps(options), tight=True)
         transaction.read(None)
-        transaction.add(_core.adds_again(found, data_change=False))
+        transaction.add(_core.adds_again(measured, data_change=False))
     metrics = {"num_files_updated": chosen.num_rows}
     return transaction.commit(metrics), metrics
 
 
 @dataclass
 class _Progress:
-    """Counts of what OPTIMIZE has staged in the current transaction, and of what it committed before."""
+    """Files that OPTIMIZE has added and removed, in the current transaction or in all its commits."""
 
     added: list[pa.Table] = field(default_factory=list)
     removed: list[pa.Table] = field(default_factory=list)
@@ -335,7 +351,7 @@ Binning: TypeAlias = "Callable[[CandidateFiles, int], list[list[pa.Table]]]"
 
 
 class _Rewrite:
-    """Chooses bins of files, writes each anew (in order, or along a curve) and commits."""
+    """Rewrites bins of files (in order, or sorted along a curve) and commits."""
 
     def __init__(
         self,
@@ -417,14 +433,14 @@ class _Rewrite:
         pending.removed.append(files)
 
     def _files_of(self, files: pa.Table) -> int:
-        """About how many new files the live rows of these make."""
+        """Estimates the number of new files for the live rows of these files."""
         live = int(measure(files, _partition_keys(self.snapshot)).live.sum())
         return max(1, -(-live // int(self.target.options["target_file_size"])))
 
     def _history(self, done: _Progress) -> dict[str, int]:
-        """operationMetrics of one commit, delta-spark's names."""
+        """Returns the operationMetrics of one commit, with delta-spark's names."""
         sizes = np.concatenate([table["size"].to_numpy() for table in done.added]) if done.added else np.zeros(0)
-        found = {
+        metrics = {
             "num_added_files": _rows(done.added),
             "num_removed_files": _rows(done.removed),
             "num_added_bytes": sum(map(total_size, done.added)),
@@ -433,8 +449,8 @@ class _Rewrite:
         }
         if len(sizes):
             marks = {"min_file_size": 0, "p25_file_size": 25, "p50_file_size": 50, "p75_file_size": 75, "max_file_size": 100}
-            found |= {name: int(np.percentile(sizes, mark, method="nearest")) for name, mark in marks.items()}
-        return found
+            metrics |= {name: int(np.percentile(sizes, mark, method="nearest")) for name, mark in marks.items()}
+        return metrics
 
     def _metrics(self, done: _Progress, considered: int, skipped: int) -> dict[str, int]:
         return {
@@ -475,14 +491,14 @@ def _vectors(tables: list[pa.Table]) -> int:
 
 
 def _deleted_rows(tables: list[pa.Table]) -> int:
-    """Rows in the vectors of these files."""
+    """Counts the rows in the deletion vectors of these files."""
     return sum(int(pc.sum(pc.struct_field(table["deletionVector"], "cardinality")).as_py() or 0) for table in tables)
 
 
 def _extremes(tables: list[pa.Table], what: str) -> dict[str, int]:
-    """Bytes of the smallest and the largest file, nothing where there is none."""
-    found = [pc.min_max(table["size"]).as_py() for table in tables if table.num_rows]
-    sizes = [each for each in found if each["min"] is not None]
+    """Returns the bytes of the smallest and the largest file; empty without files."""
+    ranges = [pc.min_max(table["size"]).as_py() for table in tables if table.num_rows]
+    sizes = [each for each in ranges if each["min"] is not None]
     if not sizes:
         return {}
     return {f"min_bytes_{what}": min(each["min"] for each in sizes), f"max_bytes_{what}": max(each["max"] for each in sizes)}
@@ -493,7 +509,7 @@ def _partition_keys(snapshot: Snapshot) -> list[str]:
 
 
 def _curve_columns(snapshot: Snapshot, columns: Sequence[str], curve: Curve) -> list[str]:
-    """The columns in the table's own case, checked."""
+    """Checks the columns of a curve and returns their names as the schema spells them."""
     if not columns:
         raise InvalidArgumentError("clustering needs at least one column")
     if curve not in ("zorder", "hilbert"):

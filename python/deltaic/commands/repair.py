@@ -1,4 +1,4 @@
-"""FSCK: takes files out of the log that the store no longer has, or whose deletion vectors it no longer has."""
+"""FSCK: removes files from the log that are missing in the store, or whose deletion vectors are missing."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from deltaic.transaction.transaction import Transaction
 
 
 def repair(snapshot: Snapshot, *, dry_run: bool = False, commit: CommitOptions | None = None) -> tuple[Snapshot, pa.Table]:
-    """-> the snapshot with the commit, and the files that leave the log: path (decoded), data_file_missing (bool), deletion_vector (path
-    of the file that it is in, or null), deletion_vector_missing (bool). Only what lies in the table is looked at; where nothing is
-    missing there is no commit.
+    """Removes missing files from the log. Returns the new snapshot and the removed files: path (decoded),
+    data_file_missing (bool), deletion_vector (path of its file, or null), deletion_vector_missing (bool).
+    Only files in the table's folder are checked. If no file is missing, nothing is committed.
 
-    A file whose vector is gone leaves with all its rows: nobody knows any more which of them were deleted.
+    A file whose deletion vector is missing is removed with all its rows, as its deleted rows are unknown.
     """
     adds = snapshot.files().adds
     names = references.data_files(adds, snapshot.location)

@@ -1,4 +1,4 @@
-"""RESTORE: a commit that makes the table what it was (delta-spark: RESTORE TABLE)."""
+"""RESTORE: commits the state of an older version as a new version (delta-spark: RESTORE TABLE)."""
 
 from __future__ import annotations
 
@@ -31,25 +31,27 @@ def restore(
     allow_protocol_downgrade: bool = False,
     commit: CommitOptions | None = None,
 ) -> tuple[Snapshot, dict[str, int]]:
-    """Files and metadata of an older version, as a new one. The protocol stays what it is, or rises, unless a downgrade is allowed.
+    """Restores files and metadata of an older version. The protocol is kept or upgraded; with
+    `allow_protocol_downgrade`, it becomes that of the older version.
 
-    Raises VersionNotFoundError, and ProtocolError naming a file that is gone, unless such files may be left out.
+    Raises VersionNotFoundError, and for a missing file ProtocolError; with `ignore_missing_files`, missing
+    data files are left out.
     """
     if (version is None) == (timestamp is None):
         raise InvalidArgumentError("restore takes a version or a timestamp", found=f"version={version!r}, timestamp={timestamp!r}")
-    snapshot = snapshot.refresh()  # what a handle opened earlier does not know of is to go, too
+    snapshot = snapshot.refresh()  # files of commits after `snapshot` must be removed, too
     past = snapshot.at(version, timestamp=timestamp)
     transaction = Transaction(snapshot, "RESTORE", {"version": version, "timestamp": _shown(timestamp)}, commit)
     transaction.read()
     before, after = snapshot.files().adds, past.files().adds
-    wanted = references.without(after, before)
-    restored = _present(past, wanted, ignore_missing_files)
+    missing = references.without(after, before)
+    restored = _present(past, missing, ignore_missing_files)
     removed = references.without(before, after)
     protocol = past.protocol if allow_protocol_downgrade else _not_lower(snapshot.protocol, past.protocol)
     metadata = _metadata(snapshot, past, protocol)
     metrics = _metrics(after, restored, removed)
-    metrics["num_of_files_after_restore"] -= wanted.num_rows - restored.num_rows
-    metrics["table_size_after_restore"] -= _size(wanted) - _size(restored)
+    metrics["num_of_files_after_restore"] -= missing.num_rows - restored.num_rows
+    metrics["table_size_after_restore"] -= _size(missing) - _size(restored)
     same = protocol == snapshot.protocol and metadata == snapshot.metadata and _clustered_alike(snapshot, past)
     if same and not restored.num_rows and not removed.num_rows:
         return snapshot, metrics
@@ -72,14 +74,14 @@ def _shown(timestamp: datetime | str | None) -> str | None:
 
 
 def _present(past: Snapshot, restored: pa.Table, ignore_missing: bool) -> pa.Table:
-    """The files that are to come back, checked to be there with their vectors."""
+    """Returns the files to restore that exist, and checks that their deletion vectors exist, too."""
     if not restored.num_rows:
         return restored
     names = references.data_files(restored, past.location)
     listing = past.store.list_from("", None, recursive=True)["path"].combine_chunks()
     missing_vectors = references.inside(references.vector_files(restored, past.location))
     missing_vectors = missing_vectors.filter(pc.invert(pc.is_in(missing_vectors, value_set=listing)))
-    if len(missing_vectors):  # without its vector a file's deleted rows would come back
+    if len(missing_vectors):  # without the vector, the deleted rows of the file would be restored
         raise ProtocolError("a deletion vector of the version is gone", where=f"{past.location}/{missing_vectors[0].as_py()}")
     relative = pc.is_in(names, value_set=references.inside(names))
     missing = pc.and_(relative, pc.invert(pc.is_in(names, value_set=listing)))
@@ -95,19 +97,20 @@ def _present(past: Snapshot, restored: pa.Table, ignore_missing: bool) -> pa.Tab
 
 
 def _not_lower(now: Protocol, then: Protocol) -> Protocol:
-    """The present protocol, raised where the past one asks for more."""
+    """Returns the current protocol, upgraded by what the past one has in addition."""
     return upgrade(now, features.supported(then), min_reader_version=then.min_reader_version, min_writer_version=then.min_writer_version)
 
 
 def _metadata(snapshot: Snapshot, past: Snapshot, protocol: Protocol) -> Metadata:
-    """The past metadata. Ids of columns are never given twice, so their high-water mark stays; what is the log's stays, too."""
+    """Returns the past metadata with the current properties of the log, and with the largest column id of
+    both, as no id is ever used again."""
     marks = [text for text in (snapshot.metadata.configuration.get(MAX_ID), past.metadata.configuration.get(MAX_ID)) if text]
     now = snapshot.metadata.configuration
     configuration = {key: text for key, text in past.metadata.configuration.items() if key not in OF_THE_LOG}
-    there = features.supported(protocol)
-    configuration |= {key: now[key] for key in OF_THE_LOG if key in now and REGISTRY[key].feature in there}
+    supported = features.supported(protocol)
+    configuration |= {key: now[key] for key in OF_THE_LOG if key in now and REGISTRY[key].feature in supported}
     for key in (row_tracking.ROW_ID_COLUMN, row_tracking.VERSION_COLUMN):
-        if key in now:  # files may have these columns for ever
+        if key in now:  # files may have these hidden columns, so their names never change
             configuration.setdefault(key, now[key])
     if marks:
         configuration[MAX_ID] = str(max(int(text) for text in marks))

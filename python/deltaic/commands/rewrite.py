@@ -1,4 +1,4 @@
-"""Every file of a table written again under another definition, in one commit: the same rows, read as the table says now."""
+"""Rewrites every file of a table for another definition, in one commit. The rows stay the same."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def all_files(
     domains: Mapping[str, str] | None = None,
     protocol: Protocol | None = None,
 ) -> Snapshot:
-    """-> the version with the new definition, whose columns are the old ones by name and order; with the metadata domains of `domains`.
-    `protocol`: the new one, where it changes."""
+    """Rewrites all files and returns the version with the new definition. Its columns must have the old names
+    and order. `domains`: metadata domains to set. `protocol`: the new protocol; None: unchanged."""
     transaction = Transaction(snapshot, operation, {}, commit)
     transaction.set_metadata(metadata)
     if protocol is not None and protocol != snapshot.protocol:

@@ -1,8 +1,10 @@
-"""Store assignment: an expression as the type of the column that it goes to, by Spark's ANSI rules, structs by name at every depth.
+"""Store assignment: casts an expression to the type of the column to which it is assigned, by Spark's ANSI
+rules.
 
-Source: Spark's ANSI store assignment as delta-spark applies it in UPDATE and MERGE (UpdateExpressionsSupport.castIfNeeded): a value becomes
-the column's type by a cast that fails where it does not fit; fields of structs, also within arrays and maps, are matched by name, and must
-be the same unless the command evolves the table's schema.
+Source: Spark's ANSI store assignment as delta-spark applies it in UPDATE and MERGE
+(UpdateExpressionsSupport.castIfNeeded). The cast fails for a value that does not fit the column's type.
+Fields of structs, also inside arrays and maps, match by name, and must be the same unless the command evolves
+the table's schema.
 """
 
 from __future__ import annotations
@@ -43,16 +45,19 @@ def assigned(
     *,
     fills: bool = False,
 ) -> Expression:
-    """The value, SQL text over `scope` or an expression, as the column's type. `fills`: fields that its structs lack become null.
+    """Casts a value to the type of a column. `value`: an expression, or SQL text over `scope`. `casting`:
+    "try" to make values that do not fit null. `fills`: True to set fields that its structs lack to null.
 
-    SchemaMismatchError: here where the types never fit, at a row where its value does not."""
+    Types that never fit are a SchemaMismatchError here; a value that does not fit is one when its row is
+    computed."""
     resolved = value if isinstance(value, Expression) else engine.resolve(value, scope)
     if same_type(resolved.type, target):
         return resolved
     fit = _Fit(f"column {'.'.join(path)}", casting, fills)
     if resolved.deterministic:
         return engine.compose(fit.value((resolved,), resolved.type, target), target)
-    # What differs from one evaluation to the next is evaluated once.
+    # A non-deterministic value must be evaluated once, but the cast uses it several times: it becomes the
+    # parameter of a lambda.
     once = f"__deltaic_value{fit.depth}"
     converted = _Fit(fit.where, casting, fills, fit.depth + 1).value((once,), resolved.type, target)
     return engine.compose(("element_at(transform(array(", resolved, f"), {once} -> ", *converted, "), 1)"), target)
@@ -60,7 +65,9 @@ def assigned(
 
 @dataclass(frozen=True)
 class _Fit:
-    """`where` names the column or field. `fills`: fields that a struct lacks become null. `depth`: of lambdas around the value."""
+    """One store assignment. `where`: the column or field, for errors. `fills`: True to set missing struct
+    fields to null. `depth`: number of lambdas around the value, which makes the names of their parameters
+    unique."""
 
     where: str
     casting: Casting
@@ -68,7 +75,7 @@ class _Fit:
     depth: int = 0
 
     def value(self, value: Pieces, source: DataType, target: DataType) -> Pieces:
-        """`value`, of type `source`, as `target`."""
+        """Casts `value` from the type `source` to `target`."""
         if same_type(source, target):
             return value
         if source == "void":
@@ -96,7 +103,8 @@ class _Fit:
         return f"__deltaic_item{self.depth}", _Fit(self.where, self.casting, self.fills, self.depth + 1)
 
     def _struct(self, value: Pieces, source: Struct, target: Struct) -> Pieces:
-        """One that has a field that the other lacks is an error; with `fills` the target may have more."""
+        """Casts a struct by field name. Both must have the same fields; with `fills` the target may have
+        more."""
         by_name = {item.name.lower(): item for item in source.fields}
         if extra := sorted(by_name.keys() - {item.name.lower() for item in target.fields}):
             raise SchemaMismatchError(
@@ -112,11 +120,11 @@ class _Fit:
             )
         parts: list[str | Expression] = []
         for item in target.fields:
-            found = by_name.get(item.name.lower())
+            field = by_name.get(item.name.lower())
             inner = _Fit(f"{self.where}.{item.name}", self.casting, self.fills, self.depth)
             part: Pieces = (null(item.type).text,)
-            if found is not None:
-                part = inner.value((*value, f".{col(found.name)}"), found.type, item.type)
+            if field is not None:
+                part = inner.value((*value, f".{col(field.name)}"), field.type, item.type)
             parts += [", " if parts else "", f"{lit(item.name)}, ", *part]
         return ("CASE WHEN ", *value, " IS NOT NULL THEN named_struct(", *parts, ") END")
 
@@ -141,7 +149,7 @@ def _cast(value: Pieces, target: DataType) -> Pieces:
 
 
 def same_type(left: DataType, right: DataType) -> bool:
-    """Equal but for what may be null."""
+    """True if two types are equal, apart from nullability."""
     if isinstance(left, Struct) and isinstance(right, Struct):
         return len(left.fields) == len(right.fields) and all(
             a.name == b.name and same_type(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=True)
@@ -154,13 +162,13 @@ def same_type(left: DataType, right: DataType) -> bool:
 
 
 def _always_fits(source: DataType, target: DataType) -> bool:
-    """No value of `source` fails as `target`."""
+    """True if a cast from `source` to `target` fails for no value."""
     if not isinstance(source, str) or not isinstance(target, str):
         return False
     if target in _WIDER.get(source, ()) or target == "string":
         return True
-    wanted = decimal_parts(target)
-    if wanted is None:
+    decimal = decimal_parts(target)
+    if decimal is None:
         return (source, target) in {("date", "timestamp"), ("date", "timestamp_ntz"), ("timestamp", "date"), ("timestamp_ntz", "date")}
     have = decimal_parts(source) or ((_DIGITS[source], 0) if source in _DIGITS else None)
-    return have is not None and wanted[1] >= have[1] and wanted[0] - wanted[1] >= have[0] - have[1]
+    return have is not None and decimal[1] >= have[1] and decimal[0] - decimal[1] >= have[0] - have[1]

@@ -1,6 +1,7 @@
-"""UPDATE: find the rows by the narrowest scan, read just those rows' columns, write them changed, mark the old ones.
+"""UPDATE: finds the rows by a scan of as few files and columns as possible, reads these rows, writes them
+with new values and marks the old ones.
 
-Source: DESIGN section 3; metrics as delta-spark's DeltaOperations names them.
+Source: metrics as in delta-spark's DeltaOperations.
 """
 
 from __future__ import annotations
@@ -48,8 +49,9 @@ def update(
     commit: CommitOptions | None = None,
     alias: str = "t",
 ) -> tuple[Snapshot, dict[str, int]]:
-    """Changes the rows for which `where` is true (all without it). Every expression sees the old row, under `alias`. Where nothing matches,
-    nothing is committed. SchemaMismatchError: a value that does not fit its column (with casting="try" it becomes null)."""
+    """Updates the rows for which `where` is true; without it all rows. Expressions read the old row, under
+    `alias`. If no row matches, nothing is committed. A value that does not fit its column is a
+    SchemaMismatchError; with casting="try" it becomes null."""
     check_casting(casting)
     if already_committed(snapshot, commit):
         return snapshot, dict(NOTHING)
@@ -57,7 +59,7 @@ def update(
     assignments = Assignments(snapshot.schema, set, alias)
     identity.check_updated(identity.columns_of(snapshot.protocol, snapshot.schema), assignments.columns)
     planned = plan(snapshot, engine, where, alias=alias, changes=True)
-    changed_columns = _expressions(snapshot, engine, assignments, alias, casting)  # errors of the expressions come before any work
+    changed_columns = _expressions(snapshot, engine, assignments, alias, casting)  # errors in them are raised before rows are read
     transaction = Transaction(snapshot, "UPDATE", {"predicate": [] if where is None else [where]}, commit)
     transaction.expect(Change.REPLACE)
     reads_itself = planned.reads_itself or reads_table((value for _, value in changed_columns), snapshot)
@@ -94,7 +96,7 @@ def update(
 
 
 def matched_rows(scan: Scan, rows: _core.RowIds, snapshot: Snapshot, *, row_ids: bool = False) -> Scan:
-    """The scan leaf with only these rows, and all columns of them."""
+    """Restricts a scan to these rows, with all columns."""
     files = rows.select(scan.files)
     return replace(scan, files=files, columns=tuple(snapshot.schema.names), where=(), predicate=None, row_ids=row_ids)
 

@@ -1,4 +1,5 @@
-"""REORG ... APPLY (UPGRADE UNIFORM): Iceberg compatibility for a table whose files must be written again for it."""
+"""REORG ... APPLY (UPGRADE UNIFORM): turns on Iceberg compatibility for a table whose files must be rewritten
+for it."""
 
 from __future__ import annotations
 
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
 
 
 def upgrade_uniform(snapshot: Snapshot, engine: Engine, version: int, commit: CommitOptions | None = None) -> Snapshot:
-    """Writes all files again, with ids for elements, keys and values, partition columns, and without deleted rows, in the commit that turns
-    this version of Iceberg compatibility on, and Iceberg metadata with it. The table's columns must be mapped already, and its rows
-    tracked for version 3. Nothing where the table has the version already."""
+    """Turns on a version of Iceberg compatibility and Iceberg metadata, and rewrites all files in the same
+    commit: with ids for elements, keys and values, with partition columns, and without deleted rows. The
+    table must have column mapping already, and for version 3 row tracking. Does nothing if the table has the
+    version."""
     if iceberg.active_version(snapshot.protocol, snapshot.metadata) == version and iceberg.is_described(
         snapshot.protocol, snapshot.metadata
     ):
@@ -31,14 +33,15 @@ def upgrade_uniform(snapshot: Snapshot, engine: Engine, version: int, commit: Co
 
 
 def needed_before(snapshot: Snapshot, version: int) -> dict[str, Any]:
-    """Properties that the table lacks for this version of Iceberg compatibility, to be set in a commit before."""
+    """Returns the properties that must be set before, because this version of Iceberg compatibility requires
+    them."""
     if isinstance(version, bool) or version not in (1, 2, 3):
         raise InvalidArgumentError("no such version of Iceberg compatibility", found=repr(version), expected="1, 2 or 3")
-    found: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
     if snapshot.properties.column_mapping_mode == "none":
-        found["delta.columnMapping.mode"] = "name"
+        properties["delta.columnMapping.mode"] = "name"
     if version < 3 and snapshot.properties.deletion_vectors:
-        found["delta.enableDeletionVectors"] = False
+        properties["delta.enableDeletionVectors"] = False
     if version == 3 and not snapshot.properties.row_tracking:
-        found["delta.enableRowTracking"] = True
-    return found
+        properties["delta.enableRowTracking"] = True
+    return properties

@@ -1,11 +1,13 @@
 """VACUUM: deletes the files that no version within the retention needs (PROTOCOL.md: Vacuum Protocol Check; delta-spark: VACUUM).
 
-Kept are the files and the vector files of the newest version, of tombstones that have not expired and of `keep_versions`, all that is
-newer than the retention by the store's clock, all that is hidden (names that begin with `_` or `.`) but files that a killed writer left
-half written (those of the log after a day), and whatever lies behind a symbolic link.
+VACUUM keeps:
+- data files and vector files of the newest version, of `keep_versions`, and of tombstones that have not
+expired, - files that are newer than the retention, by the store's clock, - hidden files (names that begin
+with `_` or `.`), except temporary files of killed writers (those of the log after a day), - everything behind
+a symbolic link.
 
-Hadoop keeps a checksum beside each file that it writes to a local folder, `.X.crc` for X. It is no file of its own: it goes with X,
-uncounted.
+Hadoop writes a checksum `.X.crc` beside each file X in a local folder. It is deleted together with X, and not
+counted.
 """
 
 from __future__ import annotations
@@ -42,10 +44,10 @@ log = logging.getLogger("deltaic.commands")
 Mode = Literal["full", "lite"]
 _DELETED_AT_ONCE = 10_000
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-# Folders that other writers keep data in although their names begin with an underscore.
+# Folders of delta-spark with data, which are not hidden although their names begin with an underscore.
 _DATA_FOLDERS = ("_delta_index", "_change_data")
-# What a writer that was killed leaves behind: files on their way to their name (rust/src/store/local.rs), and attempts of Spark's tasks in
-# a folder of one write (engine/spark/write.py).
+# Files that killed writers leave behind: temporary files (rust/src/store/local.rs), and attempts of Spark's
+# tasks in the folder of a write (engine/spark/write.py).
 _STAGED = r"(^|/)\.[^/]{1,40}\.[0-9a-f]{32}\.tmp$"
 _ATTEMPTS = r"^((?:shown/)?[0-9a-f]{32})/_temporary/(?:.*/)?([^/]*)$"
 _CHECKSUM = r"(^|/)\.([^/]+\.(?:parquet|bin))\.crc$"
@@ -63,11 +65,13 @@ def vacuum(
     commit: CommitOptions | None = None,
     clock: Clock = now_ms,
 ) -> tuple[Snapshot, pa.Table]:
-    """-> the newest snapshot, and what went (or would): path, size (bytes), modification_time (UTC).
+    """Deletes files. Returns the newest snapshot and the deleted files (with `dry_run` those that would be):
+    path, size (bytes), modification_time (UTC). If there is no file to delete, nothing is committed.
 
-    `retention`: None is `delta.deletedFileRetentionDuration`; a shorter one needs `enforce_retention=False`. "lite" deletes only what
-    the log names as removed, "full" everything unknown too. A table where nothing is to be deleted gets no commit.
-    `inventory`: the files that are there, instead of a listing (`inventory.py`).
+    `retention`: None: `delta.deletedFileRetentionDuration`; a shorter one requires `enforce_retention=False`.
+    `mode`: "lite" deletes only files that the log has as removed, "full" also files that are not in the log.
+    `keep_versions`: versions whose files are kept.
+    `inventory`: a list of the files, instead of a listing of the table (`inventory.py`).
     """
     if mode not in ("full", "lite"):
         raise InvalidArgumentError("unknown mode of vacuum", found=repr(mode), expected="'full' or 'lite'")
@@ -97,7 +101,7 @@ def _vacuumed(
         candidates, checksums = _candidates(snapshot, cutoff, now)
         doomed = _unprotected(candidates, snapshot, kept, cutoff)
     else:
-        found = inventories.may_go(
+        listed = inventories.may_go(
             snapshot,
             inventory,
             kept=kept,
@@ -105,7 +109,7 @@ def _vacuumed(
             cutoff=cutoff,
             is_shown=lambda files: _is_shown(files, snapshot, now),
         )
-        doomed, folders = _not_linked(found.files, snapshot.location), found.folders
+        doomed, folders = _not_linked(listed.files, snapshot.location), listed.folders
     if mode == "lite":
         named = pa.concat_arrays([_removed(snapshot, 0), _change_files(snapshot)])
         doomed = doomed.filter(pc.is_in(doomed["path"], value_set=named))
@@ -120,7 +124,7 @@ def _vacuumed(
     start = Transaction(snapshot, "VACUUM START", parameters, commit, clock=clock)
     planned = {"num_files_to_delete": doomed.num_rows, "size_of_data_to_delete": int(pc.sum(doomed["size"]).as_py() or 0)}
     started = _commit_if_room(start, planned) or snapshot.refresh()
-    if started.version > snapshot.version + (start.committed is not None):  # what came in between may have brought files back
+    if started.version > snapshot.version + (start.committed is not None):  # commits in between may have added files again
         if inventory is None:
             doomed = _unprotected(doomed, started, kept, cutoff)
         else:
@@ -130,7 +134,8 @@ def _vacuumed(
     else:
         deleted = _delete_listed(snapshot.store, doomed)
         directories = _remove_folders(snapshot.location, folders)
-    # Application transactions are of the first commit; the second one would meet them as done.
+    # Only the first commit has the application transactions; with them, the second one would count as done
+    # already.
     after = CommitOptions(user_metadata=commit.user_metadata, info=commit.info) if commit else None
     end = Transaction(started, "VACUUM END", {"status": "COMPLETED"}, after, clock=clock)
     ended = _commit_if_room(end, {"num_deleted_files": deleted, "num_vacuumed_directories": directories})
@@ -138,7 +143,8 @@ def _vacuumed(
 
 
 def _commit_if_room(transaction: Transaction, metrics: dict[str, int]) -> Snapshot | None:
-    """The version with the commit; None where the disk is full: vacuum is what makes room then, and it goes on without its record."""
+    """Commits and returns the new version; None if the disk is full. VACUUM then continues without the
+    commit, as it frees space."""
     try:
         return transaction.commit(metrics)
     except CommitError as error:
@@ -167,16 +173,17 @@ def _retention(snapshot: Snapshot, retention: timedelta | None, enforce: bool) -
 
 
 def _versions(snapshot: Snapshot, versions: Iterable[int]) -> list[Snapshot]:
-    wanted = items_of(versions, "keep_versions")
-    for version in wanted:
+    numbers = items_of(versions, "keep_versions")
+    for version in numbers:
         if isinstance(version, bool) or not isinstance(version, int):
             raise InvalidTypeError("keep_versions", found=repr(version), expected="version numbers")
-    return [snapshot.at(version) for version in wanted]
+    return [snapshot.at(version) for version in numbers]
 
 
 def _candidates(snapshot: Snapshot, cutoff: int, now: int) -> tuple[pa.Table, pa.Table]:
-    """Files in the table's folder that are old enough, not hidden and no links; and Hadoop's checksums (`path`), each with the path of its
-    file (`of`), null where it is old enough and its file has gone."""
+    """Lists the table's folder. Returns the files that are older than `cutoff`, not hidden and no links, and
+    Hadoop's checksums: `path`, and the path of the file (`of`), null for an old checksum whose file is
+    missing."""
     listing = snapshot.store.list_from("", None, recursive=True)
     old = pc.less(listing["modification_time"], cutoff)
     visible = _is_shown(listing, snapshot, now)
@@ -189,9 +196,9 @@ def _candidates(snapshot: Snapshot, cutoff: int, now: int) -> tuple[pa.Table, pa
 
 
 def _is_shown(listing: pa.Table, snapshot: Snapshot, now: int) -> pa.Array:
-    """Which files have no hidden name, or were left half written by a writer of the log."""
+    """Returns a mask of files that are not hidden, or are old temporary files of the log."""
     hidden = _hidden(listing["path"], _partition_folders(snapshot))
-    if iceberg.is_described(snapshot.protocol, snapshot.metadata):  # what Iceberg's readers open the table by
+    if iceberg.is_described(snapshot.protocol, snapshot.metadata):  # readers of Iceberg need the folder with its metadata
         hidden = pc.or_(hidden, pc.starts_with(listing["path"], f"{ICEBERG_FOLDER}/"))
     return pc.or_(pc.invert(hidden), stale_staged(listing, now))
 
@@ -216,21 +223,23 @@ def _unprotected(candidates: pa.Table, snapshot: Snapshot, kept: Sequence[Snapsh
     tables = [each.core.files(each.table_schema).adds for each in (snapshot, *kept)]
     protected = [references.referenced(table, location) for table in tables]
     protected.append(references.referenced(snapshot.core.tombstones(cutoff), location))
-    # A checkpoint drops tombstones by the table's own retention: for a longer one, the commits since then still know them.
+    # A checkpoint omits tombstones older than the table's retention. If `retention` is longer, they are read
+    # from the commits.
     protected.append(_removed(snapshot, cutoff))
     return candidates.filter(pc.invert(pc.is_in(candidates["path"], value_set=pa.concat_arrays(protected))))
 
 
 def _removed(snapshot: Snapshot, since: int) -> pa.Array:
-    """Files that a tombstone of the snapshot (`since` 0) or a commit written at `since` (ms) or later removed."""
-    found = list(_removed_by_commits(snapshot, since))
+    """Returns the files that commits written at `since` (ms) or later removed; for `since` 0 with those of
+    all tombstones."""
+    paths = list(_removed_by_commits(snapshot, since))
     if since == 0 and (tombstones := snapshot.core.tombstones()).num_rows:
-        found.append(references.referenced(tombstones, snapshot.location))
-    return pa.concat_arrays(found) if found else pa.array([], pa.string())
+        paths.append(references.referenced(tombstones, snapshot.location))
+    return pa.concat_arrays(paths) if paths else pa.array([], pa.string())
 
 
 def _removed_by_commits(snapshot: Snapshot, since: int) -> Iterator[pa.Array]:
-    """Files that commits written at `since` (ms) or later removed, of each commit."""
+    """Yields the files that each commit written at `since` (ms) or later removed."""
     for version, modified in sorted(list_log(snapshot.store).commits.items()):
         if modified >= since and version <= snapshot.version:
             removes = _core.read_commit(snapshot.store, version, commit_path(version)).removes
@@ -239,7 +248,7 @@ def _removed_by_commits(snapshot: Snapshot, since: int) -> Iterator[pa.Array]:
 
 
 def _change_files(snapshot: Snapshot) -> pa.Array:
-    """Files of changes that the log still names; those that are old enough go."""
+    """Returns the change files in the commits of the log; "lite" deletes them when they are old enough."""
     versions = [version for version in sorted(list_log(snapshot.store).commits) if version <= snapshot.version]
     read = (_core.read_commit(snapshot.store, version, commit_path(version)) for version in versions)
     paths = [str(parse_json(text)["path"]) for commit in read for text in commit.change_files]
@@ -247,8 +256,8 @@ def _change_files(snapshot: Snapshot) -> pa.Array:
 
 
 def _not_linked(files: pa.Table, location: str) -> pa.Table:
-    """Returns the files of an inventory that neither are symbolic links nor lie below one. A listing says which files are links, an
-    inventory does not."""
+    """Returns the files of an inventory that are no symbolic links and not below one. Unlike a listing, an
+    inventory does not show which files are links."""
     if "://" in location or not files.num_rows:
         return files
     root, folders = os.path.realpath(location), dict[str, bool]()
@@ -264,7 +273,8 @@ def _not_linked(files: pa.Table, location: str) -> pa.Table:
 
 
 def _delete_listed(store: _core.Store, files: pa.Table) -> int:
-    """Deletes files of an inventory, some at a time, and on a local disk what Hadoop keeps as their checksums, which need not be there."""
+    """Deletes files of an inventory in batches, and on a local disk their Hadoop checksums, if there are
+    any."""
     deleted = 0
     for start in range(0, files.num_rows, _DELETED_AT_ONCE):
         paths = files["path"].slice(start, _DELETED_AT_ONCE).combine_chunks()
@@ -275,12 +285,12 @@ def _delete_listed(store: _core.Store, files: pa.Table) -> int:
 
 
 def _remove_folders(location: str, folders: Sequence[str]) -> int:
-    """Removes those of the folders that are empty, the innermost first; -> how many."""
+    """Removes empty folders, the innermost first. Returns their number."""
     root, count = os.path.realpath(location), 0
     for folder in folders:
         path = os.path.join(root, folder)
-        if os.path.realpath(path) == path:  # no link leads there
-            with suppress(OSError):  # it is not empty, or gone
+        if os.path.realpath(path) == path:  # the path contains no link
+            with suppress(OSError):  # the folder is not empty, or does not exist
                 os.rmdir(path)
                 count += 1
     return count
@@ -290,7 +300,8 @@ def _delete(store: _core.Store, doomed: pa.Table, checksums: pa.Table) -> tuple[
     if not doomed.num_rows:
         return 0, 0
     deleted = store.delete(doomed["path"].combine_chunks())
-    # After their files: a checksum without its file is known as such by the next vacuum, a file without its checksum is as good as with it.
+    # Checksums are deleted after their files. If that is interrupted, the next VACUUM deletes the checksums
+    # without files.
     idle = pc.or_(pc.is_null(checksums["of"]), pc.is_in(checksums["of"], value_set=doomed["path"]))
     store.delete(checksums["path"].filter(idle).combine_chunks())
     nested = pc.any(pc.match_substring(doomed["path"], "/")).as_py()

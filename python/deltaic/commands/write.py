@@ -1,6 +1,7 @@
-"""WRITE: appends, overwrites and replaces rows, and makes the table where there is none (delta-spark: DataFrameWriter).
+"""WRITE: appends, overwrites and replaces rows, and creates the table if there is none (delta-spark:
+DataFrameWriter).
 
-Data files are written first, then the commit; a commit that fails for good takes its files away again.
+Data files are written before the commit. If the commit fails, they are deleted.
 """
 
 from __future__ import annotations
@@ -60,9 +61,13 @@ _MODES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Write:
-    """One write as the user asked for it; the fields are `deltaic.write`'s arguments. `defines`: CREATE [OR REPLACE] TABLE AS SELECT,
-    which leaves nothing of a table that is there. `casting`: None for values that stay the same in the column's type. `more`: further
-    options of the engine's writer. `streaming`: of a batch of a stream, its parameters in the history."""
+    """The arguments of a write; see `deltaic.write`.
+
+    `wanted`: options of a new table.
+    `defines`: True for CREATE [OR REPLACE] TABLE AS SELECT, which replaces an existing table completely.
+    `casting`: None to allow only values that stay the same in the column's type.
+    `more`: further options of the engine's writer.
+    `streaming`: for a batch of a stream, its parameters in the history."""
 
     mode: Mode = "error"
     where: str | None = None
@@ -99,7 +104,7 @@ class Write:
 
     @property
     def operation(self) -> str:
-        """delta-spark's name of it in the history."""
+        """The operation in commitInfo, as in delta-spark."""
         if self.streaming is not None:
             return "STREAMING UPDATE"
         if not self.defines:
@@ -107,7 +112,7 @@ class Write:
         return "CREATE OR REPLACE TABLE AS SELECT" if self.mode == "overwrite" else "CREATE TABLE AS SELECT"
 
     def parameters(self, metadata: Metadata) -> dict[str, Any]:
-        """commitInfo.operationParameters, as delta-spark's of the operation."""
+        """Returns the operationParameters in commitInfo, like delta-spark."""
         if self.streaming is not None:
             return dict(self.streaming)
         if self.defines:
@@ -123,13 +128,13 @@ class Write:
 
 
 class NewRows(Interface):
-    """The new rows of a write: for which definition, and as which files."""
+    """Interface of the new rows of a write."""
 
     def definition(self, snapshot: Snapshot | None, job: Write) -> tuple[Protocol, Metadata]:
-        """The protocol and metadata that the rows need."""
+        """Returns the protocol and metadata that the rows require."""
 
     def files(self, transaction: Transaction, protocol: Protocol, metadata: Metadata, job: Write) -> pa.Table:
-        """Their `add` actions; the files are the transaction's from then on."""
+        """Returns the `add` actions of the rows' files, and registers the files in the transaction."""
 
 
 class _Source:
@@ -158,7 +163,8 @@ class _Source:
 
 @dataclass(frozen=True, eq=False)
 class TaskFiles:
-    """Data files that tasks have written from rows of `checked_rows`, for the table definition that `prepared` returned."""
+    """Data files that Spark tasks have written from the rows of `checked_rows`, for the definition that
+    `prepared` returned."""
 
     protocol: Protocol
     metadata: Metadata
@@ -173,11 +179,11 @@ class TaskFiles:
 
 
 def write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: Any, job: Write) -> tuple[Snapshot, dict[str, int]]:
-    """-> the version with the commit, and the metrics. `snapshot` None: there is no table yet. `data`: what `engine.source` takes, or
-    TaskFiles.
+    """Writes rows. Returns the new version and the metrics. `snapshot`: None if there is no table yet.
+    `data`: an argument of `engine.source`, or TaskFiles.
 
-    Raises SchemaMismatchError, ConstraintViolationError, TableAlreadyExistsError, the conflicts, InvalidArgumentError for what disagrees
-    with the table.
+    Raises SchemaMismatchError, ConstraintViolationError, TableAlreadyExistsError, the exceptions of
+    conflicts, and InvalidArgumentError for options that differ from the table's.
     """
     if snapshot is None:
         return _write_first(store, engine, _rows(engine, data, job), job)
@@ -190,22 +196,22 @@ def write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: A
     transaction = _changing(snapshot, protocol, metadata, job)
     with staging(transaction):
         adds = rows.files(transaction, protocol, metadata, job)
-        room = _make_room(transaction, snapshot, engine, adds, job)
-        inserts = change_files.write_inserts(transaction, engine, protocol, metadata, adds, room(), job.parquet)
+        removed = _make_room(transaction, snapshot, engine, adds, job)
+        inserts = change_files.write_inserts(transaction, engine, protocol, metadata, adds, removed(), job.parquet)
         transaction.add(adds)
 
     def metrics() -> dict[str, int]:
-        return {**_written(adds, job), **room(), **inserts}
+        return {**_written(adds, job), **removed(), **inserts}
 
     committed = transaction.commit(metrics)
-    if committed is not snapshot:  # else it is staged for a commit over several tables
+    if committed is not snapshot:  # otherwise the write is staged for a commit over several tables
         committed = _compacted(committed, engine, adds)
     return committed, metrics()
 
 
 def prepared(snapshot: Snapshot | None, schema: Schema, job: Write) -> tuple[Protocol, Metadata] | None:
-    """The definition for which tasks are to write rows of this schema; None where there is nothing to do. Everything about the write that
-    can be refused before its rows are seen is refused here."""
+    """Returns the definition for which Spark tasks must write rows of this schema; None if there is nothing
+    to write. Raises all errors that can be found without the rows."""
     if snapshot is None:
         return needed_definition(None, schema, job)
     if _is_done(snapshot, job):
@@ -222,14 +228,15 @@ def prepared(snapshot: Snapshot | None, schema: Schema, job: Write) -> tuple[Pro
 
 
 def checked_rows(engine: Engine, source: Data, protocol: Protocol, metadata: Metadata, job: Write) -> Plan:
-    """The source's rows as columns of the table: defaults and generated columns filled in, cast, and checked against what every row must
-    satisfy."""
+    """Returns the source's rows with the columns of the table: adds defaults and generated columns, casts
+    values, and checks the table's constraints."""
     rows, schema, rules = _new_rows(engine, source, protocol, metadata, job)
     return invariants.checked(rows, schema, rules, engine)
 
 
 def _new_rows(engine: Engine, source: Data, protocol: Protocol, metadata: Metadata, job: Write) -> tuple[Plan, Schema, list[Rule]]:
-    """The source's rows as columns of the table, its schema, and what is still to be checked of them."""
+    """Returns the source's rows with the columns of the table, the table's schema, and the rules that must
+    still be checked."""
     schema = Schema.from_json(metadata.schema_string)
     texts = generated.columns_of(protocol, schema)
     missing = {name: text for name, text in texts.items() if source.schema.get(name) is None}
@@ -239,76 +246,83 @@ def _new_rows(engine: Engine, source: Data, protocol: Protocol, metadata: Metada
         rules.append(Rule("a new row does not match the where of the overwrite", job.where, job.where))
     rows = _cast(defaults.filled(source, schema, engine), source, schema, engine, job.casting)
     columns = _numbered_columns(source.schema, protocol, schema)
-    # A column that is computed after this is null until then.
+    # Generated and identity columns are null here, as they are computed below.
     later = {*missing, *(field.name for field in columns)}
     fitting = engine.conform(rows, Schema([item.with_(nullable=True) if item.name in later else item for item in schema]))
     return generated.computed(identity.numbered(engine, fitting, columns), schema, missing, engine), schema, rules
 
 
 def _numbered_columns(source: Schema, protocol: Protocol, schema: Schema) -> list[Field]:
-    """The identity columns that the source has not. InvalidArgumentError for one that it may not have."""
+    """Returns the identity columns that the source lacks. One that the source may not have is an
+    InvalidArgumentError."""
     columns = identity.columns_of(protocol, schema)
-    given = [name for name in columns if source.get(name) is not None]
-    identity.check_inserted(columns, given)
-    return [field for name, field in columns.items() if name not in given]
+    names = [name for name in columns if source.get(name) is not None]
+    identity.check_inserted(columns, names)
+    return [field for name, field in columns.items() if name not in names]
 
 
 def _cast(rows: Plan, source: Data, schema: Schema, engine: Engine, casting: Casting | None) -> Plan:
-    """The source's columns as the table's types by store assignment, as UPDATE and MERGE cast; without `casting` only what the time zone
-    decides (a timestamp without a zone in a column with one). The rest of `rows` stays as it is."""
-    if casting is None and is_utc(engine.time_zone):  # as `_core` takes them, and without a query
+    """Casts the source's columns to the table's types by store assignment, like UPDATE and MERGE. Without
+    `casting`, only casts are made that depend on the time zone, such as a timestamp without a zone in a
+    column with one."""
+    if casting is None and is_utc(engine.time_zone):  # Rust makes these conversions in UTC, without a query
         return rows
     columns, scope, is_cast = [], {source.alias: source.schema}, False
     defaulted = [item.name for item in schema if source.schema.get(item.name) is None and defaults.KEY in item.metadata]
     for name in (*source.schema.names, *defaulted):
-        wanted, given = schema.get(name), source.schema.get(name)
-        value = column(source.alias, given or schema.field(name))
-        if wanted is not None and given is not None and wanted.type not in ("variant", "void"):
-            target = wanted.type if casting is not None else _zoned(given.type, wanted.type)
-            if not same_type(given.type, target):
-                value, is_cast = assigned(engine, value, target, (wanted.name,), scope, casting or "strict"), True
+        of_table, of_source = schema.get(name), source.schema.get(name)
+        value = column(source.alias, of_source or schema.field(name))
+        if of_table is not None and of_source is not None and of_table.type not in ("variant", "void"):
+            target = of_table.type if casting is not None else _zoned(of_source.type, of_table.type)
+            if not same_type(of_source.type, target):
+                value, is_cast = assigned(engine, value, target, (of_table.name,), scope, casting or "strict"), True
         columns.append((name, value))
     return Project(rows, tuple(columns), source.alias) if is_cast else rows
 
 
-def _zoned(given: DataType, wanted: DataType) -> DataType:
-    """The given type with the times of the wanted one where only a time zone leads from one to the other."""
-    return _retyped(given, wanted, lambda have, want: (have, want) in _ZONED)
+def _zoned(source: DataType, target: DataType) -> DataType:
+    """Replaces dates and timestamps in the type `source` by those of `target` if the conversion depends on
+    the time zone."""
+    return _retyped(source, target, lambda before, after: (before, after) in _ZONED)
 
 
 def _as_cast(data: Schema, table: Schema) -> Schema:
-    """The data's columns as store assignment makes them where the table could not take them as they are."""
+    """Returns the schema of the data after store assignment: types that the table cannot store, but a cast
+    can convert, become those of the table."""
     known = ((item, table.get(item.name)) for item in data)
     return Schema([item if other is None else item.with_(type=_retyped(item.type, other.type, _is_cast)) for item, other in known])
 
 
-def _is_cast(given: DataType, wanted: DataType) -> bool:
-    """True if a cast may lead to a type that does not store the given one: from text, between numbers and booleans, and to text."""
-    if given == "variant" or not isinstance(wanted, str) or wanted in ("variant", "void") or evolution.can_store(given, wanted):
+def _is_cast(source: DataType, target: DataType) -> bool:
+    """True if `target` cannot store `source`, but a cast can convert it: from or to a string, or between
+    numbers and booleans."""
+    if source == "variant" or not isinstance(target, str) or target in ("variant", "void") or evolution.can_store(source, target):
         return False
-    numbers = all(item == "boolean" or evolution.is_number(item) for item in (given, wanted))
-    return given == "string" or wanted == "string" or numbers
+    numbers = all(item == "boolean" or evolution.is_number(item) for item in (source, target))
+    return source == "string" or target == "string" or numbers
 
 
-def _retyped(given: DataType, wanted: DataType, replaces: Callable[[DataType, DataType], bool]) -> DataType:
-    """The given type with the wanted one at each place where `replaces` says so; fields by name."""
-    if replaces(given, wanted):
-        return wanted
-    if isinstance(given, Struct) and isinstance(wanted, Struct):
-        known = {item.name.lower(): item for item in wanted.fields}
-        inner = ((item, known.get(item.name.lower())) for item in given.fields)
+def _retyped(source: DataType, target: DataType, replaces: Callable[[DataType, DataType], bool]) -> DataType:
+    """Replaces parts of the type `source` by those of `target` wherever `replaces` is true for both. Fields
+    match by name."""
+    if replaces(source, target):
+        return target
+    if isinstance(source, Struct) and isinstance(target, Struct):
+        known = {item.name.lower(): item for item in target.fields}
+        inner = ((item, known.get(item.name.lower())) for item in source.fields)
         return Struct([item if other is None else item.with_(type=_retyped(item.type, other.type, replaces)) for item, other in inner])
-    if isinstance(given, Array) and isinstance(wanted, Array):
-        return Array(_retyped(given.element, wanted.element, replaces), given.contains_null)
-    if isinstance(given, Map) and isinstance(wanted, Map):
-        key, value = _retyped(given.key, wanted.key, replaces), _retyped(given.value, wanted.value, replaces)
-        return Map(key, value, given.value_contains_null)
-    return given
+    if isinstance(source, Array) and isinstance(target, Array):
+        return Array(_retyped(source.element, target.element, replaces), source.contains_null)
+    if isinstance(source, Map) and isinstance(target, Map):
+        key, value = _retyped(source.key, target.key, replaces), _retyped(source.value, target.value, replaces)
+        return Map(key, value, source.value_contains_null)
+    return source
 
 
 def _is_done(snapshot: Snapshot, job: Write) -> bool:
-    """True if nothing is left to do on a table that is there; raises where the job disagrees with it. A write of an application's
-    transaction that is in the table is done in every mode: with mode="error" it made the table."""
+    """True if there is nothing to write to an existing table; raises an error if the job differs from the
+    table. A write whose application transactions are in the table is done in every mode, even mode="error":
+    it created the table."""
     if already_committed(snapshot, job.commit):
         return True
     if job.mode == "error":
@@ -325,7 +339,7 @@ def _rows(engine: Engine, data: Any, job: Write) -> NewRows:
 
 
 def _changing(snapshot: Snapshot, protocol: Protocol, metadata: Metadata, job: Write) -> Transaction:
-    """The transaction of a write to a table that is there, with its definition."""
+    """Starts the transaction of a write to an existing table, and stages its definition."""
     transaction = Transaction(snapshot, job.operation, job.parameters(metadata), job.commit)
     if protocol != snapshot.protocol:
         transaction.set_protocol(protocol)
@@ -337,8 +351,9 @@ def _changing(snapshot: Snapshot, protocol: Protocol, metadata: Metadata, job: W
 
 
 def needed_definition(snapshot: Snapshot | None, data: Schema, job: Write) -> tuple[Protocol, Metadata]:
-    """The protocol and metadata that rows of this schema need: a new table's where there is none. Columns that are generated in the table
-    that rows come from are plain columns of a new one, as in delta-spark."""
+    """Returns the protocol and metadata that rows of this schema require; those of a new table if there is
+    none. Generated columns of the table from which the rows come become plain columns of a new table, as in
+    delta-spark."""
     if snapshot is None or job.defines or job.replaces_definition:
         data = Schema([item.with_(metadata=generated.plain(item.metadata)) for item in data])
     if snapshot is None:
@@ -370,7 +385,8 @@ def needed_definition(snapshot: Snapshot | None, data: Schema, job: Write) -> tu
 
 
 def _stage_clustering(transaction: Transaction, snapshot: Snapshot, metadata: Metadata, job: Write) -> None:
-    """A table that is replaced is clustered as the new definition says; one whose schema is replaced by the columns of the same names."""
+    """Stages the clustering. A replaced table has the clustering of the new definition. If only the schema is
+    replaced, the names of the clustering columns are kept."""
     if job.defines:
         set_clustering(transaction, job.wanted.clustering(metadata))
     elif job.replaces_definition:
@@ -380,7 +396,7 @@ def _stage_clustering(transaction: Transaction, snapshot: Snapshot, metadata: Me
 
 
 def _make_room(transaction: Transaction, snapshot: Snapshot, engine: Engine, adds: pa.Table, job: Write) -> delete.Metrics:
-    """Stages what leaves the table for the new rows; -> its metrics."""
+    """Stages the removal of the files or rows that the new rows replace. Returns its metrics."""
     if job.mode == "append":
         return dict
     if job.where is not None:
@@ -397,7 +413,7 @@ def _make_room(transaction: Transaction, snapshot: Snapshot, engine: Engine, add
 
 
 def _partitions_of(snapshot: Snapshot, adds: pa.Table) -> _core.Predicate:
-    """True for just the rows of the partitions that the new files are in."""
+    """Returns the predicate that a row is in one of the partitions of the new files."""
     columns = snapshot.metadata.partition_columns
     if not columns:
         raise InvalidArgumentError("mode='overwrite_partitions' needs a partitioned table", where=snapshot.location)
@@ -417,7 +433,8 @@ def _equals(column: str, value: str | None) -> dict[str, Any]:
 
 
 def _write_first(store: _core.Store, engine: Engine, rows: NewRows, job: Write) -> tuple[Snapshot, dict[str, int]]:
-    """The first version of a table, unless another writer makes it meanwhile."""
+    """Writes the first version of a table. If another writer creates the table meanwhile, the files are
+    committed to that table."""
     protocol, metadata = rows.definition(None, job)
     check_expressions(metadata)
     transaction = Transaction(None, job.operation, job.parameters(metadata), job.commit, store=store)
@@ -444,23 +461,24 @@ def _write_first(store: _core.Store, engine: Engine, rows: NewRows, job: Write) 
 def _onto_winner(
     lost: Transaction, winner: Snapshot, engine: Engine, adds: pa.Table, metadata: Metadata, job: Write
 ) -> tuple[Snapshot, dict[str, int]]:
-    """Commits the files to a table that another writer created first, if they fit its definition, which stays."""
+    """Commits files to a table that another writer created first, if they fit its definition."""
     transaction = Transaction(winner, job.operation, job.parameters(winner.metadata), job.commit)
     lost.hand_over(transaction)
     with staging(transaction):
         _check_same_files(winner, metadata)
-        room = _make_room(transaction, winner, engine, adds, job)
-        inserts = change_files.write_inserts(transaction, engine, winner.protocol, winner.metadata, adds, room(), job.parquet)
+        removed = _make_room(transaction, winner, engine, adds, job)
+        inserts = change_files.write_inserts(transaction, engine, winner.protocol, winner.metadata, adds, removed(), job.parquet)
         transaction.add(adds)
 
     def metrics() -> dict[str, int]:
-        return {**_written(adds, job), **room(), **inserts}
+        return {**_written(adds, job), **removed(), **inserts}
 
     return transaction.commit(metrics), metrics()
 
 
 def _check_same_files(winner: Snapshot, ours: Metadata) -> None:
-    """Files written for our definition can be read by the winner's: same columns, partitioned the same, named as in the schema."""
+    """Raises SchemaMismatchError if files written for our definition cannot be read with the winner's:
+    columns, physical names, partitioning and constraints must be the same."""
     schema = Schema.from_json(ours.schema_string)
     problem = None
     if winner.metadata.partition_columns != ours.partition_columns:
@@ -487,15 +505,15 @@ def _check_same_files(winner: Snapshot, ours: Metadata) -> None:
 
 
 def _compacted(committed: Snapshot, engine: Engine, adds: pa.Table) -> Snapshot:
-    """The version after the compaction that the table may want after a write, or that of the write where it runs in the background. When it
-    fails, the write stands."""
+    """Runs auto compaction after a write, if the table has it. Returns the version after it; that of the
+    write if it runs in the background, or if it fails."""
     from deltaic.commands.optimize import auto_compact
 
     def compact(worker: Worker[Snapshot]) -> Snapshot:
         worker.watch()
         try:
             return auto_compact(committed, engine, adds)
-        except Exception as error:  # whatever it is: the write is there, and nobody may take it for failed
+        except Exception as error:  # the write is committed, so no error may make it look failed
             log.warning("%s: compaction after version %d failed: %s", committed.location, committed.version, error)
             return committed
 
@@ -507,13 +525,13 @@ def _compacted(committed: Snapshot, engine: Engine, adds: pa.Table) -> Snapshot:
         background_compaction.submit(committed, engine, adds)
         return committed
     try:
-        return Worker(compact).result()  # apart, so that what a signal handler raises meanwhile is not taken for a failed compaction
+        return Worker(compact).result()  # on a thread, so that an exception of a signal handler is not taken for a failed compaction
     except BaseException as error:
         add_note(error, f"{committed.location}: the write is committed as version {committed.version}; do not do it again")
         raise
 
 
 def _written(adds: pa.Table, job: Write) -> dict[str, int]:
-    """Metrics of the new files, by the names that delta-spark gives them in WRITE or STREAMING UPDATE."""
+    """Returns the metrics of the new files, with delta-spark's names for WRITE or STREAMING UPDATE."""
     files = {"num_files": adds.num_rows} if job.streaming is None else {"num_added_files": adds.num_rows, "num_removed_files": 0}
     return {**files, "num_output_rows": rows_of(adds), "num_output_bytes": total_size(adds)}

@@ -1,7 +1,9 @@
-"""Work on a table's log after the commit's answer: one thread for each table with something to do.
+"""Background work on a table's log after a commit returned, such as a checkpoint: one thread for each table
+with pending work.
 
-The threads end when there is nothing left, and the interpreter waits for them: what was asked for is done before the process ends. Of two
-works that wait for the same table the later one is done: it is of a newer version.
+A thread ends when its table has no more work. The interpreter waits for the threads, so submitted work is
+done before the process ends. If two works wait for one table, only the later one is done, as it is for a
+newer version.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ Work = Callable[[], None]
 
 
 class Queue:
-    """Waiting work by table. A forked child starts with an empty queue."""
+    """Pending work by table. A forked child starts with an empty queue."""
 
     def __init__(self) -> None:
         self.reset()
@@ -27,7 +29,7 @@ class Queue:
         self._busy: set[str] = set()
 
     def submit(self, table: str, work: Work) -> None:
-        """Does `work` soon, after what is being done for the same table."""
+        """Runs `work` in the background, after the work that is running for the same table."""
         settings = copy_context()  # of `with deltaic.configure(...)`, which a new thread does not see
         with self._changed:
             self._waiting[table] = lambda: settings.run(work)
@@ -36,11 +38,11 @@ class Queue:
             self._busy.add(table)
         try:
             threading.Thread(target=self._run, args=(table,), name=f"deltaic log {table}", daemon=False).start()
-        except RuntimeError:  # no thread can be had any more: the interpreter is about to end
+        except RuntimeError:  # the interpreter is shutting down and starts no threads
             self._run(table)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Until nothing waits; False where that took longer than `timeout` seconds."""
+        """Waits until no work is pending or running; False if that takes longer than `timeout` seconds."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._busy, timeout)
 

@@ -1,5 +1,8 @@
-"""Tables that a catalog manages: the catalog says which commits there are, and commits are made by asking it (PROTOCOL.md: Catalog-managed
-tables). A commit is staged below `_delta_log/_staged_commits`, ratified by the catalog, and published to `_delta_log` afterwards.
+"""Tables that a catalog manages (PROTOCOL.md: Catalog-managed tables): the catalog accepts commits, and knows
+which versions exist.
+
+A commit is staged in `_delta_log/_staged_commits`, ratified by the catalog, and published to `_delta_log`
+afterwards.
 """
 
 from __future__ import annotations
@@ -23,8 +26,9 @@ log = logging.getLogger("deltaic.log")
 class RatifiedCommits:
     """Commits of a table that its catalog has ratified.
 
-    `latest`: the newest ratified version. `staged`: version -> name of the file in `_delta_log/_staged_commits` that has its commit
-    ("00000000000000000007.016ae953-37a9-438e-8683-9a9a4a79a395.json"), for each ratified version that may not be published yet.
+    `latest`: the newest ratified version.
+    `staged`: name of the file in `_delta_log/_staged_commits` by version, for each ratified version that may
+        not be published yet: {7: "00000000000000000007.016ae953-37a9-438e-8683-9a9a4a79a395.json"}.
     """
 
     latest: int
@@ -33,83 +37,91 @@ class RatifiedCommits:
 
 @runtime_checkable
 class CommitCoordinator(Protocol):
-    """The client of a catalog for one table. Called from any thread; what it raises reaches the caller as it is.
+    """The client of a catalog for one table. Any thread may call it; its exceptions reach the caller
+    unchanged.
 
-    What the catalog must keep: each version is ratified once, after the version before it, and `commits` shows it from then on.
+    The catalog must ratify each version once, after the version before it, and return it from `commits` from
+    then on.
     """
 
     def commits(self, start: int, /) -> RatifiedCommits:
-        """The newest ratified version, and those from version `start` on that may not be published yet."""
+        """Returns the newest ratified version, and the ratified versions from `start` on that may not be
+        published yet."""
         ...
 
     def ratify(self, version: int, name: str, /) -> bool | None:
-        """Proposes the staged file `name` as the commit of `version`. True: it is. False: another file is. None (or TimeoutError,
-        ConnectionError): nobody knows. Any other exception says that it was not ratified and never will be."""
+        """Proposes the staged file `name` as the commit of `version`.
+
+        Returns True if the file is the commit, False if another file is, None if the outcome is unknown.
+        TimeoutError and ConnectionError count as unknown. Any other exception means that the file will never
+        be ratified."""
         ...
 
     def published(self, version: int, /) -> None:
-        """All versions up to this one have been published, so that the catalog may forget them."""
+        """Tells the catalog that all versions up to this one are published, so that it can forget them."""
         ...
 
 
 def coordinator_of(store: _core.Store) -> CommitCoordinator | None:
-    """The coordinator of the table at the store's place, by `configure(commit_coordinator=)`; None where no catalog manages it."""
+    """Returns the coordinator of the table in the store, from `configure(commit_coordinator=)`; None if no
+    catalog manages the table."""
     function = configuration.current().commit_coordinator
-    found = None if function is None else function(store.location)
-    if found is not None and not isinstance(found, CommitCoordinator):
+    coordinator = None if function is None else function(store.location)
+    if coordinator is not None and not isinstance(coordinator, CommitCoordinator):
         raise InvalidTypeError(
             "configure(commit_coordinator=) gave no coordinator",
             where=store.location,
-            found=type(found).__name__,
+            found=type(coordinator).__name__,
             expected="an object with commits, ratify and published, or None",
         )
-    return found
+    return coordinator
 
 
 def has_coordinator(store: _core.Store) -> bool:
-    """True if a catalog manages the table at the store's place."""
+    """True if a catalog manages the table in the store."""
     return coordinator_of(store) is not None
 
 
 def ratified(store: _core.Store, start: int) -> RatifiedCommits | None:
-    """Returns the catalog's commits from version `start` on, checked, with paths below the table's root; None for a table without a
-    catalog."""
+    """Returns the catalog's commits from version `start` on, validated, with paths relative to the table
+    instead of names; None for a table without a catalog."""
     coordinator = coordinator_of(store)
     if coordinator is None:
         return None
-    found = coordinator.commits(start)
+    commits = coordinator.commits(start)
     paths: dict[int, str] = {}
-    for version, name in sorted(found.staged.items()):
+    for version, name in sorted(commits.staged.items()):
         match = _STAGED_NAME.fullmatch(name)
-        if match is None or int(match[1]) != version or version > found.latest:
+        if match is None or int(match[1]) != version or version > commits.latest:
             raise ProtocolError(
                 "the catalog names a staged commit that cannot be one",
                 where=store.location,
-                found=f"{name} as version {version} of {found.latest}",
+                found=f"{name} as version {version} of {commits.latest}",
                 expected=f"{version:020}.<uuid>.json, of a version up to the latest",
             )
         if version >= start:
             paths[version] = f"{STAGED_COMMITS}/{name}"
-    return RatifiedCommits(found.latest, paths)
+    return RatifiedCommits(commits.latest, paths)
 
 
 def commit_files(store: _core.Store, versions: Sequence[int]) -> list[str]:
-    """Paths of the commits of these versions, below the table's root: where the catalog has a staged file, that one. FileNotFoundError for
-    a version that the catalog has not ratified."""
-    found = ratified(store, min(versions)) if versions else None
-    if found is not None and max(versions) > found.latest:
+    """Returns the paths of commits relative to the table: the staged file if the catalog names one, else the
+    published file. A version that the catalog has not ratified is a FileNotFoundError."""
+    commits = ratified(store, min(versions)) if versions else None
+    if commits is not None and max(versions) > commits.latest:
         raise FileNotFoundError(f"{store.location}: version {max(versions)} is not ratified by the catalog")
-    staged = found.staged if found is not None else {}
+    staged = commits.staged if commits is not None else {}
     return [staged.get(version) or f"_delta_log/{version:020}.json" for version in versions]
 
 
 def commit_file(store: _core.Store, version: int) -> str:
-    """Like `commit_files`, of one version."""
+    """Like `commit_files`, for one version."""
     return commit_files(store, [version])[0]
 
 
 def propose(store: _core.Store, version: int, body: bytes, after: Sequence[str]) -> tuple[Literal["created", "exists", "unknown"], str]:
-    """Stages a commit and asks the catalog to ratify it -> as `Store.put_if_absent` answers, and the path of the staged file."""
+    """Stages a commit and asks the catalog to ratify it. Returns the outcome in the words of
+    `Store.put_if_absent`, and the path of the staged file."""
     coordinator = coordinator_of(store)
     if coordinator is None:
         raise ProtocolError(
@@ -138,13 +150,15 @@ def withdraw(store: _core.Store, path: str) -> None:
 
 
 def publish(store: _core.Store, version: int) -> bool:
-    """Copies ratified commits up to `version` to the log, in order, and tells the catalog -> whether they are there. What goes wrong is
-    logged: a ratified commit stands, and who commits next publishes it."""
+    """Copies ratified commits up to `version` to the log, in order, and tells the catalog. True if they are
+    published.
+
+    Errors are logged and not raised: a ratified commit is valid, and the next writer publishes it."""
     try:
-        found = ratified(store, 0)
-        if found is None:
+        commits = ratified(store, 0)
+        if commits is None:
             return True
-        for each, path in sorted(found.staged.items()):
+        for each, path in sorted(commits.staged.items()):
             if each <= version:
                 store.put_if_absent(f"_delta_log/{each:020}.json", store.get(path))
         coordinator = coordinator_of(store)
@@ -152,6 +166,6 @@ def publish(store: _core.Store, version: int) -> bool:
             return False
         coordinator.published(version)
         return True
-    except Exception as error:  # whatever it is: the commit is there, and nobody may take it for failed
+    except Exception as error:  # the commit is ratified, so no error may make it look failed
         log.warning("%s: version %d is ratified, but not published yet: %s", store.location, version, error)
         return False

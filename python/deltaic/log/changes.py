@@ -1,4 +1,5 @@
-"""Which files have the changes of a range of versions (PROTOCOL.md: "Change Data Files")."""
+"""The change data feed of a range of versions: which files have its rows (PROTOCOL.md: "Change Data
+Files")."""
 
 from __future__ import annotations
 
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Feed:
-    """The changes of some versions. `snapshot`: the last one of them, whose schema all have. `derived`, `recorded`: the two tables of files
-    of `_core.read_changes`; None where the range is empty."""
+    """The changes of a range of versions.
+
+    `snapshot`: the last version of the range, whose schema the rows have.
+    `derived`, `recorded`: the two tables of files of `_core.read_changes`; None if the range is empty."""
 
     snapshot: Snapshot
     derived: pa.Table | None = None
@@ -34,7 +37,7 @@ class Feed:
 
 @dataclass(frozen=True)
 class Range:
-    """The first and last version that is asked for, each by its number or by a time."""
+    """The first and the last version of a range, each as a version or a timestamp."""
 
     starting_version: int | None = None
     ending_version: int | None = None
@@ -54,22 +57,24 @@ class Range:
             )
 
 
-def feed(snapshot: Snapshot, wanted: Range, *, allow_out_of_range: bool = False) -> Feed:
-    """The changes of the versions in the range, both ends included; without an end up to the version of `snapshot`.
+def feed(snapshot: Snapshot, versions: Range, *, allow_out_of_range: bool = False) -> Feed:
+    """Returns the changes of the versions in a range, both ends inclusive; without an end, up to the version
+    of `snapshot`.
 
-    VersionNotFoundError for an end that is not in the log: with `allow_out_of_range` the range ends with the log, and one that begins after
-    it is empty. InvalidArgumentError where the range ends before it begins, or a version in it was written without the feed.
-    SchemaMismatchError where the schema changed in a way that no reader can follow.
+    `allow_out_of_range`: True to end the range with the log; a range that begins after the log is empty.
+        Otherwise an end that is not in the log is a VersionNotFoundError.
+    InvalidArgumentError is raised if the range ends before it begins, or if a version in it has no change
+    data feed; SchemaMismatchError if the schemas of the range cannot be read together.
     """
     listing = list_log(snapshot.store)
     ends = _Ends(snapshot, listing, allow_out_of_range)
-    first, last = ends.first(wanted), ends.last(wanted)
+    first, last = ends.first(versions), ends.last(versions)
     if first is None or last is None:
         return Feed(snapshot)
     if last < first:
-        if wanted.starting_timestamp is not None and wanted.ending_timestamp is not None and last == first - 1:
-            start, end = history.milliseconds(wanted.starting_timestamp), history.milliseconds(wanted.ending_timestamp)
-            if start <= end:  # no version was made between the two
+        if versions.starting_timestamp is not None and versions.ending_timestamp is not None and last == first - 1:
+            start, end = history.milliseconds(versions.starting_timestamp), history.milliseconds(versions.ending_timestamp)
+            if start <= end:  # there is no version between the two timestamps
                 return Feed(snapshot)
         raise InvalidArgumentError("the range ends before it begins", found=f"version {last}", expected=f"version {first} or later")
     missing = next((version for version in range(first, last + 1) if version not in listing.commits), None)
@@ -86,7 +91,9 @@ def feed(snapshot: Snapshot, wanted: Range, *, allow_out_of_range: bool = False)
 
 
 def _check(last: Snapshot, first: int, changed: dict[int, Metadata]) -> None:
-    """Each version of the range has the feed, and a schema that the last one can read."""
+    """Checks that each version of the range has the feed, and a schema that can be read with the last one.
+
+    `changed`: the metadata actions of the range, by version."""
     if first not in changed:
         changed[first] = last.metadata if not changed else last.at(first).metadata
     for version, metadata in sorted(changed.items()):
@@ -114,26 +121,26 @@ def _not_there(snapshot: Snapshot, version: int, listing: Listing) -> VersionNot
 
 
 class _Ends:
-    """The ends of a range as versions; None: outside of the log, where that is allowed."""
+    """Finds the ends of a range as versions; None for an end outside of the log, if that is allowed."""
 
     def __init__(self, snapshot: Snapshot, listing: Listing, allow_out_of_range: bool) -> None:
         self._snapshot, self._listing, self._allowed = snapshot, listing, allow_out_of_range
 
-    def first(self, wanted: Range) -> int | None:
-        version = wanted.starting_version
+    def first(self, versions: Range) -> int | None:
+        version = versions.starting_version
         if version is None:
-            assert wanted.starting_timestamp is not None
-            version = first_version_at(self._snapshot, self._listing, wanted.starting_timestamp, after_last=self._allowed)
+            assert versions.starting_timestamp is not None
+            version = first_version_at(self._snapshot, self._listing, versions.starting_timestamp, after_last=self._allowed)
         if version > self._listing.latest and self._allowed:
             return None
         if version not in self._listing.commits:
             raise _not_there(self._snapshot, version, self._listing)
         return version
 
-    def last(self, wanted: Range) -> int | None:
-        if wanted.ending_timestamp is not None:
-            return history.version_at(self._snapshot.store, wanted.ending_timestamp, after_last=self._allowed)
-        version = wanted.ending_version
+    def last(self, versions: Range) -> int | None:
+        if versions.ending_timestamp is not None:
+            return history.version_at(self._snapshot.store, versions.ending_timestamp, after_last=self._allowed)
+        version = versions.ending_version
         if version is None:
             return self._snapshot.version
         if version > self._listing.latest:
@@ -144,21 +151,22 @@ class _Ends:
 
 
 def first_version_at(snapshot: Snapshot, listing: Listing, timestamp: datetime | str, *, after_last: bool = False) -> int:
-    """The first version that was made at this time or later. VersionNotFoundError where none was; with `after_last` the one to come."""
-    wanted = history.milliseconds(timestamp)
+    """Returns the first version with this timestamp or a later one. If there is none, VersionNotFoundError is
+    raised, or with `after_last` the next version is returned."""
+    time = history.milliseconds(timestamp)
     times = history.commit_times(listing)
     versions = list(times)
     era = Era.of(snapshot.metadata.configuration)
     if era is not None:
         own = [each for each in versions if each >= era.version]
-        if era.holds(snapshot.store, wanted) or not [each for each in versions if each < era.version]:
-            at = bisect_left(own, wanted, key=lambda each: history.in_commit_time(snapshot.store, each))
+        if era.holds(snapshot.store, time) or not [each for each in versions if each < era.version]:
+            at = bisect_left(own, time, key=lambda each: history.in_commit_time(snapshot.store, each))
             found = own[at] if at < len(own) else None
         else:
-            older = (each for each in versions if each < era.version and times[each] >= wanted)
+            older = (each for each in versions if each < era.version and times[each] >= time)
             found = next(older, own[0] if own else None)
     else:
-        found = next((each for each in versions if times[each] >= wanted), None)
+        found = next((each for each in versions if times[each] >= time), None)
     if found is not None:
         return found
     if after_last:
@@ -167,6 +175,6 @@ def first_version_at(snapshot: Snapshot, listing: Listing, timestamp: datetime |
     raise VersionNotFoundError(
         "the time is after the last version",
         where=snapshot.location,
-        found=history.moment(wanted).isoformat(),
+        found=history.moment(time).isoformat(),
         expected=None if last is None else f"{last} or earlier",
     )

@@ -1,4 +1,4 @@
-"""Writing checkpoints and `_last_checkpoint` (PROTOCOL.md: Checkpoints, V2 Spec, Last Checkpoint File)."""
+"""Writes checkpoints and `_last_checkpoint` (PROTOCOL.md: Checkpoints, V2 Spec, Last Checkpoint File)."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("deltaic.log")
 
-# As delta-spark: a longer schema, and more actions or sidecars, are left out of the hint.
+# Bounds of `_last_checkpoint`, as in delta-spark; what exceeds them is left out of it.
+# Characters of the checkpoint's schema
 _LONGEST_SCHEMA = 20_000
+# Number of sidecars, and of other actions that are no file actions
 _MOST_ACTIONS = 30
+# Bytes of a V2 checkpoint's top-level file that is read for its actions
 _LARGEST_TOP_FILE = 256 * 1024
 
 
 class _InFlight:
-    """Tables that this process is writing a checkpoint of. A forked child starts with none."""
+    """Tables for which this process is writing a checkpoint. A forked child starts with none."""
 
     def __init__(self) -> None:
         self.reset()
@@ -45,7 +48,7 @@ class _InFlight:
 
     @contextmanager
     def claim(self, location: str) -> Iterator[bool]:
-        """True for the one that may write; False for all others meanwhile."""
+        """Yields True to the first caller for a table, which may write; False to others until it is done."""
         with self._lock:
             free = location not in self._tables
             self._tables.add(location)
@@ -61,15 +64,17 @@ _IN_FLIGHT = _InFlight()
 
 
 def has_second_form(snapshot: Snapshot) -> bool:
-    """True if checkpoints of the table are of the second form: its property says so, and its protocol allows it."""
+    """True if the table gets V2 checkpoints: its property is set, and its protocol has the feature."""
     return snapshot.properties.checkpoint_policy == "v2" and "v2Checkpoint" in features.supported(snapshot.protocol)
 
 
 def write(snapshot: Snapshot, *, now: int, new_id: Callable[[], object] = uuid.uuid4, path: str | None = None) -> dict[str, Any]:
-    """Writes the checkpoint of a snapshot, with the tombstones that have not expired at `now` (ms), and moves `_last_checkpoint` on.
+    """Writes the checkpoint of a snapshot, with the tombstones that have not expired at `now` (ms), and
+    updates `_last_checkpoint`. Returns the result of `_core.Snapshot.write_checkpoint`.
 
-    `path`: another name than the table's policy gives it. -> what `_core.Snapshot.write_checkpoint` says. UnsupportedFeatureError where
-    this release may not write to a table of this protocol.
+    `new_id`: returns a unique text for the name of a V2 checkpoint.
+    `path`: path of the checkpoint; None for the name by the table's policy.
+    A table that this release cannot write is an UnsupportedFeatureError.
     """
     features.check_writable(snapshot.protocol, snapshot.metadata, catalog=partial(catalog.has_coordinator, snapshot.store))
     if features.is_managed(snapshot.protocol) and not catalog.publish(snapshot.store, snapshot.version):
@@ -94,30 +99,33 @@ def write(snapshot: Snapshot, *, now: int, new_id: Callable[[], object] = uuid.u
         schema=snapshot.table_schema,
         second_form=(name, now) if second else None,
     )
-    found = snapshot.store.head(path)
+    stored = snapshot.store.head(path)
     expected = written["top_size_in_bytes"] if second else written["size_in_bytes"]
-    if found is None or found[0] != expected:
+    if stored is None or stored[0] != expected:
         raise ProtocolError(
             "the checkpoint is not what was written",
             where=f"{snapshot.location}/{path}",
-            found="nothing" if found is None else f"{found[0]} bytes",
+            found="nothing" if stored is None else f"{stored[0]} bytes",
             expected=f"{expected} bytes",
         )
-    _point_at(snapshot, path, written, found[1])
+    _point_at(snapshot, path, written, stored[1])
     return written
 
 
 def after_commit(snapshot: Snapshot, options: CommitOptions, *, clock: Callable[[], int], first: int) -> None:
-    """Writes the checkpoint and the compacted range that are due, and cleans the log behind them, now or after the commit's answer, as
-    `configure(background_checkpoints=)` says. What goes wrong is logged: the commit stands. `first`: the first version since the last call
-    for the table, so that none is passed over at which a checkpoint is due."""
+    """Writes the checkpoint and the compacted range that are due after a commit, and cleans the log; in the
+    background if `configure(background_checkpoints=)` is True. Errors are logged and not raised, as the
+    commit is valid.
+
+    `first`: the first version that no earlier call covered, so that no version is skipped at which a
+        checkpoint is due."""
     if snapshot.version == 0:
         return
     try:
         interval = configuration.current().log_compaction_interval
         compacts = interval > 0 and (snapshot.version + 1) % interval == 0
         checkpoints = options.checkpoint and snapshot.version % snapshot.properties.checkpoint_interval <= snapshot.version - first
-    except Exception as error:  # whatever it is: the commit is there, and nobody may take it for failed
+    except Exception as error:  # the commit is in the log, so no error may make it look failed
         log.warning("%s: the checkpoint of version %d failed: %s", snapshot.location, snapshot.version, error)
         return
 
@@ -148,15 +156,15 @@ def _write_due(snapshot: Snapshot, options: CommitOptions, clock: Callable[[], i
             log.info("%s: no checkpoint of version %d, as another is being written", snapshot.location, snapshot.version)
             return
         write(snapshot, now=clock())
-        wanted = options.clean_log
+        clean_log = options.clean_log
         if features.is_managed(snapshot.protocol):
-            return  # the catalog's business
-        if snapshot.properties.expired_log_cleanup if wanted is None else wanted:
+            return  # only the catalog may clean the log
+        if snapshot.properties.expired_log_cleanup if clean_log is None else clean_log:
             cleanup.clean(snapshot, now=clock())
 
 
 def _point_at(snapshot: Snapshot, path: str, written: dict[str, Any], modified: int) -> None:
-    """Moves the hint to this checkpoint, unless it names a newer one that is there."""
+    """Updates `_last_checkpoint` to this checkpoint, unless it names a newer one that exists."""
     named = read_hint(snapshot.store)
     if named is not None and named > snapshot.version:
         listing = list_log(snapshot.store, named)
@@ -179,7 +187,8 @@ def _schema(text: str | None) -> Any:
 
 
 def _described(snapshot: Snapshot, path: str, written: dict[str, Any], modified: int) -> dict[str, Any]:
-    """A checkpoint of the second form as the hint carries it, so that readers need not read its file: no more than fits."""
+    """Describes a V2 checkpoint for the field `v2Checkpoint` of `_last_checkpoint`, so that readers need not
+    read its file. Sidecars and actions are left out if there are too many."""
     fields = {
         "path": path.rsplit("/", 1)[-1],
         "sizeInBytes": written["top_size_in_bytes"],

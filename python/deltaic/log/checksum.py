@@ -1,7 +1,9 @@
-"""Version checksums: `N.crc` beside the commit of version N says what the table then holds (PROTOCOL.md: Version Checksum File).
+"""Version checksums: `N.crc` beside the commit of version N describes the state of the table at that version
+(PROTOCOL.md: Version Checksum File).
 
-Written after each commit, from the state that the commit led to. Read when a version is loaded: the definition of a table is known from it
-without a look at the files, and a state that differs from it is an error, as somebody changed the log. A malformed one counts for nothing.
+A checksum is written after each commit, from the state of the table after it. Loading a version reads it: it
+has the definition of the table, so that file actions need not be read for that. A state that differs from the
+checksum is an error, as the log was changed. A malformed checksum is ignored.
 """
 
 from __future__ import annotations
@@ -24,15 +26,16 @@ if TYPE_CHECKING:
 
     from deltaic.log.snapshot import Snapshot
 
-# As delta-spark: more than so many transactions or domains are left out, whole, so that a checksum stays small.
+# Maximum number of transactions and of domains in a checksum, as in delta-spark. If there are more, none of
+# them is written, so that the checksum stays small.
 _MOST_TRANSACTIONS = 100
 _MOST_DOMAINS = 100
-# A longer file is no checksum of a careful writer; it may list all files, which nobody needs.
+# Maximum bytes of a checksum that is read; a larger one, which may list all files of the table, is ignored.
 _MOST_BYTES = 16 << 20
 _HISTOGRAM = ("sortedBinBoundaries", "fileCounts", "totalBytes")
-_OLD_HISTOGRAM = "histogramOpt"  # its name in what delta-spark wrote before version 4
+_OLD_HISTOGRAM = "histogramOpt"  # the name that delta-spark wrote before version 4
 _MOST_BINS = 10_000
-# Said where the table may have vectors.
+# The feature with which a checksum has the fields of _DELETED
 _VECTORS = "deletionVectors"
 _DELETED = ("numDeletedRecordsOpt", "numDeletionVectorsOpt", "deletedRecordCountsHistogramOpt")
 _DELETED_BINS = 10
@@ -49,9 +52,13 @@ Histogram = tuple[list[int], list[int], list[int]]
 
 @dataclass(frozen=True)
 class Checksum:
-    """Contents of a version's checksum file. Optional fields: the histogram of file sizes (`file_sizes`), and of rows that vectors delete
-    (`deleted_records`: how many, in how many files, files by how many). None: absent or malformed. Its list of all files is left alone:
-    the state is read from the log, and their number, bytes and sizes say whether it is the same."""
+    """Contents of a version's checksum file.
+
+    `file_sizes`: histogram of file sizes; None if it is absent or malformed.
+    `deleted_records`: number of rows that deletion vectors delete, number of such files, and number of files
+        by the magnitude of deleted rows; each None if it is absent or malformed.
+    A list of all files in the checksum is ignored: their number, bytes and sizes are enough to compare with
+    the log."""
 
     version: int
     protocol: Protocol
@@ -63,7 +70,7 @@ class Checksum:
 
 
 def read(store: _core.Store, version: int) -> Checksum | None:
-    """The checksum of a version; None where it is missing or malformed."""
+    """Reads the checksum of a version; None if it is missing or malformed."""
     path = checksum_path(version)
     try:
         return _parse(version, store.get(path, most=_MOST_BYTES))
@@ -96,10 +103,10 @@ def _parse(version: int, data: bytes) -> Checksum:
     )
 
 
-def _histogram(said: Any) -> Histogram | None:
-    if not isinstance(said, dict):
+def _histogram(value: Any) -> Histogram | None:
+    if not isinstance(value, dict):
         return None
-    bounds, files, sizes = (_counts(said.get(name)) for name in _HISTOGRAM)
+    bounds, files, sizes = (_counts(value.get(name)) for name in _HISTOGRAM)
     if not bounds or files is None or sizes is None or not len(bounds) == len(files) == len(sizes):
         return None
     if bounds[0] != 0 or any(low >= high for low, high in pairwise(bounds)):
@@ -116,48 +123,50 @@ def _deleted(document: Mapping[str, Any]) -> tuple[int | None, int | None, list[
     return rows[0] if rows else None, vectors[0] if vectors else None, files
 
 
-def _counts(said: Any) -> list[int] | None:
-    """A list of counts as it was said; None where it is none."""
-    if not isinstance(said, list) or len(said) > _MOST_BINS:
+def _counts(value: Any) -> list[int] | None:
+    """Returns `value` if it is a list of counts, else None."""
+    if not isinstance(value, list) or len(value) > _MOST_BINS:
         return None
-    return said if all(type(each) is int and 0 <= each < 1 << 63 for each in said) else None
+    return value if all(type(each) is int and 0 <= each < 1 << 63 for each in value) else None
 
 
 def verify_definition(checksum: Checksum, snapshot: Snapshot) -> None:
-    """ProtocolError where the log leads to another protocol or metadata than its checksum says: it was changed after it was written."""
+    """Raises ProtocolError if the protocol or metadata of a snapshot differs from its checksum, because the
+    log was changed afterwards."""
     _same(checksum, snapshot.location, "protocol", checksum.protocol, snapshot.protocol)
-    # The format says nothing but parquet, in more than one spelling.
-    said, found = (replace(metadata, format={}) for metadata in (checksum.metadata, snapshot.metadata))
-    _same(checksum, snapshot.location, "metadata", said, found)
+    # The format is always parquet, but writers spell its options in several ways.
+    expected, metadata = (replace(metadata, format={}) for metadata in (checksum.metadata, snapshot.metadata))
+    _same(checksum, snapshot.location, "metadata", expected, metadata)
 
 
 def verify_files(checksum: Checksum, core: _core.Snapshot, location: str) -> None:
-    """Compares the number of the files, their sizes, and the rows that vectors delete."""
+    """Raises ProtocolError if the number of files, their sizes or their deleted rows differ from the
+    checksum."""
     _same(checksum, location, "numFiles", checksum.num_files, core.file_count)
     _same(checksum, location, "tableSizeBytes", checksum.table_size_bytes, core.size_in_bytes)
     if checksum.file_sizes is not None:
-        found = core.size_histogram()
-        if found[0] != checksum.file_sizes[0]:
-            found = core.size_histogram(checksum.file_sizes[0])
-        _same(checksum, location, "fileSizeHistogram", _bins(checksum.file_sizes), _bins(found))
-    if any(said is not None for said in checksum.deleted_records):
-        for name, said, counted in zip(_DELETED, checksum.deleted_records, core.deleted_records, strict=True):
-            if said is not None:
-                _same(checksum, location, name, said, counted)
+        histogram = core.size_histogram()
+        if histogram[0] != checksum.file_sizes[0]:
+            histogram = core.size_histogram(checksum.file_sizes[0])
+        _same(checksum, location, "fileSizeHistogram", _bins(checksum.file_sizes), _bins(histogram))
+    if any(expected is not None for expected in checksum.deleted_records):
+        for name, expected, counted in zip(_DELETED, checksum.deleted_records, core.deleted_records, strict=True):
+            if expected is not None:
+                _same(checksum, location, name, expected, counted)
 
 
 def _bins(histogram: Histogram) -> dict[int, tuple[int, int]]:
-    """The bins that have files: files and bytes by where each begins."""
+    """Returns the non-empty bins of a histogram: lower bound -> (files, bytes)."""
     return {bound: (files, size) for bound, files, size in zip(*histogram, strict=True) if files or size}
 
 
-def _same(checksum: Checksum, location: str, name: str, said: object, found: object) -> None:
-    if said != found:
+def _same(checksum: Checksum, location: str, name: str, expected: object, found: object) -> None:
+    if expected != found:
         raise ProtocolError(
             f"the log of version {checksum.version} does not lead to the {name} of its checksum: one of the two was changed",
             where=f"{location}/{checksum_path(checksum.version)}",
             found=_short(found),
-            expected=_short(said),
+            expected=_short(expected),
         )
 
 
@@ -167,9 +176,9 @@ def _short(value: object) -> str:
 
 
 def after_commit(snapshot: Snapshot, commit_info: str) -> None:
-    """Writes the checksum of a version that was just committed: after the commit's answer over a network and where
-    `configure(background_checkpoints=)` says so, and then versions that are committed meanwhile may be left without one; else now.
-    `commit_info`: the first line of the commit."""
+    """Writes the checksum of a version that was just committed; in the background if the store is remote or
+    `configure(background_checkpoints=)` is True. In the background, versions that are superseded while they
+    wait get no checksum. `commit_info`: the first line of the commit."""
     info = history.parse_commit_info(commit_info)
     if snapshot.store.is_remote or configuration.current().background_checkpoints:
         background.submit(f"{snapshot.location}, checksums", lambda: write(snapshot, info))
@@ -178,10 +187,11 @@ def after_commit(snapshot: Snapshot, commit_info: str) -> None:
 
 
 def write(snapshot: Snapshot, commit_info: Mapping[str, Any]) -> None:
-    """Writes the checksum of a version that was just committed. `commit_info`: of its commit.
+    """Writes the checksum of a version that was just committed. `commit_info`: that of the commit.
 
-    Lists and reads nothing. One that is there is never replaced, unless it is of a table that was here before. What goes wrong is logged:
-    the commit stands, a checksum may be missing.
+    No file is listed or read for it. An existing checksum is replaced only if it belongs to an earlier table
+    at the same location. Errors are logged and not raised, as the commit is valid and a checksum may be
+    missing.
     """
     try:
         has_checkpoint = snapshot.version % snapshot.properties.checkpoint_interval == 0
@@ -190,21 +200,23 @@ def write(snapshot: Snapshot, commit_info: Mapping[str, Any]) -> None:
             _log().info("%s: version %d has a checksum already", snapshot.location, snapshot.version)
             if _is_of_another(snapshot, commit_info):
                 snapshot.store.put(path, data)
-    except Exception as error:  # whatever it is: the commit is there, and nobody may take it for failed
+    except Exception as error:  # the commit is in the log, so no error may make it look failed
         _log().warning("%s: the checksum of version %d could not be written: %s", snapshot.location, snapshot.version, error)
 
 
 def _is_of_another(snapshot: Snapshot, commit_info: Mapping[str, Any]) -> bool:
-    """True if the checksum that is there names another commit than the one of its version: a table was deleted and made anew here while
-    the checksum of the former one was on its way."""
-    found, own = parse_json(snapshot.store.get(checksum_path(snapshot.version), most=_MOST_BYTES)), commit_info.get("txnId")
-    is_other = isinstance(found, dict) and found.get("txnId") not in (None, own)
+    """True if the existing checksum names another commit than that of its version: the table was deleted and
+    created again while the checksum of the former table was being written."""
+    existing, own = parse_json(snapshot.store.get(checksum_path(snapshot.version), most=_MOST_BYTES)), commit_info.get("txnId")
+    is_other = isinstance(existing, dict) and existing.get("txnId") not in (None, own)
     return is_other and history.commit_info(snapshot.store, snapshot.version).get("txnId") == own
 
 
 def document(snapshot: Snapshot, commit_info: Mapping[str, Any], *, sizes: bool = False) -> dict[str, Any]:
-    """The fields of a checksum, as PROTOCOL.md names them. `sizes`: with the optional distribution of file sizes, which takes 1.3 KB; it is
-    written for versions that get a checkpoint, so that a log of many small commits is half as large."""
+    """Returns the fields of a checksum, as PROTOCOL.md names them.
+
+    `sizes`: True to add the optional histogram of file sizes, which takes 1.3 KB. Only versions with a
+        checkpoint get it, so that a log of many small commits is half as large."""
     core = snapshot.core
     fields: dict[str, Any] = {"tableSizeBytes": core.size_in_bytes, "numFiles": core.file_count}
     if "txnId" in commit_info:
@@ -239,6 +251,6 @@ def _action(text: str, name: str) -> Any:
 
 
 def _log() -> Logger:
-    import logging  # when there is something to say: it takes some milliseconds
+    import logging  # imported only for a message, as the import takes some milliseconds
 
     return logging.getLogger("deltaic.log")

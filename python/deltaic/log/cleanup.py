@@ -1,4 +1,4 @@
-"""Removing the log's expired files (PROTOCOL.md: Metadata Cleanup, Checkpoint Protection)."""
+"""Deletes expired files of the log (PROTOCOL.md: Metadata Cleanup, Checkpoint Protection)."""
 
 from __future__ import annotations
 
@@ -26,29 +26,32 @@ log = logging.getLogger("deltaic.log")
 
 SIDECARS = f"{LOG}/_sidecars"
 _DAY_MS = 86_400_000
-# Files of the log on their way to their name (rust/src/store/local.rs). Those of a writer at work are young: it writes them in one go.
+# Temporary files of the log, which are renamed when they are complete (rust/src/store/local.rs). A writer at
+# work writes such a file at once, so it is young.
 STAGED = rf"^{LOG}/(?:_sidecars/)?\.[^/]{{1,40}}\.[0-9a-f]{{32}}\.tmp$"
 STAGED_AGE = _DAY_MS
-"""A staged file of the log whose last change is older (ms) was left behind by a writer that was killed."""
+"""Age (ms) from which a temporary file of the log counts as left behind by a writer that was killed."""
 # Files of the log that belong to a version: commits, their checksums, checkpoints of every kind.
 _OF_A_VERSION = re.compile(r"(\d{20})\.(?:json|crc|checkpoint\.[0-9A-Za-z.-]+)")
 _COMPACTED = re.compile(r"(\d{20})\.\d{20}\.compacted\.json")
 
 
 def milliseconds(duration: timedelta) -> int:
-    """A duration in whole ms."""
+    """Converts a duration to whole ms."""
     return duration // timedelta(milliseconds=1)
 
 
 def clean(snapshot: Snapshot, *, now: int, retention: timedelta | None = None) -> int:
-    """Deletes what no unexpired version and not this snapshot needs; -> how many files.
+    """Deletes the files of the log that neither an unexpired version nor this snapshot needs. Returns their
+    number.
 
-    The log is kept from the newest version on that is as old as `delta.logRetentionDuration`, counted from the midnight (UTC) before `now`
-    (ms), and from the newest readable checkpoint at or below that version; without such a checkpoint, whole. Checkpoints between that
-    one and the newest go when they are older than `delta.checkpointRetentionDuration`, where the table says it. Sidecars go when no
-    checkpoint names them and they are older than yesterday's midnight; so do records of transactions over several tables that are over in
-    all of them; what a killed writer left half written, after a day.
-    `retention`: another one, counted from `now` itself.
+    A version is expired if it is older than `delta.logRetentionDuration` at the midnight (UTC) before `now`
+    (ms). The log is kept from the newest readable checkpoint on that all unexpired versions can be read from;
+    without such a checkpoint nothing is deleted. Also deleted are: - checkpoints between that one and the
+    newest that are older than `delta.checkpointRetentionDuration`, if it is set, - sidecars that no
+    checkpoint names and that are older than yesterday's midnight, - records of transactions over several
+    tables that have ended in all tables, of the same age, - temporary files of killed writers after a day.
+    `retention`: used instead of `delta.logRetentionDuration`, and counted from `now` itself.
     """
     features.check_maintained(snapshot.protocol, "cleaning the log")
     midnight = now // _DAY_MS * _DAY_MS
@@ -75,12 +78,12 @@ def clean(snapshot: Snapshot, *, now: int, retention: timedelta | None = None) -
 
 
 def _base(snapshot: Snapshot, listing: Listing, cutoff: int) -> Checkpoint | None:
-    """The checkpoint that the log is to begin with."""
+    """Returns the checkpoint with which the log will begin; None to keep all of it."""
     old = [version for version, time in commit_times(listing).items() if time <= cutoff]
     needed = min(max(old, default=-1), snapshot.version)
     for checkpoint in listing.checkpoints:
         if checkpoint.version > needed or checkpoint.version not in listing.commits:
-            continue  # the commit at its version has what no checkpoint keeps: commitInfo
+            continue  # the commit of its version must exist, too: only a commit has commitInfo
         try:
             _core.checkpoint_sidecars(snapshot.store, checkpoint.parts)
         except (DeltaError, OSError) as error:
@@ -91,7 +94,8 @@ def _base(snapshot: Snapshot, listing: Listing, cutoff: int) -> Checkpoint | Non
 
 
 def _between(snapshot: Snapshot, listing: Listing, base: Checkpoint, midnight: int) -> list[str]:
-    """The old checkpoints that no version needs: each can be read from the one that the log begins with, and the commits since."""
+    """Returns the files of old checkpoints that no version needs: each version can be read from the
+    checkpoint `base` and the commits after it."""
     retention = snapshot.properties.checkpoint_retention
     if retention is None:
         return []
@@ -106,13 +110,15 @@ def _is_expired(path: str, base: int) -> bool:
     name = path.rsplit("/", 1)[-1]
     if match := _OF_A_VERSION.fullmatch(name):
         return int(match[1]) < base
-    # A range that begins at the checkpoint or before it stands for commits that are gone, or that the checkpoint holds.
+    # A compacted range that begins at the base or before it contains only commits that are deleted or in the
+    # checkpoint.
     match = _COMPACTED.fullmatch(name)
     return match is not None and int(match[1]) <= base
 
 
 def _may_go(snapshot: Snapshot, listing: Listing, base: Checkpoint) -> bool:
-    """PROTOCOL.md, checkpointProtection: all protected versions go at once, or this release supports every protocol among those that go."""
+    """True if PROTOCOL.md (checkpointProtection) allows the deletion: all protected versions are deleted at
+    once, or this release supports the protocol of every version that is deleted."""
     if base.version >= snapshot.properties.checkpoint_protection_before_version:
         return True
     for version in sorted(version for version in listing.commits if version <= base.version):
@@ -123,12 +129,13 @@ def _may_go(snapshot: Snapshot, listing: Listing, base: Checkpoint) -> bool:
         except (UnsupportedFeatureError, DeltaError) as error:
             log.info("%s: the log is left as it is, as its checkpoints are protected: %s", snapshot.location, error)
             return False
-    # What defined the table before its first commit stands in a checkpoint that may be of any protocol.
+    # If the first commits are missing, a checkpoint has their protocol, which was not checked above.
     return 0 in listing.commits
 
 
 def _keep_known_by_old_readers(snapshot: Snapshot, listing: Listing, base: Checkpoint, now: int) -> None:
-    """A checkpoint by the old name beside one of the second form, so that readers that do not know this form say so."""
+    """Writes a classic checkpoint beside a V2 checkpoint at the beginning of the log, so that readers that do
+    not know V2 checkpoints find the protocol and refuse the table."""
     from deltaic.log import checkpoint as checkpoints
     from deltaic.log.snapshot import Snapshot as Snapshots
 
@@ -140,7 +147,8 @@ def _keep_known_by_old_readers(snapshot: Snapshot, listing: Listing, base: Check
 
 
 def stale_staged(entries: pa.Table, now: int) -> pa.ChunkedArray:
-    """Which of the listed files are staged files of the log that no writer works on any more."""
+    """Returns a mask of the listed files: True for temporary files of the log that a killed writer left
+    behind."""
     old = pc.less(entries.column("modification_time"), now - STAGED_AGE)
     return pc.and_(old, pc.match_substring_regex(entries.column("path"), STAGED))
 
@@ -151,7 +159,8 @@ def _clean_staged(store: _core.Store, entries: pa.Table, now: int) -> int:
 
 
 def _clean_transactions(store: _core.Store, listing: Listing, now: int, before: int) -> int:
-    """Removes intents of this table whose transactions over several tables have ended, and records that no table needs any more."""
+    """Deletes intents of this table whose transactions over several tables have ended, and records that no
+    table needs. Returns the number of records."""
     try:
         intents.resolve(store, listing.intents, listing.latest, now)
         return intents.clean_records(store, before)

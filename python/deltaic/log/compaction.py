@@ -1,4 +1,4 @@
-"""Compacted ranges of the log: one file for several commits (PROTOCOL.md: Log Compaction Files)."""
+"""Writes compacted ranges of the log: one file for several commits (PROTOCOL.md: Log Compaction Files)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ log = logging.getLogger("deltaic.log")
 
 
 def compacted_path(first: int, last: int) -> str:
-    """Path of a compacted range below the table's root."""
+    """Returns the path of a compacted range, relative to the table."""
     return f"{LOG}/{first:020}.{last:020}.compacted.json"
 
 
 def compact(snapshot: Snapshot, first: int, last: int) -> str:
-    """Writes what the commits `first` to `last` (both count) say together, beside them; -> its path.
+    """Writes one file with the actions of the commits `first` to `last`, both inclusive. Returns its path.
 
-    One that is there stays. InvalidArgumentError for a range that is none, VersionNotFoundError where a commit of it is gone or to come.
+    An existing file is kept. An empty or invalid range is an InvalidArgumentError; a commit that is not in
+    the log is a VersionNotFoundError.
     """
     for name, value in (("starting_version", first), ("ending_version", last)):
         if isinstance(value, bool) or not isinstance(value, int):
@@ -31,12 +32,12 @@ def compact(snapshot: Snapshot, first: int, last: int) -> str:
     if not 0 <= first < last:
         raise InvalidArgumentError("a range of the log has two commits at least", found=f"{first} to {last}", expected="0 <= start < end")
     listing = list_log(snapshot.store, first)
-    there = listing.commits
+    commits = listing.commits
     if unpublished := [version for version in listing.staged if version <= last and snapshot.store.head(commit_path(version)) is None]:
         raise InvalidArgumentError(
             "only published commits can be compacted", where=snapshot.location, found=f"version {unpublished[0]}, which is staged"
         )
-    missing = next((version for version in range(first, min(last, snapshot.version) + 1) if version not in there), None)
+    missing = next((version for version in range(first, min(last, snapshot.version) + 1) if version not in commits), None)
     if missing is not None or last > snapshot.version:
         raise VersionNotFoundError(
             "no such commit to compact",

@@ -1,6 +1,7 @@
-"""`_last_checkpoint`: where a recent checkpoint is (PROTOCOL.md: Last Checkpoint File Schema, JSON checksum).
+"""The file `_last_checkpoint`, which names a recent checkpoint (PROTOCOL.md: Last Checkpoint File Schema,
+JSON checksum).
 
-It is a hint and no more: whatever is wrong with it, the log is listed from its beginning instead.
+The file is only a hint: if it is missing or invalid, the log is listed from its beginning.
 """
 
 from __future__ import annotations
@@ -16,19 +17,20 @@ from deltaic.protocol.bounded_json import parse_json
 
 LAST_CHECKPOINT = "_delta_log/_last_checkpoint"
 _MAX_VERSION = 2**63 - 1
-MOST_BYTES = 4 << 20  # it may hold the schema of its checkpoint
+MOST_BYTES = 4 << 20
+"""Maximum bytes of the file, which may contain the schema of the checkpoint; a larger file is ignored."""
 
 
 @dataclass(frozen=True)
 class Hint:
-    """`size_in_bytes`: of the checkpoint with its sidecars, 0 where the hint does not say."""
+    """The parsed file. `size_in_bytes`: size of the checkpoint with its sidecars; 0 if unknown."""
 
     version: int
     size_in_bytes: int = 0
 
 
 def read(store: Store) -> Hint | None:
-    """None where the file is missing, unreadable, or not what its own checksum says."""
+    """Reads the file; None if it is missing, invalid, or does not match its checksum."""
     try:
         return parse(store.get(LAST_CHECKPOINT, most=MOST_BYTES))
     except (OSError, ProtocolError):
@@ -36,7 +38,7 @@ def read(store: Store) -> Hint | None:
 
 
 def parse(data: bytes | None) -> Hint | None:
-    """The hint in the bytes of its file; None as `read` says."""
+    """Parses the bytes of the file; None as for `read`."""
     if data is None:
         return None
     try:
@@ -54,15 +56,15 @@ def parse(data: bytes | None) -> Hint | None:
 
 
 def to_json(document: Mapping[str, Any]) -> bytes:
-    """The file's bytes: the document, and its checksum."""
+    """Serializes the document with its checksum."""
     fields = {key: value for key, value in document.items() if value is not None}
     text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
     return f'{text[:-1]},"checksum":"{checksum(text)}"}}'.encode()
 
 
 def checksum(document: str) -> str:
-    """MD5 of a JSON document in the protocol's canonical form, without its own field `checksum`."""
-    try:  # CPython's own, without the milliseconds that loading OpenSSL takes: every opening of a table comes by here
+    """Returns the MD5 of a JSON document in PROTOCOL.md's canonical form, without its field `checksum`."""
+    try:  # CPython's own MD5: loading OpenSSL would take milliseconds each time that a process opens its first table
         from _md5 import md5  # type: ignore[import-not-found]
     except ImportError:
         from hashlib import md5

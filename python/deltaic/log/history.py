@@ -1,4 +1,4 @@
-"""When each version was made, and what its commit says of itself (PROTOCOL.md: Commit Provenance Information)."""
+"""The timestamp and the commitInfo of each version (PROTOCOL.md: Commit Provenance Information)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from deltaic.log import catalog
 from deltaic.log.segment import Listing, commit_path, list_log, nothing_here, reconstructible
 from deltaic.protocol.bounded_json import parse_json
 
-# Commits that are read at once for the history: few first, as a caller may stop early, then twice as many each time.
+# Number of commits that the history reads at once: few at first, as a caller may stop early, then twice as
+# many each time up to the maximum.
 _FIRST_READ = 16
 _MOST_READ = 1024
 
@@ -23,10 +24,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def milliseconds(timestamp: datetime | str) -> int:
-    """A point in time as ms since 1970. Text is ISO 8601 (a date alone is its midnight); what has no zone is UTC."""
+    """Converts a timestamp to ms since 1970. Text is ISO 8601; a date is its midnight; without a zone it is
+    in UTC."""
     if isinstance(timestamp, str):
         text = timestamp.strip()
-        # Python 3.10 reads neither a final Z, nor a zone of hours alone or without a colon, nor fractions of another length than 3 or 6
+        # Python 3.10 does not parse a final Z, the zones `+02` and `+0200`, and fractions without 3 or 6
         # digits.
         text = re.sub(r"[zZ]$", "+00:00", text)
         if ":" in text:
@@ -49,12 +51,13 @@ def milliseconds(timestamp: datetime | str) -> int:
 
 
 def moment(ms: int) -> datetime:
-    """Milliseconds since 1970 as a datetime in UTC."""
+    """Converts ms since 1970 to a datetime in UTC."""
     return _EPOCH + timedelta(milliseconds=ms)
 
 
 def commit_times(listing: Listing) -> dict[int, int]:
-    """Version -> ms, ascending: modification times of the commit files, each at least 1 ms after the one before."""
+    """Returns version -> ms, ascending: the modification times of the commit files. A time that is not after
+    the one of the version before becomes that time + 1 ms."""
     times: dict[int, int] = {}
     last: int | None = None
     for version in sorted(listing.commits):
@@ -66,21 +69,22 @@ def commit_times(listing: Listing) -> dict[int, int]:
 
 @dataclass(frozen=True)
 class Era:
-    """From which version and time (ms) on commits carry their own time. `time` None: the properties do not say, or all of them do."""
+    """The first version with in-commit timestamps, and its time (ms). `time`: None if the properties do not
+    have it, or if all versions have in-commit timestamps."""
 
     version: int = 0
     time: int | None = None
 
     def holds(self, store: _core.Store, wanted: int) -> bool:
-        """True if a time belongs to the versions from `version` on."""
+        """True if a time (ms) is not before the one of the first version with in-commit timestamps."""
         if self.version == 0:
             return True
         return wanted >= (in_commit_time(store, self.version) if self.time is None else self.time)
 
     @staticmethod
     def of(configuration: Mapping[str, str]) -> Era | None:
-        """Reads the Era from the properties of the newest version; None if commits carry no times. ProtocolError for a text that is no
-        number."""
+        """Parses the properties of the newest version; None if the table has no in-commit timestamps. A value
+        that is no number is a ProtocolError."""
         if configuration.get("delta.enableInCommitTimestamps", "false").strip().lower() != "true":
             return None
         since, time = (_number(configuration, f"delta.inCommitTimestampEnablement{what}") for what in ("Version", "Timestamp"))
@@ -95,12 +99,14 @@ def _number(configuration: Mapping[str, str], name: str) -> int | None:
 
 
 def in_commit_time(store: _core.Store, version: int) -> int:
-    """The commit's own time (ms). ProtocolError where it has none, or is gone."""
+    """Returns the in-commit timestamp (ms) of a version. A commit that has none or was deleted is a
+    ProtocolError."""
     try:
         written = commit_info(store, version).get("inCommitTimestamp")
     except FileNotFoundError as error:
         raise ProtocolError(
-            "the table has in-commit timestamps, and a commit whose own is needed is gone", where=f"{store.location}/{commit_path(version)}"
+            "the table has in-commit timestamps, and a commit whose timestamp is needed is missing",
+            where=f"{store.location}/{commit_path(version)}",
         ) from error
     if not isinstance(written, int) or isinstance(written, bool):
         raise ProtocolError(
@@ -113,9 +119,11 @@ def in_commit_time(store: _core.Store, version: int) -> int:
 
 
 def version_at(store: _core.Store, timestamp: datetime | str, version: int | None = None, *, after_last: bool = True) -> int:
-    """The newest version made at `timestamp` or before. `after_last`: the last one for a time after it.
+    """Returns the newest version with a timestamp at or before `timestamp`.
 
-    VersionNotFoundError for a time before the first version that can still be read, and for one after the last where `after_last` is not.
+    `version`: must be None; callers pass the user's argument. `after_last`: False to raise
+    VersionNotFoundError for a time after the last version. A time before the first version that can be read
+    is a VersionNotFoundError.
     """
     if version is not None:
         raise InvalidArgumentError("version and timestamp exclude each other", found=f"version={version}, timestamp={timestamp!r}")
@@ -158,20 +166,20 @@ def _era(store: _core.Store, listing: Listing) -> Era | None:
     newest = max(listing.commits, default=None)
     if newest is None or "inCommitTimestamp" not in commit_info(store, newest):
         return None
-    from deltaic.log.snapshot import Snapshot  # the table's properties say since when; a snapshot needs this module
+    from deltaic.log.snapshot import Snapshot  # imported here, as `snapshot` imports this module
 
     return Era.of(Snapshot.load(store).metadata.configuration)
 
 
 def commit_info(store: _core.Store, version: int) -> dict[str, Any]:
-    """commitInfo of a version, empty where the commit has none."""
+    """Reads the commitInfo of a version; empty if the commit has none."""
     path = catalog.commit_file(store, version)
     with placed(lambda error: path):
         return parse_commit_info(_core.read_commit_info(store, path))
 
 
 def parse_commit_info(text: str | None) -> dict[str, Any]:
-    """commitInfo's JSON as a dict, empty where there is none. ProtocolError for one that Python cannot hold."""
+    """Parses the JSON of commitInfo; empty for None. JSON that Python cannot hold is a ProtocolError."""
     try:
         value = parse_json(text) if text else {}
     except ValueError as error:  # a number of thousands of digits
@@ -181,8 +189,9 @@ def parse_commit_info(text: str | None) -> dict[str, Any]:
 
 
 def entries(store: _core.Store, newest: int, limit: int | None = None, *, era: Era | None = None) -> Iterator[dict[str, Any]]:
-    """commitInfo of each version up to `newest`, newest first, with `version` and `timestamp` (datetime, UTC): from `era` on the
-    commit's own time, before it its file's."""
+    """Yields the commitInfo of each version up to `newest`, newest first, with the keys `version` and
+    `timestamp` (datetime, UTC). The timestamp is the in-commit timestamp for versions in `era`, else that of
+    the commit's file."""
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
         raise InvalidArgumentError("limit", found=repr(limit), expected="a number >= 0, or None")
     times = commit_times(list_log(store))
@@ -196,7 +205,7 @@ def entries(store: _core.Store, newest: int, limit: int | None = None, *, era: E
 
 
 def _commit_infos(store: _core.Store, versions: list[int]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(version, its commitInfo) of each version, in order."""
+    """Yields (version, commitInfo) of each version, in order."""
     if len(versions) == 1:
         yield versions[0], commit_info(store, versions[0])
         return

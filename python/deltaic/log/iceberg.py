@@ -5,12 +5,12 @@
     metadata/<uuid>-m0.avro             a manifest: data files, or deletion vectors
     metadata/version-hint.text          the newest version, a number
 
-The file of version 7 is made from that of version 6, or from the newest one before it, and is never written over: a
-commit adds a manifest of its new files, and writes again those manifests whose files it removed. Versions without a
-file of their own (their writer stopped, or the store failed) are in the next one. `iceberg_document.py` makes the
-metadata file, `iceberg_manifests.py` the manifests; here is when and where they are written. Data files and deletion
-vectors are referred to, never copied: a vector's frame (length, magic number, bitmap, checksum) is the same in both
-formats.
+The file of version 7 is derived from that of version 6, or from the newest one before it, and is never
+overwritten: a commit adds a manifest of its new files, and writes again those manifests whose files it
+removed. If a version has no file (its writer stopped, or the store failed), the next file includes its
+changes. `iceberg_document.py` makes the metadata file and `iceberg_manifests.py` the manifests; this module
+decides when and where they are written. Data files and deletion vectors are referred to, never copied: the
+bytes of a deletion vector (length, magic number, bitmap, checksum) are equal in both formats.
 
 Source: the Apache Iceberg table specification, versions 2 and 3; delta-spark's UniForm for `delta-version` and `delta-timestamp`.
 """
@@ -46,12 +46,14 @@ log = logging.getLogger("deltaic.log")
 HINT = f"{FOLDER}/version-hint.text"
 _OURS = re.compile(r"v([0-9]+)\.metadata\.json")
 _MOST_KEPT = 16
-"""Tables whose newest metadata this process keeps in memory, so that their next commit does not read and parse it again."""
+"""Maximum number of tables whose newest metadata this process keeps in memory, so that their next commit need
+not read and parse it."""
 
 
 class _Tables:
-    """Locks and newest metadata of tables in this process, by location: one thread writes the Iceberg metadata of a
-    table at a time, and the newest that was written stays in memory. A forked child starts with nothing."""
+    """Locks and cached metadata of tables in this process, by location. One thread at a time writes the
+    Iceberg metadata of a table, and the metadata that it wrote last stays in memory. A forked child starts
+    with nothing."""
 
     def __init__(self) -> None:
         self.reset()
@@ -79,7 +81,7 @@ class _Tables:
 
 
 class _Lock:
-    """A lock that can be referred to weakly: it is forgotten when no thread holds a reference."""
+    """A lock that a weak reference can refer to, so that it is dropped when no thread uses it."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -87,14 +89,14 @@ class _Lock:
 
 @dataclass(frozen=True)
 class _Base:
-    """Iceberg metadata of a version of the table. `texts`: its snapshots as JSON, by their ids."""
+    """Iceberg metadata of a version of the table. `texts`: the JSON of its snapshots, by snapshot id."""
 
     version: int
     document: dict[str, Any]
     texts: dict[int, str] = field(default_factory=dict)
 
     def to_json(self) -> bytes:
-        """The document as JSON. The text of a snapshot is made once: a thousand of them take 30 ms."""
+        """Serializes the document. The JSON of each snapshot is cached, as a thousand of them take 30 ms."""
         for each in self.document["snapshots"]:
             if each["snapshot-id"] not in self.texts:
                 self.texts[each["snapshot-id"]] = json.dumps(each, separators=(",", ":"))
@@ -107,9 +109,9 @@ _TABLES = _Tables()
 
 
 def after_commit(snapshot: Snapshot) -> None:
-    """Writes the Iceberg metadata of a version that was just committed, if its table asks for it: now, or on another
-    thread with `configure(background_checkpoints=True)`. A failure is logged: the commit stands, and a later one
-    catches up."""
+    """Writes the Iceberg metadata of a version that was just committed, if the table requires it; in the
+    background if `configure(background_checkpoints=)` is True. Errors are logged and not raised: the commit
+    is valid, and the metadata of the next version includes its changes."""
     if not iceberg.is_described(snapshot.protocol, snapshot.metadata):
         return
     if configuration.current().background_checkpoints:
@@ -121,25 +123,26 @@ def after_commit(snapshot: Snapshot) -> None:
 def _write(snapshot: Snapshot) -> None:
     try:
         write(snapshot)
-    except Exception as error:  # whatever it is: the commit is there, and nobody may take it for failed
+    except Exception as error:  # the commit is in the log, so no error may make it look failed
         log.warning("%s: the Iceberg metadata of version %d could not be written: %s", snapshot.location, snapshot.version, error)
 
 
 def write(snapshot: Snapshot) -> None:
-    """Writes the Iceberg metadata of a version, unless it or that of a later version is there."""
-    held = _TABLES.lock(snapshot.location)  # it is forgotten when nobody refers to it
+    """Writes the Iceberg metadata of a version, unless it or that of a later version exists."""
+    held = _TABLES.lock(snapshot.location)  # the variable keeps the weakly referenced lock alive
     with held.lock:
         version = snapshot.version
         known = _hinted(snapshot.store)
         if known is not None and known >= version and _read(snapshot, known) is not None:
-            return  # a later commit was faster, and its metadata has this one's files
+            return  # a later commit was faster, and its metadata includes this version
         if (base := _base(snapshot)) is None or base.version < version:
             _write_on(base, snapshot)
         _point(snapshot.store, version)
 
 
 def _write_on(base: _Base | None, snapshot: Snapshot) -> None:
-    """Writes the metadata of a version on top of that of an earlier one. Nothing new stays where it fails, or another writer was first."""
+    """Writes the metadata of a version, derived from that of an earlier one. If that fails, or another writer
+    was first, the new files are deleted."""
     writer = DocumentWriter(snapshot, base.document if base is not None else None)
     try:
         document, gone = writer.document()
@@ -158,14 +161,15 @@ def _write_on(base: _Base | None, snapshot: Snapshot) -> None:
 
 
 def check_added(version: int, adds: pa.Table) -> None:
-    """UnsupportedFeatureError where add actions name files that Iceberg metadata of this version cannot describe."""
+    """Raises UnsupportedFeatureError for add actions that Iceberg metadata of this version cannot
+    describe."""
     if not adds.num_rows:
         return
-    silent = pc.is_null(_core.physical_rows(adds))
-    if pc.any(silent).as_py():
+    uncounted = pc.is_null(_core.physical_rows(adds))
+    if pc.any(uncounted).as_py():
         raise UnsupportedFeatureError(
             "Iceberg compatibility needs the number of rows in the statistics of each file",
-            where=str(adds["path"].filter(silent)[0].as_py()),
+            where=str(adds["path"].filter(uncounted)[0].as_py()),
             expected="numRecords",
         )
     vectors = adds["deletionVector"]
@@ -179,8 +183,8 @@ def check_added(version: int, adds: pa.Table) -> None:
 
 
 def _base(snapshot: Snapshot) -> _Base | None:
-    """The metadata on top of which that of the snapshot's version is written: that of the version before, else the
-    newest. Metadata of another table, which was at the same place before, is deleted."""
+    """Reads the metadata from which that of the snapshot's version is derived: that of the version before,
+    else the newest. Metadata of a former table at the same location is deleted."""
     if (base := _read(snapshot, snapshot.version - 1)) is not None:
         return base
     names = [_OURS.fullmatch(path.rpartition("/")[2]) for path, _, _ in snapshot.store.entries(FOLDER)]
@@ -192,8 +196,8 @@ def _base(snapshot: Snapshot) -> _Base | None:
 
 
 def _read(snapshot: Snapshot, version: int) -> _Base | None:
-    """The metadata of a version; None where there is none, or it is another Delta table's. ProtocolError where another
-    program wrote it."""
+    """Reads the metadata of a version; None if there is none, or if it belongs to another Delta table.
+    Metadata that another program wrote is a ProtocolError."""
     path = metadata_path(version)
     kept = _TABLES.newest(snapshot.location)
     is_known = kept is not None and (kept.version, kept.document["properties"][TABLE]) == (version, snapshot.metadata.id)
@@ -210,7 +214,7 @@ def _read(snapshot: Snapshot, version: int) -> _Base | None:
 
 
 def _hinted(store: _core.Store) -> int | None:
-    """The version that the hint names."""
+    """Reads the version in version-hint.text; None if there is none."""
     try:
         return int(store.get(HINT))
     except (FileNotFoundError, ValueError):
@@ -218,8 +222,8 @@ def _hinted(store: _core.Store) -> int | None:
 
 
 def _point(store: _core.Store, version: int) -> None:
-    """Writes the version into the hint, or a later one that has metadata: the hint never goes back, whichever writer
-    comes last."""
+    """Writes a version to version-hint.text, or a later one that has metadata. The version in the file never
+    decreases, even if writers overtake each other."""
     while True:
         if (known := _hinted(store)) is not None and known >= version:
             return

@@ -1,4 +1,5 @@
-"""The document of Iceberg metadata: its schemas, partition specs and snapshots as of one version of the table. See `iceberg.py`."""
+"""Makes the metadata document of Iceberg for one version of the table: schemas, partition specs and
+snapshots. See `iceberg.py`."""
 
 from __future__ import annotations
 
@@ -23,23 +24,26 @@ if TYPE_CHECKING:
 VERSION, TIMESTAMP, TABLE = "delta-version", "delta-timestamp", "delta-table-id"
 """Properties of the document: version and timestamp of the Delta table that it describes, and the id of that table."""
 _MOST_FORMER = 100
-"""Former metadata files that are kept."""
+"""Maximum number of former metadata files in the metadata log; older ones are deleted."""
 
 
 def metadata_path(version: int) -> str:
-    """Path of the Iceberg metadata of a version, relative to the table."""
+    """Returns the path of the Iceberg metadata of a version, relative to the table."""
     return f"{FOLDER}/v{version}.metadata.json"
 
 
 class _OutdatedManifests(Exception):
-    """Manifests of earlier versions cannot be reused; all manifests are written anew."""
+    """Raised if manifests of earlier versions cannot be reused, so that all manifests must be written
+    again."""
 
 
 class DocumentWriter(ManifestWriter):
-    """Makes the document of a version on top of that of an earlier one, `base`, and writes the manifests that it
-    refers to. A base of another place (the table was moved or copied: its addresses are those of the old place), or
-    of a later version of the format (readers of version 2 know nothing of version 3's deletion vectors), is left
-    out, and the history begins anew."""
+    """Makes the document of a version from that of an earlier one, `base`, and writes the manifests that it
+    refers to.
+
+    In two cases the base is ignored, and the history starts again: if it has another location, as the table
+    was moved or copied and the base has the old paths, and if it has a later version of the format, as
+    readers of version 2 do not know the deletion vectors of version 3."""
 
     def __init__(self, snapshot: Snapshot, base: dict[str, Any] | None) -> None:
         super().__init__(snapshot)
@@ -51,7 +55,7 @@ class DocumentWriter(ManifestWriter):
         self.timestamp = 0
 
     def document(self) -> tuple[dict[str, Any], list[str]]:
-        """The metadata, and the files that nothing refers to any longer."""
+        """Returns the document, and the paths of files that it no longer refers to."""
         base = self.base
         last = _core.read_commit(self.store, self.version, catalog.commit_file(self.store, self.version))
         self.timestamp = max(_time_of(last) or self.snapshot.modified or 0, int(base.get("last-updated-ms", 0)))
@@ -113,15 +117,16 @@ class DocumentWriter(ManifestWriter):
         return max(mark + 1, self.first_row_id)
 
     def _expired(self, snapshots: list[dict[str, Any]], current: Any) -> tuple[list[dict[str, Any]], list[str]]:
-        """The snapshots that stay, and the files that only the others referred to. Snapshots older than the log's
-        retention go, once they are a tenth of all."""
+        """Returns the snapshots to keep, and the paths of files that only expired ones refer to. Snapshots
+        older than the log's retention are removed as soon as they are a tenth of all."""
         oldest = self.timestamp - self.snapshot.properties.log_retention.total_seconds() * 1000
         old = [each for each in snapshots if each["timestamp-ms"] < oldest and each["snapshot-id"] != current]
         if not old or len(old) * 10 < len(snapshots):
             return snapshots, []
         numbers = {each["snapshot-id"] for each in old}
         kept = [each for each in snapshots if each["snapshot-id"] not in numbers]
-        # A manifest that a snapshot lacks never comes back: what old ones share with kept ones is in the first of these.
+        # A manifest that one snapshot lacks is in no later one, so only the first kept snapshot shares
+        # manifests with expired ones.
         used = {each["manifest_path"] for item in kept[:1] for each in self.read_list(item["manifest-list"])}
         gone = {each["manifest_path"] for item in old for each in self.read_list(item["manifest-list"], missing=True)} - used
         return kept, [self.relative(path) for path in sorted(gone | {each["manifest-list"] for each in old})]
@@ -129,7 +134,8 @@ class DocumentWriter(ManifestWriter):
     # --- snapshots
 
     def _snapshot(self, parent: dict[str, Any] | None, last: _core.Commit, schema_id: int) -> dict[str, Any] | None:
-        """The snapshot of the version; None where no file came or went since the last one."""
+        """Makes the Iceberg snapshot of the version; None if no file was added or removed since the last
+        one."""
         before = self.read_list(parent["manifest-list"]) if parent is not None else []
         replaced: dict[str, str] = {}
         try:
@@ -168,7 +174,8 @@ class DocumentWriter(ManifestWriter):
         return snapshot
 
     def _summary(self, operation: str, manifests: Sequence[dict[str, Any]], replaced: dict[str, str]) -> dict[str, str]:
-        """Counts of a snapshot. `replaced`: the summary of the snapshot before, where none of its manifests stays."""
+        """Makes the summary of a snapshot. `replaced`: the summary of the snapshot before if none of its
+        manifests is reused, else empty."""
         data = [each for each in manifests if each["content"] == DATA]
         vectors = [each for each in manifests if each["content"] == DELETES]
         of_data = [each for each in self.counts if each["content"] == DATA]
@@ -189,7 +196,8 @@ class DocumentWriter(ManifestWriter):
         return {"operation": operation, **{name: str(number) for name, number in numbers.items()}, VERSION: str(self.version)}
 
     def _changed(self, before: list[dict[str, Any]], last: _core.Commit) -> tuple[list[dict[str, Any]], str] | None:
-        """The manifests after the commits since the base, and the operation; None where these changed no file."""
+        """Returns the manifests after the commits since the base, and the operation; None if these changed no
+        file."""
         if self.base_version is None:
             raise _OutdatedManifests
         self._check_base()
@@ -198,14 +206,15 @@ class DocumentWriter(ManifestWriter):
             for version in range(self.base_version + 1, self.version):
                 changes.take(_core.read_commit(self.store, version, catalog.commit_file(self.store, version)), self.snapshot.location)
         except FileNotFoundError:
-            raise _OutdatedManifests from None  # the log has been cleaned
+            raise _OutdatedManifests from None  # a commit was deleted from the log
         changes.take(last, self.snapshot.location)
         if not changes.gone and not changes.added:
             return None
         data = [each for each in before if each["content"] == DATA]
         deletes = [each for each in before if each["content"] == DELETES]
-        # A file that came, went and came back is an entry that older manifests lack. None may be lost: a file that is added twice is
-        # noticed by the number of entries, which must not be made right by another that is missing.
+        # A file that was added, removed and added again since the base is in no earlier manifest, so it
+        # counts as new. It must not be missing: `_check_complete` compares numbers of entries, and a missing
+        # one would hide a file that is listed twice.
         fresh = changes.adds_of(path for path in changes.added if path in changes.born)
         gone = changes.gone - changes.added.keys()
         data = self.next(DATA, data, fresh, gone)
@@ -221,7 +230,7 @@ class DocumentWriter(ManifestWriter):
         return [*data, *deletes], operation if changes.data_changes else "replace"
 
     def _anew(self, before: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]:
-        """Manifests of all files of the version."""
+        """Writes manifests of all files of the version."""
         adds = self.snapshot.files().adds
         data = self.next(DATA, [], adds, set())
         marked = adds.filter(pc.is_valid(adds["deletionVector"]))
@@ -231,8 +240,8 @@ class DocumentWriter(ManifestWriter):
         return [*data, *deletes], "overwrite" if before else "append"
 
     def _check_base(self) -> None:
-        """Raises _OutdatedManifests where manifests of the base have other types in their partition records or bounds, or are of another
-        version of the format."""
+        """Raises _OutdatedManifests if manifests of the base have other types in their partition records or
+        bounds, or another version of the format."""
         base = self.base
         before = _types(next(each for each in base["schemas"] if each["schema-id"] == base["current-schema-id"]))
         now = _types(self.schema)
@@ -241,7 +250,8 @@ class DocumentWriter(ManifestWriter):
             raise _OutdatedManifests
 
     def _check_vectors(self, marked: pa.Table) -> None:
-        """ProtocolError where another writer marked rows that readers of version 2 would see."""
+        """Raises ProtocolError if another writer added a deletion vector, which readers of version 2 would
+        not apply."""
         if self.format < 3 and marked.num_rows:
             raise ProtocolError(
                 "a file has a deletion vector, which this version of Iceberg compatibility does not allow",
@@ -249,8 +259,8 @@ class DocumentWriter(ManifestWriter):
             )
 
     def _check_complete(self, data: Sequence[dict[str, Any]], deletes: Sequence[dict[str, Any]]) -> None:
-        """Raises _OutdatedManifests where the manifests name more or fewer files, or vectors, than the version has: a commit added a file
-        again, for instance with other statistics."""
+        """Raises _OutdatedManifests if the manifests name more or fewer files, or deletion vectors, than the
+        version has. A commit may have added a file again, for instance with other statistics."""
         core = self.snapshot.core
         if live(data) != core.file_count or (self.format == 3 and live(deletes) != core.with_vectors[0]):
             raise _OutdatedManifests
@@ -259,12 +269,13 @@ class DocumentWriter(ManifestWriter):
 def _time_of(commit: _core.Commit) -> int | None:
     info = json.loads(commit.commit_info or "{}")
     info = info.get("commitInfo", info)
-    stated = info.get("inCommitTimestamp", info.get("timestamp"))
-    return stated if isinstance(stated, int) else None
+    timestamp = info.get("inCommitTimestamp", info.get("timestamp"))
+    return timestamp if isinstance(timestamp, int) else None
 
 
 def _with(known: list[dict[str, Any]], name: str, make: Any) -> tuple[list[dict[str, Any]], int]:
-    """The schemas, or partition specs, with the present one, and its number."""
+    """Returns the known schemas (or partition specs) with the current one added if it is new, and its id.
+    `make`: makes the current one with an id; `name`: the key of the id."""
     for each in known:
         if each == make(each[name]):
             return known, each[name]
@@ -273,7 +284,7 @@ def _with(known: list[dict[str, Any]], name: str, make: Any) -> tuple[list[dict[
 
 
 def _types(schema: dict[str, Any]) -> dict[int, str]:
-    """The primitive types of a schema by id."""
+    """Returns the primitive types of a schema by field id."""
     types: dict[int, str] = {}
 
     def look(number: int, kind: Any) -> None:

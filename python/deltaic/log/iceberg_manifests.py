@@ -1,4 +1,4 @@
-"""Manifests of Iceberg metadata: which there are after files have come and gone, and their files. See `iceberg.py`."""
+"""Writes the manifests of Iceberg metadata after files were added and removed. See `iceberg.py`."""
 
 from __future__ import annotations
 
@@ -21,19 +21,24 @@ if TYPE_CHECKING:
 
 FOLDER = "metadata"
 DATA, DELETES = 0, 1
-"""Kinds of manifests, as Iceberg numbers them: of data files, of deletion vectors."""
+"""The content of a manifest, as Iceberg numbers it: data files, or deletion vectors."""
 _MOST_MANIFESTS = 100
-"""Manifests of one kind in a snapshot, beyond which the small ones become one."""
+"""Number of small manifests of one content in a snapshot from which on they are merged into one."""
 _LARGE_MANIFEST = 8 << 20
-"""Bytes from which on a manifest is not put together with others."""
+"""Bytes from which on a manifest is not small, and not merged."""
 _MOST_ENTRIES = 20_000
-"""New entries in one manifest."""
+"""Maximum number of new entries in one manifest; more go to several manifests."""
 
 
 @dataclass
 class Changes:
-    """Changes of the table's files by a range of commits. `added`: files that are there now and were added, by path; `gone`: paths that a
-    commit removed; `born`: paths that a commit added before any removed them: as a rule, files that were not there before."""
+    """Changes of the table's files by a range of commits.
+
+    `added`: live files that a commit of the range added, by path: (index in `tables`, row).
+    `tables`: the add actions of each commit.
+    `gone`: paths that a commit of the range removed.
+    `born`: paths that were added before any commit of the range removed them. Usually, these files are new.
+    `data_changes`: True if an action has dataChange=true."""
 
     added: dict[str, tuple[int, int]] = field(default_factory=dict)
     tables: list[pa.Table] = field(default_factory=list)
@@ -64,8 +69,10 @@ class Changes:
 
 
 class ManifestWriter:
-    """Writes the manifests of a version's snapshot. `schema` and `spec_id` are those of the metadata file,
-    `first_row_id` is that of the rows that the snapshot adds; all three are set before a manifest is written."""
+    """Writes the manifests of a version's snapshot.
+
+    `schema`, `spec_id`: of the metadata file. `first_row_id`: of the rows that the snapshot adds. All three
+    must be set before a manifest is written."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot, self.store, self.version = snapshot, snapshot.store, snapshot.version
@@ -80,8 +87,8 @@ class ManifestWriter:
         self.counts: list[dict[str, Any]] = []
 
     def next(self, content: int, before: list[dict[str, Any]], adds: pa.Table, gone: set[str]) -> list[dict[str, Any]]:
-        """The manifests of one kind after files have come and gone. Those of which a file has gone are written again; the small ones
-        become one where they are many."""
+        """Returns the manifests of one content after files were added and removed. Manifests with removed
+        files are written again; many small ones are merged into one."""
         former = [each for each in before if live([each])]
         small = [each for each in former if each["manifest_length"] < _LARGE_MANIFEST]
         places = references.addresses(pa.array(sorted(gone), pa.string()), self.location).to_pylist()
@@ -93,7 +100,7 @@ class ManifestWriter:
         else:
             found = 0
         kept: list[dict[str, Any]] = []
-        for manifest in reversed(former) if places else ():  # files that go are young more often than old
+        for manifest in reversed(former) if places else ():  # recent files are removed more often than old ones
             written = self._manifest(content, _core.empty_adds(), [manifest], places, if_gone=True) if found < len(places) else []
             found += sum(each["deleted_files_count"] for each in written)
             kept = [*(written or [manifest]), *kept]
@@ -104,7 +111,9 @@ class ManifestWriter:
     def _manifest(
         self, content: int, adds: pa.Table, former: list[dict[str, Any]], gone: list[str], *, if_gone: bool = False
     ) -> list[dict[str, Any]]:
-        """Writes a manifest of new entries and of those of former manifests. `if_gone`: only where some of these go."""
+        """Writes a manifest with new entries and the entries of former manifests. `gone`: addresses of
+        removed files.
+        `if_gone`: True to write only if a former manifest has a removed file."""
         header = {
             "schema": json.dumps(self.schema, separators=(",", ":")),
             "schema-id": str(self.schema["schema-id"]),
@@ -144,7 +153,7 @@ class ManifestWriter:
         return [manifest]
 
     def _located(self, adds: pa.Table) -> pa.Table:
-        """Add actions with the addresses of their files and of their vectors."""
+        """Adds columns with the absolute addresses of the data files and of their deletion vectors."""
         location = self.snapshot.location
         columns = {"location": references.data_files(adds, location), "vectorLocation": references.vector_of_each(adds, location)}
         for name, paths in columns.items():
@@ -152,16 +161,17 @@ class ManifestWriter:
         return adds
 
     def read_list(self, place: str, *, missing: bool = False) -> list[dict[str, Any]]:
-        """The manifests that a manifest list names. `missing`: none where there is no such file."""
+        """Reads the manifests that a manifest list names. `missing`: True to return an empty list if there is
+        no such file."""
         try:
             data = self.store.get(self.relative(place))
         except FileNotFoundError:
             if missing:
                 return []
             raise
-        found = json.loads(_core.read_iceberg_manifest_list(data))
-        assert isinstance(found, list)
-        return found
+        manifests = json.loads(_core.read_iceberg_manifest_list(data))
+        assert isinstance(manifests, list)
+        return manifests
 
     def put(self, path: str, data: bytes) -> None:
         self.written.append(path)

@@ -1,6 +1,8 @@
-"""Shows the contents of a log to people: the actions of a commit, and the state of protocol, features, checkpoint and sizes.
+"""Reads a log for display: the actions of a commit, and the state of protocol, features, checkpoint and
+sizes.
 
-Both ask only for what they show, so that a table that cannot be read, or is broken, can still be looked at.
+Each function reads only what it shows, so that tables can be inspected that are broken or that this release
+cannot read.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from deltaic.log.snapshot import Snapshot
 from deltaic.protocol import features
 from deltaic.protocol.bounded_json import parse_json
 
-# What the files of a log are, by their paths below the table.
+# Kinds of files of a log -> patterns of their paths, relative to the table.
 _KINDS = {
     "commits": rf"^{LOG}/[0-9]{{20}}\.json$",
     "checkpoints": rf"^{LOG}/[0-9]{{20}}\.checkpoint\.",
@@ -35,11 +37,14 @@ _KINDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Commit:
-    """The actions of one commit as the log has them; None and empty where it has none. `timestamp`: ms since 1970, by the log's own time.
+    """The actions of one commit; None or empty for actions that it does not have.
 
-    `information`, `protocol`, `metadata`: the fields of `commitInfo`, `protocol` and `metaData`. `transactions`: application -> version.
-    `domains`: domain -> configuration, None for one that is removed. `adds`, `removes`: Arrow, with the names of PROTOCOL.md.
-    `has_change_files`: it has `cdc` actions.
+    `timestamp`: ms since 1970, the in-commit timestamp or that of the file.
+    `information`, `protocol`, `metadata`: the fields of `commitInfo`, `protocol` and `metaData`.
+    `transactions`: application id -> version. `domains`: domain -> configuration, or None for a removed
+    domain.
+    `adds`, `removes`: Arrow tables with the names of PROTOCOL.md.
+    `has_change_files`: True if the commit has `cdc` actions.
     """
 
     version: int
@@ -55,10 +60,11 @@ class Commit:
 
 
 def commits(store: _core.Store, versions: str | None = None) -> Iterator[Commit]:
-    """The commits of a range, oldest first. `versions`: "5", "3..7" (both ends belong to it), "3..", "..7"; None is the newest.
+    """Yields the commits of a range, oldest first. `versions`: "5", "3..7" (both ends inclusive), "3..",
+    "..7"; None: the newest.
 
-    Raises TableNotFoundError, VersionNotFoundError for one whose file is not in the log, ProtocolError for a broken one, which names file
-    and line.
+    A commit that is not in the log is a VersionNotFoundError; an invalid one is a ProtocolError with file and
+    line. If there is no table, TableNotFoundError is raised.
     """
     listing = _whole(store)
     if not listing.commits:
@@ -125,12 +131,17 @@ def _range(text: str | None, listing: Listing, where: str) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class Inspection:
-    """The newest version and its log; what is not known, as the version cannot be read, is None.
+    """The newest version and its log. Fields are None if the version cannot be read.
 
-    `problem`: why not. `versions`: the oldest and newest that the files of the log lead to. `features`: see `_feature`. `checkpoint`:
-    the newest that is complete, with its `version`, `kind`, `files`, `bytes` (without sidecars) and the `commits_since`. `hint`: the
-    version that `_last_checkpoint` names. `log`: kind of file -> how many and their bytes. `rows`: physical less deleted, None also
-    where a file has no count. `size_in_bytes`: of the live data files.
+    `problem`: the reason why the version cannot be read; None if it can.
+    `versions`: the oldest and the newest version that can be read from the files of the log.
+    `features`: see `_feature`.
+    `checkpoint`: the newest complete one: `version`, `kind`, `files`, `bytes` (without sidecars),
+    `commits_since`.
+    `hint`: the version in `_last_checkpoint`.
+    `log`: kind of file -> number of files and their bytes.
+    `rows`: rows without deleted ones; None also if the statistics of a file lack the number of rows.
+    `size_in_bytes`: of the live data files.
     """
 
     location: str
@@ -151,7 +162,8 @@ class Inspection:
 
 
 def inspect(store: _core.Store) -> Inspection:
-    """The newest version and its log. Raises TableNotFoundError; what is broken or refused is told, not raised."""
+    """Inspects the newest version and its log. Errors become `problem`; only a missing table raises
+    TableNotFoundError."""
     listing = _whole(store)
     usable = reconstructible(listing)
     facts: dict[str, Any] = {
@@ -188,7 +200,8 @@ def _state(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _feature(name: str, definition: features.Definition) -> dict[str, Any]:
-    """`used`: by this table; `writes`: every kind of commit can be made on it as it is (a reading one that is refused is a `problem`)."""
+    """Describes a feature. `used`: True if the table uses it. `writes`: True if this release can make every
+    kind of commit on the table as it is."""
     known = features.FEATURES.get(name)
     used = known is None or known.used(definition)
     return {"name": name, "used": used, "writes": known is not None and not (used and known.refused)}
@@ -198,7 +211,7 @@ def _checkpoint(store: _core.Store, listing: Listing) -> dict[str, Any] | None:
     if not listing.checkpoints:
         return None
     newest: Checkpoint = listing.checkpoints[0]
-    sizes = [found[0] if (found := store.head(path)) else 0 for path in newest.parts]
+    sizes = [entry[0] if (entry := store.head(path)) else 0 for path in newest.parts]
     name = newest.parts[0].rsplit("/", 1)[-1]
     kind = "multi-part" if len(newest.parts) > 1 else "classic" if name.count(".") == 2 else f"V2, {name.rsplit('.', 1)[-1]}"
     since = sum(version > newest.version for version in listing.commits)
@@ -208,12 +221,12 @@ def _checkpoint(store: _core.Store, listing: Listing) -> dict[str, Any] | None:
 def _sizes(store: _core.Store) -> dict[str, dict[str, int]]:
     entries = store.list_from(LOG, recursive=True)
     paths, sizes = entries["path"], entries["size"]
-    found, other = {}, pa.array([True] * entries.num_rows, pa.bool_())
+    counts, other = {}, pa.array([True] * entries.num_rows, pa.bool_())
     for kind, pattern in _KINDS.items():
         mask = pc.match_substring_regex(paths, pattern)
         other = pc.and_not(other, mask)
-        found[kind] = _count(sizes.filter(mask))
-    return {**found, "others": _count(sizes.filter(other))}
+        counts[kind] = _count(sizes.filter(mask))
+    return {**counts, "others": _count(sizes.filter(other))}
 
 
 def _count(sizes: pa.ChunkedArray) -> dict[str, int]:

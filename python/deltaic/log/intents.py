@@ -1,9 +1,11 @@
-"""Intents: what a transaction over several tables is about to commit to each of them, and the record that decides it for all.
+"""Intents of transactions over several tables: the commit that is planned for each table, and the record that
+decides about all of them.
 
-Each table has the file `_delta_log/_intent.<id>.json` from before the transaction takes a version there until some time after its commit.
-Its name comes after those of all versions, so that every listing of the log shows it. The file `_delta_log/_transactions/<id>.json` of
-one of the tables, the coordinator, says "committed" or "aborted": whoever creates it decides. The whole design is in
-docs/decisions/several-tables-in-one-commit.md.
+Each table has the file `_delta_log/_intent.<id>.json`, from before the transaction takes a version of the
+table until some time after its commit. The name sorts after those of all versions, so every listing of the
+log contains it. The file `_delta_log/_transactions/<id>.json` of one of the tables, the coordinator, is the
+record: it has the state "committed" or "aborted", and the process that creates it decides. The design is
+described in docs/decisions/several-tables-in-one-commit.md.
 """
 
 from __future__ import annotations
@@ -28,15 +30,18 @@ INTENT = r"_intent\.([0-9A-Za-z-]{1,64})\.json"
 """The name of an intent in the log, with the transaction's id."""
 RECORDS = "_delta_log/_transactions"
 START = "TRANSACTION START"
-"""The operation of the commit without actions by which a transaction takes its place in a table's history."""
+"""The operation in the commitInfo of the commit without actions by which a transaction takes a version of a
+table."""
 
-# Seconds between looks of a writer at a transaction that is not decided; after the last one the writer aborts the transaction.
+# Seconds that another writer waits between checks of an undecided transaction. After the last check it aborts
+# the transaction.
 WAITS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0, 1.0)
-# Pauses between attempts to learn what became of the put of a record (seconds).
+# Seconds between attempts to find out if a put of a record succeeded
 RECORD_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
-# Age (ms) from which a reader aborts a transaction that is not decided: its writer is gone.
+# Age (ms) of an intent from which a reader aborts an undecided transaction, as its writer has probably died
 ABANDONED = 60_000
-# Age (ms) until which an intent stays after the commit it is about: a listing may have missed both if it went at once.
+# Minimum age (ms) at which an intent is deleted after its commit. If it were deleted at once, a listing that
+# was taken meanwhile could miss both the intent and the commit.
 KEPT = 10_000
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _MOST_BYTES = 64 << 10
@@ -45,17 +50,18 @@ log = logging.getLogger("deltaic.log")
 
 
 def intent_path(transaction: str) -> str:
-    """Path of a transaction's intent below the table's root."""
+    """Returns the path of a transaction's intent, relative to the table."""
     return f"_delta_log/_intent.{transaction}.json"
 
 
 def record_path(transaction: str) -> str:
-    """Path of a transaction's record below the root of its coordinator."""
+    """Returns the path of a transaction's record, relative to its coordinator."""
     return f"{RECORDS}/{transaction}.json"
 
 
 def started_by(info: Mapping[str, Any]) -> str | None:
-    """The transaction whose start a commit is, by its commitInfo; None for any other commit."""
+    """Returns the id of the transaction that made a start commit, from its commitInfo; None for any other
+    commit."""
     if info.get("operation") != START:
         return None
     parameters = info.get("operationParameters")
@@ -64,9 +70,14 @@ def started_by(info: Mapping[str, Any]) -> str | None:
 
 @dataclass(frozen=True)
 class Intent:
-    """`start`: the version that the transaction takes in the table by a commit without actions; until it has it, the one that it tries to
-    take. `base`: the version that the commit goes on top of: `start`, or one of other writers after it. `coordinator`: location of the
-    table that has the record. `tables`: locations of all tables of the transaction. `body`: the commit's lines as version `base` + 1."""
+    """The intent of a transaction in one table.
+
+    `start`: the version that the transaction takes by a commit without actions, or the one that it tries to
+        take.
+    `base`: the version after which the commit follows: `start`, or a later one of other writers.
+    `coordinator`: location of the table with the record. `tables`: locations of all tables of the
+        transaction.
+    `body`: the lines of the commit, as they would be in version `base` + 1."""
 
     transaction: str
     start: int
@@ -76,13 +87,14 @@ class Intent:
     body: bytes
 
     def to_bytes(self) -> bytes:
-        """The file: the commit's lines, so that it can be read as one, and then what only deltaic reads."""
+        """Serializes the intent: the lines of the commit, so that the file can be read like one, and then the
+        action `deltaicIntent` with the other fields."""
         last = {name: getattr(self, name) for name in ("transaction", "start", "base", "coordinator", "tables")}
         return self.body + line({"deltaicIntent": last}).encode() + b"\n"
 
 
 def read(store: Store, transaction: str) -> Intent | None:
-    """A table's intent; None where there is none, or none any more."""
+    """Reads a table's intent; None if it does not exist or was deleted."""
     path = intent_path(transaction)
     try:
         data = store.get(path)
@@ -107,7 +119,8 @@ def read(store: Store, transaction: str) -> Intent | None:
 
 
 def decision(store: Store, transaction: str) -> bool | None:
-    """Reads the decision in the coordinator's record: True is committed, False aborted, None undecided."""
+    """Reads the decision in the coordinator's record: True for committed, False for aborted, None for
+    undecided."""
     path = record_path(transaction)
     try:
         record = parse_json(store.get(path, most=_MOST_BYTES))
@@ -127,9 +140,12 @@ def decision(store: Store, transaction: str) -> bool | None:
 def decide(
     store: Store, transaction: str, commit: bool, tables: Sequence[str], now: int, sleep: Callable[[float], None] = time.sleep
 ) -> bool:
-    """Decides, unless somebody did before -> whether the transaction is committed. `store`: of the coordinator; `now`: ms.
+    """Decides about a transaction by creating its record, unless there is one. Returns True if the
+    transaction is committed, by this call or before.
 
-    CommitError where nothing was decided, CommitUnknownError where nobody can tell.
+    `store`: of the coordinator. `commit`: the decision. `tables`: locations for the record. `now`: ms.
+    CommitError is raised if no record could be created, CommitUnknownError if the outcome cannot be
+    determined.
     """
     path, doubt, unanswered = record_path(transaction), None, False
     state = "committed" if commit else "aborted"
@@ -157,22 +173,23 @@ def decide(
 
 
 class RollForward(Protocol):
-    """Type of the function that puts a decided commit into the log of a table: `deltaic.transaction.rolling_forward.roll_forward`."""
+    """Type of the function that commits a decided transaction to the log of a table:
+    `deltaic.transaction.rolling_forward.roll_forward`."""
 
     def __call__(self, store: Store, intent: Intent, /) -> tuple[int, bytes | None]:
-        """-> its version, and its lines where it was this call that put it."""
+        """Returns the version of the commit, and its lines if this call wrote it."""
 
 
 def roll_forward(store: Store, intent: Intent) -> int:
-    """The version of a committed transaction in a table; puts it there where nobody did. The commit loop is loaded only then: it is
-    above the log."""
+    """Returns the version of a committed transaction in a table, and commits it to the log if no one has done
+    so. The commit loop is imported here, as it is a room above the log."""
     put: RollForward = import_module("deltaic.transaction.rolling_forward").roll_forward
     return put(store, intent)[0]
 
 
 class _FinishedTransactions:
-    """Transactions over several tables that have ended, by id, with the version of each (-1: aborted or unknown). A process reads each
-    once."""
+    """Cache of ended transactions over several tables: (location, id) -> version, -1 if aborted or unknown. A
+    process reads each transaction once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -189,24 +206,27 @@ class _FinishedTransactions:
                 self._withdrawn.discard(self._versions.popitem(last=False)[0])
 
     def is_first_withdrawal(self, store: Store, transaction: str) -> bool:
-        """True on the first call for an intent: a process that may not delete an intent does not try again."""
+        """True on the first call for an intent. A process that may not delete an intent does not try
+        again."""
         with self._lock:
-            asked = (store.location, transaction) in self._withdrawn
+            is_known = (store.location, transaction) in self._withdrawn
             self._withdrawn.add((store.location, transaction))
-        return not asked
+        return not is_known
 
 
 DONE = _FinishedTransactions()
 
 
 def coordinator_of(store: Store, intent: Intent) -> Store:
-    """The store of the table that has the record."""
+    """Returns the store of the table with the record."""
     return store if intent.coordinator == store.location else open_beside(store, intent.coordinator)
 
 
 def settle(store: Store, transaction: str, *, sleep: Callable[[float], None] = time.sleep, base: int | None = None) -> None:
-    """For a writer: the transaction is over in this table when this returns. It is rolled forward where it is committed; where it is not
-    decided within a few seconds, it is aborted. `base`: a transaction that takes a later version than this is left alone."""
+    """Ends another writer's transaction in this table, before a writer commits. A committed transaction is
+    rolled forward. A transaction that is not decided within a few seconds is aborted.
+
+    `base`: if the transaction takes a later version than this, it is ignored."""
     for wait in (*WAITS, None):
         if DONE.get(store, transaction) is not None:
             return
@@ -227,21 +247,23 @@ def settle(store: Store, transaction: str, *, sleep: Callable[[float], None] = t
 
 
 def _look(store: Store, intent: Intent, *, abort: bool) -> bool | None:
-    """Decision of the record. `abort`: decides so if the record says nothing. CommitError if the decision cannot be
-    learned: readers see all of a transaction or nothing, so the newest version is not known then."""
+    """Reads the decision of the record. `abort`: True to abort the transaction if it is undecided.
+
+    If the decision cannot be read, CommitError is raised: readers must see all of a transaction or nothing,
+    so the newest version is unknown."""
     record = record_path(intent.transaction)
     try:
         coordinator = coordinator_of(store, intent)
-        found = decision(coordinator, intent.transaction)
-        if found is None and abort:
+        committed = decision(coordinator, intent.transaction)
+        if committed is None and abort:
             if coordinator.head(intent_path(intent.transaction)) is None:
                 raise ProtocolError(
                     "the coordinator knows nothing of the transaction", where=intent.coordinator, expected=intent_path(intent.transaction)
                 )
-            found = decide(coordinator, intent.transaction, False, intent.tables, time.time_ns() // 1_000_000)
-            if not found:
+            committed = decide(coordinator, intent.transaction, False, intent.tables, time.time_ns() // 1_000_000)
+            if not committed:
                 log.warning("%s: transaction %s was left undecided, and is aborted", store.location, intent.transaction)
-        return found
+        return committed
     except (DeltaError, OSError) as error:
         raise CommitError(
             f"whether transaction {intent.transaction} over several tables is committed cannot be learned from its record: {error}; "
@@ -252,10 +274,11 @@ def _look(store: Store, intent: Intent, *, abort: bool) -> bool | None:
 
 
 def _finish(store: Store, transaction: str, committed: bool) -> int:
-    """The decided transaction is in the log afterwards, or its intent is gone; -> its version, -1 for none or one that is not known."""
+    """Ends a decided transaction in a table: commits it to the log, or deletes its intent. Returns the
+    version; -1 if it is aborted or its version is unknown."""
     version = -1
     if committed:
-        intent = read(store, transaction)  # again: its writer changes it until the decision
+        intent = read(store, transaction)  # read again, as its writer may change it until the decision
         version = roll_forward(store, intent) if intent is not None else -1
     else:
         withdraw(store, transaction)
@@ -264,7 +287,7 @@ def _finish(store: Store, transaction: str, committed: bool) -> int:
 
 
 def withdraw(store: Store, transaction: str) -> None:
-    """Deletes a table's intent, which nobody needs any more. Whoever may not write leaves it to others."""
+    """Deletes a table's intent. A process that may not delete files leaves it to others."""
     try:
         store.delete([intent_path(transaction)])
     except (DeltaError, OSError) as error:
@@ -272,10 +295,12 @@ def withdraw(store: Store, transaction: str) -> None:
 
 
 def resolve(store: Store, intents: Mapping[str, int], latest: int, now: int) -> tuple[bool, list[Intent]]:
-    """For a reader, of a listing that showed these intents (id -> modification time, ms) and the version `latest`: whether the log has
-    newer commits, and the committed transactions that are not in it, as this process may not write there.
+    """Resolves the intents that a reader found in a listing of the log. Committed transactions are rolled
+    forward; undecided ones are ignored until they are old, and then aborted.
 
-    Committed transactions are rolled forward; those that are not decided are left alone until they are old.
+    `intents`: id -> modification time (ms). `latest`: the newest version in the listing. `now`: ms.
+    Returns True if the log has newer commits than `latest`, and the intents of committed transactions that
+    are not in the log because this process may not write there.
     """
     is_new, unwritten = False, []
     for transaction, modified in intents.items():
@@ -303,7 +328,8 @@ def resolve(store: Store, intents: Mapping[str, int], latest: int, now: int) -> 
 
 
 def clean_records(store: Store, before: int) -> int:
-    """Deletes records that were written before `before` (ms) and that no table of their transactions needs; -> how many."""
+    """Deletes records that were written before `before` (ms) and whose transactions have no intents left.
+    Returns their number."""
     gone: list[str] = []
     for path, _, modified in store.entries(RECORDS, None):
         if modified >= before:

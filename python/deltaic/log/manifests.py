@@ -1,5 +1,8 @@
-"""Symlink manifests: the files of a table as lists of paths, one for each partition, for engines that read these and know no Delta
-(Presto, Trino, Athena). The same as delta-spark's: `_symlink_format_manifest/[name=value/...]manifest`, a path on each line.
+"""Writes symlink manifests: lists of the paths of a table's files, one for each partition, for engines that
+cannot read Delta tables (Presto, Trino, Athena).
+
+Like delta-spark's, they are in `_symlink_format_manifest/[name=value/...]manifest`, with one path on each
+line.
 """
 
 from __future__ import annotations
@@ -26,19 +29,20 @@ if TYPE_CHECKING:
 FOLDER = "_symlink_format_manifest"
 PROPERTY = "delta.compatibility.symlinkFormatManifest.enabled"
 _AT_ONCE = 16
-"""Manifests that are written at a time."""
+"""Number of manifests that are written at the same time."""
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _ESCAPED = frozenset("\"#%'*/:=?\\\x7f{[]^") | {chr(code) for code in range(32)}
 
 
 def are_kept(metadata: Metadata | None) -> bool:
-    """True if each commit is to bring the manifests up to date."""
+    """True if each commit must update the manifests."""
     return metadata is not None and TableProperties(metadata.configuration).symlink_manifests
 
 
 def check(protocol: Protocol, metadata: Metadata, with_vectors: int) -> None:
-    """UnsupportedFeatureError where readers of manifests would see deleted rows, or columns by the wrong names. `with_vectors`: files that
-    have a deletion vector."""
+    """Raises UnsupportedFeatureError if readers of the manifests would see deleted rows, or columns under
+    wrong names.
+    `with_vectors`: number of files with a deletion vector."""
     if with_vectors:
         raise UnsupportedFeatureError(
             "readers of a symlink manifest would see deleted rows",
@@ -56,16 +60,16 @@ def check(protocol: Protocol, metadata: Metadata, with_vectors: int) -> None:
 
 
 def generate(snapshot: Snapshot) -> None:
-    """Writes the manifests of all partitions, and deletes those of partitions that have no file."""
+    """Writes the manifests of all partitions, and deletes those of partitions without files."""
     check(snapshot.protocol, snapshot.metadata, snapshot.core.with_vectors[0])
     written = _write(snapshot, snapshot.files().adds)
-    there = snapshot.store.list_from(FOLDER, recursive=True)["path"]
-    snapshot.store.delete(there.filter(pc.invert(pc.is_in(there, value_set=pa.array(written, pa.string())))).combine_chunks())
+    paths = snapshot.store.list_from(FOLDER, recursive=True)["path"]
+    snapshot.store.delete(paths.filter(pc.invert(pc.is_in(paths, value_set=pa.array(written, pa.string())))).combine_chunks())
 
 
 def after_commit(snapshot: Snapshot, adds: pa.Table, removes: pa.Table, *, redefined: bool) -> None:
-    """Brings the manifests up to date with a commit that had these actions. `redefined`: it changed the table's metadata, so that all are
-    written."""
+    """Updates the manifests after a commit with these actions. `redefined`: True if the commit changed the
+    table's metadata; then all manifests are written."""
     columns = snapshot.metadata.partition_columns
     if redefined or not columns:
         if redefined or adds.num_rows or removes.num_rows:
@@ -83,7 +87,7 @@ def after_commit(snapshot: Snapshot, adds: pa.Table, removes: pa.Table, *, redef
 
 
 def _any_of(columns: Sequence[str], rows: Iterable[tuple[str | None, ...]]) -> dict[str, object]:
-    """The condition that a file is of one of the partitions, for `_core.Predicate`."""
+    """Returns the predicate (for `_core.Predicate`) that a file is in one of the partitions."""
 
     def one(name: str, value: str | None) -> dict[str, object]:
         column = {"column": [name]}
@@ -93,26 +97,26 @@ def _any_of(columns: Sequence[str], rows: Iterable[tuple[str | None, ...]]) -> d
 
 
 def _partitions(actions: pa.Table, physical: Sequence[str]) -> pa.Table:
-    """The partition values of files as columns of text."""
+    """Returns the partition values of actions as string columns."""
     maps = actions["partitionValues"].chunks
     columns = [pa.chunked_array([pc.map_lookup(each, name, "first") for each in maps], pa.string()) for name in physical]
     return pa.table([pc.if_else(pc.equal(column, ""), None, column) for column in columns], names=list(physical))
 
 
 def _write(snapshot: Snapshot, adds: pa.Table) -> list[str]:
-    """Writes the manifests of these files -> where."""
+    """Writes the manifests of these files. Returns the paths of the manifests."""
     columns = snapshot.metadata.partition_columns
     physical = [physical_name(snapshot.schema.field(name)) for name in columns]
     paths = _locations(references.data_files(adds, snapshot.location), snapshot.location)
     if not columns:
         texts = pc.binary_join(pa.array([paths.to_pylist()], pa.list_(pa.string())), "\n")
-        found = [(_manifest((), ()), texts[0].as_py())]
+        manifests = [(_manifest((), ()), texts[0].as_py())]
     else:
         table = _partitions(adds, physical).append_column("", paths)
         groups = table.group_by(physical).aggregate([("", "list")])
         texts = pc.binary_join(groups["_list"].combine_chunks(), "\n")
         values = (groups[name].to_pylist() for name in physical)
-        found = [(_manifest(columns, row), text) for *row, text in zip(*values, texts.to_pylist(), strict=True)]
+        manifests = [(_manifest(columns, row), text) for *row, text in zip(*values, texts.to_pylist(), strict=True)]
 
     def put(manifest: tuple[str, str | None]) -> None:
         path, text = manifest
@@ -120,11 +124,11 @@ def _write(snapshot: Snapshot, adds: pa.Table) -> list[str]:
 
     try:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(put, found))
-    except RuntimeError:  # the interpreter is about to end, so that pools take no more work: a compaction in the background may still run
-        for manifest in found:
+            list(pool.map(put, manifests))
+    except RuntimeError:  # the interpreter is shutting down while a compaction runs in the background, and pools accept no work
+        for manifest in manifests:
             put(manifest)
-    return [path for path, _ in found]
+    return [path for path, _ in manifests]
 
 
 def _manifest(columns: Sequence[str], values: Sequence[str | None]) -> str:
@@ -135,12 +139,13 @@ def _manifest(columns: Sequence[str], values: Sequence[str | None]) -> str:
 
 
 def _locations(paths: pa.Array, location: str) -> pa.Array:
-    """Paths as these engines take them: those in the table behind its place, `file:/...` on a local disk."""
+    """Converts paths to URLs for the readers of manifests. Relative paths follow the table's location, with
+    `file:` on a local disk: `file:/data/orders/x.parquet`."""
     root = location if "://" in location else f"file:{location}"
     inside = pc.is_in(paths, value_set=references.inside(paths))
     return pc.if_else(inside, pc.binary_join_element_wise(root.rstrip("/"), paths, "/"), paths)
 
 
 def _escaped(text: str) -> str:
-    """Escapes a partition value as Hive does in names of folders."""
+    """Escapes a name or a partition value as Hive does in names of folders: `a/b` becomes `a%2Fb`."""
     return "".join(f"%{ord(letter):02X}" if letter in _ESCAPED else letter for letter in text)

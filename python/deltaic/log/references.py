@@ -1,4 +1,5 @@
-"""Which objects of a table's store its file actions name: data files and vector files (PROTOCOL.md: Deletion Vectors)."""
+"""Resolves the files that file actions name: data files, and files of deletion vectors (PROTOCOL.md: Deletion
+Vectors)."""
 
 from __future__ import annotations
 
@@ -14,32 +15,34 @@ _ABSOLUTE = r"^(?:[A-Za-z][A-Za-z0-9+.-]*:|/)"
 
 
 def data_files(actions: pa.Table, location: str) -> pa.Array:
-    """Paths of the data files of `add` or `remove` actions: decoded, relative to the table where they lie in it."""
+    """Returns the paths of the data files of `add` or `remove` actions: decoded, and relative if they are in
+    the table."""
     return _relative(_decoded(_flat(actions.column("path"))), location)
 
 
 def vector_files(actions: pa.Table, location: str) -> pa.Array:
-    """Paths of the files that the actions' deletion vectors are in, each once; inline vectors have none."""
+    """Returns the paths of the files with the actions' deletion vectors, each once. Inline vectors are in no
+    file."""
     vectors = _vectors(actions)
     if not len(vectors):
         return pa.array([], pa.string())
     kinds = pc.struct_field(vectors, "storageType")
     texts = pc.struct_field(vectors, "pathOrInlineDv")
-    stored = pc.unique(texts.filter(pc.equal(kinds, "u"))).to_pylist()  # files hold many vectors: few distinct texts
+    stored = pc.unique(texts.filter(pc.equal(kinds, "u"))).to_pylist()  # few texts are distinct, as a file has many vectors
     absolute = pc.unique(texts.filter(pc.equal(kinds, "p")))
     own = pa.array([_vector_path(text) for text in stored], pa.string())
     return pa.concat_arrays([own, _relative(_decoded(absolute), location)])
 
 
 def vector_of_each(actions: pa.Table, location: str) -> pa.Array:
-    """For each of the actions the path of the file that its deletion vector is in, as `vector_files` has it; null without one, and for an
-    inline vector."""
+    """Returns, for each action, the path of the file with its deletion vector, as in `vector_files`; null
+    without a vector and for an inline vector."""
     if "deletionVector" not in actions.column_names:
         return pa.nulls(actions.num_rows, pa.string())
     vectors = _flat(actions.column("deletionVector"))
     kinds = pc.if_else(pc.is_valid(vectors), pc.struct_field(vectors, "storageType"), None)
     texts = pc.dictionary_encode(pc.struct_field(vectors, "pathOrInlineDv"))
-    spelled = texts.dictionary.to_pylist()  # files hold many vectors: few distinct texts
+    spelled = texts.dictionary.to_pylist()  # few texts are distinct, as a file has many vectors
     is_own = set(pc.unique(texts.filter(pc.equal(kinds, "u"))).to_pylist())
     own = pa.array([_vector_path(text) if text in is_own else None for text in spelled], pa.string())
     absolute = _relative(_decoded(texts.dictionary), location)
@@ -48,12 +51,12 @@ def vector_of_each(actions: pa.Table, location: str) -> pa.Array:
 
 
 def referenced(actions: pa.Table, location: str) -> pa.Array:
-    """Data files and vector files of the actions."""
+    """Returns the paths of the data files and of the vector files of the actions."""
     return pa.concat_arrays([data_files(actions, location), vector_files(actions, location)])
 
 
 def encoded(paths: pa.Array) -> pa.Array:
-    """Decoded paths as the log spells them."""
+    """Percent-encodes paths, as they are in the log."""
     return pa.array([quote(path) for path in paths.to_pylist()], pa.string())
 
 
@@ -74,13 +77,13 @@ def without(actions: pa.Table, others: pa.Table) -> pa.Table:
 
 
 def addresses(paths: pa.Array, location: str) -> pa.Array:
-    """Decoded paths as others open them: those of files in the table behind its location, the others as they are."""
+    """Makes decoded paths absolute: relative paths follow the table's location, others stay as they are."""
     absolute = pc.match_substring_regex(paths, _ABSOLUTE)
     return pc.if_else(absolute, paths, pc.binary_join_element_wise(location.rstrip("/"), paths, "/")).cast(pa.string())
 
 
 def inside(paths: pa.Array) -> pa.Array:
-    """Returns the relative paths: they lie in the table's folder."""
+    """Returns the relative paths, which are those of files in the table's folder."""
     return paths.filter(pc.invert(pc.match_substring_regex(paths, _ABSOLUTE)))
 
 
@@ -92,14 +95,15 @@ def _vectors(actions: pa.Table) -> pa.Array:
 
 
 def _vector_path(text: str) -> str:
-    """`u` descriptors: a random prefix, then the file's id in Z85 (20 characters)."""
+    """Returns the path of the file that a deletion vector of storage type `u` names. `text`: a random
+    prefix, which may be empty, and the file's UUID in Z85 (20 characters)."""
     prefix, encoded = text[:-20], text[-20:]
     name = f"deletion_vector_{uuid.UUID(bytes=_core.z85_decode(encoded))}.bin"
     return f"{prefix}/{name}" if prefix else name
 
 
 def _decoded(paths: pa.Array) -> pa.Array:
-    """Percent-decoded once. Only paths that have something to decode become Python text."""
+    """Percent-decodes paths once. Only paths with a `%` are converted to Python."""
     coded = pc.match_substring(paths, "%")
     if not pc.any(coded).as_py():
         return paths
@@ -108,7 +112,7 @@ def _decoded(paths: pa.Array) -> pa.Array:
 
 
 def _relative(paths: pa.Array, location: str) -> pa.Array:
-    """Absolute paths that lie in the table, as relative ones."""
+    """Makes absolute paths relative if they are in the table."""
     absolute = pc.match_substring_regex(paths, _ABSOLUTE)
     if not pc.any(absolute).as_py():
         return paths

@@ -1,7 +1,10 @@
-"""The log of schemas of a stream that follows a table, in files 0, 1, ... of a folder (delta-spark's `schemaTrackingLocation`).
+"""The schema log of a stream that follows a table, in files 0, 1, ... of a folder (delta-spark's
+`schemaTrackingLocation`).
 
-Each entry has the definition of the table under which rows from one version on are read. A stream stops where the definition changes, notes
-the new one and ends; started again, it goes on under that one, so that columns may be renamed, dropped and widened while it runs.
+Each entry has the definition of the table with which rows from one version on are read. At a version that
+changes the definition, a stream writes the new definition to the log and fails. When it is started again, it
+reads on with the new definition. So columns can be renamed, dropped and widened while a stream follows the
+table.
 
 Source: delta-io/delta, DeltaSourceMetadataTrackingLog.scala and SchemaTrackingLog.scala, for the files.
 """
@@ -21,14 +24,16 @@ from deltaic.protocol.schema import Array, DataType, Map, Schema, Struct, type_n
 
 _HEAD = b"v1\n"
 _MOST_BYTES = 64 << 20
-"""Maximum size of an entry; a larger one is refused as damaged."""
+"""Maximum bytes of an entry; a larger file is an error."""
 RENAME, DROP, TYPE = "allowSourceColumnRename", "allowSourceColumnDrop", "allowSourceColumnTypeChange"
 
 
 @dataclass(frozen=True)
 class TrackedSchema:
-    """An entry: the definition of a table from `version` on. `partition_columns`: their names. `protocol`: None where the writer noted
-    none. `source`: the path of the source in its checkpoint, as delta-spark notes it, empty where it is not known."""
+    """An entry: the definition of a table from `version` on.
+
+    `protocol`: None if the entry has none. `source`: the path of the source's metadata in the stream's
+    checkpoint, as delta-spark writes it; empty if unknown."""
 
     table_id: str
     version: int
@@ -52,12 +57,12 @@ class TrackedSchema:
         )
 
     def differs_in_columns(self, metadata: Metadata) -> bool:
-        """True if rows have other columns under a definition than under this one."""
+        """True if schema or partition columns differ from those of this entry."""
         same = tuple(metadata.partition_columns) == tuple(self.partition_columns)
         return not same or Schema.from_json(metadata.schema_string) != self.schema
 
     def after(self, version: int, metadata: Metadata | None, protocol: Protocol | None) -> TrackedSchema:
-        """The entry of a commit that changes the definition."""
+        """Returns the next entry, for a commit with these actions."""
         if metadata is None:
             return TrackedSchema(
                 self.table_id,
@@ -71,7 +76,7 @@ class TrackedSchema:
         return TrackedSchema.of(version, self.table_id, metadata, protocol or self.protocol, self.source)
 
     def to_bytes(self) -> bytes:
-        """The file of the entry."""
+        """Serializes the entry."""
         partitions = Schema(self.schema.find((name,))[1] for name in self.partition_columns)
         values = {
             "tableId": self.table_id,
@@ -87,7 +92,7 @@ class TrackedSchema:
 
     @staticmethod
     def from_bytes(data: bytes, where: str) -> TrackedSchema:
-        """ProtocolError for a file that is no entry."""
+        """Parses an entry. A file that is no entry is a ProtocolError."""
         try:
             head, _, body = data.partition(b"\n")
             values = parse_json(body.decode())
@@ -112,9 +117,10 @@ class TrackedSchema:
 
 
 class SchemaLog:
-    """The entries below `store`, the folder of one source. `current`: the newest, None where there is none; `previous`: the one before.
+    """The entries in `store`, the folder of one source.
 
-    `allowed`: those of RENAME, DROP and TYPE whose changes the user lets pass."""
+    `current`: the newest entry, or None. `previous`: the one before it, or None.
+    `allowed`: the kinds of changes (RENAME, DROP, TYPE) that the user allows."""
 
     def __init__(self, store: _core.Store, table_id: str) -> None:
         self._store, self.table_id = store, table_id
@@ -140,7 +146,7 @@ class SchemaLog:
             return None
 
     def append(self, entry: TrackedSchema) -> None:
-        """InvalidArgumentError where another stream has written the next entry."""
+        """Writes the next entry. If another stream has written it, InvalidArgumentError is raised."""
         if self._store.put_if_absent(str(self._count), entry.to_bytes()) != "created":
             raise InvalidArgumentError(
                 "[DELTA_STREAMING_SCHEMA_LOCATION_CONFLICT] another stream writes this log of schemas",
@@ -151,7 +157,8 @@ class SchemaLog:
         self.previous, self.current = self.current, entry
 
     def check_allowed(self) -> None:
-        """SchemaMismatchError where the newest entry renames, drops or changes columns and nobody has let that pass."""
+        """Raises SchemaMismatchError if the newest entry renames, drops or changes columns and the user has
+        not allowed that."""
         if self.previous is None or self.current is None:
             return
         changes: dict[str, list[str]] = {}
@@ -169,11 +176,12 @@ class SchemaLog:
 
 
 SETTINGS = "spark.databricks.delta.streaming."
-"""In front of the names of the settings that let changes pass for all streams of a session."""
+"""Prefix of the settings that allow changes for all streams of a session."""
 
 
 def non_additive(before: Schema, after: Schema) -> Iterator[tuple[str, str]]:
-    """(RENAME, DROP or TYPE, what was changed): fields are the same by what data files call them."""
+    """Yields (RENAME, DROP or TYPE, description) of each change that is no addition. Fields match by their
+    physical names."""
     known = dict(_fields(Struct(tuple(after)), ()))
     for place, (name, kind) in _fields(Struct(tuple(before)), ()):
         if place not in known:
@@ -186,7 +194,7 @@ def non_additive(before: Schema, after: Schema) -> Iterator[tuple[str, str]]:
 
 
 def _fields(kind: DataType, place: tuple[str, ...], name: str = "") -> Iterator[tuple[tuple[str, ...], tuple[str, str]]]:
-    """(physical path, (logical path, type)) of every field, element, key and value."""
+    """Yields (physical path, (logical path, type)) of every field, element, key and value."""
     if isinstance(kind, Struct):
         for item in kind.fields:
             inner, path = (*place, physical_name(item)), f"{name}.{item.name}" if name else item.name

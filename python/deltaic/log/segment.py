@@ -1,4 +1,5 @@
-"""Which files of `_delta_log` make a version (PROTOCOL.md: Delta Log Entries, Checkpoints, Last Checkpoint File)."""
+"""Lists `_delta_log`, and finds the files of which a version is built (PROTOCOL.md: Delta Log Entries,
+Checkpoints, Last Checkpoint File)."""
 
 from __future__ import annotations
 
@@ -19,11 +20,12 @@ from deltaic.log.hint import Hint
 from deltaic.log.intents import Intent
 
 LOG = "_delta_log"
-# What may lie at a local path where no table can be made.
+# Descriptions of local paths at which no table can be created.
 A_FILE = "a file"
 A_LOG = "the folder of a log"
 NO_PLACE = (A_FILE, A_LOG)
-# Maximum names of a folder without a log that an error looks at for Parquet files; of a larger folder it says less.
+# Maximum number of names in a folder without a log that an error message checks for Parquet files. In a
+# larger folder it may not notice them.
 MOST_LOOKED_AT = 1000
 MAX_VERSION = 2**63 - 1
 
@@ -35,25 +37,27 @@ _COMPACTED = re.compile(r"([0-9]{20})\.([0-9]{20})\.compacted\.json")
 _CHECKSUM = re.compile(r"([0-9]{20})\.crc")
 _INTENT = re.compile(intents.INTENT)
 
-# A store may show a commit before the one below it; how long a gap is waited for (seconds, in turn).
+# Seconds to wait, one after the other, for a missing commit: a store may list a commit before the earlier
+# one.
 GAP_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
 
 Sleep = Callable[[float], None]
 
 
 def commit_path(version: int) -> str:
-    """Path of a commit below the table's root."""
+    """Returns the path of a published commit, relative to the table."""
     return f"{LOG}/{version:020}.json"
 
 
 def checkpoint_path(version: int) -> str:
-    """Path of a classic checkpoint in one file below the table's root."""
+    """Returns the path of a classic checkpoint in one file, relative to the table."""
     return f"{LOG}/{version:020}.checkpoint.parquet"
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A complete checkpoint: its file, or all its parts in order (sidecars are named in it)."""
+    """A complete checkpoint. `parts`: the paths of its file or of all its parts, in order, without
+    sidecars."""
 
     version: int
     parts: tuple[str, ...]
@@ -61,7 +65,8 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Compaction:
-    """A file that says what the commits `first` to `last` say together (PROTOCOL.md: Log Compaction Files)."""
+    """A file with the reconciled actions of the commits `first` to `last` (PROTOCOL.md: Log Compaction
+    Files)."""
 
     first: int
     last: int
@@ -70,14 +75,20 @@ class Compaction:
 
 @dataclass(frozen=True)
 class Listing:
-    """Files of the log, by kind, as one listing showed them.
+    """The files of the log in one listing, by kind.
 
-    `commits`: version -> modification time in ms. `checkpoints`: complete ones, newest first; a version may have several. `incomplete`:
-    versions with a checkpoint whose parts are not all there. `start`: the version that the listing began with. `compactions`: by their
-    first version, the one that goes farthest comes first. `checksums`: versions that have one. `sizes`: path -> bytes. `times`: path ->
-    modification time in ms. `hint`: what the listing began with. `staged`: version -> path, of commits of a catalog
-    that may not be published. `intents`: transactions over several tables that have one here -> modification time in ms.
-    `unwritten`: the version that stands in an intent alone.
+    `commits`: version -> modification time in ms.
+    `checkpoints`: complete ones, newest first; a version may have several.
+    `incomplete`: versions with a multi-part checkpoint of which parts are missing.
+    `start`: the version from which on files were listed.
+    `compactions`: compacted ranges by their first version, the longest first.
+    `checksums`: versions with a checksum.
+    `sizes`: path -> bytes. `times`: path -> modification time in ms.
+    `hint`: the parsed `_last_checkpoint`, if it was read.
+    `staged`: version -> path of its commit, for commits that are not at their usual path: those that a
+        catalog has staged, and `unwritten`.
+    `intents`: id of a transaction over several tables -> modification time of its intent in ms.
+    `unwritten`: a version whose commit is only in an intent, as this process cannot write it to the log.
     """
 
     commits: dict[int, int] = field(default_factory=dict)
@@ -94,7 +105,7 @@ class Listing:
     unwritten: int | None = None
 
     def commit_path(self, version: int) -> str:
-        """Path of a commit below the table's root: that of a staged one where a catalog says so."""
+        """Returns the path of a commit, relative to the table: the staged file if there is one."""
         return self.staged.get(version) or commit_path(version)
 
     @property
@@ -103,19 +114,22 @@ class Listing:
 
     @property
     def latest(self) -> int:
-        """The newest version that the listing knows of; -1 for none."""
+        """The newest version in the listing; -1 if there is none."""
         return max(max(self.commits, default=-1), self.checkpoints[0].version if self.checkpoints else -1)
 
 
 @dataclass(frozen=True)
 class Segment:
-    """The files of one version: a checkpoint or none, and the commits after it, without a gap.
+    """The files of which one version is built: a checkpoint or none, and the commits after it, without a gap.
 
-    `commits`: (version, path); a compacted range stands as its last version. `has_checksum`: the version has a checksum file.
-    `size`: bytes of all these files, as far as the listing and the hint tell; `commits_size`: of the commits alone. `times`: when each
-    of them was modified, ms: equal segments are the same files. `modified`: when the version's own commit was, None where it is gone.
-    `pending`: transactions over several tables that may not be in the log yet. `is_unwritten`: the version is the commit of one that
-    is not.
+    `commits`: (version, path); a compacted range has its last version.
+    `has_checksum`: True if the version has a checksum file.
+    `size`: bytes of all files, as far as the listing and `_last_checkpoint` have them. `commits_size`: of the
+        commits.
+    `times`: modification times of the files in ms. Segments that are equal have the same files.
+    `modified`: modification time of the version's own commit in ms; None if the commit was deleted.
+    `pending`: ids of transactions over several tables that may not be in the log yet.
+    `is_unwritten`: True if the version's commit is only in an intent (`Listing.unwritten`).
     """
 
     version: int
@@ -131,7 +145,7 @@ class Segment:
 
     @property
     def is_one_file(self) -> bool:
-        """The log of the version is read by one request."""
+        """True if one request reads the whole segment."""
         return len(self.checkpoint_parts) + len(self.commits) == 1
 
     @property
@@ -140,20 +154,21 @@ class Segment:
 
 
 def list_log(store: Store, start: int = 0) -> Listing:
-    """The log's commits and checkpoints of `start` and later versions. A missing log is an empty listing. Where a catalog manages the
-    table, its commits are those that the catalog knows."""
-    ratified = catalog.ratified(store, start)  # before the listing: what is published in between is in both
+    """Lists the files of the log from version `start` on. A missing log is an empty listing. If a catalog
+    manages the table, the commits are those that the catalog has ratified."""
+    ratified = catalog.ratified(store, start)  # before the listing, so that a commit that is published meanwhile is in both
     listing = parse_listing(store.entries(LOG, f"{start:020}" if start else None), start)
     return listing if ratified is None else _of_catalog(listing, ratified)
 
 
 def _of_catalog(listing: Listing, ratified: catalog.RatifiedCommits) -> Listing:
-    """The listing with the commits that the catalog has staged, and nothing of versions that it has not ratified."""
+    """Adds the commits that the catalog has staged, and removes all files of versions that it has not
+    ratified."""
     last = ratified.latest
     modified = max(listing.commits.values(), default=0)
     commits = {version: time for version, time in listing.commits.items() if version <= last}
     commits |= {version: listing.commits.get(version, modified) for version in ratified.staged}
-    compactions = {first: [each for each in found if each.last <= last] for first, found in listing.compactions.items()}
+    compactions = {first: [each for each in ranges if each.last <= last] for first, ranges in listing.compactions.items()}
     return replace(
         listing,
         commits=dict(sorted(commits.items())),
@@ -166,20 +181,21 @@ def _of_catalog(listing: Listing, ratified: catalog.RatifiedCommits) -> Listing:
 
 
 def newest(store: Store, listing: Callable[[], Listing]) -> Listing:
-    """A listing for who wants to know the newest version: with what transactions over several tables have committed."""
-    found = listing()
-    if not found.intents:
-        return found
-    latest = max(found.latest, found.start - 1)
-    is_new, unwritten = intents.resolve(store, found.intents, latest, time.time_ns() // 1_000_000)
-    found = listing() if is_new else found
+    """Lists the log for the newest version, with the commits of transactions over several tables. `listing`:
+    lists the log; it is called again if such a transaction was rolled forward."""
+    current = listing()
+    if not current.intents:
+        return current
+    latest = max(current.latest, current.start - 1)
+    is_new, unwritten = intents.resolve(store, current.intents, latest, time.time_ns() // 1_000_000)
+    current = listing() if is_new else current
     for intent in unwritten:
-        found = _on_top(store, found, intent)
-    return found
+        current = _on_top(store, current, intent)
+    return current
 
 
 def _on_top(store: Store, listing: Listing, intent: Intent) -> Listing:
-    """The listing with a committed transaction that this process may not write into the log."""
+    """Adds the commit of a committed transaction that this process may not write to the log."""
     version, path = intent.base + 1, intents.intent_path(intent.transaction)
     if max(listing.latest, listing.start - 1) != intent.base:
         raise CommitError(
@@ -194,9 +210,9 @@ def _on_top(store: Store, listing: Listing, intent: Intent) -> Listing:
 
 
 def parse_listing(entries: Iterator[tuple[str, int, int]] | Sequence[tuple[str, int, int]], start: int = 0) -> Listing:
-    """Sorts (path, size, modification time) into commits and checkpoints; other names are none of ours.
+    """Sorts (path, size, modification time) by kind of file. Unknown names are ignored.
 
-    A checkpoint of 0 bytes is one whose writer died: it counts as missing.
+    A file of 0 bytes other than a commit counts as missing, as its writer died.
     """
     commits: dict[int, int] = {}
     complete: list[Checkpoint] = []
@@ -226,9 +242,9 @@ def parse_listing(entries: Iterator[tuple[str, int, int]] | Sequence[tuple[str, 
             complete.append(Checkpoint(int(match[1]), (path,)))
         elif match := _PART.fullmatch(name):
             parts.setdefault((int(match[1]), int(match[3])), {})[int(match[2])] = path
-    for (version, count), found in parts.items():
-        if count > 0 and all(part in found for part in range(1, count + 1)):
-            complete.append(Checkpoint(version, tuple(found[part] for part in range(1, count + 1))))
+    for (version, count), paths in parts.items():
+        if count > 0 and all(part in paths for part in range(1, count + 1)):
+            complete.append(Checkpoint(version, tuple(paths[part] for part in range(1, count + 1))))
     usable = sorted((each for each in complete if start <= each.version <= MAX_VERSION), key=lambda each: -each.version)
     incomplete = {version for version, _ in parts} - {each.version for each in usable}
     kept = {version: modified for version, modified in commits.items() if start <= version <= MAX_VERSION}
@@ -238,7 +254,7 @@ def parse_listing(entries: Iterator[tuple[str, int, int]] | Sequence[tuple[str, 
 
 
 def read_hint(store: Store) -> int | None:
-    """The version that `_last_checkpoint` names; None where it is missing or unreadable, as it is only a hint."""
+    """Returns the version in `_last_checkpoint`; None if the file is missing or invalid."""
     hint = last_checkpoint.read(store)
     return None if hint is None else hint.version
 
@@ -246,27 +262,28 @@ def read_hint(store: Store) -> int | None:
 def segments(
     store: Store, version: int | None = None, *, sleep: Sleep = time.sleep, waits: Sequence[float] = GAP_WAITS
 ) -> Iterator[Segment]:
-    """The ways to build a version (None: the newest), best first: each complete checkpoint below it, newest first, then commits alone.
+    """Yields the segments of which a version can be built, best first: from each complete checkpoint, newest
+    first, and then from commits only. `version`: None for the newest.
 
-    A gap is waited for as long as `waits` says. Raises TableNotFoundError, VersionNotFoundError, ProtocolError naming the
-    version that is missing.
+    If a commit is missing, the log is listed again after each of `waits` (seconds). Then TableNotFoundError,
+    VersionNotFoundError, or ProtocolError with the missing version is raised.
     """
     listing = newest(store, lambda: _first_listing(store, None)) if version is None else _first_listing(store, version)
     pending = list(waits)
     seen: set[tuple[str, ...]] = set()
     while True:
-        found = False
+        is_possible = False
         target = listing.latest if version is None else version
         if 0 <= target <= listing.latest:
             for segment in _from_listing(listing, target):
-                found = True
+                is_possible = True
                 key = (*segment.checkpoint_parts, *(path for _, path in segment.commits))
                 if key not in seen:
                     seen.add(key)
                     yield segment
-        if listing.start > 0:  # the caller could not use what lies above the hint
+        if listing.start > 0:  # the caller could not use the segments from the checkpoint in `_last_checkpoint` on
             listing = list_log(store)
-        elif found:
+        elif is_possible:
             return
         elif pending and _may_be_late(listing, target):
             sleep(pending.pop(0))
@@ -276,12 +293,13 @@ def segments(
 
 
 def load_first(store: Store, version: int | None = None, *, sleep: Sleep = time.sleep) -> Segment:
-    """The best segment of a version."""
+    """Returns the best segment of a version."""
     return next(segments(store, version, sleep=sleep))
 
 
 def reconstructible(listing: Listing) -> list[int]:
-    """Versions of a whole listing that can be built, ascending: from commit 0 or a checkpoint on, up to the first gap after it."""
+    """Returns the versions that can be built from a complete listing, ascending: from version 0 or a
+    checkpoint on, up to the next missing commit."""
     versions: set[int] = set()
     bases = [checkpoint.version for checkpoint in listing.checkpoints] + ([0] if 0 in listing.commits else [])
     for base in sorted(bases):
@@ -309,8 +327,9 @@ def _first_listing(store: Store, version: int | None) -> Listing:
 
 
 def _look(store: Store) -> tuple[Hint | None, Listing | None]:
-    """The hint, and the whole log where that is known already: over a network a log of few files is listed while the hint is fetched. Not
-    where a catalog manages the table: it is to be asked before the log is listed."""
+    """Reads `_last_checkpoint`, and on a remote store lists the log at the same time; the listing is None if
+    the log has many files. For a table that a catalog manages, the listing is None, too: the catalog must be
+    called before it."""
     look = None if catalog.has_coordinator(store) else store.first_look(LAST_CHECKPOINT, LOG, last_checkpoint.MOST_BYTES)
     if look is None:
         return last_checkpoint.read(store), None
@@ -319,7 +338,8 @@ def _look(store: Store) -> tuple[Hint | None, Listing | None]:
 
 
 def nothing_here(store: Store) -> TableNotFoundError:
-    """The error of a place whose log holds neither a commit nor a checkpoint. Of a local place it says what is there instead."""
+    """Returns the error for a location whose log has neither a commit nor a checkpoint. For a local path, the
+    error names what is there instead."""
     if "://" not in store.location and (instead := _instead_of_table(store.location)) is not None:
         found, expected = instead
         return TableNotFoundError("no Delta table here", where=store.location, found=found, expected=expected)
@@ -361,7 +381,9 @@ def _from_listing(listing: Listing, target: int) -> Iterator[Segment]:
 
 
 def cover(listing: Listing, first: int, last: int) -> tuple[tuple[int, str], ...]:
-    """Files that say what the commits `first` to `last` say, each of which is there: compacted ranges where they fit, the longest first."""
+    """Returns (version, path) of files with the actions of the commits `first` to `last`, which all exist.
+    Each compacted range that fits replaces its commits, the longest first: commits 3 to 7 may be the range 3
+    to 6 and commit 7."""
     files: list[tuple[int, str]] = []
     while first <= last:
         fitting = next((each for each in listing.compactions.get(first, ()) if each.last <= last), None)
@@ -376,7 +398,7 @@ def _segment(listing: Listing, target: int, checkpoint: Checkpoint | None, commi
     commits_size = sum(listing.sizes.get(path, 0) for _, path in commits)
     size = commits_size + sum(listing.sizes.get(path, 0) for path in parts)
     if checkpoint is not None and listing.hint is not None and listing.hint.version == checkpoint.version:
-        size += listing.hint.size_in_bytes  # it knows of the sidecars, too
+        size += listing.hint.size_in_bytes  # includes the sidecars
     times = tuple(listing.times.get(path, 0) for path in (*parts, *(path for _, path in commits)))
     modified = listing.commits.get(target)
     has_checksum, pending = target in listing.checksums, tuple(listing.intents)
@@ -384,13 +406,14 @@ def _segment(listing: Listing, target: int, checkpoint: Checkpoint | None, commi
 
 
 def _missing(listing: Listing, target: int) -> int:
-    """The newest version that is missing between the newest base and `target`."""
+    """Returns the newest version without a commit between the newest checkpoint and `target`."""
     base = max((each.version for each in listing.checkpoints if each.version <= target), default=-1)
     return next((each for each in range(target, base, -1) if each not in listing.commits), -1)
 
 
 def _may_be_late(listing: Listing, target: int) -> bool:
-    # A log that begins above version 0 with no checkpoint was truncated: nothing is on its way.
+    # A log that begins after version 0 and has no checkpoint was truncated, so waiting for commits is
+    # useless.
     first = min(listing.commits, default=target)
     bases = [each.version for each in listing.checkpoints if each.version <= target]
     return 0 <= target <= listing.latest and (first == 0 or bool(bases))

@@ -1,4 +1,5 @@
-"""One version of a table, immutable: its files are in Rust, what defines it is parsed here when first asked for."""
+"""Snapshot: one version of a table, immutable. Rust has the file actions; protocol and metadata are parsed
+here on first access."""
 
 from __future__ import annotations
 
@@ -27,26 +28,27 @@ from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.properties import TableProperties
 from deltaic.protocol.schema import Schema
 
-# A log of so many bytes is read when a version is opened, so that what is broken is told then; a larger one when its files are asked for,
-# and of a larger checkpoint no more than the question needs.
+# Bytes of a log up to which it is read completely when a version is opened, so that errors in it are raised
+# then. A larger log is read when its file actions are first needed, and of a larger checkpoint only the
+# needed part.
 READ_AT_ONCE = 4 * 1024**2
 # Cached properties of a snapshot that follow from its protocol and metadata.
 _OF_THE_DEFINITION = ("protocol", "metadata", "schema", "properties", "table_schema")
 log = logging.getLogger("deltaic.log")
 T = TypeVar("T")
 _MOST_KEPT = 100
-"""Things of `Snapshot.keep` for each snapshot."""
+"""Maximum number of results in the cache of `Snapshot.keep`; a full cache is emptied."""
 _NOTHING = object()
 
 
 class Snapshot:
-    """A version of a table. Threads may share it; nothing in it changes but caches.
+    """A version of a table. Threads may share it, as only its caches change.
 
-    The files of a large log are read when first asked for.
+    The file actions of a large log are read on first access.
     """
 
     core: _core.Snapshot
-    """The files, transactions and domains."""
+    """File actions, transactions and domains."""
 
     def __init__(
         self,
@@ -60,11 +62,12 @@ class Snapshot:
         modified: int | None = None,
         pending: tuple[str, ...] | None = None,
     ) -> None:
-        """`segment`: the files of the log that the version was, or will be, read from. `core` None: it is read from there when first asked
-        for, and until then `definition` says what there is to say. `before`: an earlier version,
-        of which everything is kept that follows from its protocol and metadata where these are the same. `modified`: when the version's
-        commit was put (ms), by a listing or by who put it. `pending`: transactions over several tables that were not in the log, or may
-        not have been; None where no listing was made."""
+        """`core`: None to read it from `segment` on first access; `definition` is required then.
+        `segment`: the files of the log from which the version was read, or will be.
+        `before`: an earlier version, whose parsed protocol and metadata are reused if they are equal.
+        `modified`: time (ms) at which the version's commit was written.
+        `pending`: ids of transactions over several tables that may not be in the log; None if the log was not
+        listed."""
         self.store = store
         self._loaded, self._checksum, self._definition, self._lock = core, checksum, definition, threading.Lock()
         self._segment = segment
@@ -98,38 +101,42 @@ class Snapshot:
         sleep: Sleep = time.sleep,
         known: Snapshot | None = None,
     ) -> Snapshot:
-        """The newest version, or the one asked for. A checkpoint that cannot be read is replaced by an older one or by commits.
+        """Loads a version; by default the newest. If a checkpoint cannot be read, an older one or the commits
+        are used.
 
-        `known`: one opened before at the same place with the same rights. It is the answer where its log has the same files still.
+        `timestamp`: loads the newest version with this timestamp or an earlier one.
+        `known`: a snapshot that was opened before at the same location with the same permissions. It is
+            returned if the log still has the same files.
 
         Raises TableNotFoundError, VersionNotFoundError, ProtocolError, UnsupportedFeatureError.
         """
         if timestamp is not None:
             version = history.version_at(store, timestamp, version)
-        ways = segments(store, version, sleep=sleep)
-        best = next(ways)
+        candidates = segments(store, version, sleep=sleep)
+        best = next(candidates)
         if known is not None and known._segment == best:
             return known
         is_small = best.size <= READ_AT_ONCE
-        # Over a network: a log of one file is read itself, and of more files only the checksum until somebody asks for the table's files.
-        has_use = best.has_checksum and not (store.is_remote and is_small and best.is_one_file)
-        checksum = checksums.read(store, best.version) if has_use else None
+        # On a remote store, a log of several files is not read until its file actions are needed: the
+        # checksum, which is one file, has the definition. A log of one file is read directly.
+        reads_checksum = best.has_checksum and not (store.is_remote and is_small and best.is_one_file)
+        checksum = checksums.read(store, best.version) if reads_checksum else None
         is_deferred = not is_small or (store.is_remote and checksum is not None)
         if is_deferred and (definition := _define(store, best, checksum)) is not None:
             return Snapshot(store, None, checksum=checksum, definition=definition, segment=best)
-        core = _build(store, chain((best,), ways), partial(segments, store, version, sleep=sleep))
+        core = _build(store, chain((best,), candidates), partial(segments, store, version, sleep=sleep))
         is_best = core.version == best.version
         return Snapshot(store, core, checksum=checksum if is_best else None, segment=best if is_best else None, pending=best.pending)
 
     def __getattr__(self, name: str) -> Any:
-        """`core`, when it is first asked for; what the checksum says of the files is held against them then."""
+        """Reads `core` on first access, and compares it with the checksum."""
         if name != "core":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         with self._lock:
             if self._loaded is None:
                 again = partial(segments, self.store, self.version)
-                ways = chain((self._segment,) if self._segment is not None else (), again())
-                self._loaded = Snapshot(self.store, _build(self.store, ways, again), checksum=self._checksum)._loaded
+                candidates = chain((self._segment,) if self._segment is not None else (), again())
+                self._loaded = Snapshot(self.store, _build(self.store, candidates, again), checksum=self._checksum)._loaded
             assert self._loaded is not None
             if self._checksum is not None:
                 checksums.verify_files(self._checksum, self._loaded, self.location)
@@ -137,8 +144,9 @@ class Snapshot:
         return self.core
 
     def refresh(self, *, sleep: Sleep = time.sleep) -> Snapshot:
-        """The newest version: this very object when nothing is new; reads only the new commits where they follow on this one."""
-        if self.is_unwritten:  # another commit may get its version
+        """Returns the newest version: this object if there is no new commit. If the new commits follow
+        without a gap, only they are read."""
+        if self.is_unwritten:  # another commit may get this version in the log
             return Snapshot.load(self.store, sleep=sleep)
         listing = newest(self.store, partial(list_log, self.store, self.version + 1))
         if listing.unwritten is not None:
@@ -153,10 +161,11 @@ class Snapshot:
         except (ProtocolError, FileNotFoundError):
             if all(path == listing.commit_path(each) for each, path in commits):
                 raise
-            return self.advance(listing.latest)  # a compacted range is no use: its commits are
+            return self.advance(listing.latest)  # a compacted range cannot be read, so its commits are
 
     def advance(self, version: int, modified: int | None = None) -> Snapshot:
-        """A later version, whose commits are known to be there; lists nothing. `modified`: when the last of them was put (ms)."""
+        """Returns a later version whose commits are known to exist; does not list the log. `modified`: time
+        (ms) at which the last of the commits was written."""
         if version == self.version:
             return self
         versions = range(self.version + 1, version + 1)
@@ -174,7 +183,7 @@ class Snapshot:
 
     @staticmethod
     def first(store: _core.Store, modified: int | None = None) -> Snapshot:
-        """Version 0, whose commit is known to be there; lists nothing."""
+        """Returns version 0, whose commit is known to exist; does not list the log."""
         segment = Segment(0, None, ((0, commit_path(0)),), modified=modified)
         return Snapshot(store, _build(store, [segment], partial(segments, store, 0)), modified=modified)
 
@@ -183,7 +192,7 @@ class Snapshot:
         return own is not None and own.protocol == core.protocol and own.metadata == core.metadata
 
     def at(self, version: int | None = None, *, timestamp: datetime | str | None = None) -> Snapshot:
-        """Another version of the same table; the newest when neither is given."""
+        """Returns another version of the same table; by default the newest."""
         if version == self.version and timestamp is None:
             return self
         return Snapshot.load(self.store, version=version, timestamp=timestamp)
@@ -226,13 +235,13 @@ class Snapshot:
     def keep(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Returns the cached result of `compute()` for `key`, computed on the first call. The cache is emptied after a hundred results."""
         kept = self._kept
-        found: T | object = kept.get(key, _NOTHING)
-        if found is _NOTHING:
-            found = compute()
+        value: T | object = kept.get(key, _NOTHING)
+        if value is _NOTHING:
+            value = compute()
             if len(kept) >= _MOST_KEPT:  # another thread may do the same
                 kept.clear()
-            kept[key] = found
-        return cast("T", found)
+            kept[key] = value
+        return cast("T", value)
 
     @cached_property
     def _kept(self) -> dict[Hashable, Any]:
@@ -244,19 +253,19 @@ class Snapshot:
 
     @cached_property
     def table_schema(self) -> _core.TableSchema:
-        """The schema as Rust sees it, with partition columns and column mapping."""
+        """The schema for Rust, with partition columns and column mapping."""
         with self._placed():
             return table_schema(self.protocol, self.metadata)
 
     @cached_property
     def domains(self) -> Mapping[str, str]:
-        """Metadata domains: name -> its configuration."""
+        """Metadata domains: name -> configuration."""
         actions = ((name, json.loads(text)) for name, text in self.core.domains.items())
         parsed = ((name, action.get("domainMetadata", action)) for name, action in actions)
         return {name: str(action.get("configuration", "")) for name, action in parsed if not action.get("removed")}
 
     def files(self, predicate: _core.Predicate | None = None, *, skipping: bool = True) -> _core.FileSelection:
-        """The live files that may hold a matching row, and what was skipped."""
+        """Returns the live files that may contain a matching row, and the number of skipped ones."""
         return self.core.files(self.table_schema, predicate, skipping=skipping)
 
     def _lacks(self, name: str) -> ProtocolError:
@@ -268,7 +277,7 @@ class Snapshot:
         )
 
     def _placed(self) -> AbstractContextManager[None]:
-        """Errors about what defines the table say on which line of the log it stands, once."""
+        """Adds the line of the log to errors about protocol and metadata that are raised inside."""
 
         def place(error: DeltaError) -> str | None:
             if self._loaded is None:
@@ -284,7 +293,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Definition:
-    """Protocol, metadata and domains of a version."""
+    """Protocol and metadata of a version."""
 
     version: int
     protocol: Protocol
@@ -292,7 +301,8 @@ class Definition:
 
 
 def _define(store: _core.Store, segment: Segment, checksum: Checksum | None) -> Definition | None:
-    """The definition of a version from its checksum, else from its log where that means no look at the files; None where it does not."""
+    """Returns the definition of a version from its checksum, or from the log if no file actions need be read
+    for it; else None."""
     if checksum is not None:
         return Definition(checksum.version, checksum.protocol, checksum.metadata)
     if segment.checkpoint is None or segment.commits_size > READ_AT_ONCE:
@@ -303,14 +313,15 @@ def _define(store: _core.Store, segment: Segment, checksum: Checksum | None) -> 
             return None
         return Definition(segment.version, Protocol.from_json(protocol), Metadata.from_json(metadata))
     except (ProtocolError, FileNotFoundError):
-        return None  # another way may be good, or say what is wrong
+        return None  # reading the whole log may succeed, or raise a better error
 
 
-def _build(store: _core.Store, ways: Iterable[Segment], again: Callable[[], Iterable[Segment]] | None) -> _core.Snapshot:
-    """The files of a version, the first way that can be gone. `again`: the ways of a second attempt, where files went away meanwhile."""
+def _build(store: _core.Store, candidates: Iterable[Segment], again: Callable[[], Iterable[Segment]] | None) -> _core.Snapshot:
+    """Builds a version from the first segment that can be read. `again`: lists segments for a second attempt,
+    if files were deleted meanwhile."""
     first_error: Exception | None = None
     passed_over: list[tuple[Segment, Exception]] = []
-    for segment in ways:
+    for segment in candidates:
         try:
             parts, commits = segment.checkpoint_parts, segment.commits
             built = _core.Snapshot.load(
@@ -327,8 +338,8 @@ def _build(store: _core.Store, ways: Iterable[Segment], again: Callable[[], Iter
             if isinstance(error, ProtocolError) and _needed_by_all(segment, error):
                 break
     if first_error is None:
-        raise ProtocolError("no other way to build the version", where=store.location)
-    if isinstance(first_error, FileNotFoundError) and again is not None:  # a cleanup took files between listing and reading
+        raise ProtocolError("no segment to build the version from", where=store.location)
+    if isinstance(first_error, FileNotFoundError) and again is not None:  # a cleanup deleted files after the listing
         return _build(store, again(), None)
     if isinstance(first_error, FileNotFoundError):
         where, _, message = str(first_error).partition(": ")
@@ -338,19 +349,19 @@ def _build(store: _core.Store, ways: Iterable[Segment], again: Callable[[], Iter
 
 
 def _build_again(store: _core.Store, former: Segment, version: int, damaged: bool) -> _core.Snapshot:
-    """Builds the version again from a new listing, after a file that had not been read yet was removed by another process's log cleanup.
-    `damaged`: the checkpoint of the former way is there, but cannot be read."""
-    ways = segments(store, version)
-    return _build(store, (way for way in ways if way.checkpoint != former.checkpoint) if damaged else ways, None)
+    """Builds a version again from a new listing, after another process's log cleanup deleted a file that had
+    not been read yet. `damaged`: True if the checkpoint of the former segment exists but cannot be read."""
+    candidates = segments(store, version)
+    return _build(store, (each for each in candidates if each.checkpoint != former.checkpoint) if damaged else candidates, None)
 
 
 def _needed_by_all(segment: Segment, error: ProtocolError) -> bool:
-    """True if a commit cannot be read: every remaining way to build the version needs it."""
+    """True if the error is about a commit, which every other segment of the version needs, too."""
     named = re.search(rf"{LOG}/\d{{20}}\.json", str(error))
     return named is not None and any(path == named[0] for _, path in segment.commits)
 
 
 def table_schema(protocol: Protocol, metadata: Metadata) -> _core.TableSchema:
-    """`_core.TableSchema` of a table's definition."""
+    """Makes the `_core.TableSchema` of a table's definition."""
     mode = features.column_mapping_mode(protocol, metadata)
     return _core.TableSchema(metadata.schema_string, metadata.partition_columns, mode)

@@ -15,7 +15,7 @@ from deltaic import _core, configuration
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, PathOutsideTableError
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-# Storage options of the places that were opened last with some; of more the first ones are forgotten.
+# Storage options by location, of the last _MOST_OPENED locations that were opened with any.
 _OPENED: OrderedDict[str, dict[str, str]] = OrderedDict()
 _MOST_OPENED = 1000
 _LOCK = threading.Lock()
@@ -25,28 +25,34 @@ _SECRET = re.compile(r"secret|token|passw|credential|signature|sas|key|auth|prox
 
 @runtime_checkable
 class LogStore(Protocol):
-    """A place for objects; paths are relative to the table's root, '/'-separated, decoded. Called from any thread.
+    """A store of the objects of a table. Paths are relative to the table, with `/`, and decoded. Any thread
+    may call it.
 
-    What it must keep: an object is seen whole or not at all; `write_if_absent` never replaces; a listing after a write shows it. A missing
-    object is a FileNotFoundError; whatever else is raised reaches the caller as it is. The compiled module checks the answers.
+    The store must guarantee that readers see an object completely or not at all, that `write_if_absent` never
+    replaces an object, and that a listing after a write contains the object. A missing object is a
+    FileNotFoundError; other exceptions reach the caller unchanged. Rust validates the results.
     """
 
     def list_from(self, prefix: str, start_after: str | None, recursive: bool, /) -> Iterable[tuple[str, int, int]]:
-        """(path, size in bytes, modification time in ms) of the objects in the folder `prefix`, after the name `start_after` in it."""
+        """Returns (path, size in bytes, modification time in ms) of the objects in the folder `prefix` whose
+        names sort after `start_after`. `recursive`: with those of folders below it."""
         ...
 
     def head(self, path: str, /) -> tuple[int, int] | None:
-        """(size, modification time in ms), None where there is no such object."""
+        """Returns (size in bytes, modification time in ms) of an object; None if it does not exist."""
         ...
 
     def read(self, path: str, start: int = 0, end: int | None = None, /) -> bytes:
-        """The object's bytes from `start` to before `end`; all of them by default."""
+        """Returns the bytes of an object from `start` (inclusive) to `end` (exclusive); by default all
+        bytes."""
         ...
 
     def write_if_absent(self, path: str, data: bytes, /) -> bool | None:
-        """True: created, whole and visible at once. False (or FileExistsError): there is one already. None (or TimeoutError,
-        ConnectionError): nobody knows. Any other exception says that nothing was written, and of a commit only where it cannot be read
-        then."""
+        """Creates an object unless it exists.
+
+        Returns True if it was created, completely and visible at once, False if it exists, None if the
+        outcome is unknown. FileExistsError counts as False; TimeoutError and ConnectionError as unknown. Any
+        other exception means that nothing was written; for a commit, this is checked by reading it."""
         ...
 
     def write(self, path: str, data: bytes, /) -> None:
@@ -59,23 +65,23 @@ class LogStore(Protocol):
 
 
 class OneObject:
-    """LogStore: these bytes, whatever the path. Nothing can be written."""
+    """A read-only LogStore with the same object at every path."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
 
     def head(self, path: str) -> tuple[int, int]:
-        """Returns the size of the object; its time is unknown."""
+        """Returns the size of the object, and 0 as its time."""
         return len(self._data), 0
 
     def read(self, path: str, start: int = 0, end: int | None = None) -> bytes:
-        """The bytes from `start` to before `end`."""
+        """Returns the bytes from `start` (inclusive) to `end` (exclusive)."""
         return self._data[start:end]
 
 
 def locate(path: str | os.PathLike[str]) -> str:
-    """A user's path as a location: an absolute local path, or the URL as it is. `~` and variables are not expanded. `file:/x`, as Hadoop
-    writes local paths, is /x."""
+    """Converts a user's path to a location: an absolute local path, or the URL unchanged. `~` and variables
+    are not expanded. `file:/x`, as Hadoop writes local paths, becomes `/x`."""
     try:
         text = os.fspath(path)
     except TypeError:
@@ -95,7 +101,8 @@ _opener: ContextVar[Opener | None] = ContextVar("opener", default=None)
 
 @contextmanager
 def opened_by(opener: Opener) -> Iterator[None]:
-    """While it lasts, `opener` (location, storage options) gives the stores of this thread, where it does not answer None."""
+    """Makes `open_store` call `opener` inside the block: (location, storage options) -> a store, or None to
+    open it as usual."""
     token = _opener.set(opener)
     try:
         yield
@@ -104,7 +111,8 @@ def opened_by(opener: Opener) -> Iterator[None]:
 
 
 def open_store(path: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> _core.Store:
-    """The store of a table's place, by the configuration: durability, allowed roots, a user's own LogStore for its scheme."""
+    """Opens the store of a table by the configuration: durability, allowed roots, a user's LogStore for the
+    scheme."""
     location = locate(path)
     settings = configuration.current()
     options = options_of(storage_options)
@@ -120,7 +128,8 @@ def open_store(path: str | os.PathLike[str], storage_options: Mapping[str, str] 
 
 
 def options_of(storage_options: Mapping[str, str] | None) -> dict[str, str]:
-    """A user's storage options. InvalidTypeError for what is no mapping; its value is not shown, as it may be a secret."""
+    """Returns a user's storage options as a dict. Anything but a mapping is an InvalidTypeError, whose
+    message does not show the value, as it may be a secret."""
     if storage_options is not None and not isinstance(storage_options, Mapping):
         raise InvalidTypeError(
             "storage_options", found=type(storage_options).__name__, expected="a mapping, like {'region': 'eu-central-1'}"
@@ -129,10 +138,11 @@ def options_of(storage_options: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def open_beside(store: _core.Store, location: str) -> _core.Store:
-    """The store of another table that the log of this one names, by the storage options that this one was opened with.
+    """Opens the store of another table that the log of this table names, with the storage options of this
+    table.
 
-    PathOutsideTableError for one of another scheme or bucket, unless `configure(allowed_roots=)` has its place: who writes into a log
-    shall not send readers anywhere.
+    A location with another scheme or bucket is a PathOutsideTableError unless it is in
+    `configure(allowed_roots=)`: a writer of a log must not be able to direct readers to any location.
     """
     roots = (locate(root).rstrip("/") for root in configuration.current().allowed_roots)
     if _authority(location) != _authority(store.location) and not any(f"{location}/".startswith(f"{root}/") for root in roots):
@@ -146,7 +156,7 @@ def open_beside(store: _core.Store, location: str) -> _core.Store:
 
 
 def _authority(location: str) -> str:
-    """Scheme and bucket of a URL; empty for a local path."""
+    """Returns scheme and bucket of a URL: `s3://bucket`; empty for a local path."""
     return "/".join(location.split("/", 3)[:3]) if _URL.match(location) and not location.startswith("file:") else ""
 
 
@@ -160,12 +170,13 @@ def _remember(location: str, options: Mapping[str, str]) -> None:
 
 
 def open_own(location: str, options: Mapping[str, str]) -> _core.Store:
-    """The store of a location by our own clients: options, then the function of `configure(credentials=)`, then AWS profiles."""
+    """Opens the store of a location with deltaic's own clients. Credentials come from the options, then from
+    the function of `configure(credentials=)`, then from AWS profiles."""
     settings = configuration.current()
     scheme = location.split("://", 1)[0].lower() if _URL.match(location) else "file"
     function = None
     if scheme not in ("file", "memory"):
-        from deltaic.log import credentials  # importing deltaic stays light
+        from deltaic.log import credentials  # imported here, so that `import deltaic` stays fast
 
         if settings.credentials is not None:
             function = credentials.checked(settings.credentials)
@@ -183,5 +194,5 @@ def open_own(location: str, options: Mapping[str, str]) -> _core.Store:
 
 
 def public_options(storage_options: Mapping[str, str]) -> dict[str, str]:
-    """Returns the options whose names say that they are no secrets."""
+    """Returns the options without those whose names look like secrets."""
     return {name: value for name, value in storage_options.items() if not _SECRET.search(name)}

@@ -1,7 +1,8 @@
 """Plans the batches of a reader that follows a table: the files between two offsets. Both engines use this module.
 
-A reader begins with all files of a version, ordered by modification time and path, and goes on with the files that each commit adds, in the
-commit's order; or it begins with the commits. The rules, and the names of errors, are those of delta-spark's DeltaSource.
+A reader begins with all files of a version (the initial snapshot), ordered by modification time and path, or
+with the commits from one version on. Then it reads the files that each commit adds, in the commit's order.
+The rules and the names of errors are those of delta-spark's DeltaSource.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ else:
     from deltaic.deferred import pyarrow as pa
 
 MAX_FILES = 1000
-"""Maximum number of files of a batch where neither a number of files nor of bytes is given."""
+"""Maximum number of files in a batch if neither `max_files` nor `max_bytes` is set."""
 KEPT_FILES = 100_000
-"""Maximum number of files of parsed commits that are kept between planning a batch and reading it; older commits are read again."""
+"""Maximum number of files of parsed commits that are cached between planning a batch and reading it. Commits
+beyond it are read again."""
 _COLUMNS = (
     "path",
     "partitionValues",
@@ -51,11 +53,17 @@ Start: TypeAlias = Literal["latest", "earliest"] | int | datetime
 
 @dataclass(frozen=True, kw_only=True)
 class StreamOptions:
-    """`start`: "earliest", the rows of the snapshot first; "latest", the commits after it; the first version (int) or time (datetime) whose
-    commits are read. `changes`: rows of the change data feed. `max_files`, `max_bytes`: of a batch; one file at least is in it.
-    `ignore_deletes`: pass over commits that only remove files. `ignore_changes`: of commits that also remove files, give all rows of the
-    files that they add. `skip_change_commits`: pass over commits that remove files. `exclude_regex`: files whose path has a match are left
-    out. `fail_on_data_loss`: commits that are gone from the log are an error."""
+    """Options of a stream.
+
+    `start`: "earliest" to begin with the rows of the snapshot, "latest" to begin with the commits after it,
+        or the first version (int) or time (datetime) whose commits are read.
+    `changes`: True to read the change data feed.
+    `max_files`, `max_bytes`: limits of a batch, which has at least one file.
+    `ignore_deletes`: True to skip commits that only remove files.
+    `ignore_changes`: True to return all rows of added files for commits that also remove files.
+    `skip_change_commits`: True to skip commits that remove files.
+    `exclude_regex`: files whose path contains a match are skipped.
+    `fail_on_data_loss`: True to fail if commits are missing in the log."""
 
     start: Start = "earliest"
     changes: bool = False
@@ -98,7 +106,8 @@ class Limits:
 
 
 class _Room:
-    """Remaining files and bytes of a batch. A file is taken while anything remains, so that a file larger than the limit is read too."""
+    """Remaining files and bytes of a batch. A file is taken while anything remains, so that a file larger
+    than the limit is read, too."""
 
     def __init__(self, limits: Limits | None) -> None:
         self._files = None if limits is None else limits.files
@@ -112,7 +121,7 @@ class _Room:
         return any(left is not None and left <= 0 for left in (self._files, self._bytes))
 
     def take(self, files: pa.Table) -> int:
-        """Number of files that fit, from the first one on."""
+        """Takes as many of the files as fit, from the first one on. Returns their number."""
         import numpy as np
 
         if self.is_full:
@@ -126,7 +135,7 @@ class _Room:
         return count
 
     def take_all(self, count: int, size: int) -> bool:
-        """True if all of these files fit; the first ones of a batch always do."""
+        """Takes all of the files or none; True if they fit. They always fit into an empty batch."""
         fits = (self._files is None or count <= self._files) and (self._bytes is None or size <= self._bytes)
         if not fits and not self._is_empty:
             return False
@@ -141,8 +150,8 @@ class _Room:
 
 @dataclass(frozen=True, eq=False)
 class _CommitFiles:
-    """The files of a commit. `added`: those whose rows it adds. `derived`, `recorded`: of its changes, as `_core.read_changes` gives
-    them."""
+    """The files of a commit. `added`: files whose rows the commit adds. `derived`, `recorded`: the files of
+    its changes, as `_core.read_changes` returns them."""
 
     added: pa.Table
     derived: pa.Table | None = None
@@ -165,8 +174,11 @@ class _CommitFiles:
 
 @dataclass(frozen=True, eq=False)
 class StreamFiles:
-    """The files of a batch. `added`: rows of `add`, whose rows are read; in a stream of changes those of the initial snapshot, which were
-    inserted at `version` and `time`. `derived`, `recorded`: files of changes, or None."""
+    """The files of a batch.
+
+    `added`: `add` actions of the files to read. In a stream of changes these are files of the initial
+        snapshot, whose rows count as inserted at `version` and `time`.
+    `derived`, `recorded`: the files of changes, as `_core.read_changes` returns them, or None."""
 
     snapshot: Snapshot
     added: pa.Table
@@ -178,8 +190,11 @@ class StreamFiles:
 
 
 class TableStream:
-    """A table as a stream of files. `snapshot`: its schema is that of all rows; the initial snapshot is this one. `schema_log`: what it
-    says of the definition holds, and the stream stops where the definition changes."""
+    """A table as a stream of files.
+
+    `snapshot`: all rows have its schema; it is also the initial snapshot.
+    `schema_log`: if set, the stream stops at each version that changes the definition, and adds it to this
+    log."""
 
     def __init__(self, snapshot: Snapshot, options: StreamOptions, schema_log: SchemaLog | None = None) -> None:
         if options.changes and not change_feed.is_enabled(snapshot.metadata.configuration):
@@ -199,12 +214,12 @@ class TableStream:
         self._schema_log = schema_log
 
     def parse(self, text: str) -> StreamOffset:
-        """InvalidArgumentError for text that is no offset of this table."""
+        """Parses an offset. Text that is no offset of this table is an InvalidArgumentError."""
         return StreamOffset.parse(text, self.table_id)
 
     def start(self) -> StreamOffset:
-        """Returns the first offset of a reader. VersionNotFoundError for a version that the log does not have, or a time after the last
-        commit."""
+        """Returns the first offset of a reader. A version that the log does not have, and a time after the
+        last commit, are a VersionNotFoundError."""
         start, snapshot = self.options.start, self.snapshot
         if start == "earliest":
             return StreamOffset(self.table_id, snapshot.version, initial=True)
@@ -220,20 +235,21 @@ class TableStream:
         return StreamOffset(self.table_id, int(start))
 
     def first(self, end: StreamOffset) -> StreamOffset:
-        """Returns the start of a reader's first batch from its end, since a checkpoint of Spark holds the end alone."""
+        """Returns the start of a reader's first batch for its end. Spark's checkpoint of a stream has only
+        the end."""
         if self.options.start == "earliest":
             return StreamOffset(end.table_id, end.version if end.initial else max(end.version - 1, 0), initial=True)
         start = self.start()
         return start if (start.version, start.index) < (end.version, end.index) else end
 
     def end(self, at: StreamOffset) -> StreamOffset:
-        """The end of all that is there now, as seen from an offset."""
+        """Returns the offset after the newest commit. `at`: the offset of the reader."""
         newest = max(self._listed(at.version).commits, default=at.version if at.initial else at.version - 1)
         return StreamOffset(self.table_id, newest + 1)
 
     def next(self, at: StreamOffset, limits: Limits | None, until: StreamOffset | None = None) -> StreamOffset:
-        """The end of the batch that begins at an offset; the offset itself where there is nothing new. `limits` None: all there is.
-        `until`: an answer of `end`, which is not to be exceeded."""
+        """Returns the end of the batch that begins at an offset; the offset itself if there is nothing new.
+        `limits`: None for no limit. `until`: a result of `end` that the batch must not exceed."""
         if self._schema_log is not None:
             self._note_first(self._schema_log, at)
         self._check_start(at)
@@ -241,7 +257,7 @@ class TableStream:
             if at.index == METADATA_CHANGE:
                 return replace(at, index=AFTER_METADATA_CHANGE)
             if at.index == AFTER_METADATA_CHANGE:
-                self.commit(at)  # where the query died before it could
+                self.commit(at)  # the query may have died before it did this
         room = _Room(limits)
         if at.initial:
             files = self._initial_files(at.version)
@@ -266,8 +282,8 @@ class TableStream:
         return at
 
     def commit(self, end: StreamOffset) -> None:
-        """Says that a batch that ends here is done. SchemaMismatchError where the definition changes there: it is noted first, so that a
-        query that is started again goes on under it."""
+        """Ends a batch at an offset. If the definition of the table changes there, it is added to the schema
+        log, so that the query goes on with it when it is started again, and SchemaMismatchError is raised."""
         if self._schema_log is None or end.index not in (METADATA_CHANGE, AFTER_METADATA_CHANGE):
             return
         tracked = self._schema_log.current
@@ -276,7 +292,7 @@ class TableStream:
             raise self._evolved(end.version)
 
     def batch(self, start: StreamOffset, end: StreamOffset) -> StreamFiles:
-        """The files from one offset to another, which `next` gave, or delta-spark."""
+        """Returns the files from one offset to another. The offsets come from `next` or from delta-spark."""
         self._check_start(start)
         added: list[pa.Table] = []
         derived, recorded = [], []
@@ -315,11 +331,11 @@ class TableStream:
             self._forget(done)
         for older in [known for known in self._definitions if known < start.version]:
             del self._definitions[older]
-        found = self._without_excluded(_together(added))
+        files = self._without_excluded(_together(added))
         if not self.options.changes:
-            return StreamFiles(self.snapshot, found)
+            return StreamFiles(self.snapshot, files)
         one, other = (self._without_excluded(pa.concat_tables(tables)) if tables else None for tables in (derived, recorded))
-        return StreamFiles(self.snapshot, found, one, other, True, start.version, time)
+        return StreamFiles(self.snapshot, files, one, other, True, start.version, time)
 
     # --- files
 
@@ -335,14 +351,14 @@ class TableStream:
         return self._initial[1]
 
     def _listed(self, first: int) -> Listing:
-        """The log from a version on, with what transactions over several tables have committed there."""
+        """Lists the log from a version on, with the commits of transactions over several tables."""
         listing = newest_listing(self.snapshot.store, partial(list_log, self.snapshot.store, first))
         if listing.unwritten is None:
             return listing
-        return list_log(self.snapshot.store, first)  # who may not write waits for the commit
+        return list_log(self.snapshot.store, first)  # the commit is read when another process has written it to the log
 
     def _versions(self, first: int, until: StreamOffset | None) -> Iterator[int]:
-        """Versions from `first` on that the log has."""
+        """Yields the versions of the log from `first` on. A gap is an error with `fail_on_data_loss`."""
         commits = self._listed(first).commits
         expected = first
         for version in sorted(commits):
@@ -375,14 +391,14 @@ class TableStream:
         if (known := self._commits.get(version)) is not None:
             return known
         try:
-            found = self._changes_of(version) if self.options.changes else self._added_by(version)
+            commit = self._changes_of(version) if self.options.changes else self._added_by(version)
         except FileNotFoundError:
             raise self._lost(version) from None
-        self._commits[version] = found
-        self._kept += found.count
+        self._commits[version] = commit
+        self._kept += commit.count
         while len(self._commits) > 1 and self._kept > KEPT_FILES:
             self._forget(next(iter(self._commits)))
-        return found
+        return commit
 
     def _forget(self, version: int) -> None:
         self._kept -= self._commits.pop(version).count
@@ -397,7 +413,8 @@ class TableStream:
         return _CommitFiles(added.select(_COLUMNS))
 
     def _skips(self, version: int, path: str, *, adds: bool) -> bool:
-        """True if a commit that removes files is passed over. InvalidArgumentError where the options do not say what to do with it."""
+        """True if the options skip a commit that removes files. InvalidArgumentError is raised if no option
+        covers it."""
         options = self.options
         if options.skip_change_commits:
             return True
@@ -434,7 +451,8 @@ class TableStream:
 
     @staticmethod
     def _is_whole(commit: _CommitFiles) -> bool:
-        """True if a batch holds all of the commit's files or none: rows before and after an update belong together."""
+        """True if a batch must have all of the commit's files or none, because a row before an update and the
+        row after it must be in one batch."""
         return commit.derived is not None and not commit.added.num_rows
 
     @staticmethod
@@ -457,7 +475,7 @@ class TableStream:
     # --- definitions
 
     def _check_start(self, at: StreamOffset) -> None:
-        """Once: rows from an older version on can be read under the stream's schema."""
+        """Checks once that the stream's schema can read rows from the start on, if it is an older version."""
         if self._is_checked:
             return
         self._is_checked = True
@@ -469,7 +487,7 @@ class TableStream:
             try:
                 metadata = Snapshot.load(self.snapshot.store, version=at.version).metadata
             except (VersionNotFoundError, FileNotFoundError):
-                return  # each commit is checked when it is read
+                return  # the version cannot be loaded, but each commit is checked when it is read
             self._check_metadata(metadata, at.version)
 
     def _check_definition(self, version: int, protocol: str | None, metadata: str | None) -> None:
@@ -479,8 +497,9 @@ class TableStream:
             features.check_readable(Protocol.from_json(protocol), catalog=partial(catalog.has_coordinator, self.snapshot.store))
 
     def _note_first(self, log: SchemaLog, at: StreamOffset) -> None:
-        """The first entry of a log: the definition where the stream begins. SchemaMismatchError where its rows are not of the stream's
-        schema: a query that is started again has the right one."""
+        """Adds the definition at the start of the stream as the first entry of an empty schema log. If its
+        columns differ from the stream's schema, SchemaMismatchError is raised; a query that is started again
+        has the schema of the entry."""
         if log.current is not None:
             return
         version = min(at.version, self.snapshot.version)
@@ -491,7 +510,7 @@ class TableStream:
             raise self._evolved(version)
 
     def _definition_at(self, version: int) -> tuple[Metadata | None, Protocol | None]:
-        """The definition that a commit gives the table; None for what it leaves."""
+        """Returns the metadata and the protocol in a commit; None for each that it does not have."""
         if version not in self._definitions:
             commit = _core.read_commit(self.snapshot.store, version, catalog.commit_file(self.snapshot.store, version))
             metadata = None if commit.metadata is None else Metadata.from_json(commit.metadata)
@@ -515,7 +534,7 @@ class TableStream:
         )
 
     def _check_metadata(self, metadata: Metadata, version: int) -> None:
-        """SchemaMismatchError where rows of a version cannot be read under the stream's schema."""
+        """Raises SchemaMismatchError if the stream's schema cannot read rows with this metadata."""
         own = self.snapshot.metadata
         if self.options.changes and not change_feed.is_enabled(metadata.configuration):
             raise InvalidArgumentError(
@@ -526,10 +545,10 @@ class TableStream:
             found, expected = (", ".join(each.partition_columns) or "none" for each in (metadata, own))
             raise self._changed(version, "partition columns", found, expected)
         if metadata.schema_string != own.schema_string:
-            found_schema = Schema.from_json(metadata.schema_string)
-            if (problem := change_feed.difference(found_schema, self.snapshot.schema)) is not None:
-                place, there, here = problem
-                raise self._changed(version, place, here, there)
+            schema = Schema.from_json(metadata.schema_string)
+            if (problem := change_feed.difference(schema, self.snapshot.schema)) is not None:
+                place, found, expected = problem
+                raise self._changed(version, place, expected, found)
 
     def _changed(self, version: int, what: str, found: str, expected: str) -> SchemaMismatchError:
         condition = "DELTA_SCHEMA_CHANGED_WITH_VERSION"

@@ -1,4 +1,5 @@
-"""Positions of a reader that follows a table, as delta-spark writes them into checkpoints of streams (its DeltaSourceOffset)."""
+"""Offsets: positions of a reader that follows a table, as delta-spark writes them into checkpoints of streams
+(DeltaSourceOffset)."""
 
 from __future__ import annotations
 
@@ -12,19 +13,22 @@ from deltaic.protocol.bounded_json import parse_json
 BASE = -1
 """Index of the position before the first file of a version."""
 METADATA_CHANGE, AFTER_METADATA_CHANGE = -20, -19
-"""Indexes of the two positions before the files of a version that changes the definition of the table, in a stream with a log of
-schemas. The first ends the last batch under the old definition. Then the new one is noted and the query ends; the second is where it goes
-on."""
+"""Indexes of the two positions before the files of a version that changes the definition of the table, in a
+stream with a schema log. The first ends the last batch with the old definition. Then the new definition is
+added to the schema log, and the query fails. The second is the position from which the restarted query
+reads."""
 _BEFORE_FILES = {-100: BASE, BASE: BASE}
-"""Indexes that mean that position, by delta-spark's formats of offsets."""
+"""Indexes that mean the position before the first file, in the formats of delta-spark: -100 since format 3,
+-1 before."""
 _NEWEST_FORMAT = 3
 _RESERVED_FORMAT = 2
 
 
 @dataclass(frozen=True)
 class StreamOffset:
-    """The position after file number `index` of a version: of those that the commit adds, in its order, or, with `initial`, of all files
-    of the version, ordered by modification time and path. `table_id`: of the table's metadata."""
+    """The position after file number `index` of a version. The files are those that the commit adds, in its
+    order; with `initial` all files of the version, ordered by modification time and path. `table_id`: from
+    the table's metadata."""
 
     table_id: str
     version: int
@@ -32,7 +36,8 @@ class StreamOffset:
     initial: bool = False
 
     def json(self) -> str:
-        """`{"sourceVersion":1,"reservoirId":"…","reservoirVersion":3,"index":-1,"isStartingVersion":false}`"""
+        """Serializes the offset:
+        `{"sourceVersion":1,"reservoirId":"…","reservoirVersion":3,"index":-1,"isStartingVersion":false}`."""
         values = {
             "sourceVersion": 1 if self.index >= BASE else _NEWEST_FORMAT,
             "reservoirId": self.table_id,
@@ -44,7 +49,8 @@ class StreamOffset:
 
     @staticmethod
     def parse(text: str, table_id: str) -> StreamOffset:
-        """InvalidArgumentError for text that is no offset, or one of another table than `table_id`."""
+        """Parses an offset. Text that is no offset, or an offset of another table than `table_id`, is an
+        InvalidArgumentError."""
         try:
             values = parse_json(text)
         except (ValueError, TypeError):

@@ -1,1 +1,4 @@
-"""Plans: what commands ask of an engine, as frozen dataclasses over resolved expressions. Nothing here runs."""
+"""Plans: the relational work that commands give to an engine, as frozen dataclasses over resolved
+expressions.
+
+Nothing here runs. To change how a plan is run, see `engine/duckdb` and `engine/spark`."""

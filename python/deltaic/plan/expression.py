@@ -1,7 +1,8 @@
-"""An expression as a value: resolved once by an engine, then carried by plans, so that no later step reads its text again.
+"""Expressions as values: an engine resolves the text once, and plans carry the result, so that no later step
+parses the text again.
 
-`Engine.resolve` makes one of a user's text and `Engine.compose` one of several others; columns and nulls, which mean the same to
-every engine, are made here.
+`Engine.resolve` makes an expression from a user's text, `Engine.compose` from other expressions. Columns and
+nulls mean the same to every engine; functions of this module make them.
 """
 
 from __future__ import annotations
@@ -20,20 +21,25 @@ if TYPE_CHECKING:
     from deltaic.plan.nodes import Data, Scan
 
 ColumnPath: TypeAlias = tuple[str, tuple[str, ...]]
-"""(alias, names): a column, and the fields of structs below it, in the case of the schema."""
+"""(alias, names): a column and the fields of structs below it, spelled as in the schema: `t.address.city` is
+`("t", ("address", "city"))`."""
 
 
 @dataclass(frozen=True)
 class Expression:
-    """A scalar expression over aliased columns. Two of them are equal where they have one text, one type and the same columns.
+    """A scalar expression over aliased columns. Two expressions are equal if text, type and columns are
+    equal.
 
-    `text`: as the user wrote it, in Spark's SQL; for errors, for the history, and for Spark, which reads it itself.
-    `columns`: what it reads. `time_zone`: of timestamps that it names without one.
-    `path`: the column that it is; None where it computes something.
-    `tree`: the parsed text; None where only Spark's own parser can read it. `parts`: what placeholders of the tree stand for, by name.
-    `handle`: the translated expression of the embedded engine; None on Spark.
-    `operands`: what its AND connects; () where it is no conjunction.
-    `sources`: the rows of tables that subqueries in it read, by their names in the handle.
+    `text`: Spark's SQL as the user wrote it; for errors, for the history, and for Spark, which parses it
+    itself.
+    `columns`: the columns that the expression reads.
+    `time_zone`: the zone of timestamps that are written without one.
+    `path`: the column, if the expression is a plain column; else None.
+    `tree`: the parsed text; None if only Spark's own parser can read it.
+    `parts`: the expressions that placeholders of `tree` stand for, by name of the placeholder.
+    `handle`: the expression as the embedded engine translated it; None on Spark.
+    `operands`: the operands of its AND; () if the expression is no conjunction.
+    `sources`: the rows of tables that its subqueries read, by their names in `handle`.
     """
 
     text: str
@@ -51,7 +57,7 @@ class Expression:
 
     @property
     def conjuncts(self) -> tuple[Expression, ...]:
-        """The expressions whose AND it is: itself where it is no conjunction."""
+        """The operands of its AND; for any other expression, only the expression itself."""
         return self.operands or (self,)
 
     @property
@@ -60,7 +66,7 @@ class Expression:
         return enclosed(self.text)
 
     def field(self, item: Field) -> Expression:
-        """A field of the struct that this column is."""
+        """Returns a field of this column, which is a struct."""
         if self.path is None:
             raise ValueError(f"not a column: {self.text}")
         alias, names = self.path
@@ -68,7 +74,7 @@ class Expression:
 
 
 Pieces: TypeAlias = "tuple[str | Expression, ...]"
-"""SQL text of ours with expressions in it: `("coalesce(", x, ", 0)")`."""
+"""SQL text with expressions between its parts: `("coalesce(", x, ", 0)")`."""
 
 
 @dataclass(frozen=True)
@@ -87,28 +93,29 @@ COUNT = GroupAggregate("count")
 
 
 def column(alias: str, item: Field) -> Expression:
-    """The column of a leaf, a projection or another plan that is known as `alias`."""
+    """Returns the column `item` of the plan with the alias `alias`."""
     path = (alias, (item.name,))
     return Expression(f"{col(alias)}.{col(item.name)}", item.type, item.nullable, frozenset([path]), path=path)
 
 
 def column_at(alias: str, path: tuple[str, ...], data_type: DataType) -> Expression:
-    """A column, or a field of structs below it, of this type."""
+    """Returns a column, or a field of structs below it: `column_at("t", ("address", "city"), "string")`."""
     return Expression(".".join(map(col, (alias, *path))), data_type, columns=frozenset([(alias, path)]), path=(alias, path))
 
 
 def columns_of(alias: str, fields: Iterable[Field]) -> tuple[tuple[str, Expression], ...]:
-    """Columns under their own names, as a projection takes them."""
+    """Returns (name, column) of each field, in the form of `Project.columns`."""
     return tuple((item.name, column(alias, item)) for item in fields)
 
 
 def null(data_type: DataType) -> Expression:
-    """The null of a type."""
+    """Returns the null of a type, such as `CAST(NULL AS INT)`."""
     return Expression(f"CAST(NULL AS {format_type(data_type)})", data_type)
 
 
 def composed(pieces: Pieces, data_type: DataType, time_zone: str) -> Expression:
-    """The expression of this type whose text the pieces are, as far as it means the same to every engine."""
+    """Joins pieces of text to an expression of type `data_type`. The caller adds what differs between engines
+    (`tree`, `handle`)."""
     inner = [piece for piece in pieces if isinstance(piece, Expression)]
     return Expression(
         "".join(piece if isinstance(piece, str) else piece.enclosed for piece in pieces),

@@ -1,4 +1,8 @@
-"""Errors of rows that our own expressions raise: carried through any engine as the text of `raise_error`, and read back from it."""
+"""Errors that expressions of commands raise for a row, such as a violated constraint.
+
+`raise_error` of SQL carries an error through an engine as text; `read_failure` makes a DeltaError of that
+text.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +18,13 @@ _MARK = re.compile(r"deltaic-error:(\{.*?\}):deltaic-error(?::values:([0-9A-F]*)
 
 
 def failing(kind: type[errors.DeltaError], message: str, *, expected: str | None = None, where: str | None = None) -> str:
-    """SQL that ends the query with this error."""
+    """Returns SQL that fails the query with this error."""
     return f"raise_error({lit(_marked(kind, message, expected, where))})"
 
 
 def failing_with(shown: Sequence[tuple[str, Pieces]], kind: type[errors.DeltaError], message: str, *, expected: str) -> Pieces:
-    """Like `failing`; `shown`: (name, its text) of values of the row that the error says it found."""
+    """Like `failing`, with values of the row. `shown`: name and SQL text of each value; the error has them as
+    `found="price = -1, id = 7"`."""
     if not shown:
         return (failing(kind, message, expected=expected),)
     values = []
@@ -31,12 +36,12 @@ def failing_with(shown: Sequence[tuple[str, Pieces]], kind: type[errors.DeltaErr
 
 def _marked(kind: type[errors.DeltaError], message: str, expected: str | None, where: str | None) -> str:
     body = json.dumps({"kind": kind.__name__, "message": message, "expected": expected, "where": where})
-    # JSON keeps braces and quotes of the text apart; what is left needs no escape in SQL.
+    # The body is hexadecimal, so it contains no quote or brace that SQL or _MARK would read as its own.
     return f"deltaic-error:{_plain(body)}:deltaic-error"
 
 
 def read_failure(text: str) -> errors.DeltaError | None:
-    """The error that a host's message carries, None when it carries none."""
+    """Returns the error that the message of an engine carries; None if it carries none."""
     match = _MARK.search(text)
     if match is None:
         return None

@@ -11,22 +11,24 @@ from typing import Any
 
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
 
-# Of at least two parts: `a` with `.b` behind it would be column b of table a, where (`a`).b is a field of column a.
+# A quoted name of two or more parts. A single name keeps its brackets: `a`.b would be column b of table a,
+# but (`a`).b is field b of column a.
 _QUOTED = re.compile(r"`[^`]+`(\.`[^`]+`)+")
 
 
 def col(name: str) -> str:
-    """A column's name as SQL: `col("my col")` -> `` `my col` ``. The name is one part: dots in it are part of it."""
+    """Returns a column's name as SQL: `col("my col")` -> `` `my col` ``. Dots are part of the name:
+    `col("a.b")` is the column `` `a.b` ``, not field b of column a."""
     if not isinstance(name, str) or not name:
         raise InvalidTypeError("a column's name is text", found=repr(name))
     return "`" + name.replace("`", "``") + "`"
 
 
 def lit(value: Any) -> str:
-    """A Python value as SQL: `lit("O'Neil")` -> `'O''Neil'`.
+    """Returns a Python value as SQL: `lit("O'Neil")` -> `'O''Neil'`.
 
-    None, bool, int, float, Decimal, str, bytes, date, datetime (with a zone: timestamp, without: timestamp_ntz), list and tuple (an array),
-    dict (a struct). InvalidTypeError for anything else.
+    `value`: None, bool, int, float, Decimal, str, bytes, date, datetime (with a zone: timestamp, without:
+    timestamp_ntz), list or tuple (an array), or dict (a struct). Any other type is an InvalidTypeError.
     """
     if value is None:
         return "NULL"
@@ -82,8 +84,8 @@ def _decimal(value: Decimal) -> str:
 
 
 def _text(value: str) -> str:
-    # Every sign that Spark or a tokenizer reads in a special way goes in as its code.
-    if any(sign in value for sign in "\\\0") or any(ord(sign) < 32 for sign in value):
+    # Spark and tokenizers may treat backslashes and control characters in a literal as escapes.
+    if any(character in value for character in "\\\0") or any(ord(character) < 32 for character in value):
         return f"CAST(X'{value.encode().hex().upper()}' AS STRING)"
     return "'" + value.replace("'", "''") + "'"
 
@@ -104,5 +106,6 @@ def _struct(value: Mapping[Any, Any]) -> str:
 
 
 def enclosed(text: str) -> str:
-    """A user's expression within a longer text; the line break ends a comment. A name in quotes needs neither it nor the brackets."""
+    """Puts a user's expression in brackets, for use inside a longer text. The line break ends a `--` comment.
+    A quoted name needs neither."""
     return text if _QUOTED.fullmatch(text) else f"({text}\n)"

@@ -1,9 +1,9 @@
 """The relational plan that commands build and an engine runs: frozen dataclasses that hold resolved expressions.
 
-A plan exposes columns under *aliases*: a leaf and a projection have one each, a join shows those of both sides. A plan never
-holds rows; `Scan` holds the file actions of its table as Arrow.
+A plan exposes columns under *aliases*: a leaf and a projection have one alias each, a join has those of both
+sides. A plan never holds rows; `Scan` holds the file actions of its table as Arrow.
 
-Every join names the side that should be built in memory by its place: the right one.
+The right side of a join is the one that the engine should build in memory.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from deltaic.protocol.schema import Field, Schema
 
 FILE_COLUMN = "__deltaic_file"
-"""int32: ordinal of a data file, its position in the scan's `files` (or the value of that column there)."""
+"""int32: ordinal of a data file, which is its position in the scan's `files`. If `files` has a column of this
+name, its value is the ordinal."""
 
 ROW_COLUMN = "__deltaic_row"
-"""int64: index of a row in its data file, counted from the file's first row whatever was pruned."""
+"""int64: index of a row in its data file, from 0. Rows that were deleted or pruned count, too."""
 
 JoinKind: TypeAlias = Literal["inner", "left", "right", "full", "left_semi", "left_anti"]
 
@@ -33,7 +34,7 @@ class DeferredFiles(Protocol):
 
     @property
     def key(self) -> str:
-        """A key that two scans share just where they read the same files of the same version."""
+        """A key that is equal for two scans exactly if they read the same files of the same version."""
 
     @property
     def plain(self) -> tuple[int, int]:
@@ -44,21 +45,26 @@ class DeferredFiles(Protocol):
         """Number of files with a deletion vector, and their bytes."""
 
     def files(self, predicate: _core.Predicate | None) -> pa.Table:
-        """Rows of `add`: those that may hold a match."""
+        """Returns the `add` actions of the files that may contain a row for which `predicate` is true."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Scan:
-    """Rows of data files of one table: the one leaf for reads, changes and upkeep.
+    """Rows of data files of one table: the only leaf that reads a table, for queries and commands alike.
 
-    `files`: rows of `add` (with `selection`, `keep_selected` and `__deltaic_file` where only some rows are wanted).
-    `columns`: logical names in output order. `where`: what the engine must evaluate; a row for which one is not true is left out.
-    `row_ids`: adds FILE_COLUMN and ROW_COLUMN. `constants`: columns of `files` that every row of the file carries.
-    `row_tracking`: the hidden columns with row ids and row commit versions, which come after `columns`, complete.
-    `predicate`: what planning has decided that the reader of files evaluates, exact; applied besides `where`.
-    `limit`: the first so many rows are enough for whoever reads them (the embedded engine alone makes use of it).
-    `as_stored`: its rows are only copied, so that an engine which reads CHAR(n) padded leaves them as they are.
-    `later`: where it is set, `files` is empty: an engine that can chooses them when it plans a query over the scan's rows.
+    `files`: `add` actions. To read only some rows of a file, they also have the columns `selection`,
+        `keep_selected` and `__deltaic_file`.
+    `columns`: logical names in output order.
+    `where`: the residual predicates, which the engine evaluates; a row is returned only if all are true.
+    `predicate`: the pushed predicate, which the reader of files evaluates on each row, besides
+        `where`.
+    `row_ids`: True to add FILE_COLUMN and ROW_COLUMN.
+    `constants`: columns of `files` whose value is added to every row of the file.
+    `row_tracking`: names of the table's hidden columns with row ids and row commit versions. They come after
+        `columns`; a null in them is replaced by the value that follows from the file's `add` action.
+    `limit`: number of rows that the reader needs; only the embedded engine uses it, to read less.
+    `as_stored`: True if rows are only copied, so that an engine that pads CHAR(n) values must not pad them.
+    `later`: if set, `files` is empty, and the engine selects the files when it plans a query.
     """
 
     store: _core.Store
@@ -79,7 +85,8 @@ class Scan:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Data:
-    """Rows that an engine already has or was handed: `handle` is the engine's own."""
+    """Rows that an engine already has, or that a caller passed to it. `handle`: the engine's own object for
+    them."""
 
     handle: Any
     schema: Schema
@@ -106,7 +113,7 @@ class Project:
 
 @dataclass(frozen=True, eq=False)
 class Join:
-    """`condition` over the aliases of both sides. The right side is the one to build in memory."""
+    """A join of two plans. `condition` uses the aliases of both sides. The right side is built in memory."""
 
     left: Plan
     right: Plan
@@ -116,7 +123,7 @@ class Join:
 
 @dataclass(frozen=True, eq=False)
 class Union:
-    """All rows of the inputs, in their order, columns by position."""
+    """All rows of the inputs, as UNION ALL by position: first the rows of the first input."""
 
     inputs: tuple[Plan, ...]
     alias: str = "u"
@@ -124,7 +131,8 @@ class Union:
 
 @dataclass(frozen=True, eq=False)
 class Aggregate:
-    """One row for each combination of `keys` (one row in all without keys), `columns` computed over its rows."""
+    """One row for each combination of `keys`, with `columns` computed over its rows; without keys, one
+    row."""
 
     input: Plan
     keys: tuple[tuple[str, Expression], ...]

@@ -1,6 +1,7 @@
-"""Conditions on a function that keeps the order of a column, as bounds of the column itself: `date(ts) = ...`, `year(d) > ...`.
+"""Bounds of a column from conditions on `date(column)` and `year(column)`, which keep the order of the
+column: `year(d) = 2024` becomes `d >= '2024-01-01' AND d < '2025-01-01'`.
 
-What comes out is weaker than the condition, or equal to it: good for skipping.
+The bounds are equal to the condition or weaker, so files can be skipped by them.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from deltaic.protocol.schema import DataType
 Json: TypeAlias = dict[str, Any]
 
 FURTHEST_ZONE = timedelta(hours=18)
-"""No zone's clock is further from UTC's: `java.time.ZoneOffset`."""
+"""Maximum offset of a time zone from UTC, as in `java.time.ZoneOffset`."""
 DAY_FUNCTIONS = ("date", "to_date")
 
 
 def function_of(node: exp.Expr) -> tuple[str, exp.Expr] | None:
-    """The unit that a call or cast takes of its argument ("day", "year", "month", "dayofmonth", "hour"), and the argument; else None."""
+    """Returns the unit that a call or cast extracts and its argument: `year(d)` -> `("year", d)`, `date(ts)`
+    -> `("day", ts)`. The units are day (a date), year, month, dayofmonth and hour; None for anything else."""
     if type(node) is exp.Cast and node.to.this in (exp.DType.DATE, exp.DType.DATE32):
         return "day", node.this
     if isinstance(node, exp.Anonymous) and len(node.expressions) == 1:
@@ -37,7 +39,10 @@ def function_of(node: exp.Expr) -> tuple[str, exp.Expr] | None:
 def bounds(
     op: str, function: str, path: tuple[str, ...], data_type: DataType, number: Callable[[], int], day: Callable[[], date], *, utc: bool
 ) -> Json | None:
-    """`function(column) op value` as bounds of the column. `number`, `day`: the value as a year, as a date. `utc`: the session's zone."""
+    """Translates `function(column) op value` to bounds of the column.
+
+    `number`, `day`: return the value as a year or as a date. `utc`: True if the session's time zone is
+    UTC."""
     if data_type not in ("date", "timestamp", "timestamp_ntz") or op not in ("=", "<", "<=", ">", ">="):
         return None
     try:
@@ -53,13 +58,14 @@ def bounds(
             args.append({"op": ">=", "column": list(path), "literal": _literal(after if op == ">" else first, data_type, -1, utc)})
         if op in ("=", "<", "<="):
             args.append({"op": "<", "column": list(path), "literal": _literal(first if op == "<" else after, data_type, 1, utc)})
-    except (ValueError, OverflowError):  # no year or day of Python's
+    except (ValueError, OverflowError):  # Python's dates end with the year 9999
         return None
     return args[0] if len(args) == 1 else {"op": "and", "args": args}
 
 
 def _literal(day: date, data_type: DataType, outwards: int, utc: bool) -> str:
-    """Midnight of that day as the column's own literal; for instants the earliest (-1) or latest (1) that a clock may show it."""
+    """Returns midnight of a day as a literal of the column's type. `outwards`: for instants in an unknown
+    zone, -1 for the earliest instant at which a clock may show midnight, 1 for the latest."""
     if data_type == "date":
         return day.isoformat()
     midnight = datetime.combine(day, time())

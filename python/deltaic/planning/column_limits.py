@@ -1,4 +1,5 @@
-"""Limits of a table's numbers from the statistics of its files: they show that `price * (1 - discount)` cannot overflow."""
+"""Minimum and maximum of a table's numeric columns from the statistics of its files. They show that
+`price * (1 - discount)` cannot overflow, so that the engine may compute it without a check."""
 
 from __future__ import annotations
 
@@ -14,33 +15,34 @@ if TYPE_CHECKING:
     from deltaic.protocol.schema import Field
 
 MAX_FILES = 10_000
-"""Files whose statistics are read for it; of a table with more, nothing is known."""
+"""Maximum number of files whose statistics are read; a table with more files has no limits."""
 
 
 def column_limits(snapshot: Snapshot, names: Iterable[str]) -> dict[str, Limits]:
-    """Limits of the whole numbers and decimals among these columns; those for which a file does not give them are left out."""
-    wanted = {name.lower() for name in names}
+    """Returns the limits of those columns that are integers or decimals, by name. A column is left out if the
+    statistics of a file lack it."""
+    lowered = {name.lower() for name in names}
     partitioned = set(snapshot.metadata.partition_columns)
-    fields = [field for field in snapshot.schema if field.name.lower() in wanted and _is_exact(field) and field.name not in partitioned]
+    fields = [field for field in snapshot.schema if field.name.lower() in lowered and _is_exact(field) and field.name not in partitioned]
     if not fields or not 0 < snapshot.core.file_count <= MAX_FILES:
         return {}
     import pyarrow.compute as pc
 
     listing = snapshot.core.listing(snapshot.table_schema, None, statistics_columns=[field.name for field in fields]).to_table()
-    found = {}
+    limits = {}
     for field in fields:
         least, greatest, nulls = (_statistic(listing, kind, field.name) for kind in ("min_values", "max_values", "null_count"))
         if least is None or greatest is None:
             continue
         unknown = pc.or_(pc.is_null(least), pc.is_null(greatest))
-        if nulls is not None:  # a file of nothing but nulls has no limits
+        if nulls is not None:  # a file with only nulls in the column needs no limits
             unknown = pc.and_(unknown, pc.fill_null(pc.not_equal(nulls, listing["num_records"]), True))
         if pc.any(unknown).as_py():
             continue
         ends = pc.min(least).as_py(), pc.max(greatest).as_py()
         if None not in ends:
-            found[field.name] = Limits(*(_digits(end, field) for end in ends))
-    return found
+            limits[field.name] = Limits(*(_digits(end, field) for end in ends))
+    return limits
 
 
 def _is_exact(field: Field) -> bool:

@@ -1,4 +1,4 @@
-"""Names of columns that a caller asks for: top-level, or nested and dotted."""
+"""Column names as callers write them (`id`, `address.city`), resolved against a table's schema."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from deltaic.protocol.schema import Field, Schema, Struct, path_text
 
 
 def resolve_columns(schema: Schema, columns: Sequence[str] | None, *, branches: bool = False) -> tuple[str, ...]:
-    """The names in the table's own case: all columns where `columns` is None. InvalidArgumentError for unknown and repeated ones, and for
-    several fields of one struct unless `branches` is set."""
+    """Returns the names as the schema spells them; all columns if `columns` is None.
+
+    Unknown and repeated names are an InvalidArgumentError, and so are several fields of one struct unless
+    `branches` is True."""
     if columns is None:
         return tuple(schema.names)
     columns = columns if isinstance(columns, (str, bytes)) else items_of(columns, "columns")
@@ -27,14 +29,15 @@ def resolve_columns(schema: Schema, columns: Sequence[str] | None, *, branches: 
 
 
 def _overlap(schema: Schema, name: str, names: Sequence[str]) -> bool:
-    """True if a name, or one that it lies in, comes among the names besides."""
+    """True if another of the names is `name` itself, a struct that contains it, or a field below it."""
     path = schema.find(name)[0]
     others = [schema.find(other)[0] for other in names]
     return sum(other == path[: len(other)] or path == other[: len(path)] for other in others) > 1
 
 
 def united(schema: Schema, names: Sequence[str]) -> Schema:
-    """The columns of these names; fields of one struct come together in it, in the order of their names."""
+    """Returns the schema of these columns. Fields of one struct are united: `a.x` and `a.y` become `a` with
+    the fields `x` and `y`, in the order of `names`."""
     fields: dict[str, Field] = {}
     for name in names:
         item = narrowed(schema, name)
@@ -57,7 +60,8 @@ def _resolve(schema: Schema, name: str) -> str:
 
 
 def narrowed(schema: Schema, name: str) -> Field:
-    """The top-level field that a name reads: itself, or for `a.b.c` the struct `a` with just that one branch."""
+    """Returns the top-level field that a name reads: the field itself, or for `a.b.c` the struct `a` with
+    only that branch."""
     if (top := schema.get(name)) is not None:
         return top
     path, leaf = schema.find(name)

@@ -1,7 +1,8 @@
 """Derives conditions on generated partition columns from conditions on their source columns (PROTOCOL.md, "Generated Columns").
 
-`ts >= '2024-03-05'` selects partitions of `year int GENERATED ALWAYS AS (year(ts))`, and so on. Which clock a writer's session had is not
-recorded: what depends on it is widened by the furthest one. A partition value that is null is never left out.
+`ts >= '2024-03-05'` selects partitions of `year int GENERATED ALWAYS AS (year(ts))` with `year >= 2024`. The
+log does not record the time zone of a writer's session, so conditions that depend on it are widened by the
+largest offset from UTC. A partition whose value is null is always read.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from deltaic.spark_sql.parsing import parse
 
 Json: TypeAlias = dict[str, Any]
 
-# Patterns whose texts sort as the moments do: units from the year on, each of fixed width.
+# Patterns of `date_format` whose texts sort like the timestamps: units of fixed width from the year
+# downwards.
 _PATTERN = re.compile(r"yyyy(-?MM(-?dd(-?HH)?)?)?")
 _UNITS: dict[str, Callable[[datetime], str]] = {
     "yyyy": lambda moment: f"{moment.year:04}",
@@ -30,6 +32,7 @@ _UNITS: dict[str, Callable[[datetime], str]] = {
     "dd": lambda moment: f"{moment.day:02}",
     "HH": lambda moment: f"{moment.hour:02}",
 }
+# Upper bound of the time from a truncated value to the value, by the unit of `trunc` and `date_trunc`.
 _TRUNCATED = {
     **dict.fromkeys(("YEAR", "YYYY", "YY"), timedelta(days=366)),
     "QUARTER": timedelta(days=92),
@@ -44,8 +47,8 @@ _MOST_VALUES = 100
 
 @dataclass(frozen=True)
 class Interval:
-    """Range of values that a condition allows for a column: from `low` to `high`, both included and both as the column's literals; None:
-    unbounded."""
+    """Range of values that a condition allows for a column. `low`, `high`: both inclusive, as literals of the
+    column's type; None: unbounded."""
 
     low: str | None = None
     high: str | None = None
@@ -56,7 +59,9 @@ class Interval:
 
 @dataclass(frozen=True)
 class Rule:
-    """A partition column generated from one other column. `span`: what an interval of that column says of this one."""
+    """A partition column that is generated from one other column, `base`.
+
+    `span`: converts an interval of `base` to predicates on the partition column."""
 
     column: str
     base: str
@@ -64,10 +69,11 @@ class Rule:
     span: Callable[[Interval], list[Json]]
 
     def of(self, interval: Interval) -> list[Json]:
+        """Returns predicates on the partition column that hold for every row whose base is in `interval`."""
         null = {"op": "is_null", "column": [self.column]}
         try:
-            return [{"op": "or", "args": [said, null]} for said in self.span(interval)]
-        except (ValueError, OverflowError):  # moments that Python does not have
+            return [{"op": "or", "args": [predicate, null]} for predicate in self.span(interval)]
+        except (ValueError, OverflowError):  # Python's dates end with the year 9999
             return []
 
 
@@ -83,19 +89,21 @@ class GenerationRules:
         return cls(tuple(rule for field in fields if (rule := _rule(field, schema)) is not None))
 
     def derive(self, conjuncts: Iterable[Json]) -> Json | None:
-        """A predicate on the generated columns that holds wherever all of `conjuncts` do; None where there is none."""
+        """Returns a predicate on the generated columns that is true for every row for which all `conjuncts`
+        are true; None if the rules give none."""
         if not self.rules:
             return None
         args = [arg for node in conjuncts for arg in _flat(node)]
-        found = [part for node in args if (part := self._special(node)) is not None]
+        derived = [part for node in args if (part := self._special(node)) is not None]
         for base, base_type in dict.fromkeys((rule.base, rule.base_type) for rule in self.rules):
             interval = _interval([node for node in args if node.get("column") == [base]], base_type)
             for rule in self.rules if interval else ():
                 if rule.base == base:
-                    found += rule.of(interval)
-        return found[0] if len(found) == 1 else {"op": "and", "args": found} if found else None
+                    derived += rule.of(interval)
+        return derived[0] if len(derived) == 1 else {"op": "and", "args": derived} if derived else None
 
     def _special(self, node: Json) -> Json | None:
+        """Derives a predicate of an OR, an IN list or IS NULL, which no interval describes; else None."""
         if node["op"] == "or":
             sides = [self.derive([side]) for side in node["args"]]
             return None if None in sides else {"op": "or", "args": sides}
@@ -129,7 +137,8 @@ def _interval(nodes: Sequence[Json], data_type: DataType) -> Interval:
 
 
 def _moment(literal: str) -> datetime:
-    """A date or a timestamp's literal by the clock that it was written with: UTC's where it is an instant."""
+    """Parses the literal of a date or timestamp to a datetime without a zone; instants (`...Z`) are in
+    UTC."""
     return datetime.fromisoformat(literal.removesuffix("Z"))
 
 
@@ -157,7 +166,8 @@ def _between(column: str, low: str | None, high: str | None) -> list[Json]:
 
 
 def _text_span(tree: exp.Expr, field: Field) -> Callable[[Interval], list[Json]] | None:
-    """The column itself, or its first characters."""
+    """Span of a partition column generated as the text column itself, or as its first characters:
+    `substring(name, 1, 2)`."""
     length: int | None = None
     if type(tree) is exp.Substring and isinstance(tree.this, exp.Column):
         start, count = tree.args.get("start"), tree.args.get("length")
@@ -178,7 +188,7 @@ def _time_span(tree: exp.Expr, field: Field, base_type: DataType) -> Callable[[I
     blur = FURTHEST_ZONE if base_type == "timestamp" else timedelta()
 
     def clock(at: Interval) -> tuple[datetime | None, datetime | None]:
-        """The earliest and the latest that a writer's clock may have shown."""
+        """Returns the earliest and the latest local time that the writer's session may have computed with."""
         return (None if at.low is None else _moment(at.low) - blur, None if at.high is None else _moment(at.high) + blur)
 
     def texts(write: Callable[[datetime], str]) -> Callable[[Interval], list[Json]]:
@@ -201,7 +211,8 @@ def _time_span(tree: exp.Expr, field: Field, base_type: DataType) -> Callable[[I
 
 
 def _part(column: str, unit: str, low: datetime | None, high: datetime | None) -> list[Json]:
-    """Month, day or hour, where both ends lie in the same year, month or day."""
+    """Returns bounds of a month, day or hour, if all larger units of both ends are equal: from 2024-03-05 to
+    2024-05-01 the month is between 3 and 5, and the day has no bounds."""
     parts = ("year", "month", "day", "hour")
     index = parts.index("day" if unit == "dayofmonth" else unit)
     if low is None or high is None or any(getattr(low, part) != getattr(high, part) for part in parts[:index]):
@@ -218,23 +229,23 @@ def _two_arguments(
         return None
     if name == "date_format" and field.type == "string" and _PATTERN.fullmatch(literal.this):
         plain = texts(lambda moment: re.sub("yyyy|MM|dd|HH", lambda unit: _UNITS[unit[0]](moment), literal.this))
-        # Years after 9999 are written with a sign, which sorts before the digits.
+        # Years after 9999 are written with a sign (+12024), which sorts before the digits.
         signed: Json = {"op": "starts_with", "column": [field.name], "literal": "+"}
-        return lambda at: [{"op": "or", "args": [said, signed]} for said in plain(at)]
+        return lambda at: [{"op": "or", "args": [predicate, signed]} for predicate in plain(at)]
     length = _TRUNCATED.get(literal.this.upper())
     if length is None:
         return None
     if name == "trunc" and field.type == "date":
         return lambda at: _truncated(field.name, texts(lambda moment: moment.date().isoformat())(at), length, _shift_day)
     if name == "date_trunc" and field.type == base_type and base_type != "date":
-        # By the writer's clock, which may have been set back or forth meanwhile.
+        # The writer truncated in local time, in which a change to daylight saving time may lie: one day more.
         return lambda at: _truncated(field.name, _between(field.name, at.low, at.high), length + timedelta(days=1), _shift_time)
     return None
 
 
-def _truncated(column: str, said: list[Json], length: timedelta, shift: Callable[[str, timedelta], str]) -> list[Json]:
-    """A truncated value lies less than `length` before the value."""
-    return [{**node, "literal": shift(node["literal"], length)} if node["op"] == ">=" else node for node in said]
+def _truncated(column: str, nodes: list[Json], length: timedelta, shift: Callable[[str, timedelta], str]) -> list[Json]:
+    """Moves lower bounds back by `length`, as a truncated value lies less than `length` before the value."""
+    return [{**node, "literal": shift(node["literal"], length)} if node["op"] == ">=" else node for node in nodes]
 
 
 def _shift_day(literal: str, length: timedelta) -> str:

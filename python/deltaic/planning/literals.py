@@ -1,5 +1,8 @@
-"""Literals of a condition as the predicate tree has them: only where Spark's comparison of column and literal is the comparison of these
-two values. What cannot be said so stays with the engine."""
+"""Converts literals of a condition to the text that the predicate tree of `_core` has for the column's type.
+
+A literal is converted only if Spark compares column and literal as two values of the column's type. For
+`int_column < 1.5` Spark compares decimals: NotExpressible is raised, and the engine evaluates the
+condition."""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ Path: TypeAlias = Sequence[str]
 
 INTEGERS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _MOST_DIGITS = 100
-_EXACT = Context(prec=3 * _MOST_DIGITS)  # Python's own keeps 28 digits
+_EXACT = Context(prec=3 * _MOST_DIGITS)  # Python's default precision is 28 digits
 _FLOAT_MAX = 3.4028234663852886e38
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TIMESTAMP = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}:\d{2})(?:\.(\d{1,6}))?(Z|[+-]\d{2}:\d{2})?)?")
@@ -31,7 +34,8 @@ class NotExpressible(Exception):
 
 @dataclass(frozen=True)
 class Number:
-    """`double`: whether Spark types it so. A plain `1.5` is a decimal, `1e3` and `1.5D` are doubles."""
+    """A numeric literal. `double`: True if it is a double in Spark, as `1e3` and `1.5D`; `1.5` is a
+    decimal."""
 
     value: Decimal
     double: bool = False
@@ -49,27 +53,29 @@ class Number:
 
 @dataclass(frozen=True)
 class Text:
-    """`cast`: the type of `date'...'` or of a cast to one ("date", "timestamp", "timestamp_ntz"); None for a plain string."""
+    """A text literal. `cast`: "date", "timestamp" or "timestamp_ntz" for `date'...'` or a cast to one of
+    these types; None for a plain string."""
 
     value: str
     cast: str | None = None
 
 
 Literal: TypeAlias = Number | Text | bool | None
-"""None: the null."""
+"""A literal of SQL; None is NULL."""
 
 
 # --- columns
 
 
 def find_column(schema: Schema, alias: str, parts: Sequence[str]) -> tuple[tuple[str, ...], DataType]:
-    """The path in the table's own case, and its type, of what is written `a.b.c`. Arrays and maps are not looked into."""
-    found = _find(schema, parts[1:]) if parts[0].lower() == alias.lower() else None  # Spark looks for the alias first
-    found = found or _find(schema, parts)
-    if found is None:
+    """Returns the path as the schema spells it, and the type, of the column or struct field that is written
+    `a.b.c`. A part of an array or a map is NotExpressible."""
+    column = _find(schema, parts[1:]) if parts[0].lower() == alias.lower() else None  # Spark tries the alias first
+    column = column or _find(schema, parts)
+    if column is None:
         raise NotExpressible
-    path, data_type, collated = found
-    if collated:  # bounds are of the bytes, and say nothing of another order
+    path, data_type, collated = column
+    if collated:  # statistics are in the order of the bytes, not of the collation
         raise NotExpressible
     return path, data_type
 
@@ -97,7 +103,7 @@ def compare(op: str, path: Path, literal: str) -> Json:
 
 
 def compared(op: str, path: Path, data_type: DataType, literal: Literal, *, utc: bool) -> Json:
-    """`column op literal`. `utc`: whether timestamps without a zone are in UTC."""
+    """Returns the test `column op literal`. `utc`: True if timestamps without a zone are in UTC."""
     return {"op": "null"} if literal is None else compare(op, path, said(literal, data_type, utc=utc))
 
 
@@ -106,19 +112,19 @@ def between(path: Path, data_type: DataType, low: Literal, high: Literal, *, utc
 
 
 def contained(path: Path, data_type: DataType, literals: Sequence[Literal], *, utc: bool) -> Json:
-    """`column IN (literals)`."""
+    """Returns the test `column IN (literals)`."""
     values = [literal for literal in literals if literal is not None]
     if data_type == "string" and not all(isinstance(value, Text) and value.cast is None for value in values):
-        raise NotExpressible  # one number in the list and Spark compares all of it as numbers
-    found: Json = {"op": "in", "column": list(path), "literals": [said(value, data_type, utc=utc) for value in values]}
-    return found if len(values) == len(literals) else {"op": "or", "args": [found, {"op": "null"}]}
+        raise NotExpressible  # with one number in the list, Spark compares all values as numbers
+    test: Json = {"op": "in", "column": list(path), "literals": [said(value, data_type, utc=utc) for value in values]}
+    return test if len(values) == len(literals) else {"op": "or", "args": [test, {"op": "null"}]}
 
 
 # --- values
 
 
 def said(literal: Literal, data_type: DataType, *, utc: bool) -> str:
-    """The literal as PROTOCOL.md's "Partition Value Serialization" of the column's type."""
+    """Serializes a literal for a column's type, as in PROTOCOL.md, "Partition Value Serialization"."""
     if not isinstance(data_type, str):
         raise NotExpressible
     if data_type == "boolean" and isinstance(literal, bool):
@@ -154,7 +160,7 @@ def integer(number: Number, bits: int) -> int:
     if value != value.to_integral_value() or not -limit <= value < limit or (number.double and value.copy_abs() > 1 << 53):
         raise NotExpressible
     if number.double and bits == 64:
-        raise NotExpressible  # Spark compares as doubles: several longs are equal to one
+        raise NotExpressible  # Spark compares as doubles, and several longs are equal to one double
     return int(value)
 
 
@@ -163,7 +169,7 @@ def _floating(number: Number, data_type: str) -> str:
     if not math.isfinite(value):
         raise NotExpressible
     if data_type == "float" and (abs(value) > _FLOAT_MAX or struct.unpack("f", struct.pack("f", value))[0] != value):
-        raise NotExpressible  # compared as doubles, and no float has this value
+        raise NotExpressible  # Spark compares as doubles, and no float has this value
     return repr(value)
 
 
@@ -177,7 +183,7 @@ def _decimal(number: Number, precision: int, scale: int) -> str:
 
 
 def day(literal: Literal) -> date:
-    """A date's literal: `date'...'`, or a string, which Spark casts to the column's type."""
+    """Parses a date: `date'2024-03-05'`, or a string, which Spark casts to the column's type."""
     if not isinstance(literal, Text) or literal.cast not in (None, "date") or not _DATE.fullmatch(literal.value):
         raise NotExpressible
     try:
@@ -216,10 +222,10 @@ def _moment(text: str) -> tuple[datetime, str | None]:
 
 
 def is_utc(time_zone: str) -> bool:
-    """True if timestamps written in this zone are UTC's."""
+    """True if this zone is another name of UTC."""
     return time_zone.upper() in ("UTC", "ETC/UTC", "Z", "GMT")
 
 
 def instant(moment: datetime) -> str:
-    """A moment by UTC's clock as the literal of a timestamp column."""
+    """Serializes a datetime in UTC for a timestamp column: `2024-03-05T00:00:00.000000Z`."""
     return moment.replace(tzinfo=timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "Z")

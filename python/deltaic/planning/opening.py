@@ -1,6 +1,7 @@
-"""Opening a scan: which of its files are left, the stream of its rows.
+"""Opens scans: prunes their files by further predicates and starts the stream of their rows.
 
-Apart from `deltaic.engine.dataset`, so that a scan that nobody asks a `pyarrow.dataset` of does not import that (a quarter of a second).
+This module is separate from `deltaic.engine.dataset`, so that a scan does not import `pyarrow.dataset` (a
+quarter of a second) unless a dataset is requested.
 """
 
 from __future__ import annotations
@@ -21,17 +22,18 @@ else:
     from deltaic.deferred import pyarrow as pa
 
 BATCH_ROWS = 65536
-"""At most so many rows in a batch of `_core`: at 8 k rows the hand-over to DuckDB costs a third more."""
+"""Maximum rows in a batch from `_core`. With 8192 rows, passing batches to DuckDB costs a third more."""
 SMALL_BYTES = 256 * 1024
-"""Bytes of files, and of rows in memory, up to which less work is done to find out how to read less."""
+"""Maximum bytes of files, or of rows in memory, of small inputs. For these, finding out how to read less
+costs more than reading everything."""
 ROW_ID_FIELDS = (Field(FILE_COLUMN, "integer", False), Field(ROW_COLUMN, "long", False))
 
 
 def with_predicate(scan: Scan, predicate: _core.Predicate | None) -> Scan:
-    """The scan of only the rows for which `predicate` holds too, without the files that cannot have any."""
+    """Adds a predicate to a scan, and leaves out the files that cannot contain a matching row."""
     if predicate is None:
         return scan
-    # The number of a file stays the same when others are left out.
+    # A file keeps its ordinal when other files are left out, so row ids stay valid.
     whole = numbered(scan.files) if scan.row_ids else scan.files
     left = _core.files_that_may_match(whole, predicate)
     files = scan.files if left.num_rows == scan.files.num_rows else left
@@ -43,12 +45,12 @@ def bytes_of_files(scan: Scan) -> int:
 
 
 def numbered(files: pa.Table) -> pa.Table:
-    """The files with their position as a column, so that a row's name stays the same when some of them are left out."""
+    """Adds FILE_COLUMN with the position of each file, so that row ids stay valid when files are left out."""
     if FILE_COLUMN in files.column_names:
         return files
     import numpy as np
 
-    ordinals = pa.py_buffer(np.arange(files.num_rows, dtype=np.int32))  # `pa.array` of it would import pandas
+    ordinals = pa.py_buffer(np.arange(files.num_rows, dtype=np.int32))  # `pa.array` would import pandas
     return files.append_column(_hidden()[0], pa.Array.from_buffers(pa.int32(), files.num_rows, [None, ordinals]))
 
 
@@ -62,19 +64,21 @@ OPENED: ContextVar[list[tuple[Scan, _core.ReadStream]] | None] = ContextVar("OPE
 
 @dataclass(frozen=True)
 class Encoding:
-    """Columns that come in the types nearest to the files' bytes. `encoded`: texts as dictionaries, decimals of few digits in 32 or 64
-    bits; `views`: texts as views of the pages of the file."""
+    """Columns that are read as Arrow types close to the encoding in the file, which is faster.
+
+    `encoded`: strings as dictionaries, decimals of up to 18 digits in 32 or 64 bits.
+    `views`: strings as views (`string_view`) into the pages of the file."""
 
     encoded: tuple[str, ...] = ()
     views: tuple[str, ...] = ()
 
 
 PLAIN = Encoding()
-"""Every column in its own type."""
+"""Every column in the Arrow type of its Delta type."""
 
 
 def open_scan(scan: Scan, *, encoding: Encoding = PLAIN) -> _core.ReadStream:
-    """Starts reading. Whoever reads evaluates `where`."""
+    """Starts reading. The stream does not apply `scan.where`; the engine evaluates it."""
     stream = _core.read(
         scan.store,
         scan.table_schema,
@@ -84,7 +88,7 @@ def open_scan(scan: Scan, *, encoding: Encoding = PLAIN) -> _core.ReadStream:
         row_ids=scan.row_ids,
         constants=[item.name for item in scan.constants],
         row_tracking=scan.row_tracking,
-        # Other threads would decode what nobody asks for.
+        # With a small limit, further threads would decode rows that are not needed.
         threads=1 if scan.limit is not None and scan.limit <= BATCH_ROWS else configuration.current().threads,
         memory_limit=configuration.budget().readers,
         limit=scan.limit,
@@ -98,9 +102,9 @@ def open_scan(scan: Scan, *, encoding: Encoding = PLAIN) -> _core.ReadStream:
 
 
 def narrowed_scan(scan: Scan, names: Sequence[str]) -> Scan:
-    """The scan of only these of its columns. The hidden ones come last, whatever the order of the names."""
+    """Restricts a scan to these columns. Hidden columns come last, whatever the order of `names`."""
     hidden = {item.name for item in scan.constants} | {FILE_COLUMN, ROW_COLUMN, *(scan.row_tracking or ())}
-    # The scan's own spelling of a name, so that a column that reads one nested branch stays that.
+    # The scan's names, so that a column that reads only `a.b` of the struct `a` does not become all of `a`.
     spelled = {narrowed(scan.schema, name).name: name for name in scan.columns}
     return replace(
         scan,
@@ -112,14 +116,14 @@ def narrowed_scan(scan: Scan, names: Sequence[str]) -> Scan:
 
 
 def scan_schema(scan: Scan) -> Schema:
-    """The columns that a scan leaf gives, hidden ones last."""
+    """Returns the columns of a scan, hidden columns last."""
     fields = [scan.schema.get(name) or narrowed(scan.schema, name) for name in scan.columns]
     fields += [Field(name, "long") for name in scan.row_tracking or ()]
     return Schema([*fields, *scan.constants, *(ROW_ID_FIELDS if scan.row_ids else ())])
 
 
 def scan_arrow_schema(scan: Scan, *, encoding: Encoding = PLAIN) -> pa.Schema:
-    """The Arrow columns of a scan, hidden ones last. `encoding`: as for `open_scan`."""
+    """Returns the Arrow columns of a scan, hidden columns last. `encoding`: as for `open_scan`."""
     schema = scan.table_schema.to_arrow(list(scan.columns), encoded=list(encoding.encoded), views=list(encoding.views))
     for name in scan.row_tracking or ():
         schema = schema.append(pa.field(name, pa.int64()))

@@ -1,5 +1,7 @@
-"""Conditions that partition values alone decide but the predicate tree cannot say (`year(day) = 2024`): the engine answers once for each
-partition, and the partitions it names become the predicate."""
+"""Conditions on partition columns that the predicate tree cannot express, such as `year(day) = 2024`.
+
+The engine evaluates the condition once for each partition. The matching partitions become the predicate:
+`day = '2024-03-05' OR day = '2024-03-06'`."""
 
 from __future__ import annotations
 
@@ -22,36 +24,39 @@ if TYPE_CHECKING:
     from deltaic.plan.expression import Expression
 
 MOST_ASKED = 10_000
-"""Partitions that the engine is asked about."""
+"""Maximum number of partitions for which the engine evaluates a condition; with more, the condition is
+residual."""
 MOST_NAMED = 200
-"""Partitions that a predicate names: each file is compared with each of them."""
-# Values whose text in a predicate is the value itself: no floats, as -0.0 and NaN equal others.
+"""Maximum number of partitions in a predicate, as each file is compared with each of them; with more matching
+partitions, the condition is residual."""
+# Types whose values are equal exactly if their literals are. Floats are not: 0.0 = -0.0.
 _TYPES = ("byte", "short", "integer", "long", "boolean", "string", "date", "timestamp", "timestamp_ntz")
 
 
 def decided(snapshot: Snapshot, engine: Engine, condition: Expression, among: _core.Predicate | None, alias: str) -> Any:
-    """A predicate that is true for just the rows of which `condition` is, among the files that `among` leaves; None where columns of
-    the files' own are read, where the answer may change or fail, or where partitions are too many."""
+    """Returns a predicate that is equivalent to `condition` on the files that match `among`. None if the
+    condition reads other than partition columns, is not deterministic, fails on a partition, or has too many
+    partitions."""
     names = sorted({path[0] for _, path in condition.columns})
     if not names or not condition.deterministic or not set(names) <= set(snapshot.metadata.partition_columns):
         return None
     if not all(isinstance(kind := snapshot.schema.field(name).type, str) and (kind in _TYPES or decimal_parts(kind)) for name in names):
         return None
-    asked = _values(snapshot, names, among)
-    if asked.num_rows > MOST_ASKED:
+    partitions = _values(snapshot, names, among)
+    if partitions.num_rows > MOST_ASKED:
         return None
     try:
-        chosen = engine.to_table(engine.run(Filter(engine.source(asked, alias), condition)))
-    except DeltaError:  # said again by a row, if one is left to say it
+        matching = engine.to_table(engine.run(Filter(engine.source(partitions, alias), condition)))
+    except DeltaError:  # the query raises it if a row of the partition is read
         return None
-    if chosen.num_rows > MOST_NAMED:
+    if matching.num_rows > MOST_NAMED:
         return None
-    said = [_is(row) for row in chosen.select(names).to_pylist()]
-    return _core.Predicate.from_json(json.dumps({"op": "or", "args": said} if said else {"op": "false"}), snapshot.table_schema)
+    tests = [_is(row) for row in matching.select(names).to_pylist()]
+    return _core.Predicate.from_json(json.dumps({"op": "or", "args": tests} if tests else {"op": "false"}), snapshot.table_schema)
 
 
 def _values(snapshot: Snapshot, names: list[str], among: _core.Predicate | None) -> pa.Table:
-    """The distinct values of these partition columns."""
+    """Returns the distinct values of these partition columns."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

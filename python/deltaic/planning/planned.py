@@ -25,11 +25,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ScanPlan:
-    """A condition over one snapshot: what the files and the scan can do, what is left to the engine (with the columns that it reads,
-    in the table's order), and the files that may hold a match.
+    """A condition over one snapshot, divided into pushed and residual predicates, with the files that may
+    contain a matching row.
 
-    `predicate`: what holds for the wanted rows of any version, so what a transaction has read. `among`: which of this version's partitions
-    they are in besides; one that comes later may hold some, too."""
+    `predicate`: the part that is pushed in any version of the table. A transaction records it as what it has
+    read.
+    `among`: the partitions of this version that match (`partition_functions.py`). A later version may have
+        further ones, so this part is not recorded.
+    `residual`: the conjuncts that the engine evaluates; they name columns by `alias`.
+    `residual_columns`: the columns that `residual` reads, in the order of the schema.
+    `skipping`: False to read all files."""
 
     snapshot: Snapshot
     predicate: _core.Predicate | None = None
@@ -38,11 +43,10 @@ class ScanPlan:
     residual_columns: tuple[str, ...] = ()
     skipping: bool = True
     alias: str = "t"
-    """Under which `residual` names the columns."""
 
     @cached_property
     def pushed(self) -> _core.Predicate | None:
-        """All that is known about the wanted rows of this version."""
+        """The pushed predicate for this version: `predicate` and `among`."""
         if self.predicate is None or self.among is None:
             return self.predicate or self.among
         return self.predicate & self.among
@@ -66,11 +70,11 @@ class ScanPlan:
 
     @property
     def partition_only(self) -> bool:
-        """True if partition values alone decide, so that a chosen file holds only matching rows."""
+        """True if partition values decide the whole condition, so that all rows of a selected file match."""
         return not self.residual and (self.pushed is None or self.pushed.is_partition_only())
 
     def scan(self, columns: Sequence[str], *, alias: str | None = None, row_ids: bool = False) -> Scan:
-        """`alias`: where it is not that of the condition, as of a scan without one."""
+        """Returns the scan of these columns. `alias`: None for the alias of the condition."""
         leaf = self._leaf(columns, self._numbered if row_ids else self._adds)
         return replace(leaf, alias=alias or self.alias, row_ids=row_ids)
 
@@ -83,8 +87,9 @@ class ScanPlan:
         return self.selection.adds
 
     def scan_later(self, columns: Sequence[str], most: int, most_marked: int, most_vectors: int) -> Scan:
-        """A scan like that of `scan`, whose files are chosen later where there are many: more than `most`, or more than `most_marked` that
-        have a deletion vector. They are chosen at once where their vectors have more than `most_vectors` bytes."""
+        """Like `scan`, but defers the selection of files to query planning if the table has more than `most`
+        files, or more than `most_marked` files with deletion vectors. If the vectors exceed `most_vectors`
+        bytes in total, files are selected immediately."""
         core = self.snapshot.core
         bound = most_marked if core.file_count > most_marked and core.with_vectors[0] > most_marked else most
         if not self.skipping or core.file_count <= bound or (self.pushed is not None and self._left <= bound):
@@ -106,7 +111,7 @@ class ScanPlan:
 
     @property
     def _left(self) -> int:
-        """Number of files that are chosen."""
+        """Number of selected files."""
         selection = self.selection
         return selection.total_files - selection.skipped_by_partition - selection.skipped_by_statistics
 
@@ -115,7 +120,7 @@ class PlannedFiles:
     """The DeferredFiles of a ScanPlan: the engine selects them when it plans a query, with the query's filters."""
 
     def __init__(self, planned: ScanPlan) -> None:
-        self._planned = replace(planned)  # without the files that it may have chosen
+        self._planned = replace(planned)  # a copy without the cached selection
         core, pushed = planned.snapshot.core, planned.pushed
         if pushed is None:
             whole, marked = (core.file_count, core.size_in_bytes), core.with_vectors[:2]
@@ -153,13 +158,16 @@ def plan(
     changes: bool = False,
     as_stored: bool = False,
 ) -> ScanPlan:
-    """Resolves `where` against the table and divides it. `changes`: a command goes by it, which evaluates it more than once, so it must be
-    deterministic; subqueries may stand in it. `as_stored`: CHAR(n) is compared without padding by every engine. InvalidArgumentError for
-    text that is no condition over the table's columns."""
+    """Resolves the condition `where` against the table and divides it.
+
+    `changes`: True for a command that changes rows. It evaluates the condition more than once, so the
+        condition must be deterministic; it may contain subqueries.
+    `as_stored`: True to compare CHAR(n) without padding on every engine.
+    A text that is no condition over the table's columns is an InvalidArgumentError."""
     if where is None:
         return ScanPlan(snapshot, skipping=skipping, alias=alias)
-    if engine.plain_sql and (said := simple.read(where, snapshot.schema, alias, engine.time_zone)) is not None:
-        return ScanPlan(snapshot, simple.together(said, snapshot.schema, snapshot.table_schema), skipping=skipping, alias=alias)
+    if engine.plain_sql and (conjuncts := simple.read(where, snapshot.schema, alias, engine.time_zone)) is not None:
+        return ScanPlan(snapshot, simple.together(conjuncts, snapshot.schema, snapshot.table_schema), skipping=skipping, alias=alias)
     from deltaic.planning.partition_functions import decided
     from deltaic.planning.pushdown import push
 
@@ -187,21 +195,22 @@ def plan(
 
 
 def _reads_char(resolved: Expression, schema: Schema, pads: bool) -> bool:
-    """True if an expression reads columns whose values are not compared as they are stored."""
+    """True if an expression reads CHAR(n) columns that the engine pads, so stored values are not compared."""
     return pads and any(has_char(schema.field(path[0])) for _, path in resolved.columns)
 
 
 def reads_table(expressions: Iterable[Expression], snapshot: Snapshot) -> bool:
-    """True if subqueries of these read the table, so that any other change of it is a conflict."""
+    """True if a subquery of the expressions reads the table. Then any concurrent change of it is a
+    conflict."""
     leaves = [leaf for each in expressions for leaf in each.sources.values()]
-    found = any(isinstance(leaf, Scan) and leaf.store.location == snapshot.store.location for leaf in leaves)
-    if found and snapshot.is_staged:
+    reads = any(isinstance(leaf, Scan) and leaf.store.location == snapshot.store.location for leaf in leaves)
+    if reads and snapshot.is_staged:
         raise UnsupportedFeatureError(
             "a subquery over the table that is changed does not see what the transaction staged before",
             where=snapshot.location,
             expected="no subquery over this table in a change that follows another one",
         )
-    return found
+    return reads
 
 
 def resolve_condition(engine: Engine, text: str, schema: Schema, alias: str = "t", *, queries: bool = False) -> Expression:
@@ -214,19 +223,22 @@ def resolve_condition(engine: Engine, text: str, schema: Schema, alias: str = "t
 
 
 def check_deterministic(resolved: Expression, what: str) -> None:
-    """InvalidArgumentError for an expression such as `rand() < 0.5`, which has another value each time that it is evaluated."""
+    """Raises InvalidArgumentError for an expression such as `rand() < 0.5`, whose value differs between
+    evaluations. `what`: names the expression in the message."""
     if not resolved.deterministic:
         raise InvalidArgumentError(f"[INVALID_NON_DETERMINISTIC_EXPRESSIONS] {what} must be deterministic", found=repr(resolved.text[:200]))
 
 
 def column_names(resolved: Iterable[Expression], schema: Schema, alias: str = "t") -> tuple[str, ...]:
-    """The top-level columns of `schema`, known as `alias`, that expressions read, in the schema's order."""
+    """Returns the top-level columns that expressions read of the relation `alias`, in the order of
+    `schema`."""
     read = {path[0] for each in resolved for of, path in each.columns if of == alias}
     return tuple(name for name in schema.names if name in read)
 
 
 def live_rows(planned: ScanPlan) -> int | None:
-    """Rows of the chosen files from metadata, where partition values decide; None where a file does not say how many it has."""
+    """Counts the rows of the selected files from metadata, for a condition on partition values. None if the
+    statistics of a file lack the number of rows."""
     snapshot = planned.snapshot
     if planned.pushed is None:
         return snapshot.core.num_records

@@ -1,8 +1,9 @@
-"""From a condition in Spark SQL to what `_core`'s predicate tree can say.
+"""Pushdown: translates conjuncts of a condition in Spark's SQL to the predicate tree of `_core`.
 
-Each conjunct is looked at alone. It is *exact* when the tree's predicate is true for just the rows for which Spark's is: then nothing is
-left to evaluate. It may also give a *weaker* predicate, true for at least those rows: good for skipping, and the engine evaluates the text.
-Everything the tree cannot say with the literal's exact value in the column's own type stays with the engine.
+Each conjunct is translated alone. `x > 5` is *exact*: the predicate is true for exactly the rows for which
+the conjunct is, so the engine need not evaluate it. `s LIKE 'ab%c'` gives the *weaker* predicate
+`starts_with(s, 'ab')`: it prunes files and rows, and the engine still evaluates the conjunct. A conjunct that
+calls any other function, or has a literal without an exact value in the column's type, is left to the engine.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ _COMPARISONS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.GT: (">", "<"),
     exp.GTE: (">=", "<="),
 }
-# Casts to these types keep values of those, and their order.
+# Casts from the types on the right to the type on the left keep every value and the order.
 _WIDER: dict[Any, tuple[str, ...]] = {
     exp.DType.SMALLINT: ("byte", "short"),
     exp.DType.INT: ("byte", "short", "integer"),
     exp.DType.BIGINT: ("byte", "short", "integer", "long"),
 }
-# The types that literals are cast to, as the column's.
+# Types of date and timestamp literals, as the schema names them.
 _DATED: dict[Any, str] = {
     exp.DType.DATE: "date",
     exp.DType.DATE32: "date",
@@ -53,7 +54,8 @@ _DATED: dict[Any, str] = {
 
 @dataclass(frozen=True)
 class Pushdown:
-    """`predicate`: for the scan, None when nothing could be said. `residual`: the conjuncts that the engine must still evaluate."""
+    """A divided condition. `predicate`: for the scan, None if no conjunct could be pushed. `residual`: the
+    conjuncts that the engine must still evaluate."""
 
     predicate: _core.Predicate | None
     residual: tuple[Expression, ...]
@@ -69,30 +71,36 @@ def push(
     time_zone: str = "UTC",
     pads_char: bool = False,
 ) -> Pushdown:
-    """Divides conjuncts into those that the scan of a table with `schema`, known as `alias`, evaluates, and the residual ones. `others`:
-    aliases of other relations in sight. `time_zone`: of timestamps written without one. `pads_char`: of the engine, whose comparisons of
-    CHAR(n) only bound what is stored.
+    """Divides conjuncts into those that the scan of a table evaluates and the residual ones.
 
-    What the tree can say is deterministic: a conjunct that calls a function stays with the engine."""
-    said: list[Json] = []
+    `schema`, `alias`: columns of the table and their alias. `others`: aliases of other relations in scope.
+    `time_zone`: of timestamps written without one.
+    `pads_char`: True if the engine pads CHAR(n) values; comparisons of them then only bound the stored
+    values.
+
+    A pushed predicate is deterministic, as no function that is pushed can change its value."""
+    nodes: list[Json] = []
     residual: list[Expression] = []
     for conjunct in conjuncts:
         node, exact = _Reader(schema, alias, others, time_zone, pads_char).read(conjunct)
         if node is not None:
-            said.append(node)
+            nodes.append(node)
         if not exact:
             residual.append(conjunct)
-    return Pushdown(together(said, schema, table_schema), tuple(residual))
+    return Pushdown(together(nodes, schema, table_schema), tuple(residual))
 
 
 class _Reader:
+    """Translates one conjunct. A method that cannot translate its node exactly raises NotExpressible."""
+
     def __init__(self, schema: Schema, alias: str, others: Sequence[str], time_zone: str, pads_char: bool) -> None:
         self.schema, self.alias, self.others = schema, alias, {name.lower() for name in others}
         self.padded = {field.name for field in schema if has_char(field)} if pads_char else set()
         self.utc = literals.is_utc(time_zone)
 
     def read(self, conjunct: Expression) -> tuple[Json | None, bool]:
-        # A backslash in a string literal is read in more than one way; the engine's own reading of the text holds.
+        """Returns the predicate of a conjunct, or None, and whether the predicate is exact."""
+        # Sessions differ in how they read a backslash in a string literal, so the engine parses such a text.
         if conjunct.tree is None or "\\" in conjunct.text:
             return None, False
         try:
@@ -101,7 +109,7 @@ class _Reader:
             return self.weaker(conjunct.tree), False
 
     def weaker(self, node: exp.Expr) -> Json | None:
-        """A predicate that is true wherever `node` is; None when that would be no restriction."""
+        """Returns a predicate that is true for every row for which `node` is true; None if there is none."""
         if isinstance(node, exp.Paren):
             return self.weaker(node.this)
         if isinstance(node, exp.And):
@@ -113,8 +121,8 @@ class _Reader:
         try:
             return self.node(node)
         except NotExpressible:
-            if (found := self.as_stored(node)) is not None:
-                return found
+            if (stored := self.as_stored(node)) is not None:
+                return stored
             return self.prefixed(node) if isinstance(node, exp.Like) and not _extra(node) else self.bounded(node)
 
     def as_stored(self, node: exp.Expr) -> Json | None:
@@ -245,14 +253,14 @@ class _Reader:
         return {"op": "starts_with", "column": list(path), "literal": prefix}
 
     def column(self, node: exp.Expr) -> tuple[tuple[str, ...], DataType]:
-        """Like `found`, but only for columns whose stored values are those that Spark compares (CHAR(n) is compared padded)."""
+        """Like `found`, but raises NotExpressible for CHAR(n) columns, whose padded values Spark compares."""
         path, data_type = self.found(node)
         if path[0] in self.padded:
             raise NotExpressible
         return path, data_type
 
     def found(self, node: exp.Expr) -> tuple[tuple[str, ...], DataType]:
-        """The path of a column in the table's own case, and its type. Arrays and maps are not looked into."""
+        """Returns the path of a column or struct field as the schema spells it, and its type."""
         if not isinstance(node, exp.Column):
             raise NotExpressible
         parts = [part.name for part in node.parts]
@@ -270,7 +278,8 @@ def _is_text(node: exp.Expr) -> bool:
 
 
 def _plain(node: exp.Expr) -> Literal:
-    """The literal that a node is: a number, with a sign or a suffix; `date'...'`, `cast('...' as date)`, a string; a boolean; null."""
+    """Returns the literal of a node: a number with a sign or a suffix, a string, `date'...'`,
+    `cast('...' as date)`, a boolean or NULL."""
     if isinstance(node, exp.Null):
         return None
     if isinstance(node, exp.Boolean):

@@ -1,7 +1,9 @@
-"""Conditions that are read without a parser of Spark's whole grammar, which takes longer to import than a small table to plan.
+"""A parser of simple conditions: comparisons of a column with a literal, BETWEEN, IN and IS NULL, with AND
+and OR.
 
-Comparisons of a column with a literal, BETWEEN, IN, IS NULL, joined by AND and OR. What is accepted here means what `planning.pushdown`
-says it means: the same functions decide on columns and literals; a text with anything else in it is left to that one.
+It exists because the parser of Spark's whole grammar takes longer to import than a small table takes to plan.
+A text with anything else is left to `planning.pushdown`. Both use the functions of `planning.literals` for
+columns and literals, so a condition has the same meaning in both.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ _TOKEN = re.compile(
 )
 _OPERATORS = {"=": "=", "==": "=", "<>": "!=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-# Words that the parser takes for something else than a column's name where one may stand.
+# Words that the full parser does not read as a column's name.
 _WORDS = """
 alter and array as between call case create cross current_catalog current_date current_time current_timestamp current_user distinct drop
 else end except execute explain false fetch for from glob grant having ilike in inner insert intersect into is join lateral like list
@@ -46,8 +48,8 @@ _Token = tuple[str, str]
 
 
 def read(text: str, schema: Schema, alias: str, time_zone: str) -> list[Json] | None:
-    """The conjuncts of a condition on a table with `schema`, known as `alias`, each exactly as the predicate tree has it; None for a text
-    that is not so simple, be it right or wrong. `time_zone`: of timestamps written without one."""
+    """Parses a condition on the relation `alias`. Returns its conjuncts as nodes of the predicate tree, all
+    of them exact; None for any other text, valid or not. `time_zone`: of timestamps written without one."""
     if not isinstance(text, str) or len(text) > MAX_LENGTH or (tokens := _tokens(text)) is None:
         return None
     try:
@@ -56,9 +58,10 @@ def read(text: str, schema: Schema, alias: str, time_zone: str) -> list[Json] | 
         return None
 
 
-def together(said: Sequence[Json], schema: Schema, table_schema: _core.TableSchema) -> _core.Predicate | None:
-    """The predicate of these conjuncts, with what they say of generated partition columns; None where nothing is said."""
-    conjuncts = list(said)
+def together(nodes: Sequence[Json], schema: Schema, table_schema: _core.TableSchema) -> _core.Predicate | None:
+    """Joins conjuncts to one predicate, with the conditions on generated partition columns that follow from
+    them. None without conjuncts."""
+    conjuncts = list(nodes)
     if any("delta.generationExpression" in schema.field(name).metadata for name in table_schema.partition_columns):
         from deltaic.planning.generated import GenerationRules
 
@@ -71,20 +74,21 @@ def together(said: Sequence[Json], schema: Schema, table_schema: _core.TableSche
 
 
 def _tokens(text: str) -> list[_Token] | None:
-    found, at = [], 0
+    tokens, at = [], 0
     while True:
         match = _TOKEN.match(text, at)
         if match is None:
             return None
         kind = match.lastgroup or ""
-        found.append((kind, match[kind]))
+        tokens.append((kind, match[kind]))
         if kind == "end":
-            return found
+            return tokens
         at = match.end()
 
 
 class _ConditionParser:
-    """Recursive descent over the tokens from `at` on. Each method parses the form it is named for, or raises NotExpressible."""
+    """A recursive descent parser. Each method parses the form that it is named after, from the token at `at`,
+    or raises NotExpressible."""
 
     def __init__(self, tokens: Sequence[_Token], schema: Schema, alias: str, utc: bool) -> None:
         self.tokens, self.at = tokens, 0
@@ -92,10 +96,10 @@ class _ConditionParser:
         self.depth = 0
 
     def whole(self) -> list[Json]:
-        said = self.condition()
+        node = self.condition()
         if self.tokens[self.at][0] != "end":
             raise NotExpressible
-        return said["args"] if said["op"] == "and" else [said]
+        return node["args"] if node["op"] == "and" else [node]
 
     def condition(self) -> Json:
         return self.joined("or", lambda: self.joined("and", self.test))
@@ -138,11 +142,11 @@ class _ConditionParser:
     def items(self) -> list[Literal]:
         if not self.mark("("):
             raise NotExpressible
-        found = [self.literal()]
+        values = [self.literal()]
         while self.mark(","):
-            found.append(self.literal())
+            values.append(self.literal())
         self.close()
-        return found
+        return values
 
     def literal(self) -> Literal:
         kind, text = self.take()
@@ -179,7 +183,7 @@ class _ConditionParser:
         return self.tokens[self.at - 1]
 
     def word(self, word: str) -> bool:
-        """Takes this word if it is the next one."""
+        """Advances past this word if it is the next token; True if it was."""
         kind, text = self.tokens[self.at]
         found = kind == "name" and text.lower() == word
         self.at += found

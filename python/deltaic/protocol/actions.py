@@ -1,6 +1,7 @@
 """The two actions that define a table: `protocol` and `metaData`.
 
-Source: PROTOCOL.md, "Protocol Evolution" and "Change Metadata". Unknown fields are ignored, as it asks.
+Source: PROTOCOL.md, "Protocol Evolution" and "Change Metadata". As PROTOCOL.md requires, unknown fields are
+ignored.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ WRITER_FEATURES_VERSION = 7
 
 
 class ReadOnlyDict(dict[str, Any]):
-    """A dict that refuses changes, so that a snapshot's values can be shared. Equal to a dict with the same content; pickles and copies."""
+    """A dict that cannot be changed, so that the values of a snapshot can be shared. It equals a dict with
+    the same content, and can be pickled and copied."""
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("this mapping belongs to a snapshot and cannot change; make a dict(...) of it")
@@ -34,7 +36,7 @@ class ReadOnlyDict(dict[str, Any]):
 
 
 class Names(tuple[str, ...]):
-    """An immutable list of names; equal to a list or tuple with the same ones, as the log and other libraries have lists."""
+    """An immutable list of names. It equals a list or tuple of the same names, as the log has lists."""
 
     __slots__ = ()
 
@@ -51,7 +53,8 @@ class Names(tuple[str, ...]):
 class Protocol:
     """Versions and features that a client needs to read and to write a table.
 
-    `reader_features` is None below reader version 3, `writer_features` None below writer version 7; else sorted names without repetition.
+    `reader_features`: sorted unique names; None below reader version 3.
+    `writer_features`: sorted unique names; None below writer version 7.
     """
 
     min_reader_version: int
@@ -67,7 +70,8 @@ class Protocol:
 
     @staticmethod
     def from_json(text: str) -> Protocol:
-        """Parses a line of the log, `{"protocol": {...}}`, or the action alone. ProtocolError names the field at fault."""
+        """Parses a line of the log, `{"protocol": {...}}`, or only the value `{...}`. A ProtocolError names
+        the invalid field."""
         action = _action(text, "protocol")
         reader, writer = _version(action, "minReaderVersion"), _version(action, "minWriterVersion")
         return Protocol(
@@ -78,7 +82,7 @@ class Protocol:
         )
 
     def to_json(self) -> str:
-        """The log's line, `{"protocol": {...}}`."""
+        """Returns the action as a line of the log, `{"protocol": {...}}`."""
         action: dict[str, Any] = {"minReaderVersion": self.min_reader_version, "minWriterVersion": self.min_writer_version}
         if self.reader_features is not None:
             action["readerFeatures"] = list(self.reader_features)
@@ -89,7 +93,8 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Metadata:
-    """The `metaData` action. `schema_string`: JSON of the schema, `created_time`: ms since the epoch, None where the writer gave none."""
+    """The `metaData` action. `schema_string`: JSON of the schema. `created_time`: ms since the epoch; None if
+    the action has none."""
 
     id: str
     name: str | None = None
@@ -107,7 +112,8 @@ class Metadata:
 
     @staticmethod
     def from_json(text: str) -> Metadata:
-        """Parses a line of the log, `{"metaData": {...}}`, or the action alone. ProtocolError names the field at fault."""
+        """Parses a line of the log, `{"metaData": {...}}`, or only the value `{...}`. A ProtocolError names
+        the invalid field."""
         action = _action(text, "metaData")
         created = action.get("createdTime")
         if created is not None and (not isinstance(created, int) or isinstance(created, bool)):
@@ -129,7 +135,8 @@ class Metadata:
         )
 
     def to_json(self) -> str:
-        """The log's line, `{"metaData": {...}}`; fields that are None are left out."""
+        """Returns the action as a line of the log, `{"metaData": {...}}`. Fields that are None are left
+        out."""
         action: dict[str, Any] = {
             "id": self.id,
             "name": self.name,
@@ -144,7 +151,8 @@ class Metadata:
 
 
 def line(action: Mapping[str, Any]) -> str:
-    """One action as one line of JSON, without spaces, text as it is. InvalidArgumentError for text that no UTF-8 can say."""
+    """Serializes an action as one line of JSON in UTF-8, without spaces. Text that UTF-8 cannot encode (half
+    of a surrogate pair) is an InvalidArgumentError."""
     text = json.dumps(action, ensure_ascii=False, separators=(",", ":"))
     try:
         text.encode()
@@ -174,7 +182,8 @@ def _action(text: str, name: str) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Two readers may take two values of one key for the one that counts."""
+    """Makes the dict of a JSON object. A repeated key is a ProtocolError, as readers differ in which of its
+    values they use."""
     document = dict(pairs)
     if len(document) != len(pairs):
         twice = next(key for key in document if sum(key == other for other, _ in pairs) > 1)
@@ -193,11 +202,11 @@ def _features(action: Mapping[str, Any], key: str, version: int, needed: int) ->
     value = action.get(key)
     if version >= needed:
         if value is None:
-            if version > needed:  # a later protocol, which the gates refuse by its version
+            if version > needed:  # a later protocol; `check_readable` and `check_writable` refuse it by its version
                 return None
             _bad("protocol", key, value, f"a list of names at version {version}")
         return _texts(value, "protocol", key)
-    if value:  # an empty list below the version says nothing, and some writers wrote one
+    if value:  # an empty list is harmless, and some writers wrote it
         _bad("protocol", key, value, f"nothing below version {needed}")
     return None
 

@@ -1,4 +1,5 @@
-"""The change data feed (PROTOCOL.md: "Change Data Files"): its columns, the tables that keep it, and which schemas read it."""
+"""The change data feed (PROTOCOL.md: "Change Data Files"): its columns, which tables have it, and which
+changes of a schema allow rows of several versions to be read together."""
 
 from __future__ import annotations
 
@@ -19,9 +20,10 @@ PROPERTY = "delta.enableChangeDataFeed"
 CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP = "_change_type", "_commit_version", "_commit_timestamp"
 INSERT, DELETE, BEFORE, AFTER = "insert", "delete", "update_preimage", "update_postimage"
 COLUMNS = (Field(CHANGE_TYPE, "string"), Field(COMMIT_VERSION, "long"), Field(COMMIT_TIMESTAMP, "timestamp"))
-"""The columns that the feed has after those of the table."""
+"""The feed's own columns, which come after the table's columns."""
 _UNMAPPED = "__deltaic_unmapped"
-"""In a column's metadata: column mapping says nothing of it, and files have it by its name (rust/src/schema/types.rs)."""
+"""Key of a column's metadata: the column has no physical name, although the table has column mapping. Files
+have it by its logical name (rust/src/schema/types.rs)."""
 
 
 def is_enabled(configuration: Mapping[str, str]) -> bool:
@@ -30,13 +32,14 @@ def is_enabled(configuration: Mapping[str, str]) -> bool:
 
 
 def with_changes(schema: Schema, columns: Sequence[Field] = COLUMNS, *, mapped: bool = False) -> Schema:
-    """The table's columns and those of the feed. `mapped`: the table has column mapping."""
+    """Adds the columns of the feed to a table's schema. `mapped`: True if the table has column mapping."""
     metadata = {_UNMAPPED: True} if mapped else {}
     return Schema([*schema, *(item.with_(metadata=metadata) for item in columns)])
 
 
 def check_names(schema: Schema) -> None:
-    """SchemaMismatchError where a table with the feed has a column of the feed's own names."""
+    """Raises SchemaMismatchError if the table has a column with a name of the feed, such as
+    `_change_type`."""
     reserved = {item.name for item in COLUMNS}
     if taken := [item.name for item in schema if item.name.lower() in reserved]:
         raise SchemaMismatchError(
@@ -47,8 +50,11 @@ def check_names(schema: Schema) -> None:
 
 
 def check_compatible(before: Schema, after: Schema, version: int, last: int) -> None:
-    """SchemaMismatchError where rows written under `before`, the schema of `version`, cannot be read as those of `after`, the schema of the
-    `last` version of the range: columns may only be added or widened in between, as for delta-spark."""
+    """Raises SchemaMismatchError if rows with the schema `before` cannot be read as rows with the schema
+    `after`.
+
+    `before` is the schema of `version`, `after` of the `last` version of the range. As in delta-spark,
+    columns may only be added or widened in between."""
     if (problem := difference(before, after)) is None:
         return
     raise SchemaMismatchError(
@@ -61,12 +67,12 @@ def check_compatible(before: Schema, after: Schema, version: int, last: int) -> 
 
 
 def difference(before: Schema, after: Schema) -> tuple[str, str, str] | None:
-    """(place, found, expected) of the first thing that keeps rows of the schema `before` from being read as those of `after`."""
+    """Returns (place, found, expected) of the first change by which rows with the schema `before` cannot be
+    read as rows with the schema `after`; None if there is none."""
     return _difference(Struct(tuple(before)), Struct(tuple(after)), "")
 
 
 def _difference(before: DataType, after: DataType, place: str) -> tuple[str, str, str] | None:
-    """(place, found, expected) of the first thing that keeps values of type `before` from being read as `after`."""
     if isinstance(before, Struct) and isinstance(after, Struct):
         known = {item.name.lower(): item for item in after.fields}
         for item in before.fields:

@@ -1,6 +1,7 @@
 """Clustered tables: the metadata domain `delta.clustering` (PROTOCOL.md, "Clustered Table").
 
-Columns are stored by their physical names, a list of names for each, as delta-spark writes them.
+The domain has a list of physical names for each column, as delta-spark writes it:
+`{"clusteringColumns":[["id"],["address","city"]]}`.
 """
 
 from __future__ import annotations
@@ -19,14 +20,16 @@ if TYPE_CHECKING:
 FEATURE = "clustering"
 DOMAIN = "delta.clustering"
 MAX_COLUMNS = 4
-# Types whose bounds are kept in statistics.
+# Types whose minimum and maximum are in the statistics of a file.
 _ORDERED = frozenset({"byte", "short", "integer", "long", "float", "double", "date", "timestamp", "timestamp_ntz", "string"})
 
 
 def configuration_of(definition: Definition, names: Iterable[str]) -> str:
-    """The domain's configuration for these columns (logical, dotted); none at all ends the clustering.
+    """Returns the domain's configuration for clustering by columns. `names`: logical names, with dots;
+    without names the table is no longer clustered.
 
-    InvalidArgumentError: an unknown column, one twice, more than four, one without order or without statistics, a partitioned table.
+    InvalidArgumentError is raised for an unknown or repeated column, more than four columns, a type without
+    order, a column without statistics, and a partitioned table.
     """
     paths: list[tuple[str, ...]] = []
     for name in names:
@@ -57,24 +60,26 @@ def configuration_of(definition: Definition, names: Iterable[str]) -> str:
 
 
 def logical_columns(schema: Schema, configuration: str | None) -> list[tuple[str, ...]]:
-    """Logical paths of the clustering columns; None: no domain. A column that the schema has not is a ProtocolError."""
+    """Returns the logical paths of the clustering columns. `configuration`: None if the table has no such
+    domain. A column that is not in the schema is a ProtocolError."""
     return [logical_path(schema, path) for path in (clustering_columns(configuration) if configuration else ())]
 
 
 def logical_path(schema: Schema, physical: Sequence[str]) -> tuple[str, ...]:
-    """The table's own names of a path of physical ones."""
+    """Converts a path of physical names to logical names."""
     fields, path = tuple(schema), []
     for part in physical:
-        found = next((item for item in fields if physical_name(item) == part), None)
-        if found is None:
+        field = next((item for item in fields if physical_name(item) == part), None)
+        if field is None:
             raise ProtocolError("the schema has no such clustering column", where=DOMAIN, found=path_text(list(physical)))
-        path.append(found.name)
-        fields = found.type.fields if isinstance(found.type, Struct) else ()
+        path.append(field.name)
+        fields = field.type.fields if isinstance(field.type, Struct) else ()
     return tuple(path)
 
 
 def clustering_columns(configuration: str) -> list[tuple[str, ...]]:
-    """Physical paths of the clustering columns. delta-spark writes a list of names for each column, PROTOCOL.md's example a single name."""
+    """Returns the physical paths of the clustering columns. delta-spark writes a list of names for each
+    column; PROTOCOL.md's example has a single name, which is read, too."""
     try:
         columns = json.loads(configuration)["clusteringColumns"]
         paths = [(column,) if isinstance(column, str) else tuple(column) for column in columns]
@@ -86,7 +91,8 @@ def clustering_columns(configuration: str) -> list[tuple[str, ...]]:
 
 
 def columns_without_statistics(definition: Definition, configuration: str) -> list[str]:
-    """Clustering columns (logical names, dotted) that new files get no statistics of, by the table's properties."""
+    """Returns the clustering columns (logical names, with dots) of which new files get no statistics, because
+    of the table's properties."""
     leaves = [
         path
         for path, item in walk(definition.schema)
@@ -97,8 +103,8 @@ def columns_without_statistics(definition: Definition, configuration: str) -> li
     physical = {path: _physical(definition.schema, path) for path in leaves}
     names = definition.properties.data_skipping_stats_columns
     if names is not None:
-        wanted = [_resolved(definition.schema, name) for name in names]
-        indexed = {physical[path] for path in leaves if any(path[: len(prefix)] == prefix for prefix in wanted if prefix)}
+        prefixes = [_resolved(definition.schema, name) for name in names]
+        indexed = {physical[path] for path in leaves if any(path[: len(prefix)] == prefix for prefix in prefixes if prefix)}
     else:
         count = definition.properties.data_skipping_num_indexed_cols
         indexed = {physical[path] for path in (leaves if count < 0 else leaves[:count])}
@@ -107,8 +113,9 @@ def columns_without_statistics(definition: Definition, configuration: str) -> li
 
 
 def check_kept(before: Definition | None, old: str | None, after: Definition, new: str | None) -> None:
-    """InvalidArgumentError where a change of the definition or of the clustering takes the statistics of a clustering column away.
-    `old`, `new`: the domain's configuration, None: not clustered."""
+    """Raises InvalidArgumentError if a change of the definition or of the clustering leaves a clustering
+    column without statistics. `old`, `new`: the domain's configuration before and after; None: not
+    clustered."""
     missing = columns_without_statistics(after, new) if new is not None else []
     known = columns_without_statistics(before, old) if before is not None and old is not None and missing else []
     if gone := [name for name in missing if name not in known]:
@@ -124,7 +131,7 @@ def _resolved(schema: Schema, name: str) -> tuple[str, ...]:
     try:
         return schema.find(name)[0]
     except InvalidArgumentError:
-        return ()  # a column that is gone has no statistics
+        return ()  # a dropped column has no statistics
 
 
 def _physical(schema: Schema, path: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
 """Column mapping: ids and physical names of fields, and the checks of names without it. Source: PROTOCOL.md, "Column Mapping".
 
-A field's name is what users see; its physical name is what data files, statistics and partition values carry. Both are set once, when the
-field is made, and never given to another field. Fields inside arrays and maps have them too; the elements themselves have none (only
-Iceberg compatibility wants those).
+Users see a field's name. Data files, statistics and partition values have its physical name. Id and physical
+name are set once, when the field is created, and no other field ever gets them. Fields of structs inside
+arrays and maps have them, too. Array elements, map keys and map values have ids only with Iceberg
+compatibility.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ PHYSICAL_NAME = "delta.columnMapping.physicalName"
 MODE = "delta.columnMapping.mode"
 MAX_ID = "delta.columnMapping.maxColumnId"
 NESTED_IDS = "delta.columnMapping.nested.ids"
-"""Ids of elements, keys and values below a field: Iceberg compatibility wants them."""
-# What says something of the files of one table, and nothing of those of another.
+"""Ids of the elements, keys and values below a field, which Iceberg compatibility requires."""
+# Keys of a field's metadata that describe the data files of one table, and are not copied to another table.
 _OF_ONE_TABLE = frozenset({ID, PHYSICAL_NAME, NESTED_IDS, "parquet.field.nested.ids", "delta.typeChanges"})
 _BAD_CHARACTERS = frozenset(" ,;{}()\n\t=")
 
@@ -26,8 +27,8 @@ NewName = Callable[[], str]
 
 
 def new_physical_name() -> str:
-    """`col-` and a random UUID, as delta-spark names them."""
-    import uuid  # for writers alone
+    """Returns `col-` with a random UUID, as in delta-spark."""
+    import uuid  # only writers need it
 
     return f"col-{uuid.uuid4()}"
 
@@ -38,12 +39,12 @@ def physical_name(field: Field) -> str:
 
 
 def physical_names(schema: Schema, columns: Iterable[str]) -> list[str]:
-    """Returns the physical names of top-level columns, such as those of the partition."""
+    """Returns the physical names of top-level columns."""
     return [physical_name(schema.field(name)) for name in columns]
 
 
 def map_fields(data_type: DataType, change: Callable[[Field], Field]) -> DataType:
-    """The type with every struct field, however deep, replaced by `change(field)`; parents first."""
+    """Replaces every struct field of a type, at any depth, by `change(field)`; parents first."""
     if isinstance(data_type, Struct):
         changed = (change(item) for item in data_type.fields)
         return Struct(item.with_(type=map_fields(item.type, change)) for item in changed)
@@ -61,25 +62,28 @@ def _map_schema(schema: Schema, change: Callable[[Field], Field]) -> Schema:
 
 
 def strip(schema: Schema) -> Schema:
-    """The schema without ids, physical names and type changes: what a new table starts from, whatever table its schema came from."""
+    """Removes ids, physical names and type changes, so that the schema of one table can be used for a new
+    one."""
     return without_keys(schema, _OF_ONE_TABLE)
 
 
 def unmapped(schema: Schema) -> Schema:
-    """The schema of a table whose files are to be written by the columns' own names; its type changes stay."""
+    """Removes ids and physical names, for a table whose files will have the logical names. Type changes
+    stay."""
     return without_keys(schema, _OF_ONE_TABLE - {"delta.typeChanges"})
 
 
 def without_keys(schema: Schema, keys: Collection[str]) -> Schema:
-    """The schema without these keys in the metadata of its fields, however deep."""
+    """Removes these keys from the metadata of all fields, at any depth."""
     return _map_schema(schema, lambda item: item.with_(metadata={k: v for k, v in item.metadata.items() if k not in keys}))
 
 
 def assign(schema: Schema, max_id: int = 0, *, new_name: NewName = new_physical_name) -> tuple[Schema, int]:
-    """Gives an id and a physical name to every field that has none; those that have them keep them.
+    """Adds an id and a physical name to every field without them. Fields without them must be new to the
+    table.
 
-    `max_id`: the table's `delta.columnMapping.maxColumnId`; new ids count on from it or from the largest id there is.
-    Returns the schema and the new maximum. Only for fields that are new to the table.
+    `max_id`: the table's `delta.columnMapping.maxColumnId`. New ids start after it, or after the largest id
+    in the schema. Returns the schema and the new maximum.
     """
     return _number(schema, max_id, lambda _: new_name())
 
@@ -111,7 +115,8 @@ def _ids(schema: Schema) -> Iterable[int]:
 
 
 def check_mode_change(before: str, after: str) -> None:
-    """A table's mode may only go from none to name: any other change would need its files written again."""
+    """Raises UnsupportedFeatureError for a change of the mode other than from none to name. Any other change
+    would require writing the files again."""
     if before != after and (before, after) != ("none", "name"):
         raise UnsupportedFeatureError(
             "the mode of column mapping cannot be changed this way",
@@ -122,11 +127,13 @@ def check_mode_change(before: str, after: str) -> None:
 
 
 def check_names(schema: Schema, mode: str, known: Schema | None = None) -> None:
-    """InvalidArgumentError for a name that cannot be stored: empty ones, and without column mapping those with any of ``,;{}()=``, a space,
-    a tab or a line's end. Fields of `known` are there already, whatever they are called."""
-    there = {path for path, _ in walk(known or ())}
+    """Raises InvalidArgumentError for a name that cannot be stored: an empty one, and without column mapping
+    one with any of ``,;{}()=``, a space, a tab or a line break.
+
+    `known`: the table's current schema; its names are not checked."""
+    current = {path for path, _ in walk(known or ())}
     for path, item in walk(schema):
-        if path in there:
+        if path in current:
             continue
         if not item.name:
             raise InvalidArgumentError("a column has an empty name", where=path_text(path[:-1]) or None)
@@ -140,7 +147,8 @@ def check_names(schema: Schema, mode: str, known: Schema | None = None) -> None:
 
 
 def check_unique(schema: Schema) -> None:
-    """InvalidArgumentError where two fields share an id, or two siblings a physical name: rows of one would show in the other."""
+    """Raises InvalidArgumentError if two fields share an id, or two fields of one struct a physical name.
+    Values of one field would then be read as the other."""
     seen: dict[object, str] = {}
     for path, item in walk(schema):
         name = path_text(path)

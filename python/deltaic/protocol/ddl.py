@@ -1,7 +1,8 @@
 """Spark's DDL text of a schema: `id bigint not null, name string comment 'who', tags array<string>`.
 
-Source: Spark SQL reference, "Data Types" and the column clauses of CREATE TABLE. A small recursive parser over a token list; expressions in
-DEFAULT and GENERATED are kept as written. What it does not know is an InvalidArgumentError that names the position.
+Source: Spark SQL reference, "Data Types" and the column clauses of CREATE TABLE. The parser is a recursive
+descent over a list of tokens. Expressions in DEFAULT and GENERATED are stored as they are written. Text that
+does not parse is an InvalidArgumentError with its position.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _TO_DDL = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bi
 _UNSUPPORTED = frozenset({"interval", "time"})
 _SRIDS = {"geometry(0)": "geometry(SRID:0)", "geometry(3857)": "geometry(EPSG:3857)", "geometry(4326)": "geometry(OGC:CRS84)",
     "geography(4326)": "geography(OGC:CRS84, spherical)"}  # fmt: skip
-"""Types of shapes as Spark's SQL names them -> Delta's."""
+"""Geospatial types in Spark's SQL -> Delta's name of the type."""
 _BOUNDED = {"char": "char", "character": "char", "varchar": "varchar"}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
 
@@ -44,7 +45,7 @@ class _Token(NamedTuple):
 
 
 def parse_schema(text: str) -> Schema:
-    """`Schema.from_ddl`."""
+    """Parses a list of columns; see `Schema.from_ddl`."""
     check_instance(text, str, "a schema in DDL", "text")
     parser = _Parser(text)
     fields = parser.fields(closing=None, depth=0)
@@ -52,7 +53,8 @@ def parse_schema(text: str) -> Schema:
 
 
 def parse_type(text: str) -> DataType:
-    """One type in DDL, `array<struct<a: int>>`. CHAR(n) and VARCHAR(n) are types of whole columns, whose metadata has their length."""
+    """Parses a type in DDL, such as `array<struct<a: int>>`. CHAR(n) and VARCHAR(n) are an
+    UnsupportedFeatureError: their length is in the metadata of a column, which a type does not have."""
     data_type, metadata = parse_column_type(text)
     if metadata:
         raise UnsupportedFeatureError("only a whole column has the type CHAR or VARCHAR", found=repr(text[:80]), expected="STRING")
@@ -60,7 +62,8 @@ def parse_type(text: str) -> DataType:
 
 
 def parse_column_type(text: str) -> tuple[DataType, dict[str, Any]]:
-    """The type of a column in DDL, and what of it stands in the column's metadata."""
+    """Parses the type of a column. Returns the type and the metadata of the column, which has the lengths of
+    CHAR(n) and VARCHAR(n)."""
     parser = _Parser(text)
     data_type = parser.data_type(0)
     if parser.peek().kind != "end":
@@ -79,7 +82,8 @@ class _Parser:
         self.tokens.append(_Token("end", "", len(text), len(text)))
         self.position = 0
         self.leaves: list[str | None] = []
-        """The types that are not nested in the column's type so far, one after the other: CHAR(n) and VARCHAR(n) as such."""
+        """For each primitive type parsed so far in the current column, in order: its text if it is CHAR(n) or
+        VARCHAR(n), else None."""
 
     def peek(self, ahead: int = 0) -> _Token:
         return self.tokens[min(self.position + ahead, len(self.tokens) - 1)]
@@ -98,7 +102,7 @@ class _Parser:
         self.next()
 
     def words(self, *words: str) -> bool:
-        """Takes these words where they come next."""
+        """Advances past these words if they come next; True if they did."""
         for ahead, word in enumerate(words):
             token = self.peek(ahead)
             if token.kind != "word" or token.text.lower() != word:
@@ -156,7 +160,8 @@ class _Parser:
                 return Field(name, data_type, nullable, metadata)
 
     def lengths(self, data_type: DataType) -> dict[str, Any]:
-        """The metadata that CHAR and VARCHAR in the type which was just read give its column."""
+        """Returns the metadata of a column whose type was just parsed: its type with CHAR(n) and VARCHAR(n),
+        if it contains any."""
         return {CHAR_TYPES: _with_lengths(data_type, iter(self.leaves))} if any(self.leaves) else {}
 
     def generated(self, metadata: dict[str, Any]) -> None:
@@ -221,7 +226,7 @@ class _Parser:
         )
 
     def expression(self) -> str:
-        """The text up to the next comma or clause, outside parentheses and brackets."""
+        """Returns the text before the next comma or clause that is outside parentheses and brackets."""
         first = self.peek()
         depth = 0
         last = None
@@ -284,7 +289,7 @@ class _Parser:
         return f"decimal({precision},{scale})"
 
     def shape(self, first: _Token) -> DataType:
-        """`geometry(OGC:CRS84)`, `geography(OGC:CRS84, spherical)`, and Spark's `geometry(4326)`."""
+        """Parses `geometry(OGC:CRS84)`, `geography(OGC:CRS84, spherical)` or Spark's `geometry(4326)`."""
         self.mark("(")
         while not self.is_mark(")"):
             if self.next().kind == "end":
@@ -298,7 +303,7 @@ class _Parser:
             raise InvalidArgumentError("not a type of shapes", where=self.where(first), found=text[:80], expected=expected) from None
 
     def bounded(self, name: str) -> DataType:
-        """(n) of CHAR and VARCHAR: the column is a string in the log."""
+        """Parses the length of CHAR(n) or VARCHAR(n). The type in the log is string."""
         self.mark("(")
         self.leaves[-1] = f"{name}({self.length()})"
         self.mark(")")
@@ -326,12 +331,12 @@ class _Parser:
 
 
 def format_schema(schema: Schema) -> str:
-    """`Schema.to_ddl`."""
+    """Writes a list of columns; see `Schema.to_ddl`."""
     return ", ".join(_format_field(item, " ") for item in schema)
 
 
 def format_type(data_type: DataType) -> str:
-    """A type as Spark's DDL, in lower case: `array<struct<a: int>>`."""
+    """Writes a type as Spark's DDL in lower case: `array<struct<a: int>>`."""
     if isinstance(data_type, Struct):
         return f"struct<{', '.join(_format_field(item, ': ') for item in data_type.fields)}>"
     if isinstance(data_type, Array):
@@ -342,7 +347,8 @@ def format_type(data_type: DataType) -> str:
 
 
 def _with_lengths(data_type: DataType, leaves: Iterator[str | None]) -> str:
-    """A type as Spark's `catalogString`, which it keeps in a column's metadata: `struct<x:char(3),y:int>`."""
+    """Writes a type as Spark's `catalogString`, which Spark stores in a column's metadata:
+    `struct<x:char(3),y:int>`. `leaves`: as `_Parser.leaves`."""
     if isinstance(data_type, Struct):
         return f"struct<{','.join(f'{quote_name(item.name)}:{_with_lengths(item.type, leaves)}' for item in data_type.fields)}>"
     if isinstance(data_type, Array):

@@ -1,9 +1,10 @@
-"""Protocol and metadata of a table, built for a new table and changed for an existing one. Pure functions; commands only commit.
+"""Creates the protocol and metadata of a new table, and changes those of an existing one. Commands commit
+them.
 
     protocol, metadata = new_table("id bigint, day date", partition_columns=["day"], properties={"delta.appendOnly": True})
     protocol, metadata = evolve(snapshot.protocol, snapshot.metadata, schema=merged)
 
-`evolve` gives back equal actions where nothing changes, so `(protocol, metadata) == (old_protocol, old_metadata)` means: commit nothing.
+`evolve` returns actions equal to the old ones if nothing changes. The command then need not commit them.
 """
 
 from __future__ import annotations
@@ -39,13 +40,16 @@ def new_table(
     new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
     clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
 ) -> tuple[Protocol, Metadata]:
-    """The first protocol and metadata of a table.
+    """Creates the protocol and metadata of a new table.
 
-    `schema`: whatever `Schema.of` takes; ids of another table are taken off. `properties`: the user's; `defaults`: of new tables in this
-    process, they give way to the user's. `features`: names that it has besides. `max_known_id`: given where data files of another table
-    format are there: `schema` keeps its ids, physical names and type changes, and ids up to this one are never given to other columns.
-    `clock`: ms since 1970. Raises InvalidArgumentError (columns, names, properties that contradict), UnsupportedFeatureError (a property
-    or field metadata that needs what this release cannot honour).
+    `schema`: any argument of `Schema.of`; column mapping of another table is removed from it.
+    `properties`: the user's. `defaults`: this process's defaults for new tables; the user's properties win.
+    `features`: names of further table features.
+    `max_known_id`: set if the table's data files come from another table format. Then `schema` keeps its ids,
+        physical names and type changes, and new columns get ids above this one.
+    `new_id`: returns a unique text. `clock`: returns ms since 1970.
+    Invalid columns, names and combinations of properties are an InvalidArgumentError; a property or field
+    metadata that this release cannot honour is an UnsupportedFeatureError.
     """
     asked = request(with_defaults(properties, defaults), defines=True)
     configuration = dict(asked.stored) | _stored_constraints(asked.constraints)
@@ -58,7 +62,8 @@ def new_table(
     configuration = row_tracking.with_columns(configuration, new_id)
     if mode != "none":
         if max_known_id is None and TableProperties(configuration).iceberg_compat:
-            # Readers of Iceberg find columns by ids, but PyIceberg 0.12 takes structs in lists of lists for null where names differ.
+            # Physical names equal logical ones. Readers of Iceberg find columns by ids, but PyIceberg 0.12
+            # reads structs in lists of lists as null if the names differ.
             table, last = column_mapping.assign_existing(table)
         else:
             table, last = column_mapping.assign(table, max_known_id or 0, new_name=lambda: f"col-{new_id()}")
@@ -82,14 +87,14 @@ def _stored_constraints(constraints: Mapping[str, str]) -> dict[str, str]:
 
 
 def with_defaults(properties: Mapping[str, object] | None, defaults: Mapping[str, object] | None) -> dict[str, object]:
-    """The user's properties, and the defaults that they leave in force; names match as properties do. Deletion vectors
-    are no default of a table whose Iceberg compatibility excludes them."""
-    given = {canonical_name(name) for name in properties or ()}
-    left = {name: value for name, value in (defaults or {}).items() if canonical_name(name) not in given}
-    wanted = {**left, **(properties or {})}
-    if any(version < 3 for version in TableProperties(request(wanted, defines=True).stored).iceberg_compat):
-        wanted = {name: value for name, value in wanted.items() if name in (properties or ()) or canonical_name(name) != iceberg.VECTORS}
-    return wanted
+    """Adds the defaults to the user's properties, which win. A default of deletion vectors is left out if the
+    table's Iceberg compatibility excludes them."""
+    explicit = {canonical_name(name) for name in properties or ()}
+    remaining = {name: value for name, value in (defaults or {}).items() if canonical_name(name) not in explicit}
+    merged = {**remaining, **(properties or {})}
+    if any(version < 3 for version in TableProperties(request(merged, defines=True).stored).iceberg_compat):
+        merged = {name: value for name, value in merged.items() if name in (properties or ()) or canonical_name(name) != iceberg.VECTORS}
+    return merged
 
 
 def evolve(
@@ -107,13 +112,17 @@ def evolve(
     description: str | None = None,
     new_name: column_mapping.NewName = column_mapping.new_physical_name,
 ) -> tuple[Protocol, Metadata]:
-    """The protocol and metadata of a table after a change; equal to what they were where there is none.
+    """Returns the protocol and metadata of a table after a change; equal to the old ones if nothing changes.
 
-    `schema`: the new schema, whose old fields carry their old metadata; fields without id get one where columns are mapped. With
-    `replace_schema` it is another schema altogether, as every file is replaced: all its fields are new, and any mode may be set.
-    `partition_columns`: the new ones, only with `replace_schema` or when renamed; None keeps them. `properties`: as the user gave them,
-    `unset`: stored names to take away, `features`: names to add, `constraints`: SQL conditions by name to add.
-    `name`, `description`: None keeps. Errors as `new_table`. The protocol never loses a feature.
+    `schema`: the new schema, in which the table's fields have their metadata; new fields get ids if columns
+        are mapped.
+    `replace_schema`: True if every file is replaced. Then all fields of `schema` are new, and any mode of
+        column mapping may be set.
+    `partition_columns`: the new ones, only with `replace_schema` or for a rename; None: unchanged.
+    `properties`: as the user passed them. `unset`: names of stored properties to remove.
+    `features`: names to add. `constraints`: SQL conditions to add, by name.
+    `name`, `description`: None: unchanged.
+    The errors are those of `new_table`. The protocol never loses a feature.
     """
     asked = request(properties, defines=replace_schema)
     before = Definition(metadata)
@@ -158,11 +167,12 @@ def _evolved_schema(
     configuration: dict[str, str],
     new_name: column_mapping.NewName,
 ) -> Schema:
-    """The new schema with ids and physical names where the mode asks for them; writes the largest id into `configuration`."""
+    """Returns the new schema. If columns are mapped, its fields have ids and physical names, and the largest
+    id is written to `configuration`."""
     mode = TableProperties(configuration).column_mapping_mode
     table = before.schema if schema is None else schema
     if replace_schema:
-        table = column_mapping.strip(table)  # no file of the old schema stays, so that any mode will do
+        table = column_mapping.strip(table)  # no file of the old schema remains, so any mode is allowed
     else:
         column_mapping.check_mode_change(mode_before, mode)
     if table != before.schema:
@@ -183,40 +193,44 @@ def _evolved_schema(
 
 
 def _with_nested_ids(table: Schema, last: int, configuration: Mapping[str, str]) -> tuple[Schema, int]:
-    """The schema with ids of elements, keys and values, and the largest id, where Iceberg compatibility wants them."""
-    wanted = any(version > 1 for version in TableProperties(configuration).iceberg_compat)
-    return iceberg.assign_nested(table, last) if wanted else (table, last)
+    """Adds ids of elements, keys and values if the table's Iceberg compatibility requires them. Returns the
+    schema and the largest id."""
+    required = any(version > 1 for version in TableProperties(configuration).iceberg_compat)
+    return iceberg.assign_nested(table, last) if required else (table, last)
 
 
 def _with_type_changes(before: Definition, table: Schema, configuration: Mapping[str, str]) -> Schema:
-    """The schema with the types that it widens noted; InvalidArgumentError where the table does not allow it."""
-    noted = widening.recorded(before.schema, table)
-    if noted != table and not TableProperties(configuration).type_widening:
-        changed = next(path for path, item in walk(noted) if item.metadata != table.find(path)[1].metadata)
+    """Records widened types in the metadata of fields (`delta.typeChanges`). InvalidArgumentError is raised
+    if the table does not allow type widening, or an expression uses the column."""
+    widened = widening.recorded(before.schema, table)
+    if widened != table and not TableProperties(configuration).type_widening:
+        changed = next(path for path, item in walk(widened) if item.metadata != table.find(path)[1].metadata)
         raise InvalidArgumentError(
             "a column's type can only change where type widening is on",
             where=path_text(changed),
             found=f"{type_name(before.schema.find(changed)[1].type)} to {type_name(table.find(changed)[1].type)}",
             expected=f"alter.set_properties({{'{widening.ENABLED}': 'true'}}) first",
         )
-    for path, item in walk(noted) if noted != table else ():
+    for path, item in walk(widened) if widened != table else ():
         if item.metadata != table.find(path)[1].metadata:
             edits.check_unused(before.schema, before.metadata, path)
             if "delta.generationExpression" in item.metadata or "delta.identity.start" in item.metadata:
-                raise InvalidArgumentError("the type of a generated or an identity column stays", where=path_text(path))
-    return noted
+                raise InvalidArgumentError("the type of a generated or an identity column cannot change", where=path_text(path))
+    return widened
 
 
 def _carry_ids(mapped: Schema, schema: Schema) -> Schema:
-    """`schema` with the ids of `mapped` on the fields of the same path; for a schema that changes together with the mode."""
+    """Adds the ids of `mapped` to the fields of `schema` with equal paths. Used if the schema changes
+    together with the mode of column mapping."""
     if {path for path, _ in walk(mapped)} - {path for path, _ in walk(schema)}:
         raise InvalidArgumentError("columns cannot be dropped or renamed in the change that turns column mapping on")
     return merge_schemas(mapped, schema)
 
 
 def _newly_used(protocol: Protocol, before: Definition, after: Definition, asked: RequestedProperties) -> set[str]:
-    """Features that the change brings into use: those that the table does not have, and those that this release cannot honour.
-    A use that was there before without its feature is none."""
+    """Returns the features that the change brings into use: those that the protocol lacks, and those that
+    this release cannot honour. A feature that the table used before without listing it counts only if one of
+    its properties is set now."""
     set_now = {REGISTRY[item].feature for item in asked.stored if item in REGISTRY}
     used = in_use(after)
     return {item for item in used - supported(protocol) if item not in in_use(before) or item in set_now} | {
@@ -225,18 +239,20 @@ def _newly_used(protocol: Protocol, before: Definition, after: Definition, asked
 
 
 def _check_types(schema: Schema, known: Schema | None = None) -> None:
-    """A column of a new table may have no type yet (void, nothing but nulls): its values come with the first data that has one. It has no
-    place in a Parquet file, so that another column must be there, and fields of structs, elements and map entries need a type."""
-    there = {path for path, _ in walk(known or ())}
+    """Raises InvalidArgumentError for columns of type void (only nulls), except for top-level columns of a
+    new table, which get a type from the first data that has one. Such a column is not in Parquet files, so
+    the table needs another column, too. `known`: the schema of an existing table."""
+    current = {path for path, _ in walk(known or ())}
     for path, item in walk(schema):
         untyped = "void" in primitive_types(item.type) and (item.type != "void" or len(path) > 1 or known is not None)
-        if path not in there and (untyped or all(each.type == "void" for each in schema)):
+        if path not in current and (untyped or all(each.type == "void" for each in schema)):
             raise InvalidArgumentError("a column holds nothing but nulls, so that its type is not known", where=path_text(path))
 
 
 def _check_combination(definition: Definition) -> None:
-    """Vectors are refused together with what cannot show them: manifests of files, and Iceberg before version 3; the change data feed with
-    columns of its own names."""
+    """Raises InvalidArgumentError for deletion vectors together with symlink manifests or Iceberg
+    compatibility below version 3, whose readers would not see them, and SchemaMismatchError for the change
+    data feed with columns of its names."""
     properties = definition.properties
     if properties.change_data_feed:
         change_feed.check_names(definition.schema)

@@ -1,6 +1,8 @@
-"""Edits of a schema: add, rename, drop, change columns, nested ones too. Each is a pure function from a schema to a schema.
+"""Edits of a schema: add, rename, drop, move and change columns and nested fields. Each function takes a
+schema and returns the new one.
 
-Paths are those of `Schema.find`. Ids, physical names and the protocol are not decided here: `definition.evolve` takes the result.
+`Schema.find` returns the paths that these functions take. `definition.evolve` takes their result and decides
+on ids, physical names and the protocol.
 """
 
 from __future__ import annotations
@@ -21,9 +23,11 @@ _IDENTIFIER = re.compile(r"`(?:[^`]|``)+`|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"
 
 
 def add_columns(schema: Schema, new: Schema) -> Schema:
-    """The schema with the columns of `new` at its end; a struct that exists, inside arrays and maps too, gets the new fields.
+    """Adds the columns of `new` at the end of a schema. For an existing struct, also inside arrays and maps,
+    its new fields are added to the struct.
 
-    InvalidArgumentError: a column or field that exists, one that does not take null (older rows have none), nothing to add.
+    InvalidArgumentError is raised for an existing column or field, one that is NOT NULL (older rows have no
+    value), and if there is nothing to add.
     """
     if not new:
         raise InvalidArgumentError("no columns to add")
@@ -70,9 +74,11 @@ def _add_to(old: DataType, new: DataType, path: tuple[str, ...]) -> DataType:
 
 
 def replace_columns(schema: Schema, new: Schema) -> Schema:
-    """The columns and fields of `new`, in its order and with its comments; what the schema says besides of those that it has stays.
+    """Returns the columns and fields of `new`, in their order and with their comments. Existing columns keep
+    their other metadata.
 
-    InvalidArgumentError: a column or field that `new` lacks, another type, default or expression, NOT NULL of one that takes null.
+    InvalidArgumentError is raised if `new` lacks a column or field, changes a type, default or expression, or
+    makes a nullable column NOT NULL.
     """
     return Schema(_replaced(schema, new, ()))
 
@@ -118,7 +124,7 @@ def _replaced_type(old: DataType, new: DataType, path: tuple[str, ...]) -> DataT
 
 
 def move_field(schema: Schema, path: Sequence[str], after: str | None) -> Schema:
-    """The schema with one field behind its neighbour `after`, or before all its neighbours. The path comes from `Schema.find`."""
+    """Moves a field behind the field `after` of the same struct; None: to the first place."""
     above = tuple(path[:-1])
     if not above:
         return Schema(_moved(tuple(schema), path, after))
@@ -129,7 +135,8 @@ def move_field(schema: Schema, path: Sequence[str], after: str | None) -> Schema
 
 
 def _moved_in(data_type: DataType, steps: tuple[str, ...], path: Sequence[str], after: str | None) -> DataType:
-    """`steps`: elements, keys and values that lead from the type to the struct."""
+    """Moves a field inside a type. `steps`: the path of elements, keys and values from the type to the
+    struct."""
     if isinstance(data_type, Array):
         return Array(_moved_in(data_type.element, steps[1:], path, after), data_type.contains_null)
     if isinstance(data_type, Map):
@@ -155,9 +162,10 @@ def _moved(fields: Sequence[Field], path: Sequence[str], after: str | None) -> l
 
 
 def edit_field(schema: Schema, path: Sequence[str], change: Callable[[Field], Field | None]) -> Schema:
-    """The schema with one field changed, or dropped where `change` answers None. The path comes from `Schema.find`.
+    """Replaces a field by `change(field)`, or drops it if that is None.
 
-    InvalidArgumentError where the path ends in an array's element or a map's key or value: these are no fields.
+    InvalidArgumentError is raised if the path ends in an array's element or a map's key or value, which are
+    no fields.
     """
     return Schema(_edit(tuple(schema), tuple(path), change, ()))
 
@@ -193,14 +201,14 @@ def _edit_type(data_type: DataType, path: tuple[str, ...], change: Callable[[Fie
 
 
 def change_type(schema: Schema, path: Sequence[str], new: DataType) -> Schema:
-    """The schema with the type at a path of `Schema.find`, which may end in an array's element or a map's key or value. What the old type
-    says beside names and types (nullability, metadata) stays."""
+    """Changes the type at a path, which may end in an array's element or a map's key or value. Nullability
+    and metadata of the old type stay."""
     end = next(end for end in range(len(path), 0, -1) if _is_field(schema, path[:end]))
     return edit_field(schema, path[:end], lambda item: item.with_(type=_with_type(item.type, tuple(path[end:]), new)))
 
 
 def _is_field(schema: Schema, path: Sequence[str]) -> bool:
-    return any(found == tuple(path) for found, _ in walk(schema))
+    return any(each == tuple(path) for each, _ in walk(schema))
 
 
 def _with_type(old: DataType, path: tuple[str, ...], new: DataType) -> DataType:
@@ -216,30 +224,30 @@ def _with_type(old: DataType, path: tuple[str, ...], new: DataType) -> DataType:
     if isinstance(old, Map) and isinstance(new, Map):
         return Map(_with_type(old.key, (), new.key), _with_type(old.value, (), new.value), old.value_contains_null)
     if isinstance(old, Struct) and isinstance(new, Struct):
-        wanted = {item.name.lower(): item.type for item in new.fields}
-        if sorted(wanted) != sorted(item.name.lower() for item in old.fields):
-            raise InvalidArgumentError("the fields of a struct are added and dropped by their own names", found=str(sorted(wanted)))
-        return Struct(item.with_(type=_with_type(item.type, (), wanted[item.name.lower()])) for item in old.fields)
+        types = {item.name.lower(): item.type for item in new.fields}
+        if sorted(types) != sorted(item.name.lower() for item in old.fields):
+            raise InvalidArgumentError("the fields of a struct are added and dropped by their own names", found=str(sorted(types)))
+        return Struct(item.with_(type=_with_type(item.type, (), types[item.name.lower()])) for item in old.fields)
     return new
 
 
 def rename_column(schema: Schema, path: Sequence[str], name: str) -> Schema:
-    """The schema with the field called `name` (plain, not a path); its physical name stays."""
+    """Renames a field to `name`, which is a plain name and no path. The physical name stays."""
     if not name:
         raise InvalidArgumentError("a column's name is not empty")
     return edit_field(schema, path, lambda item: item.with_(name=name))
 
 
 def drop_columns(schema: Schema, paths: Iterable[Sequence[str]]) -> Schema:
-    """The schema without these fields. InvalidArgumentError for the last field of the table or of a struct."""
+    """Drops fields. The last field of a table or of a struct is an InvalidArgumentError."""
     for path in paths:
         schema = edit_field(schema, path, lambda _: None)
     return schema
 
 
 def set_metadata(schema: Schema, path: Sequence[str], metadata: Mapping[str, Any]) -> Schema:
-    """The schema with these keys in the field's metadata; a value of None takes its key away. Values must be JSON, keys under `delta.` and
-    other names that features give a meaning are refused."""
+    """Sets keys of a field's metadata; None removes a key. Values must be JSON. Keys that belong to a
+    feature, such as those that begin with `delta.`, are an InvalidArgumentError."""
     for key, value in metadata.items():
         if not isinstance(key, str) or key.startswith(("delta.", "parquet.field.", "__")) or key in ("CURRENT_DEFAULT", "EXISTS_DEFAULT"):
             raise InvalidArgumentError("this key of a column's metadata belongs to a feature", found=repr(key))
@@ -256,8 +264,11 @@ def set_metadata(schema: Schema, path: Sequence[str], metadata: Mapping[str, Any
 
 
 def check_unused(schema: Schema, metadata: Metadata, path: Sequence[str], *, clustering: Iterable[Sequence[str]] = ()) -> None:
-    """InvalidArgumentError where an expression of the table (constraint, invariant, generated column) names the field, or where
-    it is a clustering column (physical paths): it cannot be renamed or dropped then. Any mention of the name counts."""
+    """Raises InvalidArgumentError if a field cannot be renamed or dropped: a constraint, an invariant or a
+    generated column contains its name, even as the name of another column's field, or the table is clustered
+    by it.
+
+    `clustering`: physical paths of the clustering columns."""
     name = path[-1].lower()
     expressions = {key: text for key, text in metadata.configuration.items() if key.startswith(CONSTRAINT_PREFIX)}
     for where, item in walk(schema):
@@ -267,13 +278,14 @@ def check_unused(schema: Schema, metadata: Metadata, path: Sequence[str], *, clu
     for key, text in expressions.items():
         if name in {_bare(word).lower() for word in _IDENTIFIER.findall(text)}:
             raise InvalidArgumentError("an expression of the table uses the column", where=path_text(path), found=f"{key}: {text}")
-    found = tuple(physical_name(schema.find(path[: end + 1])[1]) for end in range(len(path)))
-    if any(tuple(column[: len(found)]) == found for column in clustering):
+    physical = tuple(physical_name(schema.find(path[: end + 1])[1]) for end in range(len(path)))
+    if any(tuple(column[: len(physical)]) == physical for column in clustering):
         raise InvalidArgumentError("the table is clustered by the column", where=path_text(path))
 
 
 def _expression(value: Any) -> str:
-    """The SQL in `delta.invariants`: JSON text, {"expression": {"expression": sql}}."""
+    """Returns the SQL of the key `delta.invariants`, which is the JSON text `{"expression": {"expression":
+    sql}}`."""
     try:
         return str(json.loads(value)["expression"]["expression"])
     except (ValueError, KeyError, TypeError):
@@ -285,8 +297,11 @@ def _bare(word: str) -> str:
 
 
 def stats_columns(metadata: Metadata, renamed: Mapping[tuple[str, ...], tuple[str, ...] | None]) -> dict[str, object]:
-    """`delta.dataSkippingStatsColumns` after renames (old path -> new path) and drops (old path -> None), where that
-    changes it; else empty. A list of which nothing is left stays as it was: it then names nothing that there is."""
+    """Returns the property `delta.dataSkippingStatsColumns` after renames and drops; empty if it does not
+    change.
+
+    `renamed`: old path -> new path, or None for a dropped column. If no column of the property is left, the
+    property stays as it is: without it, other columns would get statistics."""
     columns = TableProperties(metadata.configuration).data_skipping_stats_columns
     if columns is None:
         return {}

@@ -1,7 +1,8 @@
-"""Growth of a table's schema to fit new data, and which types may be stored in which.
+"""Schema evolution: adds columns of new data to a table's schema, and decides which types can be stored in
+which.
 
-Sources: Spark's ANSI store assignment (`Cast.canANSIStoreAssign`), delta-spark's schema merging. Values are converted and checked when
-they are written; here only types are compared.
+Sources: Spark's ANSI store assignment (`Cast.canANSIStoreAssign`), delta-spark's schema merging. Only types
+are compared here; values are converted and checked when they are written.
 """
 
 from __future__ import annotations
@@ -22,13 +23,16 @@ _AS_TEXT = _NUMBERS | _TIMES | {"boolean", "binary"}
 
 
 def is_number(data_type: DataType) -> bool:
-    """Whole numbers, floats and decimals."""
+    """True for integers, floats and decimals."""
     return data_type in _NUMBERS or decimal_parts(data_type) is not None
 
 
 def can_store(source: DataType, target: DataType) -> bool:
-    """True if values of `source` may be written to a column of `target` under ANSI store assignment; a value that does not fit is an error
-    of that value. Structs match by name without case; null elements must be allowed where the source may have them."""
+    """True if values of type `source` may be written to a column of type `target` under ANSI store
+    assignment. A value out of range is an error when it is written.
+
+    Fields of structs match by name, without case. If elements of `source` may be null, those of `target` must
+    be nullable."""
     if source == target or source == "void":
         return True
     if is_shape(source) or is_shape(target):
@@ -39,7 +43,7 @@ def can_store(source: DataType, target: DataType) -> bool:
         if target == "string":
             return source in _AS_TEXT or decimal_parts(source) is not None
         return source in _TIMES and target in _TIMES
-    if target == "variant":  # as Arrow has it: a struct of its two parts
+    if target == "variant":  # in Arrow, a variant is a struct of its two parts
         return isinstance(source, Struct) and {item.name.lower(): item.type for item in source.fields} == _VARIANT
     if isinstance(source, Array) and isinstance(target, Array):
         return can_store(source.element, target.element) and (target.contains_null or not source.contains_null)
@@ -53,18 +57,20 @@ def can_store(source: DataType, target: DataType) -> bool:
 
 
 def merge_schemas(table: Schema, data: Schema, *, widen: bool = False) -> Schema:
-    """The table's schema with what `data` has besides: new columns at the end, new fields at the end of their struct, nullable all the way.
+    """Adds the new columns of `data` to a table's schema: columns at the end, fields at the end of their
+    struct, all of them nullable at every level.
 
-    What the table has stays as it is: names, types, order, nullability, metadata. A column without a type (void) gets the data's;
-    with `widen` a column whose data has a wider type gets that type (`widening.widens_by_itself`). Comments of new fields come
-    along; ids and physical names do not (`column_mapping.assign` gives new ones). SchemaMismatchError names the path and both types
-    where a type cannot be stored.
+    The table's fields keep name, type, order, nullability and metadata, with two exceptions: a column of type
+    void gets the data's type, and with `widen` a column gets the data's wider type
+    (`widening.widens_by_itself`). New fields keep their comments, but not ids and physical names, which
+    `column_mapping.assign` sets. A type that cannot be stored is a SchemaMismatchError.
     """
     return Schema(_merge_fields(table, data, (), widen))
 
 
 def check_fits(table: Schema, data: Schema) -> None:
-    """Data for a table whose schema stays: SchemaMismatchError names a column or field that the table has not, or a type."""
+    """Checks data for a table whose schema does not change. A column or field that the table lacks, and a
+    type that cannot be stored, are a SchemaMismatchError."""
     merged = merge_schemas(table, data)
     if (extra := _first_new(table, merged, ())) is not None:
         raise SchemaMismatchError(
@@ -83,12 +89,13 @@ def check_fits(table: Schema, data: Schema) -> None:
 
 
 def replaced_schema(data: Schema) -> Schema:
-    """The schema of a table that is overwritten with `schema_mode="overwrite"`: the data's own, without another table's ids."""
+    """Returns the schema of a table that is overwritten with `schema_mode="overwrite"`: that of the data,
+    without another table's column mapping."""
     return strip(data)
 
 
 def nullable_everywhere(data_type: DataType) -> DataType:
-    """The type with nulls allowed at every level: what a field must be that older files do not have."""
+    """Makes a type nullable at every level, as required for a field that older files do not have."""
     if isinstance(data_type, Struct):
         return Struct(item.with_(nullable=True, type=nullable_everywhere(item.type)) for item in data_type.fields)
     if isinstance(data_type, Array):
@@ -99,7 +106,8 @@ def nullable_everywhere(data_type: DataType) -> DataType:
 
 
 def new_field(item: Field, path: tuple[str, ...]) -> Field:
-    """A field as it joins a table that has files already: nullable, without another table's ids, its type known."""
+    """Prepares a field for a table that has files: it becomes nullable and loses another table's column
+    mapping. A field of type void is a SchemaMismatchError."""
     if item.type == "void":
         raise SchemaMismatchError("a new column holds nothing but nulls, so that its type is not known", where=path_text(path))
     (clean,) = strip(Schema([item]))
@@ -162,8 +170,8 @@ def _first_new_in(table: DataType, merged: DataType, path: tuple[str, ...]) -> t
 
 
 def check_nullability(table: Schema, data: Schema) -> None:
-    """SchemaMismatchError where the table wants a value, and the data has no such column and the table no default. Nulls are found when
-    written."""
+    """Raises SchemaMismatchError if the data lacks a NOT NULL column that has no default and is not computed.
+    Null values are checked when they are written."""
     for item in table:
         if not item.nullable and data.get(item.name) is None and not any(key in item.metadata for key in (_DEFAULT, *_COMPUTED)):
             raise SchemaMismatchError("the data has no such column, and the table does not take null", where=item.name)

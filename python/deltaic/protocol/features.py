@@ -1,8 +1,9 @@
-"""Table features: every one that is known, what this release does with it, and the gates that reading and writing pass.
+"""Table features: the registry of known features, and the checks that every read and commit must pass.
 
-Source: PROTOCOL.md, "Table Features", "Valid Feature Names", "Writer Version Requirements", "Reader Version Requirements", and each
-feature's own section. The rule: a feature that is listed, or implied by an old version, hinders nobody while the table does not use it; one
-in use that cannot be honoured refuses what would break it; an unknown one refuses.
+Source: PROTOCOL.md, "Table Features", "Valid Feature Names", "Writer Version Requirements", "Reader Version
+Requirements", and each feature's section. A feature that is listed, or implied by an old version, has no
+effect while the table does not use it. A feature in use that this release cannot honour makes the changes
+fail that would break it. An unknown feature makes every read or commit fail.
 """
 
 from __future__ import annotations
@@ -31,16 +32,17 @@ class Change(Enum):
     """No file is added or removed."""
     ADD = "adds rows"
     REMOVE = "removes rows"
-    """Vectors or whole files; what is rewritten is copied unchanged."""
+    """By deletion vectors, or by removing files; a file that is written again has only unchanged rows."""
     REPLACE = "adds and removes rows"
     REARRANGE = "rearranges rows"
     """Every add and remove has dataChange=false."""
 
     @staticmethod
     def of(*, adds: bool, removes: bool, data_change: bool = True) -> Change:
-        """From what a transaction stages: whether there are adds and removes, and whether any of them has dataChange=true.
+        """Returns the kind of change of a transaction with such actions. `data_change`: True if any add or
+        remove has dataChange=true.
 
-        A rewrite of a DELETE without vectors looks like REPLACE; its command knows better and may say REMOVE.
+        A DELETE without deletion vectors looks like REPLACE here; its command passes REMOVE instead.
         """
         if not adds and not removes:
             return Change.DEFINITION
@@ -56,7 +58,7 @@ NEW_ROWS = frozenset({Change.ADD, Change.REPLACE})
 
 
 class Read(Enum):
-    """True if a table with the feature is read."""
+    """When a table with the feature can be read."""
 
     ALWAYS = "yes"
     UNUSED = "only where the table does not use it"
@@ -82,12 +84,12 @@ class Definition:
 
     @cached_property
     def types(self) -> frozenset[str]:
-        """Names of all primitive types, however deep."""
+        """Names of all primitive types, at any depth."""
         return frozenset(name for item in self.schema for name in primitive_types(item.type))
 
     @cached_property
     def field_keys(self) -> frozenset[str]:
-        """Keys of the metadata of all fields, however deep."""
+        """Keys of the metadata of all fields, at any depth."""
         return frozenset(key for _, item in walk(self.schema) for key in item.metadata)
 
 
@@ -99,17 +101,17 @@ def _always(_: Definition) -> bool:
 
 
 def _flag(name: str) -> Used:
-    """The boolean property is true."""
+    """Used if the boolean property is true."""
     return lambda definition: bool(definition.properties.value(name))
 
 
 def _set(*names: str) -> Used:
-    """One of the text properties says something."""
+    """Used if one of the text properties is set and not empty."""
     return lambda definition: any(definition.metadata.configuration.get(name) for name in names)
 
 
 def _key(*names: str) -> Used:
-    """A field's metadata has one of the keys."""
+    """Used if the metadata of a field has one of the keys."""
     return lambda definition: not definition.field_keys.isdisjoint(names)
 
 
@@ -127,9 +129,15 @@ def _widens(definition: Definition) -> bool:
 
 @dataclass(frozen=True)
 class Feature:
-    """`reader`: a reader-writer feature. `legacy`: the (reader, writer) versions that imply it. `used`: whether a table uses it, from its
-    metadata. `asked`: whether the metadata says that a table must have it (None: as `used`). `refused`: changes that this release refuses
-    on a table that uses it. `requires`: features that must be there too."""
+    """One table feature.
+
+    `reader`: True for a reader-writer feature, False for a writer feature.
+    `used`: tells from the metadata if a table that lists the feature uses it.
+    `legacy`: the (reader, writer) versions that imply the feature.
+    `read`: when a table with the feature can be read.
+    `refused`: changes that this release refuses on a table that uses the feature.
+    `requires`: features that the table must have, too.
+    `asked`: tells from the metadata if the table must list the feature; None: as `used`."""
 
     name: str
     reader: bool
@@ -141,7 +149,8 @@ class Feature:
     asked: Used | None = None
 
     def is_asked(self, definition: Definition) -> bool:
-        """True if the metadata alone says that the table needs it: never of one that is in use just by being listed."""
+        """True if the metadata requires the feature. It never requires a feature that is in use by being
+        listed."""
         if self.asked is None:
             return self.used is not _always and self.used(definition)
         return self.asked(definition)
@@ -178,7 +187,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature("vacuumProtocolCheck", True, _always),
         *(Feature(f"typeWidening{end}", True, _key("delta.typeChanges"), asked=_widens) for end in ("", _PREVIEW)),
         *(Feature(f"variantType{end}", True, _type("variant")) for end in ("", _PREVIEW)),
-        # Ours are written whole, as a writer may.
+        # deltaic writes variants without shredding, which the feature allows.
         *(Feature(f"variantShredding{end}", True, _type("variant"), asked=_flag("delta.enableVariantShredding")) for end in ("", _PREVIEW)),
         *(Feature(name, True, _has_shapes) for name in ("geospatial", "geospatial-dev")),
         Feature(MANAGED, True, _always, read=Read.CATALOG, refused=frozenset({Change.REARRANGE}), requires=("inCommitTimestamp",)),
@@ -186,7 +195,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature("adaptiveMetadata-preview", True, _always, read=Read.NEVER, refused=ALL),
         Feature("redirectReaderWriter-preview", True, _set("delta.redirectReaderWriter-preview"), read=Read.UNUSED, refused=ALL),
         Feature("redirectWriterOnly-preview", False, _set("delta.redirectWriterOnly-preview"), refused=ALL),
-        # Row ids must be given to every file as soon as the feature is listed, whether or not it is enabled.
+        # Every file must get row ids as soon as the feature is listed, even if row tracking is not enabled.
         Feature(
             "rowTracking",
             False,
@@ -217,7 +226,7 @@ FEATURES: Mapping[str, Feature] = {
 
 
 def implied(reader: int, writer: int) -> frozenset[str]:
-    """Features that a legacy protocol has without naming them."""
+    """Returns the features that a legacy protocol implies: writer version 3 implies `checkConstraints`."""
     return frozenset(
         item.name
         for item in FEATURES.values()
@@ -226,33 +235,34 @@ def implied(reader: int, writer: int) -> frozenset[str]:
 
 
 def supported(protocol: Protocol) -> frozenset[str]:
-    """The features that a table has: listed, or implied by its versions. They need not be in use."""
+    """Returns the features that a table has, listed or implied by its versions. They need not be in use."""
     if protocol.writer_features is not None:
         return frozenset(protocol.writer_features)
     return implied(protocol.min_reader_version, protocol.min_writer_version)
 
 
 def reader_features(protocol: Protocol) -> frozenset[str]:
-    """The features that a reader must know."""
+    """Returns the features that a reader must know."""
     if protocol.reader_features is not None:
         return frozenset(protocol.reader_features)
     return frozenset({"columnMapping"} if protocol.min_reader_version == 2 else ())
 
 
 def in_use(metadata: Metadata | Definition) -> frozenset[str]:
-    """Features that the metadata alone says it needs (so none that is in use just by being listed)."""
+    """Returns the features that the metadata requires (none that is in use by being listed)."""
     definition = metadata if isinstance(metadata, Definition) else Definition(metadata)
     named = (item for item in FEATURES.values() if not item.name.endswith((_PREVIEW, "-dev")))
     return frozenset(item.name for item in named if item.is_asked(definition))
 
 
 def dropped(before: Protocol, after: Protocol) -> frozenset[str]:
-    """Features that the table had and has no more."""
+    """Returns the features of `before` that `after` lacks."""
     return supported(before) - supported(after)
 
 
 def column_mapping_mode(protocol: Protocol, metadata: Metadata | Definition) -> str:
-    """ "none", "name" or "id": the table's property, which counts only where the protocol has the feature for readers."""
+    """Returns "none", "name" or "id": the table's property if the protocol has columnMapping as a reader
+    feature, else "none"."""
     if "columnMapping" not in reader_features(protocol):
         return "none"
     definition = metadata if isinstance(metadata, Definition) else Definition(metadata)
@@ -265,7 +275,8 @@ def is_managed(protocol: Protocol) -> bool:
 
 
 def check_maintained(protocol: Protocol, operation: str) -> None:
-    """UnsupportedFeatureError for maintenance of a table that a catalog manages: only the catalog may do it (PROTOCOL.md)."""
+    """Raises UnsupportedFeatureError if a catalog manages the table: only the catalog may maintain it
+    (PROTOCOL.md)."""
     if is_managed(protocol):
         raise UnsupportedFeatureError(
             f"{operation} is refused on a table that a catalog manages", where="protocol.writerFeatures", found=MANAGED
@@ -273,10 +284,12 @@ def check_maintained(protocol: Protocol, operation: str) -> None:
 
 
 def check_readable(protocol: Protocol, metadata: Metadata | None = None, *, catalog: Callable[[], bool] | None = None) -> None:
-    """Refuses, by name, what this release cannot read (UnsupportedFeatureError) or what PROTOCOL.md does not allow (ProtocolError).
+    """Raises UnsupportedFeatureError for a table that this release cannot read, and ProtocolError for a
+    protocol that PROTOCOL.md does not allow.
 
-    Without metadata nothing is known of the use of a feature: one that is read only where unused is refused then. `catalog`: whether a
-    commit coordinator says which commits a catalog's table has; asked for such a table alone, None for no.
+    `metadata`: None if unknown; then a feature that can be read only if unused is refused.
+    `catalog`: returns True if a commit coordinator knows the commits of the table; called only for a table
+        that a catalog manages. None: there is no coordinator.
     """
     if protocol.min_reader_version > SUPPORTED_READER_VERSION:
         raise UnsupportedFeatureError(
@@ -314,11 +327,13 @@ def check_writable(
     domains: Mapping[str, str] | None = None,
     catalog: Callable[[], bool] | None = None,
 ) -> None:
-    """Refuses, by name, a commit that this release cannot make on a table (UnsupportedFeatureError). Checks that it can be read, too.
-
-    `change`: what the commit does to rows; the default asks only what every commit must keep (a command calls it again with what it does,
-    the transaction with what it staged). `domains`: the snapshot's metadata domains (name -> JSON), for clustered tables. `catalog`: as for
+    """Raises UnsupportedFeatureError for a commit that this release cannot make on a table. Includes
     `check_readable`.
+
+    `change`: the kind of change. The default checks only what applies to every commit; a command checks again
+        with its kind, and the transaction with that of its staged actions.
+    `domains`: the snapshot's metadata domains (name -> JSON), for clustered tables.
+    `catalog`: as for `check_readable`.
     """
     check_readable(protocol, metadata, catalog=catalog)
     if protocol.min_writer_version > SUPPORTED_WRITER_VERSION:
@@ -370,7 +385,8 @@ def _is_readable(name: str, definition: Definition | None, catalog: Callable[[],
 
 
 def _check_type_changes(schema: Schema) -> None:
-    """PROTOCOL.md, type widening: readers must fail on a type change that they do not know."""
+    """Raises UnsupportedFeatureError for a type change that this release does not know, as PROTOCOL.md
+    requires of readers (type widening)."""
     for path, item in walk(schema):
         if problem := unsupported_type_change(item.metadata.get("delta.typeChanges", [])):
             raise UnsupportedFeatureError(
@@ -379,7 +395,8 @@ def _check_type_changes(schema: Schema) -> None:
 
 
 def _check_clustering(definition: Definition, configuration: str) -> None:
-    """PROTOCOL.md, clustered tables: files must carry statistics of the clustering columns."""
+    """Raises UnsupportedFeatureError if new files would have no statistics of a clustering column, which
+    PROTOCOL.md requires (clustered tables)."""
     if missing := columns_without_statistics(definition, configuration):
         raise UnsupportedFeatureError(
             "clustering columns must have statistics, and the table's properties leave them out",

@@ -1,7 +1,9 @@
-"""Iceberg compatibility: which definitions of a table Iceberg's metadata can describe, and the ids that its columns need for that.
+"""Iceberg compatibility: checks that Iceberg metadata can describe a table, and sets the ids that its columns
+need.
 
-Source: PROTOCOL.md, "Iceberg Compatibility V1" and "V2", and its change "IcebergCompatV3"; delta-spark's UniForm. A table with one of the
-features may be described by Iceberg metadata; the property `delta.universalFormat.enabledFormats` says that it is.
+Source: PROTOCOL.md, "Iceberg Compatibility V1" and "V2", and its change "IcebergCompatV3"; delta-spark's
+UniForm. Iceberg metadata can describe a table with one of the features; it is written if the property
+`delta.universalFormat.enabledFormats` contains `iceberg`.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
 FORMATS = "delta.universalFormat.enabledFormats"
 VECTORS = "delta.enableDeletionVectors"
 HIDDEN_IDS = (2147483540, 2147483539)
-"""Field ids of the hidden columns of row ids and row commit versions. Version 3 asks for them; below, readers fail on files of which some
-columns have ids and some have none."""
+"""Field ids of the hidden columns with row ids and row commit versions. Version 3 requires them; in earlier
+versions, readers fail on files in which only some columns have ids."""
 
 _PLAIN_TYPES = frozenset(
     {"byte", "short", "integer", "long", "float", "double", "string", "binary", "boolean", "timestamp", "timestamp_ntz", "date"}
@@ -38,28 +40,31 @@ _REORG = "REORG TABLE ... APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = {}))"
 
 
 def enabling(version: int) -> str:
-    """The property that turns a version of Iceberg compatibility on."""
+    """Returns the property that turns on a version of Iceberg compatibility."""
     return f"delta.enableIcebergCompatV{version}"
 
 
 def active_version(protocol: Protocol, metadata: Metadata | Definition) -> int | None:
-    """The version of Iceberg compatibility that the table obeys: its property is on, and the protocol lists its feature."""
+    """Returns the table's version of Iceberg compatibility: its property is true and the protocol has its
+    feature. None if there is none."""
     definition = metadata if isinstance(metadata, Definition) else Definition(metadata)
     names = supported(protocol)
     return next((each for each in definition.properties.iceberg_compat if f"icebergCompatV{each}" in names), None)
 
 
 def is_described(protocol: Protocol, metadata: Metadata | None) -> bool:
-    """True if each commit is followed by Iceberg metadata of its version."""
+    """True if Iceberg metadata is written after each commit."""
     if metadata is None or "iceberg" not in TableProperties(metadata.configuration).universal_formats:
         return False
     return active_version(protocol, metadata) is not None
 
 
 def completed(configuration: Mapping[str, str], before: Mapping[str, str] | None) -> dict[str, str]:
-    """The configuration with what its Iceberg compatibility implies, as delta-spark completes it. `before`: that of the table so far; None
-    for a new table, or one that is defined anew: only there column mapping and row tracking are turned on where nothing is said of them.
-    A table whose compatibility is turned off is no longer described by Iceberg metadata."""
+    """Adds the properties that Iceberg compatibility implies, as delta-spark does.
+
+    `before`: the table's current configuration; None for a new or replaced table. Only there column mapping
+    (and for version 3 row tracking) is turned on, unless the configuration sets it. If compatibility is
+    turned off, `delta.universalFormat.enabledFormats` is removed."""
     done = dict(configuration)
     versions = TableProperties(done).iceberg_compat
     if before is None and versions:
@@ -72,8 +77,8 @@ def completed(configuration: Mapping[str, str], before: Mapping[str, str] | None
 
 
 def check(protocol: Protocol, definition: Definition, before: Definition | None = None) -> None:
-    """InvalidArgumentError or UnsupportedFeatureError where the definition breaks a rule of the Iceberg compatibility that it asks for.
-    `before`: the definition that it replaces."""
+    """Raises InvalidArgumentError or UnsupportedFeatureError if a definition breaks a rule of its version of
+    Iceberg compatibility. `before`: the definition that it replaces."""
     version = active_version(protocol, definition)
     versions = definition.properties.iceberg_compat
     if "iceberg" in definition.properties.universal_formats and version is None:
@@ -134,9 +139,11 @@ def _check_schema(definition: Definition, version: int) -> None:
                 "Iceberg compatibility version 3 allows defaults that are literals alone", where=place, found=default, expected="a literal"
             )
     for name in definition.metadata.partition_columns:
-        found = definition.schema.field(name).type
-        if not isinstance(found, str) or not _is_plain(found):
-            raise UnsupportedFeatureError("Iceberg cannot partition by the column's type", where=f"column {name}", found=type_name(found))
+        data_type = definition.schema.field(name).type
+        if not isinstance(data_type, str) or not _is_plain(data_type):
+            raise UnsupportedFeatureError(
+                "Iceberg cannot partition by the column's type", where=f"column {name}", found=type_name(data_type)
+            )
 
 
 def _check_partitioning(definition: Definition, before: Definition, where: str) -> None:
@@ -155,7 +162,8 @@ def _ids(definition: Definition, names: Any) -> list[Any]:
 
 
 def _unfit(data_type: DataType, version: int) -> str | None:
-    """The part of a type that the version does not allow; fields of structs are looked at by themselves."""
+    """Returns the part of a type that the version does not allow, or None. Fields of structs are checked
+    separately."""
     if isinstance(data_type, Struct):
         return None
     if isinstance(data_type, (Array, Map)):
@@ -185,8 +193,8 @@ def _is_promotion(before: Any, after: Any) -> bool:
 
 
 def assign_nested(schema: Schema, max_id: int) -> tuple[Schema, int]:
-    """Gives an id to every element, key and value that has none, in the metadata of the field above: `{"col-1.element": 7}`.
-    -> the schema and the largest id."""
+    """Adds an id to every element, key and value without one, in the metadata of the field that contains it:
+    `{"col-1.element": 7}`. Returns the schema and the largest id."""
     last = max_id
 
     def change(item: Field) -> Field:
@@ -219,15 +227,17 @@ def has_nested(schema: Schema) -> bool:
     return any(isinstance(item.type, (Array, Map)) for _, item in walk(schema))
 
 
-# --- files that are there when compatibility is turned on
+# --- existing files when compatibility is turned on
 
 
 def check_files(
     protocol: Protocol, definition: Definition, before: tuple[Protocol, Definition], *, files: int, with_vectors: int, counted: bool
 ) -> None:
-    """UnsupportedFeatureError where files of a table that turns Iceberg compatibility on must be written again for it. `files`: the number
-    of its files that stay; `with_vectors`: that of those with deletion vectors; `counted`: the statistics of all say how many rows they
-    have."""
+    """Raises UnsupportedFeatureError if a change turns Iceberg compatibility on and existing files would have
+    to be written again.
+
+    `files`: number of files that the commit keeps. `with_vectors`: number of those with deletion vectors.
+    `counted`: True if the statistics of all files have the number of rows."""
     version, former = active_version(protocol, definition), active_version(*before)
     if version is None or version == former or not files:
         return

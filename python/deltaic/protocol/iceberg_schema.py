@@ -1,4 +1,4 @@
-"""A table's columns in the words of Iceberg's metadata: schema, partition spec, name mapping.
+"""Converts a table's columns to Iceberg's metadata: schema, partition spec, name mapping.
 
 Source: the Apache Iceberg table specification, "Schemas", "Partition Specs", "Column Projection" and their JSON in appendix C.
 """
@@ -33,7 +33,8 @@ _TYPES = {
 
 
 class Numbering:
-    """Ids of elements, keys and values. Tables of Iceberg compatibility version 1 have none, as they have no arrays and maps."""
+    """Ids of the elements, keys and values below one field. Tables with Iceberg compatibility version 1 have
+    none, as they have no arrays and maps."""
 
     def __init__(self, item: Field) -> None:
         self.ids: Mapping[str, int] = item.metadata.get(NESTED_IDS, {})
@@ -45,7 +46,7 @@ class Numbering:
 
 
 def schema_json(schema: Schema, schema_id: int) -> dict[str, Any]:
-    """The schema as Iceberg's metadata has it: ids are those of column mapping, names the logical ones."""
+    """Returns Iceberg's JSON of a schema, with the ids of column mapping and logical names."""
     return {"type": "struct", "schema-id": schema_id, "fields": [_field(item) for item in schema]}
 
 
@@ -93,8 +94,8 @@ def _type(data_type: DataType, path: str, numbers: Numbering) -> Any:
 
 
 def name_mapping(schema: Schema) -> str:
-    """`schema.name-mapping.default`: ids by the names that data files have, for files without ids, which were written before columns
-    were mapped."""
+    """Returns the property `schema.name-mapping.default`: ids by physical name, for files without ids, which
+    were written before the table had column mapping."""
     return json.dumps([_mapped(item) for item in schema], separators=(",", ":"))
 
 
@@ -118,7 +119,7 @@ def _below(data_type: DataType, path: str, numbers: Numbering) -> dict[str, Any]
 
 
 def partition_fields(schema: Schema, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """The fields of the partition spec: the columns themselves."""
+    """Returns the fields of the partition spec, one identity transform for each partition column."""
     return [
         {"name": name, "transform": "identity", "source-id": _id(schema.field(name)), "field-id": FIRST_PARTITION_ID + at}
         for at, name in enumerate(columns)
@@ -126,6 +127,7 @@ def partition_fields(schema: Schema, columns: Sequence[str]) -> list[dict[str, A
 
 
 def avro_name(name: str) -> str:
-    """A name as Avro allows it: `a b` becomes `a_x20b`, `1a` becomes `_1a`, as Iceberg spells them."""
+    """Converts a name to one that Avro allows, as Iceberg does: `a b` becomes `a_x20b`, `1a` becomes
+    `_1a`."""
     shown = "".join(each if each.isascii() and (each.isalnum() or each == "_") else f"_x{ord(each):X}" for each in name)
     return f"_{shown}" if shown[:1].isdigit() else shown

@@ -1,6 +1,6 @@
-"""Partition columns: which may be, and what folders say of their values.
+"""Partition columns: which columns can be, and values in the names of folders.
 
-The text form that the log stores (PROTOCOL.md, "Partition Value Serialization") is made and parsed in Rust.
+Rust writes and parses the text of partition values in the log (PROTOCOL.md, "Partition Value Serialization").
 """
 
 from __future__ import annotations
@@ -15,33 +15,34 @@ _NOT_PARTITIONS = frozenset({"variant", "void"})
 
 
 def partition_columns(schema: Schema, names: str | Iterable[str] | None) -> tuple[str, ...]:
-    """The names of partition columns (one or several) in the schema's own case.
+    """Returns the names of partition columns as the schema spells them. `names`: one name or several.
 
-    InvalidArgumentError: an unknown column, one named twice, a nested or nested-typed one, all columns of the schema.
+    InvalidArgumentError is raised for an unknown or repeated column, a nested field, a column that is a
+    struct, array or map, and if all columns of the schema are named.
     """
-    given = (names,) if isinstance(names, str) else tuple(names or ())
-    found: list[str] = []
-    for name in given:
+    columns: list[str] = []
+    for name in (names,) if isinstance(names, str) else names or ():
         field = schema.field(name)
         if not isinstance(field.type, str) or field.type in _NOT_PARTITIONS or is_shape(field.type):
             raise InvalidArgumentError(
                 "a table cannot be partitioned by this column", where=field.name, found=f"its type is {type_name(field.type)}"
             )
-        if field.name in found:
+        if field.name in columns:
             raise InvalidArgumentError("a partition column is named twice", found=repr(field.name))
-        found.append(field.name)
-    if found and len(found) == len(schema):
+        columns.append(field.name)
+    if columns and len(columns) == len(schema):
         raise InvalidArgumentError(
-            "not every column can be a partition column", found=", ".join(found), expected="one column at least in the files"
+            "not every column can be a partition column", found=", ".join(columns), expected="one column at least in the files"
         )
-    return tuple(found)
+    return tuple(columns)
 
 
 def from_directory(path: str) -> dict[str, str | None]:
-    """Parses partition values from the folders of a path: `month=1/city=New%20York/x.parquet` -> month 1, city New York; Hive's name of
-    null is None.
+    """Parses partition values from the folders of a path: `month=1/city=New%20York/x.parquet` ->
+    `{"month": "1", "city": "New York"}`. Hive's name of null becomes None.
 
-    For files that are no part of a table yet, and for display: of a table's files the log decides.
+    Use it only for files outside of a table and for display; the log has the partition values of a table's
+    files.
     """
     pairs = (part.partition("=") for part in path.split("/")[:-1] if "=" in part)
     return {unquote(name): None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value) for name, _, value in pairs}

@@ -1,7 +1,8 @@
-"""Table properties: every `delta.*` name that is known, how its text is read, and whether this release honours it.
+"""Table properties: the registry of known `delta.*` names, how their text is parsed, and which ones are
+honoured.
 
 Sources: PROTOCOL.md ("Table Properties" and each feature's section) and delta-spark's documentation of table properties.
-docs/features.md shows the same list; a test holds the two together.
+docs/features.md has the same list; a test compares the two.
 """
 
 from __future__ import annotations
@@ -18,25 +19,26 @@ from deltaic.protocol.values import INT64_MAX, format_duration, parse_boolean, p
 
 
 class Status(Enum):
-    """Effect of setting a property: honoured, refused, or written by a feature alone."""
+    """Effect of setting a property."""
 
     HONOURED = "honoured"
     REFUSED = "refused"
-    """Only a value that changes nothing may be set; another raises UnsupportedFeatureError."""
+    """Only the default value may be set; any other raises UnsupportedFeatureError."""
     INTERNAL = "internal"
     """Written by a feature; a user cannot set it."""
 
 
 @dataclass(frozen=True)
 class Property:
-    """One known name. `parse` reads its text (InvalidArgumentError where it does not fit), `default` is what an absent one means."""
+    """A known property. `parse` parses its text, or raises InvalidArgumentError. `default`: the value if the
+    property is not set."""
 
     name: str
     parse: Callable[[str], Any]
     default: Any
     status: Status = Status.HONOURED
     feature: str | None = None
-    """The table feature that a value other than the default needs."""
+    """The table feature that any value other than the default requires."""
 
 
 def _integer(minimum: int, maximum: int = 2**31 - 1) -> Callable[[str], int]:
@@ -44,7 +46,7 @@ def _integer(minimum: int, maximum: int = 2**31 - 1) -> Callable[[str], int]:
 
 
 def _choice(*values: str) -> Callable[[str], str]:
-    """One of the names, in any case; the answer is spelled as here."""
+    """Returns a parser of one of these names in any case. It returns the name as it is spelled here."""
 
     def parse(text: str) -> str:
         for value in values:
@@ -61,7 +63,8 @@ def _codec(text: str) -> str:
 
 
 def _format_version(text: str) -> str:
-    """delta-spark takes 1.0.0 and 2.12.0; every release of 2 has the same pages and encodings."""
+    """Parses a version of the Parquet format. delta-spark allows 1.0.0 and 2.12.0; here any release of 2 is
+    allowed, as all have the same pages and encodings."""
     if re.fullmatch(r"1\.0\.0|2\.[0-9]{1,3}\.[0-9]{1,3}", text.strip()):
         return text.strip()
     raise InvalidArgumentError("not a version of the Parquet format", found=repr(text), expected="1.0.0 or 2.12.0")
@@ -162,13 +165,16 @@ OF_THE_LOG = (
     "delta.inCommitTimestampEnablementTimestamp",
     "delta.requireCheckpointProtectionBeforeVersion",
 )
-"""Properties that say how the log is written: they outlive a table's replacement and do not go back with its rows."""
+"""Properties of the log rather than of the rows. Replacing the table keeps them, and RESTORE does not change
+them."""
 
 
 @dataclass(frozen=True)
 class RequestedProperties:
-    """A user's `properties=`, checked. `stored`: text for the configuration, `constraints`: SQL conditions by name in lower case. The
-    others change the protocol and are not stored."""
+    """A user's `properties=` after validation.
+
+    `stored`: text for the configuration, by name. `constraints`: SQL conditions, by name in lower case. The
+    other fields change the protocol and are not stored."""
 
     stored: Mapping[str, str]
     min_reader_version: int | None = None
@@ -178,7 +184,8 @@ class RequestedProperties:
 
 
 def text_of(name: str, value: object) -> str:
-    """A value as the text that the log stores: str as it is, bool, int, timedelta. InvalidTypeError for another Python type."""
+    """Returns the text of a property's value for the log: `True` becomes `"true"`. `value`: str, bool, int or
+    timedelta; any other type is an InvalidTypeError."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -193,8 +200,9 @@ def text_of(name: str, value: object) -> str:
 
 
 def canonical_name(name: str) -> str:
-    """A property's name as it is stored: known `delta.` names match without case; an unknown one is an InvalidArgumentError.
-    Names outside `delta.` and `deltaic.` are the user's own and stay as they are."""
+    """Returns the name under which a property is stored. Names that begin with `delta.` or `deltaic.` match
+    without case, and an unknown one is an InvalidArgumentError. Any other name is the user's and stays as it
+    is."""
     if not isinstance(name, str) or not name:
         raise InvalidTypeError("a property's name is text", found=repr(name))
     lowered = name.lower()
@@ -212,11 +220,13 @@ def canonical_name(name: str) -> str:
 
 
 def request(properties: Mapping[str, object] | None, *, defines: bool = False) -> RequestedProperties:
-    """Checks and normalises the properties that a user gives for a table. `defines`: of a table without rows, or one whose rows are all
-    replaced, which may get its constraints so.
+    """Validates and normalizes the properties that a user sets.
 
-    InvalidArgumentError: unknown `delta.` name, value that does not parse, a name that only features write. UnsupportedFeatureError:
-    a known property with a value that this release cannot honour.
+    `defines`: True for a new table, or one whose rows are all replaced; only there constraints may be among
+        the properties.
+    InvalidArgumentError is raised for an unknown `delta.` name, a value that does not parse, and a name that
+    only features write; UnsupportedFeatureError for a known property with a value that this release cannot
+    honour.
     """
     check_instance(properties, (Mapping, type(None)), "properties", "a mapping of names to values")
     stored: dict[str, str] = {}
@@ -231,7 +241,7 @@ def request(properties: Mapping[str, object] | None, *, defines: bool = False) -
         if name in (MIN_READER_VERSION, MIN_WRITER_VERSION):
             versions[name] = _located(name, _integer(1), text)
         elif name == IGNORE_PROTOCOL_DEFAULTS:
-            _located(name, parse_boolean, text)  # there are none here: a table gets what it needs, so there is nothing to ignore
+            _located(name, parse_boolean, text)  # no effect: deltaic has no defaults of the protocol to ignore
         elif name.startswith(FEATURE_PREFIX):
             _located(name, _choice("supported", "enabled"), text)
             features.append(name[len(FEATURE_PREFIX) :])
@@ -245,7 +255,7 @@ def request(properties: Mapping[str, object] | None, *, defines: bool = False) -
 
 
 def _checked(name: str, text: str) -> str:
-    """The text to store for a known property (a user's own one is stored as it is)."""
+    """Returns the text to store. A property that is not in the registry is the user's and stays as it is."""
     known = REGISTRY.get(name)
     if known is None:
         return text
@@ -274,7 +284,7 @@ def _nearest(lowered: str) -> str:
 
 
 class TableProperties:
-    """Typed access to a table's configuration. A value of another writer that does not parse is a ProtocolError when asked for."""
+    """Typed access to a table's configuration. Reading a value that does not parse is a ProtocolError."""
 
     __slots__ = ("_configuration", "_values")
 
@@ -283,7 +293,7 @@ class TableProperties:
         self._values: dict[str, Any] = {}
 
     def value(self, name: str) -> Any:
-        """The parsed value of a known property, its default when unset."""
+        """Returns the parsed value of a known property; its default if it is not set."""
         if name not in self._values:
             known = REGISTRY[name]
             text = self._configuration.get(name)
@@ -302,7 +312,7 @@ class TableProperties:
 
     @property
     def deletion_vectors(self) -> bool:
-        """New vectors may be written (if the protocol has the feature too)."""
+        """True if new deletion vectors may be written. The protocol must have the feature, too."""
         return bool(self.value("delta.enableDeletionVectors"))
 
     @property
@@ -311,7 +321,7 @@ class TableProperties:
 
     @property
     def column_mapping_mode(self) -> str:
-        """One of none, name, id. Only with the feature in the protocol: see `features.column_mapping_mode`."""
+        """One of none, name, id, as set. `features.column_mapping_mode` also looks at the protocol."""
         return str(self.value("delta.columnMapping.mode"))
 
     @property
@@ -346,7 +356,7 @@ class TableProperties:
 
     @property
     def set_transaction_retention(self) -> timedelta | None:
-        """Time for which application transactions are kept in checkpoints; None for ever."""
+        """Time for which application transactions stay in checkpoints; None: forever."""
         value = self.value("delta.setTransactionRetentionDuration")
         return None if value is None else _duration(value)
 
@@ -356,22 +366,23 @@ class TableProperties:
 
     @property
     def checkpoint_protection_before_version(self) -> int:
-        """Versions below this one keep their log and checkpoints (feature checkpointProtection); 0: none."""
+        """The log and the checkpoints of versions below this one must not be deleted (feature
+        checkpointProtection); 0: no such versions."""
         return int(self.value("delta.requireCheckpointProtectionBeforeVersion"))
 
     @property
     def truncated_history_retention(self) -> timedelta:
-        """Age at which a version may go when a feature is dropped with its history."""
+        """Minimum age of versions that are deleted when a feature is dropped with TRUNCATE HISTORY."""
         return _duration(self.value("delta.dropFeatureTruncateHistory.retentionDuration"))
 
     @property
     def target_file_size(self) -> int:
-        """Bytes that a new data file aims at."""
+        """Target size of new data files in bytes."""
         return int(self.value("delta.targetFileSize"))
 
     @property
     def compression(self) -> str:
-        """Codec of new Parquet files, arrow-rs's name; ParquetOptions.compression goes before it."""
+        """Codec of new Parquet files, as arrow-rs names it. `ParquetOptions.compression` wins."""
         return str(self.value("delta.parquet.compression.codec"))
 
     @property
@@ -381,13 +392,14 @@ class TableProperties:
 
     @property
     def data_skipping_stats_columns(self) -> tuple[str, ...] | None:
-        """Paths of the columns that get statistics, as written; goes before the number above. None: unset."""
+        """Paths of the columns that get statistics, as written. It wins over
+        `data_skipping_num_indexed_cols`. None: not set."""
         value: tuple[str, ...] | None = self.value("delta.dataSkippingStatsColumns")
         return value
 
     @property
     def data_skipping_string_prefix_length(self) -> int:
-        """Characters that minima and maxima of text keep."""
+        """Maximum number of characters in the minimum and maximum of a string column."""
         return int(self.value("delta.dataSkippingStringPrefixLength"))
 
     @property
@@ -401,23 +413,25 @@ class TableProperties:
 
     @property
     def optimize_write(self) -> bool:
-        """A parallel engine brings the rows of a partition together before it writes them, so that files are few and of about one size."""
+        """True if a parallel engine must collect the rows of a partition before it writes them, so that it
+        writes few files of about equal size."""
         return bool(self.value("delta.autoOptimize.optimizeWrite"))
 
     @property
     def second_parquet_version(self) -> bool:
-        """New files have pages and encodings of Parquet's second version."""
+        """True if new files have pages and encodings of version 2 of the Parquet format."""
         return str(self.value("delta.parquet.format.version")).startswith("2.")
 
     @property
     def checkpoint_retention(self) -> timedelta | None:
-        """Age at which a checkpoint may go before the log around it; None if the table does not say, and checkpoints stay."""
+        """Age at which a checkpoint may be deleted, even if the commits around it are kept; None if it is not
+        set, and checkpoints are kept as long as the commits."""
         name = "delta.checkpointRetentionDuration"
         return _duration(self.value(name)) if self.is_set(name) else None
 
     @property
     def random_prefix_length(self) -> int:
-        """Characters of the random folder that new files go to; 0: none."""
+        """Length of the random name of the folder for a new file; 0: no such folder."""
         return int(self.value("delta.randomPrefixLength")) if self.value("delta.randomizeFilePrefixes") else 0
 
     @property
@@ -430,7 +444,8 @@ class TableProperties:
 
     @property
     def partition_columns_in_files(self) -> bool:
-        """Data files are to have the partition columns, too, whether or not the feature materializePartitionColumns wants it."""
+        """True if data files must contain the partition columns, even without the feature
+        materializePartitionColumns."""
         return bool(self.value("delta.writePartitionColumnsToParquet"))
 
     @property
@@ -447,12 +462,12 @@ class TableProperties:
 
     @property
     def universal_formats(self) -> tuple[str, ...]:
-        """Formats besides Delta whose metadata follows each commit: "iceberg"."""
+        """Other formats whose metadata is written after each commit: "iceberg"."""
         return tuple(str(self.value("delta.universalFormat.enabledFormats")).split(","))
 
     @property
     def iceberg_compat(self) -> tuple[int, ...]:
-        """The icebergCompat versions that are on."""
+        """The versions of Iceberg compatibility that are turned on."""
         return tuple(version for version in (1, 2, 3) if self.value(f"delta.enableIcebergCompatV{version}"))
 
 
@@ -462,5 +477,5 @@ def _duration(value: object) -> timedelta:
 
 
 def constraint_names(configuration: Iterable[str]) -> list[str]:
-    """Names of the CHECK constraints in a configuration."""
+    """Returns the names of the CHECK constraints in a configuration, sorted."""
     return sorted(name[len(CONSTRAINT_PREFIX) :] for name in configuration if name.startswith(CONSTRAINT_PREFIX))

@@ -1,7 +1,8 @@
-"""Row tracking: which tables give their rows ids, where ids and versions of copied rows are kept, and how far ids have been given.
+"""Row tracking: which tables assign row ids, the hidden columns that keep them, and the highest assigned id.
 
-Source: PROTOCOL.md, "Row Tracking". *Supported* (the feature is listed): every file gets a first row id and the version that added it.
-*Enabled* (the property besides): rows that are copied or updated keep theirs, in two hidden columns of the data files.
+Source: PROTOCOL.md, "Row Tracking". *Supported* (the protocol has the feature): each file gets the id of its
+first row and the version that added it. *Enabled* (the property is true, too): rows that are copied or
+updated keep their ids, in two hidden columns of the data files.
 """
 
 from __future__ import annotations
@@ -22,41 +23,43 @@ SUSPENDED = "delta.rowTrackingSuspended"
 ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
 VERSION_COLUMN = "delta.rowTracking.materializedRowCommitVersionColumnName"
 NO_MARK = -1
-"""The high-water mark of a table that has given no row id yet."""
+"""The high-water mark of a table without any row id."""
 
 
 def gives_ids(protocol: Protocol | None, metadata: Metadata | None) -> bool:
-    """True if every file that is added must get row ids."""
+    """True if the table must assign row ids to every file that is added."""
     if protocol is None or metadata is None or FEATURE not in supported(protocol):
         return False
     return not TableProperties(metadata.configuration).value(SUSPENDED)
 
 
 def is_enabled(protocol: Protocol | None, metadata: Metadata | None) -> bool:
-    """True if all rows have ids that stay with them."""
+    """True if all rows have ids, and keep them when they are copied or updated."""
     if protocol is None or metadata is None or FEATURE not in supported(protocol):
         return False
     return TableProperties(metadata.configuration).row_tracking
 
 
 def kept_in(protocol: Protocol, metadata: Metadata) -> tuple[str, str] | None:
-    """The hidden columns that a rewrite keeps row ids and row commit versions in; None where rows keep none. ProtocolError where the
-    table should name them and does not."""
+    """Returns the hidden columns for row ids and row commit versions of copied rows; None if row tracking is
+    not enabled. A table that should name them and does not is a ProtocolError."""
     if not is_enabled(protocol, metadata):
         return None
     if (names := hidden_columns(metadata)) is not None:
         return names
-    raise ProtocolError("row tracking is on, and the table does not say where row ids are kept", where=ROW_ID_COLUMN, expected="a name")
+    raise ProtocolError("row tracking is on, but the table has no name for the column of row ids", where=ROW_ID_COLUMN, expected="a name")
 
 
 def hidden_columns(metadata: Metadata) -> tuple[str, str] | None:
-    """The hidden columns that files of the table may have, whether or not row tracking is on now."""
+    """Returns the hidden columns that files of the table may have, even if row tracking is not enabled
+    now."""
     names = tuple(metadata.configuration.get(key) for key in (ROW_ID_COLUMN, VERSION_COLUMN))
     return (names[0], names[1]) if names[0] and names[1] else None
 
 
 def with_columns(configuration: Mapping[str, str], new_id: Callable[[], str] = lambda: str(uuid.uuid4())) -> dict[str, str]:
-    """The configuration with names of hidden columns where row tracking is to be on; those that it has stay for ever."""
+    """Adds names of hidden columns to a configuration that enables row tracking. Existing names never
+    change."""
     properties = TableProperties(configuration)
     if not properties.row_tracking:
         return dict(configuration)
@@ -67,9 +70,10 @@ def with_columns(configuration: Mapping[str, str], new_id: Callable[[], str] = l
 
 
 def high_water_mark(configuration: str | None) -> int:
-    """The highest row id given so far, from the domain's configuration (None: the table has no such domain).
+    """Returns the highest assigned row id. `configuration`: that of the domain; None if the table has no such
+    domain.
 
-    Writers call it `rowIdHighWaterMark`; PROTOCOL.md says `highWaterMark`. Both are read."""
+    Writers use the key `rowIdHighWaterMark`, PROTOCOL.md has `highWaterMark`. Both are read."""
     if configuration is None:
         return NO_MARK
     try:
@@ -85,5 +89,5 @@ def high_water_mark(configuration: str | None) -> int:
 
 
 def mark_configuration(mark: int) -> str:
-    """The domain's configuration for a high-water mark."""
+    """Returns the domain's configuration for a high-water mark."""
     return json.dumps({"rowIdHighWaterMark": mark}, separators=(",", ":"))

@@ -1,6 +1,7 @@
 """Schemas: immutable values that read and write PROTOCOL.md's "Schema Serialization Format", Spark's DDL and Arrow.
 
-A type is Delta's own name as text (`"long"`, `"decimal(10,2)"`) or one of `Struct`, `Array`, `Map`. Names are compared without case.
+A type is Delta's name as text (`"long"`, `"decimal(10,2)"`), or a `Struct`, `Array` or `Map`. Names are
+compared without case.
 """
 
 from __future__ import annotations
@@ -22,21 +23,23 @@ PRIMITIVES = frozenset(
         *("date", "timestamp", "timestamp_ntz", "variant", "void"),
     )
 )
-# Types that other Delta writers may have put in a log and that have no place here yet.
+# Types that other writers may have written to a log, and that this release does not support.
 _LATER_TYPES = re.compile(r"(geometry|geography|interval|udt|char|varchar|time|timestamp_nanos|string collate)\b", re.IGNORECASE)
-_SHAPE = re.compile(  # Spark writes how edges run in capitals
+_SHAPE = re.compile(  # Spark writes the algorithm of edges in capitals: SPHERICAL
     r"(geometry)\(\s*([^\s(),:]+:[^\s(),]+)\s*\)"
     r"|(geography)\(\s*([^\s(),:]+:[^\s(),]+)\s*,\s*((?i:spherical|vincenty|thomas|andoyer|karney))\s*\)"
 )
 _DECIMAL = re.compile(r"decimal\(\s*([0-9]{1,4})\s*,\s*(-?[0-9]{1,4})\s*\)")
 CHAR_TYPES = "__CHAR_VARCHAR_TYPE_STRING"
+"""Key of a column's metadata: the type as Spark writes it, if it contains CHAR(n) or VARCHAR(n)."""
 COLLATIONS = "__COLLATIONS"
+# Collations that compare bytes, as columns without a collation do
 _BY_BYTES = ("UTF8_BINARY", "SPARK.UTF8_BINARY")
-"""Key of a column's metadata: its type as Spark writes it where CHAR(n) or VARCHAR(n) stands in it."""
 MAX_DEPTH = 100
-"""Nesting beyond this is refused: no real schema comes near, and a recursive reader must end somewhere."""
+"""Maximum nesting of types; a deeper schema is an error, so that recursive functions do not overflow the
+stack."""
 MAX_FIELDS = 100_000
-# Characters of a schema's JSON whose fields are kept: a commit reads the same text at every step.
+# Maximum characters of a schema's JSON whose Schema is cached. A commit parses the same text at every step.
 _MOST_KEPT = 16_384
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -45,9 +48,10 @@ DataType: TypeAlias = Union[str, "Struct", "Array", "Map"]
 
 @dataclass(frozen=True)
 class Field:
-    """A column or a struct's field.
+    """A column or a field of a struct.
 
-    `metadata`: PROTOCOL.md's keys and anything else, JSON values. Refuses unknown types with InvalidArgumentError.
+    `metadata`: JSON values by key, PROTOCOL.md's keys and any others. An unknown type is an
+    InvalidArgumentError.
     """
 
     name: str
@@ -78,7 +82,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Struct:
-    """A struct type. Field names are unique without regard to case."""
+    """A struct type. Two fields must not have names that are equal without case."""
 
     fields: tuple[Field, ...]
 
@@ -91,7 +95,7 @@ class Struct:
 
 @dataclass(frozen=True)
 class Array:
-    """An array type; `contains_null`: whether elements may be null."""
+    """An array type. `contains_null`: True if elements may be null."""
 
     element: DataType
     contains_null: bool = True
@@ -102,7 +106,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Map:
-    """A map type; keys are never null, `value_contains_null`: whether values may be."""
+    """A map type. Keys are never null. `value_contains_null`: True if values may be null."""
 
     key: DataType
     value: DataType
@@ -114,7 +118,8 @@ class Map:
 
 
 def check_type(data_type: DataType) -> DataType:
-    """The type in its canonical spelling; InvalidArgumentError for a name that Delta does not have."""
+    """Returns a type in its canonical spelling: `decimal( 10, 2 )` becomes `decimal(10,2)`. A name that Delta
+    does not have is an InvalidArgumentError."""
     if isinstance(data_type, (Struct, Array, Map)):
         return data_type
     if not isinstance(data_type, str):
@@ -134,18 +139,20 @@ def check_type(data_type: DataType) -> DataType:
 
 
 def decimal_parts(data_type: DataType) -> tuple[int, int] | None:
-    """(precision, scale) of a decimal type, None for any other."""
+    """Returns (precision, scale) of a decimal type; None for any other type."""
     match = _DECIMAL.fullmatch(data_type) if isinstance(data_type, str) else None
     return (int(match[1]), int(match[2])) if match else None
 
 
 def is_shape(data_type: DataType) -> bool:
-    """True if values are shapes, in bytes that stand for themselves alone: `geometry(OGC:CRS84)`, `geography(OGC:CRS84, spherical)`."""
+    """True for geospatial types: `geometry(OGC:CRS84)`, `geography(OGC:CRS84, spherical)`. Their values are
+    handled as bytes."""
     return isinstance(data_type, str) and data_type.startswith(("geometry(", "geography("))
 
 
 class Schema(Sequence[Field]):
-    """The columns of a table, in order. Immutable and hashable; equal when all fields are, metadata included."""
+    """The columns of a table, in order. Immutable and hashable; two schemas are equal if all fields are, with
+    their metadata."""
 
     __slots__ = ("_by_name", "_fields", "_hash")
     _fields: tuple[Field, ...]
@@ -157,17 +164,18 @@ class Schema(Sequence[Field]):
 
     @staticmethod
     def of_query(fields: Iterable[Field]) -> Schema:
-        """The columns of a query, of which several may have one name; no table has such a schema."""
+        """Returns the columns of a query, in which several may have one name. A table cannot have such a
+        schema."""
         result = Schema.__new__(Schema)
         result._fields, result._hash = tuple(fields), None
         result._by_name = {item.name.lower(): item for item in reversed(result._fields)}
         return result
 
     def distinct(self) -> Schema:
-        """A schema in which no two columns have one name and none is empty: columns `a`, `a`, `` become `a`, `a_2`, `_2`."""
+        """Returns a schema with unique, non-empty names: columns `a`, `a`, `` become `a`, `a_2`, `_2`."""
         if len(self._by_name) == len(self._fields) and "" not in self._by_name:
             return self
-        taken, found = set(self._by_name), list[Field]()
+        taken, fields = set(self._by_name), list[Field]()
         seen: set[str] = set()
         for item in self._fields:
             name, count = item.name, 1
@@ -175,15 +183,15 @@ class Schema(Sequence[Field]):
                 count += 1
                 name = f"{item.name}_{count}"
             seen.add(name.lower())
-            found.append(item.with_(name=name))
-        return Schema(found)
+            fields.append(item.with_(name=name))
+        return Schema(fields)
 
     # --- reading and writing
 
     @staticmethod
     def from_json(text: str) -> Schema:
-        """From a metadata action's schemaString. ProtocolError says where it is not as PROTOCOL.md asks; a type from a feature that
-        this release does not know is an UnsupportedFeatureError."""
+        """Parses the schemaString of a metadata action. Text that violates PROTOCOL.md is a ProtocolError; a
+        type of a feature that this release does not know is an UnsupportedFeatureError."""
         check_instance(text, (str, bytes), "the schema", "JSON text")
         return _read_once(text) if len(text) <= _MOST_KEPT else Schema._read(text)
 
@@ -200,28 +208,30 @@ class Schema(Sequence[Field]):
         return Schema(parsed.fields)
 
     def to_json(self) -> str:
-        """The schemaString of a metadata action. InvalidArgumentError for two columns of one name."""
+        """Returns the schemaString of a metadata action. Two columns with one name are an
+        InvalidArgumentError."""
         if len(self._by_name) < len(self._fields):
             _unique_fields(self._fields)
         return json.dumps(_fields_to_json(self._fields), ensure_ascii=False, separators=(",", ":"))
 
     @staticmethod
     def from_ddl(text: str) -> Schema:
-        """From Spark's DDL, `"id bigint not null, name string comment 'who'"`. InvalidArgumentError names the position of what is wrong."""
+        """Parses Spark's DDL, such as `"id bigint not null, name string comment 'who'"`. Text that does not
+        parse is an InvalidArgumentError with its position."""
         from deltaic.protocol.ddl import parse_schema
 
         return parse_schema(text)
 
     def to_ddl(self) -> str:
-        """Spark's DDL. It has no words for an array or map without nulls and for metadata other than comments, defaults and generation:
-        these are left out."""
+        """Returns Spark's DDL. It cannot express arrays and maps without nulls, and metadata other than
+        comments, defaults and generated columns: these are left out."""
         from deltaic.protocol.ddl import format_schema
 
         return format_schema(self)
 
     @staticmethod
     def from_arrow(obj: Any) -> Schema:
-        """From any object with `__arrow_c_schema__`, with its field metadata."""
+        """Converts any object with `__arrow_c_schema__`, with its field metadata."""
         from deltaic._core import schema_from_arrow
 
         if not hasattr(obj, "__arrow_c_schema__"):
@@ -259,26 +269,28 @@ class Schema(Sequence[Field]):
 
     @property
     def names(self) -> list[str]:
-        """Top-level names in order, in the case they were created with."""
+        """Top-level names in order, spelled as in the log."""
         return [item.name for item in self._fields]
 
     def get(self, name: str) -> Field | None:
-        """The top-level field of this name, whatever its case; None when there is none."""
+        """Returns the top-level field of this name, without case; None if there is none."""
         check_instance(name, str, "a column's name", "text")
         return self._by_name.get(name.lower())
 
     def field(self, name: str) -> Field:
-        """The top-level field of this name, whatever its case; InvalidArgumentError with the nearest names when there is none."""
-        found = self.get(name)
-        if found is None:
+        """Returns the top-level field of this name, without case. An unknown name is an InvalidArgumentError
+        with the most similar names."""
+        field = self.get(name)
+        if field is None:
             raise _unknown(name, self.names)
-        return found
+        return field
 
     def find(self, path: str | Sequence[str]) -> tuple[tuple[str, ...], Field]:
-        """A nested field by its dotted path, ``"a.`b.c`.d"``, or by its parts: the path in the table's own case, and the field.
+        """Finds a field by its dotted path, ``"a.`b.c`.d"``, or by the parts of it. Returns the path as the
+        schema spells it, and the field.
 
-        The parts of an array are `element`, of a map `key` and `value`; these come back as fields without metadata.
-        A single text that is a top-level name as it stands (with its dots) means that column.
+        The part of an array is `element`, those of a map are `key` and `value`; they are returned as fields
+        without metadata. A text that is the name of a top-level column, dots included, means that column.
         """
         if isinstance(path, str):
             if top := self.get(path):
@@ -288,11 +300,11 @@ class Schema(Sequence[Field]):
         if not path:
             raise InvalidArgumentError("an empty column name")
         current = self.field(path[0])
-        found = [current.name]
+        names = [current.name]
         for part in path[1:]:
-            current = _child(current, part, found)
-            found.append(current.name)
-        return tuple(found), current
+            current = _child(current, part, names)
+            names.append(current.name)
+        return tuple(names), current
 
     # --- a sequence and a value
 
@@ -334,24 +346,25 @@ class Schema(Sequence[Field]):
 
 
 def _stream_schema(rows: Any) -> Any:
-    """The Arrow schema of something that holds rows."""
+    """Returns the Arrow schema of an object with `__arrow_c_stream__`."""
     import pyarrow
 
     return pyarrow.RecordBatchReader.from_stream(rows).schema
 
 
 def quote_name(name: str) -> str:
-    """A name as SQL: bare where that is safe, else in backticks."""
+    """Returns a name as SQL, in backticks unless it is a plain identifier: `my col` -> `` `my col` ``."""
     return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
 def path_text(path: Sequence[str]) -> str:
-    """A path as dotted text; the inverse of `split_path`."""
+    """Returns a path as dotted text, such as ``a.`b.c` ``; the inverse of `split_path`."""
     return ".".join(map(quote_name, path))
 
 
 def split_path(text: str) -> tuple[str, ...]:
-    """A dotted path to its parts; backticks quote a part, doubled inside."""
+    """Splits a dotted path into its parts: ``a.`b.c` `` -> `("a", "b.c")`. A backtick in a quoted part is
+    doubled."""
     parts = []
     position = 0
     while True:
@@ -368,7 +381,8 @@ def split_path(text: str) -> tuple[str, ...]:
 
 
 def walk(fields: Iterable[Field], prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Field]]:
-    """Every struct field with its path, parents first; array elements and map sides are parts of the path, not fields."""
+    """Yields every column and struct field with its path, parents first. Array elements, map keys and map
+    values are parts of paths, but are not yielded: `("tags", "element", "name")`."""
     for item in fields:
         path = (*prefix, item.name)
         yield path, item
@@ -376,12 +390,12 @@ def walk(fields: Iterable[Field], prefix: tuple[str, ...] = ()) -> Iterator[tupl
 
 
 def collation_of(field: Field) -> str | None:
-    """The collation by which a field, or text inside it, is compared; None where all of it is compared by its bytes. Metadata that is no
-    mapping is taken for one that nobody knows."""
-    said = field.metadata.get(COLLATIONS)
-    if said is None:
+    """Returns the collation of a field, or of a string inside it; None if all strings are compared by their
+    bytes. Metadata that is no mapping counts as an unknown collation."""
+    collations = field.metadata.get(COLLATIONS)
+    if collations is None:
         return None
-    names = [str(name) for name in said.values()] if isinstance(said, Mapping) else [str(said)]
+    names = [str(name) for name in collations.values()] if isinstance(collations, Mapping) else [str(collations)]
     return next((name for name in names if name.upper() not in _BY_BYTES), None)
 
 
@@ -396,7 +410,7 @@ def _walk_type(data_type: DataType, path: tuple[str, ...]) -> Iterator[tuple[tup
 
 
 def primitive_types(data_type: DataType) -> Iterator[str]:
-    """The names of all primitive types in a type, however deep."""
+    """Yields the names of all primitive types in a type, at any depth."""
     if isinstance(data_type, Struct):
         for item in data_type.fields:
             yield from primitive_types(item.type)
@@ -410,7 +424,7 @@ def primitive_types(data_type: DataType) -> Iterator[str]:
 
 
 def type_to_json(data_type: DataType) -> Any:
-    """The type as JSON value, as in a schemaString."""
+    """Converts a type to the JSON value of a schemaString."""
     if isinstance(data_type, Struct):
         return _fields_to_json(data_type.fields)
     if isinstance(data_type, Array):
@@ -427,12 +441,12 @@ def _fields_to_json(fields: Iterable[Field]) -> dict[str, Any]:
 
 
 def type_from_json(value: Any) -> DataType:
-    """The inverse of `type_to_json`, with the errors of `Schema.from_json`."""
+    """Parses a JSON value of `type_to_json`. The errors are those of `Schema.from_json`."""
     return _type_from_json(value, "type", 0, [0])
 
 
 def _type_from_json(value: Any, where: str, depth: int, count: list[int]) -> DataType:
-    """`count`: fields seen so far in the whole schema."""
+    """Parses a type. `count`: a list with the number of fields parsed so far in the whole schema."""
     if depth > MAX_DEPTH:
         raise ProtocolError(
             "the schema nests deeper than it may", where=where[:200], found=f"{depth} types", expected=f"at most {MAX_DEPTH}"
@@ -516,17 +530,17 @@ def _unique_fields(fields: Iterable[Field]) -> tuple[Field, ...]:
 
 
 def _child(parent: Field, part: str, path: Sequence[str]) -> Field:
-    wanted = part.lower()
+    name = part.lower()
     if isinstance(parent.type, Struct):
         for item in parent.type.fields:
-            if item.name.lower() == wanted:
+            if item.name.lower() == name:
                 return item
         raise _unknown(path_text([*path, part]), [path_text([*path, item.name]) for item in parent.type.fields])
-    if isinstance(parent.type, Array) and wanted == "element":
+    if isinstance(parent.type, Array) and name == "element":
         return Field("element", parent.type.element, parent.type.contains_null)
-    if isinstance(parent.type, Map) and wanted == "key":
+    if isinstance(parent.type, Map) and name == "key":
         return Field("key", parent.type.key, False)
-    if isinstance(parent.type, Map) and wanted == "value":
+    if isinstance(parent.type, Map) and name == "value":
         return Field("value", parent.type.value, parent.type.value_contains_null)
     raise InvalidArgumentError(f"column {path_text(path)} has no field {part!r}", found=f"its type is {type_name(parent.type)}")
 
@@ -536,7 +550,7 @@ def _unknown(name: str, names: Sequence[str]) -> InvalidArgumentError:
 
 
 def type_name(data_type: DataType) -> str:
-    """A type as text for messages, Delta's names: `array<struct<a: long>>`."""
+    """Returns a type as text for messages, with Delta's names: `array<struct<a: long>>`."""
     if isinstance(data_type, Struct):
         return f"struct<{', '.join(f'{quote_name(item.name)}: {type_name(item.type)}' for item in data_type.fields)}>"
     if isinstance(data_type, Array):

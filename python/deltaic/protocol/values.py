@@ -1,4 +1,4 @@
-"""Text forms of table property values: booleans, whole numbers, sizes, durations, column lists."""
+"""Parsers of table property values: booleans, whole numbers, sizes, durations, column lists."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INT64_MAX = 2**63 - 1
 
 
 def parse_boolean(text: str) -> bool:
-    """'true' or 'false', in any case."""
+    """Parses 'true' or 'false', in any case."""
     lowered = text.strip().lower()
     if lowered not in ("true", "false"):
         raise InvalidArgumentError("not a boolean", found=repr(text), expected="'true' or 'false'")
@@ -32,14 +32,15 @@ def parse_boolean(text: str) -> bool:
 
 
 def parse_integer(text: str, minimum: int, maximum: int = INT32_MAX) -> int:
-    """A whole number between the two, both included."""
+    """Parses a whole number from `minimum` to `maximum`, both inclusive."""
     if not re.fullmatch(r"[+-]?[0-9]{1,19}", text.strip()) or not minimum <= int(text) <= maximum:
         raise InvalidArgumentError("not a valid whole number", found=repr(text), expected=f"{minimum} to {maximum}")
     return int(text)
 
 
 def parse_size(text: str) -> int:
-    """Bytes of '134217728', '128mb', '1 GiB'; units are powers of 1024, as in Spark."""
+    """Parses a size and returns its bytes: '134217728', '128mb', '1 GiB'. Units are powers of 1024, as in
+    Spark."""
     match = _SIZE.fullmatch(text.strip())
     value = int(match[1]) * 1024 ** _POWERS[(match[2] or "b")[0].lower()] if match else 0
     if not 0 < value <= INT64_MAX:
@@ -48,7 +49,8 @@ def parse_size(text: str) -> int:
 
 
 def parse_duration(text: str) -> timedelta:
-    """Spark's day-time intervals: 'interval 7 days', '1 week 2 hours'. Months and years have no fixed length and are refused."""
+    """Parses Spark's day-time intervals: 'interval 7 days', '1 week 2 hours'. Months and years are refused,
+    as they have no fixed length."""
     rest = re.sub(r"^interval\b", "", text.strip().lower())
     total = timedelta()
     position = 0
@@ -67,7 +69,7 @@ def parse_duration(text: str) -> timedelta:
 
 
 def format_duration(value: timedelta) -> str:
-    """The exact inverse of `parse_duration`: 'interval 1 days 2 hours'."""
+    """Writes a duration so that `parse_duration` returns it: 'interval 1 days 2 hours'."""
     if value < timedelta():
         raise InvalidArgumentError("a duration is not negative", found=str(value))
     hours, seconds = divmod(value.seconds, 3600)
@@ -85,7 +87,7 @@ def format_duration(value: timedelta) -> str:
 
 
 def parse_columns(text: str) -> tuple[str, ...]:
-    """A list of column paths divided by commas; backticks may hold a comma or a dot."""
+    """Parses column paths divided by commas. A name in backticks may contain commas and dots."""
     parts = re.findall(r"\s*((?:`(?:[^`]|``)+`|[^`,])+)\s*(?:,|$)", text)
     if not parts or ",".join(parts).replace(" ", "") != text.replace(" ", ""):
         raise InvalidArgumentError("not a list of columns", found=repr(text), expected="names divided by commas")

@@ -1,7 +1,8 @@
-"""Which protocol a table needs: for a new one just the features in use, for an old one what it had and what it gains.
+"""Computes the protocol of a table: for a new table the features in use, for an existing one its features and
+those that a change adds.
 
-Source: PROTOCOL.md, "Table Features for New and Existing Tables". A legacy version stands for all the features that it implies, so it is
-written only where the table has exactly these.
+Source: PROTOCOL.md, "Table Features for New and Existing Tables". A legacy version implies a set of features,
+so it is written only if the table has exactly this set.
 """
 
 from __future__ import annotations
@@ -17,8 +18,12 @@ _LEGACY = ((1, 1), (1, 2), (1, 3), (1, 4), (2, 5), (2, 6))
 
 
 def new_protocol(needed: Iterable[str], *, min_reader_version: int | None = None, min_writer_version: int | None = None) -> Protocol:
-    """The protocol of a new table: 1 / 2 where that is enough, else just `needed` (with what these require), named unless a legacy version
-    means exactly the same. The versions, when given, are lower bounds; a legacy one brings what it implies."""
+    """Returns the protocol of a new table: reader 1 and writer 2 if that is enough, else exactly the features
+    `needed` and those that they require. They are listed unless a legacy version implies exactly the same
+    set.
+
+    `min_reader_version`, `min_writer_version`: lower bounds; a legacy version adds the features that it
+    implies."""
     names = with_required(needed)
     reader, writer = _checked_versions(min_reader_version or 1, min_writer_version or BASE.min_writer_version)
     if reader < READER_FEATURES_VERSION and writer < WRITER_FEATURES_VERSION and names <= implied(reader, writer):
@@ -30,8 +35,11 @@ def new_protocol(needed: Iterable[str], *, min_reader_version: int | None = None
 def upgrade(
     protocol: Protocol, needed: Iterable[str] = (), *, min_reader_version: int | None = None, min_writer_version: int | None = None
 ) -> Protocol:
-    """The table's protocol with `needed` besides (and what these require), and at least these versions. Nothing that the table had is lost:
-    the features that its old versions implied are named when versions give way to names. The same object where nothing is missing."""
+    """Adds the features `needed`, and those that they require, to a table's protocol, with at least these
+    versions.
+
+    The table keeps all its features: those that legacy versions implied are listed if the versions change to
+    3 and 7. Returns `protocol` itself if nothing is missing."""
     reader, writer = _checked_versions(min_reader_version or 1, min_writer_version or 1)
     reader, writer = max(reader, protocol.min_reader_version), max(writer, protocol.min_writer_version)
     names = supported(protocol) | with_required(needed) | implied(min_reader_version or 1, min_writer_version or 1)
@@ -43,25 +51,26 @@ def upgrade(
 
 
 def without_features(protocol: Protocol, dropped: Iterable[str], added: Iterable[str] = ()) -> Protocol:
-    """The lowest protocol that has the table's features without `dropped` and with `added`."""
+    """Returns the lowest protocol with the table's features without `dropped` and with `added`."""
     names = (supported(protocol) - frozenset(dropped)) | frozenset(added)
     return _least(names, 1, 1, reader_features(protocol) & names)
 
 
 def with_required(names: Iterable[str]) -> frozenset[str]:
-    """The features with those that they require."""
-    found: set[str] = set()
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += FEATURES[name].requires if name in FEATURES else ()
-    return frozenset(found)
+    """Adds the features that features require: `clustering` adds `domainMetadata`."""
+    features: set[str] = set()
+    pending = list(names)
+    while pending:
+        name = pending.pop()
+        if name not in features:
+            features.add(name)
+            pending += FEATURES[name].requires if name in FEATURES else ()
+    return frozenset(features)
 
 
 def check_honoured(names: Iterable[str]) -> None:
-    """UnsupportedFeatureError for the first feature that this release may not turn on, or does not know."""
+    """Raises UnsupportedFeatureError for the first feature that this release does not know or cannot turn
+    on."""
     for name in names:
         known = FEATURES.get(name)
         if known is None:
@@ -71,14 +80,15 @@ def check_honoured(names: Iterable[str]) -> None:
 
 
 def _least(names: frozenset[str], reader: int, writer: int, listed: frozenset[str] = frozenset()) -> Protocol:
-    """The lowest protocol at or above these versions that has exactly the features. `listed`: reader features that there are already."""
+    """Returns the lowest protocol from these versions on with exactly the features `names`. `listed`: reader
+    features that the table already lists."""
     for legacy in _LEGACY:
         if legacy[0] >= reader and legacy[1] >= writer and implied(*legacy) == names:
             return Protocol(*legacy)
     of_readers = {name for name in names if name in listed or (name in FEATURES and FEATURES[name].reader)}
     if reader >= READER_FEATURES_VERSION or of_readers - {"columnMapping"}:
         return Protocol(READER_FEATURES_VERSION, WRITER_FEATURES_VERSION, tuple(of_readers), tuple(names))
-    # PROTOCOL.md: reader version 2 is columnMapping for readers, beside writer features that name it.
+    # PROTOCOL.md: with reader version 2, readers must know columnMapping, which writerFeatures lists.
     return Protocol(max(reader, 2 if of_readers else 1), WRITER_FEATURES_VERSION, None, tuple(names))
 
 

@@ -1,4 +1,5 @@
-"""Type widening: which changes of a column's type PROTOCOL.md allows, and how a schema keeps a record of them (section "Type Widening")."""
+"""Type widening (PROTOCOL.md, "Type Widening"): which changes of a column's type are allowed, and how they
+are recorded in a schema."""
 
 from __future__ import annotations
 
@@ -38,22 +39,23 @@ def is_widening(before: str, after: str) -> bool:
 
 
 def widens_by_itself(before: DataType, after: DataType) -> bool:
-    """True if data of type `after` may widen a column of type `before`: never a whole number to a decimal or a double, which only a user
-    who asks for it wants."""
+    """True if writing data of type `after` may widen a column of type `before` during schema evolution. An
+    integer becomes a decimal or a double only by ALTER TABLE."""
     if not isinstance(before, str) or not isinstance(after, str) or not is_widening(before, after):
         return False
     return before not in _ORDER or after in _ORDER
 
 
 def forgotten(schema: Schema) -> Schema:
-    """The schema without the record of type changes."""
+    """Removes the recorded type changes from a schema."""
     return without_keys(schema, (CHANGES,))
 
 
 def recorded(before: Schema, after: Schema) -> Schema:
-    """`after` with each change of a type noted in its field's metadata. InvalidArgumentError for a change that is no widening.
+    """Adds each change of a type from `before` to `after` to the metadata of its field in `after`. A change
+    that is no widening is an InvalidArgumentError.
 
-    Fields are known by their names; what only one of the schemas has is none of a change.
+    Fields match by name; a field that only one of the schemas has is ignored.
     """
     return Schema(_recorded_fields(before, after, ()))
 
@@ -76,7 +78,9 @@ def _recorded_fields(before: Iterable[Field], after: Iterable[Field], path: tupl
 def _recorded_type(
     before: DataType, after: DataType, path: tuple[str, ...], inside: tuple[str, ...], changes: list[dict[str, str]]
 ) -> DataType:
-    """The new type; what changes in elements, keys and values is noted at the field around them, by the path from there."""
+    """Returns the type `after`, with changes recorded in its struct fields. A change of an element, key or
+    value is added to `changes` for the field that contains it: `{"fromType": "integer", "toType": "long",
+    "fieldPath": "element"}`."""
     if isinstance(before, Struct) and isinstance(after, Struct):
         return Struct(_recorded_fields(before.fields, after.fields, (*path, *inside)))
     if isinstance(before, Array) and isinstance(after, Array):
@@ -98,7 +102,8 @@ def _recorded_type(
 
 
 def unsupported_type_change(changes: Any) -> str | None:
-    """The first entry of a field's `delta.typeChanges` that is no widening, as text; None when all are."""
+    """Returns the first entry of a field's `delta.typeChanges` that is no widening, as text; None if all are
+    widenings."""
     if not isinstance(changes, list):
         return repr(changes)[:200]
     for change in changes:

@@ -1,1 +1,3 @@
-"""Lazy rows of reads, and their exits: Arrow, pandas, Polars, DuckDB, datasets. Every public read returns one of these."""
+"""Lazy rows of reads, and their conversions to Arrow, pandas, Polars, DuckDB and datasets.
+
+Every public read returns a `Rows` (`rows.py`)."""

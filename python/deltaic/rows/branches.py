@@ -1,4 +1,5 @@
-"""Rows with several fields of one struct: the struct is read, and what was not asked for is left out."""
+"""Rows with several fields of one struct, as in `scan(["a.x", "a.y"])`: the whole struct is read, and other
+fields are removed."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from deltaic.rows.rows import Rows
 
 
 class BranchRows(Rows):
-    """`whole`: the same rows with all fields of the structs. `schema`: columns and fields that are asked for."""
+    """Rows with a part of the fields of structs. `whole`: the rows with all fields. `schema`: the requested
+    columns and fields."""
 
     def __init__(self, whole: Rows, schema: Schema) -> None:
         super().__init__(schema, self._open)
@@ -50,16 +52,17 @@ class BranchRows(Rows):
         return frame.select(*(_chosen_on_spark(F, frame[f"`{item.name}`"], item).alias(item.name) for item in self.schema))
 
 
-def _chosen(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    if array.type.equals(wanted) or not pa.types.is_struct(wanted):
+def _chosen(array: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """Removes the fields of a struct array that `data_type` lacks."""
+    if array.type.equals(data_type) or not pa.types.is_struct(data_type):
         return array
-    fields: Iterable[pa.Field] = [wanted.field(at) for at in range(wanted.num_fields)]
+    fields: Iterable[pa.Field] = [data_type.field(at) for at in range(data_type.num_fields)]
     children = [_chosen(array.field(item.name), item.type) for item in fields]
     return pa.StructArray.from_arrays(children, fields=list(fields), mask=pc.is_null(array))
 
 
-def _chosen_on_spark(functions: Any, column: Any, wanted: Field) -> Any:
-    if not isinstance(wanted.type, Struct):
+def _chosen_on_spark(functions: Any, column: Any, field: Field) -> Any:
+    if not isinstance(field.type, Struct):
         return column
-    fields = [_chosen_on_spark(functions, column.getField(item.name), item).alias(item.name) for item in wanted.type.fields]
+    fields = [_chosen_on_spark(functions, column.getField(item.name), item).alias(item.name) for item in field.type.fields]
     return functions.when(column.isNotNull(), functions.struct(*fields))

@@ -1,4 +1,5 @@
-"""The rows of the change data feed: those of files that commits added or removed, and those of their change files."""
+"""Reads the rows of the change data feed: rows of files that commits added or removed, and rows of change
+files."""
 
 from __future__ import annotations
 
@@ -28,15 +29,16 @@ if TYPE_CHECKING:
 def changes(
     snapshot: Snapshot,
     engine: Engine,
-    wanted: Range,
+    versions: Range,
     *,
     columns: Sequence[str] | None = None,
     where: str | None = None,
     allow_out_of_range: bool = False,
 ) -> Rows:
-    """API.md section 2: the rows that the versions of a range inserted, updated (before and after) and deleted."""
+    """Returns the rows that the versions of a range inserted, updated (before and after) and deleted; see
+    `DeltaTable.changes`."""
     engine = engine.pinned()
-    feed = log_changes.feed(snapshot, wanted, allow_out_of_range=allow_out_of_range)
+    feed = log_changes.feed(snapshot, versions, allow_out_of_range=allow_out_of_range)
     schema = change_feed.with_changes(feed.snapshot.schema, mapped=_mapping(feed.snapshot) != "none")
     names = tuple(resolve_columns(schema, columns, branches=True))
     if not names:
@@ -46,8 +48,9 @@ def changes(
 
 
 def change_scans(snapshot: Snapshot, names: tuple[str, ...] | None, derived: pa.Table | None, recorded: pa.Table | None) -> list[Scan]:
-    """Scans of the two tables of files of `_core.read_changes`: of files whose changes are derived, which have the kind of change as a
-    partition value, and of change files, which have it as a column. `names`: None for all columns."""
+    """Returns the scans of the two tables of files of `_core.read_changes`. `derived`: data files, in which
+    the change type is a partition value. `recorded`: change files, in which it is a column. `names`: None for
+    all columns."""
     schema = change_feed.with_changes(snapshot.schema, mapped=_mapping(snapshot) != "none")
 
     def scan(files: pa.Table | None, constants: Sequence[Field]) -> Scan:

@@ -1,4 +1,4 @@
-"""Rows of given files: what `changes` and `tail` read, where no snapshot says which files are live."""
+"""Rows of a list of files, for `changes` and `tail`, whose files need not be live in any snapshot."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ else:
 
 
 class FileRows(Rows):
-    """Rows of scans with the same columns, one scan after the other. A path may come several times in a scan. `where`: of all of them."""
+    """Rows of several scans with the same columns, one after the other. A scan may have a path several times.
+    `where`: a condition on all rows."""
 
     def __init__(self, scans: Sequence[Scan], engine: Engine, where: Expression | None = None) -> None:
         super().__init__(scan_schema(scans[0]), self._open, self._whole)
@@ -31,11 +32,11 @@ class FileRows(Rows):
 
     @cached_property
     def _scans(self) -> list[Scan]:
-        """Returns the scans with files that may hold a match; the first scan if none has."""
-        found = [self._chosen(scan) for scan in self._whole_scans]
+        """Returns the scans with files that may contain a match; the first scan if none has."""
+        scans = [self._chosen(scan) for scan in self._whole_scans]
         if not self._engine.takes_repeated_files:
-            found = [part for scan in found for part in _without_repeats(scan)]
-        return [scan for scan in found if scan.files.num_rows] or found[:1]
+            scans = [part for scan in scans for part in _without_repeats(scan)]
+        return [scan for scan in scans if scan.files.num_rows] or scans[:1]
 
     @property
     def plan(self) -> Plan:
@@ -81,7 +82,8 @@ class FileRows(Rows):
         return super().to_spark() if self._engine.takes_repeated_files else self._engine.run(self.plan).frame
 
     def count(self) -> int:
-        """A version of the change feed is a partition value, so that no column of a file is read for it."""
+        """Counts the rows. For changes, only the column with the version is read, which is a partition value
+        and in no file."""
         in_log = change_feed.COMMIT_VERSION
         columns = [in_log if in_log in scan.schema.names else scan.columns[0] for scan in self._scans]
         counted = [replace(scan, columns=(column,), constants=()) for scan, column in zip(self._scans, columns, strict=True)]
@@ -107,7 +109,7 @@ class FileRows(Rows):
 
 
 def _without_repeats(scan: Scan) -> list[Scan]:
-    """The scan as several, of which each has a path once."""
+    """Splits a scan into several, each of which has every path at most once."""
     seen: Counter[str] = Counter()
     turns = []
     for path in scan.files["path"].to_pylist():

@@ -1,5 +1,5 @@
-"""Rows as a Polars LazyFrame: its columns and the part of its filter that files can decide reach the scan, and Polars itself applies the
-filter, so that every answer is Polars' own.
+"""Rows as a Polars LazyFrame. Its columns and the part of its filter that the predicate tree can express are
+pushed into the scan. Polars applies the whole filter again, so results always follow its rules.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ if TYPE_CHECKING:
 
 Node = dict[str, Any]
 Open = Callable[[Sequence[str], "list[Node]"], pa.RecordBatchReader]
-"""Opens the rows with these columns (all that are asked for, in any order). The nodes are conditions in the form of
-`_core.Predicate.from_json`: rows for which one of them is not true may be left out."""
+"""(columns, nodes) -> a reader of the rows with at least these columns, in any order. The nodes are
+conditions in the form of `_core.Predicate.from_json`; rows for which one of them is not true may be
+missing."""
 
 _OPERATORS = {"Eq": "=", "NotEq": "!=", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
 _INTEGERS = frozenset({"byte", "short", "integer", "long"})
 
 
 def lazy_frame(schema: Schema, arrow_schema: pa.Schema, opened: Open) -> polars.LazyFrame:
-    """`arrow_schema`: of what `opened` gives for all columns."""
+    """Makes a LazyFrame of rows. `arrow_schema`: of the result of `opened` for all columns."""
     import polars
 
     frame_schema = polars.DataFrame(arrow_schema.empty_table()).schema
@@ -33,15 +34,15 @@ def lazy_frame(schema: Schema, arrow_schema: pa.Schema, opened: Open) -> polars.
     def batches(
         names: list[str] | None, condition: polars.Expr | None, limit: int | None, batch_rows: int | None
     ) -> Iterator[polars.DataFrame]:
-        wanted = list(frame_schema) if names is None else names
-        read = list(dict.fromkeys([*wanted, *([] if condition is None else condition.meta.root_names())]))
+        columns = list(frame_schema) if names is None else names
+        read = list(dict.fromkeys([*columns, *([] if condition is None else condition.meta.root_names())]))
         left = limit
         with opened(read or list(frame_schema)[:1], [] if condition is None else decidable(condition, schema)) as reader:
             for batch in reader:
                 frame = polars.DataFrame(batch)
                 if condition is not None:
                     frame = frame.filter(condition)
-                frame = frame.select(wanted) if wanted else frame
+                frame = frame.select(columns) if columns else frame
                 yield frame if left is None else frame.head(left)
                 if left is not None and (left := left - frame.height) <= 0:
                     return
@@ -50,11 +51,12 @@ def lazy_frame(schema: Schema, arrow_schema: pa.Schema, opened: Open) -> polars.
 
 
 def decidable(condition: polars.Expr, schema: Schema) -> list[Node]:
-    """The conjuncts of a condition that the predicate tree of `_core` can say; they are exact, as both have one order of floats (NaN is
-    equal to itself and greater than every number). A form that is not known here is left to Polars."""
+    """Returns the conjuncts of a condition that the predicate tree of `_core` can express. They are exact, as
+    both order floats in the same way (NaN is equal to itself and greater than every number). Other forms are
+    left to Polars."""
     try:
         tree = json.loads(condition.meta.serialize(format="json"))
-    except Exception:  # a form that Polars has no text for, such as a Python function
+    except Exception:  # Polars cannot serialize some forms, such as a Python function
         return []
     return [node for part in _conjuncts(tree) if (node := _PolarsExpression(schema).node(part)) is not None]
 
@@ -67,7 +69,8 @@ def _conjuncts(tree: Any) -> list[Any]:
 
 
 class _PolarsExpression:
-    """Translates Polars' JSON of an expression into a node of the predicate tree; None for a form that the tree lacks."""
+    """Translates Polars' JSON of an expression to a node of the predicate tree; None for a form that the tree
+    lacks."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -114,7 +117,7 @@ class _PolarsExpression:
         return None
 
     def _column(self, tree: Any) -> tuple[list[str], DataType] | None:
-        """The path of a column or of a field in a struct, and its type."""
+        """Returns the path of a column or of a struct field, and its type."""
         if not isinstance(tree, dict):
             return None
         if isinstance(name := tree.get("Column"), str):
@@ -133,7 +136,8 @@ class _PolarsExpression:
 
 
 def _literal(tree: Any, data_type: DataType) -> str | None:
-    """A constant as the text of a value of the column's type; None unless Polars compares the two as values of that type."""
+    """Serializes a constant for the column's type; None unless Polars compares column and constant as values
+    of that type."""
     value = tree.get("Literal") if isinstance(tree, dict) else None
     scalar = value.get("Dyn") or value.get("Scalar") if isinstance(value, dict) else None
     if not isinstance(scalar, dict) or len(scalar) != 1:
@@ -165,15 +169,15 @@ def _moment(micros: int, zone: Any, data_type: DataType) -> str | None:
 
 def _iso(value: pa.Scalar) -> str | None:
     try:
-        found = value.as_py()
-    except (ValueError, OverflowError):  # beyond Python's years
+        moment = value.as_py()
+    except (ValueError, OverflowError):  # Python's dates end with the year 9999
         return None
-    return found.isoformat(sep=" ", timespec="microseconds") if pa.types.is_timestamp(value.type) else str(found.isoformat())
+    return moment.isoformat(sep=" ", timespec="microseconds") if pa.types.is_timestamp(value.type) else str(moment.isoformat())
 
 
 def _members(tree: Any, data_type: DataType) -> list[str] | None:
-    """The values of a list, which Polars writes down as an Arrow stream; of whole numbers and text alone. A null in it matches nothing, but
-    makes the answer of a value that is not in it null."""
+    """Returns the values of a list of integers or strings, which Polars serializes as an Arrow stream. None
+    for a list with a null: with it, the test of a value that is not in the list is null instead of false."""
     value = tree.get("Literal") if isinstance(tree, dict) else None
     content = value["Scalar"].get("List") if isinstance(value, dict) and isinstance(value.get("Scalar"), dict) else None
     if not isinstance(content, list):

@@ -1,4 +1,5 @@
-"""Report on a query: the files and rows it read of each table, and its plan, for a terminal and for a notebook."""
+"""Report on a query: the files and rows that it read from each table, and its plan, for terminals and
+notebooks."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from deltaic.html_tables import html_table
 from deltaic.rows.rows import ScanReport
 
 SHOWN = 160
-"""Maximum characters of a condition in the steps of a plan; longer ones are cut."""
+"""Maximum characters of a condition in the steps of a plan; a longer one is cut."""
 _HEADINGS = ("table", "files", "by partition", "by statistics", "read", "bytes", "read", "rows", "pushed")
 _DETAILS = ("Join Type", "Conditions", "Groups", "Aggregates", "Expression", "Filters", "Order By", "Top")
 _SUMMED = tuple(item.name for item in fields(ScanReport) if item.name not in ("columns", "pushed", "evaluated"))
@@ -19,8 +20,11 @@ _SUMMED = tuple(item.name for item in fields(ScanReport) if item.name not in ("c
 
 @dataclass(frozen=True, kw_only=True)
 class QueryReport(ScanReport):
-    """Totals over all tables of a query: the fields of `ScanReport`. `scans`: the same of each mention of a Delta table, by its alias
-    in the query. `plan`: the engine's steps, one a line, the last one first. `columns`: of the result; `rows`: those from the files."""
+    """Report on a query. The fields of `ScanReport` are totals over all tables.
+
+    `scans`: a ScanReport for each mention of a Delta table, by its alias in the query.
+    `plan`: the steps of the engine, one in each line; the last step is the first line.
+    `columns`: of the result. `rows`: number of rows from the files."""
 
     plan: str = ""
     scans: Mapping[str, ScanReport]
@@ -45,19 +49,20 @@ class QueryReport(ScanReport):
 
     @property
     def _cells(self) -> list[tuple[str, ...]]:
-        found = []
+        cells = []
         for name, scan in self.scans.items():
             counts = (scan.files, scan.files_skipped_by_partition, scan.files_skipped_by_statistics, scan.files_read)
             sizes = (scan.bytes, scan.bytes_read, scan.rows)
-            found.append((name, *map(str, counts), *(f"{size:,}" for size in sizes), scan.pushed or ""))
-        return found
+            cells.append((name, *map(str, counts), *(f"{size:,}" for size in sizes), scan.pushed or ""))
+        return cells
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.plan)}</pre>{html_table(_HEADINGS, self._cells)}"
 
 
 def steps(node: Mapping[str, Any], depth: int = 0) -> list[str]:
-    """The lines of a plan of the engine, such as `hash join: INNER, a = b`, each step above those whose rows it takes."""
+    """Returns the lines of a plan of the engine, such as `hash join: INNER; a = b`. A step stands above the
+    steps from which it takes rows."""
     name = str(node.get("name", "")).strip().replace("_", " ").lower().removeprefix("python arrow ")
     details = node.get("extra_info") or {}
     shown = []

@@ -23,13 +23,17 @@ else:
 
 
 SHOWN = 10
-"""Rows that a notebook shows of a `Rows`."""
+"""Maximum number of rows that a notebook shows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScanReport:
-    """Report on a scan: files, row groups and rows that were read and skipped. Sizes in bytes. `pushed`: the predicate that files and
-    rows are chosen by, as JSON. `evaluated`: conjuncts left to the engine. `row_groups`: of the files read."""
+    """Report on a scan: files, row groups and rows that were read and skipped.
+
+    `pushed`: the pushed predicate as JSON. `evaluated`: the residual conjuncts, which the engine evaluates.
+    `row_groups`: number of row groups in the files that were read.
+    `bytes`, `bytes_of_files`, `bytes_read`: sizes in bytes of all files of the table, of the files that were
+        read, and of the parts of them that were read."""
 
     columns: tuple[str, ...] = ()
     pushed: str | None = None
@@ -63,12 +67,12 @@ class ScanReport:
 
 
 class Rows(Replayable):
-    """Rows that are computed when asked, each time anew, and of one version of the table whatever happens to it. A scan, a
-    query (`deltaic.sql`), `files()`, `changes()` and others return it.
+    """Lazy rows of one version of a table: each conversion computes them again, and later commits do not
+    change them. A scan, a query (`deltaic.sql`), `files()`, `changes()` and others return it.
 
-    Any Arrow library takes a `Rows` as it is (`__arrow_c_stream__`): `polars.DataFrame(rows)`, `pyarrow.table(rows)`.
-    Exits raise ProtocolError (a file that is broken), FileNotFoundError (one that is gone), ExpressionError (SQL that fails
-    on a row, with Spark's condition), CancelledError.
+    Any Arrow library accepts a `Rows` (`__arrow_c_stream__`): `polars.DataFrame(rows)`,
+    `pyarrow.table(rows)`. Conversions raise ProtocolError (a damaged file), FileNotFoundError (a deleted
+    file), ExpressionError (SQL that fails on a row, with Spark's condition) and CancelledError.
 
     >>> rows = table.scan(["id"])
     >>> sorted(row["id"] for row in rows)
@@ -76,7 +80,8 @@ class Rows(Replayable):
     """
 
     def __init__(self, schema: Schema, open: Callable[[], pa.RecordBatchReader], collect: Callable[[], pa.Table] | None = None) -> None:
-        """`collect`: gives all rows at once, where that is cheaper than batch by batch."""
+        """`open`: opens a reader of the rows. `collect`: returns all rows at once, if that is cheaper than
+        batch by batch."""
         self._schema = schema
         self._cancellation = Cancellation()
         self._open_reader = self._cancellation.started_by(open)
@@ -84,12 +89,12 @@ class Rows(Replayable):
 
     @staticmethod
     def of(table: pa.Table) -> Rows:
-        """Rows in memory."""
+        """Returns the `Rows` of a table in memory."""
         return Rows.computed(lambda: table, table.schema)
 
     @staticmethod
     def computed(compute: Callable[[], pa.Table | _core.Batches], schema: pa.Schema | None = None) -> Rows:
-        """Rows that `compute` gives; once it has been asked, the answer is kept."""
+        """Returns the `Rows` that `compute` returns. It is called once, on the first access."""
         return _ComputedRows(compute, schema)
 
     @property
@@ -98,7 +103,8 @@ class Rows(Replayable):
         return self._schema
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """A `pyarrow.RecordBatchReader`: batch by batch, in bounded memory. Closing the reader ends the work.
+        """Returns a `pyarrow.RecordBatchReader` of the rows, in bounded memory. Closing the reader ends the
+        work.
 
         >>> sum(batch.num_rows for batch in table.scan().to_reader())
         4
@@ -106,7 +112,7 @@ class Rows(Replayable):
         return self._open_reader()
 
     def to_arrow(self) -> pa.Table:
-        """All rows as one `pyarrow.Table` in memory.
+        """Returns all rows as one `pyarrow.Table` in memory.
 
         >>> table.scan(["id"]).to_arrow().num_rows
         4
@@ -114,7 +120,7 @@ class Rows(Replayable):
         return self._collect()
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """A dict for each row, column name to Python value, as `pyarrow.Table.to_pylist` gives them.
+        """Returns a dict of Python values for each row, by column name, like `pyarrow.Table.to_pylist`.
 
         >>> table.scan(["id"], where="id = 1").to_pylist()
         [{'id': 1}]
@@ -122,12 +128,13 @@ class Rows(Replayable):
         return list(self)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """The rows one after the other, each a dict; read batch by batch, in bounded memory."""
+        """Yields each row as a dict; reads batch by batch, in bounded memory."""
         for batch in self.to_reader():
             yield from batch.to_pylist()
 
     def to_pandas(self, **options: Any) -> pandas.DataFrame:
-        """All rows as a pandas DataFrame. `options`: those of `pyarrow.Table.to_pandas`. ImportError without pandas.
+        """Returns all rows as a pandas DataFrame. `options`: those of `pyarrow.Table.to_pandas`. ImportError
+        without pandas.
 
         >>> frame = table.scan().to_pandas(types_mapper=None)
         """
@@ -143,7 +150,8 @@ class Rows(Replayable):
     def to_polars(self, lazy: bool) -> polars.DataFrame | polars.LazyFrame: ...
 
     def to_polars(self, lazy: bool = False) -> polars.DataFrame | polars.LazyFrame:
-        """A Polars DataFrame; with `lazy` a LazyFrame whose columns and filters are pushed into the scan. ImportError without Polars.
+        """Returns a Polars DataFrame; with `lazy` a LazyFrame whose columns and filters are pushed into the
+        scan. ImportError without Polars.
 
         >>> table.scan().to_polars(lazy=True).select("id").collect().height
         4
@@ -160,11 +168,13 @@ class Rows(Replayable):
         return frame
 
     def _open_narrow(self, columns: Sequence[str], nodes: Sequence[Mapping[str, Any]]) -> pa.RecordBatchReader:
-        """The rows with at least these columns. `nodes`: conditions; rows for which one is not true may be left out."""
+        """Opens a reader of the rows with at least these columns. `nodes`: conditions; rows for which one is
+        not true may be missing."""
         return self.to_reader()
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
-        """A relation of `connection` (DuckDB's default one when None) whose columns and filters are pushed into the scan.
+        """Returns a relation of `connection` (None: DuckDB's default connection) whose columns and filters
+        are pushed into the scan.
 
         >>> table.scan().to_duckdb().filter("delay > 60").count("*").fetchall()
         [(1,)]
@@ -175,7 +185,8 @@ class Rows(Replayable):
         return duckdb.from_arrow(source) if connection is None else connection.from_arrow(source)
 
     def to_dataset(self) -> pa.dataset.Dataset:
-        """A `pyarrow.dataset.Dataset` whose columns and filters are pushed into the scan; it has no file fragments.
+        """Returns a `pyarrow.dataset.Dataset` whose columns and filters are pushed into the scan. It has no
+        file fragments.
 
         >>> table.scan().to_dataset().to_table(columns=["id"]).num_rows
         4
@@ -185,7 +196,7 @@ class Rows(Replayable):
         return pyarrow.dataset.dataset(self.to_arrow())
 
     def count(self) -> int:
-        """Number of rows; from metadata where that is exact.
+        """Returns the number of rows, from metadata if that is exact.
 
         >>> table.scan().count()
         4
@@ -193,8 +204,9 @@ class Rows(Replayable):
         return sum(batch.num_rows for batch in self.to_reader())
 
     def cancel(self) -> None:
-        """Stops what runs for these rows now, from any thread: `to_arrow`, `count`, readers that are not at their end and the like raise
-        CancelledError within moments. Asked again, the rows are computed anew. Rows of Spark go on: Spark cancels its own jobs.
+        """Cancels the running work of these rows, from any thread: `to_arrow`, `count`, open readers and the
+        like promptly raise CancelledError. A later call computes the rows again. Spark jobs are not
+        cancelled; use Spark's own functions for them.
 
         >>> import threading
         >>> timer = threading.Timer(60, rows.cancel)  # timer.start(): at most a minute
@@ -202,8 +214,9 @@ class Rows(Replayable):
         self._cancellation.cancel()
 
     def explain(self) -> ScanReport:
-        """Runs the scan or query and says what it read: of a scan a `ScanReport`, of a query a `QueryReport` with the engine's
-        steps and a line for each table. Zeros where the rows come from no table. Both print as a table, in a notebook as HTML.
+        """Runs the scan or query and reports what it read. Returns a `ScanReport` for a scan, and for a query
+        a `QueryReport` with the engine's steps and a line for each table. The numbers are 0 if the rows come
+        from no table. Both print as a table, in a notebook as HTML.
 
         >>> print(table.scan(where="id > 100").explain().files_skipped_by_statistics)
         2
@@ -223,7 +236,7 @@ class Rows(Replayable):
         return f"Rows({', '.join(self.schema.names)})"
 
     def _repr_html_(self) -> str:
-        """The first ten rows, for a notebook: the scan or query runs as far as these need."""
+        """Shows the first ten rows in a notebook. The scan or query runs only as far as needed."""
         first = self._first(SHOWN + 1)
         count = first.num_rows
         note = f"The first {SHOWN} rows." if count > SHOWN else f"{count} rows." if count != 1 else "1 row."
@@ -231,7 +244,7 @@ class Rows(Replayable):
         return html_table(self.schema.names, list(zip(*columns, strict=True)), note)
 
     def _first(self, count: int) -> pa.Table:
-        """At most so many rows, read without those after them where that is possible."""
+        """Returns at most `count` rows, if possible without reading later ones."""
         batches: list[pa.RecordBatch] = []
         with self.to_reader() as reader:
             for batch in reader:
@@ -243,7 +256,8 @@ class Rows(Replayable):
 
 
 def _values(column: pa.ChunkedArray) -> list[Any]:
-    """Python values; text for those that Python has no value for, such as a date after the year 9999."""
+    """Returns Python values; text if Python has no value for one of them, such as a date after the year
+    9999."""
     try:
         return list(column.to_pylist())
     except (OverflowError, ValueError):

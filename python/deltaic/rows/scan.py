@@ -1,4 +1,4 @@
-"""Reads of a table as lazy rows: of its data, its files and its partitions."""
+"""Reads the data, the files and the partitions of a table as lazy rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def scan(
     limit: int | None = None,
     skipping: bool = True,
 ) -> Rows:
-    """API.md section 2. `skipping=False` reads every file: for tests that compare."""
+    """Reads rows of a table; see `DeltaTable.scan`. `skipping`: False to read every file, for tests."""
     names = resolve_columns(snapshot.schema, columns, branches=True)
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
         raise InvalidArgumentError("limit", found=repr(limit), expected="a number of rows >= 0, or None")
@@ -52,7 +52,7 @@ def scan(
 
 
 class _ScanRows(Rows):
-    """Rows of a planned scan; the files are chosen when first asked and stay chosen."""
+    """Rows of a planned scan. The files are selected on the first access."""
 
     def __init__(self, schema: Schema, planned: ScanPlan, engine: Engine, names: tuple[str, ...], limit: int | None) -> None:
         super().__init__(schema, self._open, self._whole)
@@ -73,7 +73,7 @@ class _ScanRows(Rows):
     def _read(self, narrowed_scan: Scan, limit: int | None = None) -> pa.RecordBatchReader:
         if narrowed_scan.columns or not narrowed_scan.where:
             return self._engine.to_arrow(self._engine.run(narrowed_scan), limit=limit)
-        # The engine knows no tables without columns: one is read, and taken off again.
+        # The engine has no tables without columns, so one column is read and removed again.
         one = tuple(self._planned.residual_columns or narrowed_scan.schema.names)[:1]
         reader = self._read(replace(narrowed_scan, columns=one), limit)
         return pa.RecordBatchReader.from_batches(pa.schema([]), (batch.select([]) for batch in reader))
@@ -106,14 +106,15 @@ class _ScanRows(Rows):
             known = live_rows(self._planned)
             if known is not None:
                 return known if self._limit is None else min(known, self._limit)
-        # A condition that reads no column is evaluated on one nevertheless: the engine knows no tables without columns.
+        # The engine has no tables without columns, so a condition that reads no column is evaluated on one,
+        # too.
         one = self._planned.residual_columns or (self._scan.schema.names if self._scan.where else ())
         narrow = replace(self._scan, columns=tuple(one)[:1])
         counted = self._cancellation.started_by(lambda: self._engine.count(self._engine.run(narrow)))()
         return counted if self._limit is None else min(counted, self._limit)
 
     def explain(self) -> ScanReport:
-        import pyarrow.compute as pc  # here and below: planning does without it, and it takes a while to import
+        import pyarrow.compute as pc  # imported in functions, as the import is slow and planning does not need it
 
         selection = self._planned.selection
         stream = open_scan(self._scan)
@@ -137,7 +138,7 @@ class _ScanRows(Rows):
 
 
 def _together(nodes: Sequence[Mapping[str, Any]], table_schema: _core.TableSchema) -> _core.Predicate | None:
-    """The conjunction of these conditions, without those that the tree cannot hold against the table."""
+    """Joins conditions to a predicate, without those that are not valid for the table."""
     predicate = None
     for node in nodes:
         try:
@@ -149,7 +150,7 @@ def _together(nodes: Sequence[Mapping[str, Any]], table_schema: _core.TableSchem
 
 
 def files(snapshot: Snapshot, engine: Engine, where: str | None = None, *, deleted_rows: bool = False) -> Rows:
-    """API.md section 2: a row for each live file that may hold a matching row."""
+    """Returns a row for each live file that may contain a matching row; see `DeltaTable.files`."""
     planned = plan(snapshot, engine, where)
 
     def listing() -> _core.Batches:
@@ -159,7 +160,8 @@ def files(snapshot: Snapshot, engine: Engine, where: str | None = None, *, delet
 
 
 def partitions(snapshot: Snapshot, engine: Engine, where: str | None = None) -> Rows:
-    """API.md section 2: a row for each partition that may hold a matching row: its columns, `num_files`, `size`."""
+    """Returns a row for each partition that may contain a matching row, with the partition columns,
+    `num_files` and `size`; see `DeltaTable.partitions`."""
     planned = plan(snapshot, engine, where)
     names = list(snapshot.metadata.partition_columns)
 

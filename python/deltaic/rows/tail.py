@@ -1,4 +1,4 @@
-"""Following a table without Spark: `DeltaTable.tail`."""
+"""Follows a table without Spark (`DeltaTable.tail`)."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ else:
 
 @dataclass(frozen=True)
 class TailBatch:
-    """Some of the rows of a table that is followed. `offset`: where the next batch begins, as JSON; who keeps it in one step with what
-    became of the rows gets each row once, with `tail(offset=)`."""
+    """A batch of rows of a table that is followed. `offset`: the start of the next batch, as JSON. A program
+    that stores the offset atomically with its result of the rows, and passes it to `tail(offset=)`, processes
+    each row exactly once."""
 
     rows: Rows
     offset: str
 
 
 class Tail(Iterator[TailBatch]):
-    """The batches of `DeltaTable.tail`. `offset`: where the next one begins."""
+    """The batches of `DeltaTable.tail`. `offset`: the start of the next batch."""
 
     def __init__(
         self,
@@ -77,14 +78,14 @@ def _is_empty(files: StreamFiles) -> bool:
 
 
 def stream_rows(files: StreamFiles, engine: Engine) -> FileRows:
-    """The rows of a batch, with the columns of the change data feed where it is one of changes."""
+    """Returns the rows of a batch; for changes with the columns of the change data feed."""
     scans = stream_scans(files)
     return FileRows(scans if files.added.num_rows or len(scans) == 1 else scans[1:], engine)
 
 
 def stream_scans(files: StreamFiles) -> list[Scan]:
-    """Scans of the rows of a batch: one; for changes three: of the initial snapshot's rows, of changes derived from data files,
-    and of change files."""
+    """Returns the scan of a batch. For changes these are three: of the initial snapshot, of changes derived
+    from data files, and of change files."""
     snapshot = files.snapshot
     added = Scan(
         store=snapshot.store,
@@ -99,7 +100,7 @@ def stream_scans(files: StreamFiles) -> list[Scan]:
 
 
 def _inserted(scan: Scan, files: StreamFiles) -> Scan:
-    """The scan with the columns of the change data feed, whose values are the same in each row."""
+    """Adds the columns of the change data feed to a scan, with the same values in each row."""
     constants = _core.TableSchema(Schema(change_feed.COLUMNS).to_json()).to_arrow()
     whole = scan.files
     for field, value in zip(constants, (change_feed.INSERT, files.version, files.time), strict=True):

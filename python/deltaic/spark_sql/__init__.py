@@ -1,1 +1,2 @@
-"""Spark's SQL for the embedded engine: expressions and queries are parsed, their names and types resolved, and written as DuckDB's SQL."""
+"""Translates Spark's SQL for the embedded engine: parses expressions and queries, resolves their names and
+types, and writes them as SQL of DuckDB."""

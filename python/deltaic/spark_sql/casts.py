@@ -1,8 +1,9 @@
-"""Casts: Spark's ANSI CAST and TRY_CAST from each type to each, and the implicit ones.
+"""Spark's casts in DuckDB's SQL: ANSI CAST and TRY_CAST between each two types, and the casts that Spark adds
+by itself.
 
-A cast of a pair that is not written here is refused by name. Casts that the engine does as Spark (integers, exact decimals) are its own
-CAST,
-whose message `failures` reads as Spark's CAST_OVERFLOW or NUMERIC_VALUE_OUT_OF_RANGE.
+A pair of types that is not written here raises UnsupportedFeatureError with both types. Where DuckDB casts as
+Spark does (integers, exact decimals), DuckDB's own CAST is used; `failure_of` in `duckdb.py` turns its errors
+into CAST_OVERFLOW or NUMERIC_VALUE_OUT_OF_RANGE.
 """
 
 from __future__ import annotations
@@ -21,30 +22,34 @@ _NAMES = {"byte": "TINYINT", "short": "SMALLINT", "integer": "INT", "long": "BIG
 
 @dataclass(frozen=True)
 class Zone:
-    """The session time zone, and how local times and instants turn into each other in it."""
+    """The session time zone. Writes SQL that converts local times to instants, and instants to local
+    times."""
 
     name: str = "UTC"
 
     def local(self, instant: str) -> str:
-        """TIMESTAMP WITH TIME ZONE -> TIMESTAMP on the zone's clock."""
+        """Returns SQL of the local time (DuckDB's TIMESTAMP) in this zone at an instant (TIMESTAMP WITH TIME
+        ZONE)."""
         return f"deltaic_utc_local({instant})" if self.name == "UTC" else f"timezone({v.text(self.name)}, {instant})"
 
     def instant(self, local: str) -> str:
-        """TIMESTAMP on the zone's clock -> TIMESTAMP WITH TIME ZONE, the earlier one where the clock shows it twice."""
+        """Returns SQL of the instant (DuckDB's TIMESTAMP WITH TIME ZONE) of a local time (TIMESTAMP) in this
+        zone: the earlier instant where the local time occurs twice, as at the end of summer time."""
         return f"deltaic_utc({local})" if self.name == "UTC" else f"deltaic_instant({local}, {v.text(self.name)})"
 
 
 def cast(value: Value, target: DataType, zone: Zone, *, safe: bool = False) -> Value:
-    """`value` as `target`, by Spark's ANSI rules; `safe`: TRY_CAST, null where CAST would fail."""
-    if v.same_but_nulls(value.type, target):  # no value changes; what may be null on either side may be null in the result
+    """Returns `value` cast to `target` by Spark's ANSI rules. With `safe`, the cast is TRY_CAST: null where
+    CAST fails."""
+    if v.same_but_nulls(value.type, target):  # no value changes; the result may be null where either type may be
         common = v.common_type(value.type, target)
         return value if common is None or common == value.type else replace(value, type=common)
-    if value.type == "void" and value.raises:  # raise_error has no value, but its error must stay
+    if value.type == "void" and value.raises:  # raise_error() returns no value, but must still raise its error
         return value.like(f"(CASE WHEN {value.sql} IS NULL THEN CAST(NULL AS {v.duckdb_type(target)}) END)", target)
     if value.type == "void":
         return Value(f"CAST(NULL AS {v.duckdb_type(target)})", target, True, constant=None, deterministic=value.deterministic)
     if value.is_constant and value.constant is None:
-        cast(replace(value, constant=v.MISSING), target, zone, safe=safe)  # refused where that pair is
+        cast(replace(value, constant=v.MISSING), target, zone, safe=safe)  # raises if this pair of types is not supported
         return literal(None, target)
     if value.is_constant and (folded := fold(value.constant, value.type, target, zone.name)) is not None:
         return folded
@@ -63,7 +68,8 @@ def cast(value: Value, target: DataType, zone: Zone, *, safe: bool = False) -> V
 
 
 def implicit(value: Value, target: DataType, zone: Zone, form: str) -> Value:
-    """An argument as the type that a form takes (store assignment rules). InvalidArgumentError where Spark would not cast."""
+    """Returns the argument of `form` cast to `target` as Spark casts by itself, by its rules of store
+    assignment. Raises InvalidArgumentError if Spark does not cast between these types by itself."""
     source = value.type
     if v.same_but_nulls(source, target) or source == "void":
         return cast(value, target, zone)
@@ -79,7 +85,7 @@ def implicit(value: Value, target: DataType, zone: Zone, form: str) -> Value:
 
 
 def invalid_input(value: Value, target: str) -> str:
-    """SQL of the error for text that is not a `target`."""
+    """Returns SQL that raises CAST_INVALID_INPUT: the text `value` is no value of type `target`."""
     message = (
         f"'The value ''' || {value.sql} || ''' of the type \"STRING\" cannot be cast to "
         f'"{v.type_text(target).upper()}" because it is malformed.\''
@@ -88,7 +94,8 @@ def invalid_input(value: Value, target: str) -> str:
 
 
 def or_fail(attempt: str, value: Value, error: str, target: DataType) -> Value:
-    """`attempt` (SQL, null where it failed) with `error` in place of a null that does not come from a null input."""
+    """Returns `attempt`, but raises `error` where `attempt` is null although `value` is not. `attempt`: SQL
+    of a cast that is null where the cast fails."""
     kind = v.duckdb_type(target)
     return value.like(f"CAST(coalesce({attempt}, CASE WHEN {value.sql} IS NOT NULL THEN {error} END) AS {kind})", target, raises=True)
 
@@ -119,7 +126,7 @@ def _primitive(value: Value, target: str, zone: Zone, safe: bool) -> Value | Non
 
 
 def _attempt(value: Value, target: str, sql: str, safe: bool) -> Value:
-    """The engine's cast of `sql`, or its TRY_CAST."""
+    """Returns DuckDB's own CAST of `sql`, or its TRY_CAST if `safe`."""
     word = "TRY_CAST" if safe else "CAST"
     return value.like(f"{word}({sql} AS {v.duckdb_type(target)})", target, nullable=True if safe else None, raises=value.raises or not safe)
 
@@ -133,13 +140,13 @@ def _number(value: Value, target: str, safe: bool) -> Value:
                 return replace(value.like(v.cast_sql(value, target), target), limits=limits)
             return _attempt(value, target, value.sql, safe)
         whole = f"trunc({value.sql})"
-        if target == "long" and decimal is None:  # Spark takes 2^63 as the greatest long, as a double cannot tell them apart
+        if target == "long" and decimal is None:  # Spark casts the double 2^63 to the greatest long: 2^63 - 1 has no double of its own
             whole = f"CASE WHEN {value.sql} = 9223372036854775808 THEN CAST(9223372036854775807 AS HUGEINT) ELSE {_whole(whole, safe)} END"
         return _attempt(value, target, whole, safe)
     if target in v.FRACTIONAL:
-        if decimal and (decimal[0] > 15 or target == "float"):  # exact only by way of the digits
+        if decimal and (decimal[0] > 15 or target == "float"):  # DuckDB's own cast is inexact here; a cast of the text is exact
             return value.like(f"CAST(CAST({value.sql} AS VARCHAR) AS {v.duckdb_type(target)})", target)
-        if source == "double":  # too large for a float is infinite
+        if source == "double":  # a double too large for a float becomes infinite
             large = f"CASE WHEN {value.sql} > 0 THEN CAST('inf' AS FLOAT) ELSE CAST('-inf' AS FLOAT) END"
             return value.like(
                 (
@@ -153,7 +160,7 @@ def _number(value: Value, target: str, safe: bool) -> Value:
     assert to is not None
     if source in v.FRACTIONAL:
         digits = f"CAST(CAST(CASE WHEN isfinite({value.sql}) THEN {value.sql} END AS DOUBLE) AS VARCHAR)"
-        if to[0] == 38:  # the engine makes a decimal of 39 digits of 1.2e38
+        if to[0] == 38:  # DuckDB casts 1.2e38 to a decimal of 39 digits, Spark refuses it
             far = f"abs({value.sql}) >= 1e{to[0] - to[1]} AND isfinite({value.sql})"
             shown = f"CAST({value.sql} AS VARCHAR) || ' cannot be represented as {target}'"
             digits = f"CASE WHEN {far} THEN {'NULL' if safe else v.failure('NUMERIC_VALUE_OUT_OF_RANGE', shown)} ELSE {digits} END"
@@ -174,7 +181,7 @@ def _to_string(value: Value, zone: Zone) -> Value | None:
     if source in ("double", "float"):
         return value.like(f"deltaic_{source}_to_string({value.sql})", "string")
     decimal = v.decimal_of(source)
-    if decimal and decimal[0] == decimal[1]:  # the engine leaves out the zero before the point
+    if decimal and decimal[0] == decimal[1]:  # DuckDB writes .5, Spark writes 0.5
         return value.like(f"regexp_replace({v.cast_sql(value, 'string')}, '^(-?)\\.', '\\10.')", "string")
     if source in v.INTEGRAL or source == "boolean" or decimal:
         return value.like(v.cast_sql(value, "string"), "string")
@@ -247,7 +254,7 @@ def _from_seconds(value: Value, safe: bool) -> Value | None:
     if safe:
         return None
     sql = value.sql
-    far = v.failure("UNSUPPORTED_TIMESTAMP", "'a number so large as a timestamp'")  # Spark goes round, or to the last one
+    far = v.failure("UNSUPPORTED_TIMESTAMP", "'a number so large as a timestamp'")  # Spark wraps around, or takes the last timestamp
     if value.type in v.INTEGRAL:
         seconds = f"CAST({sql} AS BIGINT)"
         inside = f"CASE WHEN {seconds} BETWEEN -9223372036854 AND 9223372036854 THEN {seconds} WHEN {seconds} IS NOT NULL THEN {far} END"
@@ -275,7 +282,7 @@ def _nested(value: Value, target: DataType, zone: Zone, safe: bool) -> Value:
     if isinstance(source, Map) and isinstance(target, Map):
         key = cast(Value("deltaic_item.key", source.key, False), target.key, zone, safe=safe)
         if safe and key.nullable:
-            raise v.unsupported("try_cast", source, target)  # a key would become null
+            raise v.unsupported("try_cast", source, target)  # a key that cannot be cast would become null
         item = cast(Value("deltaic_item.value", source.value), target.value, zone, safe=safe)
         pair = f"{{'key': {key.sql}, 'value': {item.sql}}}"
         sql = f"map_from_entries(list_transform(map_entries({value.sql}), lambda deltaic_item: {pair}))"
@@ -286,7 +293,7 @@ def _nested(value: Value, target: DataType, zone: Zone, safe: bool) -> Value:
 
 
 def _nested_text(value: Value, zone: Zone, depth: int = 0) -> Value:
-    """Arrays, maps and structs as text: `[1, null]`, `{a -> 1}`, `{1, x}`."""
+    """Returns an array, map or struct cast to text: `[1, null]`, `{a -> 1}`, `{1, x}`."""
 
     def shown(sql: str, kind: DataType) -> str:
         inner = Value(sql, kind)
@@ -294,7 +301,7 @@ def _nested_text(value: Value, zone: Zone, depth: int = 0) -> Value:
         return f"coalesce({text.sql}, 'null')"
 
     kind, item = value.type, f"deltaic_s{depth}"
-    if kind == "binary":  # Spark shows bytes that are no text, too
+    if kind == "binary":  # Spark writes any bytes as text, even if they are not valid UTF-8
         raise v.unsupported("cast", kind, "string")
     if isinstance(kind, Struct):
         parts = [shown(f"struct_extract({value.sql}, {v.text(field.name)})", field.type) for field in kind.fields]
@@ -310,18 +317,24 @@ def _nested_text(value: Value, zone: Zone, depth: int = 0) -> Value:
 
 
 def _struct(value: Value, source: Struct, target: Struct, zone: Zone, safe: bool) -> Value:
-    """By position, as Spark: the names come from the target."""
+    """Returns a struct cast to another: fields are matched by position, as in Spark, and named after the
+    fields of `target`."""
     parts, raises = [], value.raises
-    for have, want in zip(source.fields, target.fields, strict=True):
-        part = cast(Value(f"struct_extract({value.sql}, {v.text(have.name)})", have.type, have.nullable), want.type, zone, safe=safe)
+    for source_field, target_field in zip(source.fields, target.fields, strict=True):
+        part = cast(
+            Value(f"struct_extract({value.sql}, {v.text(source_field.name)})", source_field.type, source_field.nullable),
+            target_field.type,
+            zone,
+            safe=safe,
+        )
         raises = raises or part.raises
-        parts.append(f"{v.name(want.name)} := {part.sql}")
+        parts.append(f"{v.name(target_field.name)} := {part.sql}")
     sql = f"CASE WHEN {value.sql} IS NULL THEN NULL ELSE struct_pack({', '.join(parts)}) END"
     return value.like(f"CAST({sql} AS {v.duckdb_type(target)})", target, raises=raises)
 
 
 def literal(constant: Any, data_type: DataType) -> Value:
-    """A Python value as a constant of a type that it fits."""
+    """Returns `constant`, a Python value, as a literal of `data_type`."""
     return Value(literal_sql(constant, data_type), data_type, constant is None, constant=constant)
 
 

@@ -1,7 +1,9 @@
-"""CHAR(n) and VARCHAR(n): columns of text whose type, as Spark writes it, stands in the metadata of a column of type string.
+"""The types CHAR(n) and VARCHAR(n): Spark stores such a column as a string and keeps its type in the column's
+metadata.
 
-`__CHAR_VARCHAR_TYPE_STRING` of a top-level column holds its whole type: `varchar(5)`, `struct<x:char(3),y:int>`, `map<int,array<char(2)>>`.
-Values may have at most n characters. delta-spark stores them as they are, without padding.
+The metadata key is `__CHAR_VARCHAR_TYPE_STRING`, of top-level columns only; its value is the column's whole
+type, such as `varchar(5)`, `struct<x:char(3),y:int>` or `map<int,array<char(2)>>`. A value may have at most n
+characters. delta-spark stores values without padding.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ _TOKEN = re.compile(r"\s*(`(?:[^`]|``)*`|[<>,:()]|[^\s<>,:()`]+)")
 
 @dataclass(frozen=True)
 class LengthLimit:
-    """CHAR(n) or VARCHAR(n). `name`: "char" or "varchar"."""
+    """The type CHAR(n) or VARCHAR(n). `name`: "char" or "varchar". `length`: n."""
 
     name: str
     length: int
@@ -30,15 +32,17 @@ class LengthLimit:
 
 @dataclass(frozen=True)
 class NestedLimit:
-    """A type with CHAR or VARCHAR inside. `kind`: "struct", "array" or "map". `parts`: the names of its fields, or `element`, or `key` and
-    `value`, each with its type where that is bounded or nested, else None."""
+    """A struct, array or map with CHAR or VARCHAR inside. `kind`: "struct", "array" or "map". `parts`: pairs
+    of a name (of a field, or `element`, or `key` and `value`) and its type, which is None if the part holds
+    neither CHAR nor VARCHAR."""
 
     kind: str
     parts: tuple[tuple[str, LengthLimit | NestedLimit | None], ...]
 
 
 def bounded_type(field: Field) -> LengthLimit | NestedLimit | None:
-    """The CHAR and VARCHAR types of a column; None where it has none. ProtocolError where the metadata cannot be read."""
+    """Returns the CHAR and VARCHAR types of a column, or None if it has none. Raises ProtocolError if the
+    metadata cannot be parsed."""
     text = field.metadata.get(CHAR_TYPES)
     if text is None:
         return None
@@ -53,29 +57,30 @@ def bounded_type(field: Field) -> LengthLimit | NestedLimit | None:
 
 
 def check_longer(path: str, old: Field, new: Field) -> None:
-    """Raises where the new type takes fewer texts than the old one: Spark lets VARCHAR(n) grow, CHAR(n) become a VARCHAR that is as long,
-    and both become STRING."""
-    given, wanted = bounded_type(old), bounded_type(new)
-    if wanted is None or given == wanted:
+    """Raises if the column cannot change from the type of `old` to that of `new`. As in Spark, VARCHAR(n) may
+    get a larger n, CHAR(n) may become VARCHAR(n) or a longer VARCHAR, and both may become STRING."""
+    before, after = bounded_type(old), bounded_type(new)
+    if after is None or before == after:
         return
-    if isinstance(given, LengthLimit) and isinstance(wanted, LengthLimit) and wanted.name == "varchar" and given.length <= wanted.length:
+    if isinstance(before, LengthLimit) and isinstance(after, LengthLimit) and after.name == "varchar" and before.length <= after.length:
         return
     found, expected = new.metadata[CHAR_TYPES], old.metadata.get(CHAR_TYPES, old.type)
     raise SchemaMismatchError("the type of a column cannot become shorter", where=path, found=found, expected=f"{expected}, or longer")
 
 
 def shown_type(field: Field) -> str:
-    """The type of a column as DESCRIBE shows it."""
+    """Returns the type of a column as DESCRIBE shows it, such as `varchar(5)`."""
     return str(field.metadata.get(CHAR_TYPES) or type_text(field.type))
 
 
 def has_char(field: Field) -> bool:
-    """True if CHAR(n) stands in the type of a top-level column."""
+    """True if the type of a top-level column holds CHAR(n), at any depth."""
     return "char" in re.findall(r"\w+", str(field.metadata.get(CHAR_TYPES, "")).lower())
 
 
 def length_conditions(field: Field) -> Iterator[tuple[str, str, str]]:
-    """(place, its type, SQL that is true where no value there is too long) of each CHAR and VARCHAR of a column."""
+    """Yields (place, type, condition) for each CHAR and VARCHAR of a column, also nested ones. The condition
+    is SQL that is true if no value at the place is too long."""
     if (kind := bounded_type(field)) is not None:
         yield from _conditions(col(field.name), kind, field.name, 0)
 

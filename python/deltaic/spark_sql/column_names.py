@@ -1,6 +1,8 @@
-"""The name that Spark gives a column of a query without an alias (`toPrettySQL`): `sum(id)`, `(id + 1)`, `CASE WHEN ok THEN a END`.
+"""Returns the names that Spark gives to columns of a query without an alias (its `toPrettySQL`): `sum(id)`,
+`(id + 1)`, `CASE WHEN ok THEN a END`.
 
-Source: what Spark 4.3 answered for each form of tests/spark_sql/test_column_names.py. A form that is not here keeps its own text.
+Source: the names in Spark 4.3's answers, in tests/spark_sql/test_column_names.py. An expression of any other
+form is named after its own text.
 """
 
 from __future__ import annotations
@@ -61,12 +63,15 @@ _DEFAULTED = {("regexp_replace", 3): ", 1", ("split", 2): ", -1", ("months_betwe
               ("percentile_approx", 2): ", 10000"}  # fmt: skip
 _UNSHOWN = {"from_json", "from_csv", "to_json", "to_csv", "schema_of_csv", "approx_count_distinct", "first", "last", "any_value",
             "first_value", "last_value"}  # fmt: skip
-"""Functions of which Spark shows the first argument alone."""
+"""Functions whose name shows only the first argument."""
 
 
 def column_name(node: exp.Expr) -> str:
-    """The name of a column of a SELECT that has no alias. What it depends on besides the text stands in the `meta` of nodes once they are
-    translated: the `types` of operands, the columns that a query within reads of the one around it (`outer`), what is `shown` of a path."""
+    """Returns the name of a column of a SELECT without an alias.
+
+    The tree must have been translated: translation leaves what a name depends on besides the text in the
+    `meta` of nodes: `types`, the types of operands; `outer`, the columns of the outer query that a subquery
+    reads; `shown`, the text of a path; `key`, the last part of a path into a variant."""
     while isinstance(node, exp.Paren):
         node = node.this
     if isinstance(node, exp.Column) or (isinstance(node, exp.Dot) and isinstance(_base(node), exp.Column)):
@@ -81,7 +86,7 @@ def column_name(node: exp.Expr) -> str:
 
 
 def pretty(node: exp.Expr) -> str:
-    """An expression as Spark shows it: operators in brackets, text without quotes."""
+    """Returns an expression as Spark shows it: operations in parentheses, text literals without quotes."""
     if isinstance(node, exp.Paren):
         return pretty(node.this)
     if operator := _BINARY.get(type(node)):
@@ -98,7 +103,8 @@ def _base(node: Any) -> exp.Expr:
 
 
 def _moved(node: Any, operator: str) -> str:
-    """Dates and times with numbers of days and intervals: `d + 3` is `date_add(d, 3)`; empty for any other operation."""
+    """Returns the name of an operation that adds days or an interval to a date or timestamp, or multiplies an
+    interval: `d + 3` is `date_add(d, 3)`. Returns the empty text for any other operation."""
     left, right = node.this, node.expression
     first, second = node.meta.get("types", ("", ""))
     if is_interval(second) and not is_interval(first) and operator == "*":
@@ -121,7 +127,8 @@ _OF_A_SECOND = {"second": Decimal(1), "millisecond": Decimal("0.001"), "microsec
 
 
 def _interval(node: Any) -> str:
-    """`INTERVAL 1 HOUR` as `INTERVAL '01' HOUR`, weeks as days."""
+    """Returns an interval as Spark shows it: `INTERVAL 1 HOUR` is `INTERVAL '01' HOUR`, and weeks are shown
+    as days."""
     unit, amount = node.args.get("unit"), node.this
     if not isinstance(unit, exp.Var):
         return str(node.sql(dialect="databricks"))
@@ -150,7 +157,8 @@ def _literal(node: Any) -> str:
 
 
 def _negative(node: Any) -> str:
-    """`-2` of a literal, of which zero has no sign unless it is a double (`-0.0` is 0.0), `(- a)` of any other expression."""
+    """Returns a negation as Spark shows it: `-2` of a literal, `(- a)` of any other expression. Zero is shown
+    without a sign (`-0.0` is 0.0), unless it is a double."""
     if not isinstance(node, exp.Literal) and not _is_suffixed(node):
         return f"(- {pretty(node)})"
     shown = pretty(node)
@@ -159,8 +167,8 @@ def _negative(node: Any) -> str:
 
 
 def _double(number: float) -> str:
-    """Text of a double as Java writes it: 1.0E10, 0.001."""
-    if number == 0 or 1e-3 <= abs(number) < 1e7 or isinf(number):  # the literal 1e400 is refused later
+    """Returns a double as Java writes it: `1.0E10`, `0.001`."""
+    if number == 0 or 1e-3 <= abs(number) < 1e7 or isinf(number):  # an infinite literal (1e400) is refused elsewhere
         return f"{number!r}"
     digits, _, exponent = f"{Decimal(repr(number)):e}".partition("e")
     whole, _, fraction = digits.partition(".")
@@ -222,7 +230,7 @@ _ASCENDING = (
     "lambdafunction((IF(((v() IS NULL) AND (v() IS NULL)), 0, (IF((v() IS NULL), 1, (IF((v() IS NULL), -1, (IF((v() < v()), -1, "
     "(IF((v() > v()), 1, 0)))))))))), v(), v())"
 ).replace("v()", "namedlambdavariable()")
-"""The order of `array_sort` without one."""
+"""The lambda function that Spark shows for `array_sort` without one."""
 _SPECIAL: dict[str, Callable[[Any, Any], str | None]] = {
     "positive": lambda arguments, _: f"(+ {pretty(arguments[0])})",
     "negative": lambda arguments, _: None,
@@ -251,11 +259,12 @@ _SPECIAL: dict[str, Callable[[Any, Any], str | None]] = {
     ),
     "array_sort": lambda arguments, _: f"array_sort({pretty(arguments[0])}, {_ASCENDING})" if len(arguments) == 1 else None,
 }
-"""Functions whose name is no list of their arguments; None where it is. The second parameter: types of the arguments."""
+"""Functions that Spark shows in another way than `name(arguments)`. Function -> what returns its text from
+the arguments and their types, or None if these arguments are shown in the usual way."""
 
 
 _LITERALS = {exp.DType.DATE: "DATE", exp.DType.TIMESTAMPTZ: "TIMESTAMP", exp.DType.TIMESTAMPNTZ: "TIMESTAMP_NTZ"}
-"""The word before a literal."""
+"""Type of a literal such as `DATE '2024-01-01'` -> the word that Spark shows before the text."""
 
 
 def _cast(node: Any) -> str:
@@ -277,7 +286,8 @@ _MOMENT = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::
 
 
 def _is_suffixed(node: Any) -> bool:
-    """2L, 3Y, 1.5D: the parser makes casts of number literals of them."""
+    """True if `node` is a number literal with a suffix, such as `2L`, `3Y` or `1.5D`. The parser turns such a
+    literal into a cast."""
     if node.meta.get("written") or not isinstance(node, exp.Cast):
         return False
     return isinstance(node.this, exp.Literal) and not node.this.is_string and node.args["to"].this in _SUFFIXED
@@ -307,7 +317,8 @@ def _case(node: Any) -> str:
 
 
 def _like_some(node: Any, shown: str) -> str:
-    """`s LIKE ANY (p, q)` as `likeany(s)`, with a NULL among the patterns as `(s LIKE p OR s LIKE NULL)`."""
+    """Returns `s LIKE ANY (p, q)` as Spark shows it: `likeany(s)`, or `(s LIKE p OR s LIKE NULL)` if one of
+    the patterns is NULL."""
     listed, word = node.expression.this, "any" if isinstance(node.expression, exp.Any) else "all"
     trees = listed.expressions if isinstance(listed, exp.Tuple) else [listed.this if isinstance(listed, exp.Paren) else listed]
     negated = node.args.get("negate")
@@ -338,18 +349,20 @@ def _in(node: Any) -> str:
 
 
 def _query(node: Any, kind: str) -> str:
-    """A query within, by the columns that it reads of the one around it: `scalarsubquery(a)`."""
+    """Returns a subquery as Spark shows it, with the columns of the outer query that the subquery reads:
+    `scalarsubquery(a)`."""
     return f"{kind}({', '.join(node.meta.get('outer', ()))})"
 
 
 def _row(node: Any) -> str:
-    """`(a, 1)` as `named_struct(a, a, col2, 1)`."""
+    """Returns `(a, 1)` as Spark shows it: `named_struct(a, a, col2, 1)`."""
     names = [each.name if isinstance(each, exp.Column) else f"col{place}" for place, each in enumerate(node.expressions, 1)]
     return f"named_struct({', '.join(f'{name}, {pretty(each)}' for name, each in zip(names, node.expressions, strict=True))})"
 
 
 def _lambda(node: Any) -> str:
-    """`x -> x + 1` as `lambdafunction((namedlambdavariable() + 1), namedlambdavariable())`."""
+    """Returns `x -> x + 1` as Spark shows it: `lambdafunction((namedlambdavariable() + 1),
+    namedlambdavariable())`."""
     variable = "namedlambdavariable()"
     names = {each.name.lower() for each in node.expressions}
     body = node.this.copy()
@@ -367,7 +380,8 @@ def _lambda(node: Any) -> str:
 
 
 def _within_group(node: Any) -> str:
-    """`percentile_cont(0.5) WITHIN GROUP (ORDER BY a)`; of listagg with the order of nulls."""
+    """Returns `percentile_cont(0.5) WITHIN GROUP (ORDER BY a)` as Spark shows it; the keys of listagg show
+    the order of nulls too."""
     name, keys = _called(node.this), node.expression.expressions
     if name in ("listagg", "string_agg"):
         return f"listagg{pretty(node.this).removeprefix(name)} WITHIN GROUP (ORDER BY {', '.join(_key(item) for item in keys)})"
@@ -382,7 +396,8 @@ _RANKS = {"rank": "RANK", "dense_rank": "DENSE_RANK", "percent_rank": "PERCENT_R
 
 
 def _window(node: Any) -> str:
-    """`rank() OVER (ORDER BY a)` as `RANK() OVER (ORDER BY a ASC NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)`."""
+    """Returns a window function as Spark shows it. `rank() OVER (ORDER BY a)` is
+    `RANK() OVER (ORDER BY a ASC NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)`."""
     call, condition, ignores = node.this, "", False
     while isinstance(call, (exp.IgnoreNulls, exp.RespectNulls, exp.Filter)):
         ignores = ignores or isinstance(call, exp.IgnoreNulls)
@@ -408,7 +423,8 @@ def _window(node: Any) -> str:
 
 
 def _named_window(node: Any) -> Any:
-    """Window in OVER, or the one that the WINDOW clause of the query around defines under this name."""
+    """Returns the window of an OVER clause. If OVER gives a name, returns the window that the query's WINDOW
+    clause defines by this name."""
     select = node.find_ancestor(exp.Select) if node.args.get("alias") is not None else None
     for each in select.args.get("windows") or () if select is not None else ():
         if each.name.lower() == node.args["alias"].name.lower():

@@ -1,5 +1,5 @@
-"""CASE, IF, coalesce and their like: branches in a common type, evaluated only where they are chosen (the engine's CASE and COALESCE do
-that)."""
+"""CASE, IF, coalesce and similar functions: all branches are cast to a common type, and a branch is evaluated
+only for the rows that choose it, as DuckDB's CASE and COALESCE do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from deltaic.spark_sql.values import Value
 
 
 def case(branches: Sequence[tuple[Value, Value]], default: Value | None, zone: Zone) -> Value:
-    """CASE WHEN condition THEN result ... ELSE default END."""
+    """Returns CASE WHEN condition THEN result … ELSE default END. `branches`: pairs of a condition and a
+    result."""
     default = default if default is not None else literal(None, "void")
     results = [result for _, result in branches] + [default]
     common = _common(results, "CASE")
@@ -32,7 +33,8 @@ def case(branches: Sequence[tuple[Value, Value]], default: Value | None, zone: Z
 
 
 def _narrowed(whole: Value, conditions: Sequence[Value], results: Sequence[Value]) -> Value:
-    """The CASE with its form of at most 18 digits, where all results have one."""
+    """Returns the CASE with a second form whose results are decimals of at most 18 digits, if all its results
+    have such a form: DuckDB computes it faster."""
     decimal = v.decimal_of(whole.type)
     if decimal is None or decimal[0] <= 18 or all(result.is_constant for result in results):
         return whole
@@ -60,9 +62,12 @@ def coalesce(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _decode(arguments: list[Value], zone: Zone) -> Value:
-    """decode(value, search, result, ... [, default]): the result behind the first search that is equal, nulls being equal."""
+    """Returns decode(value, search, result, … [, default]): the result after the first `search` that equals
+    `value`. Two nulls are equal."""
     value, *rest = arguments
-    default = rest.pop() if len(rest) % 2 else literal(None, "string")  # Spark's null here is a text: with whole numbers it is a bigint
+    default = (
+        rest.pop() if len(rest) % 2 else literal(None, "string")
+    )  # Spark's missing default is a null of type string; beside whole numbers, the common type is bigint
     branches = [(operators.compare("<=>", value, one, zone), result) for one, result in zip(rest[::2], rest[1::2], strict=True)]
     return case(branches, default, zone)
 

@@ -1,5 +1,6 @@
-"""Casts of literals and arithmetic on them, done once while translating: what is left for the engine is a plain constant that it can push
-down."""
+"""Computes casts of literals and arithmetic on them once, during translation, so that DuckDB gets a plain
+constant that it can compare with the statistics of a Parquet file: `date '1994-01-01' + interval 1 year`
+becomes `DATE '1995-01-01'`."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ _MICROS_OF_A_DAY = 86_400_000_000
 
 
 def fold(constant: Any, source: DataType, target: DataType, zone: str) -> Value | None:
-    """The constant as a constant of `target`; None where that is not plain and the engine has to do it (and to raise)."""
+    """Returns a constant cast to `target`, or None if only DuckDB can compute the cast, or the cast fails:
+    then DuckDB raises the error."""
     if source == "string" and isinstance(constant, str) and isinstance(target, str):
         return _string(constant, target, zone)
     if source in v.INTEGRAL and isinstance(constant, int):
@@ -85,7 +87,7 @@ def _moment(match: re.Match[str], target: str, zone: str) -> Value | None:
         local = datetime.fromisoformat(f"{day} {time or '00:00:00'}.{(fraction or '').ljust(6, '0')}")
         if target == "timestamp_ntz":
             return _constant(local, f"TIMESTAMP '{local.isoformat(sep=' ')}'", target)
-        moment = local.replace(tzinfo=_zone(offset, zone)).astimezone(timezone.utc)  # the earlier one where the clock shows it twice
+        moment = local.replace(tzinfo=_zone(offset, zone)).astimezone(timezone.utc)  # the earlier instant where the local time occurs twice
     except (ValueError, OverflowError, ZoneInfoNotFoundError):
         return None
     return _constant(moment, f"TIMESTAMPTZ '{moment.replace(tzinfo=None).isoformat(sep=' ')}+00'", target)
@@ -106,8 +108,11 @@ def _zone(offset: str | None, zone: str) -> timezone | ZoneInfo:
 
 
 def computed(operator: str, left: Value, right: Value, result: Value, zone: str) -> Value:
-    """`result`, which is `left operator right`, as a literal where both sides are literals and the outcome is exact: `date '1994-01-01' +
-    interval 1 year` becomes `DATE '1995-01-01'`. What would fail is left to the engine."""
+    """Returns an operation on two literals as a literal: `date '1994-01-01' + interval 1 year` becomes `DATE
+    '1995-01-01'`.
+
+    `result`: the operation as translated. It is returned unchanged if a side is no literal, the outcome is
+    not exact, or the operation fails, so that DuckDB raises the error."""
     if not (left.is_constant and right.is_constant) or left.constant is None or right.constant is None:
         return result
     constant = _outcome(operator, left, right, result.type, zone)

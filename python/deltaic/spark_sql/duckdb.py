@@ -1,6 +1,7 @@
-"""Spark SQL expressions for DuckDB, form by form: what is not on the list (docs/sql.md) is refused by name, nothing is guessed.
+"""Translates Spark SQL expressions to DuckDB's SQL. Every supported form of expression is listed in
+docs/sql.md; any other form raises UnsupportedFeatureError with its name.
 
-Source of the meaning: Spark 4.3 with ANSI on; tests/spark_sql/recorded holds its answers.
+Source: Spark 4.3 in ANSI mode; tests/spark_sql/recorded holds its answers.
 """
 
 from __future__ import annotations
@@ -26,14 +27,18 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 MAX_SQL = 4_000_000
-"""Translated text beyond this many characters is refused: some forms write an operand several times, and nesting multiplies."""
+"""Maximum number of characters of translated SQL; longer SQL raises InvalidArgumentError. Some forms write an
+operand several times, so SQL grows exponentially with the depth of nesting."""
 
 
 @dataclass(frozen=True)
 class TranslatedExpression:
-    """`sql`: an expression of the engine, of exactly this type. `raises`: it may fail on a row. `columns`: (alias, path) pairs it reads.
+    """An expression in DuckDB's SQL. `sql`: gives values of exactly the type `type`. `raises`: the expression
+    may fail on a row.
+    `columns`: (alias, path) of each column and struct field that the expression reads.
 
-    `constants`: what has to be computed before any row is, so that it fails where Spark's planning does."""
+    `constants`: SQL of the parts that Spark computes while it plans. They must be computed before any row, so
+    that their errors are raised even for a table without rows."""
 
     sql: str
     type: DataType
@@ -45,7 +50,8 @@ class TranslatedExpression:
 
 
 class ExpressionError(InvalidArgumentError):
-    """An expression that fails on a row, as it does in Spark. `condition`: Spark's error condition, such as DIVIDE_BY_ZERO."""
+    """Raised for an expression that fails on a row, as in Spark. `condition`: Spark's error condition, such
+    as DIVIDE_BY_ZERO."""
 
     def __init__(self, message: str, *, condition: str, found: str | None = None) -> None:
         self.condition = condition
@@ -55,13 +61,15 @@ class ExpressionError(InvalidArgumentError):
 def translate(
     text_or_tree: str | exp.Expression, schemas: Mapping[str, Schema], *, column_sql: ColumnSql, time_zone: str = "UTC"
 ) -> TranslatedExpression:
-    """The expression as DuckDB SQL that gives Spark's value, Spark's error and Spark's type.
+    """Returns an expression in DuckDB's SQL, with the same value, type and errors as in Spark.
 
-    `schemas`: alias -> schema of what is in sight. `column_sql(alias, path)`: SQL of a column or struct field, both in the schemas' own
-    case. The
-    connection that runs it must have been through `prepare`. UnsupportedFeatureError names a form that is not on the list;
-    InvalidArgumentError:
-    unknown or ambiguous names, types that do not go together, aggregates or windows in place of a scalar.
+    `schemas`: alias -> schema of the tables whose columns the expression may read. `column_sql(alias, path)`:
+    SQL of a column or struct field; alias and path are in the case of the schemas. Call `prepare` on the
+    connection before running the SQL.
+
+    Raises UnsupportedFeatureError for a form that docs/sql.md does not list, and InvalidArgumentError for an
+    unknown or ambiguous name, for types that do not fit, and for an aggregate or window function where a
+    scalar is expected.
     """
     scope = Scope(schemas, column_sql)
     tree = parse(text_or_tree) if isinstance(text_or_tree, str) else text_or_tree
@@ -73,7 +81,8 @@ def translate(
 
 
 def check_result(value: Value) -> None:
-    """UnsupportedFeatureError for a type that no column has, InvalidArgumentError for SQL beyond MAX_SQL."""
+    """Raises UnsupportedFeatureError if no column can have the value's type (an interval), and
+    InvalidArgumentError if its SQL is longer than MAX_SQL."""
     if value.type in (DAY_TIME, DAYS, YEAR_MONTH):
         raise unsupported(f"a result of type {value.type}")
     if len(value.sql) > MAX_SQL:
@@ -83,7 +92,8 @@ def check_result(value: Value) -> None:
 
 
 def evaluate(tree: exp.Expression, scope: Scope, time_zone: str) -> Value:
-    """The value of a tree; InvalidArgumentError where it nests too deeply."""
+    """Returns the translated value of a parsed expression. Raises InvalidArgumentError if the expression is
+    nested too deeply."""
     try:
         return Translator(scope, Zone(time_zone)).value(tree)
     except RecursionError:
@@ -91,7 +101,8 @@ def evaluate(tree: exp.Expression, scope: Scope, time_zone: str) -> Value:
 
 
 _installing = threading.Lock()
-"""Held while functions are installed: threads have cursors of one database, and DuckDB refuses a function that is there."""
+"""Held while functions are installed: threads use cursors of one database, and DuckDB refuses to create a
+function that exists."""
 
 
 def _after_fork() -> None:
@@ -103,7 +114,8 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def prepare(connection: duckdb.DuckDBPyConnection) -> None:
-    """Installs what translated SQL needs: macros, a few vectorised functions, the time zone UTC. May be called again, and by threads."""
+    """Installs what translated SQL needs: macros, a few vectorised functions, and the time zone UTC. May be
+    called again on the same connection, and by several threads."""
     from deltaic.spark_sql.functions.kernels import install
 
     with _installing:
@@ -119,7 +131,7 @@ def prepare(connection: duckdb.DuckDBPyConnection) -> None:
 _CONDITION = re.compile(r"\[([A-Z_][A-Z0-9_.]+)\] (.*)", re.DOTALL)
 _OVERFLOW = "the result of an operation is out of range of its type"
 _VALUES = re.compile(r"""value "?([-+.\w]+)|\((-?[\d.]+ [-+*] -?[\d.]+)\)""")
-"""Pattern of the subject of the engine's messages: the value of a cast, or an operation with its numbers."""
+"""Finds what a message of DuckDB is about: the value of a cast, or an operation with its numbers."""
 _NATIVE = (
     (
         re.compile(r"to type DECIMAL|to DECIMAL|of DECIMAL\("),
@@ -142,7 +154,8 @@ _NATIVE = (
         "a subquery that stands for one value returned several rows",
     ),
 )
-"""Errors of DuckDB's own operators: how they are recognised, Spark's condition, and our words for it."""
+"""Errors of DuckDB's own operators: a pattern of DuckDB's message, Spark's error condition, and the message
+that the user gets."""
 
 
 _BEYOND = (
@@ -152,11 +165,13 @@ _BEYOND = (
         "a date or timestamp as far away as this one",
     ),
 )
-"""Values that Spark has and the embedded engine has not."""
+"""Errors for values that Spark has and DuckDB does not: a pattern of DuckDB's message, and what the value
+is."""
 
 
 def failure_of(error: Exception) -> DeltaError | None:
-    """The engine's error as an error of an expression on a row; None for any other error."""
+    """Returns DuckDB's error as the error of an expression that fails on a row, or None if it is another kind
+    of error."""
     import duckdb
 
     if isinstance(error, duckdb.BinderException) and "TRY can not be used in combination with a volatile function" in str(error):
@@ -179,7 +194,7 @@ def failure_of(error: Exception) -> DeltaError | None:
 
 
 def quote(*parts: str) -> str:
-    """A dotted name in DuckDB's quotes."""
+    """Returns a dotted name, each part quoted for DuckDB."""
     from deltaic.spark_sql.values import name
 
     return ".".join(map(name, parts))

@@ -1,4 +1,5 @@
-"""An expression in Spark's SQL dialect: parsed, its names resolved, its type known, translated for the embedded engine."""
+"""Parses an expression in Spark's SQL dialect, resolves its names, finds its type and translates it to
+DuckDB's SQL."""
 
 from __future__ import annotations
 
@@ -30,22 +31,25 @@ __all__ = ["compose", "conjuncts_of", "parse", "parse_statement", "resolve", "va
 
 _PLACEHOLDER = "deltaic_part_{}"
 _QUERY = re.compile(r"\b(SELECT|VALUES|FROM|TABLE)\b", re.IGNORECASE)
-"""Words of which a text with a subquery has one."""
+"""Matches a word that every subquery contains. A text without such a word has no subquery."""
 _FIRST = 1_000_000_000
-"""Names in subqueries are numbered from here, so that none hides an alias of the rows around, such as `t_1`."""
+"""The first number in generated aliases of subqueries, so large that no such alias equals one of the outer
+query, such as `t_1`."""
 
 
 TablesOf: TypeAlias = "Callable[[TableName, str], Scan | Data]"
-"""Opens a table that a subquery names, as a leaf of this alias."""
+"""A function that opens a table that a subquery names, and returns it as a leaf of the plan under the
+alias."""
 _numbers = itertools.count()
 
 
 def resolve(text: str, schemas: Mapping[str, Schema], time_zone: str = "UTC", tables: TablesOf | None = None) -> Expression:
-    """Parses, types and translates `text` against aliased schemas; names match without regard to case. `tables`: subqueries may stand in
-    it, and read these.
+    """Parses and translates `text`. `schemas`: alias -> schema of the tables whose columns it may read; names
+    match in any case. `tables`: opens the tables of subqueries; without it, subqueries are refused.
 
-    InvalidArgumentError: it does not parse, a column is unknown or ambiguous, types do not go together, or an aggregate, window or
-    subquery stands where a scalar is expected. UnsupportedFeatureError: a form that the embedded engine does not answer.
+    Raises InvalidArgumentError if the text does not parse, a column is unknown or ambiguous, types do not
+    fit, or an aggregate function, window function or subquery stands where a scalar is expected. Raises
+    UnsupportedFeatureError for a form that the embedded engine does not support.
     """
     if tables is not None and isinstance(text, str) and _QUERY.search(text):
         return _with_queries(text, schemas, time_zone, tables)
@@ -83,7 +87,8 @@ def _read_by(expression: Expression, sources: Mapping[str, Scan | Data]) -> dict
 def _conjunction(text: str, tree: exp.Expr, parts: list[tuple[str, exp.Expr]], translator: Translator) -> Expression:
     try:
         inner = [_resolved(part, node, translator) for part, node in parts] if len(parts) > 1 else []
-        # Spark takes text for a condition beside a boolean, so that the whole decides what its parts mean.
+        # Beside a boolean, Spark casts text to boolean, so such a condition means something else alone than
+        # within the AND.
         if not inner or any(each.type not in ("boolean", "void") for each in inner):
             return _resolved(text, tree, translator)
     except RecursionError:
@@ -119,10 +124,11 @@ def _resolved(text: str, tree: exp.Expr, translator: Translator) -> Expression:
 
 
 def compose(pieces: Pieces, data_type: DataType, time_zone: str) -> Expression:
-    """The expression that SQL of ours makes of others. Only our own text is parsed; the others are not translated again."""
+    """Returns one expression composed of text and of expressions. Only the text, which must be deltaic's own,
+    is parsed; the expressions are not translated again."""
     if len(pieces) == 1 and isinstance(pieces[0], Expression):
         return pieces[0]
-    # A command composes the same few conditions of its own columns each time.
+    # Conditions on columns alone are cached: a command composes the same few conditions each time it runs.
     if all(isinstance(piece, str) or (piece.handle is None and piece.path is not None and isinstance(piece.type, str)) for piece in pieces):
         return _of_columns(pieces, tuple(isinstance(piece, Expression) and piece.nullable for piece in pieces), time_zone)
     return _compose(pieces, time_zone)
@@ -130,7 +136,8 @@ def compose(pieces: Pieces, data_type: DataType, time_zone: str) -> Expression:
 
 @lru_cache(maxsize=256)
 def _of_columns(pieces: Pieces, nullable: tuple[bool, ...], time_zone: str) -> Expression:
-    """`nullable`: of each piece, as two columns that differ in it alone are equal."""
+    """Returns `_compose(pieces, time_zone)`, cached. `nullable`: whether each piece may be null. It is part
+    of the cache's key, as two column expressions are equal even if only one of them may be null."""
     return _compose(pieces, time_zone)
 
 
@@ -155,7 +162,7 @@ def _compose(pieces: Pieces, time_zone: str) -> Expression:
 
 
 def value_of(expression: Expression, time_zone: str) -> Value:
-    """An expression as the embedded engine takes it."""
+    """Returns the translated value of an expression."""
     if isinstance(expression.handle, Value):
         return expression.handle
     if expression.path is not None:
@@ -164,13 +171,15 @@ def value_of(expression: Expression, time_zone: str) -> Value:
 
 
 def column_sql(alias: str, path: tuple[str, ...]) -> str:
-    """A column or a struct's field; the parentheses keep DuckDB from reading the alias as a schema."""
+    """Returns SQL of a column, or of a field of a struct: `("t"."a")."b"`. Without the parentheses, DuckDB
+    takes the alias for a schema."""
     whole = f"{name(alias)}.{name(path[0])}"
     return whole if len(path) == 1 else f"({whole})" + "".join(f".{name(part)}" for part in path[1:])
 
 
 def conjuncts_of(text: str) -> tuple[exp.Expr, list[tuple[str, exp.Expr]]]:
-    """The tree of the text, and the text and tree of each of the conditions whose AND it is; of itself where it is none."""
+    """Returns the tree of a text, and (text, tree) of each condition that the text joins with AND: of `a > 1
+    AND b < 2`, both comparisons. A text without AND is its only condition."""
     tree: exp.Expr = parse(text)
     return tree, _parts(text, tree)
 

@@ -1,4 +1,4 @@
-"""Intervals: literals, and what `+ - *` and comparisons do with them, dates and timestamps.
+"""Interval literals, and arithmetic on intervals, dates and timestamps.
 
 A day-time interval is a BIGINT of microseconds, a year-month interval an INTEGER of months. `DAYS` is a day-time interval that Spark
 types as
@@ -40,7 +40,8 @@ def is_interval(data_type: DataType) -> bool:
 
 
 def literal(node: exp.Expression, value_of: Callable[[exp.Expression], Value], zone: Zone) -> Value:
-    """INTERVAL 1 DAY, INTERVAL '1 02:03:04' DAY TO SECOND, INTERVAL '1-2' YEAR TO MONTH, INTERVAL '1' MONTH."""
+    """Returns an interval literal: `INTERVAL 1 DAY`, `INTERVAL '1' MONTH`, `INTERVAL '1 02:03:04' DAY TO
+    SECOND`, `INTERVAL '1-2' YEAR TO MONTH`."""
     unit, amount = node.args.get("unit"), node.this
     shown = node.sql(dialect="databricks")
     if isinstance(amount, exp.Neg):
@@ -88,7 +89,8 @@ def _span(text: str, first: str, last: str, shown: str) -> Value:
 
 
 def arithmetic(operator: str, left: Value, right: Value, zone: Zone) -> Value:
-    """Any binary arithmetic; that without dates and intervals is `operators.arithmetic`."""
+    """Returns `left operator right`. Without dates, timestamps and intervals, `operators.arithmetic` computes
+    it."""
     kinds = (left.type, right.type)
     if not any(kind in v.TEMPORAL or is_interval(kind) for kind in kinds):
         return operators.arithmetic(operator, left, right, zone)
@@ -136,7 +138,8 @@ def _add(operator: str, left: Value, right: Value, zone: Zone) -> Value | None:
 
 
 def _between(left: Value, right: Value, zone: Zone) -> Value:
-    """Microseconds between two moments as the zone's clock shows them, which is how Spark subtracts timestamps."""
+    """Returns the number of microseconds between the local times of two moments, as Spark subtracts
+    timestamps."""
     sides = []
     for side in (left, right):
         sql = zone.local(side.sql) if side.type == "timestamp" else f"CAST({side.sql} AS TIMESTAMP)"
@@ -163,8 +166,9 @@ def _add_micros(left: Value, micros: Value, zone: Zone) -> Value:
 
 
 def moved(start: Value, local: str, others: Sequence[Value], zone: Zone) -> Value:
-    """The instant of a changed local time (`local`, SQL); in a clock's overlap the offset of `start` is kept where it can be, as Java
-    does."""
+    """Returns the instant of a changed local time. `start`: the timestamp before the change; `local`: SQL of
+    the local time after it. If the local time occurs twice, the instant with the same offset from UTC as
+    `start` is taken, as in Java."""
     sql = f"deltaic_utc({local})" if zone.name == "UTC" else f"deltaic_moved({start.sql}, {local}, {v.text(zone.name)})"
     return v.combine(sql, "timestamp", [start, *others], raises=True)
 
@@ -190,7 +194,8 @@ UNIT_FIRST: dict[str, Callable[[Sequence[exp.Expression]], str | None]] = dict.f
 
 
 def with_unit(name: str, unit: str, arguments: Sequence[Value], zone: Zone) -> Value:
-    """timestampadd(unit, amount, moment) and timestampdiff(unit, from, to), under any of their names."""
+    """Returns timestampadd(unit, amount, moment) or timestampdiff(unit, from, to). `name`: any of their
+    names, such as `dateadd`."""
     if unit == "dayofyear" and name.endswith("diff"):
         raise v.unsupported(f"function {name} of dayofyear")
     if unit == "dayofyear":
@@ -224,7 +229,7 @@ def _difference(unit: str, start: Value, stop: Value, zone: Zone) -> Value:
     if unit in _MICROS:
         sql = f"(subtract(epoch_us({last}), epoch_us({first})) // {_MICROS[unit]})"
     else:
-        # In a lambda function each side is written once, not ten times.
+        # Within a lambda function, the SQL of each side is written once instead of ten times.
         months = "lambda deltaic_sides: deltaic_months(deltaic_sides.a, deltaic_sides.b)"
         sql = f"(list_extract(list_transform([struct_pack(a := {first}, b := {last})], {months}), 1) // {_MONTHS[unit]})"
     return v.combine(sql, "long", (start, stop), raises=True)

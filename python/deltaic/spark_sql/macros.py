@@ -1,14 +1,15 @@
-"""The engine's macros (prefix `deltaic_`): forms that need more than one of its own functions.
+"""DuckDB macros with the prefix `deltaic_`, for forms that need several of DuckDB's own functions.
 
-Each is plain SQL over its arguments, so it runs vectorised. `try_` macros answer NULL for what Spark could not convert; the caller adds
-Spark's error. Macro texts are constants, so `prepare` is idempotent.
+A macro is plain SQL over its arguments, so DuckDB runs it vectorised. A macro with `try_` in its name returns
+NULL where Spark raises an error; the caller adds this error. Macro texts are constants, so `prepare` may run
+again on the same connection.
 """
 
 from __future__ import annotations
 
 from deltaic.spark_sql.functions.kernels import kernel_sql
 
-_SPACE = "[\\x00-\\x20\\x7f]*"  # what UTF8String.trimAll removes
+_SPACE = "[\\x00-\\x20\\x7f]*"  # the characters that UTF8String.trimAll removes
 _NUMBER = f"{_SPACE}[+-]?(?:[0-9]+\\.?[0-9]*|\\.[0-9]+)(?:[eE][+-]?[0-9]+)?{_SPACE}"
 
 
@@ -29,7 +30,8 @@ MACROS: dict[str, str] = {
     "deltaic_try_date(s)": kernel_sql("text_to_date", "date", "s"),
     "deltaic_try_local(s)": kernel_sql("text_to_timestamp_ntz", "timestamp_ntz", "s"),
     "deltaic_read_instant(s, zone)": kernel_sql("text_to_timestamp", "timestamp", "s", "zone"),
-    # From 2100 on the kernel knows no daylight saving time, which the engine does; a text that names its zone reads alike in all others.
+    # After 2099 the kernel knows no daylight saving time, but DuckDB does. A text with a time zone of its own
+    # is parsed alike in any zone.
     "deltaic_try_instant(s, zone)": """CASE WHEN zone = 'UTC' AND NOT contains(s, '/') THEN deltaic_read_instant(s, zone)
         WHEN deltaic_read_instant(s, zone) < TIMESTAMPTZ '2099-12-30 00:00:00+00' THEN deltaic_read_instant(s, zone)
         WHEN deltaic_read_instant(s, zone) IS NULL THEN NULL
@@ -44,14 +46,14 @@ MACROS: dict[str, str] = {
             END""",
     "deltaic_local_to_string(t)": """CASE WHEN t >= TIMESTAMP '0001-01-01' AND t < TIMESTAMP '10000-01-01' THEN CAST(t AS VARCHAR)
         ELSE deltaic_date_to_string(CAST(t AS DATE)) || ' ' || CAST(CAST(t AS TIME) AS VARCHAR) END""",
-    # Java's rule for a local time that comes twice is the earlier instant; the engine's own is the later one.
+    # For a local time that occurs twice, Java takes the earlier instant, DuckDB the later one.
     "deltaic_instant(t, zone)": """CASE WHEN timezone(zone, timezone(zone, t - INTERVAL 1 DAY) + INTERVAL 24 HOUR) = t
         THEN least(timezone(zone, t - INTERVAL 1 DAY) + INTERVAL 24 HOUR, timezone(zone, t)) ELSE timezone(zone, t) END""",
     "deltaic_same_offset(start, t, zone)": "make_timestamptz(epoch_us(start) + epoch_us(t) - epoch_us(timezone(zone, start)))",
     "deltaic_moved(start, t, zone)": """CASE WHEN timezone(zone, deltaic_same_offset(start, t, zone)) = t THEN deltaic_same_offset(start,
         t, zone)
         ELSE deltaic_instant(t, zone) END""",
-    # Java's until: the engine's datesub takes the last day of a short month for the 31st.
+    # Java's `until`. DuckDB's datesub differs: it takes the last day of a short month for the 31st.
     "deltaic_packed(d)": "((year(d) * 12 + month(d)) * 32 + day(d))",
     "deltaic_last_whole(a, b)": """CAST(b AS DATE) + CASE
         WHEN CAST(b AS DATE) > CAST(a AS DATE) AND CAST(b AS TIME) < CAST(a AS TIME) THEN -1
@@ -70,7 +72,7 @@ MACROS: dict[str, str] = {
         WHEN start < 1 THEN 0
         WHEN part = '' THEN 1 WHEN start > length(s) + 1 OR strpos(substring(s, start), part) = 0 THEN 0
         ELSE strpos(substring(s, start), part) + start - 1 END""",
-    # Code points, where the engine's own reverse keeps graphemes together.
+    # Reverses code points; DuckDB's own `reverse` keeps graphemes together.
     "deltaic_reverse(s)": """CASE WHEN strlen(s) = length(s) THEN reverse(s)
         ELSE array_to_string(list_reverse(list_transform(range(1, length(s) + 1), lambda deltaic_i: substring(s, deltaic_i, 1))), '')
             END""",
@@ -89,7 +91,7 @@ MACROS: dict[str, str] = {
         ELSE coalesce(list_position(string_split(s, ','), part), 0) END""",
     "deltaic_log1p(a)": "CASE WHEN abs(a) < 1e-5 THEN a - a * a / 2 + a * a * a / 3 ELSE ln(1 + a) END",
     "deltaic_floor(a, b)": "CAST(CASE WHEN a < 0 THEN -((-CAST(a AS HUGEINT) + (b - 1)) // b) ELSE a // b END AS BIGINT)",
-    # Not by `try`, which goes on row by row once one has failed.
+    # Not written with `try`: DuckDB computes each row by itself once one row fails.
     "deltaic_is_day(y, m, d)": """CASE WHEN y BETWEEN -5877641 AND 5881579 AND m BETWEEN 1 AND 12 AND d BETWEEN 1 AND 31
         THEN d <= day(last_day(make_date(y, m, 1))) ELSE false END""",
     "deltaic_make_date(y, m, d)": """CASE WHEN y IS NULL OR m IS NULL OR d IS NULL THEN NULL WHEN deltaic_is_day(y, m, d) THEN

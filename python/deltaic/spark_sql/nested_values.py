@@ -1,7 +1,8 @@
-"""Arrays and structs as values that are grouped, compared and sorted: SQL of the engine that gives them Spark's order.
+"""SQL that groups, compares and sorts arrays and structs in Spark's order.
 
-In Spark a null inside an array or a struct comes before any other value; the engine puts it last. A sort key has a flag before each value
-inside: `[1, NULL]` becomes `[{n: true, v: 1}, {n: false, v: NULL}]`, and false comes before true.
+Spark sorts a null inside an array or struct before any other value, DuckDB after. A sort key therefore adds a
+flag to each value inside: `[1, NULL]` becomes `[{n: true, v: 1}, {n: false, v: NULL}]`, as false sorts before
+true.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from deltaic.spark_sql.values import Value
 
 
 def is_sortable(kind: DataType) -> bool:
-    """True if values have an order in Spark: all but maps and variants, at any depth."""
+    """True if values of this type have an order in Spark: all types except those with a map or variant at any
+    depth."""
     return kind != "void" and v.is_comparable(kind)
 
 
 def sort_key(sql: str, kind: DataType, depth: int = 0) -> str:
-    """SQL of a value of the engine that has the order which this value has in Spark; the value itself where no null is inside."""
+    """Returns SQL of a sort key: DuckDB orders the keys as Spark orders the values. A value that is no array
+    or struct is its own key."""
     if isinstance(kind, Array):
         item = f"deltaic_k{depth}"
         return f"list_transform({sql}, lambda {item}: {_flagged(item, kind.element, depth + 1)})"
@@ -35,7 +38,7 @@ def _flagged(sql: str, kind: DataType, depth: int) -> str:
 
 
 def with_one_zero(sql: str, kind: DataType, depth: int = 0) -> str:
-    """A value with one zero and one NaN at any depth, as Spark keeps what it groups by."""
+    """Returns SQL of a value in which, at any depth, -0.0 becomes 0.0 and every NaN the same NaN."""
     if not v.holds_fraction(kind):
         return sql
     if isinstance(kind, Array):
@@ -52,7 +55,8 @@ def with_one_zero(sql: str, kind: DataType, depth: int = 0) -> str:
 
 
 def normalized(value: Value) -> Value:
-    """SQL of a value as Spark groups by it: -0.0 becomes 0.0, and every NaN the same NaN."""
+    """Returns a value as Spark groups by it: -0.0 becomes 0.0, and every NaN the same NaN. Raises
+    UnsupportedFeatureError for a type that cannot be grouped by."""
     if not v.is_comparable(value.type):
         raise v.unsupported("grouping", value.type)
     return value.like(with_one_zero(value.sql, value.type), value.type) if v.holds_fraction(value.type) else value

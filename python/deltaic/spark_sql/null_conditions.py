@@ -1,4 +1,4 @@
-"""SQL conditions for nulls that a column's schema does not allow, at every depth."""
+"""SQL conditions that find nulls where a column's schema does not allow them, at any depth."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from deltaic.protocol.schema import Array, DataType, Field, Map, Struct
 
 
 def null_conditions(field: Field) -> list[tuple[str, str]]:
-    """(condition under which a null is where none may be, its place) of a column and what is nested in it."""
+    """Returns (condition, place) for a column and each field, item, key and value in it that may not be null.
+    The condition is true if the place holds a null."""
     return _of_field(col(field.name), field, field.name, 0)
 
 
 def _of_field(text: str, field: Field, place: str, depth: int) -> list[tuple[str, str]]:
-    """(condition under which a null is where none may be, its place)."""
-    found = [] if field.nullable else [(f"{text} IS NULL", place)]
-    return found + _inside(text, field.type, place, depth)
+    """Returns (condition, place) for a field and for what is nested in it."""
+    own = [] if field.nullable else [(f"{text} IS NULL", place)]
+    return own + _inside(text, field.type, place, depth)
 
 
 def _inside(text: str, data_type: DataType, place: str, depth: int) -> list[tuple[str, str]]:

@@ -1,7 +1,9 @@
-"""Operators: arithmetic, comparison, boolean logic, with Spark's coercions and ANSI errors.
+"""Translates the operators of arithmetic, comparison and boolean logic, with Spark's implicit casts and ANSI
+errors.
 
-Integer and decimal arithmetic uses the engine's functions `add`, `subtract`, `multiply`: they are its operators under names that its
-optimizer leaves alone. It turns `x + 5 > 3` into `x > -2`, which forgets that `x + 5` may overflow.
+Integer and decimal arithmetic calls DuckDB's functions `add`, `subtract` and `multiply` instead of its
+operators. They compute the same, but DuckDB's optimizer does not rewrite them. It rewrites `x + 5 > 3` to `x
+> -2`, which loses the error if `x + 5` overflows.
 """
 
 from __future__ import annotations
@@ -28,10 +30,11 @@ REMAINDER_BY_ZERO = v.failure(
 
 
 def compare(operator: str, left: Value, right: Value, zone: Zone, *, joins: bool = False) -> Value:
-    """`=`, `<>`, `<`, `<=`, `>`, `>=` and `<=>` on the common type of both sides.
+    """Returns a comparison by `=`, `<>`, `<`, `<=`, `>`, `>=` or `<=>`; both sides are cast to their common
+    type.
 
-    `joins`: it may stand between two tables, whose keys are computed each by itself, there as in Spark: a null on one side keeps nothing
-    from failing on the other.
+    `joins`: the two sides may be keys of two tables. Each key is then computed by itself, as in Spark, so
+    that one side may fail even if the other side is null.
     """
     left, right = comparable(left, right, zone, f"the operator {operator}")
     if operator not in ("=", "<>", "<=>") and not isinstance(left.type, str):
@@ -45,7 +48,8 @@ def compare(operator: str, left: Value, right: Value, zone: Zone, *, joins: bool
 
 
 def comparable(left: Value, right: Value, zone: Zone, what: str) -> tuple[Value, Value]:
-    """Both sides in one type. A literal number that fits the other side's type takes it, so that the column is compared as it is stored."""
+    """Returns both sides, cast to their common type. A literal number that fits the other side's type is cast
+    to that type instead, so that a column is compared without a cast."""
     for one, other, swapped in ((left, right, False), (right, left, True)):
         if one.is_constant and one.type in v.INTEGRAL and other.type in v.INTEGRAL and one.constant is not None:
             folded = cast(one, other.type, zone)
@@ -82,7 +86,7 @@ def _decimal_pair(left: Value, right: Value) -> str:
 
 
 def contained(value: Value, items: Sequence[Value], zone: Zone) -> Value:
-    """`value IN (items)`, on the common type of all."""
+    """Returns `value IN (items)`; all are cast to their common type."""
     common = v.common_of([value, *items], "IN")
     if not v.is_comparable(common):
         raise v.unsupported("IN", common)
@@ -91,12 +95,12 @@ def contained(value: Value, items: Sequence[Value], zone: Zone) -> Value:
         if all(item.is_constant for item in narrow):
             return v.combine(f"({value.sql} IN ({', '.join(item.sql for item in narrow)}))", "boolean", (value, *narrow))
     value, items = cast(value, common, zone), [cast(item, common, zone) for item in items]
-    if value.is_constant and value.constant is None:  # as Spark's optimizer: no item is evaluated
+    if value.is_constant and value.constant is None:  # Spark's optimizer replaces it by null, and evaluates no item
         return literal(None, "boolean")
     if any(item.raises and not item.foldable for item in items):
-        # One after the other, up to the first that is equal.
-        found = connect("OR", [v.combine(f"({value.sql} = {item.sql})", "boolean", (value, item)) for item in items])
-        return v.in_order((value, found), found)
+        # Items are evaluated one after the other, up to the first equal one.
+        any_equal = connect("OR", [v.combine(f"({value.sql} = {item.sql})", "boolean", (value, item)) for item in items])
+        return v.in_order((value, any_equal), any_equal)
     return v.combine(f"({value.sql} IN ({', '.join(item.sql for item in items)}))", "boolean", (value, *items))
 
 
@@ -104,21 +108,23 @@ def contained(value: Value, items: Sequence[Value], zone: Zone) -> Value:
 
 
 def condition(value: Value, zone: Zone, what: str) -> Value:
-    """A condition of CASE, WHERE, filter: boolean, and no text."""
+    """Returns the condition of a CASE, WHERE or filter as a boolean. Raises InvalidArgumentError for any
+    other type, also for text."""
     if value.type not in ("boolean", "void"):
         raise v.mismatch(what, value.type)
     return cast(value, "boolean", zone)
 
 
 def boolean(value: Value, zone: Zone, what: str) -> Value:
-    """An operand of AND, OR, NOT: boolean, or text that says so."""
+    """Returns an operand of AND, OR or NOT as a boolean. Text is cast; any other type raises
+    InvalidArgumentError."""
     if value.type not in ("boolean", "void", "string"):
         raise v.mismatch(what, value.type)
     return cast(value, "boolean", zone)
 
 
 def booleans(values: Sequence[Value], zone: Zone, operator: str) -> list[Value]:
-    """All operands of AND or OR; of the first two, one must be no text."""
+    """Returns all operands of AND or OR as booleans. As in Spark, one of the first two must not be text."""
     if all(value.type in ("string", "void") for value in values[:2]) and "string" in (values[0].type, values[1].type):
         raise v.mismatch(f"the operator {operator}", values[0].type, values[1].type)
     return [boolean(value, zone, operator) for value in values]
@@ -129,17 +135,19 @@ def negate(value: Value) -> Value:
 
 
 def connect(operator: str, parts: Sequence[Value]) -> Value:
-    """AND or OR over many, left to right: what may fail on a row is evaluated only where all before it did not decide already.
+    """Joins conditions with AND or OR. A condition that may fail on a row is evaluated only if no condition
+    before it decides the result.
 
-    Parts that cannot fail stay operands of the whole, so that the engine can push them down and join by them: `a = b AND f(c)` becomes
-    `(a = b) AND (CASE WHEN NOT (a = b) THEN false ELSE f(c) END)`."""
+    Conditions that cannot fail stay plain operands, so that DuckDB can push them down and join by them. If
+    `f(c)` may fail, `a = b AND f(c)` becomes `(a = b) AND (CASE WHEN NOT (a = b) THEN false ELSE f(c)
+    END)`."""
     if len(parts) == 1:
         return parts[0]
     failing = [index for index, part in enumerate(parts) if part.raises]
     if not failing or not failing[-1]:
         return v.combine(f"({f' {operator} '.join(part.sql for part in parts)})", "boolean", parts)
     plain = [part.sql for part in parts if _is_plain(part)]
-    # In one CASE, however many there are: the engine bounds how deep an expression may be.
+    # All are in one CASE instead of nested ones, as DuckDB limits the depth of an expression.
     decided = "NOT {} THEN false" if operator == "AND" else "{} THEN true"
     whens = " WHEN ".join(decided.format(part.sql) for part in parts[: failing[-1]])
     open_ones = [part.sql for part in parts[: failing[-1]] if not _is_plain(part) and part.nullable]
@@ -149,14 +157,17 @@ def connect(operator: str, parts: Sequence[Value]) -> Value:
 
 
 def filtered(parts: Sequence[tuple[Value, frozenset[str], bool]]) -> Value:
-    """The AND of a WHERE or an inner join's ON, for which null is false. Each part comes with the aliases of the tables that it reads, and
-    whether a join has it as its key.
+    """Joins the conditions of WHERE or of an inner join with AND, where null means false. `parts`: each
+    condition, the aliases of the tables that it reads, and whether it is the key of a join.
 
-    What may fail is guarded by what stands before it over the same tables, as Spark moves a part below the join of other tables: then the
-    engine can push it down, too. A key has no guard, as in Spark: `a.week = b.week - 52` is computed of each row that comes to the join."""
+    A condition that may fail is evaluated only if the conditions before it that read the same tables are
+    true. Conditions on other tables do not guard it, as Spark moves it below the join with those tables; so
+    DuckDB can push it down too. The key of a join is not guarded, as in Spark: `a.week = b.week - 52` is
+    computed for each row that reaches the join."""
     texts = [part.sql for part, _, is_key in parts if is_key or _is_plain(part)]
     for tables in dict.fromkeys(tables for part, tables, is_key in parts if not is_key and not _is_plain(part)):
-        # rand() has another value wherever it is written, so that it guards only what has no other place.
+        # rand() written twice has two values, so it guards a condition only if it is not written elsewhere as
+        # well.
         before = [
             (part, others == tables and not is_key)
             for part, others, is_key in parts
@@ -171,7 +182,8 @@ def filtered(parts: Sequence[tuple[Value, frozenset[str], bool]]) -> Value:
 
 
 def _is_plain(part: Value) -> bool:
-    """True if a part of a conjunction may be evaluated on any row, and more than once."""
+    """True if a condition may be evaluated on any row, and more than once: it cannot fail, and gives the same
+    value each time."""
     return part.deterministic and not part.raises
 
 
@@ -183,9 +195,10 @@ def is_null(value: Value) -> Value:
 
 
 def arithmetic(operator: str, left: Value, right: Value, zone: Zone) -> Value:
-    """`+ - * / % div` on numbers, and text taken as a number."""
+    """Returns `left operator right` for an operator of `+ - * / % div`, on numbers or on text that is cast to
+    a number."""
     left, right = _numbers(operator, left, right, zone)
-    order = (right, left) if operator in ("/", "%", "div") else (left, right)  # Spark looks at the divisor first
+    order = (right, left) if operator in ("/", "%", "div") else (left, right)  # Spark evaluates the divisor first
     return computed(operator, left, right, v.in_order(order, _calculated(operator, left, right, zone)), zone.name)
 
 
@@ -214,7 +227,7 @@ def _calculated(operator: str, left: Value, right: Value, zone: Zone) -> Value:
 
 def _numbers(operator: str, left: Value, right: Value, zone: Zone) -> tuple[Value, Value]:
     if operator == "/" and left.type == "void" and v.is_numeric(right.type):
-        return cast(left, "double", zone), cast(right, "double", zone)  # NULL has no type that Spark could keep a decimal by
+        return cast(left, "double", zone), cast(right, "double", zone)  # for NULL / decimal too, Spark's result is a double
     sides = []
     for one, other in ((left, right), (right, left)):
         if one.type == "string" and v.is_numeric(other.type):
@@ -228,13 +241,14 @@ def _numbers(operator: str, left: Value, right: Value, zone: Zone) -> tuple[Valu
 
 
 def unguarded(operator: str, left: Value, right: Value, zone: Zone) -> Value:
-    """`/` or `%` by what is null in place of zero: null, not an error."""
+    """Returns `/` or `%` by a divisor that is null instead of zero, so that the division cannot fail."""
     result = arithmetic(operator, left, right, zone)
     return result.like(result.sql, result.type, nullable=True, raises=left.raises or right.raises)
 
 
 def _guarded(sql: str, data_type: DataType, left: Value, right: Value, error: str) -> Value:
-    """`sql` unless the divisor is zero. A literal divisor that is not zero needs no guard."""
+    """Returns the division `sql`, but raises `error` if the divisor `right` is zero. For a literal divisor
+    other than zero, no check is added."""
     if right.is_constant and right.constant:
         return v.combine(sql, data_type, (left, right))
     condition = f"{right.sql} = 0 AND {left.sql} IS NOT NULL" if left.nullable else f"{right.sql} = 0"
@@ -244,7 +258,7 @@ def _guarded(sql: str, data_type: DataType, left: Value, right: Value, error: st
 def _remainder(left: Value, right: Value, data_type: DataType) -> Value:
     sql = f"({left.sql} % {right.sql})"
     if data_type in v.INTEGRAL and not (right.is_constant and right.constant not in (0, -1)):
-        # The engine overflows on MIN % -1, which is 0.
+        # DuckDB overflows on MIN % -1; the result is 0.
         sql = f"(CASE WHEN {right.sql} = -1 THEN {left.sql} % CAST(1 AS {v.duckdb_type(data_type)}) ELSE {sql} END)"
     return _guarded(sql, data_type, left, right, REMAINDER_BY_ZERO)
 
@@ -272,7 +286,8 @@ def _integer_division(left: Value, right: Value, zone: Zone) -> Value:
 
 
 def adjusted(precision: int, scale: int) -> tuple[int, int]:
-    """Spark's DecimalType.adjustPrecisionScale: at most 38 digits, giving up scale beyond 6 first."""
+    """Returns precision and scale limited to 38 digits, as Spark's DecimalType.adjustPrecisionScale: of the
+    scale, at least 6 digits are kept (if it has as many)."""
     if precision <= 38:
         return precision, scale
     return 38, max(38 - (precision - scale), min(scale, 6))
@@ -296,7 +311,7 @@ def _decimal(operator: str, left: Value, right: Value) -> Value:
             return _slow_decimal(operator, left, right, kind)
         if (narrow := _narrow(operator, left, right, kind)) is not None:
             return narrow
-        sql = f"multiply({_wide(left, p1 + p2)}, {_as(right, p2, s2)})"  # beyond 38 digits the engine looks for an overflow itself
+        sql = f"multiply({_wide(left, p1 + p2)}, {_as(right, p2, s2)})"  # for more than 38 digits, DuckDB raises the overflow itself
         return v.combine(f"CAST({sql} AS {v.duckdb_type(kind)})", kind, (left, right), raises=p1 + p2 + 1 > 38)
     if operator == "%":
         scale = max(s1, s2)
@@ -309,7 +324,7 @@ def _decimal(operator: str, left: Value, right: Value) -> Value:
     kind, shift = v.decimal(precision, scale), scale + s2 - s1
     if p1 + shift > 38 or shift < 0:
         return _slow_decimal(operator, left, right, kind)
-    # Division in 64 bits takes a tenth of the time.
+    # A division in 64 bits takes a tenth of the time of one in 128 bits.
     short = max(p1 + shift, p1 + s1 + 1, p2 + s2 + 1) <= 18
     dividend, divisor = unscaled(_as(left, p1, s1), s1, p1, short=short), unscaled(_as(right, p2, s2), s2, p2, short=short)
     quotient = f"deltaic_divide({dividend} * CAST({10**shift} AS {'BIGINT' if short else 'HUGEINT'}), {divisor})"
@@ -317,8 +332,11 @@ def _decimal(operator: str, left: Value, right: Value) -> Value:
 
 
 def _narrow(operator: str, left: Value, right: Value, kind: str) -> Value | None:
-    """A sum or product that its operands' limits keep within 18 digits, in 64 bits: of prices up to 104,949.50 and discounts up to 0.10,
-    `price * (1 - discount)` has nine digits, where its type has 32. None where that is not known."""
+    """Returns a sum or product computed in 64 bits, or None if it may have more than 18 digits by the limits
+    of its operands.
+
+    Example: with prices up to 104,949.50 and discounts up to 0.10, `price * (1 - discount)` has at most nine
+    digits, although its type has 32."""
     (_, s1), (_, s2) = v.as_decimal(left), v.as_decimal(right)
     scale = s1 + s2 if operator == "*" else max(s1, s2)
     shifts = (0, 0) if operator == "*" else (scale - s1, scale - s2)
@@ -333,7 +351,7 @@ def _narrow(operator: str, left: Value, right: Value, kind: str) -> Value | None
 
 
 def _limits(operator: str, left: Limits, right: Limits) -> Limits:
-    """The limits of the outcome of `+`, `-` or `*`."""
+    """Returns the limits of the result of `+`, `-` or `*`."""
     if operator == "*":
         products = [one * other for one in left for other in right]
         return Limits(min(products), max(products))
@@ -343,7 +361,8 @@ def _limits(operator: str, left: Limits, right: Limits) -> Limits:
 
 
 def _slow_decimal(operator: str, left: Value, right: Value, kind: str) -> Value:
-    """SQL of a decimal operation. A kernel computes the digits if a result on the way exceeds the engine's 128 bits."""
+    """Returns a decimal operation that a kernel computes, as an intermediate result may exceed DuckDB's 128
+    bits."""
     parts = v.decimal_of(kind)
     assert parts is not None
     sides = [_as(side, *v.as_decimal(side)) for side in (left, right)]
@@ -356,13 +375,14 @@ def _slow_decimal(operator: str, left: Value, right: Value, kind: str) -> Value:
 
 
 def _wide(value: Value, precision: int) -> str:
-    """A first operand that keeps the engine from capping a result of more than 18 digits at 18."""
+    """Returns SQL of the first operand, cast to a decimal of 19 digits if the result has more than 18 digits:
+    for shorter operands, DuckDB limits the result to 18 digits."""
     p, s = v.as_decimal(value)
     return _as(value, p, s) if precision <= 18 or p > 18 else f"CAST({value.sql} AS DECIMAL(19, {s}))"
 
 
 def _aligned(value: Value, scale: int) -> str:
-    """The digits at a larger scale, as HUGEINT."""
+    """Returns SQL of a number's digits at a larger scale, as HUGEINT: 1.5 at scale 3 is 1500."""
     p, s = v.as_decimal(value)
     digits = unscaled(_as(value, p, s), s, p)
     return digits if s == scale else f"({digits} * CAST({10 ** (scale - s)} AS HUGEINT))"
@@ -373,20 +393,21 @@ def _as(value: Value, precision: int, scale: int) -> str:
 
 
 def unscaled(sql: str, scale: int, precision: int, *, short: bool = False) -> str:
-    """A decimal's digits as HUGEINT. `short`: as BIGINT, where `precision` and `scale` are less than 18 together."""
+    """Returns SQL of a decimal's digits as HUGEINT: 1.50 is 150. `short`: as BIGINT; `precision` and `scale`
+    must then be less than 18 together."""
     if short:
         return f"CAST({sql if scale == 0 else f'multiply({sql}, CAST({10**scale} AS DECIMAL({scale + 1}, 0)))'} AS BIGINT)"
     if scale == 0:
         return f"CAST({sql} AS HUGEINT)"
     if max(precision, 19) + scale + 1 <= 38:
         if precision <= 18:
-            sql = f"CAST({sql} AS DECIMAL(19, {scale}))"  # or the engine caps the product at 18 digits
+            sql = f"CAST({sql} AS DECIMAL(19, {scale}))"  # otherwise DuckDB limits the product to 18 digits
         return f"CAST(multiply({sql}, CAST({10**scale} AS DECIMAL({scale + 1}, 0))) AS HUGEINT)"
     return f"CAST(replace(CAST({sql} AS VARCHAR), '.', '') AS HUGEINT)"
 
 
 def scaled(sql: str, scale: int, data_type: str) -> str:
-    """The inverse of `_unscaled`."""
+    """Returns SQL of the decimal with these digits, the inverse of `unscaled`: 150 at scale 2 is 1.50."""
     if scale == 0:
         return f"CAST({sql} AS {v.duckdb_type(data_type)})"
     one = "0." + "0" * (scale - 1) + "1"
@@ -394,7 +415,8 @@ def scaled(sql: str, scale: int, data_type: str) -> str:
 
 
 def _negated(value: Value) -> str:
-    """Not the engine's own minus on whole numbers: its optimizer turns `-x = 1` into `x = -1`, which forgets the overflow."""
+    """Returns SQL of the negative of a number. Whole numbers are subtracted from 0 instead of negated:
+    DuckDB's optimizer rewrites `-x = 1` to `x = -1`, which loses the error if `-x` overflows."""
     if value.type in ("integer", "long"):
         return f"subtract(CAST(0 AS {v.duckdb_type(value.type)}), {value.sql})"
     if value.type in v.INTEGRAL:
@@ -404,7 +426,7 @@ def _negated(value: Value) -> str:
 
 
 def negative(value: Value, zone: Zone) -> Value:
-    """Unary minus; the least integer overflows."""
+    """Returns the negative of a number. The negative of the least integer raises an overflow."""
     if value.type == "string":
         value = cast(value, "double", zone)
     if value.type == "void":

@@ -1,4 +1,4 @@
-"""Spark SQL text to sqlglot trees, with Spark's own grammar where sqlglot's differs.
+"""Parses Spark SQL to sqlglot trees, by Spark's grammar where sqlglot's differs.
 
 sqlglot's Databricks parser turns functions into its own nodes and so loses what was written, and it ranks `||`, `&`, `|`, `=` and `IS NULL`
 differently from Spark's SqlBaseParser.g4. The parser here keeps every function as `exp.Anonymous` under the name that was written, and
@@ -23,8 +23,8 @@ from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.spark_sql.text_cache import TextCache
 
 _KEPT_CHARACTERS = 300_000
-"""Maximum characters of all texts whose trees are kept."""
-# `name` or `alias`.`name`; what the tokenizer might read otherwise is left to it.
+"""Maximum number of characters of all texts in the cache of parsed trees."""
+# Matches `name` and `alias`.`name`. Names with characters that need the tokenizer do not match.
 _QUOTED_NAME = re.compile(r"(?:`((?:[^`\\\x00-\x1f]|``)+)`\.)?`((?:[^`\\\x00-\x1f]|``)+)`")
 
 _COMPARISONS: dict[TokenType, type[exp.Binary]] = {
@@ -39,11 +39,12 @@ _COMPARISONS: dict[TokenType, type[exp.Binary]] = {
 _PREDICATES = (exp.Is, exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape, exp.NullSafeNEQ)
 _TREES = TextCache[exp.Expression](_KEPT_CHARACTERS)
 MAX_LENGTH = 1_000_000
-"""Longer text is refused: the trees would not fit the interpreter's stack."""
+"""Maximum number of characters of a SQL text; longer text raises InvalidArgumentError, as its tree may exceed
+the interpreter's stack."""
 
 
 class PipeOperator(exp.Expression):
-    """An operator of the pipe syntax: its name, and what stands in its clauses."""
+    """An operator of the pipe syntax (`|> WHERE …`): its name and its clauses."""
 
     arg_types: ClassVar[dict[str, bool]] = dict.fromkeys(
         ["this", "expressions", "condition", "distinct", "alias", "order", "limit", "offset", "keys", "word", "by_name", "sample", "pivot",
@@ -52,7 +53,8 @@ class PipeOperator(exp.Expression):
 
 
 def _typed_literal(text: exp.Expr, kind: exp.DataType) -> exp.Cast:
-    """`DATE '2024-01-01'`: a cast, which Spark shows otherwise than one that is written."""
+    """Returns the tree of a literal such as `DATE '2024-01-01'`: a cast, marked as a literal because Spark
+    names a column after it in another way than after a written CAST."""
     tree = exp.Cast(this=text, to=kind)
     tree.meta["literal"] = True
     return tree
@@ -72,7 +74,9 @@ class _Parser(DatabricksParser):
         kind: lambda self, this, kind: _typed_literal(this, kind)
         for kind in (exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPNTZ)
     }
-    RANGE_PARSERS = {key: parse for key, parse in DatabricksParser.RANGE_PARSERS.items() if key is not TokenType.FOR}  # FOR is PIVOT's
+    RANGE_PARSERS = {
+        key: parse for key, parse in DatabricksParser.RANGE_PARSERS.items() if key is not TokenType.FOR
+    }  # FOR belongs to PIVOT
     NO_PAREN_FUNCTION_PARSERS = {"CASE": DatabricksParser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
     COLON_IS_VARIANT_EXTRACT = True
     ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}  # `array[0]` and `array(1, 2)[0]` are items, not arrays
@@ -85,7 +89,7 @@ class _Parser(DatabricksParser):
     }
 
     def _parse_colon_as_variant_extract(self, this: exp.Expr | None) -> exp.Expr | None:
-        """`v:a.b[0]['c d']` as `variant_get(v, '$.a.b[0]["c d"]')`, with casts by `::` behind it."""
+        """Parses `v:a.b[0]['c d']` as `variant_get(v, '$.a.b[0]["c d"]')`, and casts by `::` after it."""
         if not self._match(TokenType.COLON):
             return this
         path, key, first = "$", "", True
@@ -108,7 +112,8 @@ class _Parser(DatabricksParser):
         return found
 
     def _parse_written(self, name: str) -> exp.Expr:
-        """A call whose tree alone does not tell how it was written: `1Y` is a cast, too, and the unit of EXTRACT has a case."""
+        """Parses a call and keeps in `meta` how it was written, for column names: `CAST(1 AS TINYINT)` and
+        `1Y` have the same tree, and names show the unit of EXTRACT in the case in which it was written."""
         unit = self._curr.text
         tree = cast(exp.Expr, DatabricksParser.FUNCTION_PARSERS[name](self))
         tree.meta.update(written=True, unit=unit)
@@ -121,7 +126,8 @@ class _Parser(DatabricksParser):
         return found
 
     def _parse_with_words(self, name: str, *words: str) -> exp.Expr:
-        """`position(part IN text)`, `overlay(text PLACING part FROM start FOR length)`, or with commas."""
+        """Parses `position(part IN text)` and `overlay(text PLACING part FROM start FOR length)`, or the same
+        calls with commas."""
         arguments = [self._parse_bitwise()]
         if name == "position" and not self._match(TokenType.COMMA, advance=False):
             name = "locate"
@@ -134,7 +140,7 @@ class _Parser(DatabricksParser):
         return self.expression(exp.Anonymous(this=name, expressions=[argument for argument in arguments if argument is not None]))
 
     def _parse_substring(self, name: str = "substring") -> exp.Expr:  # type: ignore[override]
-        """`substring(text FROM start FOR length)`, or with commas; a call of any other number of arguments is no form."""
+        """Parses `substring(text FROM start FOR length)`, or the same call with commas."""
         arguments = self._parse_csv(self._parse_disjunction)
         for word in (TokenType.FROM, TokenType.FOR):
             if self._match(word) and (argument := self._parse_bitwise()) is not None:
@@ -146,20 +152,21 @@ class _Parser(DatabricksParser):
         found.meta["name"] = name
         return found
 
-    # Where sqlglot takes less than Spark's grammar asks for: an item is missing, a string stands for a name.
+    # The methods below raise an error for text that sqlglot accepts and Spark's grammar does not: an item is
+    # missing, or a string is in place of a name.
 
     def _parse_csv(self, parse_method: Callable[[], Any], sep: TokenType = TokenType.COMMA) -> list[Any]:
         items = [parse_method()]
         while self._match(sep):
             items.append(parse_method())
             if items[-1] is None or items[-2] is None:
-                if self._types:  # `array(NULL, 3)`: what was read as a list of types is read again as arguments
+                if self._types:  # `array(NULL, 3)` is first parsed as a list of types, then again as arguments
                     return []
                 self.raise_error("Expected an item on each side of a comma")
         return [] if items == [None] else items
 
     _types = 0
-    """Number of types around the one that is read."""
+    """Number of types that enclose the one being parsed."""
 
     def _parse_types(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         self._types += 1
@@ -192,14 +199,14 @@ class _Parser(DatabricksParser):
         return found
 
     def _parse_from(self, joins: bool = False, skip_from_token: bool = False, consume_pipe: bool = False) -> exp.From | None:
-        found: exp.From | None = super()._parse_from(joins, skip_from_token)  # pipes are the query's, not those of a subquery in FROM
+        found: exp.From | None = super()._parse_from(joins, skip_from_token)  # a pipe belongs to the whole query, not to a subquery in FROM
         return found
 
     def _parse_pivot_aggregation(self) -> exp.Expr | None:
         return self._parse_alias(self._parse_disjunction())
 
     def _parse_case(self) -> exp.Expr | None:
-        if self._match(TokenType.DOT, advance=False):  # of a table called `case`
+        if self._match(TokenType.DOT, advance=False):  # a column of a table named `case`
             self._retreat(self._index - 1)
             return None
         expression = self._parse_disjunction()
@@ -231,7 +238,8 @@ class _Parser(DatabricksParser):
         return found
 
     def _parse_pipe_syntax_query(self, query: exp.Query) -> exp.Query | None:
-        """`query |> operator |> operator`: a SELECT of the query whose `meta` holds the operators, each an `exp.Anonymous` by its word."""
+        """Parses `query |> operator |> operator`: returns a SELECT from the query, with the operators in its
+        `meta`."""
         operators = []
         while self._match(TokenType.PIPE_GT):
             operators.append(self._parse_pipe_operator())
@@ -360,7 +368,8 @@ _DIALECT = _Dialect()
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of the text. InvalidArgumentError for text that has none or cannot be divided into tokens."""
+    """Returns the tokens of a text. Raises InvalidArgumentError if the text is empty or cannot be divided
+    into tokens."""
     if not isinstance(text, str):
         raise InvalidArgumentError("SQL is text", found=type(text).__name__)
     if len(text) > MAX_LENGTH:
@@ -386,16 +395,18 @@ def tokenize(text: str) -> list[Token]:
 
 
 def _begins_clause(tokens: list[Token], place: int) -> bool:
-    """True if WINDOW at a place is the clause, `WINDOW w AS (...)`, and no function or name."""
+    """True if the word WINDOW at this position begins the clause `WINDOW w AS (…)`, and is no function or
+    name."""
     return len(tokens) > place + 2 and tokens[place + 2].token_type == TokenType.ALIAS
 
 
 def parse(text: str) -> exp.Expression:
-    """One expression in Spark's SQL dialect. CAST and `a / b` stay as written, functions are `exp.Anonymous` with their written name.
+    """Parses one expression in Spark's SQL dialect. CAST and `a / b` stay as written; a function is an
+    `exp.Anonymous` with its name as written.
 
-    The tree is shared by all who parse the same text, and must not be changed.
+    The tree is cached and returned again for the same text, so it must not be changed.
 
-    InvalidArgumentError, with the position, for text that is not exactly one expression.
+    Raises InvalidArgumentError, with the position, if the text is not exactly one expression.
     """
     if not isinstance(text, str):
         return _parse(text, exp.Condition)
@@ -405,18 +416,21 @@ def parse(text: str) -> exp.Expression:
 
 
 def parse_with_queries(text: str) -> exp.Expression:
-    """Like `parse`, but the expression may be a subquery, and the tree is the caller's own."""
+    """Parses one expression like `parse`, but subqueries are allowed, and the tree is not shared: the caller
+    may change it."""
     return _parse(text, exp.Condition, queries=True)
 
 
 def _column(name: re.Match[str]) -> exp.Column:
-    """The column that a name in quotes means: commands write one for each column of a table."""
+    """Returns the tree of a quoted column name, without the tokenizer: commands write such a name for each
+    column of a table."""
     parts = [exp.Identifier(this=part.replace("``", "`"), quoted=True) for part in name.groups() if part is not None]
     return exp.Column(this=parts[-1], table=parts[0] if len(parts) > 1 else None)
 
 
 def parse_statement(text: str) -> exp.Expression:
-    """One statement (SELECT with what may stand around it) by the same rules as `parse`; what `query.translate_query` takes."""
+    """Parses one query by the same rules as `parse`: SELECT, set operations, VALUES, WITH.
+    `query.translate_query` takes the tree."""
     return _parse(text, None)
 
 
@@ -426,7 +440,7 @@ _ONE_CONDITION = "one expression without words of a statement, like \"id > 1 AND
 def _parse(text: str, into: type[exp.Condition] | None, *, queries: bool = False) -> exp.Expression:
     tokens = tokenize(text)
     kinds = Counter(token.token_type for token in tokens)
-    if kinds[TokenType.L_PAREN] > kinds[TokenType.R_PAREN]:  # sqlglot does without the one that closes CAST, TRIM, EXTRACT
+    if kinds[TokenType.L_PAREN] > kinds[TokenType.R_PAREN]:  # sqlglot accepts CAST, TRIM and EXTRACT without a closing bracket
         raise InvalidArgumentError("SQL does not parse: a bracket is never closed", found=_excerpt(text))
     parser = _DIALECT.parser()
     try:
@@ -451,8 +465,9 @@ def _parse(text: str, into: type[exp.Condition] | None, *, queries: bool = False
 
 
 def operands(node: exp.Expr) -> list[exp.Expr]:
-    """Operands of a chain of ANDs, or of ORs, in their order, without brackets around parts of the chain: `a OR (b OR c)` -> a, b, c. Other
-    nodes are their only operand. A chain of thousands is a tree as deep, through which no recursion goes."""
+    """Returns the operands of a chain of ANDs or ORs, in order, also from brackets: `a OR (b OR c)` -> a, b,
+    c. Any other node is its only operand. Works without recursion, as the tree of a chain of thousands is
+    thousands of levels deep."""
     kind, found, pending = type(node), [], [node]
     if kind not in (exp.And, exp.Or):
         return [node]
@@ -468,7 +483,8 @@ def operands(node: exp.Expr) -> list[exp.Expr]:
 
 
 def split_conjuncts(text: str) -> tuple[str, ...]:
-    """The parts of `a AND b AND c` as slices of the text; the whole text where it is no conjunction."""
+    """Returns the texts of the conditions that a text joins with AND: of `a AND b AND c`, ("a", "b", "c"). A
+    text without AND is its only condition."""
     tokens = tokenize(text)
     slices = list(_conjuncts(tokens, 0, len(tokens)))
     return tuple(text[tokens[start].start : tokens[stop - 1].end + 1] for start, stop in slices)
@@ -516,7 +532,8 @@ def _closing(tokens: list[Token], start: int, stop: int) -> int:
 
 
 def _syntax_error(error: ParseError, tokens: list[Token], text: str, expected: str | None) -> InvalidArgumentError:
-    """The parser's error by its place alone: its own words name classes of the parser."""
+    """Returns the error for text that does not parse, with the position of sqlglot's error. Its message is
+    not used: it names classes of the parser."""
     cause = error.__cause__ if isinstance(error.__cause__, ParseError) else error
     detail = next(iter(cause.errors or error.errors), {})
     near = next((token for token in tokens if (token.line, token.col) == (detail.get("line"), detail.get("col"))), None)

@@ -1,5 +1,6 @@
-"""LIKE and regular expressions. The engine's RE2 reads a literal pattern that means the same to Java; kernels read all other patterns
-(`rust/src/expressions/regex.rs`). A pattern of LIKE must be a literal."""
+"""LIKE and regular expressions. A literal pattern that means the same in Java and in RE2 is matched by
+DuckDB's RE2; kernels match all other patterns (`rust/src/expressions/regex.rs`). The pattern of LIKE must be
+a literal."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from deltaic.spark_sql.values import Value
 
 
 def like(value: Value, pattern: Value, escape: str, zone: Zone, name: str = "like") -> Value:
-    """LIKE or ILIKE with a literal pattern."""
+    """Returns LIKE or ILIKE with a literal pattern."""
     if "binary" in (value.type, pattern.type):
         raise v.unsupported(name.upper(), value.type, pattern.type)
     value, pattern = implicit(value, "string", zone, name.upper()), implicit(pattern, "string", zone, name.upper())
@@ -36,8 +37,9 @@ def like(value: Value, pattern: Value, escape: str, zone: Zone, name: str = "lik
 
 
 def bounds_of_like(value: Value, pattern: Value) -> list[str]:
-    """Range that `value LIKE 'forest%'` implies, which sources can filter by: `value >= 'forest'`, `value < 'foresu'`. Texts are in the
-    order of their code points."""
+    """Returns conditions that follow from LIKE with a literal prefix, for sources that can filter by a range:
+    `value LIKE 'forest%'` implies `value >= 'forest'` and `value < 'foresu'`. Text is compared by code
+    points."""
     text = pattern.constant if pattern.is_constant and value.type == pattern.type == "string" and value.collation is None else None
     prefix = re.split("[%_]", text)[0] if isinstance(text, str) else ""
     if not prefix or prefix == text or "\\" in prefix:
@@ -58,9 +60,10 @@ def _check_escapes(pattern: str, escape: str) -> None:
         index += 1
 
 
-# What Java and RE2 read alike: literals, ., anchors at the ends, classes of plain characters, \d \w \s and their opposites, groups, |,
-# greedy and reluctant repetition. Not: possessive repetition, back references, look-around, flags, \b (Java's is Unicode), POSIX and \p
-# classes, && in a class.
+# The parts of a pattern that mean the same in Java and RE2: literals, ., anchors at the ends, classes of
+# plain characters, \d \w \s and their opposites, groups, |, greedy and reluctant repetition. These differ:
+# possessive repetition, back references, look-around, flags, \b (Java's is Unicode), POSIX and \p classes, &&
+# in a class.
 _TOKEN = re.compile(
     r"\\[dwsDWS.\\+*?()\[\]{}|^$/\-tnrf\"'@#%&=:;,!<>~` ]"
     r"|\[\^?(?:\\[dwsDWS.\\+*?()\[\]{}|^$/\-tnrf]|[^\[\]\\&\n])+\]"
@@ -71,7 +74,8 @@ _REPEAT = re.compile(r"(?:[*+?]|\{\d{1,3}(?:,\d{0,3})?\})\??(?![+*?{])")
 
 
 def check_regex(pattern: str) -> int:
-    """The number of groups of a pattern that both engines read alike; UnsupportedFeatureError for any other."""
+    """Returns the number of groups of a pattern. Raises UnsupportedFeatureError if the pattern may mean
+    different things in Java and RE2."""
     index, groups, depth, repeatable = 0, 0, 0, False
     while index < len(pattern):
         if repeatable and (found := _REPEAT.match(pattern, index)):
@@ -93,7 +97,8 @@ def check_regex(pattern: str) -> int:
 
 
 def _regex(value: Value) -> str:
-    """The pattern for RE2. Java's `$` also matches before a final newline, its `.` stops at more line ends, its \\s knows \\x0B."""
+    """Returns a Java pattern rewritten for RE2. Java's `$` also matches before a final line break, its `.`
+    excludes more line breaks, and its \\s includes \\x0B."""
     pattern = constant_text(value, "a regular expression")
     check_regex(pattern)
     out, index, in_class = [], 0, False
@@ -114,7 +119,7 @@ def _regex(value: Value) -> str:
 
 
 def _is_native(pattern: Value) -> bool:
-    """True if the engine's RE2 reads a literal pattern as Java does; the kernels read all others."""
+    """True if a pattern is a literal that means the same in Java and in RE2."""
     if not pattern.is_constant or not isinstance(pattern.constant, str):
         return False
     try:
@@ -126,8 +131,8 @@ def _is_native(pattern: Value) -> bool:
 
 
 def _moves_on(pattern: Value) -> bool:
-    """True if the engine's RE2 reads a pattern as Java does, and the pattern never matches the empty text: behind that the engines
-    differ."""
+    """True if a pattern is a literal that means the same in Java and in RE2, and does not match the empty
+    text: Java and RE2 continue differently after an empty match."""
     try:
         return _is_native(pattern) and re.match(str(pattern.constant), "") is None
     except re.error:
@@ -139,12 +144,13 @@ def _group_of(arguments: list[Value]) -> Value:
 
 
 def _has_group(pattern: Value, group: Value) -> bool:
-    """True if the group is a literal that a native pattern has; the kernels fail on rows for one that a pattern has not."""
+    """True if the group is a literal number of a group in the pattern. For any other number, the kernel
+    raises an error on a row."""
     return isinstance(group.constant, int) and 0 <= group.constant <= check_regex(str(pattern.constant))
 
 
 def _kernel(kernel: str, kind: str, arguments: list[Value], result: DataType | None = None) -> Value:
-    """A kernel that reads patterns as Java does."""
+    """Returns a call of a kernel, which matches patterns as Java does."""
     pattern = arguments[1]
     known = isinstance(pattern.constant, str) and _is_pattern(pattern.constant)
     sql = kernel_sql(kernel, kind, *(argument.sql for argument in arguments))
@@ -153,7 +159,8 @@ def _kernel(kernel: str, kind: str, arguments: list[Value], result: DataType | N
 
 
 def _is_pattern(pattern: str) -> bool:
-    """True if a text is a pattern of Java; UnsupportedFeatureError for one that the kernels do not know."""
+    """True if a text is a valid Java pattern. Raises UnsupportedFeatureError if the kernels do not support
+    it."""
     import pyarrow as pa
 
     try:
@@ -166,7 +173,8 @@ def _is_pattern(pattern: str) -> bool:
 
 
 def _either(value: Value, pattern: Value, native: str, kernel: Value) -> Value:
-    """The engine's own function, but the kernel for text that ends with a line break where the pattern has `$`."""
+    """Returns DuckDB's own function (`native`). If the pattern has `$`, the kernel is called for text that
+    ends with a line break."""
     if "$" not in str(pattern.constant):
         return value.like(native, kernel.type, nullable=kernel.nullable)
     sql = f"(CASE WHEN regexp_matches({value.sql}, '[{_LINE_ENDS}]\\z') THEN {kernel.sql} ELSE {native} END)"
@@ -228,7 +236,8 @@ def _substr(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _instr(arguments: list[Value], zone: Zone) -> Value:
-    """`regexp_instr(text, pattern)`: position of the first match, from 1, or 0. Spark does not heed the group of a third argument."""
+    """Builds `regexp_instr(text, pattern)`: the position of the first match, counted from 1, or 0. Spark
+    ignores the group in a third argument."""
     value, pattern = arguments[:2]
     kernel = _kernel("regex_instr", "integer", [value, pattern])
     if len(arguments) < 3:
@@ -243,7 +252,7 @@ def _split(arguments: list[Value], zone: Zone) -> Value:
     if not isinstance(pattern.constant, str) or not isinstance(limit.constant, int):
         if pattern.is_constant and pattern.constant is None:
             return v.combine(f"CAST(NULL AS {v.duckdb_type(kind)})", kind, arguments, nullable=True)
-        characters = f"regexp_extract_all({value.sql}, '(?s).', 0)"  # an empty pattern divides all characters
+        characters = f"regexp_extract_all({value.sql}, '(?s).', 0)"  # an empty pattern splits between all characters
         whole = _kernel("regex_split", "array<string>", [value, pattern, limit], kind)
         if pattern.is_constant and pattern.constant != "":
             return whole

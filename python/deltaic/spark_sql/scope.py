@@ -1,4 +1,5 @@
-"""Meaning of the names in an expression: columns of aliased schemas, struct fields, parameters of lambda functions."""
+"""Resolves the names in an expression: columns of aliased schemas, struct fields, parameters of lambda
+functions."""
 
 from __future__ import annotations
 
@@ -12,11 +13,13 @@ from deltaic.spark_sql.values import Value
 ColumnSql = Callable[[str, tuple[str, ...]], str]
 Path = tuple[str, tuple[str, ...]]
 LIMITS = "deltaic.limits"
-"""Key of a field's metadata, in schemas that a query is translated against: the `values.Limits` of the column."""
+"""Key in a field's metadata for the `values.Limits` of the column. Only schemas that a query is translated
+with have it."""
 
 
 class Scope:
-    """Names in sight. `columns` gathers the (alias, path) pairs that were asked for, in the schemas' own case."""
+    """The names that an expression may use. `columns` collects (alias, path) of each column and field that
+    was resolved, in the case of the schemas."""
 
     def __init__(self, schemas: Mapping[str, Schema], column_sql: ColumnSql) -> None:
         self._schemas = schemas
@@ -27,17 +30,19 @@ class Scope:
 
     @property
     def joins(self) -> bool:
-        """True if more than one table is in sight."""
+        """True if the expression may read more than one table."""
         return len(self._schemas) > 1
 
     def resolve(self, parts: Sequence[str]) -> Value:
-        """The value of a dotted name. InvalidArgumentError where there is none, or more than one."""
-        if (found := self.find(parts)) is None:
+        """Returns the value of a dotted name. Raises InvalidArgumentError if the name is unknown or
+        ambiguous."""
+        if (value := self.find(parts)) is None:
             raise self._unknown(".".join(parts), parts)
-        return found
+        return value
 
     def find(self, parts: Sequence[str]) -> Value | None:
-        """Like `resolve`, but None where there is none."""
+        """Returns the value of a dotted name, or None if the name is unknown. Raises InvalidArgumentError if
+        it is ambiguous."""
         for frame in reversed(self._parameters):
             if (found := frame.get(parts[0].lower())) is not None:
                 return fields(found, parts[1:])
@@ -56,19 +61,19 @@ class Scope:
         return self._column(alias, field, rest)
 
     def push(self, parameters: Mapping[str, Value]) -> None:
-        """Parameters of a lambda function hide columns until `pop`."""
+        """Adds the parameters of a lambda function, which hide columns of the same names until `pop`."""
         self._parameters.append({name.lower(): value for name, value in parameters.items()})
 
     def pop(self) -> None:
         self._parameters.pop()
 
     def fresh(self) -> str:
-        """A name for a lambda's parameter that nothing else has."""
+        """Returns a unique name for the parameter of a lambda function."""
         self._count += 1
         return f"deltaic_p{self._count}"
 
     def names(self, alias: str | None = None) -> list[tuple[str, Field]]:
-        """All columns, or those of one alias: what a star stands for."""
+        """Returns (alias, field) of all columns, or of the columns of one alias: the columns of a star."""
         if alias is None:
             return [(key, field) for key, schema in self._schemas.items() for field in schema.fields]
         found = [key for key in self._schemas if key.lower() == alias.lower()]
@@ -77,7 +82,7 @@ class Scope:
         return [(found[0], field) for field in self._schemas[found[0]].fields]
 
     def column(self, alias: str, field: Field) -> Value:
-        """A whole column."""
+        """Returns the value of a column."""
         return self._column(alias, field, ())
 
     def _column(self, alias: str, field: Field, rest: Sequence[str]) -> Value:
@@ -109,7 +114,8 @@ class Scope:
 
 
 def unknown_column(shown: str, known: Iterable[str]) -> InvalidArgumentError:
-    """The error of a name that no column has. A word that is like none of them may be text whose quotes are missing, `city = Rome`."""
+    """Returns the error for an unknown column. If no column has a similar name, the error suggests text in
+    quotes: `city = Rome` may mean `city = 'Rome'`."""
     expected = nearest_names(shown, known)
     if shown.lower() in ("none", "nan"):
         expected = "NULL, which IS NULL finds" if shown.lower() == "none" else "double('NaN')"
@@ -119,18 +125,21 @@ def unknown_column(shown: str, known: Iterable[str]) -> InvalidArgumentError:
 
 
 def known_limits(field: Field) -> v.Limits | None:
-    """The limits of a column of a schema; a table's own metadata, which is JSON, may have their key, too."""
+    """Returns the limits of a column, or None. The type is checked because a table's own metadata (JSON) may
+    have the same key."""
     limits = field.metadata.get(LIMITS)
     return limits if isinstance(limits, v.Limits) else None
 
 
 def collation_within(field: Field) -> str | None:
-    """The collation of a column of text, or of the first text in it; None where all of it is compared by its bytes."""
+    """Returns the collation of a column, or of the first text nested in it, or None if all its text is
+    compared by bytes."""
     return next((found for _, each in walk((field,)) if (found := collation_of(each))), None)
 
 
 def fields(value: Value, names: Sequence[str]) -> Value:
-    """Struct fields of a value, of each element where it is an array of structs; the value of a map at a key of text."""
+    """Returns a field within a value: a field of a struct, an array of the fields of structs in an array, or
+    a map's value by a text key."""
     for name in names:
         kind = value.type
         if isinstance(kind, Struct):

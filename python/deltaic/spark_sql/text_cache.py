@@ -1,4 +1,5 @@
-"""Results of functions of a text, kept while a command reads the same text at each of its steps."""
+"""A cache for results that depend on a text, such as parsed SQL: a command needs the same text at several
+steps."""
 
 from __future__ import annotations
 
@@ -7,14 +8,16 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 _CHARACTERS_OF_AN_ENTRY = 100
-"""Characters that an entry counts besides its text."""
+"""Number of characters that each entry counts in addition to its text."""
 
 
 class TextCache(Generic[T]):
-    """Results for texts of at most `characters` characters in all; those that nobody has asked for longest go first. It bounds memory by
-    characters and not by entries, as the parsed form of a text grows with it: about 200 bytes a character.
+    """A cache of results for texts with at most `characters` characters in total; the least recently used
+    results are removed first. The limit is in characters instead of entries because the parsed form of a text
+    grows with the text: about 200 bytes per character.
 
-    Threads share it without a lock, which a fork could leave held: at worst a result is computed twice."""
+    Threads share a cache without a lock, as a fork could leave a lock held. At worst, a result is computed
+    twice."""
 
     def __init__(self, characters: int) -> None:
         self.characters = characters
@@ -23,7 +26,8 @@ class TextCache(Generic[T]):
         self._count = 0
 
     def get(self, text: str, make: Callable[[], T], key: Hashable = None) -> T:
-        """The value kept for the text and `key`, else the result of `make`. Errors are not kept."""
+        """Returns the cached result for the text and `key`, or else the result of `make`, which is then
+        cached. Errors are not cached."""
         newer = self._newer
         place = (text, key)
         if (found := newer.get(place)) is not None:

@@ -1,4 +1,5 @@
-"""The walk over a parsed expression: each node becomes a `Value` by one of the forms, or is refused by name."""
+"""Translates a parsed expression: each node becomes a `Value`, or raises UnsupportedFeatureError with the
+name of its form."""
 
 from __future__ import annotations
 
@@ -108,16 +109,18 @@ _NO_PARENTHESES: dict[type, str] = {
 
 
 class Translator:
-    """Translates the nodes of one expression. A subclass may answer aggregate functions and subqueries, which this one refuses."""
+    """Translates the nodes of one expression. Refuses aggregate functions and subqueries; a subclass may
+    translate them."""
 
     def __init__(self, scope: Scope, zone: Zone) -> None:
         self.scope = scope
         self.zone = zone
         self.parts: Mapping[str, Value] = {}
-        """Values of a template's placeholders by name; a user's text has none."""
+        """Name of a placeholder -> its value. Only deltaic's own SQL has placeholders."""
 
     def value(self, node: exp.Expr) -> Value:
-        """The node as a value. UnsupportedFeatureError or InvalidArgumentError where it has none."""
+        """Returns the value of a node. Raises UnsupportedFeatureError or InvalidArgumentError if the node has
+        no translation."""
         kind = type(node)
         if operator := _COMPARISONS.get(kind):
             return operators.compare(operator, self.value(node.this), self.value(node.expression), self.zone, joins=self.scope.joins)
@@ -143,15 +146,17 @@ class Translator:
         raise self.refused(node)
 
     def arithmetic(self, node: exp.Expr, operator: str, left: Value, right: Value) -> Value:
-        node.meta["types"] = left.type, right.type  # the name of a column tells them: `d + 3` is date_add(d, 3)
+        node.meta["types"] = left.type, right.type  # column names depend on them: `d + 3` is date_add(d, 3)
         return intervals.arithmetic(operator, left, right, self.zone)
 
     def known(self, node: exp.Expr) -> Value | None:
-        """Value of a whole node that a subclass has computed elsewhere."""
+        """Returns the value of a node that a subclass has already computed elsewhere, such as a key of GROUP
+        BY, else None."""
         return None
 
     def reordered(self, node: exp.Expr) -> Value:
-        """A sum or product; of whole numbers the literals come last, as Spark's optimizer puts them: it decides which overflow is one."""
+        """Returns a sum or product. Literals of a sum of whole numbers come last, as in Spark's optimizer,
+        because the order decides whether the sum overflows."""
         value, parts = self._parts(node, type(node))
         literals = [part for part in parts if part.foldable or part.is_constant]
         others = [part for part in parts if not (part.foldable or part.is_constant)]
@@ -164,7 +169,8 @@ class Translator:
         return together(functools.reduce(together, others), functools.reduce(together, literals))
 
     def _parts(self, node: exp.Expr, kind: type) -> tuple[Value, list[Value]]:
-        """A node and, if it is a sum (`kind`) of whole numbers, what it adds up, in one type."""
+        """Returns the value of a node and, if the node is a sum or product (`kind`) of whole numbers, its
+        operands, cast to one type."""
         while isinstance(node, exp.Paren):
             node = node.this
         if type(node) is not kind or self.known(node) is not None:
@@ -205,7 +211,8 @@ class Translator:
         return self.compared_by_bytes(node, self.scope.resolve(parts))
 
     def compared_by_bytes(self, node: exp.Expression, value: Value) -> Value:
-        """The value of a column, unless it is text with a collation and something is done with it: it would be compared by its bytes."""
+        """Returns the value of a column. Raises UnsupportedFeatureError for text with a collation that is an
+        operand of an expression: DuckDB would compare it by its bytes."""
         if value.collation is None or _is_passed_on(node):
             return value
         raise v.unsupported(f"text with the collation {value.collation} as an operand")
@@ -244,7 +251,8 @@ class Translator:
     # --- logic
 
     def conjunction(self, node: exp.Expression) -> Value:
-        """AND and OR, flattened: a chain of thousands is no deep tree here."""
+        """Translates a chain of ANDs or ORs without recursion, as the tree of a chain of thousands is
+        thousands of levels deep."""
         kind, parts, current = type(node), [], node
         while isinstance(current, kind):
             parts.append(current.expression)
@@ -255,8 +263,9 @@ class Translator:
         return operators.connect(operator, operators.booleans(values, self.zone, operator))
 
     def condition(self, node: exp.Expr, *, outer: bool = False, inner: bool = False) -> Value:
-        """A condition of WHERE, HAVING or a join: rows pass where it is true. `outer`: the join is an outer one, whose parts all see
-        joined rows. `inner`: the tables come together by inner joins alone, whose keys the condition may name."""
+        """Returns the condition of a WHERE, HAVING or join, which keeps the rows where it is true. `outer`:
+        the condition of an outer join, whose parts are all evaluated on joined rows. `inner`: all joins of
+        the tables are inner joins, and the condition may have their keys."""
         parts, pending = [], [node]
         while pending:
             tree = pending.pop()
@@ -280,7 +289,7 @@ class Translator:
         return operators.filtered(list(zip(operators.booleans(values, self.zone, "AND"), tables, keys, strict=True)))
 
     def is_key(self, tree: exp.Expr) -> bool:
-        """True if a condition is an equality of one table's values and another's."""
+        """True if a condition says that values of two tables are equal, so that it is the key of a join."""
         return False
 
     def negation(self, node: exp.Expression) -> Value:
@@ -310,7 +319,7 @@ class Translator:
         joins = self.scope.joins
         sides = [operators.compare(op, value, bound, self.zone, joins=joins) for op, bound in ((">=", low), ("<=", high))]
         result = operators.connect("AND", sides)
-        if value.is_constant and sides[0].raises:  # the engine leaves out what a false upper bound decides
+        if value.is_constant and sides[0].raises:  # DuckDB does not evaluate the lower bound if the upper bound decides
             return result.like(f"(CASE WHEN NOT {sides[0].sql} THEN false ELSE {result.sql} END)", "boolean")
         return result
 
@@ -323,12 +332,12 @@ class Translator:
         return operators.contained(self.value(node.this), [self.value(item) for item in node.expressions], self.zone)
 
     def _row(self, node: exp.Expression) -> Value:
-        """`(a, b)` where it is compared: a struct whose names do not matter."""
+        """Returns `(a, b)` as a struct with generated names, for comparisons, which ignore names."""
         parts = [self.value(each) for each in node.expressions]
         return collections.struct_of([f"col{place}" for place in range(1, len(parts) + 1)], parts)
 
     def row(self, node: exp.Expression) -> Value:
-        """`(a, b)` as a struct."""
+        """Returns `(a, b)` as a struct; a field is named after its column, or by its position: `col2`."""
         names = [collections.column_name(each) or f"col{place}" for place, each in enumerate(node.expressions, 1)]
         return collections.struct_of(names, [self.value(each) for each in node.expressions])
 
@@ -340,7 +349,8 @@ class Translator:
         return operators.negate(result) if node.args.get("negate") else result
 
     def _like_some(self, node: exp.Expression) -> Value:
-        """`a LIKE ANY (p, q)` is `a LIKE p OR a LIKE q`, ALL joins by AND; NOT stands before each LIKE."""
+        """Translates `a LIKE ANY (p, q)` as `a LIKE p OR a LIKE q`, and LIKE ALL with AND. With NOT, each
+        LIKE is negated."""
         listed = node.expression.this
         patterns_ = listed.expressions if isinstance(listed, exp.Tuple) else [listed.this if isinstance(listed, exp.Paren) else listed]
         if any(isinstance(each, exp.Query) for each in patterns_):
@@ -420,7 +430,8 @@ class Translator:
         return collections.item(self.value(node.this), self.value(node.expressions[0]), self.zone)
 
     def lambda_value(self, node: exp.Expression, types: list[tuple[DataType, bool]]) -> tuple[list[str], Value]:
-        """A lambda function over parameters of these (type, nullable): the names for the engine and the body."""
+        """Translates a lambda function; returns the names of its parameters in DuckDB's SQL, and its body.
+        `types`: (type, nullable) of each parameter."""
         if not isinstance(node, exp.Lambda) or len(node.expressions) != len(types):
             raise v.unsupported(f"{node.sql(dialect='databricks')[:100]} in place of a lambda function of {len(types)} parameters")
         names = [self.scope.fresh() for _ in types]
@@ -435,13 +446,15 @@ class Translator:
 
 
 def _place_error(node: exp.Expression) -> str:
-    """Spark's condition of an aggregate function in a place that takes none, where Spark has one."""
+    """Returns Spark's error condition for an aggregate function where none is allowed, or the empty text if
+    Spark has none."""
     within = node.find_ancestor(exp.Where, exp.Select)
     return "[INVALID_WHERE_CONDITION] " if isinstance(within, exp.Where) else ""
 
 
 def _is_passed_on(node: exp.Expression) -> bool:
-    """True if a column is no operand: it is a value by itself, a column of a query that compares no rows, or asked whether it is null."""
+    """True if the column's text is not compared: it is a whole expression, a column of a query that does not
+    compare rows, or the operand of IS NULL."""
     parent = node.parent
     if isinstance(parent, exp.Alias):
         parent = parent.parent
@@ -451,7 +464,8 @@ def _is_passed_on(node: exp.Expression) -> bool:
 
 
 def number(text: str) -> Value:
-    """A numeric literal: int, bigint or decimal by size, decimal with a point, double with an exponent."""
+    """Returns a number literal: an int, bigint or decimal by its size; with a point, a decimal; with an
+    exponent, a double."""
     if "e" in text.lower():
         if isinf(float(text)):
             raise InvalidArgumentError("[INVALID_NUMERIC_LITERAL_RANGE] a number is outside the range of double", found=text)
@@ -513,7 +527,7 @@ _HANDLERS: dict[type[exp.Expr], Callable[[Any, Any], Value]] = {
 
 
 def element_of(value: Value, what: str) -> Array:
-    """The array type of a value; UnsupportedFeatureError where it is none."""
+    """Returns the type of an array. Raises UnsupportedFeatureError for a value of another type."""
     if not isinstance(value.type, Array):
         raise v.unsupported(what, value.type)
     return value.type

@@ -1,4 +1,4 @@
-"""Type names as sqlglot parsed them (after CAST ... AS) to Delta's types."""
+"""Converts types that sqlglot parsed, as in CAST(… AS type), to types of Delta."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PATH = '$.[]"'
 
 
 def data_type(node: exp.Expression) -> DataType:
-    """UnsupportedFeatureError for a type that no expression here can have."""
+    """Returns Delta's type. Raises UnsupportedFeatureError for a type that expressions cannot have."""
     if not isinstance(node, exp.DataType):
         raise v.unsupported(f"the type {node.sql(dialect='databricks')}")
     if known := _NAMES.get(node.this):
@@ -56,7 +56,8 @@ def data_type(node: exp.Expression) -> DataType:
 
 
 def _parameter(node: exp.Expression) -> str:
-    """A parameter of a type of shapes as it was written: the parser takes OGC:CRS84 for a path into a variant, `variant_get(OGC, ...)`."""
+    """Returns the parameter of a geographic type as written. The parser takes OGC:CRS84 for a path into a
+    variant, `variant_get(OGC, …)`."""
     if isinstance(node, exp.Anonymous) and len(node.expressions) == 2:
         return f"{node.expressions[0].name}:{node.expressions[1].name.strip(_PATH)}"
     return node.name.lower()

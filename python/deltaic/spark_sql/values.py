@@ -1,8 +1,8 @@
-"""A translated expression (`Value`) and Spark's rules about types: widths, common types, decimal arithmetic.
+"""The translated expression (`Value`), and Spark's rules for types: common types, precision and scale of
+decimals, types that fit.
 
-Types are `deltaic.protocol.schema`'s. A few more exist inside expressions only, as no Delta column can hold them: `DAY_TIME` and `DAYS`,
-kept as
-BIGINT microseconds, and `YEAR_MONTH`, kept as INTEGER months.
+Types are those of `deltaic.protocol.schema`. Intervals exist within expressions only, as no column of a Delta
+table can hold them: `DAY_TIME` and `DAYS` are a BIGINT of microseconds, `YEAR_MONTH` is an INTEGER of months.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ _DDL = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigin
 
 
 class _Missing:
-    """The `constant` of a value that is none, as None is the constant NULL."""
+    """The `constant` of a value that is no literal. None is the constant of the literal NULL."""
 
 
 MISSING = _Missing()
 
 
 class Limits(NamedTuple):
-    """The least and the greatest digits of a number: 150 of the decimal 1.50."""
+    """The least and the greatest value of a number, without its decimal point: 1.50 is 150."""
 
     least: int
     greatest: int
@@ -63,17 +63,19 @@ class Limits(NamedTuple):
 
 @dataclass(frozen=True)
 class Value:
-    """An expression in the engine's SQL whose engine type is exactly `duckdb_type(type)`.
+    """An expression in DuckDB's SQL whose type in DuckDB is exactly `duckdb_type(type)`.
 
-    `sql`: an operand as it stands (a name, a call, or in parentheses). `raises`: evaluating it may fail on a row, so it must not be
-    evaluated
-    where Spark would not. `constant`: the Python value of a literal (str, int, float, Decimal, bool, bytes, None), `MISSING` for all else.
-    `computed`: the constant is the outcome of arithmetic on literals, which Spark types by its type and not by its digits.
-    `limits`: of a number, where they are narrower than its type's. `narrow`: SQL of the same decimal with at most 18 digits, which the
-    engine computes with in 64 bits, where the type has more.
-    `collation`: of a column of text, or with text in it, that is not compared by its bytes.
-    `foldable`: made of literals alone. `constants`: SQL of its largest parts that are, and that may fail: Spark computes them while it
-    plans (ConstantFolding), whatever the rows.
+    - `sql`: can be an operand without further parentheses: a name, a call, or an expression in parentheses.
+    - `raises`: the expression may fail on a row, so it must not be evaluated for rows where Spark does not
+    evaluate it. - `constant`: the Python value of a literal (str, int, float, Decimal, bool, bytes, None);
+    `MISSING` for any other expression. - `computed`: `constant` is the result of arithmetic on literals.
+    Spark uses its type then, not the number of its digits. - `limits`: the least and greatest value of a
+    number, if narrower than those of its type. -
+    `narrow`: SQL of the same number as a decimal of at most 18 digits, if the type has more: DuckDB computes
+    it in 64 bits. - `collation`: of a column that is text, or contains text, which is not compared by its
+    bytes. - `foldable`: the expression consists of literals alone. - `constants`: SQL of the largest parts
+    that consist of literals alone and may fail. Spark computes them
+      while it plans (ConstantFolding), even if there are no rows.
     """
 
     sql: str
@@ -94,7 +96,8 @@ class Value:
         return self.constant is not MISSING
 
     def like(self, sql: str, data_type: DataType, *, nullable: bool | None = None, raises: bool | None = None) -> Value:
-        """Another SQL over this value: nullable, raises and deterministic stay unless given."""
+        """Returns a value with other SQL and another type, computed from this value. `nullable` and `raises`
+        stay the same unless given."""
         foldable = self.foldable or self.is_constant
         result = replace(self, sql=sql, type=data_type, constant=MISSING, foldable=foldable, limits=None, narrow=None)
         if nullable is not None:
@@ -115,12 +118,15 @@ class Value:
         return replace(self, foldable=False)._largest([*mine, *(constant for part in parts for constant in part.constants)])
 
     def by_choice(self) -> Value:
-        """For CASE and coalesce, whose branches are evaluated lazily: a constant in them must not be evaluated, and fail, when planned."""
+        """Returns the value of a CASE or coalesce. Spark evaluates their branches lazily, so constants within
+        them must not be computed, and fail, before the rows: `constants` becomes empty, unless the value is
+        foldable as a whole."""
         return self if self.foldable else replace(self, constants=())
 
 
 def combine(sql: str, data_type: DataType, parts: Iterable[Value], *, nullable: bool | None = None, raises: bool = False) -> Value:
-    """A value over several: null when any part may be unless `nullable` is given, raising when any part may or `raises`."""
+    """Returns a value computed from `parts`. The value may be null if any part may, unless `nullable` is
+    given; it may fail on a row if any part may, or if `raises` is true."""
     parts = list(parts)
     null = any(part.nullable for part in parts) if nullable is None else nullable
     result = Value(
@@ -136,8 +142,9 @@ def combine(sql: str, data_type: DataType, parts: Iterable[Value], *, nullable: 
 
 
 def in_order(parts: Sequence[Value], result: Value) -> Value:
-    """`result`, of operands that Spark evaluates one after the other up to the first null: what stands behind that one does not fail."""
-    if any(part.is_constant and part.constant is None for part in parts):  # as Spark's optimizer: nothing is evaluated
+    """Returns `result`, whose operands Spark evaluates in the order of `parts` up to the first null, so that
+    operands after a null do not fail."""
+    if any(part.is_constant and part.constant is None for part in parts):  # Spark's optimizer replaces it by null, and evaluates nothing
         if not result.raises:
             return result
         return replace(result.like(f"CAST(NULL AS {duckdb_type(result.type)})", result.type, nullable=True, raises=False), constants=())
@@ -150,19 +157,19 @@ def in_order(parts: Sequence[Value], result: Value) -> Value:
 
 
 def text(value: str) -> str:
-    """A Python string as an SQL literal of the engine."""
+    """Returns a Python string as a literal in DuckDB's SQL."""
     if "\0" in value:
         return "(" + " || chr(0) || ".join(f"'{part}'" for part in value.replace("'", "''").split("\0")) + ")"
     return "'" + value.replace("'", "''") + "'"
 
 
 def name(identifier: str) -> str:
-    """A quoted identifier of the engine."""
+    """Returns a quoted identifier in DuckDB's SQL."""
     return '"' + identifier.replace('"', '""') + '"'
 
 
 def decimal_of(data_type: DataType) -> tuple[int, int] | None:
-    """(precision, scale) of a decimal type, else None."""
+    """Returns (precision, scale) of a decimal type, or None for any other type."""
     match = _DECIMAL.fullmatch(data_type) if isinstance(data_type, str) else None
     return (int(match[1]), int(match[2])) if match else None
 
@@ -176,7 +183,7 @@ def is_numeric(data_type: DataType) -> bool:
 
 
 def duckdb_type(data_type: DataType) -> str:
-    """The engine's name of a type."""
+    """Returns the name of a type in DuckDB's SQL."""
     if isinstance(data_type, str):
         if known := _PRIMITIVE_SQL.get(data_type):
             return known
@@ -195,7 +202,7 @@ def duckdb_type(data_type: DataType) -> str:
 
 
 def type_text(data_type: DataType) -> str:
-    """A type as Spark's DDL names it, for messages and the list of forms."""
+    """Returns a type as Spark's DDL names it, for error messages and the list of forms in docs/sql.md."""
     if isinstance(data_type, str):
         return _DDL.get(data_type, data_type)
     if isinstance(data_type, Array):
@@ -206,7 +213,7 @@ def type_text(data_type: DataType) -> str:
 
 
 def cast_sql(value: Value, data_type: DataType) -> str:
-    """The engine's own cast, for types where its meaning is Spark's."""
+    """Returns DuckDB's own cast, for types where it equals Spark's."""
     return f"CAST({value.sql} AS {duckdb_type(data_type)})"
 
 
@@ -214,10 +221,11 @@ def cast_sql(value: Value, data_type: DataType) -> str:
 
 
 def as_decimal(value: Value | DataType) -> tuple[int, int]:
-    """The decimal that holds every value of an integral or decimal type; for an integer literal the narrowest that holds it."""
+    """Returns (precision, scale) of the decimal that holds every value of an integral or decimal type. For an
+    integer literal, returns the narrowest decimal that holds the literal."""
     if isinstance(value, Value):
         written = isinstance(value.constant, int) and not value.computed
-        if value.type in INTEGRAL and value.type != "byte" and written:  # Spark's fromLiteral forgets bytes
+        if value.type in INTEGRAL and value.type != "byte" and written:  # Spark's fromLiteral has no case for bytes
             return len(str(abs(value.constant))), 0
         value = value.type
     if found := decimal_of(value):
@@ -226,14 +234,15 @@ def as_decimal(value: Value | DataType) -> tuple[int, int]:
 
 
 def wider_decimal(left: tuple[int, int], right: tuple[int, int]) -> str:
-    """The decimal that holds both; beyond 38 digits it keeps those before the point (DecimalType.boundedPreferIntegralDigits)."""
+    """Returns the decimal type that holds values of both types. If it needs more than 38 digits, the digits
+    before the point are kept and the scale is reduced (DecimalType.boundedPreferIntegralDigits)."""
     whole = max(left[0] - left[1], right[0] - right[1])
     scale = min(max(left[1], right[1]), 38 - whole)
     return decimal(whole + scale, scale)
 
 
 def limits_of(value: Value) -> Limits:
-    """The limits of a whole number or decimal, at least those of its type."""
+    """Returns the limits of a whole number or decimal: its own if known, else those of its type."""
     precision, scale = as_decimal(value)
     if isinstance(value.constant, Decimal):
         sign, digits, exponent = value.constant.as_tuple()
@@ -248,7 +257,8 @@ def limits_of(value: Value) -> Limits:
 
 
 def short(value: Value) -> str | None:
-    """SQL of a whole number or decimal as a decimal of at most 18 digits and the same scale; None where it may have more."""
+    """Returns SQL of a whole number or decimal as a decimal of the same scale with at most 18 digits, or None
+    if the number may have more."""
     precision, scale = as_decimal(value)
     if precision <= 18:
         return value.sql if decimal_of(value.type) else f"CAST({value.sql} AS DECIMAL({precision}, 0))"
@@ -263,7 +273,8 @@ def short(value: Value) -> str | None:
 
 
 def common_type(left: DataType, right: DataType) -> DataType | None:
-    """The type both sides are cast to in comparisons, CASE, coalesce, arrays; None where Spark refuses the pair."""
+    """Returns the type that both sides are cast to in comparisons, CASE, coalesce and arrays, or None if
+    Spark refuses these types."""
     if left == right:
         return left
     if left == "void":
@@ -285,7 +296,7 @@ def _common_number(left: DataType, right: DataType) -> str:
     if left in INTEGRAL and right in INTEGRAL:
         return max((str(left), str(right)), key=INTEGRAL.index)
     if left in FRACTIONAL or right in FRACTIONAL:
-        return "double"  # a float meets anything else as double, so that no digits are lost
+        return "double"  # as a double, no digits are lost
     return wider_decimal(as_decimal(left), as_decimal(right))
 
 
@@ -318,7 +329,8 @@ def _common_nested(left: DataType, right: DataType) -> DataType | None:
 
 
 def common_without_text(left: DataType, right: DataType) -> DataType | None:
-    """The common type where text does not turn into anything else: of arrays' items, keys of maps, arguments of greatest."""
+    """Returns the common type of items of arrays, keys of maps and arguments of greatest, where Spark does
+    not cast between text and other types. Returns None if there is none."""
     return None if _text_meets_other(left, right) else common_type(left, right)
 
 
@@ -333,7 +345,8 @@ def _text_meets_other(left: DataType, right: DataType) -> bool:
 
 
 def integral_meets_float(left: DataType, right: DataType) -> bool:
-    """True if a whole number and a float meet, at any depth: what looks into arrays takes them for floats there, all else for doubles."""
+    """True if one type has a whole number where the other has a float, at any depth. Functions that search in
+    arrays compare these as floats, everything else as doubles."""
     if isinstance(left, Array) and isinstance(right, Array):
         return integral_meets_float(left.element, right.element)
     if isinstance(left, Struct) and isinstance(right, Struct):
@@ -342,7 +355,8 @@ def integral_meets_float(left: DataType, right: DataType) -> bool:
 
 
 def tightest(left: DataType, right: DataType) -> DataType | None:
-    """The type in which nested values are compared and looked for: no text becomes a number there, no decimal grows."""
+    """Returns the common type in which nested values are compared and searched for, or None. Unlike in
+    `common_type`, text is not cast to a number, and decimals of different types have none."""
     if isinstance(left, Array) and isinstance(right, Array):
         element = tightest(left.element, right.element)
         return None if element is None else Array(element, left.contains_null or right.contains_null)
@@ -361,7 +375,7 @@ def tightest(left: DataType, right: DataType) -> DataType | None:
 
 
 def holds_fraction(data_type: DataType) -> bool:
-    """True if a type has a float or double, at any depth."""
+    """True if a type is, or contains at any depth, a float or double."""
     if isinstance(data_type, Array):
         return holds_fraction(data_type.element)
     if isinstance(data_type, Map):
@@ -372,7 +386,8 @@ def holds_fraction(data_type: DataType) -> bool:
 
 
 def sought(what: str, left: DataType, right: DataType) -> DataType:
-    """`tightest`; UnsupportedFeatureError where only a wider type is common to both, InvalidArgumentError where none is."""
+    """Returns `tightest` of two types. Raises UnsupportedFeatureError if only a wider type is common to both,
+    and InvalidArgumentError if no type is."""
     found = None if integral_meets_float(left, right) else tightest(left, right)
     if found is None and common_without_text(left, right) is not None:
         raise unsupported(f"function {what}", left, right)
@@ -382,7 +397,8 @@ def sought(what: str, left: DataType, right: DataType) -> DataType:
 
 
 def common_of(values: Iterable[Value], what: str) -> DataType:
-    """The common type of several values. InvalidArgumentError names the pair that has none."""
+    """Returns the common type of several values. Raises InvalidArgumentError, with the two types, if there is
+    none."""
     result: DataType = "void"
     for value in values:
         found = common_type(result, value.type)
@@ -393,7 +409,7 @@ def common_of(values: Iterable[Value], what: str) -> DataType:
 
 
 def same_but_nulls(left: DataType, right: DataType) -> bool:
-    """True if two types differ at most in what may be null: then no cast is needed."""
+    """True if two types are equal except for whether nested values may be null: then no cast is needed."""
     if isinstance(left, Array) and isinstance(right, Array):
         return same_but_nulls(left.element, right.element)
     if isinstance(left, Map) and isinstance(right, Map):
@@ -406,7 +422,8 @@ def same_but_nulls(left: DataType, right: DataType) -> bool:
 
 
 def same_structure(left: DataType, right: DataType) -> bool:
-    """True if two types differ at most in what may be null and in the names of fields: such values can be compared."""
+    """True if two types are equal except for field names and for whether nested values may be null: such
+    values can be compared."""
     if isinstance(left, Array) and isinstance(right, Array):
         return same_structure(left.element, right.element)
     if isinstance(left, Struct) and isinstance(right, Struct):
@@ -417,7 +434,8 @@ def same_structure(left: DataType, right: DataType) -> bool:
 
 
 def is_comparable(data_type: DataType) -> bool:
-    """True if values can be equal: all but maps, variants and shapes, at any depth."""
+    """True if values can be compared by `=`: all types except those with a map, a variant or a geographic
+    type at any depth."""
     if isinstance(data_type, Array):
         return is_comparable(data_type.element)
     if isinstance(data_type, Struct):
@@ -426,24 +444,26 @@ def is_comparable(data_type: DataType) -> bool:
 
 
 def is_orderable(data_type: DataType) -> bool:
-    """True if values have an order here. Arrays and structs have one in Spark, but the engine puts nulls inside them elsewhere."""
+    """True if DuckDB orders values of this type as Spark does. For arrays and structs it does not, as it
+    sorts nulls inside them last."""
     return isinstance(data_type, str) and data_type != "variant" and not is_shape(data_type)
 
 
 def check_storable(what: str, parts: Iterable[Value]) -> None:
-    """UnsupportedFeatureError for intervals inside arrays, maps and structs."""
+    """Raises UnsupportedFeatureError if a part of an array, map or struct is an interval."""
     for part in parts:
         if part.type in (DAYS, DAY_TIME, YEAR_MONTH):
             raise unsupported(what, part.type)
 
 
 def mismatch(what: str, *types: DataType) -> InvalidArgumentError:
-    """Spark's DATATYPE_MISMATCH: the types do not go together."""
+    """Returns the error DATATYPE_MISMATCH: `what` does not accept values of these types."""
     return InvalidArgumentError(f"[DATATYPE_MISMATCH] {what} does not take {' and '.join(type_text(kind) for kind in types)}")
 
 
 def unsupported(form: str, *types: DataType, expected: str | None = None) -> UnsupportedFeatureError:
-    """The error for a form that the allow-list does not have, for any types or for these; `expected`: forms near it that it has."""
+    """Returns the error for a form that is not supported, at all or for these types. `expected`: similar
+    forms that are supported."""
     arguments = f"({', '.join(type_text(kind) for kind in types)})" if types else ""
     return UnsupportedFeatureError(
         f"{form}{arguments} is not supported by the embedded engine, which answers only what it answers exactly as Spark does",
@@ -452,5 +472,5 @@ def unsupported(form: str, *types: DataType, expected: str | None = None) -> Uns
 
 
 def failure(condition: str, message: str) -> str:
-    """SQL that ends the query with Spark's error condition; `message` is SQL text that yields a string."""
+    """Returns SQL that raises an error with Spark's error condition. `message`: SQL of its text."""
     return f"error('[{condition}] ' || {message})"

@@ -1,8 +1,9 @@
-"""Casts of variants to all other types, and of other types to variants.
+"""Translates casts of variants to other types, and of other types to variants.
 
-A variant's cast is the TRY_CAST of what it holds (VariantGet.cast in Spark): the kernel `variant_parts` names the type of each row's value,
-and a CASE casts from each of these. Text of any of them is written by the kernel `variant_to_text`. Both take the path of `variant_get`, so
-that the part there is cast without being made a variant of its own.
+The cast of a variant is TRY_CAST of the value in it (VariantGet.cast in Spark). The kernel `variant_parts`
+returns the type of each row's value, and a CASE has a cast from each type. For a cast to text, the kernel
+`variant_to_text` writes the text of values of all types. Both kernels take the path of `variant_get`, so that
+the part at the path is cast directly, without a variant of its own.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ _SCALARS: dict[str, tuple[str, DataType]] = {
     "timestamp_ntz": ("make_timestamp({0}.whole)", "timestamp_ntz"),
     "binary": ("{0}.bytes", "binary"),
 }
-"""The kind of a scalar variant -> SQL of its value over the parts, and the value's type."""
+"""The kind of a scalar variant -> SQL that takes its value from the answer of `variant_parts`, and the
+value's type."""
 
 
 def from_variant(value: Value, target: DataType, zone: Zone, *, safe: bool, depth: int = 0, within: tuple[str, str] | None = None) -> Value:
-    """A variant as another type. A part that cannot be cast ends the query with INVALID_VARIANT_CAST, with `safe` it is null. `within`: SQL
-    of a variant and of the path at which it holds `value`, where that is so."""
+    """Returns a variant cast to another type. A value that cannot be cast raises INVALID_VARIANT_CAST, or
+    gives null with `safe`. `within`: SQL of an outer variant and of the path at which it holds `value`, if
+    there is one."""
     whole, *path = within or (value.sql,)
     if target == "string":
         text = kernel_sql("variant_to_text", "string", whole, v.text(zone.name), *path)
@@ -47,7 +50,7 @@ def from_variant(value: Value, target: DataType, zone: Zone, *, safe: bool, dept
 
 
 def _attempt(value: Value, target: DataType, part: str, zone: Zone, safe: bool, depth: int) -> str:
-    """SQL of the cast over the parts, null where it fails."""
+    """Returns SQL of a cast that is null where it fails. `part`: SQL of the answer of `variant_parts`."""
     items, item = kernel_sql("variant_items", "variant items", value.sql), f"deltaic_entry{depth}"
     each = Value(f"{item}.value", "variant")
     if isinstance(target, Array):
@@ -62,7 +65,7 @@ def _attempt(value: Value, target: DataType, part: str, zone: Zone, safe: bool, 
     if isinstance(target, Struct):
         fields = [f"{v.name(field.name)} := {_field(value, field.name, field.type, zone, safe, depth)}" for field in target.fields]
         return f"CASE {part}.kind WHEN 'object' THEN struct_pack({', '.join(fields)}) END"
-    branches = [f"WHEN '{kind}' THEN {_scalar(sql.format(part), held, target, zone)}" for kind, (sql, held) in _SCALARS.items()]
+    branches = [f"WHEN '{kind}' THEN {_scalar(sql.format(part), source, target, zone)}" for kind, (sql, source) in _SCALARS.items()]
     branches.append(f"WHEN 'decimal' THEN {_decimal(part, target, zone)}")
     return f"CASE {part}.kind {' '.join(branches)} END"
 
@@ -75,25 +78,27 @@ def _field(value: Value, name: str, kind: DataType, zone: Zone, safe: bool, dept
     return found.sql if kind == "variant" else from_variant(found, kind, zone, safe=safe, depth=depth + 1, within=(value.sql, path)).sql
 
 
-def _scalar(sql: str, held: DataType, target: DataType, zone: Zone) -> str:
-    """SQL of TRY_CAST from the type of a scalar; null where Spark has no such cast."""
+def _scalar(sql: str, source: DataType, target: DataType, zone: Zone) -> str:
+    """Returns SQL of TRY_CAST from the type of a scalar, or of null if Spark has no such cast."""
     null = f"CAST(NULL AS {v.duckdb_type(target)})"
-    if v.is_numeric(held) and target == "timestamp":
-        return _from_seconds(sql, "BIGINT" if held == "long" else "DOUBLE")
+    if v.is_numeric(source) and target == "timestamp":
+        return _from_seconds(sql, "BIGINT" if source == "long" else "DOUBLE")
     try:
-        return cast(Value(sql, held), target, zone, safe=True).sql
+        return cast(Value(sql, source), target, zone, safe=True).sql
     except UnsupportedFeatureError:
         return null
 
 
 def _from_seconds(sql: str, kind: str) -> str:
-    """Seconds since 1970 as a timestamp; null where it has no such one."""
+    """Returns SQL of the timestamp of a number of seconds since 1970, null if the number is outside the range
+    of timestamps."""
     micros = f"CAST(trunc(CAST({sql} AS {kind}) * 1000000) AS BIGINT)"
     return f"(CASE WHEN {sql} BETWEEN -9223372036854 AND 9223372036854 THEN make_timestamptz({micros}) END)"
 
 
 def _decimal(part: str, target: DataType, zone: Zone) -> str:
-    """SQL of TRY_CAST from a decimal of any precision and scale, by its digits or the number before its point."""
+    """Returns SQL of TRY_CAST from a decimal of any precision and scale, from its text or from the number
+    before its point."""
     if target in v.INTEGRAL:
         return cast(Value(f"{part}.whole", "long"), target, zone, safe=True).sql
     if target == "boolean":
@@ -106,7 +111,8 @@ def _decimal(part: str, target: DataType, zone: Zone) -> str:
 
 
 def to_variant(value: Value, *, objects: bool = False) -> Value:
-    """A value as a variant; `objects`: structs and maps too, which CAST does not take (`to_variant_object`)."""
+    """Returns a value as a variant. `objects`: also accepts structs and maps, as `to_variant_object` does and
+    CAST does not."""
     if not _is_held(value.type, objects):
         raise v.mismatch("to_variant_object" if objects else "a cast to variant", value.type)
     return value.like(kernel_sql("to_variant", "variant", value.sql), "variant")

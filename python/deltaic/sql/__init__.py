@@ -1,7 +1,8 @@
-"""Statements of SQL: each is read by a cursor over its words and ends in the command or plan that does it.
+"""Statements of SQL: each one is parsed by a cursor over its tokens, and calls the command or makes the plan
+that runs it.
 
-`deltaic.sql` is a function to those who use it, and this package to those who read it; whichever of the two Python finds under the name,
-it can be called.
+`statement.py` lists the statements; each module parses a family of them. For users, `deltaic.sql` is a
+function; the package of this name can be called for that.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ __all__ = ["sql"]
 
 
 class _Callable(ModuleType):
-    """Importing any module below `deltaic.sql` binds that name in `deltaic` to this package, over the function."""
+    """The type of this package, which makes it callable. The package hides the function `deltaic.sql`,
+    because importing a module of the package binds the name `sql` in `deltaic` to the package."""
 
     def __call__(
         self,

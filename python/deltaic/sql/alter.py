@@ -1,4 +1,4 @@
-"""ALTER TABLE: each action to the call of `table.alter` that does it."""
+"""ALTER TABLE: parses each action, and calls the method of `table.alter` that runs it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _Change = Callable[[DeltaTable], object]
 
 @dataclass(frozen=True)
 class _Place:
-    """New position of a column: behind the column `after`, or first."""
+    """The new position of a column: after the column `after`; None: the first."""
 
     after: str | None
 
@@ -71,20 +71,21 @@ def _definition(reader: Reader) -> tuple[tuple[str, ...], str, _Place | None]:
 
 
 def _within(schema: Schema, path: tuple[str, ...], new: Field) -> Field:
-    """The column of the table that the path begins with, with nothing in its structs but the way to the new field."""
-    found, above = schema.find(path[:-1])
+    """Returns the column that contains a new field, with only the structs on the path to it: for `a.b.c`, the
+    struct `a` with the struct `b` with the field `c`."""
+    names, above = schema.find(path[:-1])
     if not isinstance(above.type, Struct):
-        raise InvalidArgumentError("only a struct gets new fields", where=path_text(found), found=type_name(above.type))
+        raise InvalidArgumentError("only a struct gets new fields", where=path_text(names), found=type_name(above.type))
     inner: DataType = Struct([new])
-    for end in range(len(found) - 1, 0, -1):
-        outer = schema.find(found[:end])[1].type
+    for end in range(len(names) - 1, 0, -1):
+        outer = schema.find(names[:end])[1].type
         if isinstance(outer, Struct):
-            inner = Struct([Field(found[end], inner)])
+            inner = Struct([Field(names[end], inner)])
         elif isinstance(outer, Array):
             inner = Array(inner)
         elif isinstance(outer, Map):
-            inner = Map(inner, outer.value) if found[end] == "key" else Map(outer.key, inner)
-    return Field(found[0], inner)
+            inner = Map(inner, outer.value) if names[end] == "key" else Map(outer.key, inner)
+    return Field(names[0], inner)
 
 
 def _replace_columns(reader: Reader) -> _Change:
@@ -107,9 +108,9 @@ def _drop_columns(reader: Reader) -> _Change:
     paths = reader.bracketed(reader.dotted) if reader.at("(") else reader.listed(reader.dotted)
 
     def change(table: DeltaTable) -> None:
-        wanted = [path for path in paths if not if_exists or _has(table, path)]
-        if wanted:
-            table.alter.drop_columns(*(path_text(path) for path in wanted))
+        columns = [path for path in paths if not if_exists or _has(table, path)]
+        if columns:
+            table.alter.drop_columns(*(path_text(path) for path in columns))
 
     return change
 
@@ -151,7 +152,8 @@ def _alter_column(reader: Reader) -> _Change:
 
 
 def _redefined_column(reader: Reader, name: str) -> _Change:
-    """The rest of a statement after CHANGE COLUMN name: the name again, type [COMMENT text] [FIRST | AFTER name]"""
+    """The rest of CHANGE COLUMN name, in Hive's form: name type [COMMENT text] [FIRST | AFTER name], with the
+    same name"""
     if reader.done or reader.tokens[reader.position].kind not in ("word", "quoted"):
         reader.fail("TYPE, COMMENT, FIRST, AFTER, DROP NOT NULL, SET NOT NULL, SET DEFAULT or DROP DEFAULT")
     again = reader.name()

@@ -1,4 +1,4 @@
-"""DELETE, UPDATE, TRUNCATE: the statements that change one table by a condition on it."""
+"""DELETE, UPDATE and TRUNCATE: the statements that change the rows of one table."""
 
 from __future__ import annotations
 
@@ -72,26 +72,28 @@ def read_assignment(reader: Reader, *stops: str) -> tuple[tuple[str, ...], str]:
 
 
 def defaulted(value: str, schema: Schema, column: str) -> str:
-    """The value, or for DEFAULT what the column (dotted) has as its default: null where it has none."""
+    """Returns the SQL of a value. DEFAULT becomes the default of the column (a name with dots), or NULL if it
+    has none."""
     if value.upper() != "DEFAULT":
         return value
     return str(schema.find(column)[1].metadata.get("CURRENT_DEFAULT", "NULL"))
 
 
 def is_left_to_table(value: str, schema: Schema, column: str, *, of_new_row: bool = True) -> bool:
-    """True if a value is DEFAULT for a column (dotted) that the table computes, so that the statement means none for it. The number of an
-    identity column is computed of new rows alone."""
+    """True if a value is DEFAULT for a column (a name with dots) that the table computes, so that the
+    statement sets no value. Identity columns are computed only for new rows."""
     field = schema.find(column)[1]
     return value.upper() == "DEFAULT" and (is_computed(field) if of_new_row else "delta.generationExpression" in field.metadata)
 
 
 def _alias(name: Name) -> str:
-    """Name of the table in the statement's expressions: a subquery may have other tables with the same columns."""
+    """Returns the name of the table in the statement's expressions. It is needed if a subquery has other
+    tables with the same columns."""
     return name.alias or name.parts[-1]
 
 
 def _column(name: Name, parts: tuple[str, ...]) -> str:
-    """The column that `parts` name, less the table's alias, as a key of update(): quoted and dotted."""
+    """Returns a column without the table's alias as a key for `update()`, quoted and with dots."""
     for qualifier in sorted(name.qualifiers, key=len, reverse=True):
         head = tuple(part.lower() for part in parts[: len(qualifier)])
         if len(parts) > len(qualifier) and head == tuple(part.lower() for part in qualifier):

@@ -1,4 +1,4 @@
-"""CREATE TABLE, CREATE TABLE AS SELECT, and CREATE TABLE by CLONE and LIKE."""
+"""CREATE TABLE, CREATE TABLE AS SELECT, CREATE TABLE ... CLONE and CREATE TABLE ... LIKE."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from deltaic.table import DeltaTable
 
 @dataclass
 class _Clauses:
-    """Clauses between the columns and AS, in any order, each once."""
+    """The clauses between the columns and AS, in any order, each at most once. `seen`: first words of the
+    parsed ones."""
 
     partition_by: list[str] | None = None
     cluster_by: list[str] | None = None
@@ -83,7 +84,8 @@ def create(reader: Reader, tables: Tables) -> Rows:
 
 
 def _cloned(reader: Reader) -> tuple[Name | None, bool]:
-    """[SHALLOW | DEEP] CLONE source -> the source, None where nothing is cloned, and whether it is shallow."""
+    """[SHALLOW | DEEP] CLONE source. Returns the source (None without this clause), and True for a shallow
+    clone."""
     shallow = reader.accept("SHALLOW", "CLONE")
     if not (shallow or reader.accept("DEEP", "CLONE") or reader.accept("CLONE")):
         return None, False
@@ -91,9 +93,10 @@ def _cloned(reader: Reader) -> tuple[Name | None, bool]:
 
 
 def _check_columns(table: DeltaTable, columns: str | None) -> None:
-    """InvalidArgumentError where a new name of a table says other columns than it has."""
-    given = None if columns is None else [(each.name.lower(), each.type) for each in Schema.from_ddl(columns)]
-    if given is not None and given != [(each.name.lower(), each.type) for each in table.schema]:
+    """Raises InvalidArgumentError if a CREATE TABLE that gives an existing table a new name has other columns
+    than the table."""
+    fields = None if columns is None else [(each.name.lower(), each.type) for each in Schema.from_ddl(columns)]
+    if fields is not None and fields != [(each.name.lower(), each.type) for each in table.schema]:
         raise InvalidArgumentError(
             "[DELTA_CREATE_TABLE_SCHEME_MISMATCH] the table at this place has other columns",
             where=table.location,
@@ -119,7 +122,8 @@ def _create(path: str, clauses: _Clauses, columns: str | None, replace: bool, na
 
 
 def _create_like(path: str, clauses: _Clauses, source: DeltaTable, tables: Tables) -> None:
-    """An empty table with the columns, partitions, clustering, comment and properties of another one."""
+    """Creates an empty table with the columns, partitioning, clustering, comment and properties of another
+    one."""
     from deltaic.sql.show import own_properties
 
     DeltaTable.create(

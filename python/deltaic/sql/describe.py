@@ -38,7 +38,7 @@ HISTORY = pa.schema(
         "engineInfo": pa.string(),
     }
 )
-"""DESCRIBE HISTORY, newest version first."""
+"""Columns of DESCRIBE HISTORY, which has the newest version first."""
 
 DETAIL = pa.schema(
     {
@@ -59,13 +59,14 @@ DETAIL = pa.schema(
         "tableFeatures": pa.list_(pa.string()),
     }
 )
-"""DESCRIBE DETAIL, one row."""
+"""Columns of DESCRIBE DETAIL, which has one row."""
 
 COLUMNS = pa.schema({"col_name": pa.string(), "data_type": pa.string(), "comment": pa.string()})
-"""DESCRIBE TABLE, a row for each column, then those of partitions and, of EXTENDED, of the table."""
+"""Columns of DESCRIBE TABLE, which has a row for each column, then the partition columns, and with EXTENDED
+facts of the table."""
 
 COLUMN = pa.schema({"info_name": pa.string(), "info_value": pa.string()})
-"""DESCRIBE TABLE of one column."""
+"""Columns of DESCRIBE TABLE for one column."""
 
 
 def describe(reader: Reader, tables: Tables) -> Rows:
@@ -91,7 +92,8 @@ def describe(reader: Reader, tables: Tables) -> Rows:
 
 
 def table_rows(table: DeltaTable, extended: bool) -> Rows:
-    """DESCRIBE TABLE, of `extended` with what it says of the table itself."""
+    """Returns the result of DESCRIBE TABLE. `extended`: True to add location, comment and properties of the
+    table."""
     metadata = table.metadata
     columns = {field.name: (field.name, shown_type(field), field.metadata.get("comment")) for field in table.schema}
     rows: list[tuple[str, str, str | None]] = list(columns.values())
@@ -115,17 +117,18 @@ def _column_rows(table: DeltaTable, column: tuple[str, ...]) -> Rows:
 
 
 def history_rows(table: DeltaTable, limit: int | None = None) -> Rows:
-    """DESCRIBE HISTORY."""
+    """Returns the result of DESCRIBE HISTORY."""
     return rows_of(pa.Table.from_pylist([_history_row(entry) for entry in table.history(limit)], HISTORY))
 
 
 def detail_rows(table: DeltaTable) -> Rows:
-    """DESCRIBE DETAIL."""
+    """Returns the result of DESCRIBE DETAIL."""
     return rows_of(pa.Table.from_pylist([_detail_row(table)], DETAIL))
 
 
 def _names_a_table(reader: Reader, word: str) -> bool:
-    """Takes `word` where a table's name follows: DESCRIBE history is a table called so."""
+    """Advances past `word` if another token follows; True if it did. In `DESCRIBE history`, the word is the
+    name of a table."""
     if reader.at(word) and reader.position + 1 < len(reader.tokens):
         reader.position += 1
         return True

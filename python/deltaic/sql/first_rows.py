@@ -1,8 +1,10 @@
-"""`SELECT columns FROM table [WHERE ...] [ORDER BY ...] [LIMIT n]`: no more is read than the answer needs.
+"""Queries of the form `SELECT columns FROM table [WHERE ...] [ORDER BY ...] [LIMIT n]` that read only as much
+as they need.
 
-Without WHERE and ORDER BY the rows are those of the scan, which ends after n of them. With ORDER BY and LIMIT a first query reads the
-columns of the conditions and keys alone and gives the row ids of the first n rows; the query itself then runs over these rows only.
-Example: the ten largest values of a table of 40 columns are ten row ids first, found in one column, and then ten rows.
+Without WHERE and ORDER BY, the scan ends after n rows. With ORDER BY and LIMIT, a first query reads only the
+columns of the conditions and keys, and returns the row ids of the first n rows; then the query runs over
+these rows. For the ten largest values of a table with 40 columns, the first query reads one column and
+returns ten row ids, and the second one reads ten rows.
 """
 
 from __future__ import annotations
@@ -29,14 +31,15 @@ if TYPE_CHECKING:
     from deltaic.spark_sql.query.queries import TranslatedQuery
 
 MAX_ROWS = 10_000
-"""Rows that are read again by their ids, at most: for more the whole columns are as fast."""
+"""Maximum number of rows that are read by their ids. For more rows, reading the whole columns is as fast."""
 _CLAUSES = {"expressions", "from_", "where", "order", "limit", "offset"}
 
 
 def relation(
     engine: LocalEngine, tree: exp.Expr, translated: TranslatedQuery, leaves: Mapping[str, Scan | Data], keep: Mapping[str, Keep]
 ) -> LocalRelation:
-    """The rows of a query, with fewer rows read where it is of the kind above. `keep`: as for `LocalEngine.query`."""
+    """Returns the rows of a query, and reads less if it has the form above. `keep`: as for
+    `LocalEngine.query`."""
     name, leaf = next(iter(leaves.items()), ("", None))
     if len(leaves) != 1 or not isinstance(leaf, Scan) or not _is_plain(tree) or not _plain_columns(tree, leaf):
         return engine.query(translated, leaves, keep)
@@ -55,31 +58,32 @@ def relation(
     first = engine.query(translate_query(ids, {name: schema}, time_zone=engine.time_zone), {name: replace(leaf, row_ids=True)})
 
     def opened(work: Work) -> Any:
-        found = _core.RowIds.collect(first.open(work))
-        return engine.query(translated, {name: replace(leaf, files=found.select(leaf.files))}).open(work)
+        row_ids = _core.RowIds.collect(first.open(work))
+        return engine.query(translated, {name: replace(leaf, files=row_ids.select(leaf.files))}).open(work)
 
     return replace(whole, open=opened)
 
 
 def _copied(engine: LocalEngine, tree: exp.Expr, translated: TranslatedQuery, leaf: Scan, rows: int | None) -> LocalRelation | None:
-    """The rows of the scan itself, the first of them or all, as DuckDB would only copy them: to bind 1,000 columns takes it longer than to
-    read them."""
-    names: list[str] = []  # one may come twice
+    """Returns the rows of the scan without DuckDB, which would only copy them: for 1,000 columns, its binder
+    takes longer than reading them. None if a column would change."""
+    names: list[str] = []  # a name may occur twice
     for item in tree.expressions:
         names += leaf.columns if isinstance(item, exp.Star) else [leaf.schema.field(item.parts[-1].name).name]
     read = tuple(dict.fromkeys(names))
-    answered = Schema.of_query([field.with_(nullable=True) for field in translated.schema])
-    same = all(field.type == leaf.schema.field(name).type != "void" for field, name in zip(answered, names, strict=True))
+    result = Schema.of_query([field.with_(nullable=True) for field in translated.schema])
+    same = all(field.type == leaf.schema.field(name).type != "void" for field, name in zip(result, names, strict=True))
     if not same or tree.args.get("offset") is not None or rows == 0:
         return None
     from deltaic.engine.duckdb.engine import LocalRelation
 
     scan, places = engine.run(replace(leaf, columns=read, limit=rows)), [read.index(name) for name in names]
-    return LocalRelation(answered, lambda work: _first(scan.open(work), places, answered, rows), polls=scan.polls)
+    return LocalRelation(result, lambda work: _first(scan.open(work), places, result, rows), polls=scan.polls)
 
 
 def _first(stream: Any, places: Sequence[int], schema: Schema, rows: int | None) -> pa.RecordBatchReader:
-    """The first `rows` rows of a stream, or all: its columns at these places, under the names of `schema`."""
+    """Returns the first `rows` rows of a stream (None: all), with its columns at `places` under the names of
+    `schema`."""
     import pyarrow as pa
 
     from deltaic.engine.duckdb.engine import arrow_schema
@@ -99,12 +103,13 @@ def _first(stream: Any, places: Sequence[int], schema: Schema, rows: int | None)
 
 
 def _is_plain(tree: exp.Expr) -> bool:
-    """True if the query is a SELECT without other clauses."""
+    """True if the query is a SELECT with no clauses other than those of _CLAUSES."""
     return isinstance(tree, exp.Select) and not any(value and key not in _CLAUSES for key, value in tree.args.items())
 
 
 def _rows(tree: exp.Expr) -> int | None:
-    """Number of ordered rows that the answer comes from; None if LIMIT and OFFSET are no numbers."""
+    """Returns LIMIT + OFFSET, the number of rows in order that the query needs; None if they are no plain
+    numbers."""
     amounts = [clause.expression for key in ("limit", "offset") if (clause := tree.args.get(key)) is not None]
     if tree.args.get("limit") is None or not all(isinstance(item, exp.Literal) and item.name.isdecimal() for item in amounts):
         return None
@@ -112,7 +117,7 @@ def _rows(tree: exp.Expr) -> int | None:
 
 
 def _plain_columns(tree: exp.Expr, leaf: Scan) -> bool:
-    """True if the query gives columns of the table as they are, under their own names, and has no query within."""
+    """True if the query returns only unchanged columns of one table, and has no subquery."""
     table = tree.args["from_"].this if tree.args.get("from_") is not None else None
     if not isinstance(table, exp.Table) or any(value for key, value in table.args.items() if key not in ("this", "alias")):
         return False
@@ -133,17 +138,18 @@ def _is_column(node: exp.Column, table: exp.Table, leaf: Scan) -> bool:
 
 
 def _columns_of_keys(tree: exp.Expr, leaf: Scan) -> set[str] | None:
-    """Columns that the conditions and the keys of the order read; None where a key is a position."""
+    """Returns the columns that WHERE and ORDER BY read; None if a key of ORDER BY is a position."""
     order = tree.args["order"].expressions
     if any(isinstance(item.this if isinstance(item, exp.Ordered) else item, exp.Literal) for item in order):
         return None
     clauses = [*order, *([tree.args["where"]] if tree.args.get("where") is not None else [])]
-    # A name that is no column of the table counts as one: it may be the table's own, before a column or a field.
+    # Both first parts of a name are included, as `t.a` may be column `a` of the table or field `a` of the
+    # column `t`.
     return {node.name.lower() for clause in clauses for column in clause.find_all(exp.Column) for node in column.parts[:2]}
 
 
 def _ids_query(tree: exp.Expr, rows: int) -> exp.Expr:
-    """The row ids of the first `rows` rows of the query's order."""
+    """Returns the query for the row ids of the first `rows` rows."""
     ids = tree.copy()
     ids.set("expressions", [exp.column(exp.to_identifier(name, quoted=True)) for name in (FILE_COLUMN, ROW_COLUMN)])
     ids.set("offset", None)

@@ -23,8 +23,9 @@ _QUERY_STARTS = ("SELECT", "VALUES", "WITH", "TABLE", "FROM")
 
 @dataclass(frozen=True)
 class _Target:
-    """Which columns of the table the query fills, in its order; `by_name`: as the query calls them. `fixed`: SQL of the values that
-    PARTITION gives to other columns."""
+    """The columns of an INSERT. `columns`: columns of the table that the query fills, in the query's order.
+    `by_name`: True if the query's columns match by name instead. `fixed`: SQL of the values that PARTITION
+    sets for other columns."""
 
     columns: tuple[str, ...]
     by_name: bool
@@ -74,15 +75,16 @@ def _partition(reader: Reader) -> tuple[str, str | None]:
 
 
 def _fixed(partition: list[tuple[str, str | None]], table: DeltaTable) -> dict[str, str]:
-    """The columns that PARTITION gives a value, as the table calls them, with the value in their type."""
+    """Returns the columns for which PARTITION has a value, as the schema spells them, with SQL that casts the
+    value to their type."""
     columns = {name.lower(): name for name in table.metadata.partition_columns}
     unknown = [name for name, _ in partition if name.lower() not in columns]
     if unknown or len({name.lower() for name, _ in partition}) < len(partition):
         raise SchemaMismatchError(
             "PARTITION takes partition columns, each once", found=[name for name, _ in partition], expected=list(columns.values())
         )
-    given = {columns[name.lower()]: value for name, value in partition if value is not None}
-    return {name: f"CAST({value} AS {format_type(table.schema.field(name).type)})" for name, value in given.items()}
+    values = {columns[name.lower()]: value for name, value in partition if value is not None}
+    return {name: f"CAST({value} AS {format_type(table.schema.field(name).type)})" for name, value in values.items()}
 
 
 def _equal_to(value: str) -> str:
@@ -90,7 +92,7 @@ def _equal_to(value: str) -> str:
 
 
 def _lists_columns(reader: Reader) -> bool:
-    """True if the bracket that follows lists columns and is not a query."""
+    """True if the next bracket contains a list of columns and no query."""
     if not reader.at("(") or reader.position + 1 == len(reader.tokens):
         return False
     return reader.tokens[reader.position + 1].keyword not in (*_QUERY_STARTS, "(")
@@ -106,8 +108,9 @@ def _filled(schema: Schema, listed: tuple[str, ...] | None) -> tuple[str, ...]:
 
 
 def _with_defaults(text: str, target: _Target, schema: Schema) -> tuple[str, set[str]]:
-    """VALUES (1, DEFAULT), ... with what the columns have as their defaults, and the columns that the table is to compute, which are null
-    there; any other query as it is."""
+    """Replaces DEFAULT in `VALUES (1, DEFAULT), ...` by the defaults of the columns. Returns the text, and
+    the columns that the table must compute, which have DEFAULT in every row. Any other query is returned
+    unchanged."""
     reader = Reader(text)
     if not reader.accept("VALUES") or not reader.at("("):
         return text, set()
@@ -135,7 +138,7 @@ def _with_defaults(text: str, target: _Target, schema: Schema) -> tuple[str, set
 
 
 def _without(text: str, target: _Target, computed: set[str]) -> tuple[str, _Target]:
-    """The query without the columns that the table computes."""
+    """Removes the columns that the table computes from a query."""
     kept = tuple(name for name in target.columns if name not in computed)
     if not kept:
         raise UnsupportedFeatureError("a row of nothing but columns that the table computes", found=text[:80])
@@ -144,7 +147,8 @@ def _without(text: str, target: _Target, computed: set[str]) -> tuple[str, _Targ
 
 
 def _placed(text: str, target: _Target, table: DeltaTable, where: str, tables: Tables) -> Any:
-    """The query's columns, and the fields of its structs, under the names of the table's: by position, as SQL has it, unless BY NAME."""
+    """Runs the query and renames its columns, and the fields of its structs, to those of the table, by
+    position. With BY NAME, names are not changed."""
     if target.fixed:
         text = f"SELECT *, {', '.join(f'{value} AS {quote_name(name)}' for name, value in target.fixed.items())} FROM ({text})"
     rows = tables.query(text)

@@ -1,4 +1,4 @@
-"""MERGE INTO: each clause to a call of `Merge`."""
+"""MERGE INTO: parses the statement, and calls a method of `Merge` for each clause."""
 
 from __future__ import annotations
 
@@ -48,13 +48,14 @@ def merge(reader: Reader, tables: Tables) -> Rows:
 
 
 def merge_rows(metrics: Mapping[str, int]) -> Rows:
-    """The row that MERGE returns, from the command's metrics."""
+    """Returns the result row of MERGE from the metrics of the command."""
     rows = {kind: metrics.get(f"num_target_rows_{kind}", 0) for kind in ("updated", "deleted", "inserted")}
     return counts(num_affected_rows=sum(rows.values()), **{f"num_{kind}_rows": number for kind, number in rows.items()})
 
 
 def _source(reader: Reader, tables: Tables) -> tuple[Any, str, Name | None]:
-    """name [VERSION AS OF n] or (query), with its alias and, of a query, names for its columns -> data, alias, and the name of a table."""
+    """name [VERSION AS OF n] [[AS] alias], or (query) [[AS] alias [(columns)]]. Returns the data, its alias,
+    and the name of a table (None for a query)."""
     if reader.at("("):
         text = reader.inside("a query")
         reader.accept("AS")
@@ -65,8 +66,8 @@ def _source(reader: Reader, tables: Tables) -> tuple[Any, str, Name | None]:
 
 
 def _with_short_names(reader: Reader, names: tuple[Name | None, ...]) -> Reader:
-    """The rest of the statement, in which columns qualified by the whole name of a table without an alias (delta.`path`.id) are qualified
-    by its last part, which stands for it."""
+    """Returns the rest of the statement with short qualifiers: the last part of a table's name is its alias,
+    so delta.`path`.id becomes `path`.id."""
     whole = {name.parts: f"{quote_name(name.parts[-1])}." for name in names if name is not None and not name.alias and len(name.parts) > 1}
     if not whole or reader.done:
         return reader
@@ -75,13 +76,14 @@ def _with_short_names(reader: Reader, names: tuple[Name | None, ...]) -> Reader:
 
 
 def _assigned(assignments: Iterable[tuple[tuple[str, ...], str]], schema: Schema, alias: str) -> list[tuple[str, str]]:
-    """Keys as merge() takes them, and their values; DEFAULT is the column's own."""
-    found = []
+    """Returns (key for `Merge`, SQL of the value) of assignments. DEFAULT becomes the default of the
+    column."""
+    pairs = []
     for column, value in assignments:
         path = column[1:] if len(column) > 1 and column[0].lower() == alias.lower() and schema.get(column[0]) is None else column
         key = ".".join(quote_name(part) for part in column)
-        found.append((key, defaulted(value, schema, ".".join(quote_name(part) for part in path))))
-    return found
+        pairs.append((key, defaulted(value, schema, ".".join(quote_name(part) for part in path))))
+    return pairs
 
 
 def _clause(reader: Reader, building: Any, schema: Schema, alias: str) -> Any:
@@ -119,8 +121,8 @@ def _insert(reader: Reader, building: Any, where: str | None, schema: Schema, al
     if len(columns) != len(texts):
         raise InvalidArgumentError("INSERT needs one value for each column", where="MERGE", found=len(texts), expected=len(columns))
     pairs = list(zip(columns, texts, strict=True))
-    given = [pair for pair in pairs if len(pair[0]) > 1 or not is_left_to_table(pair[1], schema, quote_name(pair[0][0]))]
-    values = _assigned(given or pairs, schema, alias)
+    explicit = [pair for pair in pairs if len(pair[0]) > 1 or not is_left_to_table(pair[1], schema, quote_name(pair[0][0]))]
+    values = _assigned(explicit or pairs, schema, alias)
     if len({name.lower() for name, _ in values}) < len(values):
         raise InvalidArgumentError("a column is set twice in one clause", where="MERGE", found=[name for name, _ in values])
     return building.when_not_matched_insert(dict(values), where)

@@ -1,4 +1,4 @@
-"""Tables that names in a statement stand for: delta.`path`, or one of the tables handed to `deltaic.sql(tables=)`."""
+"""Resolves names of tables in a statement: delta.`path`, or a name in `deltaic.sql(tables=)`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from deltaic.protocol.schema import Field
 
 _NOT_AN_ALIAS = frozenset({"WHERE", "SET", "USING", "ON", "WHEN", "VERSION", "TIMESTAMP", "FOR"})
-"""Words that may follow a table where an alias may stand."""
+"""Words that can follow the name of a table and are no alias."""
 
 
 @dataclass(frozen=True)
 class Name:
-    """A table as a statement writes it: `parts` of its name, the moment it is looked at, and the alias it goes by."""
+    """A table in a statement: the parts of its name, the version or timestamp at which it is read, and its
+    alias."""
 
     parts: tuple[str, ...]
     version: int | None = None
@@ -32,12 +33,13 @@ class Name:
 
     @property
     def path(self) -> str | None:
-        """The path in delta.`path`, None for a plain name."""
+        """The path of delta.`path`; None for any other name."""
         return self.parts[1] if len(self.parts) == 2 and self.parts[0].lower() in ("delta", "deltaic") else None
 
     @property
     def qualifiers(self) -> tuple[tuple[str, ...], ...]:
-        """Qualifier of this table's columns: the alias hides the name, as in Spark."""
+        """Qualifiers that columns of this table can have. If there is an alias, it is the only one, as in
+        Spark."""
         return ((self.alias,),) if self.alias else (self.parts, self.parts[-1:])
 
     def __str__(self) -> str:
@@ -45,7 +47,8 @@ class Name:
 
 
 def read_name(reader: Reader, *, alias: bool = False, travel: bool = False) -> Name:
-    """name [VERSION | TIMESTAMP AS OF ...] [[AS] alias], of which the second and third where allowed."""
+    """name [VERSION | TIMESTAMP AS OF ...] [[AS] alias]. `travel`, `alias`: True to allow the second and the
+    third part."""
     name = Name(reader.dotted())
     if travel:
         name = _travelled(reader, name)
@@ -63,7 +66,7 @@ def _travelled(reader: Reader, name: Name) -> Name:
 
 
 def read_moment(reader: Reader, name: Name, is_version: bool) -> Name:
-    """The value after VERSION AS OF or TIMESTAMP AS OF. A version may stand in quotes, as in Spark."""
+    """Parses the value after VERSION AS OF or TIMESTAMP AS OF. A version may be in quotes, as in Spark."""
     if not is_version:
         reader.accept("TIMESTAMP") or reader.accept("DATE")
         return replace(name, timestamp=reader.string())
@@ -83,8 +86,11 @@ def _alias_follows(reader: Reader) -> bool:
 
 
 class Tables:
-    """The tables a statement can see, and what is done with their rows, here by the embedded engine. A path is opened when it is first
-    named, at the newest version unless the statement travels, and every other mention of it in the statement is that same table."""
+    """The tables that a statement can use, and the operations on their rows. This class uses the embedded
+    engine; a subclass uses a Spark session.
+
+    A path is opened at its first mention, at the newest version or the one in the statement. Further mentions
+    in the statement refer to the same opened table."""
 
     def __init__(self, tables: Mapping[str, Any] | None, storage_options: Mapping[str, str] | None) -> None:
         self.storage_options = storage_options
@@ -93,19 +99,19 @@ class Tables:
         known: dict[int, Any] = {}
         for key, value in (tables or {}).items():
             if key.lower() in self._named:
-                found = [self._named[key.lower()][0], key]
-                raise InvalidArgumentError("two tables whose names differ by case only", where="tables=", found=found)
+                names = [self._named[key.lower()][0], key]
+                raise InvalidArgumentError("two tables whose names differ by case only", where="tables=", found=names)
             from deltaic.engine.source import buffered
 
             self._named[key.lower()] = (key, known.setdefault(id(value), buffered(value)))
 
     def data(self, name: Name) -> Any:
-        """A DeltaTable, or the data that goes by this name."""
+        """Returns the DeltaTable or other data with this name."""
         if (path := name.path) is not None:
-            wanted = path, name.version, name.timestamp
-            if wanted not in self._opened:
-                self._opened[wanted] = self.opened(*wanted)
-            return self._opened[wanted]
+            key = path, name.version, name.timestamp
+            if key not in self._opened:
+                self._opened[key] = self.opened(*key)
+            return self._opened[key]
         value = self._lookup(name)
         if name.version is None and name.timestamp is None:
             return value
@@ -114,14 +120,15 @@ class Tables:
         return value.at(name.version, timestamp=name.timestamp)
 
     def table(self, name: Name) -> DeltaTable:
-        """A Delta table that a command may change or describe."""
+        """Returns the Delta table with this name, for a command. Other data is an InvalidArgumentError."""
         value = self.data(name)
         if not isinstance(value, DeltaTable):
             raise InvalidArgumentError("this statement needs a Delta table", where=str(name), found=type(value).__name__)
         return value
 
     def place(self, name: Name, location: str | None) -> tuple[str, bool]:
-        """Returns the location of a table to create, and whether its name is new in the catalog. `location`: LOCATION of the statement."""
+        """Returns the location of a table to create, and True if its name is new in the catalog. `location`:
+        LOCATION of the statement, or None."""
         if location is not None:
             raise UnsupportedFeatureError(
                 "LOCATION without a catalog of names", found=location, expected="delta.`path` as the table's name"
@@ -134,73 +141,77 @@ class Tables:
         return value.location, False
 
     def created_as(self, name: Name, table: DeltaTable) -> tuple[str, str | None]:
-        """The name in a CREATE TABLE of a table that is there, and the place that the statement has to say, None where the name says it."""
+        """Returns the name for SHOW CREATE TABLE of a table, and its LOCATION, or None if the name contains
+        it."""
         return f"delta.{col(table.location)}", None
 
     def opened(self, path: str, version: int | None = None, timestamp: str | None = None) -> DeltaTable:
-        """The table at a path."""
+        """Opens the table at a path."""
         return DeltaTable(path, version=version, timestamp=timestamp, storage_options=self.storage_options)
 
     def rows(self, name: Name) -> Any:
-        """Rows that a statement reads under this name, as data that commands take."""
+        """Returns the rows of the table with this name, as data for commands."""
         value = self.data(name)
         return value.scan() if isinstance(value, DeltaTable) else value
 
     def query(self, text: str) -> Any:
-        """The rows of a query, as data that commands take."""
+        """Returns the rows of a query, as data for commands."""
         from deltaic.sql.select import query
 
         return query(text, self)
 
     def column_names(self, rows: Any) -> Sequence[str]:
-        """Names of the columns of `query`'s result."""
+        """Returns the column names of a result of `query`."""
         names: Sequence[str] = rows.schema.names
         return names
 
     def renamed(self, rows: Any, names: Sequence[str]) -> Any:
-        """Rows of `query` under other names, by position."""
+        """Renames the columns of a result of `query`, by position."""
         from deltaic.sql.select import renamed
 
         return renamed(rows, names)
 
     def placed(self, rows: Any, columns: Sequence[Field]) -> Any:
-        """Rows of `query` under the names of these columns and of the fields within them, by position."""
+        """Renames the columns of a result of `query`, and the fields in them, to those of `columns`, by
+        position."""
         from deltaic.sql.positions import placed
 
         return placed(rows, columns)
 
     @property
     def evolves(self) -> bool:
-        """True if MERGE adds columns of its source where the statement does not say so."""
+        """True if MERGE evolves the schema even without WITH SCHEMA EVOLUTION."""
         return False
 
     @property
     def enforces_retention(self) -> bool:
-        """True if VACUUM refuses a time shorter than the table's retention."""
+        """True if VACUUM refuses a shorter time than the table's retention."""
         return True
 
     def overwrites_partitions(self) -> bool:
-        """True if INSERT OVERWRITE replaces just the partitions that the new rows are in, and not the table's rows."""
+        """True if INSERT OVERWRITE replaces only the partitions of the new rows, and not all rows of the
+        table."""
         return False
 
     def insert(self, table: DeltaTable, rows: Any, mode: Mode, where: str | None) -> None:
-        """Writes what `query` gave, cast by store assignment, into a table that is there, and moves the table to it."""
+        """Writes a result of `query` to an existing table, cast by store assignment, and updates `table` to
+        the new version."""
         write_table(table, rows, mode=mode, where=where, casting="strict")
 
     def create(self, path: str, rows: Any, job: Write) -> None:
-        """Makes a table of what `query` gave, or replaces it."""
+        """Creates or replaces a table with a result of `query`."""
         run_write(path, rows, job, self.storage_options)
 
     def restore(self, table: DeltaTable, moment: Name) -> Mapping[str, int]:
-        """Makes a table what it was at the version or time of `moment`."""
+        """Restores a table to the version or timestamp of `moment`. Returns the metrics."""
         return table.restore(moment.version, timestamp=moment.timestamp)
 
     def table_properties(self, given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        """Properties of a table that a statement makes."""
+        """Returns the properties of a table that a statement creates. `given`: those in the statement."""
         return given
 
     def commit_options(self) -> CommitOptions | None:
-        """Options for the commit of a statement that creates a table."""
+        """Returns the options for the commit of a statement."""
         return None
 
     def _lookup(self, name: Name) -> Any:

@@ -1,7 +1,8 @@
-"""Result of OPTIMIZE and REORG: the path, and the struct of metrics that delta-spark returns, field by field.
+"""Result of OPTIMIZE and REORG: the path, and delta-spark's struct of metrics.
 
-Source: delta-io/delta, OptimizeStats.scala and ZOrderMetrics.scala for names and types. What there is none of (cubes of earlier
-clusterings, the parallelism of automatic compaction) is null, 0, or an empty count, as delta-spark has it.
+Source: delta-io/delta, OptimizeStats.scala and ZOrderMetrics.scala for names and types. Metrics without a
+counterpart here (cubes of earlier clusterings, the parallelism of auto compaction) are null, 0, or an empty
+count, as delta-spark returns for them.
 """
 
 from __future__ import annotations
@@ -84,11 +85,12 @@ METRICS = pa.struct(
 
 
 def optimized(table: DeltaTable, run: Callable[[], Mapping[str, int]], kind: str = "compaction") -> Rows:
-    """Runs the command -> path, metrics. `kind`: "compaction", "zorder" or "clustering"."""
+    """Runs the command and returns the row (path, metrics). `kind`: "compaction", "zorder" or
+    "clustering"."""
     started = time.time_ns() // 1_000_000
     metrics = run()
-    found = _metrics(metrics, kind) | _columns(table) | {"startTimeMs": started, "endTimeMs": time.time_ns() // 1_000_000}
-    return rows_of(pa.table({"path": pa.array([table.location]), "metrics": pa.array([found], METRICS)}))
+    values = _metrics(metrics, kind) | _columns(table) | {"startTimeMs": started, "endTimeMs": time.time_ns() // 1_000_000}
+    return rows_of(pa.table({"path": pa.array([table.location]), "metrics": pa.array([values], METRICS)}))
 
 
 def _metrics(metrics: Mapping[str, int], kind: str) -> dict[str, Any]:
@@ -133,7 +135,7 @@ def _sizes(metrics: Mapping[str, int], what: str) -> dict[str, Any]:
 
 
 def _zorder(files: tuple[int, int], partitions: int) -> dict[str, Any]:
-    """Every file of a partition goes into one cube."""
+    """Returns `zOrderStats`; all files of a partition count as one cube."""
     merged = dict(zip(("num", "size"), files, strict=True))
     return {
         "strategyName": "all",

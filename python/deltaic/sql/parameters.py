@@ -1,4 +1,4 @@
-"""Parameters of a statement: `:name` and `?` become literals of the values that are given for them, wherever a value may stand."""
+"""Parameters of a statement: replaces the markers `:name` and `?` by literals of their values."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from deltaic.sql.tokens import Reader
 
 
 def bound(statement: str, parameters: Mapping[str, Any] | Sequence[Any] | None) -> str:
-    """The statement with literals in place of its markers. A mapping gives the values of `:name`, a sequence those of `?` in their order;
-    values that no marker asks for are left over in a mapping and an error in a sequence."""
+    """Replaces the markers of a statement by literals: `id = :id` with {"id": 7} becomes `id = 7`.
+
+    `parameters`: a mapping for markers `:name`, a sequence for `?` in their order. Unused values of a mapping
+    are ignored; a sequence must have as many values as there are markers."""
     if parameters is None:
         return statement
     if isinstance(parameters, (str, bytes)) or not isinstance(parameters, (Mapping, Sequence)):
@@ -38,7 +40,8 @@ def bound(statement: str, parameters: Mapping[str, Any] | Sequence[Any] | None) 
 
 
 def literal(value: Any) -> str:
-    """A value as an operand: a negative number in brackets, as `1 -:n` must not become a comment."""
+    """Returns a value as SQL. A negative number is put in brackets, as `1 -:n` would become `1 --7`, which is
+    a comment."""
     text = lit(value)
     return f"({text})" if text.startswith("-") else text
 

@@ -1,4 +1,5 @@
-"""Columns by position, as INSERT matches them: those of a query, and the fields of structs within them, under the names of a table's."""
+"""Renames the columns of a query, and the fields of structs in them, to those of a table by position, as
+INSERT requires."""
 
 from __future__ import annotations
 
@@ -15,66 +16,69 @@ else:
 
 
 def placed(rows: Rows, columns: Sequence[Field]) -> Rows:
-    """The rows with the names of `columns`, one for each of their columns."""
-    fields = Schema(named(given, wanted) for given, wanted in zip(rows.schema, columns, strict=True))
+    """Renames the columns of rows to those of `columns`, by position. No value is copied."""
+    fields = Schema(named(source, target) for source, target in zip(rows.schema, columns, strict=True))
 
     def opened() -> pa.RecordBatchReader:
         reader = rows.to_reader()
-        schema = pa.schema([_arrow_field(given, field) for given, field in zip(reader.schema, fields, strict=True)])
+        schema = pa.schema([_arrow_field(source, field) for source, field in zip(reader.schema, fields, strict=True)])
         return pa.RecordBatchReader.from_batches(schema, (_viewed(batch, schema) for batch in reader))
 
     return Rows(fields, opened)
 
 
-def named(given: Field, wanted: Field) -> Field:
-    """The field with the name of `wanted`, and so the fields within; those beyond the last of `wanted` keep theirs."""
-    return given.with_(name=wanted.name, type=_named_type(given.type, wanted.type))
+def named(source: Field, target: Field) -> Field:
+    """Renames a field, and the fields in it by position, to those of `target`. Fields after the last one of
+    `target` keep their names."""
+    return source.with_(name=target.name, type=_named_type(source.type, target.type))
 
 
-def _named_type(given: DataType, wanted: DataType) -> DataType:
-    if isinstance(given, Struct) and isinstance(wanted, Struct):
-        pairs = zip(given.fields, wanted.fields, strict=False)
-        return Struct([*(named(*pair) for pair in pairs), *given.fields[len(wanted.fields) :]])
-    if isinstance(given, Array) and isinstance(wanted, Array):
-        return Array(_named_item(given.element, wanted.element), given.contains_null)
-    if isinstance(given, Map) and isinstance(wanted, Map):
-        return Map(_named_item(given.key, wanted.key), _named_item(given.value, wanted.value), given.value_contains_null)
-    return given
+def _named_type(source: DataType, target: DataType) -> DataType:
+    if isinstance(source, Struct) and isinstance(target, Struct):
+        pairs = zip(source.fields, target.fields, strict=False)
+        return Struct([*(named(*pair) for pair in pairs), *source.fields[len(target.fields) :]])
+    if isinstance(source, Array) and isinstance(target, Array):
+        return Array(_named_item(source.element, target.element), source.contains_null)
+    if isinstance(source, Map) and isinstance(target, Map):
+        return Map(_named_item(source.key, target.key), _named_item(source.value, target.value), source.value_contains_null)
+    return source
 
 
-def _named_item(given: DataType, wanted: DataType) -> DataType:
-    """Assigns an element, key or value. Like in delta-spark, structs there are matched by name if no cast is needed."""
-    return given if _same_by_name(given, wanted) else _named_type(given, wanted)
+def _named_item(source: DataType, target: DataType) -> DataType:
+    """Renames the fields in an element, key or value. As in delta-spark, structs there match by name if no
+    cast is needed."""
+    return source if _same_by_name(source, target) else _named_type(source, target)
 
 
-def _same_by_name(given: DataType, wanted: DataType) -> bool:
-    if isinstance(given, Struct) and isinstance(wanted, Struct):
-        types = {item.name.lower(): item.type for item in wanted.fields}
-        names = {item.name.lower() for item in given.fields}
-        return names == types.keys() and all(_same_by_name(item.type, types[item.name.lower()]) for item in given.fields)
-    if isinstance(given, Array) and isinstance(wanted, Array):
-        return _same_by_name(given.element, wanted.element)
-    if isinstance(given, Map) and isinstance(wanted, Map):
-        return _same_by_name(given.key, wanted.key) and _same_by_name(given.value, wanted.value)
-    return given == wanted
+def _same_by_name(source: DataType, target: DataType) -> bool:
+    if isinstance(source, Struct) and isinstance(target, Struct):
+        types = {item.name.lower(): item.type for item in target.fields}
+        names = {item.name.lower() for item in source.fields}
+        return names == types.keys() and all(_same_by_name(item.type, types[item.name.lower()]) for item in source.fields)
+    if isinstance(source, Array) and isinstance(target, Array):
+        return _same_by_name(source.element, target.element)
+    if isinstance(source, Map) and isinstance(target, Map):
+        return _same_by_name(source.key, target.key) and _same_by_name(source.value, target.value)
+    return source == target
 
 
-def _arrow_field(given: pa.Field, named: Field) -> pa.Field:
-    return given.with_name(named.name).with_type(_arrow_type(given.type, named.type))
+def _arrow_field(source: pa.Field, named: Field) -> pa.Field:
+    return source.with_name(named.name).with_type(_arrow_type(source.type, named.type))
 
 
-def _arrow_type(given: pa.DataType, named: DataType) -> pa.DataType:
-    """Arrow's type of the same values with the names of `named`. Fields may be null: of a struct that is null they are."""
-    if isinstance(named, Struct) and pa.types.is_struct(given):
-        return pa.struct([_arrow_field(*pair).with_nullable(True) for pair in zip(given.fields, named.fields, strict=True)])
-    if isinstance(named, Array) and (pa.types.is_list(given) or pa.types.is_large_list(given)):
-        element = given.value_field.with_type(_arrow_type(given.value_type, named.element))
-        return pa.large_list(element) if pa.types.is_large_list(given) else pa.list_(element)
-    if isinstance(named, Map) and pa.types.is_map(given):
-        key = given.key_field.with_type(_arrow_type(given.key_type, named.key))
-        value = given.item_field.with_type(_arrow_type(given.item_type, named.value))
-        return pa.map_(key, value, keys_sorted=given.keys_sorted)
-    return given
+def _arrow_type(source: pa.DataType, named: DataType) -> pa.DataType:
+    """Renames the fields of an Arrow type to those of `named`. All fields are nullable, as those of a null
+    struct are null."""
+    if isinstance(named, Struct) and pa.types.is_struct(source):
+        return pa.struct([_arrow_field(*pair).with_nullable(True) for pair in zip(source.fields, named.fields, strict=True)])
+    if isinstance(named, Array) and (pa.types.is_list(source) or pa.types.is_large_list(source)):
+        element = source.value_field.with_type(_arrow_type(source.value_type, named.element))
+        return pa.large_list(element) if pa.types.is_large_list(source) else pa.list_(element)
+    if isinstance(named, Map) and pa.types.is_map(source):
+        key = source.key_field.with_type(_arrow_type(source.key_type, named.key))
+        value = source.item_field.with_type(_arrow_type(source.item_type, named.value))
+        return pa.map_(key, value, keys_sorted=source.keys_sorted)
+    return source
 
 
 def _viewed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -1,4 +1,4 @@
-"""Result of a statement that has run: a few rows in memory."""
+"""Results of statements: a few rows in memory."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ def rows_of(table: pa.Table) -> Rows:
 
 
 def counts(**values: int) -> Rows:
-    """One row of longs."""
+    """Returns one row of longs."""
     return Rows.of(pa.table({name: pa.array([value], pa.int64()) for name, value in values.items()}))
 
 
 def nothing() -> Rows:
-    """No columns and no rows: what delta-spark returns from statements that only do something."""
+    """Returns no columns and no rows, like delta-spark for statements without a result."""
     return Rows.of(pa.table({}))

@@ -1,4 +1,5 @@
-"""Queries over Delta tables of any version and over data that was handed in. Lazy: each exit of the rows runs them."""
+"""Queries over Delta tables and over data that the caller passes. They are lazy: each conversion of the rows
+runs the query."""
 
 from __future__ import annotations
 
@@ -31,12 +32,13 @@ else:
     from deltaic.deferred import pyarrow as pa
 
 _KEPT_CHARACTERS = 100_000
-"""Maximum characters of all queries whose trees and translations are kept."""
+"""Maximum characters of all queries whose parsed trees and translations are cached."""
 _PARSED: TextCache[_ParsedQuery] = TextCache(_KEPT_CHARACTERS)
 _TRANSLATED: TextCache[TranslatedQuery] = TextCache(_KEPT_CHARACTERS)
-"""By the text, the time zone and the schemas of the tables: a dashboard asks the same again and again."""
+"""Translations by text, time zone and schemas of the tables, for programs that repeat a query, such as
+dashboards."""
 _KEPT_FILES = 1000
-"""Most files of a table whose listing is kept with its snapshot."""
+"""Maximum number of files of a table whose scan is cached with its snapshot."""
 
 
 def select(reader: Reader, tables: Tables) -> Rows:
@@ -45,7 +47,8 @@ def select(reader: Reader, tables: Tables) -> Rows:
 
 
 def query(text: str, tables: Tables) -> Rows:
-    """The rows of a query, not yet computed. Its tables are opened here, so it sees them as they are now."""
+    """Returns the rows of a query, not yet computed. Its tables are opened here, so it reads their current
+    versions."""
     from deltaic.engine.duckdb.engine import LocalEngine
     from deltaic.spark_sql.query.queries import translate_query
     from deltaic.sql import first_rows
@@ -69,7 +72,7 @@ def query(text: str, tables: Tables) -> Rows:
     def translate() -> TranslatedQuery:
         try:
             return translate_query(parsed.tree.copy(), schemas, time_zone=engine.time_zone)
-        except InvalidArgumentError:  # what it says of the columns that there are should name all of them
+        except InvalidArgumentError:  # the schemas have only some columns; the error must list all columns of the tables
             whole = {name: leaf.schema for name, leaf in leaves.items()}
             translate_query(parsed.tree.copy(), whole, time_zone=engine.time_zone)
             raise
@@ -82,9 +85,13 @@ def query(text: str, tables: Tables) -> Rows:
 
 @dataclass(frozen=True)
 class _ParsedQuery:
-    """`tree`: with a name of its own for each table. `tables`: by these names, what the text says and the alias. `mentioned`: names in
-    lower case, among which are all columns that the query reads; None where it reads some that it does not name. `computed`: names within
-    sums, products and casts."""
+    """A parsed query.
+
+    `tree`: the syntax tree, with a unique name for each mention of a table.
+    `tables`: by these names, the name in the text and the alias.
+    `mentioned`: names in lower case that include all columns that the query reads; None if it reads columns
+        that it does not name (`SELECT *`).
+    `computed`: names inside sums, products and casts."""
 
     tree: exp.Expr
     tables: Mapping[str, tuple[TableName, str]]
@@ -107,7 +114,8 @@ class _ParsedQuery:
 
 
 class _QueryRows(Rows):
-    """The rows of a query. `scans`: alias and snapshot of each mention of a Delta table, by the name of its leaf."""
+    """The rows of a query. `scans`: by the name of its leaf, alias and snapshot of each mention of a Delta
+    table."""
 
     def __init__(self, engine: LocalEngine, relation: LocalRelation, scans: Mapping[str, tuple[str, Snapshot]]) -> None:
         super().__init__(relation.schema, lambda: engine.to_arrow(relation), lambda: engine.to_table(relation))
@@ -134,12 +142,13 @@ class _QueryRows(Rows):
 
 
 def _report(snapshot: Snapshot, opened: Sequence[tuple[Scan, _core.ReadStream]]) -> ScanReport:
-    """Counts of the scans of one mention of a table, which may be opened several times."""
+    """Makes the report of one mention of a table, which may have been opened several times."""
     sizes = {path: size for scan, _ in opened for path, size in zip(*_paths_and_sizes(scan), strict=True)}
     predicates = {scan.predicate.json: scan.predicate for scan, _ in opened if scan.predicate is not None}
-    chosen = [snapshot.core.files(snapshot.table_schema, predicate) for predicate in predicates.values()]
-    # By partition no more are skipped than by each of the scans; what is left was skipped by statistics, or was not asked for.
-    by_partition = min((each.skipped_by_partition for each in chosen), default=0) if len(opened) == len(chosen) else 0
+    selections = [snapshot.core.files(snapshot.table_schema, predicate) for predicate in predicates.values()]
+    # At most the smallest number of any scan counts as skipped by partition; all other skipped files count as
+    # skipped by statistics.
+    by_partition = min((each.skipped_by_partition for each in selections), default=0) if len(opened) == len(selections) else 0
     files = snapshot.core.file_count
     metrics = [stream.metrics for _, stream in opened]
     read: dict[str, Any] = {name: sum(each[name] for each in metrics) for name in ("row_groups", "row_groups_read", "bytes_read", "rows")}
@@ -175,12 +184,13 @@ def explain(reader: Reader, tables: Tables) -> Rows:
 
 
 def renamed(rows: Rows, names: Sequence[str]) -> Rows:
-    """The rows with other names for their columns, by position."""
+    """Renames the columns of rows, by position."""
     return placed(rows, [field.with_(name=name) for field, name in zip(rows.schema, names, strict=True)])
 
 
 def _computed_columns(tree: exp.Expr) -> frozenset[str]:
-    """Names within sums, products and casts, in lower case: limits of these columns can show that nothing overflows."""
+    """Returns the names inside sums, products and casts, in lower case. Limits of these columns can show that
+    nothing overflows."""
     from sqlglot import exp
 
     kinds = (exp.Add, exp.Sub, exp.Mul, exp.Cast)
@@ -188,10 +198,11 @@ def _computed_columns(tree: exp.Expr) -> frozenset[str]:
 
 
 def _of_query(snapshot: Snapshot, query: _ParsedQuery) -> Schema:
-    """The columns of a table that a query reads, with the limits that the statistics of the table's files give those it computes with."""
+    """Returns the columns of a table that a query reads. Those with which it computes have limits from the
+    statistics of the table's files."""
     names = set(map(str.lower, snapshot.schema.names))
     read = None if query.mentioned is None else query.mentioned & names
-    wanted = read, query.computed & names
+    key = read, query.computed & names
 
     def narrowed() -> Schema:
         from deltaic.planning.column_limits import column_limits
@@ -202,11 +213,12 @@ def _of_query(snapshot: Snapshot, query: _ParsedQuery) -> Schema:
         fields = [field for field in snapshot.schema if read is None or field.name.lower() in read] or list(snapshot.schema)[:1]
         return Schema(field.with_(metadata={**field.metadata, **limits.get(field.name, {})}) for field in fields)
 
-    return snapshot.keep(("columns of a query", *wanted), narrowed)
+    return snapshot.keep(("columns of a query", *key), narrowed)
 
 
 def _planned(snapshot: Snapshot, engine: LocalEngine) -> ScanPlan:
-    """The scans of a table without a condition; where its files are few, they are listed once."""
+    """Plans the scan of a table without a condition. If its files are few, the plan is cached with the
+    snapshot."""
     from deltaic.planning.planned import plan
 
     if snapshot.core.file_count > _KEPT_FILES:
@@ -215,16 +227,16 @@ def _planned(snapshot: Snapshot, engine: LocalEngine) -> ScanPlan:
 
 
 def leaf_of(tables: Tables, name: TableName, leaf_name: str, engine: Any) -> Scan | Data:
-    """The rows of a table that a statement names."""
+    """Returns the rows of a table that a statement names, as a leaf of a plan."""
     return _leaf(_data(tables, name), leaf_name, engine)
 
 
 def _data(tables: Tables, name: TableName) -> Any:
-    if (wanted := name.changes) is None:
+    if (changes := name.changes) is None:
         return tables.data(Name(name.parts, name.version, name.timestamp))
     (text,) = name.parts
-    table = tables.table(Name(("delta", text)) if wanted.by_path else read_name(Reader(text)))
-    start, end = wanted.start, wanted.end
+    table = tables.table(Name(("delta", text)) if changes.by_path else read_name(Reader(text)))
+    start, end = changes.start, changes.end
     return table.changes(
         start if isinstance(start, int) else None,
         end if isinstance(end, int) else None,

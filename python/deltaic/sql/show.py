@@ -53,20 +53,22 @@ def comment(reader: Reader, tables: Tables) -> Rows:
 
 
 def shown_properties(table: DeltaTable) -> dict[str, str]:
-    """The table's properties by name, and those that say its protocol."""
+    """Returns the table's properties, and those of its protocol (`delta.minReaderVersion`,
+    `delta.feature.…`), sorted by name."""
     protocol = table.protocol
     features = sorted({*(protocol.reader_features or ()), *(protocol.writer_features or ())})
-    found = {
+    properties = {
         **table.metadata.configuration,
         "delta.minReaderVersion": str(protocol.min_reader_version),
         "delta.minWriterVersion": str(protocol.min_writer_version),
         **{f"delta.feature.{feature}": "supported" for feature in features},
     }
-    return dict(sorted(found.items()))
+    return dict(sorted(properties.items()))
 
 
 def own_properties(table: DeltaTable) -> dict[str, str]:
-    """Returns the `shown_properties` with which the same table can be created: values that a feature stores for itself are left out."""
+    """Returns the `shown_properties` that CREATE TABLE can set. Properties that only features write are left
+    out."""
     return {name: text for name, text in shown_properties(table).items() if not _is_noted(name)}
 
 
@@ -76,7 +78,8 @@ def _is_noted(name: str) -> bool:
 
 
 def _statement(table: DeltaTable, name: str, location: str | None) -> str:
-    """The CREATE TABLE that makes a table of this definition, in the order of Spark's own."""
+    """Returns the CREATE TABLE statement for a table with this definition, with the clauses in Spark's
+    order."""
     metadata = table.metadata
     columns = ",\n  ".join(Schema([field]).to_ddl() for field in table.schema)
     lines = [f"CREATE TABLE {name} (\n  {columns})" if columns else f"CREATE TABLE {name}", "USING delta"]
@@ -107,8 +110,8 @@ def _partitions(table: DeltaTable) -> Rows:
     names = table.metadata.partition_columns
     if not names:
         raise InvalidArgumentError("SHOW PARTITIONS needs a partitioned table", where=table.location)
-    found = table.partitions().to_arrow()
-    return rows_of(found.select(list(range(len(names)))))
+    partitions = table.partitions().to_arrow()
+    return rows_of(partitions.select(list(range(len(names)))))
 
 
 def _properties(table: DeltaTable, key: str | None) -> Rows:

@@ -1,4 +1,4 @@
-"""`deltaic.sql`: the first words of a statement choose the family that runs it."""
+"""`deltaic.sql`: selects the module that runs a statement by its first word."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from deltaic.rows.rows import Rows
 from deltaic.sql.names import Tables
 from deltaic.sql.tokens import Reader, insert_first
 
-# First word of a statement -> module of `deltaic.sql` and function in it: a query does not import what only commands need.
+# First word of a statement -> module of `deltaic.sql` and its function. Modules are imported when needed, so
+# a query does not import those of commands.
 STATEMENTS = {
     "SELECT": ("select", "select"),
     "WITH": ("select", "select"),
@@ -55,7 +56,7 @@ REFUSED = {
 
 
 def run(statement: str, tables: Tables) -> Rows:
-    """One statement on these tables, by whatever engine they have."""
+    """Runs one statement on these tables, whose class decides on the engine."""
     if not isinstance(statement, str):
         raise InvalidTypeError("a statement is text", found=type(statement).__name__, expected="str")
     reader = Reader(statement)
@@ -78,14 +79,17 @@ def sql(
     parameters: Mapping[str, Any] | Sequence[Any] | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Rows:
-    """Run one statement of Spark SQL on Delta tables.
+    """Runs one statement of Spark SQL on Delta tables.
 
-    A table is written delta.`path`, or is one of `tables`: a name (matched without case) to a `DeltaTable`, or, where it is only read, to
-    Arrow data, pandas, Polars or DuckDB. `parameters`: a mapping gives the values of `:name`, a sequence those of `?`, each as `lit` writes
-    it: `sql("SELECT * FROM t WHERE id = :id", tables={"t": table}, parameters={"id": 7})`. `storage_options` open the paths.
+    A table is written delta.`path`, or is a name in `tables`: names (compared without case) of `DeltaTable`s,
+    or, for tables that are only read, of Arrow data, pandas, Polars or DuckDB objects. `parameters`: a
+    mapping with the values of `:name`, or a sequence with those of `?`, of the types of `lit`: `sql("SELECT *
+    FROM t WHERE id = :id", tables={"t": table}, parameters={"id": 7})`.
+    `storage_options`: for the paths in the statement.
 
-    A query (SELECT, WITH, VALUES) is lazy: each exit of its `Rows` runs it, on the versions the tables had at the call. Any other statement
-    runs at the call and returns what delta-spark returns:
+    A query (SELECT, WITH, VALUES) is lazy: each conversion of its `Rows` runs it, on the versions that the
+    tables had at the call. Any other statement runs at the call and returns the columns that delta-spark
+    returns:
 
     | statement | columns |
     |---|---|
@@ -102,8 +106,8 @@ def sql(
     | EXPLAIN query: runs it | plan: as text, with the files, bytes and rows that it read of each table |
     | INSERT, CREATE, ALTER, TRUNCATE, COMMENT ON TABLE, CONVERT TO DELTA, GENERATE | none |
 
-    Errors: InvalidArgumentError with line and column where the text does not parse; UnsupportedFeatureError naming a statement or an
-    expression that this release does not know; else those of the command.
+    Raises InvalidArgumentError with line and column if the text does not parse, UnsupportedFeatureError for a
+    statement or an expression that this release does not support, and the errors of the command.
 
     >>> deltaic.sql("SELECT count(*) AS n FROM delta.`flights` WHERE id > :id", parameters={"id": 2}).to_pylist()
     [{'n': 2}]

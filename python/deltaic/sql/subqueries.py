@@ -1,6 +1,6 @@
 """DELETE, UPDATE and MERGE with subqueries: `DELETE FROM t WHERE id IN (SELECT ...)`, `UPDATE t SET a = (SELECT ...)`.
 
-Tables are read at the versions they have when the statement begins, the changed one too.
+All tables, including the changed one, are read at the versions that they have when the statement begins.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def engine_with(tables: Tables, table: DeltaTable) -> Engine:
-    """The table's engine; the embedded one knows the tables of the statement, for subqueries in expressions."""
+    """Returns the table's engine. The embedded engine gets the tables of the statement, for subqueries in
+    expressions."""
     from deltaic.engine.duckdb.engine import LocalEngine
     from deltaic.sql.select import leaf_of
 
@@ -26,7 +27,8 @@ def engine_with(tables: Tables, table: DeltaTable) -> Engine:
 
 
 def hold_queries(table: DeltaTable, texts: Sequence[str]) -> bool:
-    """True if one of these conditions and values holds a subquery that the embedded engine answers."""
+    """True if one of these conditions and values contains a subquery, and the table's engine is the embedded
+    one."""
     from deltaic.engine.duckdb.engine import LocalEngine
 
     if not isinstance(table._engine, LocalEngine) or not any("SELECT" in text.upper() or "VALUES" in text.upper() for text in texts):

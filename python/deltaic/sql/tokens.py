@@ -1,7 +1,8 @@
-"""A cursor over the words of one SQL statement, so that expressions reach the commands as slices of what the user wrote.
+"""A cursor over the tokens of one SQL statement. It passes expressions to commands as slices of the user's
+text.
 
-Only the structure of statements is read here: words, quotes, brackets. What stands inside an expression or a query is somebody else's:
-`deltaic.spark_sql` parses it.
+Only the structure of statements is parsed here: words, quotes, brackets. `deltaic.spark_sql` parses
+expressions and queries.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a", 
 
 @dataclass(frozen=True)
 class Token:
-    """One token: `text` as written, `start` and `end` its place in the statement."""
+    """One token. `text`: as written. `start`, `end`: its position in the statement."""
 
     kind: Literal["string", "quoted", "number", "word", "symbol"]
     text: str
@@ -42,7 +43,7 @@ class Token:
 
     @property
     def keyword(self) -> str:
-        """The word in upper case; a quoted name or a string is never a keyword."""
+        """The word in upper case; empty for a quoted name or a string, which are no keywords."""
         return self.text.upper() if self.kind in ("word", "symbol", "number") else ""
 
 
@@ -59,7 +60,8 @@ def _tokens(text: str) -> Iterator[Token]:
 
 
 def string_value(token: str) -> str:
-    """Text of a string literal: escapes as in Spark, none after r."""
+    """Returns the text of a string literal, with Spark's escapes replaced; an r before the quote turns
+    escapes off."""
     if token[0] in "rR":
         return token[2:-1]
     quote = token[0]
@@ -73,7 +75,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 class Reader:
-    """The cursor. `accept` moves on where the words stand next, `expect` raises where they do not."""
+    """The cursor. `accept` advances if the words come next; `expect` raises an error if they do not."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -87,12 +89,13 @@ class Reader:
             raise InvalidArgumentError("an empty statement", expected="a SQL statement")
 
     def part(self, start: int, stop: int) -> Reader:
-        """A cursor over the tokens from `start` up to `stop`, at the places that they have in the whole text."""
+        """Returns a cursor over the tokens from `start` (inclusive) to `stop` (exclusive), with their
+        positions in the whole text."""
         part = copy(self)
         part.tokens, part.position = self.tokens[start:stop], 0
         return part
 
-    # --- looking ---
+    # --- look ahead ---
 
     def at(self, *words: str) -> bool:
         """True if the next tokens are these words (upper case)."""
@@ -104,7 +107,7 @@ class Reader:
         return self.position >= len(self.tokens)
 
     def fail(self, expected: str) -> NoReturn:
-        """Say where the statement stops making sense."""
+        """Raises InvalidArgumentError at the current token."""
         if self.done:
             raise InvalidArgumentError("SQL does not parse", where="end of the statement", expected=expected)
         token = self.tokens[self.position]
@@ -112,7 +115,7 @@ class Reader:
         column = token.start - self.text.rfind("\n", 0, token.start)
         raise InvalidArgumentError("SQL does not parse", where=f"line {line}, column {column}", found=token.text, expected=expected)
 
-    # --- taking ---
+    # --- advance ---
 
     def accept(self, *words: str) -> bool:
         if self.at(*words):
@@ -136,7 +139,7 @@ class Reader:
         return token
 
     def name(self) -> str:
-        """A name, quoted or not."""
+        """Parses a name, quoted or not."""
         if not self.done and self.tokens[self.position].kind == "quoted":
             return self._take("quoted", "a name").text[1:-1].replace("``", "`")
         return self._take("word", "a name").text
@@ -181,7 +184,8 @@ class Reader:
         return items
 
     def slice(self, *stops: str, expected: str = "an expression") -> str:
-        """The text up to one of `stops` (each one word) outside brackets and CASE ... END, or to the end; never empty."""
+        """Returns the text before the next of `stops` (each one word) outside brackets and CASE ... END, or
+        to the end. An empty text is an error."""
         start = self.position
         depth = cases = 0
         while not self.done:
@@ -189,7 +193,7 @@ class Reader:
             if depth == 0 and cases == 0 and (word in stops or word in (")", "]")):
                 break
             depth += (word in ("(", "[")) - (word in (")", "]"))
-            # A column called `case` or `end` after a dot is a name, as in t.end.
+            # After a dot, `case` and `end` are names of columns, as in t.end.
             if start == self.position or self.tokens[self.position - 1].text != ".":
                 cases += (word == "CASE") - (word == "END" and cases > 0)
             self.position += 1
@@ -198,7 +202,7 @@ class Reader:
         return self.text[self.tokens[start].start : self.tokens[self.position - 1].end]
 
     def rest(self, expected: str) -> str:
-        """The text to the end of the statement."""
+        """Returns the text to the end of the statement."""
         if self.done:
             self.fail(expected)
         start = self.tokens[self.position].start
@@ -206,7 +210,7 @@ class Reader:
         return self.text[start : self.tokens[-1].end]
 
     def inside(self, expected: str) -> str:
-        """The text between a bracket and the one that closes it."""
+        """Returns the text between an opening bracket, which comes next, and the closing one."""
         self.expect("(")
         text = self.slice(expected=expected)
         self.expect(")")
@@ -214,8 +218,8 @@ class Reader:
 
 
 def insert_first(text: str) -> str:
-    """FROM tables INSERT INTO name SELECT ... as INSERT INTO name FROM tables SELECT ...; any other statement as it is, one of several
-    INSERTs too."""
+    """Rewrites `FROM tables INSERT INTO name SELECT ...` to `INSERT INTO name FROM tables SELECT ...`. Any
+    other statement, including one with several INSERTs, is returned unchanged."""
     reader = Reader(text)
     if not reader.accept("FROM") or reader.done or reader.at("INSERT"):
         return text
@@ -232,39 +236,42 @@ def insert_first(text: str) -> str:
 
 
 def without_qualifiers(text: str, qualifiers: tuple[tuple[str, ...], ...]) -> str:
-    """`text` with `alias.` taken from before its columns: commands on one table know no alias. The rest stays as written."""
+    """Removes qualifiers from columns, as commands on one table have no alias: `t.id > 3` becomes `id > 3`.
+    The rest of the text does not change."""
     return requalified(text, dict.fromkeys(qualifiers, ""))
 
 
 def requalified(text: str, names: Mapping[tuple[str, ...], str]) -> str:
-    """`text` with what stands for each qualifier, dot and all, in its place before columns. The rest stays as written."""
+    """Replaces qualifiers of columns. `names`: replacement by qualifier, which includes the dot: {("delta",
+    "x"): "x."} makes `x.id` of delta.`x`.id. The rest of the text does not change."""
     if not names:
         return text
     tokens = list(_tokens(text))
-    wanted = {tuple(part.lower() for part in qualifier): said for qualifier, said in names.items()}
+    replacements = {tuple(part.lower() for part in qualifier): replacement for qualifier, replacement in names.items()}
     pieces: list[str] = []
     copied = index = 0
     while index < len(tokens):
-        length = _qualifier_at(tokens, index, wanted)
+        length = _qualifier_at(tokens, index, replacements)
         if length:
-            found = tuple(_plain(token) for token in tokens[index : index + length : 2])
-            pieces += [text[copied : tokens[index].start], wanted[found]]
+            qualifier = tuple(_plain(token) for token in tokens[index : index + length : 2])
+            pieces += [text[copied : tokens[index].start], replacements[qualifier]]
             copied = tokens[index + length].start
             index += length
         index += 1
     return "".join(pieces) + text[copied:]
 
 
-def _qualifier_at(tokens: list[Token], index: int, wanted: Iterable[tuple[str, ...]]) -> int:
-    """Number of tokens at `index` that are one of `wanted` and the dot after it; 0 if there is none."""
+def _qualifier_at(tokens: list[Token], index: int, qualifiers: Iterable[tuple[str, ...]]) -> int:
+    """Returns the number of tokens from `index` on that are one of the qualifiers and the dot after it; 0 if
+    there is none."""
     if index and tokens[index - 1].text == ".":
         return 0
-    for qualifier in sorted(wanted, key=len, reverse=True):
+    for qualifier in sorted(qualifiers, key=len, reverse=True):
         length = 2 * len(qualifier)
-        found = tokens[index : index + length]
-        if len(found) == length and index + length < len(tokens) and tokens[index + length].kind in ("word", "quoted"):
-            names = tuple(_plain(token) for token in found[::2])
-            if names == qualifier and all(token.text == "." for token in found[1::2]):
+        part = tokens[index : index + length]
+        if len(part) == length and index + length < len(tokens) and tokens[index + length].kind in ("word", "quoted"):
+            names = tuple(_plain(token) for token in part[::2])
+            if names == qualifier and all(token.text == "." for token in part[1::2]):
                 return length
     return 0
 

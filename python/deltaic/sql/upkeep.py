@@ -1,4 +1,5 @@
-"""OPTIMIZE, REORG, VACUUM, RESTORE, FSCK, GENERATE, CONVERT: the statements that keep a table."""
+"""OPTIMIZE, REORG, VACUUM, RESTORE, FSCK, GENERATE and CONVERT: the statements for the maintenance of a
+table."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ def optimize(reader: Reader, tables: Tables) -> Rows:
     if full:
         return optimized(table, lambda: table.optimize.cluster(full=True), "clustering")
     if columns is not None:
-        wanted = columns
-        return optimized(table, lambda: table.optimize.z_order(wanted, where), "zorder")
+        names = columns
+        return optimized(table, lambda: table.optimize.z_order(names, where), "zorder")
     return optimized(table, lambda: table.optimize.compact(where))
 
 
@@ -62,7 +63,7 @@ def reorg(reader: Reader, tables: Tables) -> Rows:
 
 
 def _upgraded(table: DeltaTable, version: int) -> dict[str, int]:
-    """Metrics of UPGRADE UNIFORM: all files are written again, or none."""
+    """Runs UPGRADE UNIFORM and returns its metrics; it rewrites all files or none."""
     table.refresh()
     before, started = table._snapshot.core, table.version
     table.alter.upgrade_uniform(version)
@@ -170,7 +171,8 @@ def convert(reader: Reader, tables: Tables) -> Rows:
 
 
 def convert_path(source_format: str, path: str, partition_schema: Any, **options: Any) -> None:
-    """Converts the files or the table at `path`; a Delta table that is there stays as it is. `options`: those of `DeltaTable.convert`."""
+    """Converts the files or the table at `path`. An existing Delta table is not changed. `options`: those of
+    `DeltaTable.convert`."""
     if source_format == "parquet":
         DeltaTable.convert(path, partition_schema=partition_schema, mode="ignore", **options)
     elif partition_schema is not None:
@@ -182,14 +184,15 @@ def convert_path(source_format: str, path: str, partition_schema: Any, **options
 
 
 def convertible(parts: tuple[str, ...]) -> tuple[str, str]:
-    """Format and path of what is converted: ("parquet", path) of parquet.`path`, ("iceberg", path) of iceberg.`path`."""
+    """Returns format and path of the source of CONVERT: parquet.`path` -> ("parquet", path), iceberg.`path`
+    -> ("iceberg", path)."""
     if len(parts) == 2 and parts[0].lower() in ("parquet", "iceberg") and parts[1]:
         return parts[0].lower(), parts[1]
     raise InvalidArgumentError("what is to be converted", found=".".join(parts), expected="parquet.`path` or iceberg.`path`")
 
 
 def restored_rows(metrics: Mapping[str, int]) -> Rows:
-    """The row that RESTORE returns, from the command's metrics."""
+    """Returns the result row of RESTORE from the metrics of the command."""
     return counts(**{key: metrics.get(key, 0) for key in _RESTORED})
 
 

@@ -1,6 +1,7 @@
-"""Transactions: the loop that makes a version of staged actions, and the rules by which commits conflict.
+"""Transactions: the loop that commits staged actions as a version, and the rules by which commits conflict.
 
-`deltaic.transaction` is a function to those who use it, and this package to those who read it, as with `deltaic.sql`.
+For users, `deltaic.transaction` is a function; the package of this name can be called for that, as
+`deltaic.sql`. The rules of conflicts are in `conflicts.py`, the loop is in `attempts.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import Any
 
 
 class _Callable(ModuleType):
-    """Importing any module below `deltaic.transaction` binds that name in `deltaic` to this package, over the function, which is above."""
+    """The type of this package, which makes it callable. The package hides the function
+    `deltaic.transaction`, because importing a module of the package binds the name `transaction` in `deltaic`
+    to the package."""
 
     def __call__(self, *tables: Any, commit: Any = None) -> Any:
         return import_module("deltaic.several_tables").transaction(*tables, commit=commit)

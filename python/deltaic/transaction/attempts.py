@@ -1,7 +1,9 @@
-"""The loop that turns staged actions into the next version: one attempt after the other, until one of three outcomes is certain.
+"""The commit loop: attempts to commit staged actions as the next version, until the outcome is certain
+(committed, refused by a conflict) or cannot be determined.
 
-A put-if-absent of a commit answers created, exists, or nothing. Where it is not "created" the version is read and its `commitInfo.txnId`
-compared, so that a commit whose answer was lost is recognised; the loop never goes on to the next version before this one is resolved.
+A put-if-absent of a commit returns "created", "exists" or "unknown". Unless it is "created", the version is
+read and its `commitInfo.txnId` compared with ours, so that a commit whose response was lost is recognized.
+The loop does not try the next version before this is resolved.
 """
 
 from __future__ import annotations
@@ -28,12 +30,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("deltaic.transaction")
 
-# Pauses between attempts to learn what became of a put (seconds).
+# Seconds between attempts to find out if a put succeeded
 PUT_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
 
 
 class Attempts:
-    """Attempts of one transaction to commit. `metrics` is called for each attempt; `stop` raises if the caller was interrupted."""
+    """The attempts of one transaction to commit. `metrics`: called for each attempt. `stop`: raises if the
+    caller was interrupted."""
 
     def __init__(
         self, transaction: Transaction, current: Current, metrics: Callable[[], Mapping[str, int]], stop: Callable[[], None]
@@ -50,15 +53,17 @@ class Attempts:
         )
         self.turns = turns_of(self.store, transaction.new_metadata.id)
         self.base = self.snapshot.version if self.snapshot else -1
-        """The version that the next attempt goes on top of."""
+        """The version after which the next attempt commits."""
         self.lost = 0
 
     def commit(self) -> int:
-        """-> the version. Raises the conflict's exception, TableAlreadyExistsError, CommitUnknownError, CommitError."""
+        """Commits and returns the version. Raises the exception of a conflict, TableAlreadyExistsError,
+        CommitUnknownError or CommitError."""
         self.prepare()
         version = self._append() if self._is_independent() else None
         if version is None:
-            # In the background what came meanwhile is read before the turn, so that nobody waits for that.
+            # A compaction in the background reads other writers' commits before its turn, so that no command
+            # waits for that.
             while self.transaction.gate and self.turns.newest > self.base:
                 self._pass(self.turns.newest)
             with self.turns.turn(self.stop):
@@ -66,14 +71,15 @@ class Attempts:
         return version
 
     def prepare(self) -> None:
-        """Before the first attempt: the log has what the snapshot shows, and no transaction over several tables lies open below it."""
+        """Checks before the first attempt that the log still has the snapshot's version, and ends
+        transactions over several tables that are undecided before it."""
         self.rules.check_log(self.transaction.clock())
         if self.snapshot is not None and self.snapshot.pending is not None:
             is_new = self.turns.newest < self.snapshot.version and not self.store.is_remote
             self.rules.settle(self.snapshot, self.snapshot.pending, look=is_new)
 
     def _take_turn(self) -> int:
-        """Attempts one after the other, for as long as other processes come first."""
+        """Attempts to commit until no other process commits first. Returns the version."""
         known = self.turns.known(self.store, self.base) if self.snapshot else self.base
         while True:
             if known > self.base:
@@ -87,7 +93,8 @@ class Attempts:
             known = self._newest()
 
     def _is_independent(self) -> bool:
-        """True if the commit's lines are the same whatever comes before it: those of a blind append."""
+        """True if the lines of the commit do not depend on other commits before it: for a blind append
+        without row ids, in-commit timestamps and the like."""
         current, snapshot = self.current, self.snapshot
         if self._is_managed():
             return False
@@ -103,8 +110,10 @@ class Attempts:
         return self.rules.protocol is not None and features.is_managed(self.rules.protocol)
 
     def _append(self) -> int | None:
-        """Commits new files. All that takes long is done before the turn, which gives the commit its name, and after it, so that the disk
-        makes the commits of several writers durable together. None where the store cannot do that, or the lines must be made anew."""
+        """Commits a blind append. The commit file is written before the writer's turn, renamed in it, and
+        made durable after it, so that one sync of the disk can serve several writers. Returns the version;
+        None if the store does not support this, or if the lines must be made again as the definition of the
+        table has changed."""
         txn_id, body = self._body()
         staged = self.store.stage(LOG, body, after=[unquote(each) for each in self.transaction.files])
         if staged is None:
@@ -124,7 +133,7 @@ class Attempts:
             self.turns.committed(version, size=len(body), append=True)
         try:
             staged.settle()
-        except Exception as error:  # others see the commit already: a disk that fails now does not undo it
+        except Exception as error:  # other processes see the commit, so an error of the disk does not undo it
             log.warning("%s: version %d is there, but may be lost with the power: %s", self.store.location, version, error)
         return version
 
@@ -133,7 +142,7 @@ class Attempts:
         return snapshot is not None and (self.rules.protocol, self.rules.metadata) == (snapshot.protocol, snapshot.metadata)
 
     def _body(self) -> tuple[str, bytes]:
-        """A fresh id, and the commit's bytes on top of `base`."""
+        """Returns a new id and the bytes of the commit after version `base`."""
         txn_id, rules = self.transaction.new_id(), self.rules
         base = Base(self.base, rules.protocol, rules.metadata, rules.row_id_mark)
         body = commit_body(self.transaction, base, self.current, txn_id, *self.transaction.actions(), self.metrics())
@@ -141,7 +150,7 @@ class Attempts:
         return txn_id, body
 
     def _newest(self) -> int:
-        """The newest version, after another process took the next one."""
+        """Returns the newest version after another process has taken the next one."""
         if self.snapshot is None:
             raise TableAlreadyExistsError("another writer made this table first", where=self.store.location)
         newest = self.rules.newest(self.base + 1)
@@ -149,7 +158,7 @@ class Attempts:
         return newest
 
     def _pass(self, newest: int) -> None:
-        """Onto `newest`, past all versions before it. Raises where one of them stands in the way."""
+        """Moves `base` to `newest`, after checking each version in between for conflicts."""
         most = self.transaction.options.max_retries
         if most is not None and self.lost >= most:
             error = ConcurrentWriteException(
@@ -160,7 +169,8 @@ class Attempts:
             raise error
         self.lost += 1
         for version in range(self.base + 1, newest + 1):
-            # Appends leave the definition alone, and whoever read nothing does not mind them.
+            # Blind appends do not change the definition, and do not conflict with a transaction that read
+            # nothing.
             if not self.current.is_blind_append or version <= self.turns.appended_since:
                 self.rules.check(self.current, version)
         self.base = newest
@@ -169,7 +179,7 @@ class Attempts:
             self.rules.rebased = None
 
     def _publish(self, staged: _core.StagedObject, version: int, txn_id: str) -> bool:
-        """Like `_put`, for a commit file whose bytes are durable already."""
+        """Like `_put`, for a commit file that is already written and is renamed now."""
         transaction = self.transaction
         transaction.in_doubt = True
         try:
@@ -185,10 +195,12 @@ class Attempts:
         return ours is True
 
     def _put(self, version: int, body: bytes, txn_id: str) -> bool:
-        """True if this version is ours; False when it is another's. CommitUnknownError when it cannot be told.
+        """Puts the commit as a version. True if the version is this commit, False if it is another one.
+        CommitUnknownError is raised if that cannot be determined.
 
-        Whatever the store raises, the log is asked. Only where the version is not there the error means that nothing was written, and only
-        where no earlier put was without an answer, as that one may still be under way.
+        After any error of the store, the log is read. The error means that nothing was written only if the
+        version does not exist and no earlier put was left without a response, as that put may still be
+        executed.
         """
         path = commit_path(version)
         doubt: Exception | None = None
@@ -220,7 +232,7 @@ class Attempts:
                 if self.transaction.in_doubt:
                     raise self._unknown(version, txn_id) from failure
                 self._raise_not_written(path, failure)
-            if wait is not None:  # nothing is there: putting the same bytes at the same version again is safe
+            if wait is not None:  # the version does not exist, so putting the same bytes again is safe
                 self.transaction.sleep(wait)
         raise self._unknown(version, txn_id) from doubt
 
@@ -231,7 +243,8 @@ class Attempts:
         raise failure
 
     def _is_ours(self, version: int, txn_id: str) -> tuple[bool | None, Exception | None]:
-        """True if the log has this version with our id; None if the version is not there, or the error of reading it."""
+        """Compares the id of a version in the log with ours. Returns (True or False, None), (None, None) if
+        the version does not exist, or (None, error) if it cannot be read."""
         try:
             return history.commit_info(self.store, version).get("txnId") == txn_id, None
         except FileNotFoundError:

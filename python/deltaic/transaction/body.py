@@ -1,4 +1,5 @@
-"""The lines of one attempt at a commit: what depends on the version that it goes on top of is settled here, anew for each attempt."""
+"""Makes the lines of a commit. They depend on the version before the commit (in-commit timestamp, row ids),
+so they are made again for each attempt."""
 
 from __future__ import annotations
 
@@ -20,21 +21,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Base:
-    """The version that a commit goes on top of; -1 and None: there is no table yet."""
+    """The version before a commit. `version` -1 and None in the other fields: there is no table yet."""
 
     version: int = -1
     protocol: Protocol | None = None
     metadata: Metadata | None = None
     row_id_mark: int = row_tracking.NO_MARK
-    """The highest row id given so far."""
+    """The highest assigned row id."""
     time: int | None = None
-    """The in-commit timestamp of the version (ms), where it is not in the log yet."""
+    """The in-commit timestamp of the version (ms); None to read it from the log."""
 
 
 def commit_body(
     transaction: Transaction, base: Base, current: Current, txn_id: str, adds: pa.Table, removes: pa.Table, metrics: Mapping[str, int]
 ) -> bytes:
-    """commitInfo first, then the other actions as staged."""
+    """Returns the lines of a commit: first commitInfo, then the staged actions."""
     now, version = transaction.clock(), base.version + 1
     protocol, metadata = transaction.protocol or base.protocol, transaction.metadata or base.metadata
     was_enabled = timestamps.enabled(base.protocol, base.metadata)

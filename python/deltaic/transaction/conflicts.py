@@ -1,7 +1,9 @@
-"""May a transaction still commit after another one came first? Pure rules, in delta-spark's order, on what both did.
+"""Decides if a transaction may commit after another one (the winner) has committed first. The rules are pure
+functions of the actions and reads of both, in delta-spark's order.
 
-Files are compared by path alone, whatever their vectors, except where the transaction knows which rows it read and takes out: then a commit
-that deleted other rows of the same files is none of its business, and rows are compared.
+Files are compared by path, without their deletion vectors. The exception is a transaction that marks rows as
+deleted and depends only on these rows: then rows are compared, and a winner that deleted other rows of the
+same files is no conflict.
 """
 
 from __future__ import annotations
@@ -25,14 +27,15 @@ from deltaic.protocol.actions import Metadata
 
 
 class Isolation(Enum):
-    """Isolation level: the winners' changes that a transaction may not miss; the value is commitInfo's text."""
+    """Isolation level: which changes of winners are conflicts. The values are those of commitInfo."""
 
     SERIALIZABLE = "Serializable"
     WRITE_SERIALIZABLE = "WriteSerializable"
     SNAPSHOT = "SnapshotIsolation"
 
 
-# Turning these on leaves what a concurrent transaction has written valid.
+# Setting these properties to these values keeps the actions of a concurrent transaction valid, so it is no
+# conflict.
 _IN_COMMIT_TIMESTAMPS = "delta.enableInCommitTimestamps"
 _HARMLESS_PROPERTIES = {"delta.enableDeletionVectors": ("true",), "delta.checkpointPolicy": ("v2",), _IN_COMMIT_TIMESTAMPS: ("true",)}
 _ENABLEMENT = ("delta.inCommitTimestampEnablementVersion", "delta.inCommitTimestampEnablementTimestamp")
@@ -40,9 +43,14 @@ _ENABLEMENT = ("delta.inCommitTimestampEnablementVersion", "delta.inCommitTimest
 
 @dataclass(frozen=True)
 class Current:
-    """Reads and staged actions of the transaction that has not committed yet. `removes_files`: has removes of its own, besides those of
-    files whose rows it marks. `reads_rows_only`: of the files that it read it depends on no row but those that it takes out; `marks_rows`:
-    these are known one by one; `only_deletes`: and it writes no row. `predicate`: of its rows, as the user wrote it."""
+    """Reads and staged actions of the transaction that has not committed yet.
+
+    `removes_files`: True if it has `remove` actions other than those of files in which it marks rows.
+    `reads_rows_only`: True if it depends only on the rows that it deletes or changes, not on other rows of
+    these files.
+    `marks_rows`: True if these rows are marked by deletion vectors, so that they are known individually.
+    `only_deletes`: True if it marks rows and writes none.
+    `predicate`: the condition as the user wrote it."""
 
     operation: str
     isolation: Isolation
@@ -62,9 +70,12 @@ class Current:
 
 @dataclass(frozen=True)
 class Winner:
-    """Actions of a commit that came first. `protocol_refusal`: why this client cannot write under the winner's protocol;
-    `dropped_features`: names that the winner took out of the protocol; `changes_metadata`: in any way; `metadata_changes`: what of it is
-    not harmless. `rearranges`: its new files have just the rows of those that it removed."""
+    """Actions of a commit that came first.
+
+    `protocol_refusal`: why this release cannot write a table with the winner's protocol; None if it can.
+    `dropped_features`: features that the winner removed from the protocol.
+    `changes_metadata`: True for any `metaData` action. `metadata_changes`: its changes that are conflicts.
+    `rearranges`: True if its new files have exactly the rows of the files that it removed."""
 
     version: int
     operation: str = "UNKNOWN"
@@ -83,9 +94,13 @@ class Winner:
 
 @dataclass(frozen=True)
 class Overlap:
-    """Some of the paths (at most a few of each) that both transactions concern: the winner's new files that the current one should
-    have read, the files that the winner removed and the current one read, or removes too, and those of which the winner took out rows that
-    the current one marks, which rows it only deleted (`deleted_both`), or changed or moved (`taken`)."""
+    """Paths of files that both transactions concern; at most a few of each kind.
+
+    `added`: files that the winner added and the current transaction should have read.
+    `removed_read`: files that the winner removed and the current transaction read.
+    `removed_both`: files that both remove.
+    `taken`: files with rows that the current transaction marks and the winner changed or moved.
+    `deleted_both`: files with rows that the current transaction marks and the winner only deleted."""
 
     added: tuple[str, ...] = ()
     removed_read: tuple[str, ...] = ()
@@ -95,13 +110,13 @@ class Overlap:
 
 
 def check(current: Current, winner: Winner, overlap: Overlap) -> None:
-    """Raises the exception of the first rule that the pair breaks."""
+    """Raises the exception of the first rule that the two transactions violate."""
     check_definition(current, winner)
     check_files(current, winner, overlap)
 
 
 def check_definition(current: Current, winner: Winner) -> None:
-    """Protocol, metadata, domains, application transactions."""
+    """Raises an exception for conflicts of protocol, metadata, domains and application transactions."""
     if winner.changes_protocol:
         if winner.protocol_refusal is not None:
             raise _conflict(ProtocolChangedException, current, winner, f"changed the protocol, and {winner.protocol_refusal}")
@@ -111,7 +126,7 @@ def check_definition(current: Current, winner: Winner) -> None:
             raise _conflict(ProtocolChangedException, current, winner, "changed the protocol, as this transaction does")
     if winner.metadata_changes:
         raise _conflict(MetadataChangedException, current, winner, f"changed the table's metadata ({', '.join(winner.metadata_changes)})")
-    if winner.changes_metadata and current.changes_metadata:  # ours would undo it
+    if winner.changes_metadata and current.changes_metadata:  # the current one would overwrite it
         raise _conflict(MetadataChangedException, current, winner, "changed the table's metadata, as this transaction does")
     if shared := sorted(current.domains & winner.domains):
         raise _conflict(ConcurrentTransactionException, current, winner, f"wrote the same metadata domain {shared[0]!r}")
@@ -120,13 +135,14 @@ def check_definition(current: Current, winner: Winner) -> None:
 
 
 def leaves_rows(current: Current, winner: Winner) -> bool:
-    """True if what the current transaction read is as it was, as it read rows, and the winner only put them into other files."""
+    """True if the winner only moved rows to other files, and the current transaction depends only on rows."""
     return winner.rearranges and current.reads_rows_only
 
 
 def must_see_adds(current: Current, winner: Winner) -> bool:
-    """True if the winner's new files count: they do not for a blind append, under snapshot isolation, where the winner only
-    rearranged rows, or, under WriteSerializable, when the winner appended blindly and the current transaction leaves the metadata alone."""
+    """True if the winner's new files can be a conflict. They are none if the current transaction read no
+    files, with SnapshotIsolation, if the winner only moved rows, and with WriteSerializable if the winner is
+    a blind append and the current transaction does not change the metadata."""
     if not winner.adds or not current.reads_files or current.isolation is Isolation.SNAPSHOT or leaves_rows(current, winner):
         return False
     if current.isolation is Isolation.WRITE_SERIALIZABLE:
@@ -135,13 +151,16 @@ def must_see_adds(current: Current, winner: Winner) -> bool:
 
 
 def must_see_removes(current: Current, winner: Winner) -> bool:
-    """True if files that the winner removed count as read: not where only rows do, or all of them are still there."""
+    """True if files that the winner removed can be a conflict with reads. They are none if the current
+    transaction depends only on marked rows, which are compared individually, or if the winner only moved
+    rows."""
     knows_rows = current.reads_rows_only and current.marks_rows
     return current.reads_files and not knows_rows and not leaves_rows(current, winner)
 
 
 def check_files(current: Current, winner: Winner, overlap: Overlap) -> None:
-    """Files appended, files removed that were read, rows taken out twice, files removed twice."""
+    """Raises an exception for conflicts of files and rows: files that were added and should have been read,
+    rows that both change, files that were read and removed, files that both remove."""
     if overlap.added and must_see_adds(current, winner):
         condition = "" if current.predicate is None else f" ({current.predicate})"
         what = f"added files that this transaction should have read{condition}"
@@ -164,7 +183,7 @@ def check_files(current: Current, winner: Winner, overlap: Overlap) -> None:
 
 
 def metadata_changes(before: Metadata, after: Metadata) -> tuple[str, ...]:
-    """Differences between two metadata actions, without those that disturb nobody."""
+    """Returns the names of the differences between two metadata actions that are conflicts."""
     changes = []
     if before.id != after.id:
         changes.append("id")
@@ -179,7 +198,8 @@ def metadata_changes(before: Metadata, after: Metadata) -> tuple[str, ...]:
 
 
 def _without_marks(metadata: Metadata) -> Any:
-    """The schema without the high-water marks of identity columns: other commits do not depend on which numbers are given."""
+    """Returns the JSON of the schema without the high-water marks of identity columns, which are no
+    conflict."""
     schema = json.loads(metadata.schema_string)
     for item in schema.get("fields", ()):
         item.get("metadata", {}).pop("delta.identity.highWaterMark", None)

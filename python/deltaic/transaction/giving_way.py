@@ -1,7 +1,9 @@
-"""Compaction in the background gives way to the commands of its process: it commits nothing that one of them would have to fail for.
+"""Makes compaction in the background give way to commands of the same process, so that no command fails
+because of it.
 
-A command that reads or removes files says when it begins and ends. A compaction commits only if none began or ran since it began itself:
-it would lose the conflict with a commit of theirs, but theirs would lose to its own. Appends conflict with neither.
+A command that reads or removes files registers when it begins and ends. A compaction commits only if no
+command was running when it began, or began since: otherwise its commit could be a conflict for the command.
+Appends conflict with neither.
 """
 
 from __future__ import annotations
@@ -17,11 +19,12 @@ if TYPE_CHECKING:
     from deltaic.log.snapshot import Snapshot
 
 Gate = Callable[[int, Callable[[], bool]], bool]
-"""(version, put) -> whether `put` says that the version is the compaction's. Raises CompactionYielded where it must not be put any more."""
+"""(version, put) -> the result of `put`, which commits the version. Raises CompactionYielded if the
+compaction must not commit."""
 
 
-# Tables whose commands are counted; of more the one used longest ago is forgotten, unless a command runs on it. A compaction that was at
-# work there loses to commands by conflict then, or they to it.
+# Maximum number of tables whose commands are counted. Above it, the least recently used table without a
+# running command is dropped; a compaction and a command of that table may then conflict.
 _MOST_TABLES = 1000
 
 
@@ -30,7 +33,8 @@ class CompactionYielded(Exception):
 
 
 class _Commands:
-    """Commands of this process on one table. `compacted`: newest version that a compaction in the background committed, -1 for none."""
+    """Commands of this process on one table. `compacted`: the newest version that a compaction in the
+    background committed; -1 if there is none."""
 
     def __init__(self, compacted: int = -1) -> None:
         self._changed = threading.Condition()
@@ -40,7 +44,7 @@ class _Commands:
 
     @contextmanager
     def command(self) -> Iterator[None]:
-        """While a command runs. Waits for a put that is under way."""
+        """Registers a command for the duration of the block. Waits while a compaction puts its commit."""
         with self._changed:
             self._changed.wait_for(lambda: not self._is_putting)
             self._running += 1
@@ -53,11 +57,12 @@ class _Commands:
 
     @property
     def is_idle(self) -> bool:
-        """No command runs, and no compaction puts a version."""
+        """True if no command runs and no compaction puts its commit."""
         return not self._running and not self._is_putting
 
     def compaction(self) -> Gate:
-        """The gate of a compaction that begins now. CompactionYielded where a command runs: a VACUUM may have listed files already."""
+        """Returns the gate of a compaction that begins now. If a command runs, CompactionYielded is raised: a
+        VACUUM may have listed files before the compaction writes new ones."""
         with self._changed:
             if self._running:
                 raise CompactionYielded("a command runs")
@@ -83,7 +88,8 @@ class _Commands:
 
 
 class _Tables:
-    """By location and id. In a forked child no command runs, but its snapshots may be older than a compaction of the parent."""
+    """Commands by location and table id. A forked child resets the running commands, but keeps `compacted`,
+    as its snapshots may be older than a compaction of the parent."""
 
     def __init__(self) -> None:
         self._tables: OrderedDict[tuple[str, str], _Commands] = OrderedDict()
@@ -111,19 +117,22 @@ _TABLES = _Tables()
 
 @contextmanager
 def command(snapshot: Snapshot) -> Iterator[Snapshot]:
-    """While a command runs that reads or removes files; -> the version that it starts from, as of `compacted`."""
+    """Registers a command that reads or removes files, for the duration of the block. Yields the version from
+    which it starts: the result of `compacted`."""
     with _TABLES.of(snapshot).command():
         yield compacted(snapshot)
 
 
 def compaction(snapshot: Snapshot) -> Gate:
-    """The gate of a compaction in the background that begins now. CompactionYielded where a command runs."""
+    """Returns the gate of a compaction in the background that begins now. If a command runs,
+    CompactionYielded is raised."""
     return _TABLES.of(snapshot).compaction()
 
 
 def compacted(snapshot: Snapshot) -> Snapshot:
-    """`snapshot`, or the version of the last compaction in the background where that put its rows into other files. Not a newer one:
-    what others committed after the compaction is judged by the conflict rules, as without it."""
+    """Returns the version of the last compaction in the background if it is newer than `snapshot`, else
+    `snapshot`. A version after that compaction is not returned: the conflict rules decide about later commits
+    of others."""
     version = _TABLES.of(snapshot).compacted
     if version <= snapshot.version:
         return snapshot

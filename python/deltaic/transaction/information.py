@@ -1,4 +1,4 @@
-"""commitInfo: what a commit says of itself, in delta-spark's names and encodings."""
+"""Makes the commitInfo of a commit, with delta-spark's names and encodings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def commit_info(
     txn_id: str,
     tags: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The commitInfo action's fields. `read_version` None: the first version of a table. Times in ms."""
+    """Returns the fields of a commitInfo action. `read_version`: None for the first version of a table. Times
+    are in ms."""
     info: dict[str, Any] = {} if in_commit_timestamp is None else {"inCommitTimestamp": in_commit_timestamp}
     info |= {
         "timestamp": timestamp,
@@ -49,7 +50,8 @@ def commit_info(
 
 
 def parameter(value: Any) -> Any:
-    """An operation's parameter as delta-spark writes it: text, numbers, booleans and null as they are, the rest as JSON text."""
+    """Encodes an operation's parameter like delta-spark: text, numbers, booleans and null stay as they are, a
+    list or mapping becomes JSON text: `["id"]` becomes `'["id"]'`."""
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, Mapping):
@@ -60,7 +62,7 @@ def parameter(value: Any) -> Any:
 
 
 def camel_case(name: str) -> str:
-    """`num_output_rows` -> `numOutputRows`."""
+    """Converts a name to camel case: `num_output_rows` -> `numOutputRows`."""
     return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name)
 
 

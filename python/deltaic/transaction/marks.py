@@ -1,6 +1,8 @@
-"""Rows that a transaction takes out of files by deletion vectors, and how they stay taken out when another commit came first.
+"""Rows that a transaction marks as deleted by deletion vectors, and how they are marked again after another
+commit.
 
-Two commands that change different rows of one file both succeed: the loser's rows are marked again, on top of the winner's vectors.
+If two commands mark different rows of one file, both succeed: the second one adds its rows to the first one's
+vectors.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ Mark = Callable[[pa.Table, _core.RowIds], _core.MarkedFiles]
 
 @dataclass
 class MarkedRows:
-    """`rows` of `files` (add rows with their ordinals) are taken out."""
+    """Rows to mark as deleted. `files`: add actions with file ordinals. `rows`: row ids in these files."""
 
     files: pa.Table
     rows: _core.RowIds
@@ -25,7 +27,8 @@ class MarkedRows:
 
 @dataclass
 class Marks(MarkedRows):
-    """`mark` writes the vectors; `changed` learns what came of it, each time that they are written."""
+    """Marked rows with their deletion vectors. `mark`: writes the vectors. `changed`: called with the result
+    each time that they are written."""
 
     mark: Mark
     changed: Callable[[_core.MarkedFiles], None]
@@ -35,7 +38,8 @@ class Marks(MarkedRows):
         self.changed(self.marked)
 
     def move(self, rebased: _core.RebasedRows) -> list[str]:
-        """Onto the files as another commit left them; -> files of vectors that are not needed any more."""
+        """Marks the rows again in the files as another commit left them. Returns the files of the former
+        vectors, which are no longer needed."""
         self.files, self.rows, former = rebased.files, rebased.rows, self.marked.written
         self.marked = self.mark(self.files, self.rows)
         self.changed(self.marked)

@@ -1,7 +1,9 @@
-"""The commit of a decided transaction over several tables, put into the log of one of them by whoever comes first.
+"""Rolls a committed transaction over several tables forward: writes its commit to the log of one of the
+tables.
 
-All do the same: they put the lines of the intent as the version after its base, and where that is taken they look whose it is. So the
-commit is there once, whoever of them is interrupted.
+Any process may do this, and several at once. Each of them puts the lines of the intent as the version after
+its base. If that version exists, its id tells if it is the commit of the transaction. So the commit is
+written exactly once, even if a process is interrupted.
 """
 
 from __future__ import annotations
@@ -33,13 +35,14 @@ log = logging.getLogger("deltaic.transaction")
 
 
 def roll_forward(store: _core.Store, intent: Intent, *, is_new: bool = False) -> tuple[int, bytes | None]:
-    """-> the version of the commit, and its lines where this call put it. `is_new`: it was decided just now.
+    """Writes the commit of a transaction. Returns its version, and its lines if this call wrote it.
 
-    CommitError where the store does not say what became of it, and where a commit of a writer that knows no intents came between
-    decision and commit and is in conflict with it: only such writers go on top of a transaction that is not rolled forward.
+    `is_new`: True if the transaction was decided just now by this process, so that its version need not be
+    checked first. CommitError is raised if the outcome of the put is unknown, and if another commit between
+    decision and commit conflicts. Such a commit is possible only by writers that do not know intents.
     """
     if not is_new and store.head(commit_path(intent.base)) is None:
-        # Where the log was cleaned beyond the base there is room for a commit, in the past.
+        # If the log was cleaned beyond the base, the version after it seems free, but lies in the past.
         raise CommitError(
             f"transaction {intent.transaction} over several tables is committed, but the log was cleaned before its commit was put there",
             where=store.location,
@@ -48,7 +51,8 @@ def roll_forward(store: _core.Store, intent: Intent, *, is_new: bool = False) ->
     version = intent.base + 1
     winners: _InterveningCommits | None = None
     while True:
-        # Looked at first, as a reader that may not write is to find what others have put there.
+        # The version is checked before the put, so that a reader without permission to write finds a commit
+        # that exists.
         if is_new or store.head(commit_path(version)) is None:
             body = intent.body if winners is None else winners.body(version)
             if _put(store, version, body, [] if winners is None else winners.written):
@@ -62,8 +66,8 @@ def roll_forward(store: _core.Store, intent: Intent, *, is_new: bool = False) ->
 
 
 def _put(store: _core.Store, version: int, body: bytes, files: Sequence[str]) -> bool:
-    """True if this call created the version, after `files` are durable; False where it is there. What a store raises is raised where the
-    version is not there."""
+    """Puts a version after `files` are durable. True if this call created it, False if it existed. An error
+    of the store is raised if the version does not exist."""
     for wait in (*RECORD_WAITS, None):
         failure: Exception | None = None
         try:
@@ -85,7 +89,7 @@ def _is_ours(store: _core.Store, version: int, intent: Intent) -> bool:
 
 
 class _InterveningCommits:
-    """Commits of other writers between the base version of an intent and the version that it took."""
+    """Commits of other writers between the base of an intent and the version that its commit will get."""
 
     def __init__(self, store: _core.Store, intent: Intent) -> None:
         self.store, self.intent = store, intent
@@ -94,15 +98,15 @@ class _InterveningCommits:
         snapshot = Snapshot.load(store, version=intent.base)
         self.inline = snapshot.properties.inline_deletion_vectors
         self.written: list[str] = []
-        """Files of vectors that the lines name."""
+        """Files of deletion vectors that the lines refer to."""
         marked = _marked_paths(self.commit)
         marks = _marked_rows(snapshot, self.commit, marked) if len(marked) else None
-        # What is left when the rows that it marks are looked at one by one.
+        # The actions other than those that mark rows, which are compared row by row.
         self.adds, self.removes = (_without(actions, marked) for actions in (self.commit.adds, self.commit.removes))
         self.winners = Winners(snapshot, [], self.removes, marks, store)
         self.current = Current(
             operation=str(self.info.get("operation")),
-            isolation=Isolation.SNAPSHOT,  # it was decided before they came: what they added it need not see
+            isolation=Isolation.SNAPSHOT,  # it was decided before these commits, so it need not see files that they added
             removes_files=self.removes.num_rows > 0,
             is_blind_append=not self.commit.removes.num_rows,
             changes_protocol=self.commit.protocol is not None,
@@ -114,7 +118,7 @@ class _InterveningCommits:
         )
 
     def pass_over(self, version: int) -> None:
-        """Raises where the commit of `version` stands in the way."""
+        """Checks the commit of `version`; raises CommitError if it conflicts."""
         try:
             self.winners.check(self.current, version)
         except DeltaConcurrentModificationException as error:
@@ -130,7 +134,7 @@ class _InterveningCommits:
         ) from error
 
     def body(self, version: int) -> bytes:
-        """The lines of the intent as the commit of `version`."""
+        """Returns the lines of the intent, changed as needed for the commit of `version`."""
         protocol, metadata = self.winners.protocol, self.winners.metadata
         timed, numbered = timestamps.enabled(protocol, metadata), row_tracking.gives_ids(protocol, metadata)
         rebased = self.winners.rebased
@@ -158,7 +162,8 @@ class _InterveningCommits:
 
 
 def _marked_paths(commit: _core.Commit) -> pa.Array:
-    """Files that the commit only takes rows out of: removed, and added again with another vector."""
+    """Returns the paths of files in which the commit only marks rows: they are removed and added with another
+    vector."""
     again = commit.adds.filter(pc.is_valid(commit.adds["deletionVector"]))["path"]
     return again.filter(pc.is_in(again, value_set=commit.removes["path"].combine_chunks())).combine_chunks()
 
@@ -168,7 +173,8 @@ def _without(actions: pa.Table, paths: pa.Array) -> pa.Table:
 
 
 def _marked_rows(snapshot: Snapshot, commit: _core.Commit, paths: pa.Array) -> MarkedRows:
-    """The rows by which the vectors of the commit differ from those of the version."""
+    """Returns the rows that the commit marks: those in its deletion vectors that are not in the vectors of
+    the version."""
     files = snapshot.files().adds
     files = files.filter(pc.is_in(files["path"], value_set=paths))
     files = files.append_column(pa.field("__deltaic_file", pa.int32(), nullable=False), pa.array(range(files.num_rows), pa.int32()))
@@ -176,11 +182,11 @@ def _marked_rows(snapshot: Snapshot, commit: _core.Commit, paths: pa.Array) -> M
     ordinals: list[int] = []
     rows: list[pa.Array] = []
     for ordinal, (path, before) in enumerate(zip(files["path"].to_pylist(), files["deletionVector"].to_pylist(), strict=True)):
-        taken = _deleted(snapshot.store, after[path])
+        marked = _deleted(snapshot.store, after[path])
         if before is not None:
-            taken -= _deleted(snapshot.store, before)
-        rows.append(pa.array(taken.rows()).cast(pa.int64()))
-        ordinals += [ordinal] * len(taken)
+            marked -= _deleted(snapshot.store, before)
+        rows.append(pa.array(marked.rows()).cast(pa.int64()))
+        ordinals += [ordinal] * len(marked)
     pairs = {"__deltaic_file": pa.array(ordinals, pa.int32()), "__deltaic_row": pa.concat_arrays(rows)}
     return MarkedRows(files, _core.RowIds.collect(pa.table(pairs)))
 
@@ -195,7 +201,7 @@ def _is_row_id_mark(action: dict[str, dict[str, str]]) -> bool:
 
 
 def _unnumbered(adds: pa.Table, version: int) -> pa.Table:
-    """The files without the row ids that the commit as `version` would have given them."""
+    """Removes the row ids that the commit would have assigned as `version`."""
     adds = _core.adds_again(adds)
     new = pc.fill_null(pc.equal(adds["defaultRowCommitVersion"], version), False)
     for name in ("baseRowId", "defaultRowCommitVersion"):

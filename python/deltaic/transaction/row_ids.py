@@ -1,4 +1,4 @@
-"""First row ids and versions of the files that a commit adds (PROTOCOL.md: Row Tracking, writer requirements)."""
+"""Assigns row ids to the files that a commit adds (PROTOCOL.md: Row Tracking, writer requirements)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from deltaic.errors import InvalidArgumentError
 
 
 def assigned(adds: pa.Table, version: int, mark: int) -> tuple[pa.Table, int]:
-    """The files with `baseRowId` and `defaultRowCommitVersion` where they have none yet, and the new high-water mark.
+    """Sets `baseRowId` and `defaultRowCommitVersion` of files that have none. Returns the files and the new
+    high-water mark. With the mark 9, new files of 5 and 3 rows get the base row ids 10 and 15, and the new
+    mark is 17.
 
-    `mark`: the highest row id given so far, -1 for none; it never goes down. A file that is added again keeps what it has.
-    InvalidArgumentError for a new file that does not say how many rows it has.
+    `mark`: the highest assigned row id, -1 for none; it never decreases. A file that is added again keeps its
+    ids. A new file without the number of rows in its statistics is an InvalidArgumentError.
     """
     if not adds.num_rows:
         return adds, mark
@@ -30,8 +32,8 @@ def assigned(adds: pa.Table, version: int, mark: int) -> tuple[pa.Table, int]:
             expected="statistics with numRecords",
         )
     rows = np.asarray(pc.fill_null(counts, 0).to_numpy(zero_copy_only=False), dtype=np.int64)
-    given = np.where(np.asarray(new.to_numpy(zero_copy_only=False), dtype=np.bool_), rows, 0)
-    firsts = pa.array(mark + 1 + np.cumsum(given) - given)
+    new_rows = np.where(np.asarray(new.to_numpy(zero_copy_only=False), dtype=np.bool_), rows, 0)
+    firsts = pa.array(mark + 1 + np.cumsum(new_rows) - new_rows)
     base = pc.if_else(new, firsts, base)
     highest = int(np.max(np.asarray(base.to_numpy(zero_copy_only=False), dtype=np.int64) + rows)) - 1
     versions = pc.fill_null(adds["defaultRowCommitVersion"], version)

@@ -1,11 +1,17 @@
-"""One commit over several tables: all of them get their version, or none does (docs/decisions/several-tables-in-one-commit.md).
+"""Commits to several tables: all of them get a version, or none does
+(docs/decisions/several-tables-in-one-commit.md).
 
-Of one table it is a commit as any other; several changes of a table are one of its commits (`staged_changes.py`).
+With one table, this is an ordinary commit. Several changes of one table become one commit
+(`staged_changes.py`).
 
-1. Each table gets an intent with the lines of its commit, and a commit without actions, which takes the next version as any commit does:
-   what came first is judged by the rules of conflicts, and writers of deltaic that meet it wait.
-2. The record of the coordinator is put if absent: from then on the transaction is committed in all tables, or aborted.
-3. The lines of each intent become the version after. Whoever meets the intent may do it.
+1. Each table gets an intent with the lines of its commit, and a start commit without actions. The start
+   commit takes the next version like any commit, so earlier commits are checked for conflicts. Other writers
+   of deltaic that
+find it wait. 2. The record of the coordinator is created by put-if-absent. It decides if the transaction is
+committed in
+   all tables or aborted.
+3. The lines of each intent become the version after the start commit. Any process that finds the intent may
+write it.
 """
 
 from __future__ import annotations
@@ -48,30 +54,32 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _MOST_THREADS = 8
-# Seconds from the first intent on after which a transaction gives up: much sooner than records are cleaned.
+# Seconds after the first intent at which an undecided transaction gives up, long before records are cleaned
+# up
 _MOST_SECONDS = 3600.0
 
 
 class SeveralTables:
-    """The staged transactions of different tables; `commit` makes all of them versions, or none."""
+    """The staged changes of several tables. `commit` commits all of them or none."""
 
     def __init__(self, *, clock: Clock = now_ms, new_id: Callable[[], str] = new_uuid, sleep: Sleep = time.sleep) -> None:
         self.clock, self.new_id, self.sleep = clock, new_id, sleep
         self.id = ""
-        """commitInfo.txnId in each table, once the commit has begun."""
+        """commitInfo.txnId in each table; empty before the commit."""
         self.members: list[tuple[Transaction, Counted]] = []
-        """The commit of each table, once it has begun."""
+        """The transaction of each table, with its metrics; empty before the commit."""
         self._changes: dict[str, StagedChanges] = {}
         self.is_committed: bool | None = False
-        """None while nobody knows."""
+        """True or False; None while the outcome is unknown."""
 
     def shown(self, snapshot: Snapshot) -> Snapshot:
-        """The version that the next change of a table starts from: with what is staged, or `snapshot` where nothing is."""
+        """Returns the version from which the next change of a table starts: with the staged changes, or
+        `snapshot` if there are none."""
         changes = self._changes.get(snapshot.location)
         return snapshot if changes is None else changes.shown()
 
     def add(self, transaction: Transaction, counted: Counted) -> Snapshot:
-        """Stages a change of a table; -> the version that it is on top of."""
+        """Stages a change of a table. Returns the version from which the change started."""
         snapshot, location = transaction.snapshot, transaction.store.location
         if snapshot is None:
             transaction.discard()
@@ -91,23 +99,23 @@ class SeveralTables:
         return snapshot
 
     def discard(self) -> None:
-        """Deletes the files that were written for nothing."""
+        """Deletes the files of all staged changes."""
         steps = [step for changes in self._changes.values() for step in changes.steps]
         for transaction, _ in (*steps, *self.members):
             transaction.discard()
 
     def commit(self) -> list[Snapshot]:
-        """-> the version of each table that has the commit, in the order of their first `add`.
+        """Commits. Returns the new version of each table, in the order of their first `add`.
 
-        Raises the conflict's exception, or CommitError where the transaction was aborted (no table has changed, the files are gone),
-        CommitUnknownError where the store did not say.
+        Raises the exception of a conflict, or CommitError if the transaction was aborted: no table has
+        changed, and the files are deleted. CommitUnknownError is raised if the outcome is unknown.
         """
         try:
             self.members = [changes.joined() for changes in self._changes.values()]
         except BaseException:
             self.discard()
             raise
-        if len(self.members) <= 1:  # as any commit of one table
+        if len(self.members) <= 1:  # an ordinary commit
             committed = [transaction.commit(counted) for transaction, counted in self.members]
             for transaction, _ in self.members:
                 self.id = str(history.parse_commit_info(transaction.first_line).get("txnId", ""))
@@ -128,7 +136,7 @@ class SeveralTables:
                 raise KeyboardInterrupt("stopped before the commit was decided")
 
         began, self.id = time.monotonic(), self.new_id()
-        # All writers take tables in one order, so that none waits for one that waits for it.
+        # All writers start on tables in one order, so that no two of them wait for each other.
         members = sorted(self.members, key=lambda each: each[0].store.location)
         coordinator = members[0][0].store
         tables = [transaction.store.location for transaction, _ in members]
@@ -139,7 +147,8 @@ class SeveralTables:
             parts += [Part(transaction, counted, stop, self.id, tables) for transaction, counted in members]
             remote = any(part.store.is_remote for part in parts)
             waits = remote or configuration.current().durable
-            # The coordinator's intent comes first: whoever meets one of the others looks for it before deciding anything there.
+            # The coordinator's intent is put first, as a process that finds another intent checks for it
+            # before it decides.
             parts[0].announce()
             _together([part.announce for part in parts[1:]], waits)
             for part in parts:
@@ -177,14 +186,15 @@ class SeveralTables:
             try:
                 intents.decide(parts[0].store, self.id, False, tables, self.clock(), self.sleep)
             except (DeltaError, OSError):
-                pass  # nobody else commits it: whoever meets an intent aborts it after a while
+                pass  # no other process commits it, and the next one that finds an intent aborts it
             else:
                 for part in parts:
                     intents.withdraw(part.store, self.id)
         self.discard()
 
     def _roll_forward(self, parts: list[Part], waits: bool) -> list[Snapshot]:
-        """Puts the commits into the logs. A table where that fails gets its commit from whoever opens it next."""
+        """Writes the commits to the logs. If that fails for a table, the next process that opens the table
+        writes it."""
         for part in parts:
             part.transaction.files = []
         failures = [error for error in _together([partial(self._complete, part) for part in parts], waits) if error is not None]
@@ -198,7 +208,7 @@ class SeveralTables:
             part.roll_forward()
             part.committed = part.transaction.after_commit(part.version, part.began)
         except CommitUnknownError as failure:
-            return failure  # it is in the log, and could not be read back
+            return failure  # the commit is in the log, but could not be read back
         except Exception as cause:
             error = CommitUnknownError(
                 f"transaction {self.id} ({self._operations()}) is committed, do not do it again; but its commit could not be put into the "
@@ -211,8 +221,9 @@ class SeveralTables:
 
 
 def _together(calls: Sequence[Callable[[], T]], waits: bool) -> list[T]:
-    """Results of the calls; raises the error of the first call that failed. `waits`: they wait for a disk or a network, so each is made
-    by a thread of its own, with the caller's context."""
+    """Calls functions and returns their results; raises the error of the first call that failed. `waits`:
+    True if they wait for a disk or a network; then they are called in parallel by threads with the caller's
+    context."""
     if not waits:
         return [call() for call in calls]
     from concurrent.futures import ThreadPoolExecutor
@@ -223,22 +234,23 @@ def _together(calls: Sequence[Callable[[], T]], waits: bool) -> list[T]:
 
 
 class Part(Attempts):
-    """The attempts of one table to take a version; its base is that version afterwards, or one of other writers after it."""
+    """The part of the transaction in one table: its attempts to put the start commit, its intent, and its
+    commit. After `start`, `base` is the version of the start commit, or a later one of other writers."""
 
     def __init__(self, transaction: Transaction, counted: Counted, stop: Callable[[], None], name: str, tables: list[str]) -> None:
         super().__init__(transaction, transaction.current(), counted, stop)
         self.id, self.tables = name, tables
         self.began = -1
-        """The version that the transaction takes."""
+        """The version of the start commit; -1 before it."""
         self.intent: Intent | None = None
         self.time: int | None = None
-        """The in-commit timestamp of the version that it takes."""
+        """The in-commit timestamp of the start commit (ms); None if the table has none."""
         self.version = -1
         """Version of the commit; -1 before it."""
         self.committed: Snapshot | None = None
 
     def announce(self) -> None:
-        """Puts the intent, for the version that comes next as far as the snapshot knows."""
+        """Puts the intent, for the version after the snapshot's."""
         self.prepare()
         self._announce()
 
@@ -250,17 +262,17 @@ class Part(Attempts):
         self._put_intent(self.base + 1, self.base + 1, self.time)
 
     def start(self) -> None:
-        """Takes the next version. Raises the conflict's exception."""
+        """Puts the start commit as the next version. Raises the exception of a conflict."""
         try:
             with self.turns.turn(self.stop):
                 self.base = self.began = self._take_turn()
         except CommitUnknownError as error:
-            self.transaction.in_doubt = False  # of the start alone: the transaction itself is not decided
+            self.transaction.in_doubt = False  # only the start commit is in doubt; the transaction is not decided
             raise CommitError(f"the transaction was not committed: {error}", where=self.store.location) from error
         self.transaction.in_doubt = False
 
     def _body(self) -> tuple[str, bytes]:
-        """The start's id and line; the intent is there before it."""
+        """Returns the id and the line of the start commit, after putting the intent for its version."""
         snapshot = self.snapshot
         assert snapshot is not None
         if self.intent is None or self.intent.start != self.base + 1:
@@ -287,15 +299,17 @@ class Part(Attempts):
         self.store.put(intents.intent_path(self.id), self.intent.to_bytes())
 
     def catch_up(self) -> None:
-        """Goes on top of commits that came after the start: of writers that know no intents."""
+        """Moves the intent after commits that followed the start commit, by writers that do not know
+        intents."""
         while self.store.head(commit_path(self.base + 1)) is not None:
             self._pass(self.rules.newest(self.base + 1))
-            # Vectors that were written anew reach the disk before the decision, as the other files did before the start.
+            # New deletion vectors must be durable before the decision, like the other files before the start
+            # commit.
             self.store.stage(LOG, b"", after=[unquote(each) for each in self.transaction.files])
             self._put_intent(self.began, self.base, None)
 
     def roll_forward(self) -> None:
-        """Puts the commit into the log, where nobody has done it yet."""
+        """Writes the commit to the log, unless another process has done so."""
         assert self.intent is not None
         self.version, body = roll_forward(self.store, self.intent, is_new=True)
         info: Mapping[str, object] = {} if body is not None else history.commit_info(self.store, self.version)

@@ -1,4 +1,5 @@
-"""Several changes of one table in a transaction: each sees what the ones before it staged, and all of them become one commit."""
+"""Several changes of one table in a transaction: each one sees the staged actions of those before it, and all
+of them become one commit."""
 
 from __future__ import annotations
 
@@ -18,14 +19,16 @@ from deltaic.transaction.transaction import Counted, Transaction
 from deltaic.transaction.winners import concat
 
 OPERATION = "TRANSACTION"
-"""commitInfo's operation of a commit of several changes; its parameter `operations` names them."""
+"""The operation in commitInfo for a commit of several changes, whose operations are in the parameter
+`operations`."""
 
 KEY = ("path", "storageType", "pathOrInlineDv", "offset")
 """Columns that identify a file of a version: its path and its deletion vector."""
 
 
 class StagedChanges:
-    """The changes of one table, in their order. The first is on top of a version of the log, each other one on top of what `shown` gave."""
+    """The changes of one table, in their order. The first one starts from a version in the log, each further
+    one from the result of `shown`."""
 
     def __init__(self, transaction: Transaction, counted: Counted) -> None:
         assert transaction.snapshot is not None
@@ -33,7 +36,8 @@ class StagedChanges:
         self._shown, self._applied = transaction.snapshot, 0
 
     def shown(self) -> Snapshot:
-        """The version with all changes so far. UnsupportedFeatureError where the table can have one change alone."""
+        """Returns the version with all changes so far. If the table allows only one change,
+        UnsupportedFeatureError is raised."""
         for transaction, _ in self.steps[self._applied :]:
             self._shown = self._shown.with_staged(_lines(transaction))
             self._applied += 1
@@ -41,7 +45,7 @@ class StagedChanges:
         return self._shown
 
     def add(self, transaction: Transaction, counted: Counted) -> None:
-        """Stages a further change, on top of what `shown` gave."""
+        """Stages a further change, which started from the result of `shown`."""
         if transaction.snapshot is not self._shown or self._applied < len(self.steps):
             transaction.discard()
             raise InvalidArgumentError(
@@ -52,10 +56,11 @@ class StagedChanges:
         self.steps.append((transaction, counted))
 
     def joined(self) -> tuple[Transaction, Counted]:
-        """One transaction that leads from the first version to the last one, and its metrics: the sums of those of the changes. Files that
-        came and went in between are deleted.
+        """Returns one transaction with the combined effect of all changes, and its metrics, which are the
+        sums of theirs. Files that one change added and another removed are deleted.
 
-        A conflict is judged by files: the rows that it takes out of a file are not moved onto vectors of others."""
+        The transaction has no marks: if another commit changes the deletion vector of a file that it changes,
+        that is a conflict."""
         if len(self.steps) == 1:
             return self.steps[0]
         steps = [transaction for transaction, _ in self.steps]
@@ -75,7 +80,7 @@ class StagedChanges:
             joined.protocol, joined.metadata = each.protocol or joined.protocol, each.metadata or joined.metadata
             joined.domains.update(each.domains)
         reads = [predicate for each in steps for predicate in each.reads]
-        # Conditions over columns that a change has made say nothing of the files of others.
+        # After a change of the schema, conditions may name columns that files of other writers do not have.
         joined.reads = [None] if reads and joined.metadata is not None else reads
         adds, removes = net([each.actions() for each in steps])
         joined.add(adds)
@@ -91,10 +96,10 @@ class StagedChanges:
 
 
 def net(actions: list[tuple[pa.Table, pa.Table]]) -> tuple[pa.Table, pa.Table]:
-    """The adds and removes that lead where these lead one after the other: (adds, removes) of each change.
+    """Combines (adds, removes) of several changes to the adds and removes with the same effect.
 
-    A file that one change adds and a later one removes is in neither; of a file whose vector two changes replace the first vector is
-    removed and the last one added.
+    A file that one change adds and a later one removes is in neither. If two changes replace the vector of a
+    file, the file is removed with its first vector and added with its last one.
     """
     adds, removes = (concat([each[kind] for each in actions], empty) for kind, empty in ((0, _core.empty_adds), (1, _core.empty_removes)))
     events = _events(actions)
@@ -105,8 +110,9 @@ def net(actions: list[tuple[pa.Table, pa.Table]]) -> tuple[pa.Table, pa.Table]:
 
 
 def _events(actions: list[tuple[pa.Table, pa.Table]]) -> pa.Table:
-    """A row for each action of these changes, by file and then in their order; a change takes files out before it adds some. `file`: a
-    number for each key, `position`: among the adds, or removes, of all changes."""
+    """Returns a row for each action, sorted by file and then by time; the removes of a change come before its
+    adds. `file`: a number for each KEY. `position`: the index of the action among the adds, or removes, of
+    all changes."""
     parts, rows = [], [0, 0]
     for kind, changed in ((kind, step[kind]) for step in actions for kind in (1, 0)):
         vectors, count = changed["deletionVector"], changed.num_rows
@@ -120,28 +126,28 @@ def _events(actions: list[tuple[pa.Table, pa.Table]]) -> pa.Table:
     for name in [name for name in KEY[1:] if events[name].null_count < events.num_rows]:
         file = _numbered(pc.add(pc.multiply(file, events.num_rows), _numbered(events[name])))
     events = pa.table({"file": file, "is_add": events["is_add"], "position": events["position"]})
-    return events.take(pc.sort_indices(file))  # which is stable
+    return events.take(pc.sort_indices(file))  # the sort is stable
 
 
 def _numbered(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Numbers below the number of values, the same for equal ones; null is a value."""
+    """Replaces values by numbers from 0 on, equal for equal values. Null counts as a value."""
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     return array.dictionary_encode(null_encoding="encode").indices.cast(pa.int64())
 
 
 def _follows(events: pa.Table) -> pa.Array:
-    """True for each of these events whose file is that of the event before it."""
+    """Returns True for each event with the same file as the event before it."""
     files, count = events["file"].combine_chunks(), max(events.num_rows - 1, 0)
     return pa.concat_arrays([pa.array([False]), pc.equal(files.slice(1), files.slice(0, count))]).slice(0, events.num_rows)
 
 
 def _is_last(events: pa.Table) -> pa.Array:
-    """True for the last of these events of each file."""
+    """Returns True for the last event of each file."""
     return pc.invert(pa.concat_arrays([_follows(events).slice(1), pa.array([False])]).slice(0, events.num_rows))
 
 
 def _shifted(column: pa.ChunkedArray) -> pa.Array:
-    """The value before each one; false before the first."""
+    """Shifts a column by one row: each row gets the value of the row before, the first one False."""
     return pa.concat_arrays([pa.array([False]), *column.chunks]).slice(0, len(column))
 
 
@@ -150,7 +156,8 @@ def _chosen(actions: pa.Table, events: pa.Table) -> pa.Table:
 
 
 def _lines(transaction: Transaction) -> bytes:
-    """The actions that a change stages, as a commit. Application transactions are those of the commit that the changes become."""
+    """Returns the staged actions of a change as the lines of a commit, without application transactions,
+    which the combined commit has."""
     actions = [action.to_json() for action in (transaction.protocol, transaction.metadata) if action is not None]
     for domain, (configuration, removed) in transaction.domains.items():
         actions.append(line({"domainMetadata": {"domain": domain, "configuration": configuration, "removed": removed}}))
@@ -158,7 +165,7 @@ def _lines(transaction: Transaction) -> bytes:
 
 
 def _check_several(staged: Snapshot) -> None:
-    """UnsupportedFeatureError where one commit cannot say what several changes did."""
+    """Raises UnsupportedFeatureError if one commit cannot express several changes of the table."""
     found = None
     if row_tracking.gives_ids(staged.protocol, staged.metadata):
         found = "row tracking: the ids of new rows are known when the commit has its version, and a later change would keep earlier ones"
@@ -174,8 +181,8 @@ def _check_several(staged: Snapshot) -> None:
 
 
 def _sums(metrics: list[Mapping[str, int]]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    sums: dict[str, int] = {}
     for each in metrics:
         for name, value in each.items():
-            found[name] = found.get(name, 0) + value
-    return found
+            sums[name] = sums.get(name, 0) + value
+    return sums

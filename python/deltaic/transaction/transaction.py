@@ -1,7 +1,8 @@
-"""A transaction: what it read, what it stages, and its commit (PROTOCOL.md: Delta Log Entries).
+"""A transaction: its reads, its staged actions, and its commit (PROTOCOL.md: Delta Log Entries).
 
-A commit has three outcomes: committed, refused by a conflict, unknown. Its attempts run on a thread of their own: an exception that a
-signal handler raises, or that another thread sets, stops the caller who waits for it, and never decides what became of the commit.
+A commit is committed, refused by a conflict, or its outcome is unknown. The attempts run on a separate
+thread. So an exception that a signal handler raises, or that another thread sets, stops only the waiting
+caller, and cannot interrupt the commit halfway.
 """
 
 from __future__ import annotations
@@ -47,10 +48,10 @@ from deltaic.worker import Worker
 
 log = logging.getLogger("deltaic.transaction")
 
-# Pauses between attempts to read back what was committed (seconds).
+# Seconds between attempts to read the committed version back
 READ_WAITS = (0.05, 0.2, 0.8)
 
-# CommitOptions' names.
+# Values of `CommitOptions.isolation` -> isolation levels
 ISOLATION = {
     "serializable": Isolation.SERIALIZABLE,
     "write_serializable": Isolation.WRITE_SERIALIZABLE,
@@ -59,16 +60,16 @@ ISOLATION = {
 
 Clock = Callable[[], int]
 Counted = Callable[[], Mapping[str, int]]
-"""Metrics of a commit, asked anew for each attempt."""
+"""Function that returns the metrics of a commit; called for each attempt."""
 
 
 def now_ms() -> int:
-    """Milliseconds since 1970."""
+    """Returns the current time in ms since 1970."""
     return time.time_ns() // 1_000_000
 
 
 def new_uuid() -> str:
-    """A fresh id as text."""
+    """Returns a random UUID as text."""
     return str(uuid.uuid4())
 
 
@@ -77,8 +78,9 @@ _collector: ContextVar[Callable[[Transaction, Counted], Snapshot] | None] = Cont
 
 @contextmanager
 def collecting(collect: Callable[[Transaction, Counted], Snapshot]) -> Iterator[None]:
-    """While it lasts, a `Transaction.commit` of this thread commits nothing: `collect` gets the transaction with its metrics, and answers
-    with the version that the command goes on with."""
+    """Makes `Transaction.commit` in this thread call `collect` instead of committing, inside the block.
+    `collect` takes the transaction and its metrics, and returns the version with which the command
+    continues."""
     token = _collector.set(collect)
     try:
         yield
@@ -87,12 +89,13 @@ def collecting(collect: Callable[[Transaction, Counted], Snapshot]) -> Iterator[
 
 
 def is_collecting() -> bool:
-    """True if commits of this thread are collected for a transaction, not written."""
+    """True inside a block of `collecting`."""
     return _collector.get() is not None
 
 
 def already_committed(snapshot: Snapshot | None, options: CommitOptions | None) -> bool:
-    """True if the snapshot has all application transactions of the options, so that the command is to be skipped."""
+    """True if the snapshot has all application transactions of the options, so that the command must be
+    skipped."""
     check_instance(options, (CommitOptions, type(None)), "commit", "CommitOptions")
     if snapshot is None or options is None or not options.transactions:
         return False
@@ -101,10 +104,12 @@ def already_committed(snapshot: Snapshot | None, options: CommitOptions | None) 
 
 
 class Transaction:
-    """Staged actions on top of one snapshot; `commit` makes them the next version. Not for several threads at once.
+    """Staged actions that start from one snapshot; `commit` commits them as the next version. Only one thread
+    at a time may use it.
 
-    `snapshot` None and `store` given: the first version of a new table. `operation` and `parameters`: commitInfo's; values that are not
-    text, numbers, booleans or None are written as JSON text. `clock` gives ms since 1970, `new_id` fresh ids, `sleep` waits for seconds.
+    `snapshot`: None for the first version of a new table; then `store` is required.
+    `operation`, `parameters`: of commitInfo. Lists and mappings are written as JSON text.
+    `clock`: returns ms since 1970. `new_id`: returns a unique id. `sleep`: waits for seconds.
     """
 
     def __init__(
@@ -129,7 +134,8 @@ class Transaction:
         self.options = options or CommitOptions()
         self.clock, self.new_id, self.sleep = clock, new_id, sleep
         self.change: Change | None = None
-        """Effect of the commit on rows, where the command knows more than the staged actions show: a DELETE says REMOVE."""
+        """The kind of change, if it cannot be derived from the staged actions: a DELETE that rewrites files
+        sets REMOVE."""
         self.metadata: Metadata | None = None
         self.protocol: Protocol | None = None
         self.reads: list[_core.Predicate | None] = []
@@ -141,25 +147,29 @@ class Transaction:
         self.domains: dict[str, tuple[str, bool]] = {}
         self.files: list[str] = []
         self.gate: Gate | None = None
-        """The gate through which a compaction in the background puts its commits; None for any other transaction."""
+        """The gate of a compaction in the background (`giving_way.py`); None for any other transaction."""
         self.first_line = "{}"
-        """commitInfo of the last attempt, as written."""
+        """The line of the last attempt with commitInfo."""
         self.in_doubt = False
-        """From the first put of a commit until the log says that it is not there: never again, where it is there or nobody can tell."""
+        """True from the first put of a commit until the log shows that the commit does not exist. It stays
+        True if the commit exists or the outcome is unknown."""
         self.committed: int | None = None
-        """The version that has the commit, once that is known."""
+        """The version of the commit; None before it."""
         if snapshot is not None:
             managed = partial(catalog.has_coordinator, place)
             features.check_writable(snapshot.protocol, snapshot.metadata, domains=snapshot.domains, catalog=managed)
 
     def read(self, predicate: _core.Predicate | None = None, *, rows_only: bool = False) -> None:
-        """Files that may match were read (None: the whole table). Several calls add up. `rows_only`: of these files the transaction depends
-        on no row but those that it takes out, and it adds none of them again."""
+        """Records that files that may match a predicate were read (None: the whole table). Several calls add
+        up.
+
+        `rows_only`: True if the transaction depends only on the rows that it deletes or changes, and not on
+        other rows of these files, which it does not write again."""
         self.reads.append(predicate)
         self.reads_rows_only = rows_only and (self.reads_rows_only or len(self.reads) == 1)
 
     def read_nothing(self) -> None:
-        """Nothing was read: what a transaction is until `read`."""
+        """Discards the recorded reads."""
         self.reads.clear()
 
     def add(self, adds: pa.Table) -> None:
@@ -168,7 +178,7 @@ class Transaction:
             self.adds.append(adds)
 
     def remove(self, removes: pa.Table) -> None:
-        """Stages `remove` actions. AppendOnlyError where the table forbids them."""
+        """Stages `remove` actions. An append-only table raises AppendOnlyError."""
         if not removes.num_rows:
             return
         if _changes_data(removes):
@@ -176,34 +186,35 @@ class Transaction:
         self.removes.append(removes)
 
     def mark(self, marks: Marks) -> None:
-        """Stages rows that leave their files by deletion vectors. AppendOnlyError where the table forbids it."""
+        """Stages rows that are marked as deleted. An append-only table raises AppendOnlyError."""
         self.written(marks.marked.written)
         self._check_append_only()
         self.marks = marks
 
     @property
     def removes_files(self) -> bool:
-        """True if files are removed, or rows of them marked."""
+        """True if files are removed, or rows in them marked as deleted."""
         return bool(self.removes) or (self.marks is not None and self.marks.marked.removes.num_rows > 0)
 
     def record(self, files: pa.Table) -> None:
-        """Stages files of changes, as `cdc` actions. They must hold all that the commit changes: readers look at nothing else then."""
+        """Stages change files as `cdc` actions. They must have all changes of the commit, as readers of the
+        change data feed then ignore its other files."""
         if files.num_rows:
             self._changes.append(files)
 
     @property
     def records_changes(self) -> bool:
-        """True if files of changes are staged."""
+        """True if change files are staged."""
         return bool(self._changes)
 
     @property
     def changes(self) -> pa.Table | None:
-        """The staged files of changes."""
+        """The staged change files, or None."""
         return pa.concat_tables(self._changes, promote_options="permissive") if self._changes else None
 
     @property
     def staged_adds(self) -> tuple[pa.Table, ...]:
-        """The add actions of `add`, those of each call together: new files."""
+        """The `add` actions of new files, one table for each call of `add`."""
         return tuple(self.adds)
 
     def set_metadata(self, metadata: Metadata) -> None:
@@ -215,21 +226,23 @@ class Transaction:
         self.protocol = protocol
 
     def set_domain(self, domain: str, configuration: str, *, removed: bool = False) -> None:
-        """Stages a metadata domain, or its end."""
+        """Stages a metadata domain, or its removal."""
         self.domains[domain] = (configuration, removed)
 
     def written(self, paths: Iterable[str]) -> None:
-        """New files of this transaction (as the log names them), deleted when it definitely failed, never when nobody knows. On a local
-        disk they are made durable together with the commit, before it is visible."""
+        """Registers new files of this transaction by their paths in the log. They are deleted if the
+        transaction fails, but not if the outcome is unknown. On a local disk they are made durable together
+        with the commit, before it is visible."""
         self.files.extend(paths)
 
     def hand_over(self, other: Transaction) -> None:
-        """The files of `written` become another transaction's, to keep or to delete."""
+        """Passes the files of `written` to another transaction, which keeps or deletes them."""
         other.written(self.files)
         self.files = []
 
     def discard(self) -> None:
-        """Deletes the files of `written`, for a command that gives up; none while a commit that names them is there or may be."""
+        """Deletes the files of `written` after a failed command. Does nothing if a commit with them exists or
+        may exist."""
         if self.in_doubt:
             return
         paths, self.files = self.files, []
@@ -243,13 +256,16 @@ class Transaction:
                 log.warning("%s: files of a failed %s could not be deleted: %s", self.store.location, self.operation, error)
 
     def commit(self, metrics: Mapping[str, int] | Callable[[], Mapping[str, int]] | None = None) -> Snapshot:
-        """Commits, and gives the version with this commit. `metrics`: snake_case names, written as delta-spark's; a function is asked anew
-        for each attempt, as rows that another commit deleted first are not this one's.
+        """Commits and returns the new version.
 
-        Raises the conflict's exception (nothing was committed, the files of `written` are gone), TableAlreadyExistsError for a new
-        table that another made first (the files are kept, for the caller to use), CommitUnknownError when the store did not say (kept too).
-        An exception that is none of the commit's own, like that of Ctrl-C or of a signal handler, comes through as it is, with a note
-        where the commit is there or may be; the files are gone only where it is not.
+        `metrics`: metrics of the commit with names in snake_case, which are written in camelCase. A function
+            is called for each attempt, as rows that another commit deleted first do not count.
+
+        Raises the exception of a conflict (nothing was committed, and the files of `written` are deleted),
+        TableAlreadyExistsError for a new table that another writer created first (the files are kept for the
+        caller), and CommitUnknownError if the outcome is unknown (the files are kept, too). Other exceptions,
+        such as KeyboardInterrupt or that of a signal handler, are raised with a note if the commit exists or
+        may exist; the files are deleted if it does not.
         """
         counted = metrics if callable(metrics) else lambda: metrics or {}
         collect = _collector.get()
@@ -266,7 +282,7 @@ class Transaction:
             raise
 
     def _add_note(self, error: BaseException, worker: Worker[Snapshot]) -> None:
-        """Says in an exception that stopped the caller what became of the commit, unless nothing did."""
+        """Adds a note to an exception that stopped the caller, if the commit exists or may exist."""
         if self.committed is not None:
             text = f"{self.operation} is committed as version {self.committed}; do not do it again"
         elif self.in_doubt or not worker.ended:
@@ -289,13 +305,14 @@ class Transaction:
         return self.after_commit(version, version)
 
     def is_committed(self, version: int) -> None:
-        """The commit is there: its files stay."""
+        """Records that the commit exists, so that its files are kept."""
         self.committed, self.files = version, []
         log.info("%s: %s is version %d", self.store.location, self.operation, version)
 
     def after_commit(self, version: int, first: int) -> Snapshot:
-        """Writes checksum, checkpoint and manifests after a commit; -> the new snapshot. `first`: the first version
-        that the transaction took."""
+        """Writes checksum, checkpoint and manifests after a commit. Returns the new snapshot. `first`: the
+        first version that the transaction took; it differs from `version` for a transaction over several
+        tables."""
         if features.is_managed(self._new_protocol):
             catalog.publish(self.store, version)
         committed = self._read_back(version)
@@ -307,7 +324,8 @@ class Transaction:
         return committed
 
     def _write_manifests(self, committed: Snapshot, adds: pa.Table, removes: pa.Table) -> None:
-        """Whoever reads the table by its manifests sees an older version until they are written: that is no matter for a log message."""
+        """Updates the symlink manifests. A failure is raised, not only logged, as readers of the manifests
+        see an older version until they are written."""
         try:
             manifests.after_commit(committed, adds, removes, redefined=self.metadata is not None)
         except (DeltaError, OSError) as error:
@@ -318,7 +336,8 @@ class Transaction:
             ) from error
 
     def _read_back(self, version: int) -> Snapshot:
-        """The version that was just committed. A store that fails now does not undo it: nobody may take that for a failed commit."""
+        """Loads the version that was just committed. If the store fails now, CommitUnknownError is raised, as
+        the commit itself succeeded."""
         failure: Exception | None = None
         for wait in (*READ_WAITS, None):
             try:
@@ -333,7 +352,8 @@ class Transaction:
         ) from failure
 
     def expect(self, change: Change) -> None:
-        """Refuses now, before a file is written, what the commit would refuse then. `change`: the least that the command will do."""
+        """Checks before files are written if the commit will be refused. `change`: the kind of change that
+        the command will make at least."""
         if change in (Change.REMOVE, Change.REPLACE):
             self._check_append_only()
         domains = dict(self.snapshot.domains) if self.snapshot else {}
@@ -356,7 +376,7 @@ class Transaction:
             )
 
     def check_writable(self) -> None:
-        """Refuses what the table's features and properties forbid of the staged actions."""
+        """Raises an exception if the table's features or properties forbid the staged actions."""
         adds, removes = self.actions()
         staged = Change.of(adds=adds.num_rows > 0, removes=removes.num_rows > 0, data_change=_changes_data(adds) or _changes_data(removes))
         self.expect(self.change or staged)
@@ -373,7 +393,8 @@ class Transaction:
             clustering.check_kept(before, former, features.Definition(self.metadata), None if removed else configuration)
 
     def _check_iceberg(self, adds: pa.Table, removes: pa.Table) -> None:
-        """Refuses what the table's Iceberg compatibility forbids: of its definition, of the files that it keeps, of those that come."""
+        """Raises an exception if the table's Iceberg compatibility forbids its new definition, its existing
+        files or the added files."""
         protocol, definition = self._new_protocol, features.Definition(self.new_metadata)
         version = iceberg.active_version(protocol, definition)
         before = None
@@ -405,7 +426,7 @@ class Transaction:
         return protocol
 
     def actions(self) -> tuple[pa.Table, pa.Table]:
-        """All adds and removes, with those of the marks as they are now."""
+        """Returns all `add` and `remove` actions, including those of the marks."""
         adds, removes = self.adds, self.removes
         if self.marks is not None:
             adds, removes = [*adds, self.marks.marked.adds], [*removes, self.marks.marked.removes]
@@ -419,14 +440,15 @@ class Transaction:
         return Attempts(self, self.current(), metrics, stop).commit()
 
     def move_marks(self, rebased: _core.RebasedRows) -> None:
-        """Onto the files as other commits left them. The vectors of the former attempt are nobody's, as its version is another's."""
+        """Marks the rows again in the files as other commits left them. The vectors of the failed attempt are
+        deleted, as no commit refers to them."""
         assert self.marks is not None
         former = set(self.marks.move(rebased))
         self.files = [*(path for path in self.files if path not in former), *self.marks.marked.written]
         self.delete_files(former)
 
     def current(self) -> Current:
-        """The transaction as the conflict rules see it."""
+        """Returns the reads and actions of the transaction for the conflict rules."""
         adds, removes = self.actions()
         only_adds = not removes.num_rows
         return Current(
@@ -460,7 +482,7 @@ def _changes_data(actions: pa.Table) -> bool:
 
 
 def _text(predicate: Any) -> str | None:
-    """The condition of a command as the user wrote it; of a list the first one."""
+    """Returns the condition of a command as the user wrote it; the first one of a list."""
     if isinstance(predicate, list):
         predicate = predicate[0] if predicate else None
     return predicate if isinstance(predicate, str) else None

@@ -1,5 +1,5 @@
-"""The writers of one process to one table: each commits when it is its turn, first come first served, so that none is lost to another's
-race, and knows without a look at the log what the ones before it did."""
+"""A queue of the writers of one process to one table. They commit one after the other, in the order of their
+arrival, so they do not compete for a version, and each knows the newest version without listing the log."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from contextlib import contextmanager
 from deltaic import _core
 from deltaic.log.segment import commit_path
 
-# Tables whose newest version is remembered; of more the one used longest ago is forgotten.
+# Maximum number of tables with a queue; above it, the least recently used one is dropped.
 _MOST_TABLES = 1000
-# Seconds between two looks of a waiting writer at whether its caller was interrupted.
+# Seconds between the checks of a waiting writer whether its caller was interrupted
 _LOOK = 0.1
 
 
 class Turns:
-    """Queue of the writers of this process to one table.
+    """The queue of the writers of this process to one table.
 
-    `newest`: the newest version that a writer of this process committed or met, -1 where that is not known. `appended_since`: all versions
-    after this one up to `newest` are blind appends of this process that change nothing but the list of files.
+    `newest`: the newest version that a writer of this process committed or found; -1 if unknown.
+    `appended_since`: all versions after this one, up to `newest`, are blind appends of this process, which
+        only add files.
     """
 
     def __init__(self) -> None:
@@ -34,7 +35,8 @@ class Turns:
 
     @contextmanager
     def turn(self, stop: Callable[[], object]) -> Iterator[None]:
-        """Waits for the turn. `stop` is called now and then meanwhile, and raises where the caller was interrupted."""
+        """Waits for the writer's turn, which ends with the block. `stop`: called while waiting; raises if the
+        caller was interrupted."""
         mine = threading.Lock()
         mine.acquire()
         with self._lock:
@@ -59,7 +61,7 @@ class Turns:
             if mine in self._waiting:
                 self._waiting.remove(mine)
                 return
-        self._next()  # the turn came just now
+        self._next()  # the writer got its turn at this moment, and passes it on
 
     def _next(self) -> None:
         with self._lock:
@@ -69,17 +71,19 @@ class Turns:
                 self._taken = False
 
     def known(self, store: _core.Store, base: int) -> int:
-        """The newest version after `base` that is known to be there, or `base`. Asked in one's turn. What was known is forgotten where the
-        log was put back to an older one meanwhile."""
+        """Returns the newest known version after `base`, or `base`. Must be called in the writer's turn. If
+        the log was replaced by an older one meanwhile (the commit is missing or has another size), the known
+        version is discarded."""
         if self.newest <= base:
             return base
-        found = store.head(commit_path(self.newest))
-        if found is None or found[0] != (self._size or found[0]):
+        commit = store.head(commit_path(self.newest))
+        if commit is None or commit[0] != (self._size or commit[0]):
             self.newest = self.appended_since = -1
         return max(self.newest, base)
 
     def committed(self, version: int, *, size: int | None = None, append: bool = False) -> None:
-        """A version is there. `size`: bytes of its commit, None for that of another process. `append`: as `appended_since` says."""
+        """Records that a version exists. `size`: bytes of its commit; None if another process made it.
+        `append`: True for a blind append of this process (see `appended_since`)."""
         if not append:
             self.appended_since = version
         elif version != self.newest + 1:
@@ -109,6 +113,7 @@ _TABLES = _Tables()
 
 
 def turns_of(store: _core.Store, table_id: str) -> Turns:
-    """Returns the queue of a table on a disk or in a bucket. A store of a user's own, which may have a lock and commit inside of a put, and
-    a store in memory have no queue."""
+    """Returns the queue of a table on a local disk or a remote store. Stores in memory and a user's LogStore
+    get a new queue each time: a LogStore may take a lock and commit inside of a put, which would wait for the
+    queue."""
     return _TABLES.of(store.location, table_id) if store.is_remote or "://" not in store.location else Turns()

@@ -1,4 +1,5 @@
-"""The commits that came before ours: reads them, and asks the rules of `conflicts` about each."""
+"""Reads the commits of other writers that came first (the winners), and checks each by the rules of
+`conflicts`."""
 
 from __future__ import annotations
 
@@ -28,8 +29,9 @@ log = logging.getLogger("deltaic.transaction")
 
 
 class Winners:
-    """The versions after `snapshot`, one after the other. `reads`, `removes`, `marks`: of the transaction that met them; its marks are
-    moved onto each commit that is in the way of none of its rows."""
+    """Checks the versions after `snapshot`, one after the other. `reads`, `removes`, `marks`: of the
+    transaction that wants to commit. After a commit without a conflict, its marks are moved to the files as
+    that commit left them."""
 
     def __init__(
         self,
@@ -42,14 +44,16 @@ class Winners:
     ) -> None:
         self.snapshot, self.reads, self.removes, self.marks, self.store, self.sleep = snapshot, reads, removes, marks, store, sleep
         self.rebased: _core.RebasedRows | None = None
-        """The rows of the marks after the last version that changed one of their files."""
+        """The marked rows in the files as the last winner left them; None if no winner changed one of these
+        files."""
         self.protocol = snapshot.protocol if snapshot else None
         self.metadata = snapshot.metadata if snapshot else None
         self.row_id_mark = row_tracking.high_water_mark(snapshot.domains.get(row_tracking.DOMAIN) if snapshot else None)
         self.read_files: pa.Table | None = None
 
     def check_log(self, now: int) -> None:
-        """Raises if the log was cleaned beyond the snapshot: the next version is then free, but lies in the past. `now`: ms."""
+        """Raises ConcurrentWriteException if the log was cleaned beyond the snapshot: the next version then
+        seems free, but lies in the past. `now`: ms."""
         if self.snapshot is None or self._is_too_new_to_clean(self.snapshot, now):
             return
         if self.store.head(commit_path(self.snapshot.version)) is not None:
@@ -66,15 +70,17 @@ class Winners:
             raise error
 
     def _is_too_new_to_clean(self, snapshot: Snapshot, now: int) -> bool:
-        """Over a network a request is saved where no cleaning can have come to the snapshot's commit. Half of the retention is left to
-        clocks that differ."""
+        """True on a remote store if the snapshot is so new that no cleanup can have deleted its commit, which
+        saves a request. New means half of the retention, to allow for clocks that differ."""
         if not self.store.is_remote or snapshot.modified is None:
             return False
         return timedelta(milliseconds=now - snapshot.modified) < snapshot.properties.log_retention / 2
 
     def settle(self, snapshot: Snapshot, known: Iterable[str], *, look: bool) -> None:
-        """Transactions over several tables that may lie below the snapshot are over afterwards: those `known` by their intents. `look`:
-        the newest commit is looked at too, as a listing of a local folder may show it without an intent that was made just before."""
+        """Ends transactions over several tables that may be undecided before the snapshot.
+
+        `known`: ids from their intents. `look`: True to check the snapshot's commit for a start commit, too,
+        as a listing of a local folder may have it without the intent that was created just before."""
         pending = list(known)
         if look:
             with suppress(DeltaError, OSError):  # the log may have been cleaned up to here
@@ -89,7 +95,7 @@ class Winners:
             )
 
     def newest(self, first: int) -> int:
-        """The last of the versions from `first` on that are there without a gap; `first` is known to be."""
+        """Returns the last of the contiguous versions from `first` on, which is known to exist."""
         commits = list_log(self.store, first).commits
         version = first
         while version + 1 in commits:
@@ -97,7 +103,7 @@ class Winners:
         return version
 
     def check(self, current: Current, version: int) -> None:
-        """Raises where the commit of `version` stands in the way."""
+        """Raises the exception of a conflict with the commit of `version`."""
         commit = _core.read_commit(self.store, version, catalog.commit_file(self.store, version))
         if (started := intents.started_by(history.parse_commit_info(commit.commit_info))) is not None:
             intents.settle(self.store, started, sleep=self.sleep)
@@ -156,7 +162,8 @@ class Winners:
             files, rows = (self.rebased or self.marks).files, (self.rebased or self.marks).rows
             rebased = _core.rebase_rows(self.store, files, rows, commit.adds, commit.removes)
             lost = tuple(path for path, _ in rebased.deleted)
-            # Who only deleted wrote no row: what is gone is not somewhere else.
+            # A winner that wrote no rows only deleted these; otherwise it may have changed them or moved them
+            # to other files.
             if winner.rearranges or (lost and _core.adds_with_new_rows(self.store, commit.adds, commit.removes).num_rows):
                 taken = lost
             else:
@@ -175,15 +182,15 @@ class Winners:
         assert self.metadata is not None
         schema = table_schema(self.protocol, self.metadata)
         for predicate in self.reads:
-            found = adds if predicate is None else _core.filter_adds(adds, schema, predicate)
-            if found.num_rows:
-                found = _core.adds_with_new_rows(self.store, found, removes)
-            if found.num_rows:
-                return _first_paths(found)
+            matching = adds if predicate is None else _core.filter_adds(adds, schema, predicate)
+            if matching.num_rows:
+                matching = _core.adds_with_new_rows(self.store, matching, removes)
+            if matching.num_rows:
+                return _first_paths(matching)
         return ()
 
     def _read_files(self) -> pa.Table:
-        """The files that the transaction's reads may have seen, with their paths."""
+        """Returns the paths of the files that the transaction may have read."""
         assert self.snapshot is not None
         if self.read_files is None:
             tables = [self.snapshot.files(predicate).adds.select(["path"]) for predicate in self.reads]

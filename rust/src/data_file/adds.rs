@@ -1,4 +1,4 @@
-//! Written files as rows of `add`: PROTOCOL.md, "Add File and Remove File".
+//! Makes rows of `add` for written files: PROTOCOL.md, "Add File and Remove File".
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct NewFile {
     pub stats: Option<String>,
 }
 
-/// A row for each file.
+/// Returns a row of `add` for each file.
 pub fn batch(files: Vec<NewFile>, data_change: bool, tags: &BTreeMap<String, String>) -> Result<RecordBatch> {
     let rows = files.len();
     let tag_values: Values = tags.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect();

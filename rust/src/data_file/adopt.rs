@@ -1,4 +1,4 @@
-//! Files that Spark has just written below one folder of the table, as rows of `add`.
+//! Makes rows of `add` for the files that Spark has just written to a folder of the table.
 
 use std::sync::Arc;
 
@@ -16,11 +16,12 @@ use crate::interrupt::Interrupt;
 use crate::schema::{TableSchema, partition_values};
 use crate::store::{ObjectMeta, Store};
 
-/// The folder of null.
+/// The name of null in a folder.
 const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// `folder` has a level for each partition column, `name=value`: the value as text, a timestamp with a zone as microseconds. What begins
-/// with `_` or `.` is Spark's own. Without statistics: `footers` reads them.
+/// Returns rows of `add` for the files below `folder`, without statistics (see `footers`). `folder` has a
+/// level `name=value` for each partition column, with the value as text; a timestamp with time zone is in
+/// microseconds. Names that begin with `_` or `.` are Spark's own files.
 pub fn adopt(
     store: &Arc<dyn Store>,
     schema: &TableSchema,
@@ -41,7 +42,7 @@ pub fn adopt(
     adds::batch(added, options.data_change.unwrap_or(true), &options.tags)
 }
 
-/// The same rows of `add` with what Spark's writer says of the files in their footers.
+/// Returns the rows of `add` with statistics from the footers that Spark has written.
 pub fn footers(
     store: &Arc<dyn Store>,
     schema: &Arc<TableSchema>,
@@ -52,7 +53,8 @@ pub fn footers(
     measure(store, schema, adds, options, StatisticsSource::JavasFooters, interrupt)
 }
 
-/// A folder of a partition always has an `=`, whatever it begins with.
+/// True for Spark's own files. The folder of a partition always contains `=`, and may begin with any
+/// character.
 fn is_own(name: &str, folder: bool) -> bool {
     name.starts_with(['_', '.']) && !(folder && name.contains('='))
 }
@@ -72,7 +74,7 @@ fn one(schema: &TableSchema, found: ObjectMeta, names: &[&str]) -> Result<NewFil
     Ok(NewFile { path, partition_values, size: found.size, modification_time: found.modified_ms, stats: None })
 }
 
-/// The text behind the first `=`, decoded.
+/// Returns the decoded text after the first `=`.
 fn value_of(name: &str) -> Result<Option<String>> {
     let (_, value) = name.split_once('=').ok_or_else(|| Error::new(Kind::Io, "a folder names no partition value").found(name))?;
     if value == NULL_FOLDER {
@@ -82,7 +84,7 @@ fn value_of(name: &str) -> Result<Option<String>> {
     Ok(Some(text.into_owned()))
 }
 
-/// As the log has it.
+/// Returns a partition value in the form of the log.
 fn canonical(text: Option<String>, data_type: &DataType) -> Result<Option<String>> {
     let Some(text) = text else { return Ok(None) };
     let value: ArrayRef = match data_type {

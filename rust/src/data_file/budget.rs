@@ -1,27 +1,28 @@
-//! Memory that all scans of the process share, and all writes: each that runs gets an equal part.
+//! The memory that all scans of the process share, and the memory that all writes share. Each running one has
+//! an equal part.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How many of a kind run now.
+/// The number of scans, or of writes, that run now.
 #[derive(Debug, Default)]
 pub struct Sharers(AtomicU64);
 
-/// The scans that run.
+/// The running scans.
 pub static SCANS: Sharers = Sharers(AtomicU64::new(0));
-/// The writes that run.
+/// The running writes.
 pub static WRITES: Sharers = Sharers(AtomicU64::new(0));
 
-/// One that runs, until it is dropped.
+/// A running scan or write, counted until it is dropped.
 #[derive(Debug)]
 pub struct Sharer(&'static Sharers);
 
 impl Sharers {
-    /// One more runs.
+    /// Counts one more.
     pub fn enter(&'static self) -> Sharer {
         self.0.fetch_add(1, Ordering::Relaxed);
         Sharer(self)
     }
-    /// The part of `bytes` that one of them may take now.
+    /// Returns the part of `bytes` that each may use now.
     pub fn part(&self, bytes: u64) -> u64 {
         bytes / self.0.load(Ordering::Relaxed).max(1)
     }
@@ -33,26 +34,28 @@ impl Drop for Sharer {
     }
 }
 
-/// What one thread of a scan may hold, in bytes.
+/// The memory of one thread of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
-    /// Bytes of a row group as it is stored; a larger one is fetched window by window.
+    /// Maximum number of stored bytes of a row group that is fetched as a whole; a larger one is fetched in
+    /// windows.
     pub fetched: u64,
-    /// Bytes of a decoded batch, about.
+    /// Approximate number of bytes of a decoded batch.
     pub batch: u64,
 }
 
-/// Batches aim at no more than this, by what the footer says of the columns.
+/// Maximum number of bytes of a batch, estimated from the footer.
 const BATCH: u64 = 32 << 20;
-/// A thread of a scan that has less than this waits for the others all the time.
+/// Minimum memory of a thread; with less, it would mostly wait for the others.
 const SMALLEST_PART: u64 = 8 << 20;
 
-/// How many of `threads` a scan of so much memory has use for: half of it is for what waits decoded.
+/// Returns the number of threads for a scan with this memory, at most `threads`. Half of the memory is for
+/// decoded batches that wait.
 pub fn threads(memory: u64, threads: usize) -> usize {
     threads.min(usize::try_from(memory / 2 / SMALLEST_PART).unwrap_or(usize::MAX)).max(1)
 }
 
-/// The part of one of `threads` in a scan of so much memory.
+/// Returns the memory of one of `threads` threads in a scan with this memory.
 pub fn allowance(memory: u64, threads: usize) -> Allowance {
     let part = memory / 2 / threads.max(1) as u64;
     Allowance { fetched: part / 2, batch: (part / 4).clamp(64 << 10, BATCH) }

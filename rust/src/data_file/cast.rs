@@ -1,4 +1,4 @@
-//! Casts that a reader does: from what a file has to what the table says, without loss.
+//! Casts of a reader: from the type in a file to the table's type, without loss.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use arrow::util::display::FormatOptions;
 
 use crate::error::{Error, Result};
 
-/// How.
+/// The kind of cast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cast {
-    /// To microseconds, rounding down; zones are labels.
+    /// To microseconds, rounded down. The time zone changes without a change of values.
     Micros,
     /// Arrow's own cast, where each value must fit.
     Checked,
 }
 
-/// The cast of a primitive, `None` where the protocol knows none.
+/// Returns the cast between two primitive types, or `None` if the protocol has none.
 pub fn cast_for(found: &DataType, target: &DataType) -> Option<Cast> {
     use DataType::{
         Binary, Date32, Decimal32, Decimal64, Decimal128, Decimal256, FixedSizeBinary, Float16, Float32, Float64, Int8, Int16, Int32,
@@ -29,7 +29,7 @@ pub fn cast_for(found: &DataType, target: &DataType) -> Option<Cast> {
     };
     let known = match (found, target) {
         (Timestamp(_, _), Timestamp(TimeUnit::Microsecond, _)) => return Some(Cast::Micros),
-        // Parquet stores short and byte as 32 bits, and not every writer says so.
+        // Parquet stores short and byte in 32 bits, and some writers do not declare the narrower type.
         (Int8 | Int16 | Int32 | UInt8 | UInt16, Int8 | Int16 | Int32 | Int64) => true,
         (UInt32 | UInt64, Int64) => true,
         (Int8 | Int16 | Int32 | UInt8 | UInt16 | UInt32, Float64) => true,
@@ -46,7 +46,7 @@ pub fn cast_for(found: &DataType, target: &DataType) -> Option<Cast> {
 }
 
 impl Cast {
-    /// Applies it.
+    /// Applies the cast.
     pub fn apply(self, array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
         match self {
             Self::Micros => micros(array, target),

@@ -1,11 +1,12 @@
-//! Numbers that go on, pushed together eight at a time: by the processor's own instruction (AVX-512) where it has it, else without a
-//! branch on each.
+//! Moves the numbers that a mask keeps together, eight at a time: by a processor instruction (AVX-512) if
+//! there is one, else without a branch for each number.
 
 use arrow::datatypes::ArrowNativeType;
 
-/// Appends the values whose bit is set. `room`: no fewer than these are. `whole`: a look whether nothing of a group goes pays, as few do.
+/// Returns the values whose bit is set. `room`: at least as many as there are. `whole`: check first if all
+/// values of a group are kept, which is faster if few are not.
 pub fn compress<T: ArrowNativeType>(blocks: &[[T; 8]], bits: &[u8], room: usize, whole: bool) -> Vec<T> {
-    let mut kept = Vec::with_capacity(room + 8); // a group is written whole, the next over its end
+    let mut kept = Vec::with_capacity(room + 8); // each group is written as a whole; the next one overwrites its end
     if !by_instruction(blocks, bits, &mut kept) {
         kept.resize(room + 8, T::default());
         let count = if whole { one_by_one::<_, true>(blocks, bits, &mut kept) } else { one_by_one::<_, false>(blocks, bits, &mut kept) };
@@ -25,7 +26,7 @@ fn one_by_one<T: ArrowNativeType, const LOOK: bool>(blocks: &[[T; 8]], bits: &[u
         }
         let mut place = 0_usize;
         for (index, value) in block.iter().enumerate() {
-            into[place & 7] = *value; // one that goes is written over by the next
+            into[place & 7] = *value; // a value that is not kept is overwritten by the next
             place = place.wrapping_add(usize::from(bits >> index & 1));
         }
         to += place;
@@ -38,7 +39,8 @@ fn by_instruction<T: ArrowNativeType>(_: &[[T; 8]], _: &[u8], _: &mut Vec<T>) ->
     false
 }
 
-/// Whether it was done: not where the processor has no such instruction, or none for numbers of this width, or where room is short.
+/// Returns false, and does nothing, if the processor has no such instruction for numbers of this width, or if
+/// there is too little room.
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 fn by_instruction<T: ArrowNativeType>(blocks: &[[T; 8]], bits: &[u8], kept: &mut Vec<T>) -> bool {

@@ -1,4 +1,5 @@
-//! Any Arrow data -> a table's logical columns: by name without case, in the table's order, cast where no value changes.
+//! Converts any Arrow data to a table's logical columns: matched by name in any case, in the table's order,
+//! cast if no value changes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use super::cast::micros;
 use crate::error::{Error, Kind, Result};
 use crate::schema::{Field, TableSchema, Type};
 
-/// What becomes of a value that does not fit.
+/// How to treat a value that does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CastPolicy {
     /// It is an error.
@@ -25,26 +26,28 @@ pub enum CastPolicy {
     Try,
 }
 
-/// How one array becomes another.
+/// How to convert an array to another type.
 #[derive(Debug)]
 enum Step {
     Same,
     Null,
-    /// To the type that holds nothing but nulls, from one that does too: engines have a type for every column.
+    /// To the type of nulls only. The array's own type may be any other, as engines need a type for each
+    /// column; it must hold only nulls.
     OnlyNulls,
     /// Always lossless.
     Plain,
     Micros,
     /// Checked value by value.
     Checked,
-    /// First to this type (a plain form of an encoding), then on.
+    /// First to this type (the plain form of an encoding), then by the next step.
     Unpack(DataType, Box<Step>),
     Struct(Vec<Option<(usize, Step)>>),
     List(Box<Step>),
     Map(Box<Step>, Box<Step>),
 }
 
-/// The way from one schema to a table's columns. Top-level columns of the result are nullable: who writes them checks that.
+/// The conversion of one schema to a table's columns. Top-level columns of the result are nullable; the
+/// writer checks for nulls.
 #[derive(Debug)]
 pub struct Conform {
     output: SchemaRef,
@@ -172,7 +175,7 @@ fn primitive_step(target: &DataType, found: &DataType) -> Option<Step> {
     }
 }
 
-/// Every value of `found` has its equal in `target`.
+/// True if each value of `found` has an equal value in `target`.
 fn lossless(found: &DataType, target: &DataType) -> bool {
     use DataType::{Float16, Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32};
     matches!(
@@ -188,7 +191,7 @@ fn lossless(found: &DataType, target: &DataType) -> bool {
     )
 }
 
-/// What a value needs to know of its stream.
+/// What a conversion needs to know about the stream.
 struct Context {
     casting: CastPolicy,
     first: u64,
@@ -226,7 +229,7 @@ impl Context {
         }
     }
 
-    /// A cast is kept where casting back gives the value again.
+    /// Casts values. A value that a cast back does not restore does not fit.
     fn checked(&self, array: &ArrayRef, target: &DataType, place: &str) -> Result<ArrayRef> {
         let options = CastOptions { safe: true, format_options: FormatOptions::default() };
         let found = cast_with_options(array, target, &options)?;
@@ -292,7 +295,7 @@ impl Context {
         Ok(Arc::new(MapArray::try_new(Arc::clone(field), found.offsets().clone(), entries, found.nulls().cloned(), false)?))
     }
 
-    /// A null in a child that must not be null, below a parent that is there.
+    /// Returns an error for a null in a child that must not be null, below a parent that is not null.
     fn refuse_nulls(
         &self,
         child: &ArrayRef,
@@ -311,18 +314,18 @@ impl Context {
     }
 }
 
-/// The error of a null where none may be.
+/// Returns the error for a null that is not allowed.
 pub fn null_in(place: &str, row: u64) -> Error {
     Error::new(Kind::ConstraintViolation, format!("column {place} is NOT NULL and row {row} of the data has a null there"))
 }
 
-/// The first null below a parent that is there.
+/// Returns the position of the first null below a parent that is not null.
 pub fn first_null(array: &ArrayRef, parent: Option<&NullBuffer>) -> Result<Option<usize>> {
     let nulls: BooleanArray = is_null(array)?;
     Ok((0..array.len()).find(|&at| nulls.value(at) && parent.is_none_or(|parent| parent.is_valid(at))))
 }
 
-/// The list that holds the element at `at`.
+/// Returns the index of the list with the element at `at`.
 fn row_of(offsets: &[i32], at: usize) -> usize {
     offsets.partition_point(|&offset| offset as usize <= at).saturating_sub(1)
 }

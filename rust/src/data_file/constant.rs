@@ -1,4 +1,4 @@
-//! Values that all rows of a file have: partition values, and columns of the file's action.
+//! Values that are the same for all rows of a file: partition values, and columns from the file's action.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,7 +7,7 @@ use arrow::compute::take;
 
 use crate::error::Result;
 
-/// One value of a file. The batches of the file share one array of it: each has a slice.
+/// A value that is the same in all rows of a file. The file's batches have slices of one shared array.
 #[derive(Debug)]
 pub struct Constant {
     value: ArrayRef,
@@ -25,7 +25,7 @@ impl Constant {
         &self.value
     }
 
-    /// The value for this number of rows.
+    /// Returns an array with the value `count` times.
     pub fn rows(&self, count: usize) -> Result<ArrayRef> {
         let mut repeated = self.repeated.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = repeated.as_ref().filter(|known| known.len() >= count) {

@@ -1,4 +1,5 @@
-//! One row group -> logical batches. The predicate's columns are decoded first and the others only for the rows that it leaves.
+//! Decodes one row group to batches of logical columns. The predicate's columns are decoded first, all others
+//! only for the rows that match.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -22,15 +23,16 @@ use crate::predicate::Predicate;
 use crate::predicate::rows::matching;
 use crate::schema::Field;
 
-/// A window of a column chunk has no more bytes than these: larger reads are no faster.
+/// Maximum number of bytes of a window of a column chunk; larger reads are no faster.
 const LARGEST_WINDOW: u64 = 8 << 20;
-/// And no fewer, whatever the allowance: a page and its header are read at once.
+/// Minimum number of bytes of a window, also with less memory: a page and its header are read at once.
 const SMALLEST_WINDOW: u64 = 64 << 10;
 
-/// Columns that are read at a time where a few first rows are enough: memory that was allocated for some serves the next.
+/// Number of columns to read at a time when only the first few rows are needed, so that memory is used again
+/// for the next columns.
 const COLUMNS_AT_A_TIME: usize = 32;
 
-/// Where batches go; false: nobody wants more.
+/// Receives batches. Returns false if no more are needed.
 pub type Sink<'a> = dyn FnMut(RecordBatch) -> Result<bool> + 'a;
 
 /// Decodes one row group.
@@ -43,7 +45,7 @@ pub fn decode(plan: &Plan, file: &OpenFile, group: &Group, allowance: Allowance,
     }
 }
 
-/// Decoded columns, one per field asked for, in the table's types.
+/// Decoded columns, one for each requested field, in the table's types.
 struct Chunk {
     columns: Vec<ArrayRef>,
     rows: usize,
@@ -61,7 +63,7 @@ impl Chunk {
         Ok(Self { columns, rows: keep.count(), positions })
     }
 
-    /// The rows at these places, some of them more than once.
+    /// Returns the rows at these positions, which may repeat.
     fn take(self, places: &UInt32Array) -> Result<Self> {
         let columns = self.columns.iter().map(|column| take(column, places, None)).collect::<Result<Vec<_>, _>>()?;
         let positions = self.positions.map(|positions| take(&positions, places, None)).transpose()?;
@@ -90,7 +92,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// The rows that are wanted of a local file with many columns, where a few of the first are enough.
+    /// Reads the first few rows of a local file with many columns, if no more are needed.
     fn first_rows(&self) -> Result<Option<Chunk>> {
         let (data, request) = (&self.plan.data, &self.plan.request);
         let Some(limit) = request.limit.filter(|limit| *limit <= request.batch_size) else { return Ok(None) };
@@ -147,12 +149,12 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Must the rows' positions in the file be followed?
+    /// True if the positions of rows in the file are needed.
     fn positions(&self) -> bool {
         self.plan.request.positions() || self.file.owners.is_some()
     }
 
-    /// Adds the columns that no data file has.
+    /// Adds the columns that are not in data files, and passes the batch on.
     fn emit(&self, chunk: Chunk, sink: &mut Sink<'_>) -> Result<bool> {
         let (chunk, entries) = match (&self.file.owners, &chunk.positions) {
             (Some(owners), Some(positions)) => {
@@ -245,7 +247,7 @@ impl<'a> Job<'a> {
         Ok(scan)
     }
 
-    /// Rows of a batch: as asked, fewer where rows are wide.
+    /// Returns the number of rows of a batch: as requested, or fewer if rows are wide.
     fn batch_rows(&self, leaves: &[usize]) -> usize {
         let group = self.file.metadata.metadata().row_group(self.group.index);
         let bytes = |leaf: &usize| {
@@ -259,7 +261,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// The values of a hidden column, and `others` where it has none.
+/// Returns the values of a hidden column, with `others` in place of nulls.
 fn completed(column: &ArrayRef, others: impl Iterator<Item = i64>) -> ArrayRef {
     if column.null_count() == 0 {
         return Arc::clone(column);
@@ -315,7 +317,7 @@ impl Scan<'_> {
         }
     }
 
-    /// No column comes from the file: only the number of rows matters.
+    /// Returns chunks without columns, if only the number of rows is needed.
     fn without_columns(&mut self) -> Result<Option<Chunk>> {
         let rows = (self.rows.count() - self.emitted).min(self.batch);
         if rows == 0 {
@@ -360,7 +362,7 @@ impl Iterator for Scan<'_> {
     }
 }
 
-/// Columns of the first pass, waiting for those of the second.
+/// Columns of the first pass that wait for those of the second.
 #[derive(Default)]
 struct FirstPass {
     chunks: VecDeque<Chunk>,

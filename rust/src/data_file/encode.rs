@@ -1,4 +1,5 @@
-//! Columns of row groups encoded by several threads: each column takes its arrays in order, columns go side by side.
+//! Encodes the columns of row groups on several threads. The arrays of one column are encoded in order,
+//! columns in parallel.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::guard;
 use crate::pages::checksums::{Chunk, ColumnWriter, ColumnWriters};
 
-/// The threads' common state.
+/// The shared state of the threads.
 #[derive(Debug, Default)]
 pub struct Pool {
     state: Mutex<State>,
@@ -29,7 +30,7 @@ struct State {
     closed: bool,
 }
 
-/// A row group being encoded.
+/// A row group that is being encoded.
 #[derive(Debug)]
 pub struct RowGroup {
     columns: Vec<Arc<Column>>,
@@ -53,7 +54,7 @@ struct Inbox {
     done: Option<EncodedColumn>,
 }
 
-/// What a thread takes with it while it works on a column.
+/// What a thread owns while it encodes a column.
 struct Work {
     writers: Vec<ColumnWriter>,
     gathered: GatheredStatistics,
@@ -66,7 +67,7 @@ impl std::fmt::Debug for Work {
     }
 }
 
-/// A column that is done: its chunks (one per leaf) and its statistics.
+/// An encoded column: its chunks (one per leaf) and its statistics.
 #[derive(Debug)]
 pub struct EncodedColumn {
     /// One per Parquet leaf.
@@ -89,7 +90,7 @@ fn works(factory: &ColumnWriters, schema: &SchemaRef, wanted: &[StatisticsShape]
     Ok(schema.fields().iter().zip(wanted).map(work).collect())
 }
 
-/// The columns of a row group of few rows, encoded here and now.
+/// Encodes the columns of a row group with few rows on the current thread.
 pub fn encode(factory: &ColumnWriters, schema: &SchemaRef, wanted: &[StatisticsShape], arrays: &[ArrayRef]) -> Result<Vec<EncodedColumn>> {
     let finish = |(index, (mut work, array)): (usize, (Work, &ArrayRef))| {
         work.add(array, schema, index)?;
@@ -109,7 +110,7 @@ impl RowGroup {
         let columns = works(factory, schema, wanted)?.into_iter().enumerate().map(column).collect();
         Ok(Self { columns, encoded })
     }
-    /// Bytes that it has so far, about.
+    /// Approximate number of bytes so far.
     pub fn size(&self) -> u64 {
         self.encoded.load(Ordering::Relaxed)
     }
@@ -132,7 +133,7 @@ impl Pool {
                 }
             };
             let outcome = guard::guarded("the rows cannot be encoded", || self.serve(&column));
-            // Under the lock, or a waiter that has just looked would sleep through the news.
+            // Set under the lock; otherwise a waiter that has just checked would miss the notification.
             let mut state = lock(&self.state);
             if let Err(error) = outcome {
                 state.failed.get_or_insert(error);
@@ -141,7 +142,7 @@ impl Pool {
         }
     }
 
-    /// Works off what a column has got.
+    /// Encodes the waiting arrays of a column.
     fn serve(&self, column: &Column) -> Result<()> {
         loop {
             let (arrays, mut work) = {
@@ -189,7 +190,8 @@ impl Pool {
         }
     }
 
-    /// Waits until no more than `bytes` wait to be encoded; `tick` is called from time to time and may end it.
+    /// Waits until at most `bytes` bytes wait to be encoded. `tick` is called regularly; its error ends the
+    /// wait.
     pub fn wait_below(&self, bytes: u64, tick: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         self.wait(tick, |state| state.waiting <= bytes)
     }

@@ -1,6 +1,6 @@
-//! Columns in the types nearest to a file's own bytes, for an engine that takes them so: texts as dictionaries or as views of the pages,
-//! decimals of few digits as integers of 32 or 64 bits. No text is copied for each row that has it, and no number is made wider and then
-//! narrow again.
+//! Columns in the types closest to a file's own bytes, for an engine that accepts them: text as dictionaries
+//! or as views of the pages, decimals of few digits as integers of 32 or 64 bits. This avoids a copy of the
+//! text for each row, and casts of numbers to a wider type and back.
 
 use std::sync::{Arc, LazyLock};
 
@@ -17,16 +17,16 @@ use super::projection::{Finder, leaves};
 use crate::error::Result;
 use crate::schema::Field;
 
-/// Keys of dictionaries that hold one value a row.
+/// Number of keys in a dictionary that has one value per row.
 const KEYS: usize = 1 << 16;
 static ASCENDING: LazyLock<ScalarBuffer<i32>> = LazyLock::new(|| (0..KEYS as i32).collect());
 
-/// What becomes of the texts of a column that comes encoded.
+/// How the texts of an encoded column are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Texts {
-    /// Keys of a dictionary.
+    /// As keys of a dictionary.
     Keys,
-    /// Views of where they lie.
+    /// As views of their place in memory.
     Views,
 }
 
@@ -47,8 +47,8 @@ pub fn encoded_field(field: ArrowField, texts: Texts) -> ArrowField {
     field.with_data_type(data_type)
 }
 
-/// An array of a table's type in the encoded one; one that is encoded stays as it is. Texts become a dictionary as long as themselves, or
-/// views: their bytes stay where they are.
+/// Converts an array of a table's type to the encoded type; an encoded array stays as it is. Texts become a
+/// dictionary with one value per row, or views, without a copy of their bytes.
 pub fn encode(array: &ArrayRef, texts: Texts) -> Result<ArrayRef> {
     let target = encoded(array.data_type(), texts);
     if target == *array.data_type() {
@@ -62,7 +62,7 @@ pub fn encode(array: &ArrayRef, texts: Texts) -> Result<ArrayRef> {
     Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(Int32Array::new(keys, array.nulls().cloned()), Arc::clone(array))?))
 }
 
-/// How a row group is read so that these columns come encoded; `None` where its own types say nothing of that.
+/// Returns how to read a row group so that these columns are encoded. `None` if its types do not allow it.
 pub fn reading<'a>(
     metadata: &ArrowReaderMetadata,
     group: usize,
@@ -95,7 +95,8 @@ pub fn reading<'a>(
     Ok(Some(ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)?))
 }
 
-/// Those of the plan's text columns whose values its largest file has only as keys of dictionaries: what the others have is likely the same.
+/// Returns the text columns of a plan that are fully dictionary-encoded in its largest file. The other files
+/// are probably encoded in the same way.
 pub fn dictionary_columns(plan: &Plan) -> Result<Vec<String>> {
     let mut largest = (0, 0);
     for index in 0..plan.files.len() {
@@ -104,7 +105,7 @@ pub fn dictionary_columns(plan: &Plan) -> Result<Vec<String>> {
     if largest.0 == 0 {
         return Ok(Vec::new());
     }
-    // Where it cannot be read, the scan says so.
+    // If the footer cannot be read, the scan returns the error.
     let Ok((metadata, finder)) = footer(plan, largest.1) else { return Ok(Vec::new()) };
     let found = metadata.schema().fields();
     let is = |field: &&Field| {
@@ -116,7 +117,7 @@ pub fn dictionary_columns(plan: &Plan) -> Result<Vec<String>> {
     Ok(plan.data.iter().filter(is).map(|field| field.name.clone()).collect())
 }
 
-/// Whether every data page of the column chunk holds keys of its dictionary.
+/// True if all data pages of the column chunk are dictionary-encoded.
 fn only_dictionary(column: &ColumnChunkMetaData) -> bool {
     let keys = |encoding: Encoding| matches!(encoding, Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY);
     if let Some(pages) = column.page_encoding_stats() {

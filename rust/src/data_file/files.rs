@@ -1,4 +1,4 @@
-//! The files of a scan: rows of `add` actions as Arrow, looked at one by one only when a file is opened.
+//! The files of a scan: rows of `add` actions as Arrow. A row is read only when its file is opened.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub const FILE_COLUMN: &str = "__deltaic_file";
 /// Name of the column with a row's absolute index.
 pub const ROW_COLUMN: &str = "__deltaic_row";
 
-/// Rows of `add` actions with their columns found.
+/// Rows of `add` actions, with their columns resolved.
 #[derive(Debug, Clone)]
 pub struct Files {
     /// All columns, as they came.
@@ -34,7 +34,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Finds the columns; types other than the plain ones are cast.
+    /// Resolves the columns, and casts them to plain types.
     pub fn new(batch: RecordBatch) -> Result<Self> {
         let text = |name: &str| typed(&batch, name, &DataType::Utf8).map(|found| found.map(|array| array.as_string::<i32>().clone()));
         let map = map_of(DataType::Utf8, DataType::Utf8, true);
@@ -114,11 +114,11 @@ impl Files {
         let keep = self.keep_selected.as_ref().is_none_or(|keep| keep.is_null(index) || keep.value(index));
         Ok(Some((DeletionVector::from_bytes(selection.value(index)).map_err(|error| error.at("selection"))?, keep)))
     }
-    /// Whether some of them may be one file, of which each entry names a few rows.
+    /// True if several entries may be the same file, each with a few of its rows.
     pub fn may_repeat(&self) -> bool {
         self.selection.is_some() && self.keep_selected.is_some()
     }
-    /// Whether only some rows of it are named, and these by themselves.
+    /// True if the entry selects rows to keep.
     pub fn names_rows(&self, index: usize) -> bool {
         let selected = self.selection.as_ref().is_some_and(|selection| selection.is_valid(index));
         selected && self.keep_selected.as_ref().is_some_and(|keep| keep.is_valid(index) && keep.value(index))
@@ -130,7 +130,7 @@ impl Files {
             None => Err(Error::protocol("row tracking is on and a file has no row ids").at(self.path(index)?).expected(name)),
         }
     }
-    /// What `__deltaic_file` says for its rows.
+    /// Returns the value of `__deltaic_file` for its rows.
     pub fn ordinal(&self, index: usize) -> i32 {
         match &self.ordinal {
             Some(ordinal) if ordinal.is_valid(index) => ordinal.value(index),
@@ -139,7 +139,7 @@ impl Files {
     }
 }
 
-/// The column of that name as `target`; `None` where there is none, or it is all null.
+/// Returns the column with this name, cast to `target`. `None` if there is none, or all its values are null.
 fn typed(batch: &RecordBatch, name: &str, target: &DataType) -> Result<Option<ArrayRef>> {
     let Some(column) = batch.column_by_name(name) else { return Ok(None) };
     if column.data_type() == &DataType::Null {

@@ -1,4 +1,5 @@
-//! What another engine's Parquet reader must know of each file: where it is, the values of its partition, and which rows count.
+//! What another engine's Parquet reader needs for each file: the path, the partition values, and which rows
+//! are live.
 
 use std::sync::Arc;
 
@@ -14,17 +15,19 @@ use crate::schema::{TableSchema, partition_values};
 use crate::store::path::{local_part, scheme};
 use crate::store::{Store, resolve};
 
-/// Bits are taken where they have at most so many times the bytes of the roaring form: looking one up costs a third of the time.
+/// A set is passed as bits if they have at most this many times the bytes of the roaring form, as a look-up
+/// in bits takes a third of the time.
 const BITS_PER_ROARING: usize = 8;
-/// Bits of so few bytes are always taken.
+/// A set with at most this many bytes of bits is always passed as bits.
 const FEW_BYTES: usize = 1024;
 
-/// Which rows of a file count: all, all but those of its vector, or those alone.
+/// Which rows of a file to read: all, all except those in the set, or only those in the set.
 const ALL: i8 = 0;
 const EXCEPT: i8 = 1;
 const ONLY: i8 = 2;
 
-/// A row for each file, in order; the stub names the columns. `bits`: sets of rows in no other form.
+/// Returns a row for each file, in order; the columns are described in the stub. `bits`: pass all sets of
+/// rows as bits.
 pub fn hand_over(store: &Arc<dyn Store>, schema: &TableSchema, batch: RecordBatch, bits: bool) -> Result<RecordBatch> {
     let files = Files::new(batch)?;
     let (mut places, mut sizes, mut statuses) = (Vec::new(), Vec::new(), Vec::new());
@@ -55,7 +58,7 @@ pub fn hand_over(store: &Arc<dyn Store>, schema: &TableSchema, batch: RecordBatc
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns.into_iter().map(|(_, array)| array).collect())?)
 }
 
-/// Where the file is, as Hadoop's `Path` takes it (a URI without any escapes), and its size.
+/// Returns the file's location in the form of Hadoop's `Path` (a URI without escapes), and its size.
 fn place(store: &Arc<dyn Store>, files: &Files, index: usize) -> Result<(String, u64)> {
     let (holder, path) = resolve(store, files.path(index)?)?;
     let size = match files.size(index)? {
@@ -70,7 +73,8 @@ fn place(store: &Arc<dyn Store>, files: &Files, index: usize) -> Result<(String,
     Ok((format!("{root}/{path}"), size))
 }
 
-/// The same as Hadoop's `Path` shows it as a URI: `file:/` with one slash, the path escaped as `java.net.URI` does it.
+/// Returns the location as Hadoop's `Path` prints its URI: `file:/` with one slash, and the path escaped as
+/// by `java.net.URI`.
 fn shown(place: &str) -> String {
     let place = place.strip_prefix("file://").map_or_else(|| place.to_owned(), |path| format!("file:{path}"));
     let mut escaped = String::with_capacity(place.len());
@@ -84,8 +88,8 @@ fn shown(place: &str) -> String {
     escaped
 }
 
-/// Hadoop's `FileStatus` as it goes over the wire: a length in 4 bytes, big-endian, and `FileStatusProto` (type, path, length, time of
-/// modification in milliseconds).
+/// Returns Hadoop's `FileStatus` in its serialized form: a length in 4 bytes, big-endian, and
+/// `FileStatusProto` (type, path, length, time of modification in milliseconds).
 fn status(place: &str, size: u64, modified: u64) -> Vec<u8> {
     let mut message = vec![0x08, 0x02, 0x12];
     varint(&mut message, place.len() as u64);
@@ -107,7 +111,7 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// For each file which rows count, and the set that says it in one of two forms.
+/// For each file, which rows to read, and the set of rows in one of two forms.
 #[derive(Default)]
 struct Rows {
     kinds: Vec<i8>,
@@ -144,7 +148,7 @@ impl Rows {
     }
 }
 
-/// A set of rows as the JVM's own classes read it.
+/// A set of rows in a form that classes of the JVM can read.
 #[derive(Debug, PartialEq)]
 enum Form {
     /// 64-bit words, little-endian, up to the last row.

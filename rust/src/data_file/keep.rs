@@ -1,4 +1,4 @@
-//! The rows of decoded arrays that a mask keeps: what a deletion vector or a predicate leaves.
+//! Keeps the rows of decoded arrays that a mask selects: those that a deletion vector or a predicate leaves.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -14,31 +14,33 @@ use arrow::datatypes::{ArrowPrimitiveType, ByteArrayType, DataType, Int32Type};
 use super::compress::compress;
 use crate::error::Result;
 
-/// Arrow's filter copies a run of rows with a call each, which is slow where runs are short: it is used only where fewer rows are kept
-/// than one in so many (it copies them one by one then), and for types that are rare.
+/// Arrow's filter makes one copy per run of rows, which is slow for short runs. It is used only if fewer than
+/// one in this many rows is kept (it then copies rows one by one), and for rare types.
 const DENSE: usize = 2;
-/// From so many rows on of which one goes, most groups of eight lose none and a look at the group pays; with fewer the look is guessed
-/// wrong too often. The two meet at 2-4 % of the rows, measured with numbers of 4 and 8 bytes and texts of 15.
+/// If at most one in this many rows is removed, most groups of eight are kept as a whole and are checked
+/// first. Otherwise the processor mispredicts this check too often. Measured: both take the same time at 2-4
+/// % of the rows, for numbers of 4 and 8 bytes and texts of 15.
 const SCATTERED: usize = 32;
-/// Offsets moved at a time, and bytes: a copy of fixed length is a few instructions, one of unknown length is a call.
+/// Number of offsets, and of bytes, copied at a time: a copy of fixed length takes a few instructions, one of
+/// unknown length is a call.
 const OFFSETS: usize = 16;
 const BYTES: usize = 64;
 
-/// A mask over the rows of a batch, ready to be laid on each of its columns.
+/// A mask over the rows of a batch, prepared for use on each column.
 #[derive(Debug)]
 pub struct RowMask<'a> {
     mask: &'a BooleanBuffer,
     count: usize,
-    /// The mask's bits from the lowest on, where many are set.
+    /// The bits of the mask, lowest first, if many are set.
     bits: Option<Cow<'a, [u8]>>,
-    /// Whether few groups of eight rows are whole.
+    /// True if few groups of eight rows are kept as a whole.
     scattered: bool,
     runs: OnceCell<Vec<Range<usize>>>,
     filter: OnceCell<FilterPredicate>,
 }
 
 impl<'a> RowMask<'a> {
-    /// The rows whose bit is set.
+    /// Keeps the rows whose bit is set.
     pub fn new(mask: &'a BooleanBuffer) -> Self {
         let count = mask.count_set_bits();
         let bytes = || match (mask.offset() / 8, mask.offset() % 8) {
@@ -104,8 +106,9 @@ impl<'a> RowMask<'a> {
         }
     }
 
-    /// Each value is moved as `WIDTH` bytes, however short it is, with no branch on its bit; one that goes is written over by the next.
-    /// None of `column` is longer. What is written is not zeroed first: that costs as much as a third of the moving.
+    /// Copies `WIDTH` bytes for each value, without a branch on its bit; a value that is not kept is
+    /// overwritten by the next. No value of `column` may be longer. The memory is not zeroed first, which
+    /// would take a third of the time of copying.
     fn short<T: ByteArrayType<Offset = i32>, const WIDTH: usize>(&self, column: &GenericByteArray<T>, bits: &[u8]) -> (Vec<i32>, Vec<u8>) {
         let (offsets, values) = (column.value_offsets(), column.value_data());
         let (starts, _) = offsets[..column.len()].as_chunks::<8>();
@@ -156,7 +159,7 @@ impl<'a> RowMask<'a> {
         (rows, bytes)
     }
 
-    /// Run by run, each as a whole.
+    /// Copies each run as a whole.
     fn run_by_run<T: ByteArrayType<Offset = i32>>(&self, column: &GenericByteArray<T>) -> (Vec<i32>, Vec<u8>) {
         let (offsets, values) = (column.value_offsets(), column.value_data());
         let runs = self.runs.get_or_init(|| runs(self.mask));
@@ -177,7 +180,8 @@ impl<'a> RowMask<'a> {
     }
 }
 
-/// The first `length` values, changed. They are copied in whole chunks, so what is behind them in `into` may be overwritten.
+/// Copies the first `length` values, changed by `change`, in whole chunks, so values after them in `into` may
+/// be overwritten.
 fn copy<T: Copy, const CHUNK: usize>(from: &[T], into: &mut [T], length: usize, change: impl Fn(T) -> T) {
     let mut at = 0;
     while at < length {
@@ -193,7 +197,7 @@ fn copy<T: Copy, const CHUNK: usize>(from: &[T], into: &mut [T], length: usize, 
     }
 }
 
-/// Runs of rows whose bit is set.
+/// Returns the runs of rows whose bit is set.
 fn runs(mask: &BooleanBuffer) -> Vec<Range<usize>> {
     let mut runs = Vec::with_capacity(mask.len() / 8);
     let mut begin = 0;

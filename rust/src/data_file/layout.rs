@@ -1,9 +1,10 @@
-//! Where data files lie: folders by partition values as Hive has them, or random ones; paths as the log spells them.
+//! The paths of data files: in folders named by partition values as in Hive, or in folders with random names;
+//! encoded as in the log.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use uuid::Uuid;
 
-/// Letters that stay in a path of the log; the rest, and every other byte, is percent-encoded.
+/// Characters that are not encoded in a path of the log; all other characters are percent-encoded.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'-')
@@ -19,20 +20,21 @@ const PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'&')
     .remove(b'(')
     .remove(b')');
-/// Where files of changes lie.
+/// The folder of change files.
 pub const CHANGE_FOLDER: &str = "_change_data/";
-/// The folder of null.
+/// The name of null in a folder.
 const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
-/// File systems take names of 255 bytes.
+/// Maximum number of bytes of a folder's name; file systems allow 255 bytes.
 const LONGEST_NAME: usize = 200;
 
-/// A folder for these partition values (column, text), with a slash at its end. `random`: letters of a random folder instead, 0: none.
+/// Returns the folder for partition values (column, text), with a slash at its end. `random`: number of
+/// letters of a random folder to use instead; 0: none.
 pub fn folder(values: &[(String, Option<String>)], random: usize) -> String {
     let names: Vec<String> = values
         .iter()
         .map(|(name, value)| format!("{}={}", escape(name), value.as_deref().map_or(NULL_FOLDER.to_owned(), escape)))
         .collect();
-    // Folders that begin with these are hidden from other readers, and from vacuum.
+    // Folders whose names begin with these characters are ignored by other readers and by VACUUM.
     let hidden = names.iter().any(|name| name.starts_with(['_', '.']) || name.len() > LONGEST_NAME);
     let random = if random == 0 && hidden { 2 } else { random };
     if random > 0 {
@@ -42,17 +44,17 @@ pub fn folder(values: &[(String, Option<String>)], random: usize) -> String {
     names.iter().map(|name| format!("{name}/")).collect()
 }
 
-/// Name of the `number`th file of a write.
+/// Returns the name of file number `number` of a write.
 pub fn file_name(number: usize, codec: &str) -> String {
     format!("part-{number:05}-{}-c000{codec}.parquet", Uuid::new_v4())
 }
 
-/// A path in the store as the log spells it.
+/// Returns a path in the store, encoded for the log.
 pub fn encode(path: &str) -> String {
     utf8_percent_encode(path, PATH).to_string()
 }
 
-/// What Hive and Spark escape in names of folders.
+/// Escapes the characters that Hive and Spark escape in the names of folders.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,4 +1,5 @@
-//! Maps whose keys come twice: Spark writes none (DUPLICATED_MAP_KEY), and engines disagree on what such a map holds.
+//! Finds maps with repeated keys: Spark writes none (DUPLICATED_MAP_KEY), and engines disagree on their
+//! values.
 
 use std::collections::HashSet;
 
@@ -11,10 +12,12 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use crate::error::{Error, Kind, Result};
 use crate::predicate::statistics::normalise;
 
-/// Keys of one map that are compared each with each; those of larger maps go into a set.
+/// Maximum number of keys of a map that are compared with each other; the keys of larger maps are put into a
+/// set.
 const FEW: usize = 8;
 
-/// An error at the first map of a batch, at any depth of a column, with a key twice. `first`: number of the batch's first row.
+/// Returns an error for the first map of a batch, at any depth, with a repeated key. `first`: number of the
+/// batch's first row.
 pub fn check_unique(batch: &RecordBatch, first: u64) -> Result<()> {
     let schema = batch.schema_ref();
     for (field, column) in schema.fields().iter().zip(batch.columns()).filter(|(field, _)| has_map(field.data_type())) {
@@ -41,7 +44,7 @@ fn any_twice(column: &ArrayRef) -> Result<bool> {
     Ok(twice(column)?.is_some())
 }
 
-/// The first key that comes twice in a map of these values.
+/// Returns the first repeated key in the maps of these values.
 fn twice(values: &ArrayRef) -> Result<Option<String>> {
     match values.data_type() {
         DataType::Map(_, _) => {
@@ -63,7 +66,7 @@ fn twice(values: &ArrayRef) -> Result<Option<String>> {
             let whole = values.as_struct();
             let inner = fields.iter().zip(whole.columns()).filter(|(field, _)| has_map(field.data_type()));
             for (_, column) in inner {
-                // What lies below a null struct is no value.
+                // Values below a null struct do not count.
                 let column = if whole.null_count() == 0 { column.clone() } else { arrow::compute::filter(column, &is_not_null(values)?)? };
                 if let Some(key) = twice(&column)? {
                     return Ok(Some(key));

@@ -1,4 +1,4 @@
-//! Statistics of files that are there already: from their footers, or tight ones from their live rows.
+//! Statistics of existing files: from their footers, or tight ones from their live rows.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,13 +30,13 @@ use crate::store::{Store, resolve};
 pub enum StatisticsSource {
     /// From the footers of any writer.
     Footers,
-    /// From those of parquet-mr, in whose bounds of floats NaN is the greatest.
+    /// From the footers of parquet-mr, whose bounds of floats treat NaN as the greatest value.
     JavasFooters,
-    /// From the rows that are not deleted: tight.
+    /// From the rows that are not deleted: tight bounds.
     LiveRows,
 }
 
-/// The same `add` rows with `stats` (and `size` where it is missing).
+/// Returns the `add` rows with `stats` (and `size`, if it is missing).
 pub fn measure(
     store: &Arc<dyn Store>,
     schema: &Arc<TableSchema>,
@@ -50,7 +50,7 @@ pub fn measure(
     with_columns(&measurer.files.batch, measured)
 }
 
-/// Which files still have values of columns, or of fields in structs, that the table has dropped. Footers are read, no data.
+/// Finds the files that still hold dropped columns, or dropped fields of structs, from their footers.
 pub fn has_dropped_columns(
     store: &Arc<dyn Store>,
     schema: &Arc<TableSchema>,
@@ -67,7 +67,7 @@ pub fn has_dropped_columns(
     Ok(BooleanArray::from(dropped))
 }
 
-/// What `work` answers for each file, by several threads; the first error ends all.
+/// Calls `work` for each file on several threads, and returns the results. The first error ends all.
 pub(super) fn each_file<T: Send + Clone>(
     count: usize,
     threads: Option<usize>,
@@ -125,7 +125,8 @@ impl<'a> FooterStatistics<'a> {
         Ok(Self { schema, fields, wanted, options })
     }
 
-    /// As JSON; [`Kind::SchemaMismatch`] where a column does not fit. `vector`: rows are deleted, so that bounds may be wide.
+    /// Returns the statistics as JSON. A column that does not fit is an error of [`Kind::SchemaMismatch`].
+    /// `vector`: rows are deleted, so bounds may be wide.
     pub fn of(&self, metadata: &ArrowReaderMetadata, path: &str, vector: bool, how: StatisticsSource) -> Result<String> {
         let finder = Finder::new(self.schema.mapping(), metadata.schema());
         let found = metadata.schema().fields();
@@ -173,7 +174,7 @@ struct Measurer<'a> {
 impl Measurer<'_> {
     fn all(&self, how: StatisticsSource, interrupt: &Interrupt) -> Result<Vec<Measured>> {
         if how == StatisticsSource::LiveRows {
-            // Threads of the reader share each file's row groups.
+            // The reader's threads already share the row groups of each file.
             return (0..self.files.len()).map(|index| self.live_rows(index, interrupt)).collect();
         }
         each_file(self.files.len(), self.footers.options.threads, interrupt, |index| self.footer(index, how))
@@ -197,7 +198,7 @@ impl Measurer<'_> {
         i64::try_from(size).map_err(|_| Error::protocol("a file is too large").found(size))
     }
 
-    /// From the footer: bounds may be wide where rows are deleted.
+    /// Measures a file by its footer. Bounds may be wide if rows are deleted.
     fn footer(&self, index: usize, how: StatisticsSource) -> Result<Measured> {
         let plan = self.plan(index)?;
         let file = OpenFile::open(&plan, 0)?;
@@ -226,7 +227,7 @@ impl Measurer<'_> {
     }
 }
 
-/// What the row groups' own statistics say of a column; nothing where one of them is silent.
+/// Returns the bounds of a column from the statistics of all row groups, or none if a row group has none.
 fn bounds_of(
     pruner: &Pruner<'_>,
     wanted: &StatisticsShape,

@@ -1,16 +1,17 @@
-//! PROTOCOL.md, "Data Files" and "Per-file Statistics": reading and writing the Parquet files of a table.
+//! Reads and writes the Parquet files of a table: PROTOCOL.md, "Data Files" and "Per-file Statistics".
 //!
-//! Reading: [`files`] (what to read) -> [`open`] (footer, vector, partition values) -> [`prune`] and [`row_selection`] (which rows)
-//! -> [`decode`] ([`source`]: bytes, [`projection`] and [`cast`]: the table's columns, [`constant`]: values of a whole file,
-//! [`encoded`]: nearer to the bytes, [`keep`]: without deleted rows) -> [`queue`] -> [`reader`].
-//! [`budget`]: how much memory that may take.
+//! Reading: [`files`] (the files of a scan) -> [`open`] (footer, vector, partition values) -> [`prune`] and
+//! [`row_selection`] (which rows) -> [`decode`] ([`source`]: bytes, [`projection`] and [`cast`]: the table's
+//! columns, [`constant`]: values of a whole file, [`encoded`]: types close to the file's bytes, [`keep`]:
+//! without deleted rows) -> [`queue`] -> [`reader`]. [`budget`]: limits the memory.
 //!
-//! Writing: [`conform`] (any data -> the table's columns) -> [`writer`] ([`partition`]: which file; [`layout`]: where it lies;
-//! [`options`]) -> [`output`] (a file) and [`encode`] (its row groups, on threads; [`physical`]: names in files, [`shapes`]: types of shapes) ->
-//! [`statistics`] -> [`adds`] (rows of `add`). [`measure`]: statistics of files that are there already.
+//! Writing: [`conform`] (any data -> the table's columns) -> [`writer`] ([`partition`]: which file;
+//! [`layout`]: its path; [`options`]) -> [`output`] (a file) and [`encode`] (its row groups, on threads;
+//! [`physical`]: names in files, [`shapes`]: geographic types) -> [`statistics`] -> [`adds`] (rows of `add`).
+//! [`measure`]: statistics of existing files.
 //!
-//! Together with another engine: [`hand_over`] (what its reader must know of each file), [`adopt`] (what it wrote -> `add`), [`survey`]
-//! (files of anybody that become a table).
+//! With another engine: [`hand_over`] (what the engine's reader needs for each file), [`adopt`] (makes `add`
+//! rows for the files that it wrote), [`survey`] (files of any writer that become a table).
 
 pub mod adds;
 pub mod adopt;

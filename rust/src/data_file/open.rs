@@ -1,4 +1,5 @@
-//! A file opened for a scan: footer, vector, partition values, and what of it has to be read.
+//! Opens a file for a scan: its footer, deletion vector and partition values, and the parts that must be
+//! read.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -26,31 +27,31 @@ use crate::predicate::rows::evaluate;
 use crate::schema::{Field, TableSchema, partition_values};
 use crate::store::{Store, resolve};
 
-/// What is asked of a scan.
+/// What a scan returns.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Top-level columns or branches of them, in output order.
+    /// Top-level columns or fields in them, in output order.
     pub columns: Vec<String>,
-    /// Rows for which it is not true are left out.
+    /// Only rows for which it is true are returned.
     pub predicate: Option<Predicate>,
     /// Append file ordinal and row index.
     pub row_ids: bool,
-    /// Columns of the files that become columns of their rows.
+    /// Columns of the table of files to add to the rows.
     pub constants: Vec<String>,
     /// Names of the columns that keep row ids and row commit versions: both are output, after the data, for every row.
     pub row_tracking: Option<(String, String)>,
-    /// Rows of a batch, at most.
+    /// Maximum number of rows of a batch.
     pub batch_size: usize,
-    /// Rows in all, at most.
+    /// Maximum number of rows in total.
     pub limit: Option<usize>,
-    /// Row groups and pages without a match are left out.
+    /// Skip row groups and pages without a match.
     pub pruning: bool,
     /// Columns that come in the types of [`super::encoded`].
     pub encoded: HashMap<String, Texts>,
 }
 
 impl Request {
-    /// All rows of these columns, and nothing left out by statistics.
+    /// A request for all rows of these columns, without skipping by statistics.
     pub fn unpruned(columns: Vec<String>) -> Self {
         let (predicate, constants, row_tracking) = (None, Vec::new(), None);
         Self {
@@ -65,7 +66,7 @@ impl Request {
             encoded: HashMap::new(),
         }
     }
-    /// Must the rows' positions in their files be followed?
+    /// True if the positions of rows in their files are needed.
     pub fn positions(&self) -> bool {
         self.row_ids || self.row_tracking.is_some()
     }
@@ -76,10 +77,11 @@ impl Request {
 pub enum Output {
     /// From data files: position among [`Plan::data`].
     Data(usize),
-    /// A hidden column of data files, at this position among [`Plan::data`]; where it has no value, the file's first row id and the row's
-    /// index.
+    /// A row id: from the hidden column at this position of [`Plan::data`], or, if that is null, the file's
+    /// first row id plus the row's index.
     RowId(usize),
-    /// The same for the version that last changed the row: else the file's own.
+    /// The version that last changed the row: from the hidden column at this position, or, if that is null,
+    /// the file's own.
     RowVersion(usize),
     /// A partition column.
     Partition(Field),
@@ -91,7 +93,7 @@ pub enum Output {
     Row,
 }
 
-/// What all files of a scan have in common.
+/// What is the same for all files of a scan.
 #[derive(Debug)]
 pub struct Plan {
     /// Where.
@@ -102,13 +104,14 @@ pub struct Plan {
     pub files: Files,
     /// The output's columns.
     pub outputs: Vec<Output>,
-    /// Columns of data files that are output, pruned to the wanted branches.
+    /// Columns of data files in the output, pruned to the requested fields.
     pub data: Vec<Field>,
     /// The output's schema.
     pub output: SchemaRef,
-    /// What was asked.
+    /// The request.
     pub request: Request,
-    /// Positions of the files that are read together, as they are one file with several selections; `None`: each file by itself.
+    /// Positions of entries to read together because they are one file with several selections. `None`: each
+    /// entry is read by itself.
     units: Option<Vec<Vec<usize>>>,
     /// Counters.
     pub metrics: Metrics,
@@ -119,13 +122,13 @@ pub struct Plan {
 pub struct Metrics {
     /// Files opened.
     pub files: AtomicU64,
-    /// Row groups of these.
+    /// Row groups of the opened files.
     pub row_groups: AtomicU64,
     /// Row groups decoded.
     pub row_groups_read: AtomicU64,
     /// Bytes fetched.
     pub bytes_read: Arc<AtomicU64>,
-    /// Rows that came out.
+    /// Rows in the output.
     pub rows: AtomicU64,
 }
 
@@ -170,12 +173,13 @@ impl Plan {
         Ok(plan)
     }
 
-    /// How many files are opened.
+    /// Returns the number of files to open.
     pub fn unit_count(&self) -> usize {
         self.units.as_ref().map_or(self.files.len(), Vec::len)
     }
 
-    /// Positions in [`Self::files`] of what the `unit`th file to be opened stands for: the first one, and the others.
+    /// Returns the positions in [`Self::files`] of the entries of file number `unit`: the first entry, and
+    /// all entries.
     pub fn unit(&self, unit: usize) -> (usize, &[usize]) {
         match self.units.as_ref().and_then(|units| units[unit].split_first()) {
             Some((first, others)) => (*first, others),
@@ -183,7 +187,8 @@ impl Plan {
         }
     }
 
-    /// Files of one path of which each entry names a few rows, as in the change data feed, where every DELETE names some more: together.
+    /// Groups entries with the same path that each select a few rows, as in the change data feed, where each
+    /// DELETE selects further rows of a file.
     fn shared(&self) -> Result<Option<Vec<Vec<usize>>>> {
         if !self.files.may_repeat() || self.request.row_tracking.is_some() {
             return Ok(None);
@@ -203,7 +208,8 @@ impl Plan {
         Ok((units.len() < self.files.len()).then_some(units))
     }
 
-    /// What entries that are read together have in common: the path, and what partition values leave of the predicate.
+    /// Returns what entries must share to be read together: the path, and the predicate after partition
+    /// values are put in.
     fn shared_key(&self, index: usize) -> Result<Option<(&str, String)>> {
         if !self.files.names_rows(index) || self.files.vector(index)?.is_some() {
             return Ok(None);
@@ -214,17 +220,17 @@ impl Plan {
     }
 }
 
-/// Whose the rows are of a file that several entries of a scan name.
+/// Which entry each row belongs to, for a file with several entries.
 #[derive(Debug)]
 pub struct Owners {
     /// (row, entry), ascending.
     rows: Vec<(u64, u32)>,
-    /// For the output columns that are the same in all rows of an entry: a value for each entry.
+    /// For each output column that is constant within an entry: a value for each entry.
     pub constants: HashMap<usize, ArrayRef>,
 }
 
 impl Owners {
-    /// Those of the entries at these positions, and all of their rows together.
+    /// Returns the owners of the rows of these entries, and all these rows.
     fn of(plan: &Plan, entries: impl Iterator<Item = usize>) -> Result<(Self, DeletionVector)> {
         let (mut rows, mut all) = (Vec::new(), DeletionVector::default());
         let mut values: HashMap<usize, Vec<ArrayRef>> = HashMap::new();
@@ -244,7 +250,8 @@ impl Owners {
         Ok((Self { rows, constants: values.into_iter().map(joined).collect::<Result<_>>()? }, all))
     }
 
-    /// For each entry of each of these rows (ascending): the row's place among them, and the entry.
+    /// Returns, for each of these rows (ascending) and each of its entries, the row's position among them and
+    /// the entry.
     pub fn of_rows(&self, rows: &[i64]) -> (UInt32Array, UInt32Array) {
         let first = rows.first().and_then(|row| u64::try_from(*row).ok()).unwrap_or_default();
         let mut at = self.rows.partition_point(|(row, _)| *row < first);
@@ -262,16 +269,16 @@ impl Owners {
     }
 }
 
-/// A row group that has to be read.
+/// A row group to read.
 #[derive(Debug)]
 pub struct Group {
     /// Its number in the file.
     pub index: usize,
     /// Absolute index of its first row.
     pub first: u64,
-    /// How many rows it has.
+    /// The number of its rows.
     pub total: usize,
-    /// Runs of its rows that lie in pages which may match, ascending; `None`: all of them.
+    /// Runs of its rows in pages that may hold a match, ascending. `None`: all rows.
     pub pages: Option<Vec<Range<usize>>>,
 }
 
@@ -286,19 +293,19 @@ pub struct OpenFile {
     pub bytes: FileBytes,
     /// Its footer.
     pub metadata: ArrowReaderMetadata,
-    /// How its columns are found.
+    /// Finds its columns.
     pub finder: Finder,
-    /// What is left of the predicate once the partition values are known; `None`: nothing.
+    /// The predicate after partition values are put in. `None`: it is true for all rows.
     pub predicate: Option<Predicate>,
-    /// Columns of the data file that the predicate needs, pruned to the branches it names.
+    /// Columns of the data file that the predicate needs, pruned to the fields in it.
     pub predicate_fields: Vec<Field>,
-    /// Rows that vector and selection leave.
+    /// The rows that remain after deletion vector and selection.
     pub wanted: FileRows,
     /// Row groups to read.
     pub groups: Vec<Group>,
     /// The values of the output columns that are the same in each row.
     pub constants: HashMap<usize, Constant>,
-    /// Where several entries of the scan are this file, whose each row is: these have constants of their own.
+    /// The owners of rows, if several entries are this file: each entry has its own constants.
     pub owners: Option<Owners>,
 }
 
@@ -324,7 +331,7 @@ impl OpenFile {
         };
         let (store, path) = resolve(&plan.store, plan.files.path(index)?)?;
         if matches!(predicate, Some(Predicate::Constant(Some(false) | None))) {
-            // Partition values decide: the file is not even opened.
+            // The partition values rule out the file, so it is not opened.
             return Self::nothing(plan, index, store, path);
         }
         let predicate = predicate.filter(|predicate| !matches!(predicate, Predicate::Constant(Some(true))));
@@ -388,7 +395,7 @@ impl OpenFile {
             }
             let pages = predicate.map(|predicate| pruner.pages(predicate, index)).transpose()?.flatten();
             let group = Group { index, first: start, total, pages };
-            // Where pages are left out and rows too, only both together say whether anything is left.
+            // If both pages and rows are skipped, only both together show if a row remains.
             if group.pages.is_none() || self.rows(&group).count() > 0 {
                 groups.push(group);
             }
@@ -396,7 +403,7 @@ impl OpenFile {
         Ok(groups)
     }
 
-    /// The rows of a group that are wanted, as far as is known without decoding. Asked for by the thread that decodes them.
+    /// Returns the rows of a group to read, as far as known before decoding. The decoding thread calls it.
     pub fn rows(&self, group: &Group) -> Rows {
         let rows = Rows::of_file(&self.wanted, group.first, group.total);
         match &group.pages {
@@ -419,7 +426,7 @@ impl OpenFile {
         (ProjectionMask::leaves(self.metadata.parquet_schema(), chosen.iter().copied()), chosen)
     }
 
-    /// The bytes of the file that hold these rows of these leaves: whole column chunks, or just the pages.
+    /// Returns the byte ranges with these rows of these leaves: whole column chunks, or single pages.
     pub fn ranges(&self, group: &Group, rows: &Rows, leaves: &[usize]) -> Vec<Range<u64>> {
         let metadata = self.metadata.metadata();
         let columns = metadata.row_group(group.index);
@@ -444,7 +451,7 @@ impl OpenFile {
     }
 }
 
-/// The footer of file `index` of the plan, and how its columns are found.
+/// Reads the footer of file `index` of the plan, and makes a finder for its columns.
 pub fn footer(plan: &Plan, index: usize) -> Result<(ArrowReaderMetadata, Finder)> {
     let (store, path) = resolve(&plan.store, plan.files.path(index)?)?;
     let (_, metadata) = open_footer(plan, index, store, &path, false)?;
@@ -452,7 +459,8 @@ pub fn footer(plan: &Plan, index: usize) -> Result<(ArrowReaderMetadata, Finder)
     Ok((metadata, finder))
 }
 
-/// Footer and size: the log's size is believed unless the footer is not where it says.
+/// Reads the footer, and the size of the file: from the log, unless there is no footer at the position that
+/// follows from it.
 fn open_footer(plan: &Plan, index: usize, store: Arc<dyn Store>, path: &str, pages: bool) -> Result<(FileBytes, ArrowReaderMetadata)> {
     let actual = |store: &Arc<dyn Store>| -> Result<u64> {
         let found =
@@ -502,7 +510,7 @@ fn partition_scalar(plan: &Plan, index: usize, field: &Field) -> Result<ArrayRef
     value.map_err(|error| error.within(format_args!("{path}, partition column {}", field.name)))
 }
 
-/// The predicate with what partition values decide put in.
+/// Returns the predicate with the values of partition columns put in.
 fn on_partition(plan: &Plan, index: usize, predicate: &Predicate) -> Result<Predicate> {
     let columns: Vec<_> = predicate.columns().into_iter().filter(|column| column.partition).collect();
     if columns.is_empty() {
@@ -516,7 +524,7 @@ fn on_partition(plan: &Plan, index: usize, predicate: &Predicate) -> Result<Pred
     fold(predicate, &RecordBatch::try_from_iter_with_nullable(values)?)
 }
 
-/// Leaves over partition columns become constants, and what they decide goes away.
+/// Replaces comparisons of partition columns by constants, and simplifies the predicate.
 fn fold(predicate: &Predicate, values: &RecordBatch) -> Result<Predicate> {
     let args = |args: &[Predicate]| args.iter().map(|arg| fold(arg, values)).collect::<Result<Vec<_>>>();
     let is = |predicate: &Predicate, wanted: bool| matches!(predicate, Predicate::Constant(Some(value)) if *value == wanted);

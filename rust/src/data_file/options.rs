@@ -1,4 +1,4 @@
-//! How data files are written: options as JSON, and what they mean to the Parquet writer.
+//! Options of writing data files, given as JSON, and the properties of the Parquet writer that they set.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -15,11 +15,11 @@ use crate::schema::TableSchema;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WriteOptions {
-    /// Bytes that a file aims at.
+    /// Target size of a file in bytes.
     pub target_file_size: Option<u64>,
-    /// Rows of a row group, at most.
+    /// Maximum number of rows of a row group.
     pub max_row_group_rows: Option<usize>,
-    /// Bytes of a row group before encoding, at most about.
+    /// Approximate maximum number of bytes of a row group before encoding.
     pub max_row_group_bytes: Option<u64>,
     /// Codec and level.
     pub compression: Option<String>,
@@ -31,7 +31,7 @@ pub struct WriteOptions {
     pub dictionary_page_size: Option<usize>,
     /// Values encoded at a time.
     pub write_batch_size: Option<usize>,
-    /// Bytes that Parquet's own bounds of text keep.
+    /// Maximum number of bytes of text in Parquet's own bounds.
     pub statistics_truncate_length: Option<usize>,
     /// For every column.
     pub default: ColumnOptions,
@@ -39,13 +39,13 @@ pub struct WriteOptions {
     pub columns: BTreeMap<String, ColumnOptions>,
     /// Columns with Delta statistics, by dotted logical name.
     pub statistics_columns: Option<Vec<String>>,
-    /// The first so many leaves have Delta statistics; negative: all.
+    /// Number of first leaves with Delta statistics; negative: all.
     pub indexed_columns: Option<i64>,
-    /// Letters that Delta's bounds of text keep.
+    /// Maximum number of characters of text in Delta's bounds.
     pub string_prefix_length: Option<usize>,
-    /// `tightBounds`, where it shall be there.
+    /// `tightBounds`, if it is to be written.
     pub tight_bounds: Option<bool>,
-    /// Letters of a random folder; 0: none.
+    /// Number of letters of a random folder; 0: none.
     pub random_prefix_length: usize,
     /// `dataChange`.
     pub data_change: Option<bool>,
@@ -53,23 +53,23 @@ pub struct WriteOptions {
     pub tags: BTreeMap<String, String>,
     /// Threads that encode.
     pub threads: Option<usize>,
-    /// Bytes that may be held in memory.
+    /// Maximum number of bytes in memory.
     pub memory_limit: Option<u64>,
-    /// Rows of a file, at most.
+    /// Maximum number of rows of a file.
     pub max_records_per_file: Option<u64>,
     /// `modificationTime`, ms.
     pub modification_time: Option<i64>,
-    /// Pages and encodings of Parquet's second version.
+    /// Use pages and encodings of Parquet's version 2.
     pub second_version: bool,
-    /// Data files carry the partition columns, too.
+    /// Write the partition columns into data files too.
     pub partition_columns: bool,
-    /// The input is grouped by partition: a file is closed when another partition begins.
+    /// The input is grouped by partition: close a file when another partition begins.
     pub file_per_partition_order: bool,
-    /// The rows are changes: their files lie below `_change_data`, where no reader of the table looks.
+    /// The rows are changes: write their files below `_change_data`, which readers of the table ignore.
     pub change_files: bool,
-    /// The commit makes the files durable (`Store::put_after`), so that the write does not wait for the disk.
+    /// The commit makes the files durable (`Store::put_after`), so the write need not wait for the disk.
     pub synced_by_commit: bool,
-    /// Files of few rows, too, are encoded column by column on the pool: for tests that compare.
+    /// Encode files of few rows on the thread pool too, for tests that compare both ways.
     pub pooled_small_files: bool,
 }
 
@@ -153,7 +153,8 @@ impl WriteOptions {
     }
 }
 
-/// The Parquet writer has no words for an encoding that a column's type does not have: it panics.
+/// Returns an error for an encoding that a column's type does not support, for which the Parquet writer
+/// panics.
 fn check_encoding(properties: &WriterProperties, leaf: &ColumnDescriptor) -> Result<()> {
     let physical = leaf.physical_type();
     let fits = match properties.encoding(leaf.path()) {
@@ -180,7 +181,7 @@ impl ColumnOptions {
             if self.dictionary == Some(true) {
                 return Err(Error::new(Kind::InvalidArgument, "dictionary=True excludes an encoding").found(name));
             }
-            // Parquet falls back to `encoding` only where no dictionary is tried first.
+            // The Parquet writer uses `encoding` only if the column has no dictionary.
             builder = builder.set_column_encoding(path.clone(), parse_encoding(name)?).set_column_dictionary_enabled(path.clone(), false);
         }
         if let Some(dictionary) = self.dictionary {
@@ -250,7 +251,7 @@ fn parse_codec(text: &str) -> Result<Compression> {
     })
 }
 
-/// What the codec is called in names of files, with the point; empty where there is none.
+/// Returns the codec's suffix in file names, with the point, or the empty text if it has none.
 pub fn suffix(codec: Compression) -> &'static str {
     match codec {
         Compression::ZSTD(_) => ".zstd",

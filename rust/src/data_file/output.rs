@@ -1,4 +1,5 @@
-//! One data file being written: row groups encoded by the pool, appended in order; invisible until finished.
+//! Writes one data file: row groups are encoded by several threads and appended in order. The file is
+//! invisible until it is complete.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -16,14 +17,15 @@ use crate::store::{ObjectWriter, Store};
 use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
 
-/// Bytes kept before a file is opened: of many small files few are open at a time.
+/// Number of bytes to collect before a file is opened in the store, so that of many small files only few are
+/// open at once.
 const UNOPENED: usize = 256 << 10;
 
-/// What all files of a write have in common.
+/// What is the same for all files of a write.
 pub struct Shape {
     /// Physical Arrow schema.
     pub schema: SchemaRef,
-    /// The same in Parquet's terms.
+    /// The schema in Parquet's types.
     pub root: TypePtr,
     /// How to encode.
     pub properties: WriterPropertiesPtr,
@@ -33,7 +35,7 @@ pub struct Shape {
     pub wanted: Vec<StatisticsShape>,
 }
 
-/// Opens the store's writer only when there is something worth it.
+/// Collects bytes, and opens the store's writer only for more than a few of them.
 struct Sink {
     store: Arc<dyn Store>,
     path: String,
@@ -54,7 +56,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Ends the file; its size. What was never opened is put at once.
+    /// Finishes the file and returns its size. A file that is not open yet is written by one request.
     fn finish(&mut self) -> std::io::Result<u64> {
         let put = if self.writer.is_none() {
             let bytes = std::mem::take(&mut self.buffer);
@@ -90,7 +92,7 @@ impl Write for Sink {
 }
 
 impl Drop for Sink {
-    /// What was not finished leaves nothing behind.
+    /// An unfinished file is removed.
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {
             writer.abort();
@@ -98,7 +100,7 @@ impl Drop for Sink {
     }
 }
 
-/// A row group that still takes rows.
+/// The row group that gets the next rows.
 struct Current {
     group: RowGroup,
     rows: usize,
@@ -117,7 +119,7 @@ pub struct Output {
     gathered: Vec<GatheredStatistics>,
 }
 
-/// A file that is there.
+/// A finished file.
 #[derive(Debug)]
 pub struct FinishedFile {
     /// Path in the store.
@@ -126,12 +128,12 @@ pub struct FinishedFile {
     pub size: u64,
     /// Its rows.
     pub rows: u64,
-    /// What was gathered of each column.
+    /// The statistics of each column.
     pub gathered: Vec<GatheredStatistics>,
 }
 
 impl Output {
-    /// A file to be at `path`.
+    /// Begins a file at `path`.
     pub fn new(store: &Arc<dyn Store>, path: String, shape: &Shape) -> Result<Self> {
         let sink = Sink { store: Arc::clone(store), path: path.clone(), buffer: Vec::new(), writer: None };
         let writer = SerializedFileWriter::new(sink, Arc::clone(&shape.root), Arc::clone(&shape.properties))
@@ -139,20 +141,20 @@ impl Output {
         let gathered = shape.wanted.iter().map(GatheredStatistics::new).collect();
         Ok(Self { path, rows: 0, writer, current: None, closing: VecDeque::new(), gathered })
     }
-    /// Rows and bytes (before encoding) of the row group that takes rows now.
+    /// Returns the number of rows and of bytes (before encoding) of the current row group.
     pub fn group(&self) -> (usize, u64) {
         self.current.as_ref().map_or((0, 0), |current| (current.rows, current.raw))
     }
-    /// Bytes that the row group has so far as it is encoded, about.
+    /// Returns the approximate number of encoded bytes of the current row group.
     pub fn group_size(&self) -> u64 {
         self.current.as_ref().map_or(0, |current| current.group.size())
     }
-    /// Bytes so far, about.
+    /// Returns the approximate number of bytes so far.
     pub fn size(&self) -> u64 {
         let open = self.current.iter().map(|current| current.group.size()).chain(self.closing.iter().map(RowGroup::size));
         self.writer.bytes_written() as u64 + open.sum::<u64>()
     }
-    /// Bytes that the store has not got yet, as the file is small.
+    /// Returns the number of bytes that are not yet passed to the store, as the file is small.
     pub fn buffered(&self) -> u64 {
         self.writer.inner().buffer.len() as u64
     }
@@ -173,7 +175,7 @@ impl Output {
         self.rows += rows as u64;
         Ok(())
     }
-    /// Ends the current row group; at most one stays behind to be appended later.
+    /// Ends the current row group. At most one row group waits to be appended later.
     pub fn end_group(&mut self, pool: &Pool, tick: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         if let Some(current) = self.current.take() {
             pool.close_group(&current.group);
@@ -184,7 +186,7 @@ impl Output {
         }
         Ok(())
     }
-    /// Ends the current row group and appends all.
+    /// Ends the current row group, and appends all that wait.
     pub fn drain(&mut self, pool: &Pool, tick: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         self.end_group(pool, tick)?;
         while !self.closing.is_empty() {
@@ -217,7 +219,7 @@ impl Output {
         self.drain(pool, tick)?;
         self.close()
     }
-    /// A whole file of one row group, encoded on this thread.
+    /// Writes a file of one row group, encoded on the current thread.
     pub fn whole(store: &Arc<dyn Store>, path: String, shape: &Shape, arrays: &[ArrayRef], rows: usize) -> Result<FinishedFile> {
         let mut output = Self::new(store, path, shape)?;
         output.append_group(encode(&shape.factory, &shape.schema, &shape.wanted, arrays)?)?;

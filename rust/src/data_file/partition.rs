@@ -1,4 +1,4 @@
-//! Rows -> partitions: which rows of a batch have the same partition values.
+//! Groups the rows of a batch by their partition values.
 
 use std::collections::HashMap;
 
@@ -39,7 +39,7 @@ impl Splitter {
         let logical = fields().map(|field| field.name.clone()).collect();
         Ok(Self { columns, names, logical, converter, numbers: HashMap::new(), values: Vec::new() })
     }
-    /// Number and rows of each partition in the batch, partitions in the order of their first row.
+    /// Returns the number and the rows of each partition in the batch, in the order of first rows.
     pub fn split(&mut self, batch: &RecordBatch) -> Result<Vec<(usize, RecordBatch)>> {
         let Some(converter) = &self.converter else {
             if self.values.is_empty() {
@@ -47,7 +47,8 @@ impl Splitter {
             }
             return Ok(vec![(0, batch.clone())]);
         };
-        // An empty text is null; floats have one zero and one NaN: values that are stored alike share a partition.
+        // Values with the same stored form share a partition: an empty text is null, and floats have one zero
+        // and one NaN.
         let keys: Vec<ArrayRef> = self.columns.iter().map(|&index| stored(batch.column(index))).collect::<Result<_>>()?;
         let rows = converter.convert_columns(&keys)?;
         let mut members: Vec<(usize, Vec<u32>)> = Vec::new();
@@ -95,7 +96,7 @@ impl Splitter {
     }
 }
 
-/// The values as the log and readers take them: one zero, one NaN, an empty text is null.
+/// Returns values in their stored form: one zero, one NaN, and null for an empty text.
 pub fn stored(array: &ArrayRef) -> Result<ArrayRef> {
     empty_as_null(&normalise(array))
 }

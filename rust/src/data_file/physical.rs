@@ -11,7 +11,8 @@ use crate::error::{Error, Kind, Result};
 use crate::schema::types::{NESTED_IDS, PARQUET_FIELD_ID};
 use crate::schema::{ColumnMapping, Field, Primitive, TableSchema, Type};
 
-/// The columns that data files have, by position in the table: all but those that are only null; partition columns last, if `partitions`.
+/// Returns the positions of the table's columns that are in data files: all except those of type null; with
+/// `partitions`, partition columns come last.
 pub fn data_columns(schema: &TableSchema, partitions: bool) -> Result<Vec<usize>> {
     let fields = schema.fields().iter().enumerate().filter(|(_, field)| !is_void(&field.data_type));
     let (last, mut chosen): (Vec<usize>, Vec<usize>) = fields.map(|(index, _)| index).partition(|&index| schema.is_partition(index));
@@ -56,7 +57,7 @@ fn numbered(field: ArrowField, id: Option<i64>) -> ArrowField {
     }
 }
 
-/// Ids of the elements, keys and values below a field, `{"col-1.element": 7}`, where the table has them.
+/// Ids of the elements, keys and values below a field, `{"col-1.element": 7}`, if the table has them.
 struct Parts<'a> {
     ids: Option<&'a serde_json::Map<String, Value>>,
     path: String,
@@ -95,7 +96,7 @@ fn type_of(schema: &TableSchema, data_type: &Type, place: &str, parts: &Parts<'_
     })
 }
 
-/// The same array under the names of `target`.
+/// Returns the array with the names of `target`.
 pub fn relabel(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     if array.data_type() == target {
         return Ok(Arc::clone(array));

@@ -1,4 +1,5 @@
-//! Physical columns of a file -> logical columns of the table: found by name or field id, cast, completed.
+//! Converts physical columns of a file to logical columns of the table: found by name or field id, cast, and
+//! filled in if missing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,33 +25,34 @@ pub struct Finder {
     by_id: bool,
 }
 
-/// How a decoded array becomes the table's.
+/// How to convert a decoded array to the table's type.
 #[derive(Debug)]
 pub enum Adaptation {
-    /// As it is.
+    /// It has the type already.
     Same,
     /// By a cast that loses nothing.
     Cast(Cast),
-    /// Child by child: position in the decoded struct, or a field that the file has not.
+    /// Field by field: the position in the decoded struct, or `None` if the file does not have the field.
     Struct(Fields, Vec<Option<(usize, Adaptation)>>),
     /// The list's child, and the field it gets.
     List(Arc<ArrowField>, Box<Adaptation>),
     /// Keys and values, and the entries' field.
     Map(Arc<ArrowField>, Box<Adaptation>, Box<Adaptation>),
-    /// A variant whose values lie in typed columns: back to its one encoding (parquet-format, VariantShredding.md).
+    /// A shredded variant, whose values are in typed columns: joined to the plain encoding (parquet-format,
+    /// VariantShredding.md).
     Unshred,
 }
 
 impl Finder {
-    /// For a file with this Arrow schema. A file without any field id is read by name even in mode id.
+    /// A finder for a file with this Arrow schema. A file without field ids is read by name, also in mode id.
     pub fn new(mapping: ColumnMapping, schema: &Schema) -> Self {
         let by_id = mapping == ColumnMapping::Id && schema.fields().iter().any(|field| field.metadata().contains_key(PARQUET_FIELD_ID));
         Self { mapping, by_id }
     }
 
-    /// Where the file has this logical field.
+    /// Returns the position of a logical field in the file.
     pub fn find(&self, field: &Field, fields: &Fields) -> Option<usize> {
-        // A field without an id is none of the schema's.
+        // A field without an id does not belong to the schema.
         if self.by_id
             && let Some(id) = field.id()
         {
@@ -77,7 +79,8 @@ impl Finder {
                         any = true;
                     }
                 }
-                // None of its fields is in the file: one leaf still says which structs are null.
+                // If the file has none of its fields, one leaf is still read to find out which structs are
+                // null.
                 if let (false, Some(flag)) = (any, wanted.get_mut(first)) {
                     *flag = true;
                 }
@@ -87,7 +90,7 @@ impl Finder {
                 if let DataType::Struct(parts) = entries.data_type()
                     && let [keys, values] = &parts[..]
                 {
-                    // A map needs its keys whole.
+                    // All leaves of a map's keys are needed.
                     wanted.iter_mut().skip(first).take(leaves(keys.data_type())).for_each(|flag| *flag = true);
                     self.mark(key, keys.data_type(), first, wanted);
                     self.mark(value, values.data_type(), first + leaves(keys.data_type()), wanted);
@@ -97,7 +100,7 @@ impl Finder {
         }
     }
 
-    /// How an array of the type `found` becomes `target`; `place` names the column, for errors.
+    /// Returns how to convert an array of type `found` to `target`. `place`: the column, for errors.
     pub fn adapt(&self, data_type: &Type, target: &DataType, found: &DataType, place: &str) -> Result<Adaptation> {
         match (data_type, target, found) {
             (Type::Primitive(_) | Type::Shape(_), _, _) if target == found => Ok(Adaptation::Same),
@@ -150,7 +153,7 @@ fn mismatch(place: &str, target: &DataType, found: &DataType) -> Error {
     Error::protocol(format!("column {place} of the file has another type than the table's")).found(found).expected(target)
 }
 
-/// How many Parquet leaves an Arrow type has.
+/// Returns the number of Parquet leaves of an Arrow type.
 pub fn leaves(data_type: &DataType) -> usize {
     match data_type {
         DataType::Struct(fields) => fields.iter().map(|field| leaves(field.data_type())).sum(),
@@ -160,7 +163,7 @@ pub fn leaves(data_type: &DataType) -> usize {
 }
 
 impl Adaptation {
-    /// Applies it; `target` is the table's type.
+    /// Applies the conversion; `target` is the table's type.
     pub fn apply(&self, array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
         match self {
             Self::Same => Ok(Arc::clone(array)),
@@ -211,7 +214,8 @@ fn unshredded(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     Ok(Arc::new(StructArray::try_new(fields.clone(), parts, found.nulls().cloned())?))
 }
 
-/// The schema with INT96 columns as microseconds (arrow-rs takes nanoseconds, which end in 2262); `None` where the file has none.
+/// Returns the schema with INT96 columns in microseconds, as arrow-rs uses nanoseconds, which end in the year
+/// 2262. `None` if the file has no such column.
 pub fn int96_as_micros(schema: &Schema, descriptor: &SchemaDescriptor) -> Option<Schema> {
     if !descriptor.columns().iter().any(|column| column.physical_type() == PhysicalType::INT96) {
         return None;

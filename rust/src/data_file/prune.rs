@@ -1,4 +1,4 @@
-//! Which row groups and pages may hold a matching row, by the statistics of the Parquet file.
+//! Finds the row groups and pages that may hold a matching row, by the statistics in the Parquet file.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,18 +31,18 @@ pub struct Pruner<'a> {
 }
 
 impl Pruner<'_> {
-    /// For each row group: may it hold a match?
+    /// Returns for each row group if it may hold a match.
     pub fn row_groups(&self, predicate: &Predicate) -> Result<Vec<bool>> {
         let found = may_match(predicate, &RowGroups(self))?;
         Ok(found.iter().map(|may| may != Some(false)).collect())
     }
 
-    /// What the row groups' statistics say of a column, in the table's type.
+    /// Returns a column's bounds in all row groups, in the table's type.
     pub fn bounds(&self, column: &Column) -> Result<Option<Bounds>> {
         RowGroups(self).bounds(column)
     }
 
-    /// Has the file nothing of a column: not it, nor a struct above it?
+    /// True if the file has neither the column nor a struct above it.
     pub fn is_absent(&self, column: &Column) -> bool {
         let mut fields: &[Field] = self.schema.fields();
         let mut children: &Fields = self.metadata.schema().fields();
@@ -57,7 +57,7 @@ impl Pruner<'_> {
         false
     }
 
-    /// Rows of a row group that lie in pages that may hold a match; `None`: nothing is known.
+    /// Returns the rows of a row group in pages that may hold a match. `None`: unknown.
     pub fn pages(&self, predicate: &Predicate, group: usize) -> Result<Option<Vec<Range<usize>>>> {
         let mut rows: Option<Vec<Range<usize>>> = None;
         let conjuncts = match predicate {
@@ -65,7 +65,8 @@ impl Pruner<'_> {
             one => std::slice::from_ref(one),
         };
         for conjunct in conjuncts {
-            // Pages of different columns have different borders, so each column is asked alone.
+            // Pages of different columns have different boundaries, so only conditions on one column are
+            // used.
             let [column] = &conjunct.columns()[..] else { continue };
             let Some(pages) = Pages::of(self, column, group)? else { continue };
             let may = may_match(conjunct, &pages)?;
@@ -105,14 +106,14 @@ impl Pruner<'_> {
     }
 }
 
-/// Bounds in the file's type -> the table's; unknown where that cannot be.
+/// Converts bounds from the file's type to the table's; unknown if that is not possible.
 fn bounds_as(found: ArrayRef, target: &DataType) -> ArrayRef {
     let unknown = || new_null_array(target, found.len());
     if found.data_type() == target {
         return Arc::clone(&found);
     }
     match cast_for(found.data_type(), target) {
-        // Nanoseconds of rows are rounded down as the bounds are.
+        // Bounds in nanoseconds are rounded down, as values are.
         Some(super::cast::Cast::Micros) => super::cast::micros(&found, target).unwrap_or_else(|_| unknown()),
         Some(super::cast::Cast::Checked) => cast(&found, target).unwrap_or_else(|_| unknown()),
         None => unknown(),
@@ -149,7 +150,8 @@ impl Containers for RowGroups<'_> {
     }
 }
 
-/// Bounds written before Parquet defined an order are trusted only where every order is the same.
+/// True for bounds from before Parquet defined an order of values. They are used only for types that have a
+/// single order.
 fn has_old_bounds(column: &parquet::file::metadata::ColumnChunkMetaData) -> bool {
     let ordered = matches!(column.column_type(), PhysicalType::INT32 | PhysicalType::INT64 | PhysicalType::FLOAT | PhysicalType::DOUBLE);
     column.statistics().is_some_and(|statistics| statistics.is_min_max_deprecated()) && !ordered

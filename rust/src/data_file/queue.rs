@@ -1,4 +1,4 @@
-//! Batches from several threads to one consumer, in the order of the work, with bounded memory.
+//! Passes batches from several threads to one consumer, in the order of the work items, with limited memory.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,17 +8,17 @@ use arrow::array::RecordBatch;
 
 use crate::error::Result;
 
-/// A sleeping consumer is woken for so many bytes, for the end of a slot, or for the first batch of all: to wake a thread for each batch
-/// costs more than to decode a narrow one.
+/// Number of bytes for which a sleeping consumer is woken; it is also woken for the end of a slot, and for
+/// the first batch. To wake it for each batch takes longer than to decode a narrow batch.
 const BURST: usize = 4 << 20;
 
-/// The queue: one slot for each piece of work, taken empty slot after empty slot.
+/// The queue: one slot for each work item; slots are emptied in order.
 #[derive(Debug, Default)]
 pub struct Queue {
     state: Mutex<State>,
-    /// There is something to take.
+    /// Signals that there is a batch to take.
     ready: Condvar,
-    /// There is room again.
+    /// Signals that there is room again.
     room: Condvar,
 }
 
@@ -29,7 +29,7 @@ struct State {
     bytes: usize,
     /// Bytes put into the first slot since the consumer was last woken for it.
     unseen: usize,
-    /// Something was taken already.
+    /// True if a batch was taken already.
     begun: bool,
     complete: bool,
     cancelled: bool,
@@ -41,14 +41,14 @@ struct Slot {
     end: Option<Result<()>>,
 }
 
-/// What the consumer got.
+/// What the consumer gets.
 #[derive(Debug)]
 pub enum QueueItem {
     /// The next batch.
     Batch(RecordBatch),
-    /// There is no more, or it was cancelled.
+    /// There are no more batches, or the queue was cancelled.
     End,
-    /// Nothing came in time.
+    /// No batch came in time.
     Waiting,
 }
 
@@ -56,19 +56,19 @@ impl Queue {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// A new slot after all others; its number.
+    /// Adds a slot after all others, and returns its number.
     pub fn open(&self) -> u64 {
         let mut state = self.lock();
         state.slots.push_back(Slot::default());
         state.first + state.slots.len() as u64 - 1
     }
-    /// No slot will be opened any more.
+    /// Declares that no further slot will be opened.
     pub fn complete(&self) {
         self.lock().complete = true;
         self.ready.notify_all();
     }
-    /// Puts a batch into a slot, waiting while more than about `limit` bytes wait decoded, except in the slot that is read now. False:
-    /// nobody wants it.
+    /// Puts a batch into a slot. Waits while more than about `limit` bytes are in the queue, except for the
+    /// slot that is being read. Returns false if the queue was cancelled.
     pub fn push(&self, slot: u64, batch: RecordBatch, limit: usize) -> bool {
         let bytes = batch.get_array_memory_size();
         let mut state = self.lock();
@@ -95,7 +95,7 @@ impl Queue {
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
-    /// The slot's work is done, or failed.
+    /// Ends a slot, with or without an error.
     pub fn finish(&self, slot: u64, end: Result<()>) {
         let mut state = self.lock();
         let at = slot.checked_sub(state.first).and_then(|at| usize::try_from(at).ok());
@@ -106,7 +106,7 @@ impl Queue {
             self.ready.notify_all();
         }
     }
-    /// The next batch in order; waits at most `timeout`.
+    /// Returns the next batch in order; waits at most `timeout`.
     pub fn next(&self, timeout: Duration) -> Result<QueueItem> {
         let mut state = self.lock();
         loop {
@@ -140,7 +140,7 @@ impl Queue {
             }
         }
     }
-    /// Stops everybody and lets go of what waits.
+    /// Stops all threads, and drops the batches in the queue.
     pub fn cancel(&self) {
         let mut state = self.lock();
         state.cancelled = true;
@@ -149,11 +149,11 @@ impl Queue {
         self.ready.notify_all();
         self.room.notify_all();
     }
-    /// Was it cancelled?
+    /// True if the queue was cancelled.
     pub fn cancelled(&self) -> bool {
         self.lock().cancelled
     }
-    /// Slots that are open and not yet taken.
+    /// Returns the number of open slots that are not yet emptied.
     pub fn waiting(&self) -> usize {
         self.lock().slots.len()
     }

@@ -1,4 +1,4 @@
-//! A scan: threads open files and decode row groups, one consumer gets the batches in order.
+//! Runs a scan: threads open files and decode row groups, and one consumer gets the batches in order.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -15,14 +15,15 @@ use super::queue::{Queue, QueueItem};
 use crate::error::{Error, Kind, Result};
 use crate::guard;
 
-/// Bytes that all scans together may hold, where nothing else was asked.
+/// Default for the maximum number of bytes that all scans hold together.
 pub const DEFAULT_MEMORY: u64 = 1 << 30;
-/// At most so many bytes wait decoded in one scan.
+/// Maximum number of bytes of decoded batches that wait in one scan.
 const MOST_WAITING: u64 = 256 << 20;
-/// Files opened ahead of the one whose row groups are given out; over a network many, as each waits for an answer.
+/// Number of files that are opened in advance; over a network more, as each waits for requests.
 const FILES_AHEAD: usize = 8;
 const REMOTE_FILES_AHEAD: usize = 32;
-/// Over a network: threads that do nothing but open files, at most so many that decode, and memory of the scan that each of these needs.
+/// Over a network: number of threads that only open files, maximum number of threads that decode, and memory
+/// for each of the latter.
 const OPENERS: usize = 16;
 const REMOTE_DECODERS: u64 = 8;
 const OF_REMOTE_DECODER: u64 = 64 << 20;
@@ -31,7 +32,7 @@ const OF_REMOTE_DECODER: u64 = 64 << 20;
 #[derive(Debug)]
 pub struct Reader {
     shared: Arc<ReaderState>,
-    /// It counts among the scans that share memory from the first batch to the last.
+    /// Counts the scan among those that share memory, from the first batch to the last.
     running: Option<Sharer>,
     started: bool,
     left: Option<usize>,
@@ -48,7 +49,7 @@ struct ReaderState {
     memory: u64,
 }
 
-/// What is given out: files are opened ahead, row groups are given out in order.
+/// The work of the threads: files are opened in advance, row groups are decoded in order.
 #[derive(Debug, Default)]
 struct Work {
     next_to_open: usize,
@@ -72,8 +73,8 @@ enum Task {
 }
 
 impl Reader {
-    /// Nothing happens before the first batch is asked for. `memory`: bytes that all scans of the process may hold together, fetched and
-    /// decoded.
+    /// A scan, which starts when the first batch is requested. `memory`: maximum number of bytes, fetched and
+    /// decoded, that all scans of the process hold together.
     pub fn new(plan: Plan, threads: Option<usize>, memory: Option<u64>) -> Self {
         let available = std::thread::available_parallelism().map_or(1, usize::from);
         let memory = memory.unwrap_or(DEFAULT_MEMORY);
@@ -121,7 +122,7 @@ impl Reader {
         self.shared.plan.metrics.rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
         Ok(QueueItem::Batch(batch))
     }
-    /// Stops; what comes next is the end.
+    /// Stops the scan: `next` then returns the end.
     pub fn cancel(&self) {
         self.shared.stop();
     }
@@ -136,7 +137,7 @@ impl Reader {
             ("rows", metrics.rows.load(Ordering::Relaxed)),
         ]
     }
-    /// A handle that can be asked and cancelled while the scan is elsewhere.
+    /// Returns a handle to read the counters and stop the scan while another thread uses it.
     pub fn observer(&self) -> Observer {
         Observer(Arc::clone(&self.shared))
     }
@@ -153,7 +154,7 @@ impl Reader {
             let spawned = std::thread::Builder::new().name(format!("deltaic-read-{index}")).spawn(move || shared.work(decodes));
             match spawned {
                 Ok(_) => {}
-                Err(_) if index > 0 => break, // fewer threads do the same work
+                Err(_) if index > 0 => break, // fewer threads can do the work
                 Err(error) => return Err(Error::new(Kind::Io, "no thread to read with").caused_by(error)),
             }
         }
@@ -167,7 +168,7 @@ impl Drop for Reader {
     }
 }
 
-/// Sees a scan's counters and stops it.
+/// A handle that reads a scan's counters and can stop it.
 #[derive(Debug, Clone)]
 pub struct Observer(Arc<ReaderState>);
 
@@ -192,7 +193,7 @@ impl Observer {
 impl ReaderState {
     fn stop(&self) {
         self.queue.cancel();
-        // Under the lock, so that no thread misses it between its look and its sleep.
+        // Set under the lock, so that no thread misses it between its check and its sleep.
         let _work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         self.changed.notify_all();
     }
@@ -220,7 +221,7 @@ impl ReaderState {
         }
     }
 
-    /// Bytes that may wait decoded.
+    /// Returns the maximum number of bytes of decoded batches that wait.
     fn most_waiting(&self) -> usize {
         usize::try_from((SCANS.part(self.memory) / 2).min(MOST_WAITING)).unwrap_or(usize::MAX)
     }
@@ -229,7 +230,7 @@ impl ReaderState {
         budget::allowance(SCANS.part(self.memory), self.threads)
     }
 
-    /// A panic of the decoder and an error both come out as an error that names the file.
+    /// Turns a panic of the decoder, or an error, into an error with the file's path.
     fn guarded<T>(&self, index: usize, work: impl FnOnce() -> Result<T>) -> Result<T> {
         guard::guarded("the Parquet file cannot be decoded", work).map_err(|error| match self.plan.files.path(index) {
             Ok(path) => error.at(path),
@@ -257,7 +258,7 @@ impl ReaderState {
         }
     }
 
-    /// A row group of the current file, if it is open; goes on to the next file where none is left.
+    /// Returns a row group of the current file, if that is open, or of the next file if none is left.
     fn ready(&self, work: &mut Work) -> Option<Task> {
         loop {
             if work.current == self.plan.unit_count() {

@@ -1,4 +1,5 @@
-//! Which rows of a row group are read, and which of those are kept: deletion vector, selection and page pruning together.
+//! Combines deletion vector, selection and page pruning: which rows of a row group are read, and which of
+//! them are kept.
 
 use std::ops::Range;
 
@@ -8,24 +9,25 @@ use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
 
 use crate::deletion_vector::{DeletionVector, RowIndex};
 
-/// One run per so many rows or fewer: reading by runs costs less than decoding all and filtering.
-/// Measured with 1 M rows of 5 columns: 1 % random rows is about where the two ways meet.
+/// If there is at most one run per this many rows, reading single runs takes less time than decoding all rows
+/// and filtering them. Measured with 1 M rows of 5 columns: both take the same time at about 1 % random rows.
 const ROWS_PER_RUN: usize = 128;
 
-/// Which rows of a file are wanted, whatever a predicate says.
+/// The rows of a file to read, before any predicate.
 #[derive(Debug, Clone, Default)]
 pub enum FileRows {
     /// All.
     #[default]
     All,
-    /// All but these.
+    /// All except these.
     Except(DeletionVector),
     /// These only.
     Only(DeletionVector),
 }
 
 impl FileRows {
-    /// The vector's rows are always left out; `selection` besides, or everything else where `keep_selected`.
+    /// Excludes the rows of the vector, and those of `selection`, or, with `keep_selected`, all rows that are
+    /// not in `selection`.
     pub fn new(deleted: Option<DeletionVector>, selection: Option<(DeletionVector, bool)>) -> Self {
         match (deleted, selection) {
             (None, None) => Self::All,
@@ -36,7 +38,7 @@ impl FileRows {
             (Some(deleted), Some((rows, false))) => Self::Except(deleted.union(&rows)),
         }
     }
-    /// How many of the `total` rows from `first` on.
+    /// Returns the number of rows to read among the `total` rows from `first` on.
     pub fn count_within(&self, first: RowIndex, total: usize) -> u64 {
         let range = first..first + total as u64;
         match self {
@@ -45,7 +47,8 @@ impl FileRows {
             Self::Only(rows) => rows.count_within(range),
         }
     }
-    /// Whether whole pages may go unread, so that knowing where each begins can pay: not where most of the file's rows are wanted.
+    /// True if whole pages may be skipped, so that the page index is worth reading: not if most rows of the
+    /// file are read.
     pub fn may_miss_pages(&self, total: Option<u64>) -> bool {
         match self {
             Self::All => false,
@@ -53,7 +56,7 @@ impl FileRows {
             Self::Only(_) => true,
         }
     }
-    /// The largest row named.
+    /// Returns the largest row in the set.
     pub fn max(&self) -> Option<RowIndex> {
         match self {
             Self::All => None,
@@ -62,7 +65,8 @@ impl FileRows {
     }
 }
 
-/// Rows of one row group, by position in it: `read` are decoded (`None`: all), of these the ones of `keep` come out (`None`: all).
+/// Rows of one row group, by position in it. The rows in `read` are decoded (`None`: all), and of these, the
+/// rows in `keep` are returned (`None`: all).
 #[derive(Debug, Clone)]
 pub struct Rows {
     total: usize,
@@ -81,7 +85,7 @@ impl Rows {
         let count = runs.iter().map(|run| run.len()).sum();
         if count == total { Self::all(total) } else { Self { total, read: Some(runs), keep: None, count } }
     }
-    /// The rows whose bit is set, read by runs where these are few.
+    /// The rows whose bit is set, decoded in runs if there are few runs.
     pub fn of_mask(mask: BooleanBuffer) -> Self {
         let (total, count) = (mask.len(), mask.count_set_bits());
         if count == total {
@@ -112,15 +116,15 @@ impl Rows {
             },
         }
     }
-    /// How many rows come out.
+    /// Returns the number of rows that are returned.
     pub fn count(&self) -> usize {
         self.count
     }
-    /// Rows decoded.
+    /// Returns the number of rows that are decoded.
     pub fn read_count(&self) -> usize {
         self.read.as_ref().map_or(self.total, |runs| runs.iter().map(|run| run.len()).sum())
     }
-    /// Only those that lie in `pages`, ascending runs.
+    /// Restricts the rows to `pages`, ascending runs.
     pub fn within(self, pages: &[Range<usize>]) -> Self {
         if let [page] = pages
             && page.len() == self.total
@@ -130,7 +134,7 @@ impl Rows {
         let all = vec![0..self.total];
         let read = intersect(self.read.as_deref().unwrap_or(&all), pages);
         let Some(keep) = &self.keep else { return Self::of_runs(self.total, read) };
-        // A mask lies over what is read: cut it to the same runs.
+        // The mask is over the decoded rows, so it is cut to the same runs.
         let (mut cut, mut at) = (BooleanBufferBuilder::new(keep.len()), 0);
         for run in self.read.as_deref().unwrap_or(&all) {
             for part in intersect(std::slice::from_ref(run), &read) {
@@ -141,7 +145,7 @@ impl Rows {
         let keep = cut.finish();
         Self { count: keep.count_set_bits(), total: self.total, read: Some(read), keep: Some(keep) }
     }
-    /// Only those whose bit in `survivors` (one bit per row that comes out) is set.
+    /// Restricts the rows to those whose bit in `survivors` is set; it has one bit per returned row.
     pub fn refine(&self, survivors: &BooleanBuffer) -> Self {
         if self.read.is_none() && self.keep.is_none() {
             return Self::of_mask(survivors.clone());
@@ -157,7 +161,7 @@ impl Rows {
         }
         Self::of_mask(mask.finish())
     }
-    /// What the Parquet reader shall decode; `None`: all.
+    /// Returns the rows for the Parquet reader to decode. `None`: all.
     pub fn selection(&self) -> Option<RowSelection> {
         let runs = self.read.as_ref()?;
         let mut selectors = Vec::with_capacity(runs.len() * 2 + 1);
@@ -174,13 +178,13 @@ impl Rows {
         }
         Some(RowSelection::from(selectors))
     }
-    /// The filter over decoded rows `at..at + count`; `None`: all are kept.
+    /// Returns the filter for the decoded rows `at..at + count`. `None`: all are kept.
     pub fn keep(&self, at: usize, count: usize) -> Option<BooleanArray> {
         self.keep.as_ref().map(|keep| BooleanArray::new(keep.slice(at, count), None))
     }
 }
 
-/// How many runs of set bits.
+/// Returns the number of runs of set bits.
 fn runs_of(mask: &BooleanBuffer) -> usize {
     let mut before = 0_u64;
     let chunks = mask.bit_chunks();
@@ -194,7 +198,7 @@ fn runs_of(mask: &BooleanBuffer) -> usize {
         .sum()
 }
 
-/// What lies between runs, up to `total`.
+/// Returns the ranges between runs, up to `total`.
 fn gaps(runs: impl Iterator<Item = Range<usize>>, total: usize) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;
     runs.chain(std::iter::once(total..total)).filter_map(move |run| {
@@ -204,7 +208,7 @@ fn gaps(runs: impl Iterator<Item = Range<usize>>, total: usize) -> impl Iterator
     })
 }
 
-/// Runs that are in both lists.
+/// Returns the intersection of two lists of runs.
 pub fn intersect(left: &[Range<usize>], right: &[Range<usize>]) -> Vec<Range<usize>> {
     let (mut a, mut b, mut both) = (0, 0, Vec::new());
     while let (Some(x), Some(y)) = (left.get(a), right.get(b)) {
@@ -217,7 +221,7 @@ pub fn intersect(left: &[Range<usize>], right: &[Range<usize>]) -> Vec<Range<usi
     both
 }
 
-/// Walks the positions of the rows that come out, in order.
+/// Iterates over the positions of the returned rows, in order.
 #[derive(Debug)]
 pub struct Positions<'a> {
     rows: &'a Rows,
@@ -241,7 +245,7 @@ impl<'a> Positions<'a> {
         self.within += 1;
         runs.get(self.run).map_or(self.rows.total, |run| run.start + self.within - 1)
     }
-    /// The next one. The caller asks for no more than there are.
+    /// Returns the next position. Must not be called more often than there are rows.
     pub fn next_position(&mut self) -> usize {
         loop {
             let position = self.next_decoded();
@@ -251,7 +255,7 @@ impl<'a> Positions<'a> {
             }
         }
     }
-    /// The next `count` ones as absolute row indexes of a group that begins at `first`.
+    /// Returns the next `count` positions as absolute row indexes; the group begins at `first`.
     pub fn take(&mut self, first: RowIndex, count: usize) -> Int64Array {
         if self.rows.read.is_none() && self.rows.keep.is_none() {
             let start = first as i64 + self.decoded as i64;

@@ -1,4 +1,5 @@
-//! Columns of shapes in data files: bytes that Parquet's logical types GEOMETRY and GEOGRAPHY name.
+//! Columns of geographic types in data files: binary columns with Parquet's logical types GEOMETRY and
+//! GEOGRAPHY.
 
 use std::sync::Arc;
 
@@ -8,7 +9,8 @@ use parquet::schema::types::{SchemaDescriptor, Type as Node, TypePtr};
 use crate::error::Result;
 use crate::schema::{Shape, Type};
 
-/// The schema of a data file, whose columns of shapes have their logical type. `types`: the types of its columns, in order.
+/// Returns the schema of a data file with logical types on its geographic columns. `types`: the types of its
+/// columns, in order.
 pub fn marked<'a>(schema: SchemaDescriptor, types: impl Iterator<Item = &'a Type>) -> Result<SchemaDescriptor> {
     let mut leaves = Vec::new();
     types.for_each(|each| collect(each, &mut leaves));
@@ -18,7 +20,7 @@ pub fn marked<'a>(schema: SchemaDescriptor, types: impl Iterator<Item = &'a Type
     Ok(SchemaDescriptor::new(rebuilt(&schema.root_schema_ptr(), &mut leaves.into_iter())?))
 }
 
-/// The shape, or none, of each leaf of a type, in the order of Parquet's leaves.
+/// Collects the geographic type, or none, of each leaf, in the order of Parquet's leaves.
 fn collect<'a>(data_type: &'a Type, leaves: &mut Vec<Option<&'a Shape>>) {
     match data_type {
         Type::Primitive(_) => leaves.push(None),

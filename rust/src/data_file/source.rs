@@ -1,4 +1,4 @@
-//! The bytes of one data file, fetched through a [`Store`] in few requests, as the Parquet reader wants them.
+//! Reads the bytes of one data file through a [`Store`], in few requests, for the Parquet reader.
 
 use std::io::Read;
 use std::ops::Range;
@@ -14,14 +14,14 @@ use parquet::file::reader::{ChunkReader, Length};
 use crate::error::{Error, Result};
 use crate::store::Store;
 
-/// The tail that is fetched first: it holds most footers whole.
+/// Number of bytes to fetch first from the end of a file; most footers are smaller.
 const TAIL: u64 = 64 * 1024;
-/// A larger footer is refused before it is fetched.
+/// Maximum number of bytes of a footer; a larger one is an error before it is fetched.
 const LARGEST_FOOTER: u64 = 256 << 20;
-/// Ranges that lie closer are fetched together.
+/// Ranges with a smaller gap between them are fetched together.
 const GAP: u64 = 256 * 1024;
 
-/// A file in a store, with the pieces of it that are already here.
+/// A file in a store, with the ranges of it that are in memory.
 #[derive(Debug, Clone)]
 pub struct FileBytes(Arc<Pieces>);
 
@@ -36,7 +36,7 @@ struct Pieces {
     fetched: Arc<AtomicU64>,
 }
 
-/// Column chunks of which only a part is here at a time, and the ranges in them that are wanted; both ascend.
+/// Column chunks that are fetched in windows, and the ranges in them that are needed; both ascending.
 #[derive(Debug, Default)]
 struct Windows {
     chunks: Vec<Range<u64>>,
@@ -50,7 +50,8 @@ impl FileBytes {
         let (pieces, later, windows) = (Mutex::default(), Mutex::default(), Mutex::default());
         Self(Arc::new(Pieces { store, path, size, pieces, later, windows, fetched }))
     }
-    /// This file with no piece here; but of a small one over a network the piece that is all of it.
+    /// Returns the file without ranges in memory, except for a small file over a network that is in memory as
+    /// a whole.
     pub fn again(&self) -> Self {
         let again = Self::new(Arc::clone(&self.0.store), self.0.path.clone(), self.0.size, Arc::clone(&self.0.fetched));
         if self.0.size <= TAIL
@@ -61,16 +62,16 @@ impl FileBytes {
         }
         again
     }
-    /// Fetches these ranges now, neighbours together.
+    /// Fetches these ranges, close ones together.
     pub fn fetch(&self, ranges: Vec<Range<u64>>) -> Result<()> {
         self.0.fetch(ranges)
     }
-    /// Fetches these ranges together as soon as one of them is touched.
+    /// Fetches these ranges together when one of them is first read.
     pub fn fetch_when_touched(&self, ranges: Vec<Range<u64>>) {
         *self.0.later.lock().unwrap_or_else(PoisonError::into_inner) = ranges;
     }
-    /// Fetches of these ranges what is touched and at most `bytes` from there on, and forgets what lies before it in its column chunk:
-    /// each chunk is read from its start to its end.
+    /// Fetches these ranges in windows of at most `bytes` when they are read, and drops the windows before in
+    /// the same column chunk. Each chunk must be read from start to end.
     pub fn fetch_by_windows(&self, mut chunks: Vec<Range<u64>>, mut ranges: Vec<Range<u64>>, bytes: u64) {
         chunks.sort_unstable_by_key(|chunk| chunk.start);
         ranges.sort_unstable_by_key(|range| range.start);
@@ -98,7 +99,7 @@ impl Pieces {
         pieces.sort_by_key(|(start, _)| *start);
         Ok(())
     }
-    /// The piece that holds byte `start`, from there on.
+    /// Returns the bytes in memory from `start` on.
     fn piece(&self, start: u64) -> Option<Bytes> {
         let pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
         let at = pieces.partition_point(|(first, _)| *first <= start).checked_sub(1)?;
@@ -125,7 +126,8 @@ impl Pieces {
 }
 
 impl Pieces {
-    /// Where `start` lies in a range that is read by windows: forgets the pieces before it, and gives the end of the next window.
+    /// If `start` is in a range that is read in windows, drops the bytes before it and returns the end of the
+    /// next window.
     fn move_window(&self, start: u64) -> Option<u64> {
         let windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         let chunk = holding(&windows.chunks, start)?;
@@ -134,13 +136,13 @@ impl Pieces {
     }
 }
 
-/// The one of some ascending ranges that holds a byte.
+/// Returns the range, of ascending ranges, that contains a byte.
 fn holding(ranges: &[Range<u64>], byte: u64) -> Option<&Range<u64>> {
     let at = ranges.partition_point(|range| range.start <= byte).checked_sub(1)?;
     ranges.get(at).filter(|range| range.contains(&byte))
 }
 
-/// Joins ranges that lie close; the result ascends.
+/// Joins ranges that are close together; the result is ascending.
 fn coalesce(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.retain(|range| range.start < range.end);
     ranges.sort_unstable_by_key(|range| range.start);
@@ -160,7 +162,7 @@ impl Length for FileBytes {
     }
 }
 
-/// Reads a file from one byte on, piece after piece.
+/// Reads a file sequentially from a position.
 #[derive(Debug)]
 pub struct FileRead {
     file: FileBytes,
@@ -174,7 +176,7 @@ impl FileRead {
         if self.piece.is_empty() && left > 0 {
             self.piece = match self.file.0.piece(self.next) {
                 Some(bytes) => bytes,
-                // Page headers are read this way where there is no page index.
+                // Page headers are read this way if there is no page index.
                 None => self.file.0.piece_or_fetch(self.next, left.min(TAIL))?,
             };
             self.next += self.piece.len() as u64;
@@ -213,7 +215,7 @@ fn external(error: Error) -> ParquetError {
     ParquetError::External(Box::new(error))
 }
 
-/// Reads the footer, and the page index where `pages`.
+/// Reads the footer and, with `pages`, the page index.
 pub fn read_footer(file: &FileBytes, pages: bool) -> Result<ParquetMetaData> {
     let size = file.0.size;
     if size < 12 {
@@ -244,7 +246,7 @@ pub fn read_footer(file: &FileBytes, pages: bool) -> Result<ParquetMetaData> {
     Ok(metadata)
 }
 
-/// Refuses numbers that no file has, before anything is reserved by them.
+/// Returns an error for impossible numbers in the footer, before memory is allocated for them.
 fn check_footer(file: &FileBytes, metadata: &ParquetMetaData) -> Result<()> {
     let wrong = |message: &str, found: String| Err(Error::protocol(message).at(file.0.path.as_str()).found(found));
     let mut rows = 0_i64;
@@ -269,7 +271,7 @@ fn check_footer(file: &FileBytes, metadata: &ParquetMetaData) -> Result<()> {
     Ok(())
 }
 
-/// The footer with the Arrow schema that the reader shall produce: what Parquet's own types say, INT96 as microseconds.
+/// Returns the footer with the Arrow schema to read: by Parquet's own types, with INT96 as microseconds.
 pub fn arrow_metadata(metadata: Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata> {
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let plain = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options.clone())?;
@@ -279,7 +281,7 @@ pub fn arrow_metadata(metadata: Arc<ParquetMetaData>) -> Result<ArrowReaderMetad
     }
 }
 
-/// The footer of no file at all: no column, no row.
+/// Returns a footer without columns and rows.
 pub fn empty_metadata() -> Result<ArrowReaderMetadata> {
     let root = parquet::schema::types::Type::group_type_builder("schema").build()?;
     let schema = Arc::new(parquet::schema::types::SchemaDescriptor::new(Arc::new(root)));

@@ -1,7 +1,9 @@
-//! PROTOCOL.md, "Per-file Statistics": numRecords, bounds and null counts of a file, gathered from its rows.
+//! Computes the statistics of a file from its rows: PROTOCOL.md, "Per-file Statistics": numRecords, bounds
+//! and null counts.
 //!
-//! As delta-spark has them: bounds for numbers, dates, timestamps and text; null counts for every leaf; a list or map counts as
-//! one leaf. A column with a NaN has no maximum, as readers take NaN for greater than it.
+//! As in delta-spark, there are bounds for numbers, dates, timestamps and text, and a null count for each
+//! leaf; a list or map is one leaf. A column with a NaN has no maximum, as readers take NaN to be greater
+//! than it.
 
 use std::cmp::Ordering;
 use std::fmt::Write as _;
@@ -21,13 +23,13 @@ use crate::schema::{Field, Primitive, TableSchema, Type};
 /// Which columns have statistics.
 #[derive(Debug, Clone)]
 pub enum IndexedColumns {
-    /// The first so many leaves.
+    /// The first leaves, as many as this number.
     First(usize),
     /// These, by dotted logical name; a struct stands for its leaves.
     Named(Vec<String>),
 }
 
-/// What is gathered of a column: mirrors its type.
+/// Which statistics to compute for a column, in the structure of its type.
 #[derive(Debug, Clone)]
 pub enum StatisticsShape {
     /// Nothing.
@@ -41,7 +43,7 @@ pub enum StatisticsShape {
 }
 
 impl StatisticsShape {
-    /// For each of `fields`, the data columns of the table in its order.
+    /// Returns the statistics to compute for each of `fields`, the data columns of the table in order.
     pub fn of(schema: &TableSchema, fields: &[&Field], indexed: &IndexedColumns) -> Result<Vec<Self>> {
         let mut left = match indexed {
             IndexedColumns::First(count) => *count,
@@ -57,7 +59,7 @@ impl StatisticsShape {
         let mut chosen = Vec::with_capacity(fields.len());
         for field in fields {
             let index = schema.column(&field.name)?.0;
-            // The log itself has a partition column's value, and nobody asks for a hidden column by its values.
+            // Values of partition columns are in the log, and hidden columns are not searched by value.
             chosen.push(if schema.is_partition(index) || schema.is_hidden(index) {
                 Self::Nothing
             } else {
@@ -109,7 +111,7 @@ impl Value {
     }
 }
 
-/// What was gathered of a column.
+/// The statistics of a column.
 #[derive(Debug, Clone)]
 pub enum GatheredStatistics {
     /// Nothing.
@@ -130,7 +132,7 @@ pub struct Leaf {
 }
 
 impl GatheredStatistics {
-    /// Nothing yet.
+    /// Statistics without rows.
     pub fn new(wanted: &StatisticsShape) -> Self {
         match wanted {
             StatisticsShape::Nothing => Self::Nothing,
@@ -139,7 +141,7 @@ impl GatheredStatistics {
             StatisticsShape::Struct(fields) => Self::Struct(fields.iter().map(Self::new).collect()),
         }
     }
-    /// Adds the values of an array; where `above` is null, so is the leaf.
+    /// Adds the values of an array. A leaf is null if `above` is.
     pub fn add(&mut self, array: &ArrayRef, above: Option<&NullBuffer>) {
         match self {
             Self::Nothing => {}
@@ -151,7 +153,7 @@ impl GatheredStatistics {
             }
         }
     }
-    /// Adds what was gathered of other rows.
+    /// Adds the statistics of other rows.
     pub fn merge(&mut self, other: Self) {
         match (self, other) {
             (Self::Leaf(leaf), Self::Leaf(other)) => leaf.merge(other),
@@ -162,12 +164,12 @@ impl GatheredStatistics {
 }
 
 impl Leaf {
-    /// A leaf of which nothing is known but how many rows are null.
+    /// A leaf with only a null count.
     pub fn all_null(primitive: Primitive, nulls: u64) -> Self {
         Self { primitive: Some(primitive), nulls, nan: false, bounds: None }
     }
-    /// Takes in bounds of rows that were counted before. Parquet's bounds of floats are silent on NaN, so these prove no maximum unless
-    /// their writer is known to order NaN after everything.
+    /// Adds bounds of rows that are already counted. Parquet's bounds of floats do not include NaN, so they
+    /// give no maximum unless their writer is known to treat NaN as the greatest value.
     pub fn widen_by(&mut self, low: &ArrayRef, high: &ArrayRef, nan_is_greatest: bool) {
         let nulls = self.nulls;
         self.add(low, None);
@@ -242,7 +244,7 @@ impl Leaf {
             high = high.max(value);
         }
         if any {
-            self.widen(Value::Float(low + 0.0), Value::Float(high + 0.0)); // one zero
+            self.widen(Value::Float(low + 0.0), Value::Float(high + 0.0)); // -0.0 becomes 0.0
         }
     }
 
@@ -279,27 +281,27 @@ fn extremes<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>) -> Option<(T::Nati
     Some((min(array)?, max(array)?))
 }
 
-/// How statistics become text.
+/// How to write statistics as text.
 #[derive(Debug, Clone, Copy)]
 pub struct Form {
-    /// Letters of text that bounds keep.
+    /// Maximum number of characters of text in bounds.
     pub letters: usize,
-    /// `tightBounds`, where it shall be there.
+    /// `tightBounds`, if it is to be written.
     pub tight: Option<bool>,
 }
 
-/// A named column with what was gathered of it; structs have named fields of their own.
+/// A column's name and its statistics.
 #[derive(Debug)]
 pub struct NamedStatistics<'a> {
     /// Physical name.
     pub name: &'a str,
     /// Its type.
     pub data_type: &'a Type,
-    /// What was gathered.
+    /// Its statistics.
     pub gathered: &'a GatheredStatistics,
 }
 
-/// Which of the three trees is written.
+/// Which of the three objects is written: minima, maxima or null counts.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Min,
@@ -376,7 +378,7 @@ impl Leaf {
     }
 }
 
-/// JSON has no infinity.
+/// Returns no text for infinity and NaN, which JSON does not have.
 fn finite(value: f64, text: Option<String>) -> Option<String> {
     if value.is_finite() { text } else { None }
 }
@@ -398,14 +400,15 @@ fn date(days: i64) -> Option<String> {
     (1..=9999).contains(&date.year()).then(|| date.format("%Y-%m-%d").to_string())
 }
 
-/// To milliseconds: a minimum down, a maximum up.
+/// Rounds to milliseconds: a minimum down, a maximum up.
 fn timestamp(micros: i64, upper: bool) -> Option<String> {
     let millis = micros.div_euclid(1000) + i64::from(upper && micros.rem_euclid(1000) != 0);
     let time: DateTime<Utc> = DateTime::from_timestamp_millis(millis)?;
     (1..=9999).contains(&time.year()).then(|| time.format("%Y-%m-%dT%H:%M:%S%.3f").to_string())
 }
 
-/// A bound of at most `letters` letters; a maximum that is cut gets a last letter that makes it larger than what was cut.
+/// Returns a bound of at most `letters` characters. A truncated maximum gets a last character that makes it
+/// greater than the full text.
 fn bound_text(text: &str, letters: usize, upper: bool) -> Option<String> {
     let Some((mut end, _)) = text.char_indices().nth(letters) else { return Some(text.to_owned()) };
     if !upper {

@@ -1,4 +1,5 @@
-//! Parquet files of anybody below one folder: their schemas and partitions, then their rows of `add`. Each footer is read once.
+//! Finds Parquet files of any writer below one folder: first their schemas and partitions, then their rows of
+//! `add`. Each footer is read once.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,30 +23,30 @@ use crate::schema::from_arrow::fields_from_arrow;
 use crate::schema::{TableSchema, json, partition_values};
 use crate::store::Store;
 
-/// The folder of null.
+/// The name of null in a folder.
 const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
-/// Bytes of footers that are kept between the two readings; those of more files are read twice.
+/// Maximum number of bytes of footers in memory between the two steps; further footers are read twice.
 const KEPT: usize = 256 << 20;
-/// Footers between two calls of `progress`.
+/// Number of footers between two calls of `progress`.
 const PROGRESS: usize = 1000;
-/// Requests to a store over a network at a time.
+/// Number of concurrent requests to a store over a network.
 const REQUESTS: usize = 32;
 
-/// How folders say the values of partition columns.
+/// How folders are named after partition values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Partitioning {
     /// `year=2026/month=9/x.parquet`
     Hive,
-    /// `2026/09/x.parquet`: values alone, by their level.
+    /// `2026/09/x.parquet`: values alone, one per level.
     Directory,
 }
 
-/// Files as they were found, in the order of the listing.
+/// The files that were found, in the order of the listing.
 #[derive(Debug)]
 pub struct Survey {
     store: Arc<dyn Store>,
     files: Vec<Found>,
-    /// Of each level of folders; empty where folders do not say.
+    /// Name of the partition column of each level of folders; empty if folders have only values.
     names: Vec<String>,
     schemas: Vec<(String, usize)>,
 }
@@ -60,8 +61,8 @@ struct Found {
 }
 
 impl Survey {
-    /// Reads the footers of these files: path (decoded), size and modification_time as a store lists them. `progress` is told now and then how
-    /// many have been read.
+    /// Reads the footers of files, given as path (decoded), size and modification_time, as listed by a store.
+    /// `progress` is called regularly with the number of footers read.
     pub fn new(
         store: Arc<dyn Store>,
         listing: &RecordBatch,
@@ -95,22 +96,23 @@ impl Survey {
         Ok(survey)
     }
 
-    /// JSON of the Delta schemas that the files have, each with the first file that has it.
+    /// Returns the Delta schemas of the files as JSON, each with the first file that has it.
     pub fn schemas(&self) -> impl Iterator<Item = (&str, &str)> {
         self.schemas.iter().map(|(schema, file)| (schema.as_str(), self.files[*file].path.as_str()))
     }
 
-    /// Names of partition columns, by level; where folders have only values, an empty one for each.
+    /// Returns the names of partition columns by level; empty names if folders have only values.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Of each file the text of its partition value at this level.
+    /// Returns the text of each file's partition value at this level.
     pub fn values(&self, level: usize) -> StringArray {
         self.files.iter().map(|file| file.values.get(level).and_then(Option::as_deref)).collect()
     }
 
-    /// The rows of `add`. `schema`: of the table, its partition columns in the order of the levels.
+    /// Returns the rows of `add`. `schema`: the table's schema, with partition columns in the order of the
+    /// levels.
     pub fn adds(&self, schema: &Arc<TableSchema>, options: &WriteOptions, statistics: bool, interrupt: &Interrupt) -> Result<RecordBatch> {
         let footers = FooterStatistics::new(schema, options)?;
         let partitions: Vec<_> = schema.partition_fields().collect();
@@ -178,20 +180,20 @@ impl Survey {
             if done.is_multiple_of(PROGRESS) {
                 progress(done);
             }
-            let size = 2 * metadata.metadata().memory_size(); // about as much again is its Arrow schema
+            let size = 2 * metadata.metadata().memory_size(); // the Arrow schema takes about as much again
             Ok((kept.fetch_add(size, Ordering::Relaxed) < KEPT).then_some(metadata))
         })?;
         for (file, footer) in self.files.iter_mut().zip(footers) {
             file.footer = footer;
         }
         let mut schemas = schemas.into_inner().unwrap_or_else(PoisonError::into_inner);
-        schemas.sort_unstable_by_key(|(_, _, first)| *first); // whatever thread came first
+        schemas.sort_unstable_by_key(|(_, _, first)| *first); // independent of the order of threads
         self.schemas = schemas.into_iter().map(|(_, schema, first)| (schema, first)).collect();
         Ok(())
     }
 }
 
-/// Names and values of the folders above a file.
+/// Returns the names and values of the folders above a file.
 fn levels(path: &str, how: Partitioning) -> Result<(Vec<String>, Vec<Option<String>>)> {
     let Some((folders, _)) = path.rsplit_once('/') else { return Ok((Vec::new(), Vec::new())) };
     let value = |text: &str| (text != NULL_FOLDER).then(|| unescaped(text));
@@ -215,7 +217,7 @@ fn levels(path: &str, how: Partitioning) -> Result<(Vec<String>, Vec<Option<Stri
     Ok((names, values))
 }
 
-/// What Hive escapes, as it was; a percent sign that escapes nothing stays.
+/// Decodes Hive's escapes. A percent sign that begins no escape stays.
 fn unescaped(text: &str) -> String {
     percent_decode_str(text).decode_utf8().map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned)
 }

@@ -1,4 +1,5 @@
-//! Rows -> data files: checked, split by partition, cut into files and row groups, described as `add` actions.
+//! Writes rows to data files: checks them, splits them by partition, and into files and row groups, and makes
+//! the `add` actions.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -27,22 +28,24 @@ use crate::pages::checksums::ColumnWriters;
 use crate::schema::{ColumnMapping, Field, TableSchema};
 use crate::store::Store;
 
-/// Rows of a partition wait until there are so many: tiny arrays cost more than their rows.
+/// Number of rows of a partition to collect before they are encoded, as tiny arrays take more time than their
+/// rows.
 const PENDING_ROWS: usize = 8192;
-/// Maximum bytes of rows that wait so in a table without partitions, and of a file that is encoded by one thread.
+/// Maximum number of bytes of collected rows in a table without partitions, and of a file that is encoded by
+/// one thread.
 const PENDING_BYTES: u64 = 4 << 20;
-/// Files of other partitions that may be open in the store.
+/// Maximum number of files of other partitions that are open in the store.
 const OPEN_FILES: usize = 128;
-/// At most so many bytes wait for the encoding threads.
+/// Maximum number of bytes that wait for the encoding threads.
 const QUEUED: u64 = 64 << 20;
-/// Where nothing else was asked: bytes that all writes of the process hold together.
+/// Default for the maximum number of bytes that all writes of the process hold together.
 const MEMORY: u64 = 1 << 30;
-/// A file smaller than this tells nothing of how well others will compress.
+/// Minimum size of a file from which the compression of later files is estimated.
 const MEASURABLE: u64 = 64 << 10;
-/// A target below this is met closely, by waiting for the encoders before each look.
+/// A target size below this is met closely: the writer waits for the encoders before each check of the size.
 const CLOSE_TARGET: u64 = 64 << 20;
 
-/// Writes data files; the answer has a row of `add` for each. On any error all files of the call are deleted.
+/// Writes data files, and returns a row of `add` for each. On an error, all files of the call are deleted.
 pub fn write(
     store: &Arc<dyn Store>,
     schema: &TableSchema,
@@ -66,15 +69,15 @@ pub fn write(
     })
 }
 
-/// The threads that encode.
+/// The encoding threads.
 struct Threads<'a> {
     pool: &'a Pool,
-    /// Starts the pool's threads when there is work for them: a file of few rows needs none.
+    /// Starts the threads when they are needed: a file of few rows needs none.
     start: &'a dyn Fn(),
     number: usize,
 }
 
-/// Statistics as the options want them.
+/// Returns which columns have statistics by the options.
 pub fn indexed(options: &WriteOptions) -> IndexedColumns {
     match &options.statistics_columns {
         Some(names) => IndexedColumns::Named(names.clone()),
@@ -82,12 +85,12 @@ pub fn indexed(options: &WriteOptions) -> IndexedColumns {
     }
 }
 
-/// How statistics become text, as the options want it.
+/// Returns how to write statistics as text by the options.
 pub fn form(options: &WriteOptions) -> Form {
     Form { letters: options.string_prefix_length.unwrap_or(32).max(1), tight: options.tight_bounds }
 }
 
-/// One partition's rows on their way.
+/// The rows of one partition that are being written.
 #[derive(Default)]
 struct Target {
     pending: Vec<RecordBatch>,
@@ -117,9 +120,10 @@ struct Writer<'a> {
     number: usize,
     rows: u64,
     last: Option<usize>,
-    /// What the last file had in the end, by what it was thought to have: pages that are still open count before compression.
+    /// Size of the last finished file, divided by its estimated size, which counts open pages before
+    /// compression.
     shrinkage: f64,
-    /// It counts among the writes that share memory.
+    /// Counts the write among those that share memory.
     _running: Sharer,
 }
 
@@ -136,7 +140,7 @@ impl<'a> Writer<'a> {
         let descriptor = ArrowSchemaConverter::new().schema_root("spark_schema").convert(&physical)?;
         let descriptor = shapes::marked(descriptor, columns.iter().map(|&index| &schema.fields()[index].data_type))?;
         let properties = Arc::new(options.properties(schema, &descriptor)?);
-        // A file of no rows in memory, only to make the factory.
+        // A file without rows, in memory, only to get the factory.
         let probe = SerializedFileWriter::new(Vec::new(), descriptor.root_schema_ptr(), Arc::clone(&properties))?;
         let factory = ColumnWriters::new(&probe, Arc::clone(&physical));
         let fields: Vec<&Field> = columns.iter().map(|&index| &schema.fields()[index]).collect();
@@ -163,7 +167,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Bytes that this write may hold.
+    /// Returns the maximum number of bytes of this write.
     fn memory(&self) -> u64 {
         WRITES.part(self.options.memory_limit.unwrap_or(MEMORY))
     }
@@ -192,7 +196,7 @@ impl<'a> Writer<'a> {
         self.write_small(small)
     }
 
-    /// Whether all that a partition has is one file of few rows.
+    /// True if a partition has only one file of few rows.
     fn is_small(&self, number: usize) -> bool {
         let (target, options) = (&self.targets[number], self.options);
         let rows = u64::try_from(target.pending_rows).unwrap_or(u64::MAX);
@@ -204,7 +208,7 @@ impl<'a> Writer<'a> {
             && target.pending_bytes <= (options.file_size() / 4).min(options.group_bytes()).min(PENDING_BYTES)
     }
 
-    /// A file of each partition, each encoded and put by one thread.
+    /// Writes one file for each partition; each is encoded and written by one thread.
     fn write_small(&mut self, small: Vec<(usize, String, Vec<RecordBatch>)>) -> Result<()> {
         let (next, finished) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         let (store, shape, interrupt) = (self.store, &self.shape, self.interrupt);
@@ -288,9 +292,10 @@ impl<'a> Writer<'a> {
         if partitioned { self.stay_within_memory() } else { Ok(()) }
     }
 
-    /// The partition that holds most goes to its file until all together hold little enough.
+    /// Passes the rows of the largest partitions on to their files until all partitions hold few enough
+    /// bytes.
     fn stay_within_memory(&mut self) -> Result<()> {
-        let limit = self.memory() / 2; // encoded pages and the input take their share
+        let limit = self.memory() / 2; // the rest is for encoded pages and the input
         let mut held: u64 = self.targets.iter().map(Target::held).sum();
         while held > limit {
             let Some((number, most)) = self.targets.iter().map(Target::held).enumerate().max_by_key(|(_, held)| *held) else { break };
@@ -317,7 +322,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Files so small that the store has not got anything of them yet, the largest first, until the others hold no more than `limit`.
+    /// Finishes files that are not yet open in the store, the largest first, until the others hold at most
+    /// `limit` bytes.
     fn finish_buffered(&mut self, limit: u64) -> Result<()> {
         let buffered = |target: &Target| target.output.as_ref().map_or(0, Output::buffered);
         let mut held: u64 = self.targets.iter().map(buffered).sum();
@@ -363,11 +369,11 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Where the next file of a partition lies.
+    /// Returns the path of the next file of a partition.
     fn path(&mut self, number: usize) -> Result<String> {
         let codec = suffix(self.options.codec()?);
         let prefix = match (self.options.random_prefix_length, self.schema.mapping()) {
-            (0, ColumnMapping::Name | ColumnMapping::Id) => 2, // as delta-spark: logical names may change, folders stay
+            (0, ColumnMapping::Name | ColumnMapping::Id) => 2, // as in delta-spark: logical names may change, folders do not
             (length, _) => length,
         };
         let folder = layout::folder(&self.splitter.folder_values(number), prefix);
@@ -377,7 +383,7 @@ impl<'a> Writer<'a> {
         Ok(path)
     }
 
-    /// How many rows the current row group of the current file still takes; opens the file.
+    /// Returns the number of rows that fit into the current row group. Opens the file if needed.
     fn room(&mut self, number: usize) -> Result<usize> {
         if self.targets[number].output.is_none() {
             (self.threads.start)();
@@ -389,10 +395,10 @@ impl<'a> Writer<'a> {
         Ok((self.options.group_rows() - output.group().0).min(usize::try_from(file).unwrap_or(usize::MAX)))
     }
 
-    /// Ends the row group or the file where it is full.
+    /// Ends the row group, or the file, if it is full.
     fn cut(&mut self, number: usize) -> Result<()> {
         let (pool, interrupt, options) = (self.pool, self.interrupt, self.options);
-        let encoded = self.memory() / 4; // the row group before it waits for its place in the file, and the store may hold as much
+        let encoded = self.memory() / 4; // the row group before it may still wait to be appended, and the store may hold as much
         let Some(output) = &mut self.targets[number].output else { return Ok(()) };
         let (rows, raw) = output.group();
         if output.size() as f64 * self.shrinkage >= options.file_size() as f64
@@ -442,7 +448,7 @@ impl<'a> Writer<'a> {
         adds::batch(added.collect(), self.options.data_change.unwrap_or(true), &self.options.tags)
     }
 
-    /// Deletes what was written; open files go by themselves.
+    /// Deletes the written files. Unfinished files remove themselves.
     fn undo(&mut self) {
         self.targets.clear();
         for (_, file) in self.finished.drain(..) {
@@ -453,7 +459,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The columns that a data file has of these rows.
+/// Returns the columns of these rows that are in data files.
 fn stored_columns(schema: &TableSchema, columns: &[usize], batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
     let array = |&index: &usize| match batch.column(index) {
         column if schema.is_partition(index) => partition::stored(column),
@@ -466,12 +472,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Bytes of the rows that an array shows, whatever its buffers hold besides.
+/// Returns the number of bytes of an array's rows, without other rows in its buffers.
 fn bytes_of(array: &ArrayRef) -> u64 {
     array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()) as u64
 }
 
-/// A source's error keeps what it was.
+/// Converts an error of a source, and keeps its kind.
 pub fn from_source(error: arrow::error::ArrowError) -> Error {
     match error {
         arrow::error::ArrowError::ExternalError(_) => Error::from(error),

@@ -1,4 +1,4 @@
-//! Arrow arrays -> sets, and batches without their deleted rows.
+//! Makes sets of rows from Arrow arrays, and removes deleted rows from batches.
 
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt64Array};
 use arrow::compute::{CastOptions, cast_with_options, filter_record_batch};
@@ -6,7 +6,7 @@ use arrow::compute::{CastOptions, cast_with_options, filter_record_batch};
 use super::{DeletionVector, RowIndex};
 use crate::error::{Error, Kind, Result};
 
-/// The rows that integer arrays of any width list, in any order.
+/// Returns the set of rows in integer arrays of any width, in any order.
 ///
 /// # Errors
 /// An array of another type, a null, a negative row.
@@ -32,7 +32,7 @@ fn check_integers(array: &ArrayRef) -> Result<()> {
     Ok(())
 }
 
-/// `batch` without its deleted rows; `first_row` is the index of its first row in the data file.
+/// Returns `batch` without its deleted rows. `first_row`: index of its first row in the data file.
 pub fn filter(rows: &DeletionVector, batch: &RecordBatch, first_row: RowIndex) -> Result<RecordBatch> {
     let count = batch.num_rows();
     let end = first_row.saturating_add(count as u64);

@@ -1,4 +1,4 @@
-//! The `deletionVector` column of action tables <-> descriptors.
+//! Converts between the `deletionVector` column of tables of actions and descriptors.
 
 use arrow::array::{Array, ArrayRef, AsArray, Int32Array, Int64Array, StringArray, StructArray, make_array};
 use arrow::buffer::NullBuffer;
@@ -11,7 +11,7 @@ use super::descriptor::StorageType;
 use crate::error::{Error, Kind, Result};
 use crate::log::schema::{conform_column, vector_fields};
 
-/// A descriptor for each row; none where the file has no vector.
+/// Returns the descriptor of each row, or `None` for a file without a vector.
 ///
 /// # Errors
 /// The column is no struct, a field has another type, or a required one is null.
@@ -20,7 +20,7 @@ pub fn read(column: &dyn Array) -> Result<Vec<Option<Descriptor>>> {
     column.rows().map(|row| column.get(row)).collect()
 }
 
-/// The column for these descriptors, in the types of the log's tables.
+/// Returns a column of these descriptors, with the types of tables of actions.
 pub fn write(descriptors: &[Option<Descriptor>]) -> Result<StructArray> {
     let each = || descriptors.iter().map(Option::as_ref);
     let columns: Vec<Arc<dyn Array>> = vec![
@@ -34,7 +34,7 @@ pub fn write(descriptors: &[Option<Descriptor>]) -> Result<StructArray> {
     Ok(StructArray::try_new_with_length(vector_fields(), columns, Some(nulls), descriptors.len())?)
 }
 
-/// The column with its fields found; a row is looked at when it is asked for.
+/// The column with its fields resolved. Rows are read one by one when needed.
 #[derive(Debug, Clone)]
 pub struct Descriptors {
     column: ArrayRef,
@@ -51,7 +51,7 @@ struct Fields {
 }
 
 impl Descriptors {
-    /// The fields by name, in the types of the log's tables; a column of type null has no vectors.
+    /// Resolves the fields by name, in the types of tables of actions. A column of type null has no vectors.
     ///
     /// # Errors
     /// The column is no struct, or a field has a type that does not fit.
@@ -80,7 +80,7 @@ impl Descriptors {
         0..self.column.len()
     }
 
-    /// The descriptor of one row; `None` where the file has no vector.
+    /// Returns the descriptor of one row, or `None` if the file has no vector.
     ///
     /// # Errors
     /// A required field is null, or the storage type is unknown.

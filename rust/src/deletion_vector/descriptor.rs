@@ -1,4 +1,4 @@
-//! Where a vector's bytes are. PROTOCOL.md, "Deletion Vector Descriptor Schema" and "Derived Fields":
+//! Where the bytes of a vector are. PROTOCOL.md, "Deletion Vector Descriptor Schema" and "Derived Fields":
 //!
 //! | storageType | pathOrInlineDv |
 //! |---|---|
@@ -19,12 +19,12 @@ use crate::store::path::locate;
 use crate::store::{Place, Store};
 use crate::z85;
 
-/// Letters of a UUID in Z85.
+/// Number of letters of a UUID in Z85.
 const UUID_LETTERS: usize = 20;
-/// Vectors of one file that lie closer than this are fetched with one range.
+/// Vectors of one file with a smaller gap between them are fetched as one range.
 const GAP: u64 = 64 << 10;
 
-/// How a vector is kept.
+/// How a vector is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum StorageType {
     /// `u`: a file of the table, named by a UUID.
@@ -38,11 +38,11 @@ pub enum StorageType {
 /// The `deletionVector` field of an `add` or `remove` action.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Descriptor {
-    /// How it is kept.
+    /// How the vector is stored.
     pub storage_type: StorageType,
-    /// Where, or what; as in the log.
+    /// The path, or the vector itself, as in the log.
     pub path_or_inline: String,
-    /// Where the vector begins in its file, at its size; none for inline vectors.
+    /// Position of the vector in its file, where its size is. `None` for an inline vector.
     pub offset: Option<i32>,
     /// Bytes of the encoded set, without size and checksum.
     pub size_in_bytes: i32,
@@ -59,17 +59,17 @@ pub enum Location {
     Absolute(String),
 }
 
-/// A vector to read, and what its file is known to have.
+/// A vector to read, and the number of rows of its data file.
 #[derive(Debug, Clone)]
 pub struct VectorRequest {
     /// Where it is.
     pub descriptor: Descriptor,
-    /// Physical rows of the data file, where known: no row may lie beyond.
+    /// Number of physical rows of the data file, if known. A larger row in the vector is an error.
     pub num_records: Option<u64>,
 }
 
 impl StorageType {
-    /// From its letter in the log.
+    /// Parses its letter in the log.
     pub fn parse(letter: &str) -> Result<Self> {
         match letter {
             "u" => Ok(Self::Uuid),
@@ -108,7 +108,7 @@ impl Descriptor {
         Ok(Self { storage_type: StorageType::Inline, path_or_inline: z85::encode(&data), offset: None, size_in_bytes, cardinality })
     }
 
-    /// What tells two vectors of one data file apart: type and place, and offset where there is one.
+    /// Returns what distinguishes vectors of one data file: type and path, and offset if there is one.
     pub fn unique_id(&self) -> String {
         let id = format!("{}{}", self.storage_type.letter(), self.path_or_inline);
         match self.offset {
@@ -117,7 +117,7 @@ impl Descriptor {
         }
     }
 
-    /// The file that holds the vector; none where it is inline.
+    /// Returns the file that holds the vector, or `None` if the vector is inline.
     ///
     /// # Errors
     /// The prefix is no folder name, the UUID no Z85, the path not percent-encoded UTF-8.
@@ -138,7 +138,7 @@ impl Descriptor {
         Ok(if prefix.is_empty() { name } else { format!("{prefix}/{name}") })
     }
 
-    /// The set, checked: bytes, checksum, cardinality, and no row at or beyond `num_records`.
+    /// Reads the set, and checks its bytes, checksum, cardinality, and that all rows are below `num_records`.
     pub fn read(&self, store: &dyn Store, num_records: Option<u64>) -> Result<DeletionVector> {
         let size = self.checked_size()?;
         let Some(location) = self.location()? else { return self.open_inline(size, num_records) };
@@ -181,7 +181,7 @@ impl Descriptor {
 }
 
 impl Location {
-    /// As users know it.
+    /// Returns the location as users know it.
     pub fn text(&self) -> &str {
         match self {
             Self::InTable(path) | Self::Absolute(path) => path,
@@ -189,7 +189,7 @@ impl Location {
     }
 }
 
-/// Reads many vectors, each file with few ranges however many of its vectors are wanted. Answers in the order of `wanted`.
+/// Reads many vectors, in few ranges per file. Returns them in the order of `wanted`.
 ///
 /// # Errors
 /// The first failure of any of them; see [`Descriptor::read`].
@@ -237,7 +237,7 @@ fn put(read: &mut [Option<DeletionVector>], index: usize, rows: DeletionVector) 
     }
 }
 
-/// The bytes of one file that were fetched.
+/// Fetched ranges of one file.
 struct Pieces(Vec<(Range<u64>, Bytes)>);
 
 impl Pieces {
@@ -251,7 +251,7 @@ impl Pieces {
     }
 }
 
-/// Fetches `frames` and the version byte, neighbours together.
+/// Fetches `frames` and the version byte, close ones together.
 fn read_pieces(store: &dyn Store, location: &Location, frames: &[Range<u64>]) -> Result<Pieces> {
     let ranges = coalesce([0..1].into_iter().chain(frames.iter().cloned()).collect());
     let (store, path) = resolve(store, location)?;
@@ -265,7 +265,7 @@ fn read_pieces(store: &dyn Store, location: &Location, frames: &[Range<u64>]) ->
     Ok(Pieces(ranges.into_iter().zip(bytes).collect()))
 }
 
-/// Joins ranges that lie closer than [`GAP`]; the result ascends.
+/// Joins ranges with gaps below [`GAP`]; the result is ascending.
 fn coalesce(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_unstable_by_key(|range| (range.start, range.end));
     let mut joined: Vec<Range<u64>> = Vec::new();
@@ -283,7 +283,8 @@ enum Target<'a> {
     Outside(Arc<dyn Store>),
 }
 
-/// The store and the path in it. A file outside the table is read only where the user allowed its root.
+/// Returns the store and the path in it. A file outside of the table is read only if the user allowed its
+/// root.
 fn resolve<'a>(store: &'a dyn Store, location: &Location) -> Result<(Target<'a>, String)> {
     match location {
         Location::InTable(path) => Ok((Target::Table(store), path.clone())),
@@ -301,7 +302,7 @@ fn short_id(id: &str) -> Error {
     Error::protocol("deletion vector does not name its file").found(format!("{id:?}")).expected("an optional prefix and 20 letters of Z85")
 }
 
-/// A prefix is the name of one folder.
+/// Checks a prefix, which must be the name of one folder.
 fn check_prefix(prefix: &str) -> Result<()> {
     let wrong = |c: char| c == '/' || c == '\\' || c.is_control();
     if prefix != "." && prefix != ".." && !prefix.contains(wrong) {

@@ -26,22 +26,22 @@ use crate::error::{Error, Result};
 
 /// First 4 bytes of a vector, little-endian.
 pub const MAGIC: u32 = 1_681_511_377;
-/// The format before this one, which PROTOCOL.md never had.
+/// The magic of the format before this one, which was never in PROTOCOL.md.
 const OLDER_MAGIC: u32 = 1_681_511_376;
 const HEADER: usize = 12;
-/// Key, cookie and number of containers: no bitmap is shorter.
+/// Minimum number of bytes of a bitmap: key, cookie and number of containers.
 const SMALLEST_BITMAP: usize = 12;
 const COOKIE: u32 = 12346;
 const COOKIE_WITH_RUNS: u16 = 12347;
 const MAX_CONTAINERS: u32 = 1 << 16;
-/// With runs, offsets are there from this many containers on.
+/// A bitmap with runs has offsets if it has at least this many containers.
 const OFFSETS_FROM: u32 = 4;
 const MAX_KEY: u32 = i32::MAX as u32;
-/// More rows than this are stored as bits.
+/// Maximum number of rows of a container that is stored as an array; a larger one is stored as bits.
 const MAX_ARRAY: u32 = 4096;
 const BITS_BYTES: usize = 8192;
 
-/// Bytes for `rows`.
+/// Returns the bytes of a set.
 pub fn encode(rows: &DeletionVector) -> Vec<u8> {
     let bitmaps: Vec<_> = rows.bitmaps().map(|(key, bitmap)| (key, smallest(bitmap))).collect();
     let size = HEADER + bitmaps.iter().map(|(_, bitmap)| 4 + bitmap.serialized_size()).sum::<usize>();
@@ -62,7 +62,7 @@ fn smallest(bitmap: &RoaringBitmap) -> RoaringBitmap {
     bitmap
 }
 
-/// The set that `data` holds.
+/// Decodes a set.
 ///
 /// # Errors
 /// `data` is above the limit, too short, has another or the older magic, counts more bitmaps than it has bytes for, has keys that
@@ -74,7 +74,7 @@ pub fn decode(data: &[u8]) -> Result<DeletionVector> {
     Ok(rows)
 }
 
-/// The set that `data` holds, which may be followed by up to 3 zero bytes: what Z85 adds.
+/// Decodes a set that may be followed by up to 3 zero bytes, the padding of Z85.
 ///
 /// # Errors
 /// Those of [`decode`].
@@ -92,7 +92,7 @@ fn decode_bitmaps(input: &mut Input<'_>) -> Result<DeletionVector> {
     check_magic(input.array()?)?;
     let count = u64::from_le_bytes(input.array()?);
     check_bitmap_count(count, input.rest())?;
-    // Cannot be truncated: there are bytes for that many bitmaps.
+    // The number cannot be truncated, as there are bytes for this many bitmaps.
     let mut bitmaps = Vec::with_capacity(count as usize);
     let mut previous = None;
     for _ in 0..count {
@@ -104,7 +104,7 @@ fn decode_bitmaps(input: &mut Input<'_>) -> Result<DeletionVector> {
     Ok(DeletionVector::from_bitmaps(bitmaps))
 }
 
-/// Walks one bitmap to its end, checking it on the way, and only then lets roaring build it.
+/// Checks one bitmap to its end, and only then lets roaring build it.
 fn decode_bitmap(input: &mut Input<'_>) -> Result<RoaringBitmap> {
     let start = input.at;
     let cookie = input.u32()?;
@@ -135,7 +135,7 @@ fn decode_bitmap(input: &mut Input<'_>) -> Result<RoaringBitmap> {
         }
     }
     let bitmap = input.data.get(start..input.at).unwrap_or_default();
-    // Everything that this leaves unchecked was checked above.
+    // All that this call does not check was checked above.
     RoaringBitmap::deserialize_unchecked_from(bitmap)
         .map_err(|error| fault("bitmap of a deletion vector cannot be decoded", start).caused_by(error))
 }
@@ -200,7 +200,8 @@ fn check_offset(offset: u32, expected: usize, start: usize) -> Result<()> {
     Err(fault("container of a deletion vector is not where its offset points", start).found(offset).expected(expected))
 }
 
-/// Runs ascend without overlapping or touching, end within the container, and add up to the declared cardinality.
+/// Checks runs: they ascend without overlapping or touching, end within the container, and add up to the
+/// declared cardinality.
 fn check_runs(input: &mut Input<'_>, cardinality: u32) -> Result<()> {
     let start = input.at;
     let count = u16::from_le_bytes(input.array()?);
@@ -227,7 +228,7 @@ fn refused_run(first: u32, length: u32, free: u32, start: usize) -> Error {
 fn check_array(input: &mut Input<'_>, cardinality: u32) -> Result<()> {
     let start = input.at;
     let (rows, _) = input.take(cardinality as usize * 2)?.as_chunks::<2>();
-    // Without an early end, so that several are compared at once.
+    // Without an early exit, so that several are compared at once.
     let ascending = rows.iter().zip(rows.iter().skip(1)).fold(true, |ok, (a, b)| ok & (u16::from_le_bytes(*a) < u16::from_le_bytes(*b)));
     if ascending {
         return Ok(());
@@ -257,12 +258,12 @@ fn check_end(input: &Input<'_>) -> Result<()> {
     Err(error.found(format!("{} more bytes", input.rest())).expected("no more bytes"))
 }
 
-/// The position is part of the sentence: the location of an error is the file that the vector came from.
+/// Returns an error. The position is in its message, as its location is the vector's file.
 fn fault(what: &str, byte: usize) -> Error {
     Error::protocol(format!("{what} (byte {byte} of the vector)"))
 }
 
-/// The bytes, and how far they have been read.
+/// The bytes, and the position of the next one.
 struct Input<'a> {
     data: &'a [u8],
     at: usize,

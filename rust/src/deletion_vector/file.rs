@@ -21,19 +21,19 @@ pub const FIRST_OFFSET: u64 = 1;
 const SIZE_BYTES: u64 = 4;
 const CHECKSUM_BYTES: u64 = 4;
 
-/// Name of the file with this id, below the folder that its prefix names.
+/// Returns the name of the file with this id, in the folder of its prefix.
 pub fn name(id: Uuid) -> String {
     format!("deletion_vector_{}.bin", id.as_hyphenated())
 }
 
-/// The bytes of the file that hold a vector of `size` bytes at `offset`, size and checksum included.
+/// Returns the byte range of a vector of `size` bytes at `offset`, including its size and checksum.
 pub fn frame_range(offset: u64, size: u64) -> Result<Range<u64>> {
     size.checked_add(SIZE_BYTES + CHECKSUM_BYTES)
         .and_then(|length| Some(offset..offset.checked_add(length)?))
         .ok_or_else(|| Error::protocol("deletion vector lies outside any file").found(format!("{size} bytes at {offset}")))
 }
 
-/// Refuses a file of another version.
+/// Returns an error for a file of another version.
 pub fn check_version(first_byte: &[u8]) -> Result<()> {
     match first_byte {
         [VERSION, ..] => Ok(()),
@@ -42,8 +42,8 @@ pub fn check_version(first_byte: &[u8]) -> Result<()> {
     }
 }
 
-/// The data in `frame`, which is what [`frame_range`] named for a vector of `size` bytes. Nothing of it has been looked at before its
-/// checksum is right.
+/// Returns the data in `frame`, the bytes of [`frame_range`] for a vector of `size` bytes. The data is not
+/// parsed before its checksum is verified.
 ///
 /// # Errors
 /// The frame is cut off, or has another size or checksum.
@@ -79,7 +79,7 @@ fn check_checksum(data: &[u8], expected: u32) -> Result<()> {
     Err(Error::protocol("deletion vector has a wrong CRC-32").found(format!("{found:#010x}")).expected(format!("{expected:#010x}")))
 }
 
-/// A file in the making.
+/// A file that is being built.
 #[derive(Debug)]
 pub struct FileBuilder {
     bytes: Vec<u8>,
@@ -112,7 +112,7 @@ impl FileBuilder {
         self.bytes.len()
     }
 
-    /// No vector yet.
+    /// True if there is no vector yet.
     pub fn is_empty(&self) -> bool {
         self.bytes.len() as u64 == FIRST_OFFSET
     }

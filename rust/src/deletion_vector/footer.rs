@@ -1,4 +1,5 @@
-//! How many rows a data file has, for files whose statistics do not say: from the Parquet footer.
+//! Reads the number of rows of a data file from its Parquet footer, for files whose statistics do not have
+//! it.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use crate::data_file::source::{FileBytes, read_footer};
 use crate::error::{Error, Kind, Result};
 use crate::store::{Store, resolve};
 
-/// Rows of the Parquet file at `path`, which is the log's text.
+/// Returns the number of rows of the Parquet file at `path`, a path as written in the log.
 ///
 /// # Errors
 /// There is no such file, or it does not end as a Parquet file does.

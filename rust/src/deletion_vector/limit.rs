@@ -1,10 +1,11 @@
-//! How many bytes one vector may take, for the process. A vector of a dense random half of 500 million rows has 64 MiB.
+//! The maximum number of bytes of one vector, for the whole process. A vector of a random half of 500 million
+//! rows has 64 MiB.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
 
-/// Where nothing was configured: 64 MiB.
+/// The default limit: 64 MiB.
 pub const DEFAULT_BYTES: u64 = 64 << 20;
 
 static BYTES: AtomicU64 = AtomicU64::new(DEFAULT_BYTES);
@@ -19,7 +20,8 @@ pub fn set_bytes(bytes: u64) -> u64 {
     BYTES.swap(bytes, Ordering::Relaxed)
 }
 
-/// Refuses a vector of `size` bytes above the limit, before any of it is fetched or allocated.
+/// Returns an error if a vector of `size` bytes exceeds the limit. Call it before fetching or allocating the
+/// bytes.
 pub fn check(size: u64) -> Result<()> {
     let limit = bytes();
     if size <= limit {

@@ -1,17 +1,19 @@
-//! Deletion vectors: sets of rows of one data file. PROTOCOL.md, "Deletion Vectors" and "Deletion Vector Format".
+//! Deletion vectors: sets of rows of one data file. PROTOCOL.md, "Deletion Vectors" and "Deletion Vector
+//! Format".
 //!
 //! - [`rows`]: the set itself: algebra, runs, masks
-//! - [`arrays`]: Arrow arrays -> set, batches without deleted rows
-//! - [`encoding`]: set <-> bytes (64-bit roaring, portable), hostile bytes refused by arithmetic
-//! - [`file`]: bytes <-> `.bin` file (the frame and its CRC-32)
-//! - [`descriptor`]: the `deletionVector` field of a log action: where the bytes are, and reading them
-//! - [`columns`]: the `deletionVector` column of action tables <-> descriptors
-//! - [`update`]: rows to delete -> merged vectors, and the actions that put them in place; with [`pack`] (writing many to one file),
-//!   [`wide_statistics`] and [`footer`] (what the statistics of a file with a vector say)
+//! - [`arrays`]: makes sets from Arrow arrays, and removes deleted rows from batches
+//! - [`encoding`]: converts between a set and bytes (64-bit roaring, portable); malformed bytes are found by
+//!   arithmetic on sizes
+//! - [`file`]: converts between bytes and a `.bin` file (the frame and its CRC-32)
+//! - [`descriptor`]: the `deletionVector` field of an action, which says where the bytes are; reads them
+//! - [`columns`]: converts between the `deletionVector` column of tables of actions and descriptors
+//! - [`update`]: merges rows to delete into vectors, and makes the actions for them; with [`pack`] (writes
+//!   many vectors to one file), [`wide_statistics`] and [`footer`] (the statistics of a file with a vector)
 //! - [`rebase`]: what another commit did to the rows that a command has found
-//! - [`row_ids`]: rows of many files, gathered from pairs
+//! - [`row_ids`]: collects rows of many files from pairs
 //! - [`values`]: Z85 and vectors as values of columns
-//! - [`limit`]: how large a vector may be
+//! - [`limit`]: the maximum size of a vector
 
 pub mod arrays;
 pub mod columns;
@@ -33,8 +35,9 @@ pub use row_ids::RowIds;
 pub use rows::DeletionVector;
 pub use update::mark_deleted;
 
-/// Index of a row in its data file, counted from the file's first row, whatever of the file was pruned or skipped.
+/// Index of a row in its data file, counted from the file's first row, including rows that are pruned or
+/// skipped.
 pub type RowIndex = u64;
 
-/// Rows of a file end here: a row index is a signed 64-bit number in Parquet and in the log.
+/// Maximum row index: row indexes are signed 64-bit numbers in Parquet and in the log.
 pub const MAX_ROW: RowIndex = i64::MAX as u64;

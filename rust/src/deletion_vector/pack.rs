@@ -1,4 +1,4 @@
-//! Writing vectors: many to one file, up to a target size, or into the log.
+//! Writes vectors: several to one file, up to a target size, or inline into the log.
 
 use bytes::Bytes;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use super::{DeletionVector, Descriptor, limit};
 use crate::error::{Error, Kind, Result};
 use crate::store::Store;
 
-/// Where vectors go.
+/// Where to write vectors.
 #[derive(Debug, Clone)]
 pub struct VectorTarget {
-    /// Into the log instead of files.
+    /// Write them into the log instead of files.
     pub inline: bool,
-    /// Letters of a random folder that a file is put in; 0: none.
+    /// Number of letters of a random folder for a file; 0: none.
     pub prefix_length: usize,
-    /// A file that would pass this many bytes is closed first; one vector may be larger.
+    /// Maximum number of bytes of a file, unless a single vector is larger.
     pub target_size: usize,
 }
 
-/// Files of vectors in the making. What was written is deleted again unless [`Packer::finish`] is reached.
+/// Writes files of vectors. They are deleted when this is dropped before [`Packer::finish`].
 #[derive(Debug)]
 pub struct Packer<'a> {
     store: &'a Arc<dyn Store>,
@@ -43,7 +43,7 @@ impl<'a> Packer<'a> {
         Self { store, packing, open: None, written: Vec::new(), bytes: 0 }
     }
 
-    /// Adds a vector; its descriptor is good once [`Self::finish`] was called.
+    /// Adds a vector; its descriptor is valid after [`Self::finish`].
     ///
     /// # Errors
     /// It is above the limit for vectors, or the store fails.
@@ -72,15 +72,15 @@ impl<'a> Packer<'a> {
         let path = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
         let data = Bytes::from(builder.finish());
         let size = data.len() as u64;
-        // Known before it is there: a put that fails may have happened.
+        // Remembered before the put, as a failed put may still have created the file.
         self.written.push(path.clone());
-        // Not durable yet: the commit that names the file waits for it.
+        // Not durable yet: the commit that names the file makes it durable.
         self.store.put_unsynced(&path, data)?;
         self.bytes += size;
         Ok(())
     }
 
-    /// Writes what is open; the paths of all files, and their bytes.
+    /// Writes the open file. Returns the paths of all files, and their total size.
     pub fn finish(mut self) -> Result<(Vec<String>, u64)> {
         self.close()?;
         Ok((std::mem::take(&mut self.written), self.bytes))
@@ -97,14 +97,14 @@ impl Drop for Packer<'_> {
     }
 }
 
-/// Letters and digits, as other writers use them.
+/// Returns random letters and digits, as other writers use them.
 fn random_prefix(length: usize) -> String {
     const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     let random = std::iter::repeat_with(|| Uuid::new_v4().as_u128() >> 64);
     random.take(length).filter_map(|number| LETTERS.get((number % 62) as usize)).map(|letter| char::from(*letter)).collect()
 }
 
-/// Refuses a folder name that no file system takes.
+/// Returns an error for a folder name that file systems do not allow.
 pub fn check(packing: &VectorTarget) -> Result<()> {
     if packing.prefix_length <= 200 {
         return Ok(());

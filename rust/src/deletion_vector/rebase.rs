@@ -1,5 +1,6 @@
-//! What another commit did to the rows of files: which of a command's rows it deleted, and the files as they are now, so that
-//! [`super::mark_deleted`] can mark the command's rows on top of its vectors.
+//! Finds what another commit did to the rows of files: which of a command's rows the other commit deleted,
+//! and the current actions of the files, so that [`super::mark_deleted`] can add the command's rows to that
+//! commit's vectors.
 
 use arrow::array::{Array, ArrayRef, Int32Array, RecordBatch, UInt32Array};
 use arrow::compute::{concat_batches, take_record_batch};
@@ -13,20 +14,22 @@ use crate::error::{Error, Result};
 use crate::log::schema;
 use crate::store::{Store, canonical};
 
-/// A command's rows after another commit.
+/// The rows of a command after another commit.
 #[derive(Debug)]
 pub struct RebaseResult {
-    /// The files that have some of the rows, as `add` rows with [`FILE_COLUMN`]; those that the commit removed are left out.
+    /// The files that hold the rows, as `add` rows with [`FILE_COLUMN`], without files that the commit
+    /// removed.
     pub files: RecordBatch,
     /// The rows of these files.
     pub rows: RowIds,
-    /// How many of the rows the commit deleted, for each file where it deleted some.
+    /// The files in which the commit deleted some of the rows, and how many.
     pub deleted: Vec<(String, u64)>,
-    /// The commit touched one of the files.
+    /// True if the commit changed one of the files.
     pub is_changed: bool,
 }
 
-/// `rows`, found in `files` (`add` rows as the command saw them), after a commit with these actions.
+/// Returns `rows` after a commit with these actions. `files`: the files of the rows, as `add` rows as the
+/// command read them.
 ///
 /// # Errors
 /// A row is in none of the files; a vector cannot be read.
@@ -48,7 +51,8 @@ pub fn rebase(store: &dyn Store, files: &RecordBatch, rows: &RowIds, adds: &Reco
     let mut deleted = Vec::new();
     for (((row, again), old), new) in touched.iter().zip(old).zip(new) {
         let mine = ordinals.get(*row).and_then(|ordinal| rows.of_file(*ordinal)).cloned().unwrap_or_default();
-        // Rows that came back are new to the command, whose rows have none of them: they count where files are added.
+        // Restored rows were not visible to the command, so its rows do not contain them; they count as added
+        // rows.
         let taken = if again.is_some() { mine.intersection(&new).difference(&old) } else { mine.difference(&old) };
         if !taken.is_empty() {
             deleted.push((paths.value(*row).to_owned(), taken.cardinality()));
@@ -64,7 +68,8 @@ pub fn rebase(store: &dyn Store, files: &RecordBatch, rows: &RowIds, adds: &Reco
     Ok(RebaseResult { files: with_ordinals(&kept, left)?, rows, deleted, is_changed: !touched.is_empty() })
 }
 
-/// Those of a commit's `add` rows whose files may have rows that were not there before it: all but files of which it only deleted rows.
+/// Returns the `add` rows of a commit whose files may have new rows: all except files in which the commit
+/// only deleted rows.
 ///
 /// # Errors
 /// A vector cannot be read.
@@ -87,7 +92,7 @@ pub fn with_new_rows(store: &dyn Store, adds: &RecordBatch, removes: &RecordBatc
     take(&adds, kept.into_iter())
 }
 
-/// The vectors of these rows of a table of actions; no rows where it has none, or for `None`.
+/// Reads the vectors of rows of a table of actions. Empty for a file without a vector, and for `None`.
 fn vectors(store: &dyn Store, actions: &RecordBatch, rows: impl Iterator<Item = Option<usize>>) -> Result<Vec<DeletionVector>> {
     let found = columns::read(schema::vectors(actions)?)?;
     let wanted = rows.map(|row| row.and_then(|row| found.get(row).cloned().flatten()));
@@ -96,7 +101,7 @@ fn vectors(store: &dyn Store, actions: &RecordBatch, rows: impl Iterator<Item = 
     Ok(read_all(store, &wanted)?.into_iter().map(Option::unwrap_or_default).collect())
 }
 
-/// Rows of a table of actions by their decoded paths.
+/// Returns decoded path -> row of a table of actions.
 fn by_path(actions: &RecordBatch) -> Result<HashMap<String, usize>> {
     let column = actions.column_by_name("path").ok_or_else(|| Error::protocol("actions without paths"))?;
     let paths = schema::conform_column(column, &DataType::Utf8, "path")?;

@@ -1,4 +1,5 @@
-//! Rows of many files, gathered from pairs (file ordinal, row index): one bitmap per file, so that memory follows the bitmaps.
+//! Collects rows of many files from pairs (file ordinal, row index) in one bitmap per file, so that the
+//! memory is that of the bitmaps.
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Int32Array, Int64Array, RecordBatch, UInt32Array};
 use arrow::compute::{cast, take_record_batch};
@@ -16,20 +17,20 @@ pub const ROW_COLUMN: &str = "__deltaic_row";
 
 /// Name of the column of bitmaps in the portable format, binary.
 pub const BITMAP_COLUMN: &str = "__deltaic_bitmap";
-/// Name of the column of how many pairs a bitmap was made of, int64.
+/// Name of the column with the number of pairs of a bitmap, int64.
 pub const COUNT_COLUMN: &str = "__deltaic_count";
 
 /// Rows per file, keyed by the file's ordinal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowIds {
     files: BTreeMap<i32, DeletionVector>,
-    /// Pairs that came for each file, repeated ones too.
+    /// Number of pairs for each file, including repeated ones.
     named: BTreeMap<i32, u64>,
     unique: bool,
 }
 
 impl RowIds {
-    /// No rows yet. `unique`: a pair that comes twice is an error.
+    /// An empty collection. `unique`: a repeated pair is an error.
     pub fn new(unique: bool) -> Self {
         Self { unique, ..Self::default() }
     }
@@ -44,7 +45,7 @@ impl RowIds {
         let (files, rows) = (files.as_primitive::<Int32Type>().values(), rows.as_primitive::<Int64Type>().values());
         check_not_negative(files.iter().copied().min().map(i64::from), FILE_COLUMN)?;
         check_not_negative(rows.iter().copied().min(), ROW_COLUMN)?;
-        // A scan's output is sorted already; a join's is not.
+        // The output of a scan is sorted already, that of a join is not.
         let mut pairs: Vec<(i32, RowIndex)> = files.iter().copied().zip(rows.iter().map(|row| *row as RowIndex)).collect();
         if !pairs.is_sorted() {
             pairs.sort_unstable();
@@ -59,7 +60,8 @@ impl RowIds {
         Ok(())
     }
 
-    /// Adds rows that were gathered elsewhere: the lines of [`Self::bitmaps`] of several parts, a file's in as many lines as there are.
+    /// Adds rows that were collected elsewhere: the rows of [`Self::bitmaps`] of several collections. A file
+    /// may have several of them.
     ///
     /// # Errors
     /// A column is missing or null, a bitmap is none; with `unique`, a pair came twice ([`Kind::MergeCardinality`]).
@@ -85,7 +87,7 @@ impl RowIds {
         Ok(())
     }
 
-    /// A line for each file: [`FILE_COLUMN`], [`BITMAP_COLUMN`], [`COUNT_COLUMN`].
+    /// Returns a row for each file: [`FILE_COLUMN`], [`BITMAP_COLUMN`], [`COUNT_COLUMN`].
     pub fn bitmaps(&self) -> Result<RecordBatch> {
         let columns: [(&str, ArrayRef); 3] = [
             (FILE_COLUMN, Arc::new(Int32Array::from_iter_values(self.files.keys().copied()))),
@@ -110,17 +112,17 @@ impl RowIds {
         Ok(())
     }
 
-    /// How many rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> u64 {
         self.files.values().map(DeletionVector::cardinality).sum()
     }
 
-    /// No rows.
+    /// True if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// How many files have rows.
+    /// Returns the number of files with rows.
     pub fn file_count(&self) -> usize {
         self.files.len()
     }
@@ -138,7 +140,8 @@ impl RowIds {
         Self { files: files.collect(), named: named.collect(), unique: self.unique }
     }
 
-    /// Which rows of the table `files` have rows here, with their ordinals: [`FILE_COLUMN`] where `files` has it, else the position.
+    /// Returns the positions in the table `files` of files with rows here, and their ordinals:
+    /// [`FILE_COLUMN`] if `files` has it, else the position.
     ///
     /// # Errors
     /// Rows of a file that `files` does not have; one ordinal twice.
@@ -156,8 +159,9 @@ impl RowIds {
         Ok(positions)
     }
 
-    /// The rows of the table `files` that have rows here, with the columns that make a scan read just these rows (`keep_selected`) or
-    /// all but them: `selection` (binary, a portable bitmap), `keep_selected`, and [`FILE_COLUMN`].
+    /// Returns the rows of the table `files` that have rows here, with columns for a scan that reads only
+    /// these rows (`keep_selected`) or all others: `selection` (binary, a portable bitmap), `keep_selected`,
+    /// and [`FILE_COLUMN`].
     pub fn select(&self, files: &RecordBatch, keep_selected: bool) -> Result<RecordBatch> {
         let positions = self.positions(files)?;
         let taken = take_record_batch(files, &UInt32Array::from_iter_values(positions.iter().map(|(at, _)| *at as u32)))?;
@@ -171,7 +175,7 @@ impl RowIds {
     }
 }
 
-/// `batch` with these columns, in the place of those of the same name or at the end.
+/// Returns `batch` with these columns: in place of those with the same names, or at the end.
 fn with_columns<const N: usize>(batch: &RecordBatch, added: [(&str, ArrayRef); N]) -> Result<RecordBatch> {
     let schema = batch.schema();
     let kept = schema.fields().iter().zip(batch.columns()).filter(|(field, _)| added.iter().all(|(name, _)| name != field.name()));
@@ -200,7 +204,7 @@ fn column(batch: &RecordBatch, name: &str, data_type: &DataType) -> Result<Array
         return Err(Error::new(Kind::InvalidArgument, "row id is no integer").at(name).found(column.data_type()).expected(data_type));
     }
     let column = cast(column, data_type)?;
-    // An unsafe cast makes what does not fit null.
+    // A cast that is not checked makes values that do not fit null.
     if column.null_count() > 0 {
         return Err(Error::new(Kind::InvalidArgument, "row id does not fit").at(name).expected(data_type));
     }
@@ -214,7 +218,7 @@ fn check_not_negative(smallest: Option<i64>, name: &str) -> Result<()> {
     }
 }
 
-/// The first of the sorted `rows` that comes twice or is in `set` already.
+/// Returns the first of the sorted `rows` that repeats or is already in `set`.
 fn first_twice(set: &DeletionVector, rows: &[RowIndex]) -> Option<RowIndex> {
     let twice = rows.windows(2).find_map(|pair| match pair {
         [a, b] if a == b => Some(*a),

@@ -24,7 +24,7 @@ impl DeletionVector {
         Self::default()
     }
 
-    /// Decodes the portable format; hostile bytes are refused, see [`encoding::decode`].
+    /// Decodes the portable format. Malformed bytes are an error, see [`encoding::decode`].
     pub fn from_bytes(data: &[u8]) -> Result<Self> {
         encoding::decode(data)
     }
@@ -34,7 +34,7 @@ impl DeletionVector {
         encoding::encode(self)
     }
 
-    /// Decodes Z85 text of the portable format, as inline vectors have it.
+    /// Decodes Z85 text of the portable format, as in inline vectors.
     pub fn from_inline(text: &str) -> Result<Self> {
         encoding::decode_padded(&z85::decode(text)?)
     }
@@ -62,7 +62,8 @@ impl DeletionVector {
             let Some(first) = rows.first() else { continue };
             let bitmap = self.bitmaps.entry(high(*first)).or_default();
             let rows = rows.iter().map(|row| *row as u32);
-            // Sorted and distinct: a new bitmap takes all of them, and so does one that ends before them.
+            // The rows are sorted and distinct, so a new bitmap, or one that ends before them, can append
+            // them all.
             if bitmap.max().is_none_or(|max| max < *first as u32) {
                 let _ = bitmap.append(rows);
             } else {
@@ -71,7 +72,7 @@ impl DeletionVector {
         }
     }
 
-    /// A set of these bitmaps; empty ones are left out. Keys are the caller's promise.
+    /// A set of these bitmaps, without empty ones. The caller ensures that keys are valid.
     pub(super) fn from_bitmaps(bitmaps: impl IntoIterator<Item = (u32, RoaringBitmap)>) -> Self {
         Self { bitmaps: bitmaps.into_iter().filter(|(_, bitmap)| !bitmap.is_empty()).collect() }
     }
@@ -81,17 +82,17 @@ impl DeletionVector {
         self.bitmaps.iter().map(|(key, bitmap)| (*key, bitmap))
     }
 
-    /// How many rows.
+    /// Returns the number of rows.
     pub fn cardinality(&self) -> u64 {
         self.bitmaps.values().map(RoaringBitmap::len).sum()
     }
 
-    /// No row at all.
+    /// True if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.bitmaps.is_empty()
     }
 
-    /// Whether `row` is in the set.
+    /// True if `row` is in the set.
     pub fn contains(&self, row: RowIndex) -> bool {
         self.bitmaps.get(&high(row)).is_some_and(|bitmap| bitmap.contains(row as u32))
     }
@@ -102,7 +103,7 @@ impl DeletionVector {
         Some(join(*key, bitmap.max()?))
     }
 
-    /// How many rows lie in `range`.
+    /// Returns the number of rows in `range`.
     pub fn count_within(&self, range: Range<RowIndex>) -> u64 {
         self.parts(range).map(|(_, low, high, bitmap)| bitmap.range_cardinality(low..=high)).sum()
     }
@@ -134,7 +135,7 @@ impl DeletionVector {
         Ok(rows)
     }
 
-    /// The runs of consecutive rows in `range`, ascending, cut to `range`, none touching another.
+    /// Returns the runs of consecutive rows in `range`, ascending, cut to `range`, with gaps between them.
     pub fn runs_within(&self, range: Range<RowIndex>) -> impl Iterator<Item = Range<RowIndex>> {
         let mut parts = self.parts(range).flat_map(|(key, low, high, bitmap)| {
             let mut rows = bitmap.range(low..=high);
@@ -143,7 +144,7 @@ impl DeletionVector {
         let mut ahead = parts.next();
         std::iter::from_fn(move || {
             let mut run = ahead.take()?;
-            // Containers and bitmaps cut runs at their borders.
+            // Runs continue across the boundaries of containers and bitmaps.
             loop {
                 ahead = parts.next();
                 match &ahead {
@@ -154,15 +155,16 @@ impl DeletionVector {
         })
     }
 
-    /// One bit for each of the `count` rows from `first_row` on: set where the row lives, clear where it is deleted.
+    /// Returns one bit for each of the `count` rows from `first_row` on: set for live rows, clear for deleted
+    /// ones.
     pub fn keep_mask(&self, first_row: RowIndex, count: usize) -> BooleanBuffer {
         let mut words = vec![u64::MAX; count.div_ceil(64)];
         self.clear_deleted(first_row, count, &mut words);
         BooleanBuffer::new(Buffer::from_vec(words), 0, count)
     }
 
-    /// Clears the bit of each deleted row among the `count` rows from `first_row` on, whose bits are `words`, lowest first.
-    /// Bits beyond the end of `words` are left out.
+    /// Clears the bits of deleted rows among the `count` rows from `first_row` on. `words`: their bits,
+    /// lowest first. Rows beyond the end of `words` are ignored.
     pub fn clear_deleted(&self, first_row: RowIndex, count: usize, words: &mut [u64]) {
         let end = first_row.saturating_add(count as u64);
         for (key, low, high, bitmap) in self.parts(first_row..end) {

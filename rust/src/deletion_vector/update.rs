@@ -1,5 +1,5 @@
-//! Rows to delete -> merged vectors, written, and the actions that put them in place. PROTOCOL.md, "Deletion Vectors" and
-//! "Writer Requirements for Deletion Vectors".
+//! Merges rows to delete into vectors, writes them, and makes the actions for them. PROTOCOL.md, "Deletion
+//! Vectors" and "Writer Requirements for Deletion Vectors".
 
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray, UInt32Array};
 use arrow::compute::take_record_batch;

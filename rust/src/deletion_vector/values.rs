@@ -1,4 +1,4 @@
-//! Z85 and vectors as values of columns, a row at a time: what functions over tables ask for.
+//! Z85 and vectors as values of columns, one per row, for functions over tables.
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryBuilder, BooleanArray, StringArray};
 use arrow::compute::{CastOptions, cast_with_options};

@@ -1,5 +1,6 @@
-//! Statistics of a file that gets a vector. PROTOCOL.md, "Per-file Statistics": numRecords stays physical, minima and maxima become
-//! wide bounds (`tightBounds` false), and a nullCount then means "all null" only where it equals numRecords.
+//! The statistics of a file that gets a vector. PROTOCOL.md, "Per-file Statistics": numRecords stays the
+//! number of rows in the file, minima and maxima become wide bounds (`tightBounds` false), and a nullCount
+//! then means "all null" only if it equals numRecords.
 
 use serde_json::Value;
 use serde_json::value::RawValue;

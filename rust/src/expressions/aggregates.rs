@@ -1,4 +1,4 @@
-//! What is left of aggregates over the list of a group's values.
+//! The last step of aggregate functions, computed on the list of a group's values.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ fn doubles(list: &ArrayRef) -> Result<Vec<f64>> {
     Ok(cast(list, &DataType::Float64)?.as_primitive::<Float64Type>().values().to_vec())
 }
 
-/// `weighted_percentile(values, frequencies, place)`: the value at a place from 0 to 1 of ascending values that come as often as their
-/// frequencies say, between two of them by how near each is.
+/// `weighted_percentile(values, frequencies, place)`: the value at a position from 0 to 1 of ascending
+/// values, each repeated as often as its frequency. Between two values, it is interpolated.
 pub fn weighted_percentile(given: &Arguments) -> Result<ArrayRef> {
     let (values, frequencies, places) = (given.array(0)?.as_list::<i32>(), given.array(1)?.as_list::<i32>(), given.doubles(2)?);
     let found = (0..given.rows()).map(|row| {
@@ -38,7 +38,8 @@ pub fn weighted_percentile(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(found.collect::<Result<Float64Array>>()?))
 }
 
-/// `histogram(values, bins)`: centres and heights of a histogram, one after the other; of Ben-Haim and Tom-Tov, as Hive and Spark have it.
+/// `histogram(values, bins)`: centre and height of each bin, by the algorithm of Ben-Haim and Tom-Tov, as in
+/// Hive and Spark.
 pub fn histogram(given: &Arguments) -> Result<ArrayRef> {
     let (values, bins) = (given.array(0)?.as_list::<i32>(), given.integers(1)?);
     let mut out = ListBuilder::new(Float64Builder::new());
@@ -74,7 +75,7 @@ impl Histogram {
         }
     }
 
-    /// Makes one of the two nearest bins; among several such pairs chance decides.
+    /// Merges the two nearest bins; of several such pairs, a random one.
     fn merge(&mut self) {
         let gap = |place: usize| self.bins[place + 1].0 - self.bins[place].0;
         let (mut least, mut chosen, mut equal) = (gap(0), 0, 1.0);

@@ -1,4 +1,4 @@
-//! The arguments of a kernel, as the types that it works on.
+//! Converts the arguments of a kernel to the Arrow types that it needs.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// InvalidArgument where the arrays differ in length, or there is none.
+    /// Arrays of different lengths, or no array, are an error of InvalidArgument.
     pub fn new(arrays: &'a [ArrayRef]) -> Result<Self> {
         let rows = arrays.first().map_or(0, |array| array.len());
         match arrays.iter().find(|array| array.len() != rows) {
@@ -35,7 +35,7 @@ impl<'a> Arguments<'a> {
         self.arrays.len()
     }
 
-    /// The arrays from place `first` on.
+    /// The arrays from position `first` on.
     pub fn from(&self, first: usize) -> &'a [ArrayRef] {
         &self.arrays[first.min(self.arrays.len())..]
     }
@@ -76,7 +76,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// Text of text: `write` appends the result for one value; a null stays null.
+/// Applies a function from text to text: `write` appends the result for one value; a null stays null.
 pub fn map_text(values: &StringArray, mut write: impl FnMut(&str, &mut String)) -> ArrayRef {
     let mut out = StringBuilder::with_capacity(values.len(), values.value_data().len());
     let mut buffer = String::new();

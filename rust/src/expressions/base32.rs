@@ -1,4 +1,4 @@
-//! `to_base32`, `from_base32`: RFC 4648, decoded as leniently as Apache Commons Codec does for Spark.
+//! `to_base32`, `from_base32`: RFC 4648, decoded as leniently as Spark does with Apache Commons Codec.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn encoded(bytes: &[u8]) -> String {
     out
 }
 
-/// Text of base 32 as bytes: what is not of its alphabet is skipped, and `=` ends it.
+/// Text of base 32 as bytes. Characters outside of its alphabet are skipped, and `=` ends the text.
 pub fn decode(given: &Arguments) -> Result<ArrayRef> {
     let values = given.text(0)?;
     Ok(Arc::new(values.iter().map(|value| value.map(decoded)).collect::<BinaryArray>()))
@@ -37,7 +37,7 @@ fn decoded(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(digits.len() * 5 / 8 + 1);
     for chunk in digits.chunks(8) {
         let bits = chunk.iter().fold(0, |bits, digit| bits << 5 | digit);
-        // One digit alone is taken for the last five bits of a byte, less two.
+        // A single digit has five bits: the first three of them become a byte.
         let (dropped, bytes) = if chunk.len() == 1 { (2, 1) } else { (chunk.len() * 5 % 8, chunk.len() * 5 / 8) };
         out.extend_from_slice(&(bits >> dropped).to_be_bytes()[8 - bytes..]);
     }

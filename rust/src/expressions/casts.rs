@@ -1,4 +1,4 @@
-//! Text as numbers, booleans, dates and timestamps: null for what Spark's casts do not read.
+//! Casts text to numbers, booleans, dates and timestamps; null where Spark's cast fails.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::error::Result;
 
 const DAY: i64 = 86_400_000_000;
 
-/// Without the characters that Spark's casts leave out at both ends.
+/// Removes the characters that Spark's casts ignore at both ends.
 fn trimmed(text: &str) -> &str {
     text.trim_matches(|character: char| character <= ' ' || character == '\x7f')
 }
@@ -23,7 +23,7 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whole numbers; the second argument is the number of bits that they fit.
+/// Casts to whole numbers. The second argument is their number of bits.
 pub fn whole(given: &Arguments) -> Result<ArrayRef> {
     let (texts, bits) = (given.text(0)?, given.integers(1)?);
     let least = if given.rows() > 0 { i64::MIN >> (64 - bits.value(0)) } else { 0 };
@@ -36,7 +36,7 @@ pub fn whole(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(numbers.collect::<Int64Array>()))
 }
 
-/// The text of a number that Rust reads as Java does; None for any other.
+/// Returns the text of a number that Rust parses as Java does, or `None` for any other text.
 pub(super) fn float_text(text: &str) -> Option<&str> {
     let text = trimmed(text);
     let (body, unsigned) = (text, text.strip_prefix(['+', '-']).unwrap_or(text));
@@ -50,19 +50,19 @@ pub(super) fn float_text(text: &str) -> Option<&str> {
     (named > 0 || unsigned.len() == body.len()).then_some(body)
 }
 
-/// Doubles.
+/// Casts to doubles.
 pub fn double(given: &Arguments) -> Result<ArrayRef> {
     let texts = given.text(0)?;
     Ok(Arc::new(texts.iter().map(|text| float_text(text?)?.parse::<f64>().ok()).collect::<Float64Array>()))
 }
 
-/// Floats.
+/// Casts to floats.
 pub fn float(given: &Arguments) -> Result<ArrayRef> {
     let texts = given.text(0)?;
     Ok(Arc::new(texts.iter().map(|text| float_text(text?)?.parse::<f32>().ok()).collect::<Float32Array>()))
 }
 
-/// `t true y yes 1` and `f false n no 0`, in any case.
+/// Casts to booleans: `t true y yes 1` and `f false n no 0`, in any case.
 pub fn boolean(given: &Arguments) -> Result<ArrayRef> {
     let texts = given.text(0)?;
     let is_one = |text: &str, of: [&str; 5]| of.iter().any(|word| text.eq_ignore_ascii_case(word));
@@ -74,13 +74,15 @@ pub fn boolean(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(values.collect::<BooleanArray>()))
 }
 
-/// Up to `most` digits at the front and what follows; None for fewer than `least`.
+/// Returns up to `most` digits at the beginning and the rest of the text, or `None` for fewer than `least`
+/// digits.
 fn digits(text: &str, least: usize, most: usize) -> Option<(i64, &str)> {
     let length = text.bytes().take(most).take_while(u8::is_ascii_digit).count();
     if length < least { None } else { Some((text[..length].parse().ok()?, &text[length..])) }
 }
 
-/// `-0044-3-15...`: year, month and day, each of the later ones 1 where it is missing, what follows, and how many parts there are.
+/// Parses `-0044-3-15...`: returns year, month and day (1 if missing), the rest of the text, and the number
+/// of parts.
 fn date_parts(text: &str, most: usize) -> Option<((i64, i64, i64), &str, usize)> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let (year, rest) = digits(unsigned, 4, most)?;
@@ -92,7 +94,7 @@ fn date_parts(text: &str, most: usize) -> Option<((i64, i64, i64), &str, usize)>
     Some(((year, month, day), rest, 3))
 }
 
-/// Days since 1970 in the proleptic Gregorian calendar; None for a day that there is not.
+/// Returns the days since 1970 in the proleptic Gregorian calendar, or `None` for a day that does not exist.
 fn days((year, month, day): (i64, i64, i64)) -> Option<i64> {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let length = match month {
@@ -104,14 +106,14 @@ fn days((year, month, day): (i64, i64, i64)) -> Option<i64> {
     if day < 1 || day > length {
         return None;
     }
-    // Years begin in March, so that the day that may be missing is the last one.
+    // Years begin in March here, so that the leap day is the last day of a year.
     let year = year - i64::from(month <= 2);
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
     let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     Some(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
 }
 
-/// Dates: what follows a day behind a space or a `T` does not count.
+/// Casts to dates. Text after a space or a `T` after the day is ignored.
 pub fn date(given: &Arguments) -> Result<ArrayRef> {
     let texts = given.text(0)?;
     let dates = texts.iter().map(|text| {
@@ -122,7 +124,7 @@ pub fn date(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(dates.collect::<Date32Array>()))
 }
 
-/// `make_date(year, month, day)`: null for a day that there is not.
+/// `make_date(year, month, day)`: null for a day that does not exist.
 pub fn make_date(given: &Arguments) -> Result<ArrayRef> {
     let parts = (0..3).map(|place| given.integers(place)).collect::<Result<Vec<_>>>()?;
     let dates = (0..given.rows()).map(|row| {
@@ -132,7 +134,8 @@ pub fn make_date(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(dates.collect::<Date32Array>()))
 }
 
-/// `make_timestamp(year, month, day, hour, minute, microseconds)`, the last ones up to a minute: null for a time that there is not.
+/// `make_timestamp(year, month, day, hour, minute, microseconds)`, with at most a minute of microseconds:
+/// null for a time that does not exist.
 pub fn make_timestamp(given: &Arguments) -> Result<ArrayRef> {
     let parts = (0..5).map(|place| given.integers(place)).collect::<Result<Vec<_>>>()?;
     let micros = given.longs(5)?;
@@ -145,7 +148,7 @@ pub fn make_timestamp(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(moments.collect::<TimestampMicrosecondArray>()))
 }
 
-/// A local time in microseconds since 1970, and the text of its zone.
+/// Returns a local time in microseconds since 1970, and the text of its zone.
 fn local(text: &str) -> Option<(i64, &str)> {
     let text = text.trim_start_matches(|character: char| character <= ' ' || character == '\x7f');
     let (parts, rest, count) = date_parts(text, 6)?;
@@ -179,7 +182,7 @@ fn local(text: &str) -> Option<(i64, &str)> {
     Some((midnight()?.checked_add(of_day)?, zone))
 }
 
-/// The seconds of `+05:30`, `UTC-8`, at most 18 hours.
+/// Returns the seconds of an offset such as `+05:30` or `UTC-8`, at most 18 hours.
 fn offset(zone: &str) -> Option<i64> {
     let rest = ["UTC", "GMT", "UT"].iter().find_map(|name| zone.strip_prefix(name)).unwrap_or(zone);
     let negative = rest.starts_with('-');
@@ -201,7 +204,7 @@ fn region(zone: &str) -> Option<Tz> {
     if proper { zone.parse().ok() } else { None }
 }
 
-/// Timestamps without a zone: that of the text does not count, but must be one.
+/// Casts to timestamps without a zone. A zone in the text is ignored, but must be valid.
 pub fn timestamp_ntz(given: &Arguments) -> Result<ArrayRef> {
     let texts = given.text(0)?;
     let moments = texts.iter().map(|text| {
@@ -211,7 +214,8 @@ pub fn timestamp_ntz(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(moments.collect::<TimestampMicrosecondArray>()))
 }
 
-/// The instant at which a zone's clock shows a local time: the earlier one of two; of none, as much later as the clock was put forward.
+/// Returns the instant of a local time in a zone: the earlier one if the local time occurs twice. If the
+/// local time is skipped, it is moved forward by as much as the clock.
 fn instant(moment: i64, zone: &Tz) -> Option<i64> {
     let clock = DateTime::from_timestamp_micros(moment)?.naive_utc();
     let seconds = match zone.offset_from_local_datetime(&clock) {
@@ -222,7 +226,8 @@ fn instant(moment: i64, zone: &Tz) -> Option<i64> {
     moment.checked_sub(i64::from(seconds) * 1_000_000)
 }
 
-/// Timestamps, in the zone of the text or in that of the second argument. A time without a date is an error by name: it is today's.
+/// Casts to timestamps, in the zone of the text or of the second argument. A time without a date, which means
+/// today in Spark, is an error.
 pub fn timestamp(given: &Arguments) -> Result<ArrayRef> {
     let (texts, zones) = (given.text(0)?, given.text(1)?);
     let name = if given.rows() > 0 { zones.value(0) } else { "UTC" };
@@ -252,13 +257,13 @@ fn moments(texts: &StringArray, utc: bool, session: &Tz) -> Result<TimestampMicr
     Ok(TimestampMicrosecondArray::from(out))
 }
 
-/// Whether a text is a timestamp in some zone; a time alone is one of today.
+/// True if a text is a timestamp in some zone; a time alone is a timestamp of today.
 pub(super) fn is_timestamp(text: &str) -> bool {
     let known = |zone: &str| zone.is_empty() || is_utc(zone) || offset(zone).is_some() || region(zone).is_some();
     is_time_only(text) || local(text).is_some_and(|(_, zone)| known(zone))
 }
 
-/// `12:30`, `T12:30:00`.
+/// True for a time alone: `12:30`, `T12:30:00`.
 fn is_time_only(text: &str) -> bool {
     let text = trimmed(text);
     let text = text.strip_prefix('T').unwrap_or(text);

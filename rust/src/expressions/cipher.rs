@@ -101,7 +101,7 @@ fn decrypted<C: Cipher + BlockDecryptMut + Clone>(text: &[u8], key: &[u8], row: 
     found.map_err(|_| crypto_error())
 }
 
-/// `aes_encrypt(text, key, mode, padding, iv, aad)`: an empty `iv` stands for random bytes.
+/// `aes_encrypt(text, key, mode, padding, iv, aad)`: an empty `iv` means random bytes.
 pub fn encrypt(given: &Arguments) -> Result<ArrayRef> {
     let columns = Columns::new(given)?;
     let starts = given.binary(4)?;
@@ -130,7 +130,8 @@ pub fn encrypt(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(out.finish()))
 }
 
-/// `aes_decrypt(text, key, mode, padding, aad, safe)`: where `safe` is 1, null for what cannot be decrypted.
+/// `aes_decrypt(text, key, mode, padding, aad, safe)`: if `safe` is 1, null for bytes that cannot be
+/// decrypted.
 pub fn decrypt(given: &Arguments) -> Result<ArrayRef> {
     let columns = Columns::new(given)?;
     let (aads, safe) = (given.binary(4)?, given.integers(5)?);

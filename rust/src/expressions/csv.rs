@@ -1,4 +1,4 @@
-//! `from_csv`, `schema_of_csv`, `to_csv`: one record as the parser and the writer behind Spark's CSV read and write it.
+//! `from_csv`, `schema_of_csv`, `to_csv`: parses and writes one record as Spark's CSV parser and writer do.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::json_read::{Type, push_number, text as member};
 use super::json_write;
 use crate::error::Result;
 
-/// How a record is written.
+/// The format of a record.
 struct Format {
     separator: char,
     quote: char,
@@ -48,7 +48,7 @@ impl Format {
         })
     }
 
-    /// The values of a record; None for one that is null.
+    /// Returns the values of a record; `None` for a null.
     fn values(&self, record: &str) -> Vec<Option<String>> {
         let characters: Vec<char> = record.chars().collect();
         let (mut found, mut at) = (Vec::new(), 0);
@@ -83,7 +83,7 @@ impl Format {
         characters[start..*at].iter().collect()
     }
 
-    /// A value behind its opening quote. Where something follows the closing quote the value is as it stands, quotes included:
+    /// Parses a value after its opening quote. If text follows the closing quote, the value keeps its quotes:
     /// `"a"b` is `"a"b`.
     fn quoted(&self, characters: &[char], at: &mut usize) -> String {
         let (mut value, mut last) = (String::new(), None);
@@ -129,7 +129,7 @@ impl Format {
         format!("{0}{value}{0}{1}", self.quote, self.until_separator(characters, at))
     }
 
-    /// Appends a value; `first`: of the record, where `#` would begin a comment.
+    /// Appends a value. `first`: it is the first of the record, in which `#` begins a comment.
     fn push(&self, value: &str, first: bool, out: &mut String) {
         let special = |one: char| one == self.separator || one == self.quote || one == '\n' || one == '\r';
         let quoted = self.quote_all || (first && value.starts_with('#')) || value.contains(special);
@@ -156,8 +156,8 @@ fn is_space(one: char) -> bool {
     one <= ' '
 }
 
-/// `from_csv(text, schema, options)`: a JSON object that holds just what the schema names, each value of its type or null, which the
-/// engine turns into a struct.
+/// `from_csv(text, schema, options)`: a JSON object with just the fields of the schema, each value of its
+/// type or null. DuckDB casts it to a struct.
 pub fn from_csv(given: &Arguments) -> Result<ArrayRef> {
     let (texts, schemas, options) = (given.text(0)?, given.text(1)?, given.text(2)?);
     let mut out = StringBuilder::with_capacity(given.rows(), texts.value_data().len());
@@ -190,7 +190,7 @@ pub fn from_csv(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(out.finish()))
 }
 
-/// Appends a value as JSON of a type; None, and nothing appended, where it is none.
+/// Appends a value as JSON of a type. Returns `None`, and appends nothing, if it is no value of the type.
 fn push_value(value: &str, kind: &Type, out: &mut String) -> Option<()> {
     match kind {
         Type::Text | Type::Date | Type::Timestamp | Type::LocalTimestamp => push_quoted(value, out),
@@ -221,7 +221,7 @@ fn push_value(value: &str, kind: &Type, out: &mut String) -> Option<()> {
     Some(())
 }
 
-/// A number as Java's `Double.parseDouble` reads it, or `Inf` and `-Inf`.
+/// Parses a number as Java's `Double.parseDouble`, or `Inf` and `-Inf`.
 fn number_of(value: &str) -> Option<f64> {
     let plain = value.trim_matches(is_space).trim_start_matches(['+', '-']);
     match value {
@@ -285,7 +285,7 @@ fn is_date(value: &str) -> bool {
     value.len() == 10 && chrono::NaiveDate::parse_from_str(value, "%Y-%m-%d").is_ok()
 }
 
-/// `to_csv(zone, options, value)`: a struct as a record; null where nothing is left of it.
+/// `to_csv(zone, options, value)`: a struct as a record; null if the record is empty.
 pub fn to_csv(given: &Arguments) -> Result<ArrayRef> {
     let (zones, options, rows) = (given.text(0)?, given.text(1)?, given.array(2)?);
     if given.rows() == 0 {

@@ -1,4 +1,5 @@
-//! Decimal arithmetic beyond 38 digits on the way, as Spark's `Decimal` does it on `java.math.BigDecimal`.
+//! Decimal arithmetic with intermediate results of more than 38 digits, as Spark's `Decimal` computes with
+//! `java.math.BigDecimal`.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use super::arguments::Arguments;
 use super::failure;
 use crate::error::{Error, Kind, Result};
 
-/// Digits of Spark's decimals.
+/// Maximum number of digits of Spark's decimals.
 const DIGITS: u32 = 38;
 
 /// `decimal(operator, a, b, scale)`: the digits of `a operator b` at `scale`, half up; the result's type is decimal(38, 0).
@@ -74,7 +75,8 @@ fn wide_result(operators: &StringArray, row: usize, a: (i128, i32), b: (i128, i3
     narrow(rescaled(digits, at, scale), scale).map(Some)
 }
 
-/// The result where 128 bits hold everything on the way, else None: ten times as fast as 256 bits.
+/// Returns the result if 128 bits hold all intermediate results, else `None`. It is ten times as fast as with
+/// 256 bits.
 fn narrow_result(operator: &str, a: (i128, i32), b: (i128, i32), scale: i32) -> Option<i128> {
     let common = a.1.max(b.1);
     let unit = |places: i32| u32::try_from(places).ok().filter(|&places| places <= DIGITS).map(|places| 10_i128.pow(places));
@@ -86,7 +88,8 @@ fn narrow_result(operator: &str, a: (i128, i32), b: (i128, i32), scale: i32) -> 
         "%" if b.0 != 0 => (aligned(a)? % aligned(b)?, common),
         "/" if b.0 != 0 => {
             let (dividend, divisor) = (aligned(a)?.checked_mul(unit(scale)?)?, aligned(b)?);
-            // Only a larger divisor can leave a fraction so near below a half that rounding to 38 places first makes it one.
+            // Only with a larger divisor, a fraction can be so little below a half that rounding to 38 places
+            // first makes it a half.
             if divisor.unsigned_abs() >= unit(DIGITS as i32 - scale)?.unsigned_abs() {
                 return None;
             }
@@ -129,7 +132,7 @@ fn divided(digits: i256, unit: i256) -> i256 {
     }
 }
 
-/// At most 38 digits, with the scale that is left then.
+/// Rounds to at most 38 digits, and returns the remaining scale.
 fn to_precision(digits: i256, scale: i32) -> (i256, i32) {
     let mut size = if digits.is_negative() { i256::ZERO - digits } else { digits };
     let limit = power(DIGITS);
@@ -145,7 +148,7 @@ fn to_precision(digits: i256, scale: i32) -> (i256, i32) {
     (rounded, scale - surplus as i32)
 }
 
-/// Digits at another scale, half up. A larger scale of what has 38 digits already is left to `narrow`.
+/// Returns the digits at another scale, rounded half up. A larger scale of 38 digits is handled by `narrow`.
 fn rescaled(digits: i256, from: i32, to: i32) -> Option<i256> {
     match to - from {
         0 => Some(digits),
@@ -164,12 +167,12 @@ fn narrow(digits: Option<i256>, scale: i32) -> Result<i128> {
     }
 }
 
-/// To 38 places first, half up, by long division in steps of 36 digits.
+/// Divides, rounding half up to 38 places first, by long division in steps of 36 digits.
 fn quotient(a: (i128, i32), b: (i128, i32), scale: i32) -> Result<i128> {
     let negative = (a.0 < 0) != (b.0 < 0);
     let (dividend, divisor) = (wide(a.0.abs()), wide(b.0.abs()));
     let (mut digits, mut rest) = (dividend / divisor, dividend % divisor);
-    // Digits that are still to come: as many as places, more or fewer by the scales.
+    // Number of digits still to compute: that of places, adjusted by the scales.
     let mut left = (DIGITS as i32 + b.1 - a.1) as u32;
     while left > 0 {
         let step = left.min(36);

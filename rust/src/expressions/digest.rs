@@ -1,4 +1,5 @@
-//! `sha2`, `hmac`; and `encode`, `decode` of the character sets that Spark takes besides UTF-8, as Java's coders read and write them.
+//! `sha2`, `hmac`, and `encode` and `decode` for the character sets that Spark supports besides UTF-8, as
+//! Java's coders convert them.
 
 use std::sync::Arc;
 
@@ -76,7 +77,7 @@ pub fn decode(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(found.into_iter().collect::<StringArray>()))
 }
 
-/// Each value in its character set; an error for the first that has no code there.
+/// Converts each value to or from its character set. The first value that cannot be converted is an error.
 fn coded<V, R>(
     function: &str,
     values: impl Iterator<Item = Option<V>>,
@@ -100,7 +101,7 @@ fn encoded(text: &str, set: &str) -> Option<Vec<u8>> {
         "UTF-8" => text.as_bytes().to_vec(),
         "UTF-16BE" => units().flat_map(u16::to_be_bytes).collect(),
         "UTF-16LE" => units().flat_map(u16::to_le_bytes).collect(),
-        // Java begins with a mark of the order, but not what is empty.
+        // Java begins with a byte order mark, except for empty text.
         "UTF-16" if text.is_empty() => Vec::new(),
         "UTF-16" => [0xFEFF].into_iter().chain(units()).flat_map(u16::to_be_bytes).collect(),
         "UTF-32" => text.chars().flat_map(|letter| u32::from(letter).to_be_bytes()).collect(),

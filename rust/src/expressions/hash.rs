@@ -1,6 +1,6 @@
 //! Spark's hash functions: `hash` (Murmur3, 32 bits), `xxhash64`, `crc32`.
 //!
-//! A row's hash goes from column to column: the hash of one is the seed of the next, and a null leaves it as it is.
+//! The hash of a column is the seed for the next column of the row; a null leaves the hash as it is.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use super::arguments::Arguments;
 use super::failure;
 use crate::error::Result;
 
-/// Seed of both, as Spark has it.
+/// Spark's seed of both hash functions.
 const SEED: i32 = 42;
 
-/// CRC-32 of bytes, as a number without sign.
+/// CRC-32 of bytes, as an unsigned number.
 pub fn crc32(given: &Arguments) -> Result<ArrayRef> {
     let sums = given.binary(0)?.iter().map(|bytes| bytes.map(|bytes| i64::from(crc32fast::hash(bytes)))).collect::<Int64Array>();
     Ok(Arc::new(sums))
@@ -40,7 +40,7 @@ pub fn xxhash64(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(Int64Array::from(seeds)))
 }
 
-/// How one hash function takes in values, on top of a seed.
+/// A hash function: hashes a value with a seed.
 trait Hash {
     type Seed: Copy;
     fn int(value: i32, seed: Self::Seed) -> Self::Seed;
@@ -72,7 +72,8 @@ impl Hash for Murmur3 {
         let low = Self::mix(seed as u32, value as u32);
         Self::finish(Self::mix(low, (value >> 32) as u32), 8)
     }
-    /// Not the published algorithm: each byte behind the last whole word is mixed in like a word, with its sign.
+    /// As in Spark, not as published: each byte after the last whole word is mixed in like a word, as a
+    /// signed number.
     fn bytes(value: &[u8], seed: i32) -> i32 {
         let (words, rest) = value.as_chunks::<4>();
         let hash = words.iter().fold(seed as u32, |hash, word| Self::mix(hash, u32::from_le_bytes(*word)));
@@ -96,7 +97,7 @@ impl Hash for XxHash64 {
     }
 }
 
-/// Takes a column into the hashes of its rows.
+/// Adds a column to the hashes of its rows.
 fn fold<H: Hash>(array: &ArrayRef, seeds: &mut [H::Seed]) -> Result<()> {
     macro_rules! each {
         ($values:expr, $hash:expr) => {
@@ -135,7 +136,7 @@ fn fold<H: Hash>(array: &ArrayRef, seeds: &mut [H::Seed]) -> Result<()> {
     Ok(())
 }
 
-/// Field by field; a null struct leaves the hash as it is.
+/// Adds a struct field by field; a null struct leaves the hash as it is.
 fn fold_struct<H: Hash>(array: &ArrayRef, seeds: &mut [H::Seed]) -> Result<()> {
     let values = array.as_struct();
     let before = seeds.to_vec();
@@ -150,7 +151,7 @@ fn fold_struct<H: Hash>(array: &ArrayRef, seeds: &mut [H::Seed]) -> Result<()> {
     Ok(())
 }
 
-/// Item by item.
+/// Adds lists item by item.
 fn fold_lists<H: Hash>(array: &ArrayRef, seeds: &mut [H::Seed]) -> Result<()> {
     let lists = array.as_list::<i32>();
     let items = lists.values();
@@ -167,7 +168,7 @@ fn fold_lists<H: Hash>(array: &ArrayRef, seeds: &mut [H::Seed]) -> Result<()> {
     Ok(())
 }
 
-/// `Float.floatToIntBits`, both zeros being one.
+/// Java's `Float.floatToIntBits`, with -0.0 as 0.0.
 fn float_bits(value: f32) -> i32 {
     if value.is_nan() { 0x7fc0_0000 } else { (value + 0.0).to_bits() as i32 }
 }
@@ -176,7 +177,7 @@ fn double_bits(value: f64) -> i64 {
     if value.is_nan() { 0x7ff8_0000_0000_0000 } else { (value + 0.0).to_bits() as i64 }
 }
 
-/// `BigInteger.toByteArray`: no more leading bytes than the sign needs.
+/// Java's `BigInteger.toByteArray`: removes the leading bytes that the sign does not need.
 fn shortest(bytes: &[u8]) -> &[u8] {
     let mut rest = bytes;
     while let [first, second, ..] = rest {

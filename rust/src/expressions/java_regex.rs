@@ -1,20 +1,21 @@
-//! Java's regular expressions written for the crate `fancy_regex`.
+//! Translates Java's regular expressions for the crate `fancy_regex`.
 //!
-//! Classes such as `\d` become the characters that Java means by them, `$` and `.` heed Java's line ends, and case is ignored in ASCII
-//! alone unless the flag `u` says otherwise: `(?i)é$` becomes `é(?=(?:\r\n|...)?\z)`. What has no equal there is refused by name.
+//! Classes such as `\d` become the characters of Java's classes. `$` and `.` follow Java's line ends. Case is
+//! ignored for ASCII letters only, unless the flag `u` is set. Example: `(?i)é$` becomes
+//! `é(?=(?:\r\n|...)?\z)`. A pattern without an equivalent is an error that names the construct.
 
 /// Why a pattern is not translated.
 #[derive(Debug, PartialEq)]
 pub enum Refusal {
-    /// Java refuses it too.
+    /// The pattern is not valid in Java either.
     Invalid,
-    /// Java takes it; the text names the construct.
+    /// The pattern is valid in Java; the text names the construct that is not supported.
     Unsupported(&'static str),
 }
 
 type Parsed<T> = Result<T, Refusal>;
 
-/// Java's line ends other than `\r\n`, as they stand in a class.
+/// Java's line ends other than `\r\n`, written for a class.
 const LINE_ENDS: &str = r"\n\r\x{85}\x{2028}\x{2029}";
 const SPACES: &str = r"\t\n\x0B\f\r\x20";
 const HORIZONTAL: &str = r"\x20\t\xA0\x{1680}\x{180e}\x{2000}-\x{200a}\x{202f}\x{205f}\x{3000}";
@@ -30,18 +31,18 @@ struct Flags {
     unix_lines: bool,
 }
 
-/// What stands at one place of a pattern.
+/// The kind of an element of a pattern.
 #[derive(PartialEq)]
 enum Atom {
-    /// May be repeated.
+    /// It may be repeated.
     Repeatable,
-    /// Matches no character.
+    /// It matches no character.
     Assertion,
-    /// Flags for the rest of the group.
+    /// It sets flags for the rest of the group.
     Flags,
 }
 
-/// A pattern for `fancy_regex` and the names of its groups with their numbers.
+/// A pattern for `fancy_regex`, and the names and numbers of its groups.
 #[derive(Debug)]
 pub struct Translation {
     /// The pattern.
@@ -63,7 +64,7 @@ pub fn translate(pattern: &str) -> Parsed<Translation> {
     let mut parser = Parser { chars: pattern.chars().collect(), at: 0, out: String::new(), groups: 0, names: Vec::new() };
     parser.alternatives(Flags::default(), 0)?;
     if parser.at < parser.chars.len() {
-        return Err(Refusal::Invalid); // a bracket that nothing opened
+        return Err(Refusal::Invalid); // a closing bracket without an opening one
     }
     Ok(Translation { pattern: parser.out, names: parser.names })
 }
@@ -85,7 +86,7 @@ impl Parser {
         found
     }
 
-    /// Until a closing bracket or the end.
+    /// Translates up to a closing bracket or the end.
     fn alternatives(&mut self, mut flags: Flags, depth: usize) -> Parsed<()> {
         if depth > 200 {
             return Err(Refusal::Unsupported("groups nested that deep"));
@@ -230,7 +231,7 @@ impl Parser {
         Ok(atom)
     }
 
-    /// `i-s:` or `i)`; whether a group follows.
+    /// Parses flags: `i-s:` or `i)`. Returns true if a group follows.
     fn flags(&mut self, flags: &mut Flags) -> Parsed<bool> {
         let mut on = true;
         loop {
@@ -323,7 +324,7 @@ impl Parser {
         Ok(Atom::Repeatable)
     }
 
-    /// The escape of one character, after the backslash.
+    /// Parses the escape of one character, after the backslash.
     fn character(&mut self) -> Parsed<char> {
         let one = self.next().ok_or(Refusal::Invalid)?;
         let code = match one {
@@ -363,7 +364,8 @@ impl Parser {
         if valid { u32::from_str_radix(&text, 16).map_err(|_| Refusal::Invalid) } else { Err(Refusal::Invalid) }
     }
 
-    /// `\d`, `\p{Lu}` and the like as a class, which may stand in a class too; None for any other escape.
+    /// Returns an escape such as `\d` or `\p{Lu}` as a class, which may be within another class. `None` for
+    /// any other escape.
     fn class_escape(&mut self, flags: Flags) -> Parsed<Option<String>> {
         let one = self.peek().ok_or(Refusal::Invalid)?;
         let members = match one.to_ascii_lowercase() {
@@ -383,7 +385,7 @@ impl Parser {
         Ok(Some(format!("[{}{members}]", if one.is_ascii_uppercase() { "^" } else { "" })))
     }
 
-    /// A class, after its opening bracket.
+    /// Translates a class, after its opening bracket.
     fn class(&mut self, flags: Flags, depth: usize) -> Parsed<String> {
         if depth > 20 {
             return Err(Refusal::Unsupported("classes nested that deep"));
@@ -436,7 +438,7 @@ impl Parser {
         Ok(if flags.ignore_case && flags.unicode_case { format!("(?i:{out})") } else { out })
     }
 
-    /// `a` or `a-z` of a class, whose first character was read.
+    /// Translates `a` or `a-z` in a class. The first character is already parsed.
     fn range(&mut self, first: char, flags: Flags, out: &mut String) -> Parsed<()> {
         let mut last = first;
         if self.peek() == Some('-') && !matches!(self.chars.get(self.at + 1), None | Some(']' | '[' | '&')) {
@@ -499,7 +501,8 @@ const SCRIPTS: &[&str] = &[
     "Georgian",
 ];
 
-/// `\p{name}`: POSIX classes are ASCII; `Is` stands before properties, scripts and categories of Unicode.
+/// Translates `\p{name}`: POSIX classes are ASCII; `Is` is the prefix of Unicode's properties, scripts and
+/// categories.
 fn property(name: &str, negated: bool, flags: Flags) -> Parsed<String> {
     let cased = matches!(name.trim_start_matches("Is"), "Lower" | "Upper" | "Lu" | "Ll" | "Lt" | "Lowercase" | "Uppercase");
     if flags.ignore_case && cased {

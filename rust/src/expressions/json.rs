@@ -1,7 +1,7 @@
-//! JSON text: `get_json_object`, `json_array_length`, `json_object_keys`, `schema_of_json`.
+//! Functions on JSON text: `get_json_object`, `json_array_length`, `json_object_keys`, `schema_of_json`.
 //!
-//! Text is read as Jackson reads it for Spark: strings may stand in single quotes and hold unescaped control characters, and what follows the first value is not
-//! looked at.
+//! Text is parsed as Jackson parses it for Spark: strings may be in single quotes and contain unescaped
+//! control characters, and text after the first value is ignored.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::arguments::Arguments;
 use super::numbers::push_double;
 use crate::error::Result;
 
-/// Values nested deeper than this are refused, as Jackson does.
+/// Maximum depth of nesting, as in Jackson; deeper values are an error.
 const DEPTH: usize = 1000;
 
 /// A value of JSON.
@@ -22,23 +22,23 @@ pub enum Json<'a> {
     Null,
     /// `true`, `false`
     Bool(bool),
-    /// A number as it stands in the text.
+    /// A number as written in the text.
     Number(&'a str),
     /// A string without its quotes and escapes.
     Text(Cow<'a, str>),
     /// Items.
     Array(Vec<Json<'a>>),
-    /// Names and values, in the order of the text; a name may come twice.
+    /// Names and values, in the order of the text. Names may repeat.
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
 }
 
 impl<'a> Json<'a> {
-    /// The first value of a text; None where it is malformed or there is none.
+    /// Parses the first value of a text. `None` if it is malformed or missing.
     pub fn parse(text: &'a str) -> Option<Self> {
         Parser { text, place: 0, strict: false }.value(0)
     }
 
-    /// Like `parse`, without what JSON itself does not have: single quotes, control characters in strings.
+    /// Parses like `parse`, but without Jackson's extensions: single quotes, control characters in strings.
     pub fn parse_strict(text: &'a str) -> Option<Self> {
         Parser { text, place: 0, strict: true }.value(0)
     }
@@ -76,7 +76,7 @@ impl<'a> Json<'a> {
     }
 }
 
-/// A whole number as it is, any other as Java shows the double.
+/// Appends a whole number as it is, any other number as Java writes the double.
 fn push_number(text: &str, out: &mut String) {
     if text.contains(['.', 'e', 'E']) {
         let value = text.parse::<f64>().unwrap_or(f64::NAN);
@@ -90,7 +90,8 @@ fn push_number(text: &str, out: &mut String) {
     out.push_str(text.strip_prefix("-0").filter(|rest| rest.is_empty()).map_or(text, |_| "0"));
 }
 
-/// Like `push_quoted`, with characters of two UTF-16 units escaped, as Jackson does where it writes UTF-8.
+/// Appends like `push_quoted`, with characters of two UTF-16 units escaped, as Jackson does when it writes
+/// UTF-8.
 fn push_as_utf8(text: &str, out: &mut String) {
     let start = out.len();
     push_quoted(text, out);
@@ -260,7 +261,8 @@ impl<'a> Parser<'a> {
         u32::from_str_radix(digits, 16).ok()
     }
 
-    /// The character of `\uXXXX`, or of a pair of surrogates; half of a pair is `?`, as Java encodes it.
+    /// Parses the character of `\uXXXX`, or of a pair of surrogates. Half of a pair is `?`, as Java encodes
+    /// it.
     fn unicode(&mut self) -> Option<char> {
         let high = self.four_digits()?;
         if (0xd800..0xdc00).contains(&high) && self.text[self.place..].starts_with("\\u") {
@@ -364,7 +366,7 @@ fn path_of(text: &str) -> Option<Vec<Step>> {
     }
 }
 
-/// How matches are written: text without quotes, with quotes, or the items of arrays one by one.
+/// How to write matches: text without quotes, text with quotes, or the items of arrays one by one.
 #[derive(Clone, Copy, PartialEq)]
 enum Style {
     Raw,
@@ -372,7 +374,7 @@ enum Style {
     Flat,
 }
 
-/// Values written one after the other, with commas between them.
+/// Writes values with commas between them.
 #[derive(Default)]
 struct Writer {
     out: String,
@@ -397,7 +399,8 @@ impl Writer {
     }
 }
 
-/// Writes what a path finds; whether it finds anything. The cases are those of Spark's `evaluatePath`, in its order.
+/// Writes the values that a path finds, and returns true if there are any. The cases are those of Spark's
+/// `evaluatePath`, in its order.
 fn walk(value: &Json, path: &[Step], style: Style, out: &mut Writer) -> bool {
     match (value, path) {
         (Json::Text(text), []) if style == Style::Raw => {
@@ -433,7 +436,7 @@ fn walk(value: &Json, path: &[Step], style: Style, out: &mut Writer) -> bool {
     }
 }
 
-/// An array of what is found in each item, be it nothing.
+/// Writes an array of the values found in each item, which may be empty.
 fn listed(items: &[Json], rest: &[Step], style: Style, out: &mut Writer) -> bool {
     let mut inner = Writer::default();
     let any = items.iter().fold(false, |any, item| walk(item, rest, style, &mut inner) | any);

@@ -1,4 +1,5 @@
-//! `from_json`, `schema_of_json`: JSON text by a schema, and the schema of a text, as Spark's `JacksonParser` in PERMISSIVE mode has it.
+//! `from_json`, `schema_of_json`: parses JSON text by a schema, and finds the schema of a text, as Spark's
+//! `JacksonParser` does in PERMISSIVE mode.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,16 +15,16 @@ use crate::error::Result;
 pub(super) enum Type {
     Text,
     Boolean,
-    /// Whole numbers of so many bits.
+    /// Whole numbers with this number of bits.
     Whole(u32),
     Float,
     Double,
-    /// Numbers, and text of one; left as text, which the engine casts.
+    /// Numbers, and texts of numbers; returned as text, which DuckDB casts.
     Decimal,
-    /// Text alone, which the engine casts.
+    /// Text, which DuckDB casts.
     Date,
     LocalTimestamp,
-    /// Text, which the engine casts, or whole seconds since 1970.
+    /// Text, which DuckDB casts, or whole seconds since 1970.
     Timestamp,
     Array(Box<Type>),
     Map(Box<Type>),
@@ -31,7 +32,7 @@ pub(super) enum Type {
 }
 
 impl Type {
-    /// A type as Delta writes it: `"long"`, `{"type": "array", ...}`.
+    /// Parses a type in Delta's JSON: `"long"`, `{"type": "array", ...}`.
     pub(super) fn of(json: &Json) -> Option<Self> {
         match json {
             Json::Text(name) => Some(match name.as_ref() {
@@ -69,7 +70,7 @@ fn field<'a, 'b>(json: &'b Json<'a>, name: &str) -> Option<&'b Json<'a>> {
     fields.iter().find(|(field, _)| field == name).map(|(_, value)| value)
 }
 
-/// The text of a member of an object.
+/// Returns the text of a member of an object.
 pub(super) fn text<'b>(json: &'b Json, name: &str) -> Option<&'b str> {
     match field(json, name)? {
         Json::Text(text) => Some(text),
@@ -77,8 +78,9 @@ pub(super) fn text<'b>(json: &'b Json, name: &str) -> Option<&'b str> {
     }
 }
 
-/// `from_json(text, schema)`: JSON text that holds just what the schema names, each value of its type or null, which the engine's own cast
-/// turns into that type. A text that is malformed, or of another kind, gives an object of nulls, or null where the schema is an array.
+/// `from_json(text, schema)`: JSON text with just the fields of the schema, each value of its type or null.
+/// DuckDB casts it to the type. Text that is malformed, or of another type, gives an object of nulls, or null
+/// if the schema is an array.
 pub fn from_json(given: &Arguments) -> Result<ArrayRef> {
     let (texts, schemas) = (given.text(0)?, given.text(1)?);
     let mut out = StringBuilder::with_capacity(given.rows(), texts.value_data().len());
@@ -121,8 +123,8 @@ pub fn from_json(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(out.finish()))
 }
 
-/// Appends a value as JSON of a type. False for a value of another type, of which nothing is left: the field of a struct that it stands
-/// in, at whatever depth of arrays and maps, is null then.
+/// Appends a value as JSON of a type. Returns false for a value of another type; the struct's field that
+/// contains it, at any depth of arrays and maps, becomes null then.
 fn push(value: &Json, kind: &Type, out: &mut String) -> bool {
     match (kind, value) {
         (_, Json::Null) => out.push_str("null"),
@@ -208,7 +210,7 @@ fn push_primitive(value: &Json, kind: &Type, out: &mut String) -> bool {
     true
 }
 
-/// A number as `shown`; one that is too large is infinite.
+/// Appends a number as `shown`. A number that is too large is infinite.
 pub(super) fn push_number(number: f64, shown: &str, out: &mut String) {
     out.push_str(if number.is_finite() {
         shown
@@ -219,13 +221,13 @@ pub(super) fn push_number(number: f64, shown: &str, out: &mut String) {
     });
 }
 
-/// A type that `schema_of_json` finds.
+/// A type in the result of `schema_of_json`.
 #[derive(Debug, Clone, PartialEq)]
 enum Found {
     Nothing,
     Boolean,
     Whole,
-    /// A whole number of more than 64 bits: decimal of so many digits.
+    /// A whole number of more than 64 bits: a decimal with this number of digits.
     Digits(usize),
     Double,
     Text,
@@ -250,7 +252,7 @@ impl Found {
         }
     }
 
-    /// What holds both.
+    /// Returns the type that holds values of both.
     fn with(self, other: Self) -> Self {
         match (self, other) {
             (Self::Nothing, one) | (one, Self::Nothing) => one,
@@ -301,7 +303,7 @@ impl Found {
     }
 }
 
-/// `schema_of_json(text)`: the schema as DDL; null for text that is no JSON.
+/// `schema_of_json(text)`: the schema as DDL; null for text that is not JSON.
 pub fn schema_of_json(given: &Arguments) -> Result<ArrayRef> {
     let texts = given.text(0)?;
     let mut out = StringBuilder::new();

@@ -1,7 +1,9 @@
-//! Kernels of Spark's SQL functions over Arrow arrays: what DuckDB has no function for, or one that answers otherwise than Spark.
+//! Kernels of Spark's SQL functions on Arrow arrays, for functions that DuckDB does not have or computes
+//! differently.
 //!
-//! Each kernel takes whole arrays and gives one array of as many rows; it never sees Python. A row that Spark would fail on ends the call
-//! with an error whose message begins with Spark's error condition in brackets, such as `[ARITHMETIC_OVERFLOW]`.
+//! A kernel takes whole arrays and returns one array with the same number of rows; it does not use Python. If
+//! Spark fails on a row, the call returns an error that begins with Spark's error condition in brackets, such
+//! as `[ARITHMETIC_OVERFLOW]`.
 
 mod aggregates;
 mod arguments;
@@ -128,7 +130,7 @@ fn of_variants(name: &str, given: &Arguments) -> Result<ArrayRef> {
     }
 }
 
-/// An error of one row with Spark's error condition.
+/// Returns the error of a row with Spark's error condition.
 fn failure(condition: &str, message: impl std::fmt::Display) -> Error {
     Error::new(Kind::InvalidArgument, format!("[{condition}] {message}"))
 }

@@ -1,4 +1,5 @@
-//! `to_number` and `to_char` of numbers: formats such as `S$99,990.00`, as Spark's `ToNumberParser` reads them.
+//! `to_number` and `to_char` of numbers: parses formats such as `S$99,990.00` as Spark's `ToNumberParser`
+//! does.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use crate::error::Result;
 
 #[derive(Debug, Clone, PartialEq)]
 enum Token {
-    /// Digits between separators, each run with its length and whether all of them must be there.
+    /// Runs of digits between separators: the length of each, and whether all its digits are required.
     Digits(Vec<(usize, bool)>),
     Point,
     Dollar,
@@ -22,7 +23,7 @@ enum Token {
     Close,
 }
 
-/// The tokens of a format that Python has checked.
+/// Returns the tokens of a format, which the Python layer has checked.
 fn tokens(format: &str) -> Vec<Token> {
     let format = format.to_ascii_uppercase();
     let bytes = format.as_bytes();
@@ -56,7 +57,7 @@ fn tokens(format: &str) -> Vec<Token> {
                 found.insert(0, Token::Open);
                 found.push(Token::Close);
             }
-            _ => {} // a separator of thousands stands between two runs of digits
+            _ => {} // a separator of thousands is between two runs of digits
         }
     }
     found
@@ -75,8 +76,8 @@ fn digits(tokens: &[Token], behind_point: bool) -> usize {
     number
 }
 
-/// `to_number(text, format, safe)`: the digits of the number, with as many behind the point as the format has. A text that does not fit
-/// the format is null where `safe` is 1, else an error.
+/// `to_number(text, format, safe)`: the digits of the number, with as many after the point as in the format.
+/// Text that does not match the format is null if `safe` is 1, else an error.
 pub fn to_number(given: &Arguments) -> Result<ArrayRef> {
     let (texts, formats, safe) = (given.text(0)?, given.text(1)?, given.integers(2)?);
     let mut values = Vec::with_capacity(given.rows());
@@ -174,7 +175,8 @@ fn parse(text: &str, tokens: &[Token]) -> Option<i128> {
     Some(if negative { -number } else { number })
 }
 
-/// `number_to_char(number as plain text, format)`: the number in the format's shape, `#` for each digit where it has too many.
+/// `number_to_char(number as plain text, format)`: the formatted number, with `#` in place of all digits if
+/// it has too many.
 pub fn number_to_char(given: &Arguments) -> Result<ArrayRef> {
     let (texts, formats) = (given.text(0)?, given.text(1)?);
     let tokens = tokens(if given.rows() > 0 { formats.value(0) } else { "" });
@@ -231,13 +233,13 @@ fn shown(number: &str, tokens: &[Token]) -> String {
     out.into_iter().collect()
 }
 
-/// A space goes before the sign or bracket that stands last.
+/// Appends a character; a space is put before a sign or bracket at the end.
 fn push(one: char, out: &mut Vec<char>) {
     let place = out.len() - usize::from(one == ' ' && matches!(out.last(), Some('+' | '-' | '<')));
     out.insert(place, one);
 }
 
-/// A sign behind the digits goes before the spaces there.
+/// Appends a sign after the digits, before spaces there.
 fn push_behind(one: char, out: &mut Vec<char>) {
     without_lone_point(out);
     let place = out.iter().rposition(|last| *last != ' ').map_or(0, |last| last + 1);

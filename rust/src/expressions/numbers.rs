@@ -1,4 +1,4 @@
-//! Numbers as text: Java's `Double.toString`, fixed places, other bases.
+//! Formats numbers as text: as Java's `Double.toString`, with fixed decimal places, in other bases.
 
 use std::sync::Arc;
 
@@ -9,14 +9,15 @@ use super::arguments::Arguments;
 use super::failure;
 use crate::error::Result;
 
-/// The square root of the sum of two squares, without overflow on the way.
+/// The square root of the sum of two squares, without intermediate overflow.
 pub fn hypot(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(arrow::compute::binary::<_, _, _, Float64Type>(&given.doubles(0)?, &given.doubles(1)?, f64::hypot)?))
 }
 
 /// `conv(digits, from, to)`: a whole number of 64 bits from one base to another; a negative `to` reads it as signed.
 ///
-/// Reading ends at the first character that is no digit of the base. More than 64 bits are Spark's ARITHMETIC_OVERFLOW.
+/// Parsing ends at the first character that is no digit of the base. More than 64 bits raise
+/// ARITHMETIC_OVERFLOW.
 pub fn conv(given: &Arguments) -> Result<ArrayRef> {
     let (values, from, to) = (given.text(0)?, given.integers(1)?, given.integers(2)?);
     let mut out = StringBuilder::with_capacity(given.rows(), 8 * given.rows());
@@ -70,12 +71,13 @@ fn converted(text: &str, from: u32, to: i32) -> Result<Option<String>> {
     Ok(Some(shown.into_iter().rev().collect()))
 }
 
-/// Doubles as Java 19's `Double.toString` writes them: the shortest digits, plain between 1e-3 and 1e7.
+/// Formats doubles as Java 19's `Double.toString`: with the fewest digits, and without an exponent between
+/// 1e-3 and 1e7.
 pub fn double_to_string(given: &Arguments) -> Result<ArrayRef> {
     Ok(texts(&given.doubles(0)?, push_double))
 }
 
-/// Floats as `Float.toString`.
+/// Formats floats as Java's `Float.toString`.
 pub fn float_to_string(given: &Arguments) -> Result<ArrayRef> {
     let array = arrow::compute::cast(given.array(0)?, &DataType::Float32)?;
     Ok(texts(array.as_primitive::<Float32Type>(), push_float))
@@ -105,7 +107,7 @@ pub fn push_double(value: f64, out: &mut String) {
         return out.push_str(if value > 0.0 { "Infinity" } else { "-Infinity" });
     }
     let mut shown = format!("{value:e}");
-    // Java shows two digits at least, and then those nearest to the number: 4.9E-324, where one digit would be 5E-324.
+    // Java writes at least two digits, the nearest to the number: 4.9E-324, although 5E-324 is enough.
     if is_one_digit(&shown) {
         let two = format!("{value:.1e}");
         if two.parse() == Ok(value) {
@@ -139,7 +141,7 @@ fn push_java(shown: &str, out: &mut String) {
     let (mantissa, exponent) = shown.split_once('e').unwrap_or((shown, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
     let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
-    // Of at most 17 digits: kept without a piece of memory of their own.
+    // At most 17 digits, so no memory is allocated.
     let mut buffer = [0_u8; 24];
     let mut length = 0;
     for digit in mantissa.bytes().filter(u8::is_ascii_digit).take(buffer.len()) {
@@ -172,8 +174,8 @@ fn push_java(shown: &str, out: &mut String) {
     out.push_str(if after.is_empty() { "0" } else { after });
 }
 
-/// `fixed(number, places, rounding)`: a double with so many places; `half_up` rounds its shortest digits as `java.util.Formatter` does,
-/// `half_even` the exact number as `java.text.DecimalFormat`.
+/// `fixed(number, places, rounding)`: a double with a fixed number of places. `half_up` rounds its shortest
+/// digits as `java.util.Formatter`, `half_even` rounds the exact number as `java.text.DecimalFormat`.
 pub fn fixed(given: &Arguments) -> Result<ArrayRef> {
     let (values, places, modes) = (given.doubles(0)?, given.integers(1)?, given.text(2)?);
     let mut out = StringBuilder::with_capacity(values.len(), 8 * values.len());
@@ -196,7 +198,7 @@ pub fn fixed(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(out.finish()))
 }
 
-/// The shortest digits of a double, rounded half up to so many places.
+/// Rounds the shortest digits of a double half up to a number of places.
 fn half_up(value: f64, places: usize) -> String {
     let shown = format!("{}", value.abs());
     let (whole, fraction) = shown.split_once('.').unwrap_or((&shown, ""));
@@ -218,7 +220,8 @@ fn half_up(value: f64, places: usize) -> String {
     out
 }
 
-/// `format_number(number, places)`: so many places, half to even, with a comma between groups of three digits; null for less than none.
+/// `format_number(number, places)`: rounds half to even, and puts commas between groups of three digits. Null
+/// for negative places.
 pub fn format_number(given: &Arguments) -> Result<ArrayRef> {
     let (values, places) = (given.array(0)?, given.integers(1)?);
     let is_double = matches!(values.data_type(), DataType::Float32 | DataType::Float64);
@@ -243,7 +246,7 @@ pub fn format_number(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(out.finish()))
 }
 
-/// Decimal digits at so many places, half to even.
+/// Rounds decimal digits half to even to a number of places.
 fn half_even(text: &str, places: usize) -> String {
     let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
     let (whole, fraction) = rest.split_once('.').unwrap_or((rest, ""));
@@ -260,7 +263,7 @@ fn half_even(text: &str, places: usize) -> String {
     if places == 0 { format!("{sign}{shown}") } else { format!("{sign}{}.{}", &shown[..point], &shown[point..]) }
 }
 
-/// One more in the last place.
+/// Adds one in the last place.
 fn up(digits: &mut Vec<u8>) {
     for place in (0..digits.len()).rev() {
         if digits[place] < b'9' {

@@ -1,4 +1,4 @@
-//! Regular expressions with Java's meaning: `rlike` and its kin. The pattern may differ from row to row.
+//! Regular expressions with Java's meaning: `rlike` and similar functions. Each row may have another pattern.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,9 +12,9 @@ use super::failure;
 use super::java_regex::{Refusal, translate};
 use crate::error::Result;
 
-/// Patterns that a thread keeps compiled.
+/// Number of compiled patterns that a thread keeps.
 const KEPT: usize = 16;
-/// Steps back after which a match is given up.
+/// Maximum number of steps of backtracking; above it, the match is an error.
 const STEPS: usize = 10_000_000;
 
 struct CompiledPattern {
@@ -49,7 +49,8 @@ fn compile(pattern: &str) -> Result<CompiledPattern> {
 }
 
 impl CompiledPattern {
-    /// The matches that `Matcher.find` gives one after the other, an empty one right behind another match too.
+    /// Visits the matches as Java's `Matcher.find` returns them, also an empty match directly after another
+    /// match.
     fn each<'t>(&self, text: &'t str, mut visit: impl FnMut(&Captures<'t, str>, (usize, usize)) -> Result<bool>) -> Result<()> {
         let mut from = 0;
         while from <= text.len() {
@@ -66,7 +67,7 @@ impl CompiledPattern {
             if range.0 == range.1 {
                 let next = text[from..].chars().next();
                 if next.is_some_and(|one| one.len_utf16() > 1) {
-                    // Java goes on behind the first of its two units, and cuts the character.
+                    // Java continues after the first of the two units, in the middle of the character.
                     return Err(failure("UNSUPPORTED_REGEX", "an empty match before a character of two UTF-16 units"));
                 }
                 from += next.map_or(1, char::len_utf8);
@@ -79,7 +80,7 @@ impl CompiledPattern {
         self.regex.captures(text).map_err(|_| failure("UNSUPPORTED_REGEX", "a match of too many steps"))
     }
 
-    /// InvalidArgument for a group that the pattern does not have.
+    /// A group that the pattern does not have is an error of InvalidArgument.
     fn group(&self, group: i32) -> Result<usize> {
         let groups = self.regex.captures_len() - 1;
         let known = usize::try_from(group).ok().filter(|group| *group <= groups);
@@ -91,7 +92,7 @@ fn group_text<'t>(found: &Captures<'t, str>, group: usize) -> &'t str {
     found.get(group).map_or("", |one| one.as_str())
 }
 
-/// Text and pattern of each row where both are known.
+/// Text and pattern of each row in which neither is null.
 struct Rows {
     texts: StringArray,
     patterns: StringArray,
@@ -122,7 +123,7 @@ impl Rows {
     }
 }
 
-/// `regex_matches(text, pattern)`: whether a part of the text matches.
+/// `regex_matches(text, pattern)`: true if a part of the text matches.
 pub fn matches(given: &Arguments) -> Result<ArrayRef> {
     let found = Rows::of(given)?.map(|_, text, compiled| {
         compiled.regex.is_match(text).map(Some).map_err(|_| failure("UNSUPPORTED_REGEX", "a match of too many steps"))
@@ -130,7 +131,7 @@ pub fn matches(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(BooleanArray::from(found)))
 }
 
-/// `regex_extract(text, pattern, group)`: the group of the first match; empty where there is none.
+/// `regex_extract(text, pattern, group)`: the group of the first match; empty without a match.
 pub fn extract(given: &Arguments) -> Result<ArrayRef> {
     let groups = given.integers(2)?;
     let found = Rows::of(given)?.map(|row, text, compiled| {
@@ -184,7 +185,8 @@ pub fn count(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(Int32Array::from(found)))
 }
 
-/// `regex_instr(text, pattern)`: the place of the first match in characters from 1; 0 where there is none.
+/// `regex_instr(text, pattern)`: the position of the first match in characters, counted from 1; 0 without a
+/// match.
 pub fn instr(given: &Arguments) -> Result<ArrayRef> {
     let found = Rows::of(given)?.map(|_, text, compiled| {
         let start = compiled.first(text)?.and_then(|found| found.get(0)).map(|whole| whole.start());
@@ -193,7 +195,8 @@ pub fn instr(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(Int32Array::from(found)))
 }
 
-/// `regex_split(text, pattern, limit)`: as `String.split`, but empty parts at the end stay; at most `limit` parts where that is positive.
+/// `regex_split(text, pattern, limit)`: as Java's `String.split`, but empty parts at the end are kept. A
+/// positive `limit` is the maximum number of parts.
 pub fn split(given: &Arguments) -> Result<ArrayRef> {
     let limits = given.integers(2)?;
     let found = Rows::of(given)?.map(|row, text, compiled| {
@@ -207,7 +210,7 @@ pub fn split(given: &Arguments) -> Result<ArrayRef> {
                 return Ok(false);
             }
             if end > 0 {
-                parts.push(text[from..start].to_owned()); // an empty match at the very beginning divides nothing
+                parts.push(text[from..start].to_owned()); // an empty match at the beginning does not split
                 from = end;
             }
             Ok(true)
@@ -218,7 +221,8 @@ pub fn split(given: &Arguments) -> Result<ArrayRef> {
     Ok(lists(found))
 }
 
-/// `regex_replace(text, pattern, replacement, position)`: every match from a place on replaced; `$1` and `${name}` stand for groups.
+/// `regex_replace(text, pattern, replacement, position)`: replaces all matches from a position on; `$1` and
+/// `${name}` are groups.
 pub fn replace(given: &Arguments) -> Result<ArrayRef> {
     let (replacements, positions) = (given.text(2)?, given.integers(3)?);
     let found = Rows::of(given)?.map(|row, text, compiled| {
@@ -246,7 +250,8 @@ pub fn replace(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(StringArray::from(found)))
 }
 
-/// As `Matcher.appendReplacement`; None for a group that is not there and an escape without a character.
+/// Appends a replacement as Java's `Matcher.appendReplacement`. `None` for an unknown group, or an escape
+/// without a character.
 fn push_replacement(replacement: &str, found: &Captures<'_, str>, compiled: &CompiledPattern, out: &mut String) -> Option<()> {
     let mut rest = replacement.chars().peekable();
     while let Some(one) = rest.next() {

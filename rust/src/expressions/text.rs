@@ -1,4 +1,4 @@
-//! Text: case, distances, sounds, masks.
+//! Functions on text: case, distances of texts, phonetic codes, masks.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ pub fn upper(given: &Arguments) -> Result<ArrayRef> {
     Ok(map_text(&given.text(0)?, |value, out| out.push_str(&value.to_uppercase())))
 }
 
-/// Lower case by Unicode's full mapping, a final sigma having its own.
+/// Lower case by Unicode's full mapping, with its own form for a final sigma.
 pub fn lower(given: &Arguments) -> Result<ArrayRef> {
     Ok(map_text(&given.text(0)?, |value, out| out.push_str(&value.to_lowercase())))
 }
 
-/// The first character of each word in title case and the rest in lower case; words are divided by a space.
+/// The first character of each word in title case, the rest in lower case. Words are separated by spaces.
 pub fn initcap(given: &Arguments) -> Result<ArrayRef> {
     Ok(map_text(&given.text(0)?, |value, out| {
         if value.is_ascii() {
@@ -35,7 +35,7 @@ pub fn initcap(given: &Arguments) -> Result<ArrayRef> {
             }
             if let Some(first) = word.chars().next() {
                 title_case::push(first, out);
-                // Of the whole word, as the lower case of a sigma hangs on what stands before it.
+                // From the whole word, as the lower case of a sigma depends on the letters before it.
                 out.extend(word.to_lowercase().chars().skip(first.to_lowercase().count()));
             }
         }
@@ -62,7 +62,8 @@ pub fn levenshtein(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(distances.collect::<Int32Array>()))
 }
 
-/// Jaro-Winkler similarity: 1 for equal texts. A common beginning counts whatever the similarity, unlike in DuckDB's function.
+/// Jaro-Winkler similarity: 1 for equal texts. A common beginning always counts; in DuckDB's function, it
+/// counts only for similar texts.
 pub fn jaro_winkler(given: &Arguments) -> Result<ArrayRef> {
     let (left, right) = (given.text(0)?, given.text(1)?);
     let similarities = left.iter().zip(right.iter()).map(|pair| {
@@ -98,10 +99,10 @@ fn jaro(a: &[char], b: &[char]) -> f64 {
     (found / a.len() as f64 + found / b.len() as f64 + (found - swaps) / found) / 3.0
 }
 
-/// Soundex's digit of each letter; `7` for those that are skipped as if they were not there.
+/// Soundex's digit of each letter; `7` for letters that are skipped.
 const SOUNDS: &[u8; 26] = b"01230127022455012623017202";
 
-/// The American Soundex code; text that does not begin with a letter of ASCII is itself.
+/// The American Soundex code. Text that does not begin with an ASCII letter is returned unchanged.
 pub fn soundex(given: &Arguments) -> Result<ArrayRef> {
     Ok(map_text(&given.text(0)?, |value, out| {
         let Some(first) = value.bytes().next().filter(u8::is_ascii_alphabetic) else { return out.push_str(value) };
@@ -131,7 +132,8 @@ pub fn soundex(given: &Arguments) -> Result<ArrayRef> {
     }))
 }
 
-/// `mask(text, upper, lower, digit, other)`: characters of each class replaced by one character, or kept where that is null.
+/// `mask(text, upper, lower, digit, other)`: replaces the characters of each class by one character, or keeps
+/// them if that is null.
 pub fn mask(given: &Arguments) -> Result<ArrayRef> {
     let values = given.text(0)?;
     let masks = (1..5).map(|place| given.text(place)).collect::<Result<Vec<_>>>()?;

@@ -1,6 +1,7 @@
-//! Title case of single characters, where Unicode's differs from upper case.
+//! Title case of single characters whose title case differs from upper case in Unicode.
 
-/// Characters whose title case is another text than their upper case, and that text: `ß` becomes `Ss`, not `SS`.
+/// Characters whose title case differs from their upper case, with their title case: `ß` becomes `Ss`, not
+/// `SS`.
 const OTHER: [(char, &str); 58] = [
     ('\u{df}', "Ss"),
     ('\u{1c4}', "\u{1c5}"),

@@ -8,7 +8,7 @@ use super::arguments::{Arguments, map_text};
 use super::failure;
 use crate::error::Result;
 
-/// As `java.net.URLEncoder`: a space becomes `+`.
+/// Encodes as `java.net.URLEncoder`: a space becomes `+`.
 pub fn encode(given: &Arguments) -> Result<ArrayRef> {
     Ok(map_text(&given.text(0)?, |value, out| {
         for byte in value.bytes() {
@@ -21,7 +21,8 @@ pub fn encode(given: &Arguments) -> Result<ArrayRef> {
     }))
 }
 
-/// `url_decode(text, safe)`, as `java.net.URLDecoder`; what is not encoded properly is null if `safe`, else CANNOT_DECODE_URL.
+/// `url_decode(text, safe)`: decodes as `java.net.URLDecoder`. Invalid text gives null with `safe`, else
+/// raises CANNOT_DECODE_URL.
 pub fn decode(given: &Arguments) -> Result<ArrayRef> {
     let (values, safe) = (given.text(0)?, given.integers(1)?);
     let mut out = StringBuilder::with_capacity(values.len(), values.value_data().len());
@@ -56,7 +57,8 @@ fn decoded(text: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// `parse_url(url, part, key, safe)`: a part of a URL as `java.net.URI` divides it, null where it has none.
+/// `parse_url(url, part, key, safe)`: a part of a URL as parsed by `java.net.URI`; null if the URL does not
+/// have it.
 ///
 /// `part`: HOST, PATH, QUERY, REF, PROTOCOL, FILE, AUTHORITY, USERINFO; `key` (null for none): of a QUERY the value of one key. A text that
 /// is no URL is null if `safe`, else INVALID_URL.
@@ -90,7 +92,7 @@ struct Url<'a> {
 }
 
 impl<'a> Url<'a> {
-    /// None for what `java.net.URI` refuses.
+    /// Parses a URL. `None` if `java.net.URI` refuses it.
     fn new(text: &'a str) -> Option<Self> {
         if !is_escaped(text) {
             return None;
@@ -166,7 +168,7 @@ fn split(text: &str, at: char) -> (&str, Option<&str>) {
     text.split_once(at).map_or((text, None), |(before, after)| (before, Some(after)))
 }
 
-/// Whether no character stands in the text that a URL must escape.
+/// True if the text has no character that a URL must escape.
 fn is_escaped(text: &str) -> bool {
     let bytes = text.as_bytes();
     text.char_indices().all(|(place, character)| match character {
@@ -176,7 +178,7 @@ fn is_escaped(text: &str) -> bool {
     }) && text.matches('#').count() <= 1
 }
 
-/// Whether Java reads it as the name of a host, or as an address.
+/// True if Java accepts it as the name of a host, or as an address.
 fn is_host(host: &str) -> bool {
     if host.starts_with('[') {
         return true;

@@ -1,4 +1,4 @@
-//! Functions of variants: from JSON and rows, by paths into them, of what they hold.
+//! Functions on variants: make them from JSON and rows, look up paths in them, describe their contents.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -95,7 +95,8 @@ fn invalid_path(path: &str, name: &str) -> Error {
     failure("INVALID_VARIANT_GET_PATH", format!("The path `{path}` is not a valid variant extraction path in `{name}`."))
 }
 
-/// The variants of the first argument, or where the argument in `place` is given, their parts at that path; None where there is none.
+/// Returns the variants of the first argument or, if there is an argument at `place`, their parts at this
+/// path; `None` if there is no such part.
 pub(super) fn each_at<'a>(
     values: &'a Variants,
     given: &'a Arguments,
@@ -131,7 +132,7 @@ pub fn get(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(out.finish()?))
 }
 
-/// `is_variant_null(variant)`: the null of JSON; false for NULL.
+/// `is_variant_null(variant)`: true for JSON's null, false for SQL's NULL.
 pub fn is_null(given: &Arguments) -> Result<ArrayRef> {
     let values = Variants::new(given.array(0)?)?;
     let found = values.iter().map(|value| Ok(Some(matches!(value?, Some(Variant::Null)))));
@@ -159,9 +160,10 @@ pub(super) fn whole_of(value: &Variant) -> Option<i64> {
     }
 }
 
-/// `variant_parts(variant, zone [, path])`: what casts of a variant, or of its part at a path, start from. `kind` names its type; `whole` is a whole number, a boolean as 0 or
-/// 1, days or microseconds, a decimal without its fraction; `number` a double or float; `text` a text, the digits of a decimal, and of all
-/// else the JSON; `bytes` those of a binary.
+/// `variant_parts(variant, zone [, path])`: the parts of a variant, or of its part at a path, that casts
+/// need. `kind`: its type; `whole`: a whole number, a boolean as 0 or 1, days, microseconds, or a decimal
+/// without its fraction; `number`: a double or float; `text`: a text, the digits of a decimal, and JSON for
+/// all other types; `bytes`: those of a binary.
 pub fn parts(given: &Arguments) -> Result<ArrayRef> {
     let (values, zone) = (Variants::new(given.array(0)?)?, zone_of(given, 1)?);
     let rows = given.rows();
@@ -233,8 +235,8 @@ fn kind_of(value: &Variant) -> Result<&'static str> {
     })
 }
 
-/// `variant_items(variant)`: (pos, key, value) of each item of an array, whose key is null, and of each field of an object; null for any
-/// other variant.
+/// `variant_items(variant)`: (pos, key, value) of each item of an array, with a null key, or of each field of
+/// an object; null for any other variant.
 pub fn items(given: &Arguments) -> Result<ArrayRef> {
     let values = Variants::new(given.array(0)?)?;
     let mut keys = StringBuilder::new();

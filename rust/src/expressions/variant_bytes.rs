@@ -36,13 +36,14 @@ impl Variants {
         Ok(Self { metadata: part("metadata")?, value: part("value")?, nulls: rows.nulls().cloned() })
     }
 
-    /// The variant of each row; None for NULL. Only its head is checked: bytes below that are malformed make a panic where they are read,
-    /// which `evaluate` turns into MALFORMED_VARIANT. A check of all of them takes longer than most functions.
+    /// Returns the variant of each row; `None` for NULL. Only the header is checked, as a check of all bytes
+    /// takes longer than most functions. Malformed bytes after it cause a panic when they are read, which
+    /// `evaluate` turns into MALFORMED_VARIANT.
     pub(super) fn iter(&self) -> impl Iterator<Item = Result<Option<Variant<'_, '_>>>> {
         self.rows(|names, value| Some(Variant::new_with_metadata(names, value)))
     }
 
-    /// Like `iter`, with every byte checked.
+    /// Returns the variants like `iter`, with all bytes checked.
     pub(super) fn checked(&self) -> impl Iterator<Item = Result<Option<Variant<'_, '_>>>> {
         self.rows(|names, value| Variant::try_new_with_metadata(names, value).ok())
     }
@@ -58,7 +59,7 @@ impl Variants {
             }
             let bytes = self.metadata.value(row);
             let names = match known.take().filter(|(before, _)| *before == bytes) {
-                Some((_, names)) => names, // those of the row before, as in most columns: they are checked once
+                Some((_, names)) => names, // the same names as in the row before, as in most columns, are checked only once
                 None => VariantMetadata::try_new(bytes).map_err(|_| malformed())?,
             };
             known = Some((bytes, names.clone()));
@@ -120,7 +121,7 @@ impl Column {
         self.value.end()
     }
 
-    /// Appends what `write` encodes; where it gives None, nothing is appended.
+    /// Appends the value that `write` encodes, or nothing if `write` returns `None`.
     pub(super) fn append(&mut self, write: impl FnOnce(&mut Encoder, &mut Vec<u8>) -> Result<Option<()>>) -> Result<Option<()>> {
         self.encoder.clear();
         let start = self.value.bytes.len();
@@ -145,23 +146,24 @@ impl Column {
     }
 }
 
-/// Up to this many names are looked for one by one, more in a map.
+/// Maximum number of names that are compared one by one; more are looked up in a map.
 const FEW_NAMES: usize = 16;
 
-/// The bytes of one variant after the other.
+/// Encodes variants, one after the other.
 #[derive(Default)]
 pub(super) struct Encoder {
-    /// All names of the variant, one behind the other; `ends` says where each ends.
+    /// All names of the variant, concatenated; `ends`: the end of each.
     names: String,
     ends: Vec<usize>,
-    /// The places of the names where there are more than `FEW_NAMES`: an object may have a hundred thousand fields.
+    /// The ids of names, if there are more than `FEW_NAMES`: an object may have a hundred thousand fields.
     ids: HashMap<String, usize>,
-    /// The fields and items of the objects and arrays that are being written: id of the name, and where the value begins.
+    /// The fields and items of the objects and arrays that are being written: the id of the name, and the
+    /// start of the value.
     parts: Vec<(usize, usize)>,
     head: Vec<u8>,
 }
 
-/// The bytes that hold every number up to `most`.
+/// Returns the number of bytes for numbers up to `most`.
 fn width(most: usize) -> usize {
     [0xff, 0xffff, 0xff_ffff].iter().position(|&limit| most <= limit).map_or(4, |place| place + 1)
 }
@@ -212,7 +214,7 @@ impl Encoder {
         count
     }
 
-    /// Puts the head that was made before the bytes of `out` from `start` on.
+    /// Inserts the finished header into `out` at `start`.
     fn insert_head(&self, start: usize, out: &mut Vec<u8>) {
         let (end, size) = (out.len(), self.head.len());
         out.resize(end + size, 0);
@@ -259,7 +261,7 @@ impl Encoder {
         out.extend_from_slice(bytes);
     }
 
-    /// An array of `count` items that `write` appends.
+    /// Writes an array of `count` items, which `write` appends.
     fn list(
         &mut self,
         count: usize,
@@ -286,7 +288,7 @@ impl Encoder {
         Ok(Some(()))
     }
 
-    /// An object of fields with `names`, whose values `write` appends; None where a name comes twice.
+    /// Writes an object with `names`, whose values `write` appends. `None` if a name repeats.
     fn object<'n>(
         &mut self,
         names: impl Iterator<Item = &'n str>,
@@ -321,7 +323,7 @@ impl Encoder {
         Ok(Some(()))
     }
 
-    /// None where an object has a name twice.
+    /// Writes JSON. `None` if an object has a name twice.
     pub(super) fn json(&mut self, value: &Json, out: &mut Vec<u8>) -> Result<Option<()>> {
         match value {
             Json::Null => out.push(0),
@@ -337,7 +339,8 @@ impl Encoder {
         Ok(Some(()))
     }
 
-    /// A whole number where it fits, a decimal of at most 38 digits where there is no exponent, a double.
+    /// Writes a number: as a whole number if it fits, else as a decimal of at most 38 digits if it has no
+    /// exponent, else as a double.
     fn number(text: &str, out: &mut Vec<u8>) {
         if let Ok(whole) = text.parse::<i64>() {
             return Self::long(whole, out);
@@ -393,7 +396,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// One value of an array, with a null as the variant `null`.
+    /// Writes one value of an array; a null becomes the variant `null`.
     pub(super) fn value(&mut self, array: &ArrayRef, row: usize, out: &mut Vec<u8>) -> Result<Option<()>> {
         if array.is_null(row) {
             out.push(0);

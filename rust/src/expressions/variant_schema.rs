@@ -1,17 +1,17 @@
-//! The types that `schema_of_variant` names, and the one that holds two of them.
+//! The types that `schema_of_variant` returns, and the common type of two of them.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// A type of variants.
 pub(super) enum Schema {
-    /// Of `null` alone, and of an array without items.
+    /// The type of `null`, and of items of an empty array.
     Void,
-    /// Of values that have no type in common.
+    /// The type of values without a common type.
     Variant,
-    /// By its kind, such as `long`.
+    /// A scalar type by its kind, such as `long`.
     Scalar(&'static str),
-    /// Digits, and how many of them stand behind the point.
+    /// Number of digits, and how many of them are after the point.
     Decimal(u8, u8),
     /// An array of items of one type.
     Array(Box<Schema>),
@@ -20,7 +20,7 @@ pub(super) enum Schema {
 }
 
 impl Schema {
-    /// The type of one decimal, whose zeros at the end do not count.
+    /// Returns the type of a decimal, without zeros at its end.
     pub(super) fn decimal(mut digits: i128, mut scale: u8) -> Self {
         while scale > 0 && digits % 10 == 0 {
             digits /= 10;
@@ -30,7 +30,7 @@ impl Schema {
         Self::Decimal(precision.max(scale), scale)
     }
 
-    /// The type of values of both; `Variant` where there is none.
+    /// Returns the common type of both, or `Variant` if there is none.
     pub(super) fn merged(self, other: Self) -> Self {
         use Schema::{Array, Decimal, Object, Scalar, Void};
         match (self, other) {

@@ -31,7 +31,7 @@ fn plain(mut digits: i128, mut scale: u8) -> String {
     format!("{}{before}.{behind}", if digits < 0 { "-" } else { "" })
 }
 
-/// The zone of the session, the same in every row.
+/// Returns the session's time zone, which is the same in all rows.
 pub(super) fn zone_of(given: &Arguments, place: usize) -> Result<Tz> {
     let zones = given.text(place)?;
     let zone = if given.rows() > 0 { zones.value(0) } else { "UTC" };
@@ -56,8 +56,8 @@ pub fn to_json(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(out.finish()))
 }
 
-/// `variant_to_text(variant, zone [, path])`: the cast to a string: a text as it is, an array or object as JSON, times as SQL shows them, null
-/// for the null of JSON.
+/// `variant_to_text(variant, zone [, path])`: the cast to a string: text as it is, arrays and objects as
+/// JSON, times as in SQL, and null for JSON's null.
 pub fn to_text(given: &Arguments) -> Result<ArrayRef> {
     let (values, zone) = (Variants::new(given.array(0)?)?, zone_of(given, 1)?);
     let mut out = StringBuilder::with_capacity(given.rows(), 16 * given.rows());

@@ -1,7 +1,8 @@
-//! Entry points of the fuzz targets in `fuzz/`, one for each parser of bytes. Compiled with `cfg(fuzzing)` alone.
+//! Entry points of the fuzz targets in `fuzz/`, one for each parser of bytes. Compiled with `cfg(fuzzing)`
+//! only.
 //!
-//! Each takes bytes that nobody has looked at and checks the property in its comment. An error is an answer; a panic, more memory than
-//! the limit of the fuzzer, or more than a few seconds is a finding.
+//! Each takes any bytes and checks the property in its comment. Returning an error is correct. A panic, more
+//! memory than the fuzzer's limit, or more than a few seconds is a bug.
 
 #![allow(clippy::expect_used, clippy::panic)] // a broken property ends the fuzzer with its message
 

@@ -1,4 +1,4 @@
-//! A store with one file, so that no target touches a disk.
+//! A store with one file in memory, so that no target uses a disk.
 
 use std::ops::Range;
 use std::sync::Arc;

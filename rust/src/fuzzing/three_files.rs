@@ -1,4 +1,4 @@
-//! A table of three files whose rows, partition values and statistics are known: what a predicate is tried on.
+//! A table of three files with known rows, partition values and statistics, to test predicates on.
 
 use std::sync::{Arc, LazyLock};
 

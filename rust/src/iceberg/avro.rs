@@ -1,9 +1,12 @@
-//! Avro's object container files and the binary encoding of values (Apache Avro 1.11 specification), as far as manifests need them.
+//! Reads and writes Avro's object container files and its binary encoding of values (Apache Avro 1.11
+//! specification), as far as manifests need them.
 //!
-//! No crate does this here: entries go from manifest to manifest as bytes, where `apache-avro` decodes every value, and the schemas are few.
+//! No crate is used: entries are copied from manifest to manifest as bytes, whereas `apache-avro` decodes
+//! each value, and there are only a few schemas.
 //!
-//! A container is `Obj\x01`, a map of metadata (the schema as JSON, the codec), 16 bytes of a sync marker, then blocks: the number of
-//! values, the number of bytes, the values, the marker again. Longs are zigzag varints: 0, -1, 1, -2 become 0, 1, 2, 3.
+//! A container is `Obj\x01`, a map of metadata (the schema as JSON, the codec), a sync marker of 16 bytes,
+//! then blocks: the number of values, the number of bytes, the values, the marker again. Longs are zigzag
+//! varints: 0, -1, 1, -2 become 0, 1, 2, 3.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};

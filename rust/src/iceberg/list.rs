@@ -1,4 +1,4 @@
-//! Manifest lists: a record for each manifest of a snapshot.
+//! Writes and reads manifest lists: one record for each manifest of a snapshot.
 
 use std::collections::BTreeMap;
 

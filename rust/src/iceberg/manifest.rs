@@ -1,4 +1,4 @@
-//! Manifests: entries for the files of add actions, and entries of older manifests carried over.
+//! Writes manifests: entries for the files of add actions, and entries copied from older manifests.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -1,4 +1,5 @@
-//! Values of columns as Iceberg writes them: in partition records (Avro) and as bounds ("Binary single-value serialization").
+//! Writes values of columns in Iceberg's forms: in partition records (Avro), and as bounds ("Binary
+//! single-value serialization").
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{

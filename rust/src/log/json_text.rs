@@ -1,7 +1,7 @@
-//! Arrow values as JSON text: fields of actions, and statistics from their typed columns.
+//! Writes Arrow values as JSON text: fields of actions, and statistics from typed columns.
 //!
-//! Nulls in structs are left out, in maps kept. Numbers keep their digits, dates and timestamps are as PROTOCOL.md's statistics
-//! have them, binary values are left out: they have no statistics.
+//! Nulls in structs are omitted, nulls in maps are written. Numbers keep their digits, dates and timestamps
+//! have the form of PROTOCOL.md's statistics. Binary values are omitted, as they have no statistics.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 
 use crate::error::{Error, Result};
 
-/// Appends a quoted JSON text.
+/// Appends a text in quotes, as JSON.
 pub fn write_text(out: &mut String, text: &str) {
     out.push('"');
     let mut from = 0;
@@ -40,7 +40,7 @@ pub fn write_text(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Appends the value at `row`; false, and nothing appended, where it is null or has no JSON form.
+/// Appends the value at `row`. Returns false, and appends nothing, if the value is null or has no JSON form.
 pub fn write_value(out: &mut String, array: &dyn Array, row: usize) -> Result<bool> {
     if array.is_null(row) {
         return Ok(false);

@@ -1,10 +1,11 @@
-//! The log as Arrow: commits, checkpoints, and the live files of a version.
+//! Reads and writes the log as Arrow: commits, checkpoints, and the live files of a version.
 //!
-//! - [`schema`]: the columns of `add` and `remove`, in PROTOCOL.md's own names; [`json_text`]: typed columns back as JSON
-//! - [`reading`]: commits and checkpoints -> segments of actions
-//! - [`skipping`]: which files may hold a matching row
+//! - [`schema`]: the columns of `add` and `remove`, with the names of PROTOCOL.md; [`json_text`]: writes typed
+//!   columns as JSON
+//! - [`reading`]: parses commits and checkpoints into segments of actions
+//! - [`skipping`]: selects the files that may hold a matching row
 //! - [`state`]: what a version consists of, and what its commits changed
-//! - [`writing`]: commits, checkpoints and compacted files
+//! - [`writing`]: writes commits, checkpoints and compacted files
 //!
 //! Each room uses those above it in this list, and none below it.
 

@@ -1,4 +1,5 @@
-//! Columns of `add` and `remove` tables: PROTOCOL.md's names and types, so that they go into JSON and Parquet as they are.
+//! The columns of tables of `add` and `remove`, with the names and types of PROTOCOL.md, so that they are
+//! written to JSON and Parquet without conversion.
 
 use std::sync::{Arc, LazyLock};
 
@@ -9,7 +10,7 @@ use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 
 use crate::error::{Error, Kind, Result};
 
-/// `add`: one row per file.
+/// The columns of `add`, one row per file.
 pub static ADD: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema([
         Field::new("path", DataType::Utf8, false),
@@ -26,7 +27,7 @@ pub static ADD: LazyLock<SchemaRef> = LazyLock::new(|| {
     ])
 });
 
-/// What replay needs of either.
+/// The columns that replay needs of `add` and `remove`.
 pub static KEYED: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema([
         Field::new("path", DataType::Utf8, false),
@@ -35,7 +36,7 @@ pub static KEYED: LazyLock<SchemaRef> = LazyLock::new(|| {
     ])
 });
 
-/// `remove`: one row per tombstone.
+/// The columns of `remove`, one row per tombstone.
 pub static REMOVE: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema([
         Field::new("path", DataType::Utf8, false),
@@ -52,7 +53,7 @@ pub static REMOVE: LazyLock<SchemaRef> = LazyLock::new(|| {
     ])
 });
 
-/// `cdc`: one row per change file.
+/// The columns of `cdc`, one row per change file.
 pub static CDC: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema([
         Field::new("path", DataType::Utf8, false),
@@ -67,7 +68,7 @@ fn schema<const N: usize>(fields: [Field; N]) -> SchemaRef {
     Arc::new(Schema::new(Vec::from(fields)))
 }
 
-/// Map of text to text, null values allowed; children named as Parquet names them.
+/// Map of text to text; values may be null. Its children have the names of Parquet.
 pub fn text_map() -> DataType {
     let entry = Fields::from(vec![Field::new("key", DataType::Utf8, false), Field::new("value", DataType::Utf8, true)]);
     DataType::Map(Arc::new(Field::new("key_value", DataType::Struct(entry), false)), false)
@@ -84,7 +85,8 @@ pub fn vector_fields() -> Fields {
     ])
 }
 
-/// Any table of actions in the given schema: columns by name, in its order and types; missing ones are null, others are left out.
+/// Converts a table of actions to a schema: columns are matched by name; missing ones become null, further
+/// ones are omitted.
 pub fn conform(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     if batch.schema_ref().fields() == schema.fields() {
         return Ok(RecordBatch::try_new(Arc::clone(schema), batch.columns().to_vec())?);
@@ -97,7 +99,8 @@ pub fn conform(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(Arc::clone(schema), columns.collect::<Result<_>>()?)?)
 }
 
-/// One column of actions in its type: structs and maps field by field, so that other spellings of their children fit.
+/// Converts a column of actions to its type. Structs and maps are converted field by field, as the names of
+/// their children may differ.
 pub fn conform_column(column: &ArrayRef, wanted: &DataType, name: &str) -> Result<ArrayRef> {
     if column.data_type() == wanted {
         return Ok(Arc::clone(column));
@@ -117,7 +120,8 @@ pub fn conform_column(column: &ArrayRef, wanted: &DataType, name: &str) -> Resul
     }
 }
 
-/// Another spelling of the same kind of value; a number that is text is a fault of its writer.
+/// True if the types hold the same kind of values, such as two types of text. Numbers as text are an error of
+/// the writer.
 fn fits(from: &DataType, wanted: &DataType) -> bool {
     let from = match from {
         DataType::Dictionary(_, values) => values,
@@ -171,7 +175,7 @@ fn lacks(name: &str) -> Error {
     Error::new(Kind::InvalidArgument, "a table of actions without a column it needs").expected(name)
 }
 
-/// Of each row the value under `key`: null where the map is null, lacks the key, or says null.
+/// Returns each row's value for `key`: null if the map is null, has no such key, or has null.
 pub fn map_values(map: &MapArray, key: &str) -> StringArray {
     let (keys, values, offsets) = (map.keys().as_string::<i32>(), map.values().as_string::<i32>(), map.offsets());
     let find = |row: usize| {
@@ -195,7 +199,8 @@ pub fn empty_maps(rows: usize) -> Result<ArrayRef> {
     Ok(Arc::new(MapArray::try_new(entry, offsets, entries, None::<NullBuffer>, sorted)?))
 }
 
-/// Columns named by paths -> one struct of `rows` rows; paths with the same beginning stand together and share a struct inside.
+/// Builds a struct of `rows` rows from columns named by paths. Paths with a common beginning must be
+/// consecutive, and share an inner struct.
 pub fn nested(columns: &[(&[String], ArrayRef)], rows: usize) -> Result<StructArray> {
     let (mut fields, mut arrays, mut at) = (Vec::new(), Vec::new(), 0);
     while let Some((path, array)) = columns.get(at) {

@@ -1,4 +1,4 @@
-//! The batches of a row group, whose columns come from two readers: Parquet's own and that of `numbers`.
+//! The batches of a row group, joined from two readers: Parquet's own and that of `numbers`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,13 +16,14 @@ pub struct Batches {
     schema: SchemaRef,
     reader: Option<ParquetRecordBatchReader>,
     numbers: Vec<(usize, Box<dyn Column>)>,
-    /// Of which `numbers` have not read anything yet.
+    /// Rows that `numbers` have not read yet.
     rows: VecDeque<RowSelector>,
     batch: usize,
 }
 
 impl Batches {
-    /// `reader`: of the columns at `roots` of the file's schema; `numbers`: their places there and fields; `rows`: what `reader` reads.
+    /// `reader`: reads the columns at `roots` of the file's schema; `numbers`: all other columns, with their
+    /// positions and fields; `rows`: the rows that `reader` reads.
     pub(super) fn new(
         reader: Option<ParquetRecordBatchReader>,
         numbers: Vec<(usize, FieldRef, Box<dyn Column>)>,
@@ -65,7 +66,7 @@ impl Batches {
         Ok((batch.num_rows() > 0).then_some(batch))
     }
 
-    /// Reads the next `count` rows, or what is left.
+    /// Reads the next `count` rows, or the rest.
     fn read_numbers(&mut self, count: usize) -> Result<(), ParquetError> {
         let mut left = count;
         while left > 0

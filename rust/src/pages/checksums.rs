@@ -1,8 +1,9 @@
-//! Pages written with their checksums: Parquet's own writer leaves the field empty, so it is put into the header of each page here.
+//! Writes pages with their checksums. Parquet's own writer leaves the field empty, so it is added to the
+//! header of each page here.
 //!
-//! A column writer hands each page to its store as two blobs, header and data. The store keeps them with a header that is a few bytes
-//! longer (`crc`, field 4 of `PageHeader`: CRC-32 of the bytes as they are stored), and the offsets and sizes in the metadata of the
-//! column follow when it is appended to a row group.
+//! A column writer passes each page to its store as two blobs, header and data. The store keeps them with a
+//! header that is a few bytes longer (`crc`, field 4 of `PageHeader`: CRC-32 of the bytes as stored). The
+//! offsets and sizes in the column's metadata are corrected when the column is appended to a row group.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -19,12 +20,12 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 
 use super::headers;
 
-/// A page as it is stored.
+/// A page as stored.
 #[derive(Debug)]
 struct StoredPage {
     header: Bytes,
     data: Bytes,
-    /// Bytes that the checksum added to the header.
+    /// Number of bytes that the checksum adds to the header.
     added: usize,
 }
 
@@ -34,12 +35,12 @@ impl StoredPage {
     }
 }
 
-/// The pages of a column chunk under way.
+/// The pages of a column chunk that is being written.
 #[derive(Debug, Default)]
 struct Pages {
     dictionary: Option<StoredPage>,
     data: Vec<StoredPage>,
-    /// A header whose data is still to come.
+    /// A header whose data has not come yet.
     header: Option<Bytes>,
     blobs: u64,
     bytes: usize,
@@ -72,7 +73,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a column writer puts its pages into.
+/// The store that a column writer passes its pages to.
 struct Store(Shared);
 
 impl PageStore for Store {
@@ -87,7 +88,7 @@ impl PageStore for Store {
     }
 }
 
-/// Makes the stores of a row group, and remembers them in the order of its leaves.
+/// Creates the stores of a row group, and keeps them in the order of its leaves.
 #[derive(Debug, Default)]
 struct Stores(Mutex<Vec<Shared>>);
 
@@ -99,24 +100,24 @@ impl PageStoreFactory for Stores {
     }
 }
 
-/// Makes the column writers of row groups.
+/// Creates the column writers of row groups.
 #[derive(Debug)]
 pub struct ColumnWriters {
     factory: ArrowRowGroupWriterFactory,
     stores: Arc<Stores>,
-    /// Row groups are begun one after the other, or the stores of two would mix.
+    /// Held while a row group is begun, so that the stores of two row groups do not mix.
     one: Mutex<()>,
 }
 
 impl ColumnWriters {
-    /// For row groups of a file.
+    /// Column writers for the row groups of a file.
     pub fn new<W: Write + Send>(file: &SerializedFileWriter<W>, schema: SchemaRef) -> Self {
         let stores = Arc::new(Stores::default());
         let factory = ArrowRowGroupWriterFactory::new(file, schema).with_page_store_factory(Arc::clone(&stores) as _);
         Self { factory, stores, one: Mutex::default() }
     }
 
-    /// One for each leaf of a new row group.
+    /// Creates a writer for each leaf of a new row group.
     pub fn create(&self) -> Result<Vec<ColumnWriter>> {
         let _one = lock(&self.one);
         lock(&self.stores.0).clear();
@@ -136,15 +137,15 @@ pub struct ColumnWriter {
 }
 
 impl ColumnWriter {
-    /// More values.
+    /// Appends values.
     pub fn write(&mut self, leaf: &ArrowLeafColumn) -> Result<()> {
         self.writer.write(leaf)
     }
-    /// Bytes that it will have, about.
+    /// Returns the approximate number of bytes of the finished column.
     pub fn estimated_bytes(&self) -> usize {
         self.writer.get_estimated_total_bytes()
     }
-    /// No more values come.
+    /// Finishes the column.
     pub fn close(self) -> Result<Chunk> {
         let mut chunk = self.writer.close()?;
         let closed = chunk.close_mut();
@@ -156,7 +157,7 @@ impl ColumnWriter {
     }
 }
 
-/// A column of a row group, whole.
+/// A finished column of a row group.
 #[derive(Debug)]
 pub struct Chunk {
     blobs: VecDeque<Bytes>,
@@ -164,7 +165,8 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// The metadata that says where the pages are once each header has its checksum and the dictionary comes first.
+    /// Adjusts the metadata to the positions of pages after checksums are added and the dictionary is put
+    /// first.
     fn new(pages: Pages, mut closed: ColumnCloseResult) -> Result<Self> {
         let first = pages.dictionary.as_ref().map_or(0, StoredPage::len);
         let added = pages.dictionary.iter().chain(&pages.data).map(|page| page.added).sum::<usize>();
@@ -186,13 +188,13 @@ impl Chunk {
         Ok(Self { blobs, closed })
     }
 
-    /// Appends it to a row group of its file.
+    /// Appends the column to a row group of its file.
     pub fn append_to<W: Write + Send>(self, group: &mut SerializedRowGroupWriter<'_, W>) -> Result<()> {
         group.append_column(&Blobs(Mutex::new(self.blobs)), self.closed)
     }
 }
 
-/// The bytes of a column chunk, read once from the start; each page is let go when it was read.
+/// The bytes of a column chunk, which are read once from the start. A page is dropped after it was read.
 struct Blobs(Mutex<VecDeque<Bytes>>);
 
 impl Length for Blobs {

@@ -1,6 +1,7 @@
-//! What the headers of Parquet pages claim, read before a decoder believes them: some codecs make room for all of it at once.
+//! Reads the sizes in the headers of Parquet pages before a page is decompressed: some codecs allocate the
+//! whole declared size at once.
 //!
-//! Parquet's `PageHeader` in Thrift's compact protocol; of its fields only the two sizes count here.
+//! Parses Parquet's `PageHeader` in Thrift's compact protocol. Of its fields only the two sizes are used.
 
 use std::io::Read;
 
@@ -11,20 +12,20 @@ use parquet::file::reader::ChunkReader;
 
 use crate::error::{Error, Result};
 
-/// Bytes that hold most headers, and all pages of a column with little in it: such a column is one read.
+/// Number of bytes to read at once: they hold most headers, and all pages of a small column.
 const USUAL: u64 = 64 << 10;
-/// Longer ones are refused.
+/// Maximum number of bytes of a header; a longer one is an error.
 const LONGEST: u64 = 1 << 20;
-/// Bytes that hold a header without long statistics.
+/// Number of bytes that hold a header without long statistics.
 const SMALL: u64 = 1 << 10;
-/// Parquet's number of the kind of page.
+/// Parquet's number of index pages.
 const INDEX_PAGE: i64 = 1;
-/// Parquet's number of another kind.
+/// Parquet's number of dictionary pages.
 const DICTIONARY_PAGE: i64 = 2;
-/// Structs within structs of a header.
+/// Maximum depth of structs in a header.
 const MAX_DEPTH: usize = 16;
 
-/// Sum of the decompressed sizes that the pages of a column chunk claim.
+/// Returns the sum of the decompressed sizes in the headers of a column chunk's pages.
 pub fn claimed<R: ChunkReader>(file: &R, column: &ColumnChunkMetaData) -> Result<u64> {
     let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
     let wrong = |found: String| Error::protocol("the pages of a column cannot be found").found(found).expected("pages within the file");
@@ -47,7 +48,7 @@ pub fn claimed<R: ChunkReader>(file: &R, column: &ColumnChunkMetaData) -> Result
     Ok(sum)
 }
 
-/// The header of the page at this byte of a file.
+/// Reads the header of the page at this position of a file.
 pub fn header_at<R: ChunkReader>(file: &R, at: u64) -> Result<Header> {
     let mut bytes = Vec::new();
     for most in [SMALL, USUAL, LONGEST] {
@@ -57,12 +58,12 @@ pub fn header_at<R: ChunkReader>(file: &R, at: u64) -> Result<Header> {
             return Ok(header);
         }
     }
-    let rest = file.len().saturating_sub(at).min(LONGEST); // a reader may give no more than it has at hand
+    let rest = file.len().saturating_sub(at).min(LONGEST); // a reader may return only the bytes that it has in memory
     let header = parse(&file.get_bytes(at, usize::try_from(rest).unwrap_or(0))?);
     header.ok_or_else(|| Error::protocol("a page of a column cannot be read").found(format!("no page header at byte {at}")))
 }
 
-/// The bytes that were read last.
+/// The bytes of the last read.
 #[derive(Default)]
 struct Window {
     start: u64,
@@ -89,14 +90,14 @@ impl Window {
     }
 }
 
-/// What counts here of a page's header.
+/// The fields of a page's header that are used here.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Header {
-    /// No page of values: an index, which nobody writes and every reader passes over.
+    /// True for an index page, which has no values. No known writer writes it, and all readers skip it.
     pub index: bool,
-    /// Bytes of the page once it is unfolded, as it claims.
+    /// Number of bytes of the decompressed page, as declared.
     pub uncompressed: i64,
-    /// Bytes of the page as it is stored, without this header.
+    /// Number of bytes of the page as stored, without this header.
     pub compressed: i64,
     /// Bytes of this header.
     pub length: usize,
@@ -116,7 +117,8 @@ fn parse(bytes: &[u8]) -> Option<Header> {
     Some(Header { index, uncompressed: uncompressed?, compressed: compressed?, length: bytes.len() - input.rest.len() })
 }
 
-/// A header with the checksum of its page, and whether the page is a dictionary; `None` for a header that has one, or is none.
+/// Returns a header with the checksum of its page, and whether the page is a dictionary. `None` if the header
+/// already has a checksum, or is invalid.
 pub fn with_checksum(header: &[u8], checksum: u32) -> Option<(Vec<u8>, bool)> {
     let mut input = Input { rest: header };
     let (mut field, mut kind) = (0, 0);
@@ -128,7 +130,8 @@ pub fn with_checksum(header: &[u8], checksum: u32) -> Option<(Vec<u8>, bool)> {
         kind = if wanted == 1 { value } else { kind };
     }
     let (before, next) = header.split_at(header.len() - input.rest.len());
-    // A field begins with its distance from the one before, here from field 3: the checksum, field 4, comes between them.
+    // A field begins with the difference of its number to that of the field before, here field 3. The
+    // checksum, field 4, is inserted between them.
     let (head, rest) = next.split_first().filter(|(head, _)| **head >> 4 >= 2)?;
     let mut longer = Vec::with_capacity(header.len() + 6);
     longer.extend_from_slice(before);
@@ -145,7 +148,7 @@ pub fn with_checksum(header: &[u8], checksum: u32) -> Option<(Vec<u8>, bool)> {
     Some((longer, kind == DICTIONARY_PAGE))
 }
 
-/// Bytes in the compact protocol; `None` where they end too soon or make no sense.
+/// Bytes in the compact protocol. Methods return `None` if the bytes are truncated or invalid.
 struct Input<'a> {
     rest: &'a [u8],
 }
@@ -179,7 +182,8 @@ impl Input<'_> {
         Some(((value >> 1) as i64) ^ -((value & 1) as i64))
     }
 
-    /// The type of the next field, whose number replaces the one of the field before; `Some(None)` at the struct's end.
+    /// Returns the type of the next field, and sets `number` to the field's number. `Some(None)` at the end
+    /// of the struct.
     fn field(&mut self, number: &mut i64) -> Option<Option<u8>> {
         let head = self.byte()?;
         if head == 0 {
@@ -192,7 +196,7 @@ impl Input<'_> {
     fn skip(&mut self, kind: u8, depth: usize) -> Option<()> {
         let depth = depth.checked_sub(1)?;
         match kind {
-            1 | 2 => Some(()), // a boolean is its type
+            1 | 2 => Some(()), // the type itself is the value of a boolean
             3 => self.pass(1),
             4..=6 => self.varint().map(drop),
             7 => self.pass(8),

@@ -1,4 +1,4 @@
-//! A page's bytes unfolded, no further than its header claims.
+//! Decompresses a page, up to the size in its header.
 
 use std::cell::RefCell;
 use std::io::Read;
@@ -8,19 +8,20 @@ use lz4_flex::block::decompress_into;
 use lz4_flex::frame::FrameDecoder;
 use parquet::basic::Compression;
 
-/// Bytes that Brotli's decoder takes at a time.
+/// Number of bytes that Brotli's decoder gets at a time.
 const BROTLI_INPUT: usize = 4096;
-/// A byte of LZ4 stands for no more than so many; those that begin a block for a few more.
+/// Maximum number of bytes that one byte of LZ4 decompresses to; the first bytes of a block give a few more.
 const LZ4_MOST: usize = 255;
 
-/// What is wrong with a page.
+/// The message of an error in a page.
 pub type Wrong = String;
 
-/// The page of `size` bytes: `plain`, and what `packed` unfolds to. Nothing is kept beyond that size.
+/// Returns a page of `size` bytes: `plain`, and then the decompressed `packed`. Never allocates more than
+/// this size.
 pub fn inflate(codec: Compression, plain: &[u8], packed: &[u8], size: usize) -> Result<Vec<u8>, Wrong> {
     let Some(rest) = size.checked_sub(plain.len()) else { return Err(format!("{} bytes of levels", plain.len())) };
     let page = match codec {
-        _ if rest == 0 => plain.to_vec(), // a page of nothing but nulls
+        _ if rest == 0 => plain.to_vec(), // a page of nulls only
         Compression::GZIP(_) => stream(plain, MultiGzDecoder::new(packed), rest)?,
         Compression::BROTLI(_) => stream(plain, brotli::Decompressor::new(packed, BROTLI_INPUT), rest)?,
         Compression::LZ4 => lz4(plain, packed, rest)?,
@@ -30,7 +31,7 @@ pub fn inflate(codec: Compression, plain: &[u8], packed: &[u8], size: usize) -> 
     if page.len() == size { Ok(page) } else { Err(format!("{} bytes", page.len())) }
 }
 
-/// One byte more than claimed is enough to know.
+/// Decompresses a stream, up to one byte more than declared, to find pages that are too large.
 fn stream(plain: &[u8], from: impl Read, size: usize) -> Result<Vec<u8>, Wrong> {
     let mut page = Vec::with_capacity(plain.len() + size);
     page.extend_from_slice(plain);
@@ -38,7 +39,7 @@ fn stream(plain: &[u8], from: impl Read, size: usize) -> Result<Vec<u8>, Wrong> 
     if page.len() > plain.len() + size { Err(format!("more than {} bytes", plain.len() + size)) } else { Ok(page) }
 }
 
-/// With one context for all pages of a thread.
+/// Decompresses Zstandard, with one context for all pages of a thread.
 fn zstd(plain: &[u8], packed: &[u8], size: usize) -> Result<Vec<u8>, Wrong> {
     thread_local! {
         static CONTEXT: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
@@ -60,7 +61,8 @@ fn zstd(plain: &[u8], packed: &[u8], size: usize) -> Result<Vec<u8>, Wrong> {
     Ok(page)
 }
 
-/// Three things go by this name: the blocks of Hadoop, the frames of older versions of Rust's writer, the bare blocks of older C++ ones.
+/// Decompresses LZ4, a name for three formats: blocks of Hadoop, frames of older versions of the Rust writer,
+/// and plain blocks of older C++ versions.
 fn lz4(plain: &[u8], packed: &[u8], size: usize) -> Result<Vec<u8>, Wrong> {
     if size / LZ4_MOST > packed.len() + 1 {
         return Err(format!("{} bytes of LZ4", packed.len()));
@@ -81,7 +83,8 @@ fn lz4(plain: &[u8], packed: &[u8], size: usize) -> Result<Vec<u8>, Wrong> {
     Ok(page)
 }
 
-/// Each block: how many bytes it stands for, then pieces of it with the number of their own bytes, both numbers big-endian.
+/// Decompresses Hadoop's blocks. Each has the number of its decompressed bytes, then pieces with the number
+/// of their own bytes; both numbers are big-endian.
 fn blocks_of_hadoop(mut packed: &[u8], into: &mut [u8]) -> Option<usize> {
     let number = |packed: &mut &[u8]| {
         let (number, rest) = packed.split_first_chunk::<4>()?;

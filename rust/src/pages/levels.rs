@@ -1,7 +1,8 @@
-//! The definition levels of a page of a column without nesting: for each row 1, or 0 where it is null. As they are stored (runs of one
-//! level, and runs of packed bits) they nearly are the bits of Arrow's nulls already.
+//! The definition levels of a page of a column without nesting: 1 for each row, or 0 if the row is null. As
+//! stored (runs of one level, and runs of packed bits), they are nearly the same as Arrow's bitmap of nulls.
 //!
-//! <https://parquet.apache.org/docs/file-format/data-pages/encodings/>, "Run Length Encoding / Bit-Packing Hybrid".
+//! <https://parquet.apache.org/docs/file-format/data-pages/encodings/>, "Run Length Encoding / Bit-Packing
+//! Hybrid".
 
 use arrow::array::BooleanBufferBuilder;
 use arrow::util::bit_chunk_iterator::UnalignedBitChunk;
@@ -12,22 +13,22 @@ use parquet::errors::ParquetError;
 
 type Result<T> = std::result::Result<T, ParquetError>;
 
-/// The levels of a page that were not read yet.
+/// The levels of a page that are not read yet.
 #[derive(Debug, Clone, Default)]
 pub struct Levels {
     bytes: Bytes,
-    /// Where the next run begins.
+    /// Position of the next run.
     next: usize,
     run: Run,
-    /// Rows of the page that are left.
+    /// Number of remaining rows of the page.
     pub rows: usize,
 }
 
 #[derive(Debug, Clone)]
 enum Run {
-    /// So many rows of one level.
+    /// Rows with the same level.
     Same { is_valid: bool, rows: usize },
-    /// A bit for each row, from this bit of `bytes` on.
+    /// One bit for each row, from bit `first` of `bytes` on.
     Packed { first: usize, rows: usize },
 }
 
@@ -38,7 +39,7 @@ impl Default for Run {
 }
 
 impl Levels {
-    /// Parts a data page into its levels and the bytes of its values, with the encoding of these.
+    /// Divides a data page into its levels and the bytes of its values; also returns their encoding.
     pub fn of(page: &Page) -> Result<(Self, Bytes, Encoding)> {
         let cut = || ParquetError::General("a page of a Parquet file is shorter than its levels".to_owned());
         let (buffer, rows, encoding, start, end, is_packed) = match page {
@@ -71,7 +72,8 @@ impl Levels {
         Ok((Self { next: if is_packed { bytes.len() } else { 0 }, bytes, run, rows }, buffer.slice(end..), encoding))
     }
 
-    /// Passes over the next rows, at most `self.rows`; adds a bit for each to `valid`, where there is one. Returns how many are not null.
+    /// Reads the levels of the next rows, at most `self.rows`, and appends a bit for each to `valid`, if
+    /// given. Returns the number of rows that are not null.
     pub fn advance(&mut self, mut rows: usize, mut valid: Option<&mut BooleanBufferBuilder>) -> Result<usize> {
         let mut count = 0;
         self.rows -= rows;

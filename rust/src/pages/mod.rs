@@ -1,12 +1,15 @@
-//! Parquet files page by page: what the headers of pages claim is read before a decoder believes it, and no page unfolds to more.
-//! Pages are written with their checksums ([`checksums`]), and every page that has one is held against it when it is read.
+//! Reads Parquet files page by page: the sizes in a page's header are checked before the page is decoded, and
+//! no page decompresses to more bytes than its header says. Pages are written with checksums ([`checksums`]),
+//! and checksums are verified when pages are read.
 //!
-//! Parquet's own readers make room for what a page claims with Snappy, Zstandard and plain LZ4, and refuse it where it is more. Those of gzip,
-//! Brotli and the older LZ4 unfold all that there is and compare afterwards: a few kilobytes can stand for gigabytes. Columns of these
-//! codecs are therefore read as if they were not compressed, and each page is unfolded here, no further than it claims. So are those of
-//! Zstandard where many columns are read at once: Parquet's decoder of each holds 100 KB of its own.
+//! For Snappy, Zstandard and plain LZ4, Parquet's own readers allocate the size in the header and refuse a
+//! page that is larger. For gzip, Brotli and the older LZ4, they decompress the whole page and compare its
+//! size afterwards, so a few kilobytes can become gigabytes. Columns with these codecs are therefore read as
+//! if not compressed, and each page is decompressed here, up to the size in its header. The same is done for
+//! Zstandard when many columns are read at once, as each of Parquet's decoders holds 100 KB.
 //!
-//! Numbers with nulls are read here ([`numbers`], [`levels`]), everything else by Parquet's own reader; [`batches`] puts both together.
+//! Numbers with nulls are read here ([`numbers`], [`levels`]), all other columns by Parquet's own reader;
+//! [`batches`] joins both.
 
 mod batches;
 pub mod checksums;
@@ -32,10 +35,10 @@ use parquet::file::serialized_reader::SerializedPageReader;
 pub use batches::Batches;
 use reader::{BoundedPages, Group};
 
-/// From so many columns on the pages of Zstandard are unfolded here.
+/// Number of columns from which pages of Zstandard are decompressed here.
 const MANY_COLUMNS: usize = 16;
 
-/// Whether the pages of a codec are unfolded here, where so many columns are read.
+/// True if pages of a codec are decompressed here when this many columns are read.
 fn is_unfolded_here(codec: Compression, columns: usize) -> bool {
     match codec {
         Compression::GZIP(_) | Compression::BROTLI(_) | Compression::LZ4 => true,
@@ -44,20 +47,20 @@ fn is_unfolded_here(codec: Compression, columns: usize) -> bool {
     }
 }
 
-/// What is read of a row group.
+/// What to read of a row group.
 #[derive(Debug)]
 pub struct PageRequest {
     /// The row group.
     pub group: usize,
     /// Its leaves.
     pub mask: ProjectionMask,
-    /// Rows of a batch.
+    /// Number of rows of a batch.
     pub batch: usize,
     /// Its rows; `None`: all.
     pub rows: Option<RowSelection>,
 }
 
-/// The batches of a row group, in the Arrow schema of `metadata`.
+/// Returns the batches of a row group, in the Arrow schema of `metadata`.
 pub fn record_batches<R: ChunkReader + 'static>(
     file: R,
     metadata: &ArrowReaderMetadata,
@@ -91,7 +94,8 @@ pub fn record_batches<R: ChunkReader + 'static>(
     Ok(Batches::new(Some(reader), numbers, &roots, rows.unwrap_or_else(all), batch))
 }
 
-/// The pages of a column chunk of so many rows. `places`: where they are, if that is known. `columns`: how many are read beside it.
+/// Returns the pages of a column chunk. `places`: positions of the pages, if known. `columns`: number of
+/// columns that are read.
 pub fn of_column<R: ChunkReader + 'static>(
     file: Arc<R>,
     column: &ColumnChunkMetaData,

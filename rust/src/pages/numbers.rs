@@ -1,5 +1,6 @@
-//! Columns of numbers with nulls. A file stores the values without their nulls, close together; each has to go to the place of its row.
-//! Parquet's own reader moves them one by one; here 64 rows are moved at a time.
+//! Reads columns of numbers with nulls. A file stores the values without nulls, one after the other, and each
+//! value must be moved to the position of its row. Parquet's own reader moves one value at a time; here 64
+//! rows are moved at a time.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,20 +20,21 @@ use super::levels::Levels;
 
 type Result<T> = std::result::Result<T, ParquetError>;
 
-/// Rows that are moved at a time: the bits of a word.
+/// Number of rows that are moved at a time, one for each bit of a word.
 const WORD: usize = 64;
 
-/// A column chunk, from its first row to its last.
+/// A column chunk that is read from its first row to its last.
 pub trait Column: Send {
-    /// Passes over rows; fewer where the chunk ends.
+    /// Skips rows, and returns how many: fewer at the end of the chunk.
     fn skip(&mut self, rows: usize) -> Result<usize>;
-    /// Adds the next rows to those that `take` gives; fewer where the chunk ends.
+    /// Reads the next rows for `take`, and returns how many: fewer at the end of the chunk.
     fn read(&mut self, rows: usize) -> Result<usize>;
-    /// The rows that were read since the last call.
+    /// Returns the rows that were read since the last call.
     fn take(&mut self) -> Result<ArrayRef>;
 }
 
-/// Whether a column chunk is read here, as an array of this type: a number as the file has it, outside any struct or list, with nulls.
+/// True if a column chunk is read here: numbers with nulls, not within a struct or list, and read as the type
+/// in the file.
 pub fn is_read_here(chunk: &ColumnChunkMetaData, data_type: &ArrowType) -> bool {
     let column = chunk.column_descr();
     let is_plain = matches!(
@@ -57,7 +59,8 @@ pub fn column(chunk: &ColumnChunkMetaData, data_type: ArrowType, pages: Box<dyn 
     })
 }
 
-/// Levels are read here and the values by Parquet's reader, which gets the pages without levels, as those of a column without nulls.
+/// Reads a column: the levels here, and the values by Parquet's reader, which gets the pages without levels,
+/// like those of a column without nulls.
 struct Numbers<T: DataType> {
     pages: Box<dyn PageReader>,
     levels: Levels,
@@ -79,7 +82,7 @@ impl<T: DataType> Numbers<T> {
         Self { pages, levels, values_of, reader, data_type, valid, values }
     }
 
-    /// Goes to the next data page; false: there is none.
+    /// Goes to the next data page. Returns false if there is none.
     fn next_page(&mut self) -> Result<bool> {
         while let Some(page) = self.pages.get_next_page()? {
             if let Page::DictionaryPage { .. } = page {
@@ -167,7 +170,7 @@ fn too_few() -> ParquetError {
     ParquetError::General("a page has fewer values than rows that are not null".to_owned())
 }
 
-/// Pages on their way from one reader to another.
+/// Passes pages from one reader to another.
 #[derive(Clone, Default)]
 struct Queue(Arc<Mutex<VecDeque<Page>>>);
 
@@ -205,15 +208,16 @@ impl PageReader for Queue {
     }
 }
 
-/// Moves the values to the rows whose bits are set; `values` has one for each of these. What the other rows hold does not matter.
+/// Moves values to the rows whose bits are set; `values` has one value for each of them. All other rows may
+/// hold any value.
 fn spread<T: Copy + Default>(values: &mut Vec<T>, valid: &BooleanBuffer) {
     let words: Vec<u64> = valid.bit_chunks().iter_padded().collect();
-    let mut end = values.len(); // of the values that are not in place yet
+    let mut end = values.len(); // end of the values that are not yet in place
     values.resize(words.len() * WORD, T::default());
     for (at, word) in words.iter().enumerate().rev() {
         let (first, count) = (at * WORD, word.count_ones() as usize);
         if end == first + count && word.trailing_ones() as usize == count {
-            break; // no row before it is null
+            break; // no row before is null
         }
         let start = end - count;
         let mut moved = [T::default(); WORD];

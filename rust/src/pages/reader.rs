@@ -1,4 +1,4 @@
-//! Pages of a column that Parquet's own decoder is not to unfold: read as they are stored, unfolded here.
+//! Pages of a column that are decompressed here instead of by Parquet's own decoder.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct Group<R> {
     pub file: Arc<R>,
     pub metadata: Arc<ParquetMetaData>,
     pub index: usize,
-    /// How many of its columns are read.
+    /// Number of its columns that are read.
     pub columns: usize,
 }
 
@@ -68,11 +68,11 @@ impl Iterator for ColumnPages {
 
 impl PageIterator for ColumnPages {}
 
-/// Where the headers of the pages to come are.
+/// Positions of the headers of further pages.
 enum Headers {
-    /// One behind the other: the next, and the end of all.
+    /// Pages follow each other: position of the next one, and the end of all.
     InARow(u64, u64),
-    /// As the file's index says.
+    /// Positions from the file's page index.
     At(VecDeque<u64>),
 }
 

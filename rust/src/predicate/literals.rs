@@ -1,4 +1,4 @@
-//! The literals of a list, in which each row's value is looked up.
+//! Looks up the value of each row in a list of literals.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -7,12 +7,12 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{ArrowPrimitiveType, DataType, Date32Type, Int8Type, Int16Type, Int32Type, Int64Type};
 
-/// Bits of the smallest table that is made without regard to the number of literals: 8 KB.
+/// Maximum number of bits (8 KB) of a table that is built for any number of literals.
 const FEW_BITS: u64 = 1 << 16;
-/// Bits of a table for each literal: as much memory as the literals themselves take.
+/// Maximum number of bits of a table per literal: the table takes as much memory as the literals themselves.
 const BITS_OF_A_LITERAL: u64 = 64;
 
-/// Literals in their column's own type, none of them null. Clones share what was computed for looking values up.
+/// Literals in their column's type, without nulls. Clones share the prepared table for look-ups.
 #[derive(Debug, Clone)]
 pub struct Literals(Arc<(ArrayRef, OnceLock<Option<Numbers>>)>);
 
@@ -30,7 +30,7 @@ impl Deref for Literals {
 }
 
 impl Literals {
-    /// Whether a table of bits tells which numbers are among these: a look-up takes no longer where there are more of them.
+    /// True if values are looked up in a table of bits, which takes the same time for any number of literals.
     pub fn are_dense(&self) -> bool {
         matches!(self.numbers(), Some(Numbers::Dense { .. }))
     }
@@ -39,7 +39,8 @@ impl Literals {
         self.0.1.get_or_init(|| Numbers::new(self)).as_ref()
     }
 
-    /// Which of the values are among the literals, null for a null; `None` where the values are no integers or dates of the literals' type.
+    /// Returns which values are among the literals, null for a null. `None` unless the values are integers or
+    /// dates of the literals' type.
     pub fn among_numbers(&self, values: &ArrayRef) -> Option<BooleanArray> {
         if values.data_type() != self.data_type() {
             return None;
@@ -57,10 +58,10 @@ impl Literals {
     }
 }
 
-/// Different integers, for a look-up in few steps.
+/// Distinct integers, prepared for look-ups.
 #[derive(Debug)]
 enum Numbers {
-    /// A bit for each integer from `first` on.
+    /// One bit for each integer from `first` on.
     Dense { first: i64, bits: BooleanBuffer },
     /// In ascending order.
     Sparse(Vec<i64>),
@@ -90,7 +91,7 @@ impl Numbers {
         match self {
             Self::Dense { first, bits } => BooleanBuffer::collect_bool(values.len(), |row| {
                 let number: i64 = values[row].into();
-                // A number below `first` wraps round to one that is above all.
+                // A number below `first` wraps around to one above all others.
                 let place = usize::try_from(number.wrapping_sub(*first).cast_unsigned()).unwrap_or(usize::MAX);
                 place < bits.len() && bits.value(place)
             }),

@@ -1,8 +1,9 @@
-//! The one small typed predicate tree, and its two readings.
+//! The predicate tree: typed comparisons and boolean logic, evaluated on rows or on statistics.
 //!
-//! - [`rows`]: on decoded batches, exactly, with Spark's values for floats (-0.0 = 0.0, NaN equals NaN and is greatest)
-//! - [`statistics`]: may a file, row group or page hold a match? Three-valued, conservative
-//! - [`parse`]: from and to JSON; [`pyarrow`]: from pyarrow's expressions
+//! - [`rows`]: evaluates it on decoded batches, exactly, with Spark's rules for floats (-0.0 = 0.0, NaN
+//!   equals NaN and is greatest)
+//! - [`statistics`]: finds out if a file, row group or page may hold a match, in three-valued logic
+//! - [`parse`]: conversion from and to JSON; [`pyarrow`]: conversion from pyarrow's expressions
 
 use std::sync::Arc;
 
@@ -20,23 +21,23 @@ pub mod pyarrow;
 pub mod rows;
 pub mod statistics;
 
-/// A column that a predicate names, resolved against a table's schema.
+/// A column in a predicate, resolved by a table's schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Logical names from the top, as the schema spells them.
+    /// Logical names from the top level down, in the case of the schema.
     pub path: Vec<String>,
-    /// Physical names from the top: keys of statistics and of partition values.
+    /// Physical names from the top level down: keys of statistics and of partition values.
     pub physical: Vec<String>,
     /// Arrow type of the leaf, as [`crate::schema`] maps it.
     pub data_type: DataType,
     /// A partition column: its values are in the log, not in data files.
     pub partition: bool,
-    /// Its type was float before it was widened: statistics as text may stand for a float.
+    /// Its type was float before it was widened, so statistics as text may be those of a float.
     pub was_float: bool,
 }
 
 impl Column {
-    /// The column at a logical path, without regard to case.
+    /// Finds a column by its logical path, in any case.
     pub fn resolve(schema: &TableSchema, path: &[String]) -> Result<Arc<Self>> {
         let leaf = schema.leaf_at(path)?;
         Ok(Arc::new(Self {
@@ -66,16 +67,16 @@ pub enum Operator {
     GtEq,
 }
 
-/// The tree. Three-valued logic: a row matches where the whole is true.
+/// The tree, in three-valued logic: a row matches if the predicate is true.
 #[derive(Debug, Clone)]
 pub enum Predicate {
-    /// Column against a literal: an array of length 1 in the column's own type, never null.
+    /// Compares a column with a literal: an array of length 1 in the column's type, not null.
     Compare(Arc<Column>, Operator, ArrayRef),
-    /// Column in literals; `true` where the list also held a null. Null for a null.
+    /// The column is among the literals; `true` if the list has a null as well. Null for a null.
     In(Arc<Column>, Literals, bool),
-    /// String column begins with.
+    /// The text column begins with this text.
     StartsWith(Arc<Column>, String),
-    /// Column (of any type) is null.
+    /// The column (of any type) is null.
     IsNull(Arc<Column>),
     /// not
     Not(Box<Predicate>),
@@ -88,7 +89,7 @@ pub enum Predicate {
 }
 
 impl Operator {
-    /// The operator that gives the same with its sides swapped.
+    /// Returns the operator for swapped sides: `<` for `>`.
     pub fn flipped(self) -> Self {
         match self {
             Self::Lt => Self::Gt,
@@ -101,8 +102,8 @@ impl Operator {
 }
 
 impl Predicate {
-    /// The column is one of these values, of its own type; nulls among them are left out. None for more than `most` of them in which a
-    /// look-up takes long ([`Literals::are_dense`]).
+    /// A predicate that the column is one of these values, which have its type; nulls are omitted. `None` for
+    /// more than `most` values in which a look-up takes long ([`Literals::are_dense`]).
     pub fn among(column: Arc<Column>, values: &ArrayRef, most: usize) -> Result<Option<Self>> {
         if values.data_type() != &column.data_type {
             return Err(Error::new(Kind::InvalidArgument, "values of another type than their column")
@@ -114,7 +115,7 @@ impl Predicate {
         Ok((literals.len() <= most || literals.are_dense()).then_some(Self::In(column, literals, false)))
     }
 
-    /// Both; nested conjunctions are kept flat.
+    /// Joins both by AND, without nested conjunctions.
     pub fn and(self, other: Self) -> Self {
         let mut all = match self {
             Self::And(all) => all,
@@ -127,7 +128,7 @@ impl Predicate {
         Self::And(all)
     }
 
-    /// Every column that is named, in order of appearance, each once.
+    /// Returns all columns in the predicate, each once, in the order of first use.
     pub fn columns(&self) -> Vec<Arc<Column>> {
         let mut found = Vec::new();
         self.visit_columns(&mut |column| {
@@ -147,7 +148,7 @@ impl Predicate {
         }
     }
 
-    /// Names partition columns only, so that the log alone decides.
+    /// True if it has partition columns only, so that the log alone decides.
     pub fn is_partition_only(&self) -> bool {
         let mut all = true;
         self.visit_columns(&mut |column| all &= column.partition);

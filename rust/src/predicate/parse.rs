@@ -1,4 +1,5 @@
-//! Predicates as JSON: the form in which the Python layer hands them over (`_core.pyi`, class `Predicate`).
+//! Converts predicates from and to JSON, the form in which the Python layer passes them (`_core.pyi`, class
+//! `Predicate`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,13 +13,13 @@ use super::{Column, Operator, Predicate};
 use crate::error::{Error, Kind, Result};
 use crate::schema::partition_values::{format_array, parse_array};
 
-/// Finds a column by its logical path, without case.
+/// Finds a column by its logical path, in any case.
 pub type Resolve<'a> = dyn Fn(&[String]) -> Result<Arc<Column>> + 'a;
 
-/// Trees deeper than this are refused, so that no recursion overflows the stack.
+/// Maximum depth of a tree; a deeper one is an error, so that recursion does not overflow the stack.
 const MAX_DEPTH: usize = 200;
 
-/// Least number of equalities of one column in a chain that become a list.
+/// Minimum number of equalities of one column in a chain that are replaced by a list.
 const MANY_EQUALITIES: usize = 16;
 
 #[derive(Serialize, Deserialize)]
@@ -56,7 +57,7 @@ enum Node {
     Null,
 }
 
-/// JSON text -> tree.
+/// Parses JSON text to a tree.
 pub fn from_json(text: &str, resolve: &Resolve) -> Result<Predicate> {
     let node: Node = serde_json::from_str(text)
         .map_err(|e| Error::new(Kind::InvalidArgument, "a predicate that is not in its JSON form").found(text).caused_by(e))?;
@@ -106,9 +107,9 @@ fn build(node: Node, resolve: &Resolve, depth: usize) -> Result<Predicate> {
     }
 }
 
-/// Long chains of equalities as lists: the operands of an OR with `a = 1`, …, `a = 3000` (`operator` is `=`) hold one `a IN (…)` instead,
-/// those of an AND with `a != 1`, … (`operator` is `!=`) one `NOT a IN (…)`. A list is looked up once for each row, a chain walked through;
-/// Spark cannot plan an AND of thousands at all.
+/// Replaces long chains of equalities by lists: `a = 1 OR … OR a = 3000` (`operator` is `=`) becomes `a IN
+/// (…)`, and `a != 1 AND …` (`operator` is `!=`) becomes `NOT a IN (…)`. A list needs one look-up for each
+/// row, a chain one comparison for each operand. Spark cannot plan an AND of thousands at all.
 fn memberships(args: Vec<Predicate>, operator: Operator) -> Result<Vec<Predicate>> {
     let chained = |arg: &Predicate| match arg {
         Predicate::Compare(column, found, literal) if *found == operator => Some((column.clone(), literal.clone())),
@@ -127,7 +128,7 @@ fn memberships(args: Vec<Predicate>, operator: Operator) -> Result<Vec<Predicate
         let chain = chained(&arg).and_then(|(column, _)| Some((chains.get_mut(&column.path)?, column)));
         match chain {
             None => joined.push(arg),
-            Some((literals, _)) if literals.is_empty() => {} // the list stands where its first literal stood
+            Some((literals, _)) if literals.is_empty() => {} // the list is at the position of its first literal
             Some((literals, column)) => {
                 let literals = std::mem::take(literals);
                 let among = Predicate::In(column, concat(&literals.iter().map(AsRef::as_ref).collect::<Vec<_>>())?.into(), false);
@@ -138,7 +139,7 @@ fn memberships(args: Vec<Predicate>, operator: Operator) -> Result<Vec<Predicate
     Ok(joined)
 }
 
-/// Literals are never null; an empty string is a value here (it is null in partition values only).
+/// Parses literals, which are never null. An empty text is a value here; it is null in partition values only.
 fn literals(column: &Column, texts: Vec<Option<String>>) -> Result<ArrayRef> {
     let texts = StringArray::from(texts);
     if column.data_type == DataType::Utf8 {
@@ -151,7 +152,7 @@ fn literals(column: &Column, texts: Vec<Option<String>>) -> Result<ArrayRef> {
     Ok(parsed)
 }
 
-/// Tree -> JSON text, which `from_json` reads back to the same tree.
+/// Writes a tree as JSON text, which `from_json` parses to the same tree.
 pub fn to_json(predicate: &Predicate) -> Result<String> {
     let node = describe(predicate)?;
     serde_json::to_string(&node).map_err(|e| Error::new(Kind::InvalidArgument, "a predicate without a JSON form").caused_by(e))

@@ -1,9 +1,10 @@
-//! Predicates from `pyarrow.dataset.Expression`, as DuckDB and Polars hand them to a dataset.
+//! Converts predicates from `pyarrow.dataset.Expression`, as DuckDB and Polars pass them to a dataset.
 //!
-//! An expression pickles to an Arrow IPC file: its one batch holds the literals and options, each a column of one row, and the
-//! schema's metadata is the tree in prefix order, an *ordered* list of pairs (`call` name … `end` name, `field_ref` name,
-//! `nested_field_ref` count, `literal` column, `options` column). Maps would lose its repeated keys, so the pairs are read from
-//! the footer. What the tree cannot say exactly is left to the caller.
+//! An expression pickles to an Arrow IPC file. Its one batch holds the literals and options, each a column of
+//! one row. The schema's metadata is the tree in prefix order, an *ordered* list of pairs (`call` name …
+//! `end` name, `field_ref` name, `nested_field_ref` count, `literal` column, `options` column). Keys repeat,
+//! which a map would lose, so the pairs are read from the footer. A part of the expression that the predicate
+//! tree cannot express exactly is returned to the caller.
 
 use std::sync::Arc;
 
@@ -18,10 +19,12 @@ use super::parse::Resolve;
 use super::{Column, Operator, Predicate};
 use crate::error::{Error, Kind, Result};
 
-/// Calls inside each other, chains of one connective counting as one; deeper trees are left to the caller.
+/// Maximum depth of calls, where a chain of one connective counts as one call. Deeper trees are returned to
+/// the caller.
 const MAX_DEPTH: usize = 200;
 
-/// The sayable part of an expression's pickled form, and whether that is all of it.
+/// Converts the pickled form of an expression. Returns the part that a predicate can express, and whether
+/// that is the whole expression.
 pub fn from_pickle(bytes: &[u8], resolve: &Resolve) -> Result<(Option<Predicate>, bool)> {
     let pairs = pairs(bytes)?;
     let literals = literals(bytes)?;
@@ -53,7 +56,8 @@ enum Node {
     Literal(usize),
 }
 
-/// A call whose end has not come yet. `joined`: how many calls of the same connective inside it are open, too: their arguments are its own.
+/// A call whose end is not parsed yet. `joined`: number of open calls of the same connective within it, whose
+/// arguments are added to it.
 struct OpenCall {
     name: String,
     args: Vec<Node>,
@@ -62,13 +66,14 @@ struct OpenCall {
 }
 
 impl OpenCall {
-    /// Whether `name(a, name(b, c))` is `name(a, b, c)`.
+    /// True if `name(a, name(b, c))` equals `name(a, b, c)`.
     fn joins(&self, name: &str) -> bool {
         self.name == name && matches!(name, "and_kleene" | "or_kleene" | "and" | "or")
     }
 }
 
-/// None for a tree that is nested too deeply. Without recursion, and with chains of one connective as one call: pyarrow nests `a | b | c` once for each operand.
+/// Parses a tree. `None` if it is nested too deeply. Chains of one connective become one call, without
+/// recursion, as pyarrow nests `a | b | c` once for each operand.
 fn parse(pairs: &[(String, String)]) -> Result<Option<Node>> {
     let mut open: Vec<OpenCall> = Vec::new();
     let mut rest = pairs.iter();
@@ -118,7 +123,8 @@ struct Context<'a> {
     resolve: &'a Resolve<'a>,
 }
 
-/// Of a conjunction each part that can be said; else all or nothing.
+/// Converts each part of a conjunction that a predicate can express; any other node is converted as a whole
+/// or not at all.
 fn sayable_part(node: &Node, context: &Context) -> (Option<Predicate>, bool) {
     match node {
         Node::Call(name, args, _) if name == "and_kleene" || name == "and" => {
@@ -168,7 +174,7 @@ impl Context<'_> {
                 let column = self.column(arg)?;
                 (!ignore_case && column.data_type == DataType::Utf8).then_some(Predicate::StartsWith(column, prefix))
             }
-            // pyarrow's is_in is never null: a null is in the set where the set holds a null.
+            // pyarrow's is_in is never null: a null is in the set if the set has a null.
             ("is_in", [arg]) => {
                 let (column, values, has_null) = self.membership(arg, options)?;
                 let is_null = Predicate::IsNull(column.clone());
@@ -205,7 +211,7 @@ impl Context<'_> {
     fn membership(&self, arg: &Node, options: Option<usize>) -> Option<(Arc<Column>, ArrayRef, bool)> {
         let matching = self.option(options, "null_matching_behavior")?;
         if arrow::compute::cast(&matching, &DataType::Int64).ok()?.as_primitive::<arrow::datatypes::Int64Type>().value(0) != 0 {
-            return None; // MATCH is what is understood here
+            return None; // only MATCH is supported here
         }
         let set = self.option(options, "value_set")?.as_list_opt::<i32>()?.value(0);
         let values = arrow::compute::filter(&set, &arrow::compute::is_not_null(&set).ok()?).ok()?;
@@ -223,7 +229,7 @@ impl Context<'_> {
         self.literals.as_ref()?.columns().get(*index).cloned()
     }
 
-    /// A column, also under a cast that keeps every value and their order.
+    /// Returns a column, also within a cast that keeps all values and their order.
     fn column(&self, node: &Node) -> Option<Arc<Column>> {
         match node {
             Node::Field(path) => (self.resolve)(path).ok(),
@@ -260,7 +266,7 @@ fn keeps_order(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// Literals in the column's type, if that changes no value and both are of one kind.
+/// Returns literals in the column's type, if both are of one kind and no value changes.
 fn exactly(values: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
     let from = values.data_type();
     if from == to {

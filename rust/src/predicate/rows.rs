@@ -1,4 +1,5 @@
-//! The predicate on decoded rows, exactly, with Spark's values: three-valued logic; -0.0 equals 0.0, NaN equals NaN and is greatest.
+//! Evaluates a predicate on decoded rows, exactly: in three-valued logic, with Spark's rules for floats (-0.0
+//! equals 0.0, NaN equals NaN and is greatest).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,10 +16,11 @@ use super::statistics::normalise;
 use super::{Column, Operator, Predicate};
 use crate::error::{Error, Kind, Result};
 
-/// Up to so many literals of an IN list are compared one by one.
+/// Maximum number of literals of an IN list that are compared one by one.
 const FEW_LITERALS: usize = 8;
 
-/// One value per row of `batch`, which holds the predicate's columns under their logical names; null where the predicate is null.
+/// Returns the predicate's value for each row of `batch`, which has the predicate's columns under their
+/// logical names; null if the predicate is null.
 pub fn evaluate(predicate: &Predicate, batch: &RecordBatch) -> Result<BooleanArray> {
     let rows = batch.num_rows();
     match predicate {
@@ -47,7 +49,7 @@ pub fn evaluate(predicate: &Predicate, batch: &RecordBatch) -> Result<BooleanArr
     }
 }
 
-/// True where the predicate is true; null counts as false.
+/// Returns the rows for which the predicate is true; null counts as false.
 pub fn matching(predicate: &Predicate, batch: &RecordBatch) -> Result<BooleanBuffer> {
     let found = evaluate(predicate, batch)?;
     Ok(match found.nulls() {
@@ -74,7 +76,7 @@ fn combine(
     rest.iter().try_fold(evaluate(first, batch)?, |all, arg| join(&all, &evaluate(arg, batch)?))
 }
 
-/// The column's values, and where a struct above it is null.
+/// Returns the column's values, and the rows in which a struct above it is null.
 fn find(column: &Column, batch: &RecordBatch) -> Result<(ArrayRef, Option<NullBuffer>)> {
     let missing = || Error::new(Kind::InvalidArgument, "a predicate names a column that is not there").found(column.path.join("."));
     let (first, rest) = column.path.split_first().ok_or_else(missing)?;
@@ -91,7 +93,7 @@ fn find(column: &Column, batch: &RecordBatch) -> Result<(ArrayRef, Option<NullBu
 fn on_values(column: &Column, batch: &RecordBatch, decide: impl Fn(&ArrayRef) -> Result<BooleanArray>) -> Result<BooleanArray> {
     let (values, above) = find(column, batch)?;
     let found = match values.as_any_dictionary_opt() {
-        // Decided once for each value, not for each row that has it.
+        // Decided once for each value of the dictionary, not for each row.
         Some(dictionary) => take(&decide(dictionary.values())?, dictionary.keys(), None)?.as_boolean().clone(),
         None => decide(&values)?,
     };
@@ -117,7 +119,7 @@ fn compare(values: &ArrayRef, operator: Operator, literal: &ArrayRef) -> Result<
     }?)
 }
 
-/// Literals of a column in the type of its values: the column's own, or the encoded one.
+/// Returns literals in the type of the column's values: its own type, or the encoded one.
 fn like(literals: &ArrayRef, values: &ArrayRef) -> Result<ArrayRef> {
     Ok(if literals.data_type() == values.data_type() { Arc::clone(literals) } else { cast(literals, values.data_type())? })
 }

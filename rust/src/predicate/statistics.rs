@@ -1,9 +1,11 @@
-//! May a container of rows (a file, a row group, a page) hold a match? Answered for many containers at once.
+//! Finds out if a container of rows (a file, a row group, a page) may hold a match, for many containers at
+//! once.
 //!
-//! For each container the set of truth values that its rows may give is computed, from the interval that bounds its values and
-//! from whether nulls are possible; sets combine by three-valued logic. A container is skipped only where *true* is not in its
-//! set, so whatever is unknown (no statistics, a type without order) never skips. PROTOCOL.md, "Per-file Statistics":
-//! bounds may be wide, a maximum may be a truncated string's successor, nothing is known of NaN.
+//! For each container, the set of truth values that its rows may give is computed from the bounds of its
+//! values and from whether nulls are possible. Sets are combined by three-valued logic. A container is
+//! skipped only if its set does not contain *true*, so unknown values (no statistics, a type without an
+//! order) never skip it. PROTOCOL.md, "Per-file Statistics": bounds may be wide, a maximum may be the
+//! successor of a truncated string, and statistics say nothing about NaN.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -15,18 +17,18 @@ use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use super::{Column, Operator, Predicate};
 use crate::error::{Error, Kind, Result};
 
-/// What is known of one column in each container.
+/// The statistics of one column in each container.
 #[derive(Debug, Clone)]
 pub struct Bounds {
     /// Lower bounds in the column's type; a null is unknown.
     pub min: ArrayRef,
     /// Upper bounds; a null is unknown.
     pub max: ArrayRef,
-    /// Rows that are null, in the same sense as the row count; a null is unknown.
+    /// Number of nulls, counted like `row_count` with or without deleted rows; a null is unknown.
     pub null_count: Int64Array,
-    /// Rows of the container; a null is unknown.
+    /// Number of rows of the container; a null is unknown.
     pub row_count: Int64Array,
-    /// The bounds are the one value of the container (a partition value), not statistics: they cover NaN too.
+    /// True if the bounds are the container's only value (a partition value), so that they include NaN.
     pub exact: bool,
 }
 
@@ -41,17 +43,17 @@ impl Bounds {
 
 /// Statistics of a number of containers.
 pub trait Containers {
-    /// How many containers.
+    /// Number of containers.
     fn len(&self) -> usize;
-    /// No container at all.
+    /// True if there are no containers.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// What is known of a column; `None`: nothing.
+    /// Returns the statistics of a column, or `None` if there are none.
     fn bounds(&self, column: &Column) -> Result<Option<Bounds>>;
 }
 
-/// Truth values that the rows of a container may give.
+/// The truth values that the rows of a container may give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PossibleTruths(u8);
 
@@ -61,11 +63,11 @@ impl PossibleTruths {
     const NULL: u8 = 4;
     const ANY: Self = Self(7);
 
-    /// A row may match.
+    /// True if a row may match.
     pub fn may_match(self) -> bool {
         self.0 & Self::TRUE != 0
     }
-    /// Every row matches.
+    /// True if every row matches.
     pub fn all_match(self) -> bool {
         self.0 == Self::TRUE
     }
@@ -86,12 +88,12 @@ impl PossibleTruths {
     }
 }
 
-/// One answer per container: true where a row may match.
+/// Returns for each container if a row may match.
 pub fn may_match(predicate: &Predicate, containers: &dyn Containers) -> Result<BooleanArray> {
     Ok(possible(predicate, containers)?.into_iter().map(|p| Some(p.may_match())).collect())
 }
 
-/// The truth values that each container's rows may give.
+/// Returns the truth values that each container's rows may give.
 pub fn possible(predicate: &Predicate, containers: &dyn Containers) -> Result<Vec<PossibleTruths>> {
     let n = containers.len();
     let fold = |args: &[Predicate], start: u8, combine: fn(PossibleTruths, PossibleTruths) -> PossibleTruths| {
@@ -141,8 +143,9 @@ pub fn possible(predicate: &Predicate, containers: &dyn Containers) -> Result<Ve
     }
 }
 
-/// May there be nulls, may there be values? Counts of a container with deleted rows are of all its physical rows, or only of the
-/// live ones where the bounds were made tight again: zero and "as many as rows" mean the same in both, the rest says nothing.
+/// Returns whether a container may have nulls, and whether it may have values. With deleted rows, counts are
+/// of all physical rows, or of the live rows if bounds were made tight again. Zero and "as many as rows" mean
+/// the same for both; any other count decides nothing.
 fn presence(bounds: &Bounds, i: usize) -> (bool, bool) {
     if bounds.null_count.is_null(i) {
         return (true, true);
@@ -153,7 +156,8 @@ fn presence(bounds: &Bounds, i: usize) -> (bool, bool) {
 
 type OfValues<'a> = Box<dyn Fn(usize) -> u8 + 'a>;
 
-/// Outcomes of a comparison: null for nulls, and what `make` says of the values; anything where nothing is known.
+/// Returns the possible results of a comparison: null for nulls, and the result of `make` for values; all
+/// results if nothing is known.
 fn on_values<'a>(
     column: &Column,
     containers: &dyn Containers,
@@ -172,7 +176,8 @@ fn on_values<'a>(
     Ok((0..n).map(outcomes).collect())
 }
 
-/// What a NaN among the values would give: float statistics do not show it. A partition value is known, so nothing hides.
+/// Returns the result for a NaN among the values, which statistics of floats do not show. For a partition
+/// value, which is exact, there is none.
 fn hidden_nan(bounds: &Bounds, outcome: impl FnOnce() -> u8) -> u8 {
     if bounds.exact || !bounds.min.data_type().is_floating() { 0 } else { outcome() }
 }
@@ -199,7 +204,7 @@ fn holds(operator: Operator, order: Ordering) -> bool {
 
 type Comparator = Box<dyn Fn(usize, usize) -> Ordering + Send + Sync>;
 
-/// Each container's interval against sorted literals, in one total order (-0.0 = 0.0, NaN greatest).
+/// Compares each container's interval with sorted literals, in one total order (-0.0 = 0.0, NaN is greatest).
 struct Interval {
     min: ArrayRef,
     max: ArrayRef,
@@ -215,19 +220,19 @@ impl Interval {
         Ok(Self { min_to_literal: compare(&min)?, max_to_literal: compare(&max)?, min, max, literals: literals.len() })
     }
 
-    /// min against literal; an unknown bound lies below all.
+    /// Compares the minimum with a literal; an unknown bound is below all literals.
     fn low(&self, i: usize, literal: usize) -> Ordering {
         if self.min.is_null(i) { Ordering::Less } else { (self.min_to_literal)(i, literal) }
     }
 
-    /// max against literal; an unknown bound lies above all.
+    /// Compares the maximum with a literal; an unknown bound is above all literals.
     fn high(&self, i: usize, literal: usize) -> Ordering {
         if self.max.is_null(i) { Ordering::Greater } else { (self.max_to_literal)(i, literal) }
     }
 
     fn compare(&self, i: usize, operator: Operator) -> u8 {
         let (low, high) = (self.low(i, 0), self.high(i, 0));
-        let below = low.is_lt(); // a value below the literal may be there; likewise the others
+        let below = low.is_lt(); // true if there may be a value below the literal; the others likewise
         let above = high.is_gt();
         let equal = low.is_le() && high.is_ge();
         let mut outcomes = 0;
@@ -239,7 +244,8 @@ impl Interval {
         outcomes
     }
 
-    /// In a sorted list: can one of it lie in the interval, can a value be none of it?
+    /// Decides IN with a sorted list: whether a literal may be in the interval, and whether a value may be no
+    /// literal.
     fn is_in(&self, i: usize, miss: u8) -> u8 {
         let (mut from, mut to) = (0, self.literals);
         while from < to {
@@ -270,7 +276,8 @@ fn prefix_outcomes(min: Option<&str>, max: Option<&str>, prefix: &str) -> u8 {
     hit | miss
 }
 
-/// Floats in the one order that rows are compared by: -0.0 becomes 0.0, every NaN the positive one.
+/// Normalises floats to the order that rows are compared in: -0.0 becomes 0.0, and every NaN the positive
+/// one.
 pub fn normalise(values: &ArrayRef) -> ArrayRef {
     match values.data_type() {
         DataType::Float32 => {

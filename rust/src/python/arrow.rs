@@ -1,4 +1,4 @@
-//! Arrow in (any object with the PyCapsule interface) and out (pyarrow).
+//! Converts Arrow data from any Python object with the PyCapsule interface, and to pyarrow.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::compute::{cast, concat, concat_batches};

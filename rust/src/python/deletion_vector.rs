@@ -1,4 +1,4 @@
-//! `DeletionVector` and what is beside it: Z85 and CRC-32.
+//! The class `DeletionVector`, and functions for Z85 and CRC-32.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! [`Error`] as the classes of `deltaic.errors` and Python's own.
+//! Converts [`Error`] to the classes of `deltaic.errors` and Python's own.
 
 use pyo3::exceptions::{PyFileNotFoundError, PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;

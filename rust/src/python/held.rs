@@ -1,7 +1,8 @@
-//! Python objects behind values that any thread may drop, with the interpreter's lock or without it.
+//! Python objects within values that any thread may drop, with or without the interpreter's lock.
 //!
-//! pyarrow gives the lock back before it calls the release callback of an Arrow stream. Where that happens below a call of this module (the
-//! cyclic collector runs in it and frees a reader), PyO3 takes the thread for attached, and an object that is dropped then ends the process.
+//! pyarrow releases the lock before it calls the release callback of an Arrow stream. If that happens within
+//! a call of this module (the cyclic collector runs during the call and frees a reader), PyO3 takes the
+//! thread to be attached, and an object that is dropped then aborts the process.
 
 use std::any::Any;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Long work off the interpreter: the lock is released, Ctrl-C is noticed, a panic becomes an error.
+//! Runs long work without the interpreter's lock: Ctrl-C stops it, and a panic becomes an error.
 
 use std::cell::RefCell;
 use std::sync::Mutex;

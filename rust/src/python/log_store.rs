@@ -1,6 +1,6 @@
-//! A user's Python object as a [`Store`]: each call attaches to the interpreter from the thread that works.
+//! A user's Python object as a [`Store`]. Each call attaches the current thread to the interpreter.
 //!
-//! The object's protocol is `deltaic._core.LogStore` in the stub.
+//! The methods of the object are those of `deltaic._core.LogStore` in the stub.
 
 use std::io;
 use std::ops::Range;

@@ -1,4 +1,5 @@
-//! Registers the binding: one thin file per module of the crate. Extract, detach, call, wrap.
+//! Registers the binding, with one file for each module of the crate. A function extracts its arguments,
+//! detaches from the interpreter, calls the crate and wraps the result.
 
 use pyo3::prelude::*;
 

@@ -1,4 +1,5 @@
-//! `RowIds` and `mark_deleted`: from the rows that a command found to vectors and actions, also on top of another commit's.
+//! `RowIds` and `mark_deleted`: from the rows that a command found to vectors and actions, also in addition
+//! to another commit's.
 
 use arrow::array::RecordBatch;
 use pyo3::prelude::*;

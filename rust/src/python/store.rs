@@ -1,4 +1,4 @@
-//! `Store`: the binding of [`crate::store`], and a user's Python object as a store.
+//! `Store`: the binding of [`crate::store`], also with a user's Python object as a store.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

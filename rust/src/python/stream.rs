@@ -1,4 +1,5 @@
-//! `ReadStream`: a running scan (or any stream of the core) as Arrow, once, with its first error kept.
+//! `ReadStream`: a running scan, or any other stream of the core, as Arrow. It can be read once, and keeps
+//! its first error.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! The Arrow type of each Delta type. Lists and maps carry the specification's names for their children.
+//! Returns the Arrow type of each Delta type. The children of lists and maps have the names of Arrow's
+//! specification.
 
 use std::collections::HashMap;
 use std::sync::Arc;

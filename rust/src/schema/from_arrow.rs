@@ -1,4 +1,4 @@
-//! The Delta type that holds every value of an Arrow type (nanoseconds lose what is below a microsecond).
+//! Returns the Delta type that holds every value of an Arrow type. Nanoseconds are cut to microseconds.
 
 use arrow::datatypes::{DataType, Field as ArrowField, Schema};
 use serde_json::{Map, Value};

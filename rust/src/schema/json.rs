@@ -1,4 +1,4 @@
-//! Types <-> their JSON.
+//! Converts between types and their JSON.
 
 use serde_json::{Map, Value, json};
 

@@ -1,10 +1,11 @@
-//! PROTOCOL.md, "Schema Serialization Format" and "Column Mapping": Delta types and names <-> Arrow.
+//! Converts between the types and names of Delta and those of Arrow: PROTOCOL.md, "Schema Serialization
+//! Format" and "Column Mapping".
 //!
-//! - [`types`]: Delta's types as values
-//! - [`json`]: their JSON
-//! - [`arrow_types`]: the Arrow type of each
+//! - [`types`]: Delta's types
+//! - [`json`]: conversion between types and JSON
+//! - [`arrow_types`]: the Arrow type of each Delta type
 //! - [`from_arrow`]: the Delta type of an Arrow type
-//! - [`partition_values`]: text <-> values
+//! - [`partition_values`]: conversion between values and text
 //! - [`table`]: a table's schema: logical and physical names, field ids, partition columns
 
 pub mod arrow_types;

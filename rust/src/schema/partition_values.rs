@@ -1,7 +1,9 @@
-//! Text <-> values, as PROTOCOL.md "Partition Value Serialization" has them; literals of predicates use the same text.
+//! Converts between values and text: PROTOCOL.md, "Partition Value Serialization". Literals of predicates use
+//! the same text.
 //!
-//! An empty string is null for every type. Timestamps are written as ISO 8601 in UTC and read with or without a zone (UTC is
-//! taken where there is none). Text that is not a value of the type is an error that names it.
+//! An empty string is null for every type. Timestamps are written as ISO 8601 in UTC, and read with or
+//! without a time zone; without one they are in UTC. Text that is no value of the type is an error with this
+//! text.
 
 use std::str::FromStr;
 use std::sync::Arc;

@@ -1,10 +1,11 @@
-//! A store over a network with local copies of what is immutable in it.
+//! A store over a network that keeps local copies of immutable objects.
 //!
-//! A copy is used where the object's name is one that nobody gives twice (a UUID in it: data files, vectors, sidecars), or where the entity tag,
-//! size and time of the object are known from the listing of the log that came before: a table that was made anew in the same place has
-//! the old names of commits and checkpoints, and other tags. Of a data file without a UUID these are asked for once by an opened table, and
-//! again after a listing that shows another log: tools that write such names may have replaced the file.
-//! `_last_checkpoint`, listings, intents and whatever else is not named here are never copied.
+//! A copy is used in two cases: the object's name contains a UUID, so no other object ever has this name
+//! (data files, vectors, sidecars); or the last listing of the log shows the same entity tag, size and time
+//! as for the copy. A table that was deleted and created again at the same place has the same names of
+//! commits and checkpoints, but other tags. For a data file without a UUID, tag, size and time are requested
+//! once by an opened table, and again after a listing that shows another log, as tools that write such names
+//! may have replaced the file. `_last_checkpoint`, listings, intents and all other objects are never copied.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,39 +20,40 @@ use super::keys::plain;
 use super::{CopySource, FirstLook, ObjectMeta, ObjectWriter, OpenOptions, PutOutcome, StagedObject, Store};
 use crate::error::Result;
 
-/// Objects of which is known which version there is; with more, all are forgotten.
+/// Maximum number of objects whose version is remembered; above it, all are forgotten.
 const MOST_KNOWN: usize = 200_000;
 const LOG: &str = "_delta_log/";
 
-/// Where local copies are kept, and how many bytes of them.
+/// The folder of local copies, and its limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheSettings {
-    /// A folder that only this user can read and write.
+    /// A folder that only the user can read and write.
     pub directory: PathBuf,
-    /// Upper bound of the bytes of all copies.
+    /// Maximum number of bytes of all copies.
     pub limit: u64,
 }
 
-/// A store, read through local copies.
+/// A store that is read through local copies.
 #[derive(Debug)]
 pub struct CachedStore {
     inner: Arc<dyn Store>,
     folder: Folder,
-    /// Begins the digest of each object: the place, and by which servers it is reached.
+    /// The beginning of each object's digest: the location, and the servers that it is reached by.
     place: Sha256,
     has_tags: bool,
     known: Mutex<HashMap<String, ObjectMeta>>,
 }
 
-/// A version of an object: what copies of it are called, and its size where that is known.
+/// A version of an object: the digest of its copies, and its size if known.
 struct Version {
     digest: Digest,
     size: Option<u64>,
 }
 
 impl CachedStore {
-    /// Reads `inner` through the folder. `has_tags`: an object that replaces another one has another entity tag. Servers of plain HTTP make
-    /// theirs of size and second, which two commits of a second may share.
+    /// Reads `inner` through the folder. `has_tags`: an object that replaces another one has another entity
+    /// tag. Servers of plain HTTP compute tags from size and second, which two commits within a second may
+    /// share.
     pub fn new(inner: Arc<dyn Store>, cache: &CacheSettings, options: &OpenOptions, has_tags: bool) -> Self {
         let mut place = Sha256::new();
         let environment = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -64,7 +66,7 @@ impl CachedStore {
                 let Some(url) = base_url(value) else { return false };
                 *value = url;
             }
-            // Azure's emulator and a base URL of Google are places of their own, like an endpoint.
+            // Azure's emulator and a base URL of Google are other servers, like an endpoint.
             ["endpoint", "account_name", "base_url", "service_account_key", "emulator", "azurite"].iter().any(|part| name.contains(part))
         });
         servers.sort_unstable();
@@ -80,7 +82,7 @@ impl CachedStore {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes over what a listing shows. Where it shows something new, nothing is known of data files any more.
+    /// Remembers the objects of a listing. If it shows new ones, versions of data files are forgotten.
     fn remember_log(&self, found: Vec<ObjectMeta>) {
         let mut known = self.known();
         if found.iter().any(|meta| known.get(&meta.path) != Some(meta)) {
@@ -102,7 +104,8 @@ impl CachedStore {
         self.known().remove(path);
     }
 
-    /// The version of an object that copies may stand for; None where there may be another one at any time.
+    /// Returns the version of an object that copies may be used for. `None` if the object may be replaced at
+    /// any time.
     fn version(&self, path: &str) -> Result<Option<Version>> {
         if has_unique_name(path) {
             return Ok(Some(Version { digest: self.digest(path, None), size: None }));
@@ -115,7 +118,7 @@ impl CachedStore {
             known = self.inner.head(path)?;
             self.remember(known.iter().cloned().collect());
         }
-        // Without a tag two objects of one size and second would be one.
+        // Without a tag, two objects of the same size and second could not be told apart.
         let tagged = known.filter(|meta| meta.identity != 0);
         Ok(tagged.map(|meta| Version { digest: self.digest(path, Some(&meta)), size: Some(meta.size) }))
     }
@@ -132,7 +135,7 @@ impl CachedStore {
         digest.finalize().into()
     }
 
-    /// The whole object of a version, of which all `size` bytes are wanted where that is known.
+    /// Returns the copy of a whole object, with `size` bytes if the size is known.
     fn whole(&self, version: &Version) -> Option<Bytes> {
         match version.size {
             Some(size) => self.folder.range(&version.digest, 0, size),
@@ -146,19 +149,20 @@ impl CachedStore {
     }
 }
 
-/// What is said of an object where nobody asks for it.
+/// Metadata for an object whose metadata is not needed.
 fn unknown() -> ObjectMeta {
     ObjectMeta { path: String::new(), size: 0, modified_ms: 0, symlink: false, identity: 0 }
 }
 
-/// The address that the JSON of a Google account may name instead of Google's.
+/// Returns the address in the JSON of a Google account that is used instead of Google's.
 fn base_url(account: &str) -> Option<String> {
     let account: serde_json::Value = serde_json::from_str(account).ok()?;
     Some(account.get("gcs_base_url")?.as_str()?.to_owned())
 }
 
-/// Whether an object of this name is never another one: PROTOCOL.md demands it of data files, vectors and sidecars, and writers keep it by a
-/// UUID in the name. Names without one are given again where a table is made anew.
+/// True if no other object ever has this name: PROTOCOL.md requires it of data files, vectors and sidecars,
+/// and writers ensure it by a UUID in the name. Names without one are used again if a table is deleted and
+/// created again.
 fn has_unique_name(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let is_file = name.ends_with(".parquet") || name.ends_with(".bin") || path.starts_with("_delta_log/_staged_commits/");
@@ -170,7 +174,8 @@ fn is_uuid(text: &[u8]) -> bool {
     text.iter().enumerate().all(fits)
 }
 
-/// Whether the log has files of this name whose version the listing tells: commits, checkpoints, compacted ranges, checksums. Not the hint.
+/// True for files of the log whose version a listing shows: commits, checkpoints, compacted ranges,
+/// checksums, but not `_last_checkpoint`.
 fn is_versioned(path: &str) -> bool {
     let name = path.strip_prefix(LOG).unwrap_or_default();
     name.as_bytes().get(..20).is_some_and(|version| version.iter().all(u8::is_ascii_digit)) && !name.contains('/')

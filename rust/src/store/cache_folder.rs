@@ -1,7 +1,9 @@
-//! A folder of local copies of pieces of objects: bounded by bytes, shared by processes, and checked whenever a copy is read.
+//! A folder of local copies of byte ranges of objects: limited in bytes, shared by processes, and checked
+//! whenever a copy is read.
 //!
-//! `xx/yyyy.../start-end` holds bytes `start..end` of the object whose digest is `xxyyyy...`. A copy is written under another name and renamed,
-//! so readers need no lock. Whatever goes wrong is a miss: the folder may be deleted, cut or full at any time.
+//! `xx/yyyy.../start-end` holds bytes `start..end` of the object whose digest is `xxyyyy...`. A copy is
+//! written under another name and then renamed, so readers need no lock. Any error counts as a missing copy:
+//! the folder may be deleted, truncated or full at any time.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::hash::Hasher;
@@ -18,45 +20,46 @@ use twox_hash::XxHash64;
 
 use super::ObjectMeta;
 
-/// Begins every copy; another format gets another one.
+/// The first bytes of every copy; another format will have others.
 const MAGIC: &[u8; 8] = b"DLTCACH1";
-/// Bytes before the copied ones.
+/// Number of bytes before the copied ones.
 const HEADER: usize = 96;
-/// A copy may take this part of the limit; larger pieces are not kept.
+/// A copy may take at most 1/LARGEST_PART of the limit; larger pieces are not kept.
 const LARGEST_PART: u64 = 4;
-/// All of a copy is read to check it: one that is larger than this, and than eight times what is wanted, is not read for that.
+/// A larger copy is used for a range if it has at most eight times the bytes of the range plus this many: a
+/// copy is always read as a whole, to verify its checksum.
 const LARGEST_COVER: u64 = 8 << 20;
-/// Bytes that are read, and then hashed while the processor has them at hand.
+/// Number of bytes to read at a time and then hash, while they are in the processor's cache.
 const BLOCK: usize = 256 << 10;
-/// Copies used within this time count as equally recent, so that not each read writes a time.
+/// Copies used within this time count as equally recent, so that not every read updates a file's time.
 const RECENT: Duration = Duration::from_secs(10);
-/// Temporary files older than this were left by a process that died.
+/// Temporary files older than this were left by a process that was killed.
 const ABANDONED: Duration = Duration::from_secs(3600);
-/// Milliseconds without attempts to write after one that failed, as on a full disk.
+/// Number of milliseconds without writing after a failed write, such as on a full disk.
 const REST_MS: u64 = 1000;
-/// How often, and with which pause between, a writer asks for the lock of the folder's size before it goes without.
+/// How often, and with which pause, a writer tries to lock the folder's size before it gives up.
 const LOCK_ATTEMPTS: u32 = 100;
 const LOCK_PAUSE: Duration = Duration::from_micros(200);
-/// The file with the bytes of all copies; writers lock it.
+/// The file with the total size of all copies; writers lock it.
 const USAGE: &str = ".usage";
-/// Begins the names of files that are being written.
+/// Prefix of the names of files that are being written.
 const TEMPORARY: &str = ".tmp-";
 
-/// Names an object in one of its versions.
+/// Identifies one version of an object.
 pub type Digest = [u8; 32];
 
-/// What of an object a copy holds.
+/// The part of an object that a copy holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece(u64, u64);
 
 impl Piece {
-    /// All of it, where its size was not known before.
+    /// The whole object, if its size was unknown before.
     pub const WHOLE: Self = Self(u64::MAX, u64::MAX);
     /// Bytes `start..end`.
     pub fn range(start: u64, end: u64) -> Self {
         Self(start, end)
     }
-    /// The last `length` bytes, or all.
+    /// The last `length` bytes, or the whole object if it is shorter.
     pub fn tail(length: u64) -> Self {
         Self(u64::MAX, length)
     }
@@ -68,7 +71,7 @@ impl Piece {
         let piece = Self(u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
         (piece.name() == name).then_some(piece)
     }
-    /// Whether a copy of this piece may have so many bytes.
+    /// True if a copy of this piece may have this many bytes.
     fn fits(self, length: u64) -> bool {
         if self.0 != u64::MAX { Some(length) == self.1.checked_sub(self.0) } else { length <= self.1 }
     }
@@ -84,12 +87,12 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// At most `limit` bytes of copies in `root`, which is made when something is written.
+    /// A folder `root` with at most `limit` bytes of copies. It is created with the first copy.
     pub fn new(root: PathBuf, limit: u64) -> Self {
         Self { root, limit, born: Instant::now(), rests_until: AtomicU64::new(0) }
     }
 
-    /// The piece and what is known of its object, if there is a copy that is what it claims to be.
+    /// Returns the piece and its object's metadata, if there is a valid copy.
     pub fn get(&self, object: &Digest, piece: Piece) -> Option<(ObjectMeta, Bytes)> {
         if !self.is_private() {
             return None;
@@ -97,7 +100,7 @@ impl Folder {
         self.read(object, piece)
     }
 
-    /// Bytes `start..end`, also out of a copy that holds a little more.
+    /// Returns bytes `start..end`, also from a copy that is a little larger.
     pub fn range(&self, object: &Digest, start: u64, end: u64) -> Option<Bytes> {
         if let Some((_, bytes)) = self.get(object, Piece::range(start, end)) {
             return Some(bytes);
@@ -110,12 +113,12 @@ impl Folder {
         let (meta, bytes) = self.get(object, best)?;
         let bytes = bytes.slice((start - best.0) as usize..(end - best.0) as usize);
         if best.1 - best.0 > 2 * (end - start) {
-            self.put(object, Piece::range(start, end), &meta, &bytes); // the next time so much is not read for so little
+            self.put(object, Piece::range(start, end), &meta, &bytes); // the next read needs only this smaller copy
         }
         Some(bytes)
     }
 
-    /// Keeps a copy, if it can.
+    /// Writes a copy, if possible.
     pub fn put(&self, object: &Digest, piece: Piece, meta: &ObjectMeta, data: &Bytes) {
         let size = (data.len() + HEADER) as u64;
         let now = self.born.elapsed().as_millis() as u64;
@@ -128,7 +131,8 @@ impl Folder {
         }
     }
 
-    /// Whether the folder is there and only this user can read and write it: what others could write must not become rows.
+    /// True if the folder exists and only the user can read and write it: otherwise other users could change
+    /// the rows that are read.
     fn is_private(&self) -> bool {
         fs::metadata(&self.root).is_ok_and(|found| is_private(&found))
     }
@@ -144,9 +148,9 @@ impl Folder {
         let found = file.metadata().ok()?;
         let read = self.checked(&file, &found, object, piece);
         if read.is_none() {
-            let _ = fs::remove_file(&path); // it was cut or changed, or belongs elsewhere
+            let _ = fs::remove_file(&path); // it was truncated or changed, or belongs to another object
         } else if found.modified().ok().and_then(|time| time.elapsed().ok()).is_some_and(|age| age > RECENT) {
-            let _ = file.set_modified(SystemTime::now()); // at worst it goes earlier than it should
+            let _ = file.set_modified(SystemTime::now()); // if this fails, the copy is only deleted earlier
         }
         read
     }
@@ -191,7 +195,7 @@ impl Folder {
             make_folder(&folder)?;
             OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)
         };
-        // Another process may remove the folder, when it is empty, before there is a file in it.
+        // Another process may remove the empty folder before a file is in it.
         let mut file = create().or_else(|_| create())?;
         let mut checksum = checksum_after(&header_of(object, piece, meta, data.len(), XxHash64::default()));
         checksum.write(data);
@@ -203,8 +207,8 @@ impl Folder {
         renamed
     }
 
-    /// Counts `size` more bytes, after the copies that were used least recently have gone where there is no room. An error where other
-    /// processes keep the lock.
+    /// Adds `size` to the total size, after deleting the least recently used copies if there is no room.
+    /// Returns an error if other processes keep the lock.
     fn make_room(&self, size: u64) -> io::Result<()> {
         let mut usage = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(self.root.join(USAGE))?;
         let mut attempts = 0;
@@ -232,7 +236,8 @@ impl Folder {
         }
     }
 
-    /// Deletes copies, the least recently used first, until at most `most` bytes are left; how many are left.
+    /// Deletes copies, the least recently used first, until at most `most` bytes are left. Returns how many
+    /// are left.
     fn evict(&self, most: u64) -> io::Result<u64> {
         let mut copies = Vec::new();
         for outer in fs::read_dir(&self.root)?.flatten().filter(|entry| is_hex(entry.file_name().to_str(), 2)) {
@@ -245,7 +250,7 @@ impl Folder {
                     if is_temporary || Piece::parse(name).is_some() {
                         let used = found.modified().unwrap_or(UNIX_EPOCH);
                         let is_abandoned = used.elapsed().is_ok_and(|age| age > ABANDONED);
-                        // What is being written is not deleted, unless nobody writes it any more.
+                        // A file that is being written is deleted only if its writer has gone.
                         let order = if !is_temporary {
                             used
                         } else if is_abandoned {
@@ -267,7 +272,7 @@ impl Folder {
             if !is_written && fs::remove_file(path).is_ok() {
                 total -= size;
                 for folder in path.ancestors().skip(1).take(2) {
-                    let _ = fs::remove_dir(folder); // only an empty one goes
+                    let _ = fs::remove_dir(folder); // fails unless the folder is empty
                 }
             }
         }
@@ -275,12 +280,12 @@ impl Folder {
     }
 }
 
-/// Whether nobody but this process's user can read or write a folder.
+/// True if only the process's user can read and write a folder.
 fn is_private(found: &Metadata) -> bool {
     found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o077 == 0
 }
 
-/// An error that says what is wrong with a folder that exists and cannot be one of copies.
+/// Returns an error if an existing folder cannot be used for copies.
 pub fn check(root: &Path) -> crate::error::Result<()> {
     match fs::metadata(root) {
         Ok(found) if !is_private(&found) => {
@@ -301,8 +306,8 @@ fn is_hex(name: Option<&str>, length: usize) -> bool {
     name.is_some_and(|name| name.len() == length && name.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// What stands before a copied piece: whose it is, which piece, what is known of the object, its length, and a checksum of all of it.
-/// `checksum`: of [`checksum_after`], with the piece's bytes.
+/// Returns the header of a copied piece: the object, the piece, the object's metadata, the length, and a
+/// checksum of all. `checksum`: from [`checksum_after`], continued with the piece's bytes.
 fn header_of(object: &Digest, piece: Piece, meta: &ObjectMeta, length: usize, checksum: XxHash64) -> [u8; HEADER] {
     let mut header = [0; HEADER];
     header[..8].copy_from_slice(MAGIC);
@@ -314,7 +319,7 @@ fn header_of(object: &Digest, piece: Piece, meta: &ObjectMeta, length: usize, ch
     header
 }
 
-/// A checksum that continues with the piece's bytes.
+/// Returns the checksum of a header, to be continued with the piece's bytes.
 fn checksum_after(header: &[u8; HEADER]) -> XxHash64 {
     let mut checksum = XxHash64::with_seed(0);
     checksum.write(&header[..HEADER - 8]);

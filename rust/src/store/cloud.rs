@@ -1,4 +1,5 @@
-//! Tables in S3, Google Cloud Storage and Azure: object_store's clients, with what the environment and the caller's options say.
+//! Tables in S3, Google Cloud Storage and Azure, through the clients of object_store, configured from the
+//! environment and the caller's options.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,16 +20,16 @@ use super::object::{Clients, ObjectStoreAdapter};
 use super::{OpenOptions, Store, path};
 use crate::error::{Error, Kind, Result};
 
-/// Schemes of URLs that are opened here.
+/// The schemes of URLs that this module opens.
 pub const SCHEMES: [&str; 10] = ["s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss", "https", "http"];
 
-/// Clients of this process, by place and options: their connections serve all tables of a bucket.
+/// The clients of this process, by location and options. All tables of a bucket share their connections.
 static CLIENTS: Mutex<Option<HashMap<String, Clients>>> = Mutex::new(None);
 
-/// Clients that are kept; with more all are made anew.
+/// Maximum number of clients that are kept; above it, all are dropped.
 const MOST_CLIENTS: usize = 64;
 
-/// Opens the folder that a URL names.
+/// Opens the folder of a URL.
 pub fn open(location: &str, options: &OpenOptions) -> Result<Arc<dyn Store>> {
     let place = path::without_query(location).trim_end_matches('/');
     let malformed = |found: &str| Error::new(Kind::InvalidArgument, "not a URL of a table").at(without_password(place)).found(found);
@@ -50,8 +51,9 @@ pub fn open(location: &str, options: &OpenOptions) -> Result<Arc<dyn Store>> {
     })
 }
 
-/// The URL as an error may show it: what stands before the last `@` is left out if it contains a password, which follows a `:`. A password
-/// with a `/` in it makes text that is no URL, so that the text is searched and not the parsed URL.
+/// Returns the URL for an error message: the part before the last `@` is removed if it contains a password,
+/// which follows a `:`. The text is searched instead of the parsed URL, as text with `/` in the password is
+/// no valid URL.
 fn without_password(place: &str) -> String {
     let Some((scheme, rest)) = place.split_once("://") else { return place.to_owned() };
     match rest.rsplit_once('@') {
@@ -65,7 +67,7 @@ fn known_clients(url: &Url, scheme: ObjectStoreScheme, place: &str, options: &Op
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| ["AWS_", "AZURE_", "GOOGLE_", "MSI_", "IDENTITY_"].iter().any(|prefix| name.starts_with(prefix)))
         .collect();
-    // A fork's child must not use its parent's connections.
+    // The child of a fork must not use its parent's connections.
     let authority = (url.scheme(), url.username(), url.host_str(), url.port());
     let in_path = if url.scheme().starts_with("http") { url.path() } else { "" };
     let source = options.credentials.as_ref().map(|source| source.identity());
@@ -83,11 +85,11 @@ fn known_clients(url: &Url, scheme: ObjectStoreScheme, place: &str, options: &Op
     Ok(clients)
 }
 
-/// One HTTP client for both clients of a place: a commit goes over the connection that its data file took, and the certificates of the
-/// machine are read once, which takes 7 ms.
+/// One HTTP client for both clients of a location: a commit uses the same connection as its data files, and
+/// the machine's certificates are read only once, which takes 7 ms.
 #[derive(Debug, Default)]
 struct SharedConnector {
-    /// By what they were made of: requests for credentials have options of their own.
+    /// The clients by their options: requests for credentials have other options.
     made: Mutex<HashMap<String, HttpClient>>,
 }
 
@@ -104,7 +106,7 @@ impl HttpConnector for SharedConnector {
     }
 }
 
-/// Builds the two clients of a place with one builder: `$key` parses the options' names.
+/// Builds the two clients of a location with one builder. `$key` parses the names of options.
 macro_rules! clients {
     ($builder:expr, $key:ty, $url:expr, $place:expr, $options:expr, $unproven:expr) => {{
         let mut builder = $builder.with_url($url.as_str());
@@ -129,7 +131,8 @@ fn new_clients(url: &Url, scheme: ObjectStoreScheme, place: &str, options: &Open
     match scheme {
         ObjectStoreScheme::AmazonS3 => {
             let builder = s3_from_environment(options);
-            // Amazon's own S3 keeps put-if-absent; of others some do not know the header and replace what is there.
+            // Amazon's own S3 supports put-if-absent. Some compatible servers ignore the header and replace
+            // the object.
             let endpoint = |name: &str| options.storage.keys().any(|key| plain(key).trim_start_matches("aws_") == name);
             let elsewhere = ["endpoint", "endpoint_url", "endpoint_url_s3"].into_iter().any(endpoint)
                 || ["AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"].iter().any(|name| std::env::var_os(name).is_some());
@@ -144,7 +147,7 @@ fn new_clients(url: &Url, scheme: ObjectStoreScheme, place: &str, options: &Open
     }
 }
 
-/// Of plain HTTP: files are read, and nothing else.
+/// Clients for plain HTTP, which only read files.
 fn http_clients(url: &Url, place: &str, options: &OpenOptions) -> Result<Clients> {
     let Keys { retry, rest } = sorted(&options.storage, place)?;
     let mut builder = HttpBuilder::new().with_url(&url[..url::Position::BeforePath]).with_retry(retry);
@@ -156,7 +159,8 @@ fn http_clients(url: &Url, place: &str, options: &OpenOptions) -> Result<Clients
     Ok(Clients { backend: client.clone(), commits: client, pages: None, unproven: None })
 }
 
-/// With what the environment says; but of its credentials nothing where the options have a key of their own: a token belongs to its key.
+/// Returns a builder with the settings of the environment. If the options have a key, no credentials of the
+/// environment are used, as a token belongs to its key.
 fn s3_from_environment(options: &OpenOptions) -> AmazonS3Builder {
     let has_key = options.storage.keys().any(|name| matches!(plain(name).as_str(), "aws_access_key_id" | "access_key_id"));
     let credentials = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"];
@@ -174,13 +178,13 @@ fn s3_from_environment(options: &OpenOptions) -> AmazonS3Builder {
     builder
 }
 
-/// The bucket or container that a URL names, as a URL.
+/// Returns the URL of the bucket or container in a URL.
 fn bucket_of(url: &Url) -> String {
     let user = if url.username().is_empty() { String::new() } else { format!("{}@", url.username()) };
     format!("{}://{user}{}", url.scheme(), url.host_str().unwrap_or_default())
 }
 
-/// What a builder refuses, in its words where these hold no value of an option.
+/// Returns the error of a builder, with its message if that contains no value of an option.
 fn cannot_open(place: &str, options: &BTreeMap<String, String>, error: &object_store::Error) -> Error {
     let refused = Error::new(Kind::InvalidArgument, "the store cannot be opened with these storage options").at(place);
     let text = error.to_string();

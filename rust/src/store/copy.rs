@@ -1,4 +1,4 @@
-//! Objects copied from one store to another: by the system where it can, else piece by piece.
+//! Copies objects from one store to another: by the storage system itself if possible, else in pieces.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -11,14 +11,15 @@ use crate::error::{Error, Kind, Result};
 use crate::guard;
 use crate::interrupt::Interrupt;
 
-/// Bytes of a piece.
+/// Number of bytes of a piece.
 const PIECE: u64 = 8 << 20;
-/// Objects that are copied at a time: most of the time is spent waiting.
+/// Number of objects that are copied at a time.
 const AT_ONCE: usize = 16;
 
-/// Copies each `from` (in `source`, or an absolute path or URL that it may read) to its `to`, on several threads -> bytes.
+/// Copies each `from` (in `source`, or an absolute path or URL that it may read) to its `to`, on several
+/// threads. Returns the number of bytes.
 ///
-/// The copies are not durable yet on a local disk: a commit that names them makes them so.
+/// On a local disk, the copies become durable only with the commit that names them.
 pub fn copy_objects(source: &Arc<dyn Store>, target: &Arc<dyn Store>, objects: &[(String, String)], interrupt: &Interrupt) -> Result<u64> {
     let (next, bytes) = (AtomicUsize::new(0), AtomicU64::new(0));
     let failed: Mutex<Option<Error>> = Mutex::new(None);

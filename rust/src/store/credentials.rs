@@ -1,4 +1,5 @@
-//! Credentials that a caller's own function gives, again before they expire: jobs that run longer than a token.
+//! Credentials that a function of the caller returns; it is called again before they expire, for jobs that
+//! run longer than a token is valid.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,23 +16,23 @@ use percent_encoding::percent_decode_str;
 use super::keys::plain;
 use crate::error::{Error, Kind, Result};
 
-/// Credentials are asked for anew when so little of their time is left.
+/// Credentials are requested again when they expire within this time.
 const RENEWED_BEFORE: Duration = Duration::from_secs(300);
 
-/// Credentials as storage options, and until when they are valid; `None`: for ever.
+/// Credentials as storage options, and the time of their expiry (`None`: never).
 pub type Given = (BTreeMap<String, String>, Option<SystemTime>);
 
-/// Gives credentials for a bucket or container.
+/// A source of credentials for a bucket or container.
 pub trait CredentialSource: fmt::Debug + Send + Sync {
-    /// For the place that `location` names, such as `s3://bucket`.
+    /// Returns the credentials for `location`, such as `s3://bucket`.
     fn credentials(&self, location: &str) -> Result<Given>;
-    /// Equal for sources that give the same.
+    /// Returns a number that is equal for equal sources.
     fn identity(&self) -> usize;
 }
 
-/// How credentials in storage options become those of one store.
+/// Converts credentials in storage options to those of one store.
 pub trait FromOptions: Sized + Send + Sync + 'static {
-    /// `None` where keys are missing; also what is expected.
+    /// Returns `None` if keys are missing, and the expected keys for an error.
     fn from_options(options: &BTreeMap<String, String>) -> (Option<Self>, &'static str);
 }
 
@@ -78,7 +79,7 @@ pub struct CredentialCache<C> {
 }
 
 impl<C> CredentialCache<C> {
-    /// Those for a place.
+    /// The credentials for a location.
     pub fn new(source: Arc<dyn CredentialSource>, location: String) -> Self {
         Self { source, location, last: Mutex::new(None) }
     }

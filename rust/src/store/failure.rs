@@ -1,4 +1,5 @@
-//! What the failure of an object store means for a user: our own sentence in place of object_store's, whose text has URLs and internals.
+//! Describes the failure of an object store in our own words, as the text of object_store has URLs and
+//! internals.
 
 use std::error::Error as StdError;
 use std::io;
@@ -9,7 +10,7 @@ use crate::error::{Error, Kind};
 
 /// Codes of S3, Google Cloud Storage and Azure for a bucket or container that does not exist.
 const NO_BUCKET: [&str; 3] = ["NoSuchBucket", "ContainerNotFound", "InvalidBucketName"];
-/// Codes for credentials that the store does not know, or not any more.
+/// Codes for unknown or expired credentials.
 const BAD_CREDENTIALS: [&str; 9] = [
     "InvalidAccessKeyId",
     "SignatureDoesNotMatch",
@@ -21,18 +22,18 @@ const BAD_CREDENTIALS: [&str; 9] = [
     "InvalidSecurity",
     "InvalidAuthenticationInfo",
 ];
-/// Codes for a right that is missing: a listing has them with no kind of error of its own.
+/// Codes for a missing permission. For a listing, object_store has no kind of error for them.
 const DENIED: [&str; 5] =
     ["AccessDenied", "AuthorizationFailure", "AuthorizationPermissionMismatch", "InsufficientAccountPermissions", "AllAccessDisabled"];
-/// Codes for a bucket that lies elsewhere.
+/// Codes for a bucket in another region.
 const OTHER_REGION: [&str; 4] =
     ["PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "TemporaryRedirect"];
 
-/// The error of a request about the object `path` of the store at `location`.
+/// Returns the error of a request for the object `path` in the store at `location`.
 pub fn backend_error(location: &str, path: &str, error: BackendError) -> Error {
     match error {
         BackendError::Generic { source, store } => match source.downcast::<Error>() {
-            Ok(ours) => *ours, // of the function that gives credentials
+            Ok(ours) => *ours, // an error of the function that returns credentials
             Err(source) => meaning(location, path, &BackendError::Generic { source, store }),
         },
         other => meaning(location, path, &other),
@@ -78,13 +79,13 @@ fn meaning(location: &str, path: &str, error: &BackendError) -> Error {
     }
 }
 
-/// A `PermissionError` in Python.
+/// Returns the error that is a `PermissionError` in Python.
 fn denied(place: String, message: &str) -> Error {
     const EACCES: i32 = 13;
     Error::new(Kind::Io, message.trim_end_matches([':', ' '])).at(place).caused_by(io::Error::from_raw_os_error(EACCES))
 }
 
-/// What to set where the client went to look for credentials on a machine of the cloud and found none.
+/// Returns which options to set, if the client searched for credentials of a cloud machine and found none.
 fn lacks_credentials(text: &str) -> Option<&'static str> {
     if text.contains("169.254.169.254/latest") || text.contains("169.254.170.2") {
         return Some("set aws_access_key_id and aws_secret_access_key, aws_profile, or aws_skip_signature for a public bucket");
@@ -96,7 +97,7 @@ fn lacks_credentials(text: &str) -> Option<&'static str> {
     google.then_some("set google_service_account, google_application_credentials, or google_skip_signature for a public bucket")
 }
 
-/// The texts of an error and all errors below it.
+/// Returns the texts of an error and all its causes.
 fn chain(error: &BackendError) -> String {
     let mut text = error.to_string();
     let mut below = error.source();
@@ -108,7 +109,8 @@ fn chain(error: &BackendError) -> String {
     text
 }
 
-/// What failed at the bottom, such as "Connection refused"; a text with a URL, which may hold a signature, is left out.
+/// Returns the text of the innermost cause, such as "Connection refused". A text with a URL, which may
+/// contain a signature, is omitted.
 fn innermost(error: &BackendError) -> String {
     let mut deepest: &dyn StdError = error;
     while let Some(inner) = deepest.source() {
@@ -118,7 +120,7 @@ fn innermost(error: &BackendError) -> String {
     if text.contains("://") { "no answer".to_owned() } else { text }
 }
 
-/// "503 Service Unavailable" of object_store's text.
+/// Returns the HTTP status in a text of object_store, such as "503 Service Unavailable".
 fn status(text: &str) -> Option<&str> {
     let rest = text.split_once("status code: ")?.1;
     Some(rest.split([':', '\n']).next()?.trim())

@@ -1,6 +1,7 @@
-//! Tables behind plain HTTP: read only, and found without listings, which HTTP does not have.
+//! Tables behind plain HTTP: read-only, and found without listings, which HTTP does not have.
 //!
-//! The log's versions are asked for by their names, from the checkpoint that the hint names on, until one is missing.
+//! Versions of the log are requested by name, beginning with the checkpoint in `_last_checkpoint`, until one
+//! is missing.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,9 +13,9 @@ use super::object::ObjectStoreAdapter;
 use super::{ObjectMeta, ObjectWriter, PutOutcome, Store};
 use crate::error::{Error, Kind, Result};
 
-/// Versions that are asked for at a time.
+/// Number of versions that are requested at a time.
 const ASKED_AT_ONCE: u64 = 8;
-/// A longer hint is not read.
+/// Maximum number of bytes of `_last_checkpoint`; a longer one is not read.
 const LONGEST_HINT: u64 = 4 << 20;
 const LOG: &str = "_delta_log";
 
@@ -22,7 +23,7 @@ const LOG: &str = "_delta_log";
 #[derive(Debug)]
 pub struct HttpTable(ObjectStoreAdapter);
 
-/// Of `_last_checkpoint`, what names the checkpoint's files.
+/// The fields of `_last_checkpoint` that give the names of the checkpoint's files.
 #[derive(Deserialize)]
 struct Hint {
     version: u64,
@@ -60,7 +61,8 @@ impl HttpTable {
         Err(error.at(format!("{}/{path}", self.0.location())).expected("an address of S3, Google Cloud Storage or Azure for writing"))
     }
 
-    /// What is there of some names in the log, in their order. A server that forbids listings may answer 403 for what is missing.
+    /// Returns which of some files in the log exist, in order. A server that forbids listings may answer 403
+    /// for a missing file.
     fn present(&self, names: &[String]) -> Result<Vec<Option<ObjectMeta>>> {
         let ask = |name: &String| match self.0.head(&format!("{LOG}/{name}")) {
             Err(error) if error.message().starts_with("the credentials do not allow it") => Ok(None),

@@ -1,4 +1,5 @@
-//! The names of storage options: which there are for which store, which are refused, and what a misspelt one was likely meant to be.
+//! The names of storage options: which exist for each store, which are refused, and which one a misspelt name
+//! probably means.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use object_store::RetryConfig;
 
 use crate::error::{Error, Kind, Result};
 
-/// Keys of every store's HTTP client, and of how requests are tried again.
+/// Keys of every store: of the HTTP client and of retries.
 const CLIENT: [&str; 19] = [
     "allow_http",
     "allow_invalid_certificates",
@@ -30,7 +31,7 @@ const CLIENT: [&str; 19] = [
     "default_content_type",
 ];
 
-/// Keys of a store as they are shown; each is taken without its first word, too.
+/// Keys of one store, as errors show them. Each is also accepted without its first word.
 const S3: [&str; 27] = [
     "aws_access_key_id",
     "aws_secret_access_key",
@@ -91,27 +92,29 @@ const GOOGLE: [&str; 7] = [
     "google_skip_signature",
 ];
 
-/// Other clients of a store that commit under a lock would not see commits that are made without it.
+/// Keys of locks, which are refused: other clients that commit under a lock would not notice commits without
+/// it.
 const LOCKS: [&str; 4] = ["s3_locking_provider", "delta_dynamo_table_name", "dynamo_lock_table_name", "dynamo_table_name"];
 
-/// Permission of deltalake to commit without any protection against other writers: it is not needed here.
+/// Keys by which deltalake allows commits without protection against other writers. They are ignored, as
+/// deltaic always protects commits.
 const NOT_NEEDED: [&str; 2] = ["s3_allow_unsafe_rename", "allow_unsafe_rename"];
 
-/// Options of one store, by object_store's names, and how its requests are tried again.
+/// Options of one store by object_store's names, and its retries.
 #[derive(Debug)]
 pub struct Keys {
-    /// How often and how long.
+    /// How often and how long requests are retried.
     pub retry: RetryConfig,
-    /// What is left, by plain names.
+    /// The other options, by plain names.
     pub rest: BTreeMap<String, String>,
 }
 
-/// An option's name as object_store spells it.
+/// Returns an option's name in object_store's spelling.
 pub fn plain(name: &str) -> String {
     name.to_ascii_lowercase().replace(['.', '-'], "_")
 }
 
-/// Sorts options. `place`: the store's URL, for errors.
+/// Separates the options. `place`: the store's URL, for errors.
 pub fn sorted(options: &BTreeMap<String, String>, place: &str) -> Result<Keys> {
     let mut retry = RetryConfig::default();
     let mut rest = BTreeMap::new();
@@ -148,7 +151,7 @@ pub fn sorted(options: &BTreeMap<String, String>, place: &str) -> Result<Keys> {
     Ok(Keys { retry, rest })
 }
 
-/// The error of a key that the store does not have.
+/// Returns the error for a key that the store does not have.
 pub fn unknown(name: &str, place: &str) -> Error {
     let scheme = super::path::scheme(place).unwrap_or_default();
     let own: &[&str] = match scheme {
@@ -165,7 +168,7 @@ pub fn unknown(name: &str, place: &str) -> Error {
     error.expected(format!("a key like '{}'", nearest.unwrap_or(&"allow_http")))
 }
 
-/// How many letters are to be put in, left out or replaced to make one text of another.
+/// Returns the number of characters to insert, delete or replace to turn one text into the other.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
@@ -180,7 +183,7 @@ fn distance(one: &str, other: &str) -> usize {
     row[other.len()]
 }
 
-/// `30`, `30s`, `5m` or `500ms`.
+/// Parses a duration: `30`, `30s`, `5m` or `500ms`.
 fn seconds(text: &str) -> Option<Duration> {
     let number = |text: &str| text.trim().parse::<u64>().ok();
     if let Some(millis) = text.strip_suffix("ms") {

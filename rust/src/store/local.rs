@@ -1,4 +1,4 @@
-//! The local file system: durable, atomic, and no delete that follows a link.
+//! The local file system: durable and atomic writes; a delete never follows a link.
 
 use std::fs::{self, File, OpenOptions as FileOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -46,10 +46,11 @@ impl LocalStore {
         Ok(self.root.join(path))
     }
 
-    /// The file to read, unless a link leads out of the table to where no allowed root is.
+    /// Returns the path of a file to read. A link to a place outside of the table and of all allowed roots is
+    /// an error.
     fn readable(&self, path: &str) -> Result<PathBuf> {
         let full = self.full(path)?;
-        // What is not there is for the one who opens it to say.
+        // A missing file is an error when it is opened.
         let (Ok(real), Ok(root)) = (fs::canonicalize(&full), fs::canonicalize(&self.root)) else { return Ok(full) };
         let holds = |root: &Path| fs::canonicalize(root).is_ok_and(|root| real.starts_with(root));
         let allowed = |root: &String| Self::open(root, &self.options).is_ok_and(|store| holds(&store.root));
@@ -64,13 +65,14 @@ impl LocalStore {
         io_error(&self.root.join(path.trim_end_matches('/')), path, error)
     }
 
-    /// The file, opened for reading unless a link leads out of the table.
+    /// Opens a file for reading. A link to a place outside of the table is an error.
     fn open_readable(&self, path: &str) -> Result<File> {
         #[cfg(target_os = "linux")]
         {
             use rustix::fs::ResolveFlags;
             path::check_relative(path)?;
-            // The kernel follows links only below the root. What it refuses may still be allowed, or is for the long way to name.
+            // The kernel follows links only below the root. A link that it refuses may lead to an allowed
+            // root, so it is checked by `readable`, which also returns the error.
             let folder = rustix::fs::open(&self.root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
             let flags = OFlags::RDONLY | OFlags::CLOEXEC;
             let open = |folder| rustix::fs::openat2(folder, path, flags, Mode::empty(), ResolveFlags::BENEATH);
@@ -90,12 +92,13 @@ impl LocalStore {
         if self.options.durable { File::open(folder)?.sync_all() } else { Ok(()) }
     }
 
-    /// Makes missing folders, each durable in its parent.
+    /// Creates missing folders, each durable in its parent.
     fn make_folder(&self, folder: &Path) -> io::Result<()> {
         self.make_folders(folder, true)
     }
 
-    /// Makes missing folders. With `synced` false, those below the root are not durable in their parents yet.
+    /// Creates missing folders. With `synced` false, those below the root are not yet durable in their
+    /// parents.
     fn make_folders(&self, folder: &Path, synced: bool) -> io::Result<()> {
         if folder.is_dir() {
             return Ok(());
@@ -109,7 +112,7 @@ impl LocalStore {
         if synced || !folder.starts_with(&self.root) || folder == self.root { self.sync_folder(parent) } else { Ok(()) }
     }
 
-    /// A hidden file beside `target`, that no reader takes for a file of the table.
+    /// Creates a hidden file beside `target`, which readers of the table ignore.
     fn stage(&self, target: &Path) -> io::Result<StagedFile> {
         let folder = target.parent().unwrap_or(&self.root).to_owned();
         let name = target.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -126,7 +129,8 @@ impl LocalStore {
         Ok(StagedFile { file: Some(file), path: staged, folder })
     }
 
-    /// A file under its own name at once, not durable yet; one that could not be written whole is removed again.
+    /// Creates a file under its final name, not yet durable. If it cannot be written completely, it is
+    /// removed.
     fn create(&self, target: &Path, data: &[u8]) -> io::Result<()> {
         let open = || FileOptions::new().write(true).create_new(true).open(target);
         let mut file = match open() {
@@ -169,13 +173,14 @@ impl LocalStore {
         staged.file = None;
         match publish_new(&staged.path, target, data)? {
             false => Ok(PutOutcome::Exists),
-            // From here on others may have seen it: a failing disk leaves the outcome open.
+            // From here on, other processes may have seen the file, so after an error of the disk the outcome
+            // is unknown.
             true => Ok(self.sync_folder(&staged.folder).map_or(PutOutcome::Unknown, |()| PutOutcome::Created)),
         }
     }
 }
 
-/// A staged file; removed on drop unless it was renamed away.
+/// A staged file, which is removed when dropped unless it was renamed.
 #[derive(Debug)]
 struct StagedFile {
     file: Option<File>,
@@ -184,7 +189,7 @@ struct StagedFile {
 }
 
 impl StagedFile {
-    /// Gives the file its name in place of what has it; there is nothing left to remove then.
+    /// Renames the file to `target`, replacing an existing file.
     fn rename(&mut self, target: &Path) -> io::Result<()> {
         fs::rename(&self.path, target)?;
         self.path = PathBuf::new();
@@ -204,7 +209,7 @@ impl Drop for StagedFile {
     }
 }
 
-/// A staged file that is durable, and where its name is to be.
+/// A durable staged file, and the folder of its final name.
 #[derive(Debug)]
 struct LocalStagedObject {
     staged: StagedFile,
@@ -226,11 +231,11 @@ impl StagedObject for LocalStagedObject {
     }
 }
 
-/// Gives the staged file its name unless the name is taken (then false).
+/// Gives the staged file its final name. Returns false if the name is taken.
 fn publish_new(staged: &Path, target: &Path, data: &[u8]) -> io::Result<bool> {
     match fs::hard_link(staged, target) {
         Ok(()) => return Ok(true),
-        // NFS may answer so though its link happened: then the staged file has two names.
+        // NFS may return this error although the link was created; the staged file then has two names.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(fs::metadata(staged)?.nlink() > 1),
         Err(error) if !no_links(&error) => return Err(error),
         Err(_) => {}
@@ -254,7 +259,7 @@ fn publish_new(staged: &Path, target: &Path, data: &[u8]) -> io::Result<bool> {
     }
 }
 
-/// File systems without hard links answer in several ways.
+/// True for the errors of file systems without hard links.
 fn no_links(error: &io::Error) -> bool {
     let code = error.raw_os_error().map(Errno::from_raw_os_error);
     matches!(code, Some(Errno::PERM | Errno::NOTSUP | Errno::NOSYS | Errno::MLINK | Errno::XDEV))
@@ -357,7 +362,7 @@ impl Store for LocalStore {
         let target = self.full(to)?;
         let copied = || -> io::Result<()> {
             let mut staged = self.stage(&target)?;
-            io::copy(&mut File::open(from)?, staged.file()?)?; // in the kernel, or by reference where the file system can
+            io::copy(&mut File::open(from)?, staged.file()?)?; // copied by the kernel, or by reference if the file system supports it
             staged.file = None;
             staged.rename(&target)
         };
@@ -383,7 +388,7 @@ impl Store for LocalStore {
     }
 
     fn outside(&self, location: &str) -> Result<(Arc<dyn Store>, String)> {
-        // The root under its other name, where a folder above it is a link.
+        // The root has another name if a folder above it is a link.
         if let Ok(real) = fs::canonicalize(&self.root)
             && let Some(real) = real.to_str()
             && let path::Place::Inside(path) = path::locate(real, location)?
@@ -429,7 +434,7 @@ fn list_folder(folder: &Path, prefix: &str, after: Option<&str>, recursive: bool
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name();
-        // A name that is not UTF-8 cannot be a table's: paths of the log are text.
+        // A name that is not UTF-8 does not belong to a table, as paths in the log are text.
         let Some(name) = name.to_str() else { continue };
         if after.is_some_and(|after| name <= after) {
             continue;
@@ -472,7 +477,7 @@ fn remove_empty(folder: &Path, removed: &mut u64) -> io::Result<bool> {
         match fs::remove_dir(entry.path()) {
             Ok(()) => *removed += 1,
             Err(error) if absent(&error) => {}
-            // A file came meanwhile, or the folder is not ours to remove: it stays.
+            // The folder stays if it has a new file, or may not be removed.
             Err(error) if matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::PermissionDenied) => empty = false,
             Err(error) => return Err(error),
         }
@@ -491,7 +496,7 @@ fn read_range(file: &File, path: &str, size: u64, range: &Range<u64>, failed: im
         return Err(past_end(path, size, range));
     }
     let length = usize::try_from(range.end - range.start).map_err(|_| past_end(path, size, range))?;
-    // Not into zeros that are overwritten at once: for a large range that is a third of the time.
+    // The buffer is not filled with zeros first, which takes a third of the time for a large range.
     let (mut file, mut buffer) = (file, Vec::with_capacity(length));
     let read = file.seek(SeekFrom::Start(range.start)).and_then(|_| file.take(length as u64).read_to_end(&mut buffer));
     match read.map_err(failed)? {
@@ -500,7 +505,7 @@ fn read_range(file: &File, path: &str, size: u64, range: &Range<u64>, failed: im
     }
 }
 
-/// The error of a range that the object does not have.
+/// Returns the error for a range beyond the end of an object.
 pub(super) fn past_end(path: &str, size: u64, range: &Range<u64>) -> Error {
     Error::protocol("the file is shorter than what the table says of it")
         .at(path)
@@ -555,7 +560,7 @@ impl ObjectWriter for LocalWriter {
     fn abort(self: Box<Self>) {}
 }
 
-/// `.` and `..` taken out as text, as a user's shell shows the path.
+/// Removes `.` and `..` from the text of a path, as a shell shows it.
 fn normalized(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for component in path.components() {
@@ -571,14 +576,15 @@ fn normalized(path: &Path) -> PathBuf {
 }
 
 fn absent(error: &io::Error) -> bool {
-    // No file has a name that is too long.
+    // A name that is too long counts as a missing file.
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename)
 }
 
-/// The message of an error that says nothing but what the system says of the file.
+/// The message of an error whose details are the system's message.
 pub const STORE_FAILED: &str = "the store failed";
 
-/// `full`: where a file that is there, or is to be, cannot be read or written; `path`: its name below the root.
+/// Returns the error for a file that cannot be read or written. `full`: its full path; `path`: its path below
+/// the root.
 fn io_error(full: &Path, path: &str, error: io::Error) -> Error {
     if absent(&error) {
         return Error::new(Kind::NotFound, "no such file").at(path).caused_by(error);

@@ -1,6 +1,7 @@
-//! Where a table's bytes live. Every read and write of the project goes through [`Store`].
+//! Access to a table's files. Every read and write goes through [`Store`].
 //!
-//! The trait is blocking: callers that want overlap use threads, which they own, so that a fork is safe.
+//! The trait is blocking. Callers that need several requests at once use their own threads, so that a fork is
+//! safe.
 
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -37,39 +38,40 @@ pub struct ObjectMeta {
     pub modified_ms: i64,
     /// A symbolic link (local stores): never followed by deletes.
     pub symlink: bool,
-    /// Differs where the object was replaced by another of the same size in the same millisecond, as far as the store can tell.
+    /// Changes if the object is replaced by another of the same size in the same millisecond, as far as the
+    /// store can tell.
     pub identity: u64,
 }
 
-/// What became of a put-if-absent.
+/// The outcome of a put-if-absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PutOutcome {
-    /// The object is there and it is ours.
+    /// The object was created.
     Created,
-    /// There was one already (maybe our own, from an attempt whose answer was lost).
+    /// The object exists already. It may come from our own first attempt, if its answer was lost.
     Exists,
-    /// The store did not say.
+    /// Unknown: the store did not answer.
     Unknown,
 }
 
-/// A file being written in pieces; invisible under its name until `finish`.
+/// A file that is written in pieces. It is not visible under its name before `finish`.
 pub trait ObjectWriter: std::io::Write + Send {
-    /// Makes it durable and visible; returns its size.
+    /// Makes the file durable and visible, and returns its size.
     fn finish(self: Box<Self>) -> Result<u64>;
     /// Like `finish`, but the file is durable only after [`Store::sync`], or a [`Store::put_after`] that names it.
     fn finish_unsynced(self: Box<Self>) -> Result<u64> {
         self.finish()
     }
-    /// Leaves nothing behind.
+    /// Removes the unfinished file.
     fn abort(self: Box<Self>);
 }
 
-/// An object, as a store can copy it by itself.
+/// An object in a form by which a store can copy it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CopySource {
     /// A file of the local file system.
     File(std::path::PathBuf),
-    /// An object of a place of object_store: the place, by its URL and the options of its client, and the path in it.
+    /// An object in object_store: the URL and the client's options of its bucket, and the path in it.
     Object {
         /// `s3://bucket`
         place: String,
@@ -78,115 +80,127 @@ pub enum CopySource {
         /// The whole path.
         path: String,
     },
-    /// Only its bytes can be read.
+    /// The object can only be copied by reading its bytes.
     Bytes,
 }
 
-/// What [`Store::first_look`] saw.
+/// The result of [`Store::first_look`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FirstLook {
-    /// The file; `None` where it is missing, too large or cannot be read.
+    /// The file. `None` if it is missing, too large or cannot be read.
     pub file: Option<Bytes>,
-    /// The objects in the folder, sorted by path; `None` where they are more than one request lists.
+    /// The objects in the folder, sorted by path. `None` if one request cannot list them all.
     pub entries: Option<Vec<ObjectMeta>>,
 }
 
-/// A durable object that waits for its name; one that got none leaves nothing behind.
+/// A durable object without its final name. It is removed if it is dropped before it gets one.
 pub trait StagedObject: Send + Sync {
-    /// Gives it this name, unless there is such an object: then false. Others see it from now on, but its name may be lost with the power.
+    /// Gives it this name; returns false if such an object exists. Other processes then see it, but a power
+    /// failure may lose its name.
     fn publish(&self, path: &str) -> Result<bool>;
     /// Makes its name durable.
     fn settle(&self) -> Result<()>;
 }
 
-/// A place for objects. Paths are relative to its root and have been through [`resolve`] where they come from a log.
+/// A place for objects. Paths are relative to its root. A path from a log must be resolved by [`resolve`]
+/// first.
 pub trait Store: Send + Sync + std::fmt::Debug {
-    /// What users call this place: an absolute local path or a URL.
+    /// The location as users know it: an absolute local path or a URL.
     fn location(&self) -> &str;
-    /// Objects in the folder `prefix` (below it with `recursive`), after `start_after`, sorted by path. A missing folder is empty.
+    /// Lists the objects in the folder `prefix` (with `recursive`, also in its folders) after `start_after`,
+    /// sorted by path. A missing folder is empty.
     fn list_from(&self, prefix: &str, start_after: Option<&str>, recursive: bool) -> Result<Vec<ObjectMeta>>;
-    /// A small file and the beginning of a folder, asked for at the same time; `None` where the store answers one call after the other.
+    /// Reads a small file and lists the beginning of a folder at the same time. `None` if the store cannot do
+    /// both at once.
     fn first_look(&self, _path: &str, _most: u64, _folder: &str) -> Result<Option<FirstLook>> {
         Ok(None)
     }
-    /// `None` where there is no such object.
+    /// Returns the object's metadata. `None` if there is no such object.
     fn head(&self, path: &str) -> Result<Option<ObjectMeta>>;
-    /// The whole object.
+    /// Reads the whole object.
     fn get(&self, path: &str) -> Result<Bytes>;
-    /// The whole object; `None` where it has more than `most` bytes.
+    /// Reads the whole object. `None` if it has more than `most` bytes.
     fn get_at_most(&self, path: &str, most: u64) -> Result<Option<Bytes>> {
         if self.head(path)?.is_some_and(|found| found.size > most) { Ok(None) } else { self.get(path).map(Some) }
     }
-    /// Byte ranges of one object, in their order. A range past the end is an error.
+    /// Reads byte ranges of one object, in their order. A range beyond the end is an error.
     fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
-    /// What `head` says, and the last `length` bytes or all of them: one request where the store can. `None` where there is no such object.
+    /// Returns the object's metadata and its last `length` bytes (or all), by one request if the store can.
+    /// `None` if there is no such object.
     fn tail(&self, path: &str, length: u64) -> Result<Option<(ObjectMeta, Bytes)>> {
         let Some(found) = self.head(path)? else { return Ok(None) };
         let mut bytes = self.get_ranges(path, &[found.size.saturating_sub(length)..found.size])?;
         Ok(Some((found, bytes.pop().unwrap_or_default())))
     }
-    /// Creates the object unless there is one. Durable when `Created`.
+    /// Creates the object unless it exists. After `Created` it is durable.
     fn put_if_absent(&self, path: &str, data: Bytes) -> Result<PutOutcome>;
-    /// The same for what may be lost with the power: not durable where that would take time.
+    /// Creates the object unless it exists. It may be lost by a power failure, if making it durable takes
+    /// time.
     fn put_if_absent_lightly(&self, path: &str, data: Bytes) -> Result<PutOutcome> {
         self.put_if_absent(path, data)
     }
-    /// Like `put_if_absent`, for a commit that names the files `after`: they are durable before the object becomes visible.
+    /// Creates the object of a commit unless it exists. The files `after`, which the commit names, are
+    /// durable before the object is visible.
     ///
-    /// On a local disk they are synced together with the object's own bytes, on several threads, so that all of them cost one wait.
+    /// On a local disk, all are synced at the same time on several threads, which takes as long as a single
+    /// sync.
     fn put_after(&self, path: &str, data: Bytes, after: &[String]) -> Result<PutOutcome> {
         self.sync(after)?;
         self.put_if_absent(path, data)
     }
-    /// Makes `data` and the files `after` durable in `folder`, without a name yet: what takes long of `put_after`, done before it is known
-    /// which name is free. `None` where the store has no such thing.
+    /// Makes `data` and the files `after` durable in `folder`, without a final name. This is the slow part of
+    /// `put_after`, done before it is known which name is free. `None` if the store does not support it.
     fn stage(&self, _folder: &str, _data: &Bytes, _after: &[String]) -> Result<Option<Box<dyn StagedObject>>> {
         Ok(None)
     }
-    /// Creates a file under a name that nobody else uses. Like [`ObjectWriter::finish_unsynced`], it is not durable yet.
+    /// Creates a file whose name no other file has. Like [`ObjectWriter::finish_unsynced`], it is not durable
+    /// yet.
     fn put_unsynced(&self, path: &str, data: Bytes) -> Result<()> {
         self.put(path, data)
     }
-    /// Makes files and their folders durable, on several threads. A file that is missing is passed over.
+    /// Makes files and their folders durable, on several threads. Missing files are skipped.
     fn sync(&self, _paths: &[String]) -> Result<()> {
         Ok(())
     }
-    /// A commit is likely to follow: what the store must learn about its place first, it begins to ask now, beside the caller's requests.
+    /// Announces a commit, so that the store can begin checks that it needs before a commit while the caller
+    /// goes on.
     fn expect_commit(&self) {}
-    /// Each call is a request over a network: fewer are better than less work.
+    /// True if each call is a request over a network, so that fewer calls matter more than less work.
     fn is_remote(&self) -> bool {
         false
     }
-    /// Calls end soon and run no foreign code, so that they need no thread beside the one that watches for signals.
+    /// True if calls are short and run no user code, so that they need no thread of their own to watch for
+    /// signals.
     fn is_brief(&self) -> bool {
         false
     }
     /// Creates or replaces the object, atomically.
     fn put(&self, path: &str, data: Bytes) -> Result<()>;
-    /// What another store must know of an object to copy it without its bytes passing through this process.
+    /// Returns how another store can copy an object without reading its bytes here.
     fn copy_source(&self, _path: &str) -> Result<CopySource> {
         Ok(CopySource::Bytes)
     }
-    /// Creates or replaces `to` by a copy that the system makes; false where it makes none of such a source.
+    /// Creates or replaces `to` by a copy that the storage system makes. Returns false if it cannot copy such
+    /// a source.
     fn copy(&self, _source: &CopySource, _to: &str) -> Result<bool> {
         Ok(false)
     }
-    /// Starts a file written in pieces; it replaces what is there.
+    /// Begins a file that is written in pieces; it replaces an existing one.
     fn writer(&self, path: &str) -> Result<Box<dyn ObjectWriter>>;
-    /// Deletes one object; false where there was none. A link is deleted, not followed.
+    /// Deletes an object; returns false if there was none. A link is deleted, not followed.
     fn delete(&self, path: &str) -> Result<bool>;
-    /// Deletes these objects, with few requests where the store can; how many were there, as far as the store says.
+    /// Deletes objects, in few requests if the store can. Returns how many existed, as far as the store says.
     fn delete_all(&self, paths: &[&str]) -> Result<u64> {
         paths.iter().try_fold(0, |deleted, path| Ok(deleted + u64::from(self.delete(path)?)))
     }
-    /// Removes empty folders below `prefix`, where the store has folders; how many.
+    /// Removes empty folders below `prefix`, if the store has folders, and returns how many.
     fn remove_empty_directories(&self, prefix: &str) -> Result<u64>;
-    /// The store that serves a location outside this root that the user allowed (shallow clones), with the path in it.
+    /// Returns the store and path of a location outside of this root that the user allowed (shallow clones).
     fn outside(&self, location: &str) -> Result<(Arc<dyn Store>, String)>;
 }
 
-/// Opens the place that `location` names: an absolute or relative local path, `file://`, `memory://name/...`, or a URL of S3, Google Cloud
-/// Storage or Azure.
+/// Opens a location: an absolute or relative local path, `file://`, `memory://name/...`, or a URL of S3,
+/// Google Cloud Storage or Azure.
 pub fn open(location: &str, options: &OpenOptions) -> Result<Arc<dyn Store>> {
     let scheme = path::scheme(location);
     match scheme {
@@ -203,20 +217,20 @@ pub fn open(location: &str, options: &OpenOptions) -> Result<Arc<dyn Store>> {
 /// How to open a store.
 #[derive(Clone)]
 pub struct OpenOptions {
-    /// fsync files and folders (local stores).
+    /// Sync files and folders to the disk (local stores).
     pub durable: bool,
     /// Locations outside the root that a log may name.
     pub allowed_roots: Vec<String>,
     /// Keys and values for the client of an object store (endpoints, credentials, timeouts).
     pub storage: BTreeMap<String, String>,
-    /// Gives the credentials instead of `storage` and the environment.
+    /// Returns credentials, instead of those in `storage` and the environment.
     pub credentials: Option<Arc<dyn credentials::CredentialSource>>,
-    /// Local copies of what is immutable in an object store.
+    /// Local copies of immutable objects in an object store.
     pub cache: Option<CacheSettings>,
 }
 
 impl fmt::Debug for OpenOptions {
-    /// Without the values of `storage`, which may be secrets.
+    /// Omits the values of `storage`, which may be secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("OpenOptions");
         shown.field("durable", &self.durable).field("allowed_roots", &self.allowed_roots);
@@ -230,7 +244,7 @@ impl Default for OpenOptions {
     }
 }
 
-/// The store of an outside location if one of the allowed roots holds it.
+/// Returns the store of an outside location, if it is in one of the allowed roots.
 fn open_outside(location: &str, options: &OpenOptions) -> Result<(Arc<dyn Store>, String)> {
     for root in &options.allowed_roots {
         let store = open(root, options)?;

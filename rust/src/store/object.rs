@@ -1,4 +1,4 @@
-//! Any backend of the object_store crate behind [`Store`]; the memory store is one of them.
+//! Any backend of the crate object_store as a [`Store`]; the memory store is one of them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -23,32 +23,34 @@ use super::local::past_end;
 use super::{CopySource, FirstLook, ObjectMeta, ObjectWriter, OpenOptions, PutOutcome, Store, open_outside, path};
 use crate::error::{Error, Kind, Result};
 
-/// Size of the parts of an upload.
+/// Number of bytes of each part of an upload.
 const PART_BYTES: usize = 8 << 20;
 
-/// Parts of one file that are on their way at a time; each is in memory.
+/// Number of parts of one file that are uploaded at a time; all are in memory.
 const PARTS_AT_ONCE: usize = 4;
 
-/// Objects of a folder that a first look lists at most: few, as the listing is for nothing where the folder has more.
+/// Maximum number of objects that a first look lists. It is small because the listing is useless if the
+/// folder has more.
 const FIRST_LOOK: usize = 250;
 
-/// A larger commit is not kept in memory until it is read.
+/// Maximum number of bytes of a commit that is kept in memory until it is read.
 const LARGEST_KEPT: usize = 4 << 20;
 
-/// What speaks to one place of object_store.
+/// The clients of one location of object_store.
 #[derive(Clone)]
 pub struct Clients {
     /// Reads, writes, deletes; retries.
     pub backend: Arc<dyn ObjectStore>,
-    /// Puts where nothing is, and does not retry: a second attempt would find the first one's object, whose answer was lost.
+    /// Puts if absent, without retries: if the first answer is lost, a retry would find the first attempt's
+    /// object.
     pub commits: Arc<dyn ObjectStore>,
-    /// Lists folder by folder, where the backend can.
+    /// Lists folder by folder, if the backend can.
     pub pages: Option<Arc<dyn PaginatedListStore>>,
-    /// Named where nobody knows yet that the place keeps put-if-absent.
+    /// The location, if it is not yet known to support put-if-absent.
     pub unproven: Option<String>,
 }
 
-/// A prefix of one object_store backend.
+/// A folder in a backend of object_store.
 pub struct ObjectStoreAdapter {
     location: String,
     prefix: String,
@@ -57,7 +59,7 @@ pub struct ObjectStoreAdapter {
     pages: Option<Arc<dyn PaginatedListStore>>,
     unproven: Option<String>,
     options: OpenOptions,
-    /// The commit that was created last, until it is read, replaced or deleted here: nobody else does that, so it is not fetched.
+    /// The last created commit, until it is read, replaced or deleted here, so that it need not be fetched.
     created: Mutex<Option<(String, Bytes)>>,
     proof: Mutex<Option<Proof>>,
 }
@@ -68,40 +70,40 @@ impl fmt::Debug for ObjectStoreAdapter {
     }
 }
 
-/// The question whether a place keeps put-if-absent, while it is asked.
+/// The running check of a location's put-if-absent.
 struct Proof {
     process: u32,
     path: String,
     puts: JoinHandle<(object_store::Result<()>, JoinHandle<()>)>,
 }
 
-/// What the second of two puts of one name comes to, and the task that deletes the object.
+/// Puts one name twice. Returns the outcome of the second put, and the task that deletes the object.
 async fn second_put(backend: Arc<dyn ObjectStore>, full: Path) -> (object_store::Result<()>, JoinHandle<()>) {
     let put = || {
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         backend.put_opts(&full, PutPayload::from_static(b"probe"), options)
     };
     let first = put().await;
-    // A first put whose answer was lost meets its own object when it is retried: that is proof, too.
+    // If the answer to the first put was lost, its retry finds its own object, which is proof too.
     let last = if first.is_ok() { put().await } else { first };
     let deleting = tokio::spawn(async move {
-        let _ = backend.delete(&full).await; // at worst a small object is left, which cleaning of the log takes
+        let _ = backend.delete(&full).await; // if this fails, a small object is left, which a cleanup of the log deletes
     });
     (last.map(drop), deleting)
 }
 
-/// Whether a place was seen to keep put-if-absent.
+/// True if a location is known to support put-if-absent.
 fn is_proven(name: &str) -> bool {
     PROVEN.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
 }
 
-/// Places that were seen to keep put-if-absent.
+/// Locations that are known to support put-if-absent.
 static PROVEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Memory stores live as long as the process, by the name in their URL.
+/// Memory stores by the name in their URL; they exist as long as the process.
 static MEMORY: Mutex<Option<HashMap<String, Arc<InMemory>>>> = Mutex::new(None);
 
-/// The runtime of this process: after a fork the child makes its own.
+/// The runtime of this process; after a fork, the child creates its own.
 static RUNTIME: Mutex<Option<(u32, Arc<Runtime>)>> = Mutex::new(None);
 
 fn runtime() -> Result<Arc<Runtime>> {
@@ -114,13 +116,14 @@ fn runtime() -> Result<Arc<Runtime>> {
     }
     let fresh = Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let fresh = Arc::new(fresh.map_err(|error| Error::new(Kind::Io, "no threads for the store").caused_by(error))?);
-    // The parent's threads do not exist here: dropping its runtime would wait for them for ever.
+    // The parent's threads do not exist in the child, so dropping the parent's runtime would wait for them
+    // for ever.
     std::mem::forget(slot.replace((process, Arc::clone(&fresh))));
     Ok(fresh)
 }
 
 impl ObjectStoreAdapter {
-    /// `memory://name/folder`: one store for each name in this process.
+    /// Opens `memory://name/folder`: one store for each name in this process.
     pub fn memory(location: &str, options: &OpenOptions) -> Result<Self> {
         let body = location.strip_prefix("memory://").unwrap_or_default().trim_end_matches('/');
         let (name, prefix) = body.split_once('/').unwrap_or((body, ""));
@@ -153,11 +156,12 @@ impl ObjectStoreAdapter {
         })
     }
 
-    /// Begins to ask whether the place keeps put-if-absent, unless that is known: beside an upload, so that the commit after it need not wait.
+    /// Begins the check of put-if-absent, unless the result is known. It runs beside an upload, so that the
+    /// commit after it need not wait.
     fn begin_proof(&self) -> Result<()> {
         let Some(name) = &self.unproven else { return Ok(()) };
         let mut proof = self.proof.lock().unwrap_or_else(PoisonError::into_inner);
-        // A task of the parent never ends in a fork's child.
+        // A task of the parent never ends in the child of a fork.
         if is_proven(name) || proof.as_ref().is_some_and(|proof| proof.process == std::process::id()) {
             return Ok(());
         }
@@ -167,8 +171,9 @@ impl ObjectStoreAdapter {
         Ok(())
     }
 
-    /// [`Kind::UnsafeStore`] where a second put of one name succeeds: such a place would let a commit overwrite another's. Asked once in a
-    /// process, with a small object that is put twice, and deleted while the commit goes on: by the task that comes back.
+    /// Checks put-if-absent once per process: a small object is put twice. If the second put succeeds,
+    /// commits could overwrite each other, which is an error of [`Kind::UnsafeStore`]. The returned task
+    /// deletes the object while the commit goes on.
     fn prove(&self) -> Result<Option<JoinHandle<()>>> {
         self.begin_proof()?;
         let Some(Proof { path, puts, .. }) = self.proof.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(None) };
@@ -192,7 +197,7 @@ impl ObjectStoreAdapter {
         Err(refused)
     }
 
-    /// The URL without the folder in it.
+    /// Returns the URL without the folder.
     fn place(&self) -> String {
         let folder = self.location.strip_suffix(self.prefix.as_str()).unwrap_or(&self.location);
         folder.trim_end_matches('/').to_owned()
@@ -228,7 +233,8 @@ impl ObjectStoreAdapter {
 
     fn meta(&self, meta: object_store::ObjectMeta) -> ObjectMeta {
         let path = self.below(&meta.location);
-        // Equal in all processes: names of local copies are made of it. A server without tags may send `""` for each object.
+        // It must be equal in all processes, as the names of local copies depend on it. A server without tags
+        // may send `""`.
         let tag = meta.e_tag.filter(|tag| !tag.trim_matches('"').is_empty());
         let identity = tag.map_or(0, |tag| XxHash64::oneshot(0, tag.as_bytes()));
         ObjectMeta { path, size: meta.size, modified_ms: meta.last_modified.timestamp_millis(), symlink: false, identity }
@@ -258,7 +264,7 @@ impl Store for ObjectStoreAdapter {
         let depth = if base.is_empty() { 0 } else { base.len() + 1 };
         let mut found: Vec<ObjectMeta> = found.into_iter().map(|meta| self.meta(meta)).collect();
         found.retain(|meta| recursive || meta.path.get(depth..).is_some_and(|rest| !rest.contains('/')));
-        // Some stores (directory buckets of S3) ignore where a listing is to begin.
+        // Some stores (directory buckets of S3) ignore the start of a listing.
         if let Some(after) = after.as_ref().map(|after| self.below(after)) {
             found.retain(|meta| meta.path > after);
         }
@@ -287,7 +293,7 @@ impl Store for ObjectStoreAdapter {
     }
 
     fn expect_commit(&self) {
-        // What goes wrong is said by the commit, which asks again.
+        // On an error, the commit checks again and returns the error.
         let _ = self.begin_proof();
     }
 
@@ -333,7 +339,7 @@ impl Store for ObjectStoreAdapter {
         match runtime()?.block_on(read) {
             Ok((meta, bytes)) => Ok(Some((self.meta(meta), bytes))),
             Err(BackendError::NotFound { .. }) => Ok(None),
-            // Azure has no ranges from the end, and nobody has one of an empty object.
+            // Azure has no ranges from the end, and no store has ranges of an empty object.
             Err(_) => {
                 let Some(found) = self.head(path)? else { return Ok(None) };
                 let mut bytes = self.get_ranges(path, &[found.size.saturating_sub(length)..found.size])?;
@@ -344,7 +350,7 @@ impl Store for ObjectStoreAdapter {
 
     fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let full = self.full(path)?;
-        // Empty ranges are ours to answer: backends refuse them.
+        // Empty ranges are handled here, as backends refuse them.
         let wanted: Vec<_> = ranges.iter().filter(|range| range.start < range.end).cloned().collect();
         let read = runtime()?.block_on(self.backend.get_ranges(&full, &wanted));
         let whole = |read: &Vec<Bytes>| read.iter().zip(&wanted).all(|(part, range)| part.len() as u64 == range.end - range.start);
@@ -356,7 +362,8 @@ impl Store for ObjectStoreAdapter {
                     .map(|range| if range.start < range.end { read.next().unwrap_or_default() } else { Bytes::new() })
                     .collect())
             }
-            // Only now the size is asked for, which is a request: it tells a range past the end from other failures.
+            // Only after a failure, the size is requested, to tell a range beyond the end from other
+            // failures.
             failed => {
                 let size = self.head(path)?.ok_or_else(|| Error::new(Kind::NotFound, "no such file").at(path))?.size;
                 match (ranges.iter().find(|range| range.start > range.end || range.end > size), failed) {
@@ -374,7 +381,7 @@ impl Store for ObjectStoreAdapter {
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         let put = runtime()?.block_on(self.commits.put_opts(&full, PutPayload::from(data.clone()), options));
         if let Some(deleting) = deleting {
-            let _ = runtime()?.block_on(deleting); // begun before the put, so that it is over by now
+            let _ = runtime()?.block_on(deleting); // it began before the put, so it has ended by now
         }
         match put {
             Ok(_) => {
@@ -415,7 +422,8 @@ impl Store for ObjectStoreAdapter {
         match runtime()?.block_on(self.backend.copy(&from, &self.full(to)?)) {
             Ok(()) => Ok(true),
             Err(error @ BackendError::NotFound { .. }) => Err(self.failed(path, error)),
-            // Some stores copy nothing, or nothing of more than a few gigabytes: then the bytes pass through here.
+            // Some stores cannot copy, or not more than a few gigabytes; the bytes are then read and written
+            // here.
             Err(_) => Ok(false),
         }
     }
@@ -470,7 +478,7 @@ impl Store for ObjectStoreAdapter {
     }
 }
 
-/// The objects of a folder, page by page. Of the folders in it nothing is listed unless `recursive`.
+/// Lists the objects of a folder, page by page; with `recursive`, also those in its folders.
 async fn listed(
     pages: &dyn PaginatedListStore,
     folder: Option<&Path>,
@@ -496,7 +504,8 @@ async fn listed(
     }
 }
 
-/// A file being written: up to one part in memory, from then on an upload of several parts at a time.
+/// A file that is being written: up to one part is kept in memory, from then on several parts are uploaded at
+/// a time.
 struct Upload {
     backend: Arc<dyn ObjectStore>,
     full: Path,
@@ -523,14 +532,14 @@ impl Upload {
         let parts = self.parts()?;
         let ready = runtime.block_on(parts.wait_for_capacity(PARTS_AT_ONCE));
         ready.map_err(|error| failure::backend_error(&location, &path, error))?;
-        let _entered = runtime.enter(); // parts are sent by tasks of the runtime
+        let _entered = runtime.enter(); // tasks of the runtime upload the parts
         parts.write(data);
         Ok(())
     }
 
     fn give_up(&mut self) {
         if let Some(parts) = self.parts.take() {
-            let _ = self.runtime.block_on(parts.abort()); // nothing is visible: at worst parts are left, which stores expire
+            let _ = self.runtime.block_on(parts.abort()); // nothing is visible; if this fails, parts are left, which stores delete after a time
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Paths of the log: decoded once, made relative to the root, refused outside it ("Add File and Remove File": `path` is a URI).
+//! Paths in the log: decoded once, made relative to the table's root, and refused if outside of it ("Add File
+//! and Remove File": `path` is a URI).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,18 +9,19 @@ use percent_encoding::percent_decode_str;
 use super::Store;
 use crate::error::{Error, Kind, Result};
 
-/// Where a path of the log points.
+/// The place that a path in the log refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// Below the root: relative, decoded.
+    /// Below the root: a relative, decoded path.
     Inside(String),
     /// Elsewhere: an absolute path or a URL, decoded.
     Outside(String),
 }
 
-/// The one way from a log's path to bytes: decodes it once and finds the store that holds it.
+/// Resolves a path in the log: decodes it once, and returns the store that holds it and the path there.
 ///
-/// [`Kind::PathOutsideTable`] where it leaves the root and no allowed root holds it, or where its text is hostile.
+/// A path outside of the root and of all allowed roots, or a malicious path, is an error of
+/// [`Kind::PathOutsideTable`].
 pub fn resolve(store: &Arc<dyn Store>, text: &str) -> Result<(Arc<dyn Store>, String)> {
     match locate_encoded(store.location(), text)? {
         Place::Inside(path) => Ok((Arc::clone(store), path)),
@@ -27,7 +29,8 @@ pub fn resolve(store: &Arc<dyn Store>, text: &str) -> Result<(Arc<dyn Store>, St
     }
 }
 
-/// The text by which replay knows a file: equal for all spellings of one place. A malformed path stays as it is: it is refused when opened.
+/// Returns the canonical text of a path, which is equal for all spellings of one place. A malformed path
+/// stays as it is, and is an error when it is opened.
 pub fn canonical<'a>(root: &str, text: &'a str) -> Cow<'a, str> {
     if is_plain(text) {
         return Cow::Borrowed(text);
@@ -38,18 +41,18 @@ pub fn canonical<'a>(root: &str, text: &'a str) -> Cow<'a, str> {
     }
 }
 
-/// A path without anything to decode, resolve or refuse: most are.
+/// True for a path that needs no decoding and no checks, as most do not.
 pub fn is_plain(text: &str) -> bool {
     let bytes = text.as_bytes();
     let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return false };
-    // Without an early end, so that many bytes are looked at at once: replay asks this of each path.
+    // Without an early exit, so that many bytes are compared at once: replay calls this for each path.
     let special = bytes.iter().fold(false, |found, byte| found | matches!(byte, b'%' | b':' | b'\\' | 0));
     let pairs = bytes.iter().zip(&bytes[1..]);
     let dotted = pairs.fold(false, |found, (byte, next)| found | (*byte == b'/' && matches!(next, b'/' | b'.')));
     !special && !dotted && !matches!(first, b'/' | b'.') && *last != b'/'
 }
 
-/// A path as the log spells it (percent-encoded).
+/// Locates a path as written in the log (percent-encoded).
 pub fn locate_encoded(root: &str, text: &str) -> Result<Place> {
     let decoded = percent_decode_str(text).decode_utf8().map_err(|error| outside("the path is not UTF-8 once decoded", error, text))?;
     let absolute = text.starts_with('/') || scheme(text).is_some();
@@ -59,7 +62,8 @@ pub fn locate_encoded(root: &str, text: &str) -> Result<Place> {
     locate(root, if absolute { &decoded } else { checked(&decoded, text)? })
 }
 
-/// A decoded path: relative ones are inside, absolute ones and URLs where `root` holds them.
+/// Locates a decoded path: a relative path is inside; an absolute path or URL is inside if it is below
+/// `root`.
 pub fn locate(root: &str, decoded: &str) -> Result<Place> {
     let absolute = match scheme(decoded) {
         Some("file") => local_part(decoded)?,
@@ -71,21 +75,22 @@ pub fn locate(root: &str, decoded: &str) -> Result<Place> {
     if let Some(rest) = absolute.strip_prefix(root.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/')) {
         return Ok(Place::Inside(relative(rest, decoded)?));
     }
-    // What follows the scheme at the start; a later `://` is part of a path: `/a/../b://c` climbs.
+    // The text after the scheme. A later `://` is part of the path, so the `..` in `/a/../b://c` is checked
+    // too.
     let body = scheme(absolute).map_or(absolute, |scheme| &absolute[scheme.len() + 1..]);
     relative(body.trim_start_matches('/'), decoded)?;
     Ok(Place::Outside(absolute.to_owned()))
 }
 
 fn checked<'a>(decoded: &'a str, text: &str) -> Result<&'a str> {
-    // What decodes to a URL or begins with a slash only after decoding is hostile: encoded once more, it would be a file's name.
+    // A path that is a URL, or begins with a slash, only after decoding is malicious.
     if scheme(decoded).is_some() && scheme(text).is_none() {
         return Err(outside("the path hides a URL behind percent signs", decoded, text));
     }
     Ok(decoded)
 }
 
-/// Segments of a relative path: `.` is dropped; `..`, empty ones and NUL are refused.
+/// Checks the segments of a relative path: `.` is removed; `..`, empty segments and NUL are errors.
 fn relative(path: &str, shown: &str) -> Result<String> {
     if path.contains('\0') {
         return Err(outside("the path holds a NUL", "\\0", shown));
@@ -107,7 +112,7 @@ fn relative(path: &str, shown: &str) -> Result<String> {
     Ok(kept.join("/"))
 }
 
-/// Refuses a path that is not plain and relative, whoever asks: the last line of defence of every store.
+/// Returns an error for a path that is not plain and relative. Every store calls it, as a last check.
 pub fn check_relative(path: &str) -> Result<()> {
     if path.starts_with('/') || relative(path, path)? != path {
         return Err(outside("not a plain relative path", path, path));
@@ -120,12 +125,12 @@ fn outside(message: &str, found: impl std::fmt::Display, path: &str) -> Error {
     Error::new(Kind::PathOutsideTable, message).at(place).found(found).expected("a path below the table's root")
 }
 
-/// A URL without its query, which may hold a signature: for messages.
+/// Returns a URL without its query, which may contain a signature, for messages.
 pub fn without_query(location: &str) -> &str {
     if scheme(location).is_some() { location.split(['?', '#']).next().unwrap_or(location) } else { location }
 }
 
-/// The scheme of a URL; `None` for a path. A colon is a URL's only before a slash.
+/// Returns the scheme of a URL, or `None` for a path. A colon ends a scheme only before a slash.
 pub fn scheme(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once(':')?;
     let mut bytes = scheme.bytes();
@@ -133,7 +138,7 @@ pub fn scheme(text: &str) -> Option<&str> {
     (named && rest.starts_with('/')).then_some(scheme)
 }
 
-/// The absolute path of a `file:` URL; a host is refused.
+/// Returns the absolute path of a `file:` URL. A host is an error.
 pub fn local_part(url: &str) -> Result<&str> {
     let rest = url.strip_prefix("file:").unwrap_or(url);
     let Some(after) = rest.strip_prefix("//") else { return Ok(rest) };

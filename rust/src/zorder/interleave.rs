@@ -1,7 +1,9 @@
-//! Interleaving: the most significant bit of every column, then the next of every column, and so on; the first column leads.
+//! Interleaves bits: the most significant bit of each column, then the next bit of each column, and so on,
+//! beginning with the first column.
 //!
-//! Each column gives 32 bits, so a row of k columns gives 4·k bytes, which sort as the Z-order curve runs (delta-spark's
-//! `interleave_bits`). For up to 8 columns a table spreads one byte of a column over k bytes; four look-ups a column make a row.
+//! Each column has 32 bits, so a row of k columns has a key of 4·k bytes, which sorts in Z-order
+//! (delta-spark's `interleave_bits`). For up to 8 columns, a table spreads one byte of a column over k bytes,
+//! so each column needs four look-ups per row.
 
 /// Columns of equal length -> their rows, one after the other, 4·k bytes each.
 pub fn rows(columns: &[Vec<u32>]) -> Vec<u8> {

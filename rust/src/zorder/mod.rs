@@ -1,10 +1,13 @@
-//! Keys that put rows near in several columns near in one order.
+//! Computes sort keys that place rows with similar values in several columns close together.
 //!
-//! - [`range_id`]: a value -> the number of its range between sampled boundaries, so that every column weighs the same
-//! - [`interleave`]: Z-order, the bits of the numbers in turn
-//! - [`hilbert`]: the Hilbert curve through the same grid, where neighbours in the order are neighbours in the grid
+//! - [`range_id`]: replaces a value by the number of its range between sampled boundaries, so that all
+//!   columns have the same weight
+//! - [`interleave`]: Z-order: interleaves the bits of these numbers
+//! - [`hilbert`]: the Hilbert curve through the same grid, on which consecutive cells are neighbours in the
+//!   grid
 //!
-//! No file format depends on these; delta-spark's `range_partition_id` and `interleave_bits` give the names and the byte order.
+//! No file format depends on these keys. The names and the byte order are those of delta-spark's
+//! `range_partition_id` and `interleave_bits`.
 
 use std::sync::Arc;
 

@@ -1,7 +1,9 @@
-//! Range ids: boundaries from a sample cut a column into ranges of about equal weight; a value's id counts the boundaries below it.
+//! Range ids: boundaries from a sample divide a column into ranges with about as many rows each. The id of a
+//! value is the number of boundaries below it.
 //!
-//! A value that alone outweighs a range gets one to itself, and the ranges saved go to the rest. Null has id 0 (delta-spark's
-//! `range_partition_id`). Floats compare as rows do: -0.0 = 0.0, NaN greatest.
+//! A value with more rows than a range has a range of its own, and the other values share the remaining
+//! ranges. Null has the id 0, as in delta-spark's `range_partition_id`. Floats compare as in rows: -0.0 =
+//! 0.0, NaN is greatest.
 
 use std::cmp::Ordering;
 

@@ -1,1 +1,2 @@
-"""LogStores that come with deltaic, for stores whose own put-if-absent is missing or not what other writers use."""
+"""LogStores that come with deltaic, for stores without put-if-absent, or where other writers commit in
+another way."""

@@ -1,4 +1,4 @@
-"""Clients of boto3 with the credentials that our own store of a bucket has."""
+"""Clients of boto3 with the credentials of deltaic's store of a bucket."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deltaic.errors import UnsupportedFeatureError
 from deltaic.log import credentials
 
 _RENEWED_BEFORE = 300.0
-"""Credentials that expire are asked for again so many seconds before."""
+"""Seconds before their expiry at which credentials are renewed."""
 # Names of storage options without `aws_` -> arguments of a boto3 client.
 _ARGUMENTS = {
     "access_key_id": "aws_access_key_id",
@@ -30,7 +30,8 @@ _ARGUMENTS = {
 
 
 def clients_of(location: str, options: Mapping[str, str]) -> AwsClients:
-    """The clients of a location's bucket, shared by all its tables with the same options, as making one takes a tenth of a second."""
+    """Returns the clients of a location's bucket. All tables of the bucket with equal options share them, as
+    making a client takes a tenth of a second."""
     environment = tuple(sorted(item for item in os.environ.items() if item[0].startswith("AWS_")))
     bucket = "/".join(location.split("/", 3)[:3])
     return _clients_of(bucket, tuple(sorted(options.items())), configuration.current().credentials, environment)
@@ -44,7 +45,7 @@ def _clients_of(bucket: str, options: tuple[tuple[str, str], ...], function: Any
 
 
 class AwsClients:
-    """The clients for one bucket; safe for any number of threads."""
+    """The clients of one bucket. Several threads may use them."""
 
     def __init__(self, bucket: str, options: Mapping[str, str], function: credentials.Credentials | None) -> None:
         self._bucket, self._function = bucket, function
@@ -53,28 +54,29 @@ class AwsClients:
         self._expires: float | None = None
         plain = {name.lower().replace("-", "_").removeprefix("aws_"): value for name, value in options.items()}
         self._arguments = {argument: plain[name] for name, argument in _ARGUMENTS.items() if plain.get(name)}
-        # As the compiled store, which counts the attempts after the first one.
+        # The option `max_retries` does not count the first attempt, as in Rust's store.
         self._retries = {"mode": "standard", **({"total_max_attempts": int(plain["max_retries"]) + 1} if "max_retries" in plain else {})}
         self._is_virtual = plain.get("virtual_hosted_style_request", "").lower() == "true"
         self.of_requests = {"RequestPayer": "requester"} if plain.get("request_payer", "").lower() == "true" else {}
         """Further parameters of each request to S3."""
 
     def client(self, service: str, *, region: str | None = None, endpoint: str | None = None) -> Any:
-        """The client of "s3" or "dynamodb". `region`, `endpoint`: those of DynamoDB, whose endpoint is never that of the options."""
+        """Returns the client of "s3" or "dynamodb". `region`, `endpoint`: of DynamoDB; it never uses the
+        endpoint in the storage options, which is that of S3."""
         with self._lock:
             if self._expires is not None and time.time() > self._expires - _RENEWED_BEFORE:
                 self._clients.clear()
             key = service, region or "", endpoint or ""
-            if (found := self._clients.get(key)) is None:
-                found = self._clients[key] = self._made(service, region, endpoint)
-            return found
+            if (client := self._clients.get(key)) is None:
+                client = self._clients[key] = self._made(service, region, endpoint)
+            return client
 
     def _made(self, service: str, region: str | None, endpoint: str | None) -> Any:
         session, config = _boto3()
         arguments = dict(self._arguments)
         if self._function is not None:
-            given, self._expires = self._function(self._bucket)
-            plain = {name.lower().removeprefix("aws_"): value for name, value in given.items()}
+            options, self._expires = self._function(self._bucket)
+            plain = {name.lower().removeprefix("aws_"): value for name, value in options.items()}
             arguments |= {argument: plain[name] for name, argument in _ARGUMENTS.items() if name in plain}
         if service == "dynamodb":
             arguments.pop("endpoint_url", None)
@@ -89,8 +91,9 @@ class AwsClients:
 
 
 def as_os_error(error: Exception, what: str) -> Exception:
-    """Converts an exception of boto3 into the error that a store raises: FileNotFoundError, PermissionError, ConnectionError where there
-    was no answer, else OSError. Errors that are none of boto3's stay as they are."""
+    """Converts an exception of boto3 to the error that a store raises: FileNotFoundError, PermissionError,
+    ConnectionError if there was no response, else OSError. Other exceptions are returned unchanged. `what`:
+    the object, for the message."""
     response = getattr(error, "response", None)
     if isinstance(response, Mapping):
         code = str(response.get("Error", {}).get("Code", ""))

@@ -1,17 +1,19 @@
-"""Commits by a table of DynamoDB beside the log in S3: the scheme of delta-storage's S3DynamoDBLogStore, for several clusters.
+"""Commits to S3 by means of a DynamoDB table, in the way of delta-storage's S3DynamoDBLogStore, so that
+several clusters can write.
 
 To commit version N, `N.json`, a writer
 
-1. sees to it that N-1.json is there, and finishes that commit where its writer has not,
-2. writes the commit as `_delta_log/.tmp/N.json.<uuid>` and puts an entry for N that is not complete, unless there is one: whoever puts it
-   has committed,
+1. ensures that N-1.json exists, and finishes that commit if its writer has not,
+2. writes the commit as `_delta_log/.tmp/N.json.<uuid>` and puts an incomplete entry for N to DynamoDB unless
+   there is one. The writer whose put succeeds has committed,
 3. copies the file to `_delta_log/N.json`,
 4. puts the entry again as complete, with the time from which DynamoDB may delete it.
 
-What a writer leaves undone after 2, whoever lists the log or wants N finishes.
+If a writer stops after step 2, the next process that lists the log or writes or reads N finishes its commit.
 
-An entry: `tablePath` (hash key, "s3a://bucket/table"), `fileName` (range key, "N.json"), `tempPath` (".tmp/N.json.<uuid>", relative to
-`_delta_log`), `complete` ("true" or "false"), `expireTime` (a number: seconds since 1970; only where complete).
+An entry has `tablePath` (hash key, "s3a://bucket/table"), `fileName` (range key, "N.json"), `tempPath`
+(".tmp/N.json.<uuid>", relative to `_delta_log`), `complete` ("true" or "false") and, if complete,
+`expireTime` (seconds since 1970).
 """
 
 from __future__ import annotations
@@ -39,12 +41,13 @@ _COMMIT = re.compile(rf"{_LOG}/(\d{{20}})\.json")
 _ATTEMPTS = 4
 """Number of attempts to finish another writer's commit, as in delta-storage."""
 _TABLE_WAITS = 20
-"""Seconds that a table of DynamoDB, which is being made, is waited for."""
+"""Seconds to wait for a table of DynamoDB that is being created."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A commit in DynamoDB. `temp_path`: relative to `_delta_log`. `expires`: seconds since 1970, None where it is not complete."""
+    """A commit in DynamoDB. `temp_path`: relative to `_delta_log`. `expires`: seconds since 1970; None if the
+    entry is not complete."""
 
     table_path: str
     file_name: str
@@ -64,7 +67,7 @@ class Entry:
 
     @staticmethod
     def of_item(item: Mapping[str, Mapping[str, str]], where: str) -> Entry:
-        """ProtocolError where an attribute is missing."""
+        """Parses a DynamoDB item. A missing attribute is a ProtocolError."""
         try:
             expires = int(item["expireTime"]["N"]) if "expireTime" in item else None
             is_complete = item["complete"]["S"].lower() == "true"
@@ -76,20 +79,25 @@ class Entry:
 
 
 class DynamoDBLogStores:
-    """LogStores for `configure(log_stores=)` that commit to tables in S3 as delta-storage's `S3DynamoDBLogStore` does, so that Spark
-    clusters which are configured with it, deltalake with `AWS_S3_LOCKING_PROVIDER=dynamodb`, and deltaic write to one table.
+    """LogStores for `configure(log_stores=)` that commit to tables in S3 like delta-storage's
+    `S3DynamoDBLogStore`. Spark clusters with that LogStore, deltalake with
+    `AWS_S3_LOCKING_PROVIDER=dynamodb`, and deltaic can write to one table.
 
-    `table`: the table of DynamoDB ("delta_log"); a missing one is made with the keys `tablePath` and `fileName` and `capacity` units of
-    read and of write capacity (5). `region`: of it; default: that of the storage options or of the environment, else us-east-1.
-    `endpoint_url`: of DynamoDB where it is not Amazon's. `client`: a client of boto3 for DynamoDB, instead of one made with the table's
-    credentials.
-    `scheme`: how the entries spell locations. Spark spells them as it was given the path, with Hadoop `s3a://` (the default); where the
-    other writers use `s3://` (EMR) say "s3". Two writers with different schemes do not see each other.
-    `expiry`: for how long an entry is kept after its commit is complete (1 day). DynamoDB deletes it if time to live is enabled there for
-    `expireTime`. Shorter ones are a danger where a store lists late.
+    `table`: the DynamoDB table ("delta_log"). A missing one is created with the keys `tablePath` and
+        `fileName`, and with `capacity` units of read and of write capacity (5).
+    `region`: of the DynamoDB table; default: that of the storage options or of the environment, else
+        us-east-1.
+    `endpoint_url`: of DynamoDB, if it is not Amazon's.
+    `client`: a boto3 client for DynamoDB; default: one with the credentials of the table.
+    `scheme`: the scheme of locations in the entries. Spark uses the scheme of the path that it was called
+        with, which is `s3a://` with Hadoop (the default). If the other writers use `s3://` (EMR), set "s3".
+        Two writers with different schemes do not see each other's commits.
+    `expiry`: how long an entry is kept after its commit is complete (1 day). DynamoDB deletes it if time to
+        live is enabled there for `expireTime`. Do not shorten it on a store whose listings lag behind.
 
-    Needs boto3 (`pip install "deltaic[dynamodb]"`). Raises InvalidArgumentError for arguments that make no sense, and when a table is
-    opened UnsupportedFeatureError without boto3 or for a scheme other than s3 and s3a.
+    boto3 must be installed (`pip install "deltaic[dynamodb]"`). Invalid arguments are an
+    InvalidArgumentError. Opening a table without boto3, or with another scheme than s3 and s3a, is an
+    UnsupportedFeatureError.
 
     Example:
         stores = deltaic.DynamoDBLogStores(region="eu-central-1")
@@ -139,7 +147,7 @@ class DynamoDBLogStores:
         self._is_ready, self._lock = False, threading.Lock()
 
     def make_ready(self, client: Any) -> None:
-        """Makes the table of DynamoDB where there is none, once."""
+        """Creates the DynamoDB table if there is none. Later calls do nothing."""
         with self._lock:
             if not self._is_ready:
                 self._make_table(client)
@@ -150,7 +158,7 @@ class DynamoDBLogStores:
             try:
                 status = client.describe_table(TableName=self.table)["Table"]["TableStatus"]
             except Exception as error:
-                if _code(error) == "AccessDeniedException":  # it need not be allowed where the table is there
+                if _code(error) == "AccessDeniedException":  # if the table exists, no permission to describe it is needed
                     return
                 if _code(error) != "ResourceNotFoundException":
                     raise as_os_error(error, f"table {self.table} of DynamoDB") from error
@@ -178,7 +186,7 @@ class DynamoDBLogStores:
 
 
 class DynamoDBLogStore(Objects):
-    """deltaic.log.store.LogStore of one table."""
+    """The `deltaic.log.store.LogStore` of one table."""
 
     def __init__(self, stores: DynamoDBLogStores, location: str, options: Mapping[str, str]) -> None:
         super().__init__(location, options)
@@ -187,7 +195,7 @@ class DynamoDBLogStore(Objects):
         self._made = stores, (location, public_options(options))
         self._stores = stores
         self.table_path = f"{stores.scheme}://{self.bucket}/{self.key}"
-        self._overwrites = False  # whether the store is known to ignore its put-if-absent
+        self._overwrites = False  # True if the store is known to have no put-if-absent
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._made
@@ -230,34 +238,35 @@ class DynamoDBLogStore(Objects):
             if self._create(path, data) is None:
                 raise ConnectionError(f"{path}: nobody knows whether it was copied")
             self._complete(entry)
-        except Exception as error:  # the entry has committed; whoever comes next finishes it
+        except Exception as error:  # the entry makes it committed, and the next reader or writer finishes it
             log.info("%s: %s is left to be copied from %s: %s", self.location, name, entry.temp_path, error)
         return True
 
     # --- the log
 
     def _check_place_of(self, version: int, path: str) -> None:
-        """The commit before this one is in the log from now on. CommitError where it cannot be, or where entries of a table that was here
-        before are left."""
+        """Ensures that the commit before this version is in the log. CommitError is raised if it is missing,
+        or for version 0 if DynamoDB has entries of a former table at the same location."""
         if version == 0:
-            found = self._entry(path.rpartition("/")[2])
-            if found is not None and found.complete and self.head(path) is None:
+            entry = self._entry(path.rpartition("/")[2])
+            if entry is not None and entry.complete and self.head(path) is None:
                 raise CommitError(
                     f"table {self._stores.table} of DynamoDB still has commits of a table that was here before",
                     where=self.location,
-                    found=f"a complete entry for {found.file_name}, which is not in the log",
+                    found=f"a complete entry for {entry.file_name}, which is not in the log",
                     expected=f"no entries with tablePath {self.table_path}",
                 )
             return
         before = f"{_LOG}/{version - 1:020}.json"
-        found = self._entry(before.rpartition("/")[2])
-        if found is not None and not found.complete:
-            self._finish(found)
+        entry = self._entry(before.rpartition("/")[2])
+        if entry is not None and not entry.complete:
+            self._finish(entry)
         elif self.head(before) is None:
             raise CommitError(f"the commit before version {version} is missing", where=f"{self.location}/{before}")
 
     def _create(self, path: str, data: bytes) -> bool | None:
-        """Puts an object where there is none: by the store itself where it can, else after a look."""
+        """Creates an object unless it exists: by the store's put-if-absent, or if it has none, by a check and
+        a put. Returns False if the object exists, None if the outcome is unknown."""
         if not self._overwrites:
             try:
                 return {"created": True, "exists": False}.get(self.create(path, data))
@@ -269,16 +278,17 @@ class DynamoDBLogStore(Objects):
         return True
 
     def _finish_named(self, path: str) -> bool:
-        """True if the commit is in the log now, having been committed by an entry alone."""
-        found = self._entry(path.rpartition("/")[2])
-        if found is None:
+        """Copies a commit to the log that has an entry in DynamoDB. False if there is no entry."""
+        entry = self._entry(path.rpartition("/")[2])
+        if entry is None:
             return False
-        if not found.complete:
-            self._finish(found)
+        if not entry.complete:
+            self._finish(entry)
         return True
 
     def _finish(self, entry: Entry) -> None:
-        """Copies the commit of an entry to its name and completes the entry, as any number of readers and writers may do at once."""
+        """Copies the commit of an entry to the log and completes the entry. Several readers and writers may
+        do this at the same time."""
         path = f"{_LOG}/{entry.file_name}"
         for attempt in range(1, _ATTEMPTS + 1):
             try:
@@ -299,7 +309,7 @@ class DynamoDBLogStore(Objects):
             raise ConnectionError(f"{path}: nobody knows whether it was copied")
         try:
             self._complete(entry)
-        except Exception as error:  # it is in the log: only those who come next do this again
+        except Exception as error:  # the commit is in the log; the next process completes the entry
             log.info("%s: the entry of %s stays incomplete: %s", self.location, entry.file_name, error)
 
     # --- DynamoDB
@@ -313,8 +323,9 @@ class DynamoDBLogStore(Objects):
         return client
 
     def _claim(self, entry: Entry) -> bool | None:
-        """True if the entry says that the version is ours; None if nobody knows. The entry is read whatever the failure was,
-        as boto3 may have sent the request more than once."""
+        """Puts an entry unless there is one for its version. True if this entry was put, False if there is
+        another, None if the outcome is unknown. After any failure the entry is read, as boto3 may have sent
+        the request more than once."""
         client = self._client()
         try:
             client.put_item(TableName=self._stores.table, Item=entry.to_item(), ConditionExpression="attribute_not_exists(fileName)")
@@ -323,13 +334,13 @@ class DynamoDBLogStore(Objects):
             failure = as_os_error(error, self._where(entry.file_name))
             is_taken = _code(error) == "ConditionalCheckFailedException"
         try:
-            found = self._entry(entry.file_name)
+            stored = self._entry(entry.file_name)
         except Exception:
             return None
-        if found is not None:
-            return found.temp_path == entry.temp_path
+        if stored is not None:
+            return stored.temp_path == entry.temp_path
         if is_taken or isinstance(failure, ConnectionError):
-            return None  # it may still be under way, or it has come and gone
+            return None  # the request may still be under way, or the entry was deleted meanwhile
         raise failure
 
     def _complete(self, entry: Entry) -> None:

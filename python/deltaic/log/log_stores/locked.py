@@ -1,4 +1,4 @@
-"""Commits under a lock, for stores that cannot put an object only where there is none."""
+"""Commits under a lock, for stores without put-if-absent."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ from deltaic.log.log_stores.objects import Objects
 from deltaic.log.store import locate, public_options
 
 Lock = Callable[[str], AbstractContextManager[Any]]
-"""(location of a table) -> a context manager that only one writer of this table is inside of at a time."""
+"""(location of a table) -> a context manager that only one writer of this table can enter at a time."""
 
 _POLL = 0.005
-"""Seconds between two looks at a lock file that another process holds."""
+"""Seconds between two attempts to lock a file that another process holds."""
 
 
 class FileLocks:
-    """Locks of POSIX (fcntl) on a file that all writers see; for threads, processes, and machines where the file system carries locks.
+    """POSIX locks (fcntl) on a file that all writers can open. They work between threads and processes, and
+    between machines if the file system supports it.
 
-    `folder`: where the lock files are, one for each table; None: `_delta_log/.deltaic.lock` of the table itself, which must be on a file
-    system then. `timeout`: seconds that a writer waits for the others (60).
+    `folder`: the folder of the lock files, one for each table; None: `_delta_log/.deltaic.lock` of the table,
+        which must be on a file system then.
+    `timeout`: seconds that a writer waits for a lock (60).
 
-    A lock goes with the process that holds it, however it ends. NFS carries these locks between machines (version 4, or version 3 with
-    lockd, not mounted with `nolock` or `local_lock`), as do SMB and most cluster file systems; object stores that are mounted as file
-    systems mostly do not.
+    The system releases a lock when the process that holds it ends, even if it was killed. Between machines,
+    the locks work on NFS (version 4, or version 3 with lockd, not mounted with `nolock` or `local_lock`), SMB
+    and most cluster file systems, but usually not on object stores that are mounted as file systems.
 
-    Entering a lock raises CommitError after `timeout`, OSError where the file system has no locks.
+    Entering a lock raises CommitError after `timeout`, and OSError if the file system has no locks.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None, *, timeout: float = 60.0) -> None:
@@ -76,13 +78,13 @@ class FileLocks:
                     try:
                         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                         break
-                    except (BlockingIOError, PermissionError):  # EAGAIN or EACCES, as the system likes
+                    except (BlockingIOError, PermissionError):  # EAGAIN or EACCES, depending on the system
                         if time.monotonic() > deadline:
                             raise self._not_had(path, location) from None
                         time.sleep(_POLL)
                 yield
             finally:
-                os.close(file)  # which releases the lock
+                os.close(file)  # releases the lock
         finally:
             within.release()
 
@@ -90,7 +92,8 @@ class FileLocks:
         return CommitError(f"no lock within {self.timeout} s: another writer holds {path}", where=location)
 
 
-# POSIX gives a lock to a process, not to a thread, and takes it back when the process closes any descriptor of the file.
+# A POSIX lock belongs to the process, not to a thread, and is released when the process closes any descriptor
+# of the file. So threads of a process exclude each other by these locks.
 _in_process: dict[str, threading.Lock] = {}
 _registry = threading.Lock()
 
@@ -101,7 +104,8 @@ def _of_this_process(path: str) -> threading.Lock:
 
 
 def _forget() -> None:
-    """A child begins without the locks that threads of its parent held."""
+    """Resets the locks in a forked child, where no thread exists that would release those of the parent's
+    threads."""
     global _registry
     _registry = threading.Lock()
     _in_process.clear()
@@ -112,17 +116,18 @@ if hasattr(os, "register_at_fork"):
 
 
 class LockedLogStores:
-    """LogStores that commit under a lock, for `configure(log_stores=)`: local folders (`file`) and buckets that speak S3's protocol (`s3`,
-    `s3a`) whose store has no put-if-absent.
+    """LogStores for `configure(log_stores=)` that commit under a lock: for local folders (`file`), and for
+    buckets with the protocol of S3 (`s3`, `s3a`) whose store has no put-if-absent.
 
-    `lock`: a function of a table's location that gives a context manager, which waits while another writer is inside of it; any number of
-    threads calls it. Default: `FileLocks()`.
+    `lock`: a function that takes a table's location and returns a context manager, which waits while another
+        writer is inside. Several threads may call it. Default: `FileLocks()`.
 
-    Inside the lock a commit is written only after a look whether its version is there. So what is guaranteed is what the lock guarantees:
-    all writers of the table must use it, and it must not be given to another writer while a put is under way. Locks with a time limit
-    (leases of Redis, DynamoDB or ZooKeeper) can do that: give them a limit that is far longer than a put with all its retries.
+    Inside the lock, a commit is written only if its version does not exist. So a commit is as safe as the
+    lock: all writers of the table must use the same lock, and no other writer may get it while a put is
+    running. Locks with a time limit (leases of Redis, DynamoDB or ZooKeeper) violate this if they expire
+    during a put: set a limit that is much longer than a put with all its retries.
 
-    Raises (when a table is opened) UnsupportedFeatureError for other schemes.
+    Opening a table with another scheme is an UnsupportedFeatureError.
 
     Example:
         with deltaic.configure(log_stores={"file": deltaic.LockedLogStores(deltaic.FileLocks())}):
@@ -142,7 +147,7 @@ class LockedLogStores:
 
 
 class LockedLogStore(Objects):
-    """deltaic.log.store.LogStore of one table."""
+    """The `deltaic.log.store.LogStore` of one table."""
 
     def __init__(self, stores: LockedLogStores, location: str, options: Mapping[str, str]) -> None:
         super().__init__(location, options)
@@ -161,14 +166,14 @@ class LockedLogStore(Objects):
             except PermissionError:
                 raise
             except Exception:
-                if self.is_local:  # written aside and renamed: it is not there
+                if self.is_local:  # a local file is renamed when it is complete, so it was not created
                     raise
-                return None  # a request without an answer may have been done
+                return None  # a request without a response may have been executed
             return True
-        return None  # the lock has swallowed an exception: nobody knows
+        return None  # the lock's context manager suppressed an exception, so the outcome is unknown
 
     def _is_there(self, path: str) -> bool:
-        if self.is_local:  # what NFS remembers of a folder, also that a name is missing, is asked anew when the folder is opened
+        if self.is_local:  # opening the folder makes NFS refresh its cache, which may have the file as missing
             with suppress(OSError):
                 os.close(os.open(os.path.dirname(os.path.join(self.location, path)), os.O_RDONLY))
         return self.head(path) is not None

@@ -1,4 +1,4 @@
-"""The objects of a table for a LogStore of ours: all of the protocol but the rule by which a commit gets its name."""
+"""The base class of deltaic's LogStores: all methods of `LogStore` except `write_if_absent`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _S3 = ("s3", "s3a")
 
 
 class Objects:
-    """Reads, listings, replacing writes and deletes of `deltaic.log.store.LogStore`, by our own store of the location.
+    """Reads, listings, replacing writes and deletes of `deltaic.log.store.LogStore`.
 
-    Listings, whole objects and uploads go through the compiled store; ranges of objects, which Python cannot ask it for, through the
-    operating system on a local disk and through boto3 on S3. Other object stores put if absent by themselves and are refused.
+    Rust's store lists, reads whole objects and writes. It offers Python no ranges of objects, so these are
+    read by the operating system on a local disk, and by boto3 on S3. Other object stores have put-if-absent
+    and are refused.
     """
 
     def __init__(self, location: str, options: Mapping[str, str]) -> None:
@@ -42,9 +43,9 @@ class Objects:
     def list_from(self, prefix: str, start_after: str | None, recursive: bool) -> Iterable[tuple[str, int, int]]:
         if not recursive:
             return self._store.entries(prefix, start_after)
-        found = self._store.list_from(prefix, start_after, recursive=True)
-        found = found.filter(pc.invert(found["symlink"]))  # the protocol has no word for links, and they are no files of the table
-        return zip(*(found[name].to_pylist() for name in ("path", "size", "modification_time")), strict=True)
+        entries = self._store.list_from(prefix, start_after, recursive=True)
+        entries = entries.filter(pc.invert(entries["symlink"]))  # symbolic links are no files of the table
+        return zip(*(entries[name].to_pylist() for name in ("path", "size", "modification_time")), strict=True)
 
     def head(self, path: str) -> tuple[int, int] | None:
         return self._store.head(path)
@@ -62,7 +63,8 @@ class Objects:
         self._store.put(path, data)
 
     def create(self, path: str, data: bytes) -> str:
-        """The store's own put-if-absent: "created", "exists" or "unknown". UnsafeStoreError where it has none."""
+        """Creates an object by the store's put-if-absent. Returns "created", "exists" or "unknown". A store
+        without put-if-absent raises UnsafeStoreError."""
         return self._store.put_if_absent(path, data)
 
     def delete(self, path: str) -> bool:
@@ -70,14 +72,14 @@ class Objects:
 
     def _range_of_file(self, path: str, start: int, end: int | None) -> bytes:
         full = os.path.realpath(os.path.join(self._root, path))
-        if not full.startswith(self._root.rstrip("/") + "/"):  # a link that leads out: the compiled store knows which may be followed
+        if not full.startswith(self._root.rstrip("/") + "/"):  # a link out of the table; Rust's store checks if it is allowed
             return self._store.get(path)[start:end]
         with open(full, "rb", buffering=0) as file:
             file.seek(start)
             if end is None:
                 return file.read()
             parts = []
-            while (wanted := end - start) > 0 and (part := file.read(wanted)):
+            while (length := end - start) > 0 and (part := file.read(length)):
                 parts.append(part)
                 start += len(part)
         return b"".join(parts)
@@ -89,14 +91,15 @@ class Objects:
             answer = clients.client("s3").get_object(Bucket=self.bucket, Key=key, Range=f"bytes={start}-{last}", **clients.of_requests)
             data: bytes = answer["Body"].read()
         except Exception as error:
-            if _status(error) == 416:  # it begins behind the object's end
+            if _status(error) == 416:  # the range begins after the object's end
                 return b""
             raise as_os_error(error, path) from error
         return data
 
 
 def bucket_and_key(location: str) -> tuple[str, str]:
-    """Bucket and key of "s3://bucket/a/key", decoded, without a slash at the end."""
+    """Returns bucket and key of a URL, decoded and without a slash at the end: "s3://bucket/a/key/" ->
+    ("bucket", "a/key")."""
     parts = urlsplit(location)
     return parts.netloc.rpartition("@")[2], "/".join(part for part in unquote(parts.path).split("/") if part)
 

@@ -1,7 +1,9 @@
-"""Aggregate functions of Spark for DuckDB: the allow-list, with Spark's result types, for GROUP BY queries.
+"""Spark's aggregate functions in DuckDB's SQL, with Spark's result types. A function that is not here is
+refused.
 
-Source of the meaning: Spark's expressions/aggregate, ANSI on. Sums of whole numbers that leave `bigint` are Spark's ARITHMETIC_OVERFLOW, of
-decimals NUMERIC_VALUE_OUT_OF_RANGE; nulls are left out; a sum of floats depends on the order of rows, in Spark as here.
+Source: Spark's expressions/aggregate, in ANSI mode. Nulls are ignored. A sum of whole numbers that exceeds
+`bigint` raises ARITHMETIC_OVERFLOW, a sum of decimals that exceeds its type raises
+NUMERIC_VALUE_OUT_OF_RANGE. A sum of floats depends on the order of rows, as in Spark.
 """
 
 from __future__ import annotations
@@ -37,12 +39,13 @@ _OF_DOUBLES = {
 }
 """Aggregates of numbers: text, and NULL without a type, is cast to double as in Spark, so that `sum('1')` is 1.0."""
 ROWS_DIGITS = 19
-"""Digits that a sum has at most more than its values: there are fewer than 10^19 rows."""
+"""Maximum number of digits that a sum has more than its values: a table has fewer than 10^19 rows."""
 
 
 def aggregate(name: str, arguments: Sequence[Value], distinct: bool, zone: Zone, *, order: str = "") -> Value:
-    """The aggregate `name` over `arguments`; UnsupportedFeatureError where it is not on the list. `order`: the engine's keys of the order
-    in which listagg puts its texts."""
+    """Returns the aggregate function `name` of `arguments`. `order`: sort keys in DuckDB's SQL, for listagg
+    alone: the order in which it joins its texts. Raises UnsupportedFeatureError if the function is not
+    supported."""
     build = _AGGREGATES.get(name)
     if order:
         return _listed(arguments, distinct, zone, order).not_foldable(arguments)
@@ -58,7 +61,7 @@ def aggregate(name: str, arguments: Sequence[Value], distinct: bool, zone: Zone,
 
 
 def count_rows() -> Value:
-    """count(*)"""
+    """Returns count(*)."""
     return Value("count(*)", "long", nullable=False)
 
 
@@ -117,7 +120,7 @@ def _average(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
         f"CAST(sum({'DISTINCT ' if distinct else ''}{value.sql}) AS DECIMAL({digits}, {parts[1]}))", parts[1], digits
     )
     rows = f"CAST({_call('count', value, distinct)} AS HUGEINT)"
-    # Halves go away from zero, as in Spark's decimal division.
+    # A half is rounded away from zero, as in Spark's decimal division.
     doubled = f"(abs({total}) * 20000 + {rows})"
     quotient = f"(CASE WHEN {total} < 0 THEN -({doubled} // (2 * {rows})) ELSE {doubled} // (2 * {rows}) END)"
     data_type = v.decimal(precision, scale)
@@ -126,7 +129,8 @@ def _average(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
 
 
 def _wide_average(value: Value, distinct: bool, parts: tuple[int, int]) -> Value:
-    """The average of decimals of more than 24 digits, divided by a kernel."""
+    """Returns the average of decimals of more than 24 digits. A kernel divides the sum, as the quotient does
+    not fit DuckDB's decimals."""
     precision, scale = min(parts[0] + 4, 38), min(parts[1] + 4, 38)
     kind = v.decimal(precision, scale)
     total = f"CAST(sum({'DISTINCT ' if distinct else ''}{value.sql}) AS DECIMAL(38, {parts[1]}))"
@@ -152,9 +156,11 @@ def _extreme(function: str) -> Build:
 
 
 def of_one_row(name: str, arguments: Sequence[Value], condition: Value | None = None) -> Value:
-    """first, last: of the order in which rows come, nulls among them unless a second argument says otherwise. `condition`: of FILTER."""
+    """Returns first or last: the value of the first or last row, in the order in which rows arrive. A true
+    second argument ignores nulls.
+    `condition`: the condition of FILTER."""
     value, function = arguments[0], "last" if name.startswith("last") else "first"
-    if not isinstance(value.type, str) and v.holds_fraction(value.type):  # the engine keeps them in a form that has no negative zero
+    if not isinstance(value.type, str) and v.holds_fraction(value.type):  # DuckDB turns the negative zeros inside into positive ones
         raise v.unsupported(f"aggregate function {name}", value.type)
     conditions = [] if condition is None else [condition.sql]
     if len(arguments) > 1:
@@ -175,7 +181,7 @@ def _any(name: str) -> Build:
 
 
 def all_of(values: Sequence[Value]) -> Value:
-    """An array of aggregates of the same rows; null where they are."""
+    """Returns an array of aggregates over the same rows; the array is null if they are null."""
     kind = Array(values[0].type, False)
     items = ", ".join(value.sql for value in values)
     sql = f"(CASE WHEN {values[0].sql} IS NOT NULL THEN CAST([{items}] AS {v.duckdb_type(kind)}) END)"
@@ -205,8 +211,8 @@ def _collect(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
 
 
 def _by(function: str) -> Build:
-    """max_by, min_by: the first argument of the row whose second is the greatest or least, rows with a null there left out; of as many
-    rows as a third argument says."""
+    """Builds max_by or min_by: the first argument of the row whose second argument is greatest or least. Rows
+    whose second argument is null are ignored. With a third argument n, an array of the values of n rows."""
 
     def build(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
         value, order = arguments[:2]
@@ -244,16 +250,17 @@ def _bits(function: str) -> Build:
 
 
 BITMAP_BYTES = 4096
-"""Bytes of a bitmap of `bitmap_construct_agg`: 32768 bits, the first of a byte is its lowest."""
+"""Number of bytes of a bitmap of `bitmap_construct_agg`: 32768 bits; the first bit of a byte is its
+lowest."""
 
 
 def _bitmap(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
-    """bitmap_construct_agg: the bits at the given places."""
+    """Builds bitmap_construct_agg: a bitmap with the bits at the given positions set."""
     place = cast(arguments[0], "long", zone)
     bits = 8 * BITMAP_BYTES
     error = v.failure("INVALID_BITMAP_POSITION", f"'The bitmap position ' || {place.sql} || ' is out of bounds.'")
     outside = f"CASE WHEN {place.sql} NOT BETWEEN 0 AND {bits - 1} THEN {error}"
-    turned = f"{outside} ELSE ({place.sql} // 8) * 8 + 7 - {place.sql} % 8 END"  # the engine's first bit of a byte is the highest
+    turned = f"{outside} ELSE ({place.sql} // 8) * 8 + 7 - {place.sql} % 8 END"  # in DuckDB, the first bit of a byte is its highest
     sql = f"coalesce(CAST(bitstring_agg({turned}, 0, {bits - 1}) AS BLOB), {_EMPTY_BITMAP})"
     return v.combine(sql, "binary", [place], nullable=False, raises=True)
 
@@ -262,7 +269,8 @@ _EMPTY_BITMAP = f"repeat(unhex('00'), {BITMAP_BYTES})"
 
 
 def _merged_bitmap(function: str) -> Build:
-    """bitmap_or_agg, bitmap_and_agg: bitmaps put together, shorter ones filled with zeros."""
+    """Builds bitmap_or_agg or bitmap_and_agg: the OR or the AND of all bitmaps; shorter bitmaps are filled up
+    with zeros."""
 
     def build(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
         (value,) = arguments
@@ -277,7 +285,7 @@ def _merged_bitmap(function: str) -> Build:
 
 
 def _collect_union(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
-    """The different elements of all arrays, nulls left out."""
+    """Builds collect_union: the distinct elements of all arrays, without nulls."""
     (value,) = arguments
     if distinct or not isinstance(value.type, Array) or not v.is_comparable(value.type.element):
         raise v.unsupported("aggregate function collect_union", value.type)
@@ -288,12 +296,14 @@ def _collect_union(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Va
 
 
 def _approx_count_distinct(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
-    """Counted exactly, which is within any deviation that is allowed."""
+    """Builds approx_count_distinct as an exact count, which is within any deviation that the second argument
+    allows."""
     return _count(arguments[:1], True, zone)
 
 
 def _pair_average(place: int) -> Build:
-    """The average of one of two columns over rows where both are known."""
+    """Builds regr_avgx or regr_avgy: the average of one of two columns over the rows where neither is
+    null."""
 
     def build(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
         doubles("regr_avgx", arguments, distinct, zone)
@@ -315,7 +325,7 @@ def _try_sum(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
 
 
 def _fits(value: Value) -> bool:
-    """True if a sum of as many decimals as there can be rows fits 38 digits."""
+    """True if a sum of values of this decimal type fits 38 digits, however many rows there are."""
     parts = v.decimal_of(value.type)
     return parts is not None and parts[0] <= 24
 
@@ -327,7 +337,7 @@ def _try_average(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Valu
 
 
 def _listed(arguments: Sequence[Value], distinct: bool, zone: Zone, order: str = "") -> Value:
-    """listagg: texts one after the other, nulls left out."""
+    """Builds listagg: all texts joined with a separator, without nulls."""
     value = cast(arguments[0], "string", zone)
     separator = arguments[1].constant if len(arguments) > 1 else ""
     if not (arguments[0].type == "string" or arguments[0].type in v.INTEGRAL) or not isinstance(separator, str):
@@ -428,7 +438,8 @@ _COUNTS = {
     "percentile_approx": (2, 3),
     "approx_percentile": (2, 3),
 }
-"""The least and the greatest number of arguments, where it is not one."""
+"""Function -> its least and greatest number of arguments. Every other function takes one argument."""
 OF_ONE_ROW = frozenset(("first", "first_value", "any_value", "last", "last_value"))
 NAMES = frozenset(_AGGREGATES) - {"mode_sorted"}
-"""The aggregate functions that may be on the list, by their arguments' types."""
+"""Names of all aggregate functions here. Whether a call is supported depends on the types of its arguments
+too."""

@@ -1,4 +1,4 @@
-"""Functions on arrays and maps that need no lambda function of the user's."""
+"""Functions on arrays and maps that take no lambda function."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def _size(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _contains(arguments: list[Value], zone: Zone) -> Value:
-    """True, or null where a null could be it, else false."""
+    """Builds array_contains: true if the item is in the array, null if the item is not found but the array
+    holds a null, else false."""
     value, item = _with_item(arguments, zone, "array_contains")
     nulls = f"len(list_filter({value.sql}, lambda deltaic_e: deltaic_e IS NULL)) > 0"
     sql = (
@@ -79,7 +80,7 @@ def _append(first: bool) -> Callable[[list[Value], Zone], Value]:
 
 
 def _sorted(arguments: list[Value], zone: Zone) -> Value:
-    """Nulls first ascending, last descending."""
+    """Builds sort_array. In ascending order nulls come first, in descending order last."""
     value = arguments[0]
     kind = value.type if isinstance(value.type, Array) and is_sortable(value.type.element) else _element(value, "sort_array")
     ascending = arguments[1].constant if len(arguments) > 1 else True
@@ -90,7 +91,8 @@ def _sorted(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _sorted_sql(sql: str, kind: Array, order: str) -> str:
-    """A sorted list; one of arrays or structs by their sort keys, which travel beside them."""
+    """Returns SQL of a sorted list. A list of arrays or structs is sorted by pairs of a sort key and the
+    item."""
     if isinstance(kind.element, str):
         return f"list_sort({sql}, {order})"
     pair = f"CASE WHEN deltaic_s IS NOT NULL THEN struct_pack(k := {sort_key('deltaic_s', kind.element)}, s := deltaic_s) END"
@@ -105,13 +107,14 @@ def _array_sort(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _is_in(array: str, element: str) -> str:
-    """SQL that tests whether an element is in an array; nulls are equal."""
+    """Returns SQL that is true if an element is in an array; two nulls are equal."""
     nulls = f"len(list_filter({array}, lambda deltaic_n: deltaic_n IS NULL)) > 0"
     return f"(CASE WHEN {element} IS NULL THEN {nulls} ELSE list_contains({array}, {element}) END)"
 
 
 def _distinct_sql(array: str, plain: bool) -> str:
-    """First occurrences, in their order; of nulls one."""
+    """Returns SQL of an array without repetitions: the first occurrence of each element is kept, also of
+    null."""
     if plain:
         return f"list_filter({array}, lambda deltaic_e, deltaic_i: list_position({array}, deltaic_e) = deltaic_i)"
     earlier = _is_in(f"{array}[:deltaic_i - 1]", "deltaic_e")
@@ -136,7 +139,7 @@ def _set_operation(name: str) -> Callable[[list[Value], Zone], Value]:
         left, right = _alike(arguments, zone, name)
         kind = _element(left, name)
         if name == "array_union":
-            once = _distinct_sql("deltaic_both", False)  # of a list of one list, so that it is put together once
+            once = _distinct_sql("deltaic_both", False)  # a lambda over a list of one list, so that the union is written once
             sql = f"list_transform([{left.sql} || {right.sql}], lambda deltaic_both: {once})[1]"
         else:
             wanted = _is_in(right.sql, "deltaic_x")
@@ -164,7 +167,7 @@ def _extreme(name: str) -> Callable[[list[Value], Zone], Value]:
         value = arguments[0]
         kind = _element(value, f"array_{name}")
         sql = f"list_{name}({value.sql})"
-        if kind.element in v.FRACTIONAL:  # of zeros of either sign the first
+        if kind.element in v.FRACTIONAL:  # of 0.0 and -0.0, Spark returns the first
             sql = f"(CASE WHEN {sql} = 0 THEN list_filter({value.sql}, lambda deltaic_e: deltaic_e = 0)[1] ELSE {sql} END)"
         return value.like(f"CAST({sql} AS {v.duckdb_type(kind.element)})", kind.element, nullable=True)
 
@@ -193,7 +196,7 @@ def _join(arguments: list[Value], zone: Zone) -> Value:
         raise v.mismatch("array_join", value.type)
     value = cast(value, Array("string"), zone)
     separator = literal(arguments[1], "a separator of array_join")
-    if separator.constant is None:  # the engine takes a comma then
+    if separator.constant is None:  # DuckDB would use a comma
         return cast(separator, "string", zone)
     if len(arguments) > 2:
         kept = f"list_transform({value.sql}, lambda deltaic_e: coalesce(deltaic_e, {arguments[2].sql}))"
@@ -217,13 +220,13 @@ def _repeat(arguments: list[Value], zone: Zone) -> Value:
     kind = Array(item.type, item.nullable)
     times = f"range(1, CAST({count.sql} AS BIGINT) + 1)"
     sql = f"(CASE WHEN {count.sql} IS NOT NULL THEN list_transform({times}, lambda deltaic_e: {item.sql}) END)"
-    if item.raises and not (item.foldable and count.is_constant):  # the item is evaluated for no repetition, too
+    if item.raises and not (item.foldable and count.is_constant):  # Spark evaluates the item even for zero repetitions
         sql = f"(CASE WHEN {item.sql} IS NULL THEN {sql} ELSE {sql} END)"
     return v.combine(f"CAST({sql} AS {v.duckdb_type(kind)})", kind, arguments, nullable=count.nullable)
 
 
 def _days(arguments: list[Value]) -> Value:
-    """A sequence of dates, day by day or by a literal number of days."""
+    """Returns a sequence of dates: day by day, or in steps of a literal number of days."""
     start, stop, *step = arguments
     micros = step[0].constant if step and isinstance(step[0].constant, int) else None
     by = str(micros // 86_400_000_000) if micros else f"(CASE WHEN {start.sql} <= {stop.sql} THEN 1 ELSE -1 END)"

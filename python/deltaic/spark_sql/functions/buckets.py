@@ -1,4 +1,4 @@
-"""time_bucket, whose first argument is an interval, window_time, and bitmap_count."""
+"""The functions time_bucket (its first argument is an interval), window_time and bitmap_count."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ form("bitmap_count", "binary", "long", "CASE WHEN octet_length({0}) = 0 THEN 0 E
 
 
 def _time_bucket(arguments: list[Value], zone: Zone) -> Value:
-    """The start of the bucket of a moment, counted from an origin: by microseconds, or by months, which keep to the day of the origin where
-    a month has it."""
+    """Builds time_bucket: the start of the bucket that holds a timestamp. Buckets are counted from an origin,
+    in microseconds or months. Buckets of months begin on the origin's day of the month, or on the last day of
+    a shorter month."""
     size, moment = arguments[:2]
     kind = arguments[2].type if moment.type == "void" and len(arguments) > 2 else moment.type
     kind = "timestamp" if kind == "void" else kind
@@ -44,7 +45,7 @@ def _time_bucket(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _window_time(arguments: list[Value], zone: Zone) -> Value:
-    """The last microsecond of a window of time."""
+    """Builds window_time: the last microsecond of a time window."""
     (value,) = arguments
     fields = [(field.name, field.type) for field in value.type.fields] if isinstance(value.type, Struct) else []
     kind = fields[1][1] if len(fields) == 2 else "void"

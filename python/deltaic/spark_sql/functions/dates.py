@@ -1,4 +1,5 @@
-"""Functions on dates and timestamps. A timestamp's fields are those that the clock of the session's zone shows."""
+"""Functions on dates and timestamps. The year, hour and other fields of a timestamp are those of its local
+time in the session time zone."""
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ form("timestamp_millis", "integral", "timestamp", "make_timestamptz(multiply(CAS
 
 
 def local(value: Value, zone: Zone) -> str:
-    """SQL of a timestamp, of either kind, as the clock shows it."""
+    """Returns SQL of the local time of a `timestamp` or `timestamp_ntz`."""
     return zone.local(value.sql) if value.type == "timestamp" else value.sql
 
 
@@ -83,7 +84,7 @@ for _name, _sql in {"hour": "hour({0})", "minute": "minute({0})", "second": "sec
 
 
 def _part(arguments: list[Value], zone: Zone) -> Value:
-    """extract(unit FROM x), date_part(unit, x)."""
+    """Builds extract(unit FROM x) and date_part(unit, x)."""
     unit, value = constant_text(arguments[0], "a unit").lower(), arguments[1]
     for name, others in _PARTS.items():
         if unit == name or unit in others:
@@ -124,7 +125,7 @@ def _date_trunc(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _next_day(arguments: list[Value], zone: Zone) -> Value:
-    """The first such weekday after a date."""
+    """Builds next_day: the first day after a date that is the given weekday."""
     name = constant_text(arguments[1], "the weekday of next_day").lower()
     found = [number for number, day in enumerate(_WEEKDAYS, 1) if name in (day, day[:3], day[:2])]
     if not found:
@@ -134,7 +135,9 @@ def _next_day(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _months_between(arguments: list[Value], zone: Zone) -> Value:
-    named = any(side.raises for side in arguments[:2])  # a conversion of text is long: written once, not ten times
+    named = any(
+        side.raises for side in arguments[:2]
+    )  # the SQL of a cast from text is long: bound to a name, it is written once instead of ten times
     sides = []
     for side, name in zip(arguments[:2], ("a", "b"), strict=True):
         instant = f"deltaic_sides.{name}" if named else side.sql
@@ -177,7 +180,7 @@ def _make_timestamp(kind: str) -> Callable[[list[Value], Zone], Value]:
 
 def _timestamp_seconds(arguments: list[Value], zone: Zone) -> Value:
     value = arguments[0]
-    if value.type in v.FRACTIONAL:  # what is not finite is null here, other than in a cast
+    if value.type in v.FRACTIONAL:  # NaN and infinity give null here; a cast raises an error
         finite = value.like(f"(CASE WHEN isfinite({value.sql}) THEN {value.sql} END)", value.type, nullable=True)
         return cast(finite, "timestamp", zone)
     if value.type in v.INTEGRAL:
@@ -185,7 +188,7 @@ def _timestamp_seconds(arguments: list[Value], zone: Zone) -> Value:
         wide = f"CAST({value.sql} AS BIGINT)"
         sql = f"CASE WHEN {wide} BETWEEN -9223372036854 AND 9223372036854 THEN {wide} * 1000000 WHEN {wide} IS NOT NULL THEN {far} END"
         return value.like(f"make_timestamptz({sql})", "timestamp", raises=True)
-    if v.as_decimal(value.type)[1] > 6:  # Spark fails where a part of a microsecond is left
+    if v.as_decimal(value.type)[1] > 6:  # Spark raises an error if digits beyond microseconds are left
         raise v.unsupported("function timestamp_seconds", value.type)
     return cast(value, "timestamp", zone)
 
@@ -224,7 +227,8 @@ register("make_timestamp_ltz", "integer, integer, integer, integer, integer, dec
 
 
 def _try_make(kind: str) -> Callable[[list[Value], Zone], Value]:
-    """try_make_timestamp and its like: null where there is no such day or time."""
+    """Builds try_make_timestamp and its variants: null if no such date or time exists, such as February
+    30."""
 
     def build(arguments: list[Value], zone: Zone) -> Value:
         sql = f"deltaic_try_make_local({', '.join(argument.sql for argument in arguments)})"
@@ -243,7 +247,7 @@ register("current_timezone", "", "string", lambda arguments, zone: Value(v.text(
 
 
 def _convert_timezone(arguments: list[Value], zone: Zone) -> Value:
-    """A clock's time in one zone as the clock shows it in another."""
+    """Builds convert_timezone: the local time of one time zone as the local time of another."""
     source = Zone(_zone_name(arguments[0])) if len(arguments) == 3 else zone
     target, value = Zone(_zone_name(arguments[-2])), cast(arguments[-1], "timestamp_ntz", zone)
     return value.like(f"CAST({target.local(source.instant(value.sql))} AS TIMESTAMP)", "timestamp_ntz")

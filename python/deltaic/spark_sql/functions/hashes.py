@@ -1,4 +1,4 @@
-"""Hash functions, codes of bytes as text, and how alike two texts are."""
+"""Hash functions, encryption, encodings of bytes as text such as base64, and the similarity of two texts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _is_hashed(kind: DataType) -> bool:
 
 
 def _hash(name: str, result: str) -> Build:
-    """The hash of all arguments; a null changes nothing."""
+    """Builds a hash function over all arguments; a null argument leaves the hash as it is."""
 
     def build(arguments: list[Value], zone: Zone) -> Value:
         if not all(_is_hashed(argument.type) for argument in arguments):
@@ -54,7 +54,10 @@ _NOTHING = ("binary", b"")
 
 
 def _aes(kernel: str, defaults: tuple[tuple[str, str | bytes], ...], *, safe: bool | None) -> Build:
-    """A text and a key, then mode and padding, and what else the kernel takes; `safe`: of what decrypts, whether an error is null."""
+    """Builds aes_encrypt, aes_decrypt and try_aes_decrypt: a text and a key, then mode, padding and further
+    arguments of the kernel.
+    `defaults`: type and value of each argument that may be missing. `safe`: whether a failed decryption gives
+    null; None for encryption."""
 
     def build(arguments: list[Value], zone: Zone) -> Value:
         values = [*arguments, *(literal(constant, kind) for kind, constant in defaults[len(arguments) - 2 :])]

@@ -1,4 +1,5 @@
-"""Functions on JSON and CSV text; kernels read and write it (`rust/src/expressions/json.rs`, `csv.rs`)."""
+"""Functions on JSON and CSV text. Kernels parse and write the text (`rust/src/expressions/json.rs`,
+`csv.rs`)."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def _is_written(kind: DataType) -> bool:
     if isinstance(kind, Struct):
         return all(_is_written(field.type) for field in kind.fields)
     decimal = v.decimal_of(kind)
-    return kind in _WRITTEN or (decimal is not None and decimal[1] <= 6)  # a larger scale may need Java's exponent
+    return kind in _WRITTEN or (decimal is not None and decimal[1] <= 6)  # Java writes small numbers of a larger scale with an exponent
 
 
 def _holds_instant(kind: DataType) -> bool:
@@ -61,7 +62,7 @@ def _to_json(translator: Translator, node: Any) -> Value:
         raise v.mismatch("to_json", value[0].type)
     written = with_formats(value[0], options, translator.zone)
     if not _is_written(written.type) or (translator.zone.name != "UTC" and _holds_instant(written.type)):
-        raise v.unsupported("function to_json", written.type)  # the kernel knows no clock after 2099
+        raise v.unsupported("function to_json", written.type)  # the kernel knows no daylight saving time after 2099
     if options.get("ignoreNullFields", "true").lower() != "true":
         raise v.unsupported("to_json with the option ignoreNullFields")
     return written.like(kernel_sql("to_json", "string", v.text(translator.zone.name), written.sql), "string")
@@ -83,12 +84,13 @@ def _is_read(kind: DataType) -> bool:
 
 
 def _is_cast(kind: DataType) -> bool:
-    """True if the kernel leaves values of a type as text, which becomes one here."""
+    """True if the kernel returns values of a type as text, which DuckDB's SQL casts to the type."""
     return kind in _AS_TEXT or v.decimal_of(kind) is not None
 
 
 def _as_read(kind: DataType) -> DataType:
-    """The type of what the kernel leaves."""
+    """Returns the type that the kernel's answer has for a type: `string` in place of each type of
+    `_is_cast`."""
     if isinstance(kind, Array):
         return Array(_as_read(kind.element), True)
     if isinstance(kind, Map):
@@ -99,7 +101,7 @@ def _as_read(kind: DataType) -> DataType:
 
 
 def _schema(text: str) -> DataType:
-    """A type, or the fields of a struct, as DDL."""
+    """Parses a schema in DDL: a type (`struct<a int>`), or the fields of a struct (`a int, b string`)."""
     from sqlglot import parse_one
     from sqlglot.errors import ParseError
 
@@ -116,20 +118,21 @@ def _schema(text: str) -> DataType:
 
 
 _FORMATS = {"dateFormat": "date", "timestampFormat": "timestamp", "timestampNTZFormat": "timestamp_ntz"}
-"""Options that name the pattern of a type's values."""
+"""Option -> the type whose values follow the pattern in the option."""
 
 
 def _arguments(translator: Translator, node: Any, name: str, count: int, known: Iterable[str]) -> tuple[list[Value], dict[str, str]]:
-    """The arguments of a call and its options, `map('sep', ';')` behind `count` others; UnsupportedFeatureError for options not in
-    `known`, whose names are of any case."""
+    """Returns the first `count` arguments of a call, and the options after them: of `map('sep', ';')`,
+    `{"sep": ";"}`. Names of options match `known` in any case. Raises UnsupportedFeatureError for an option
+    that is not in `known`."""
     if not count <= len(node.expressions) <= count + 1:
         raise InvalidArgumentError(f"[WRONG_NUM_ARGS] {name} takes {count} to {count + 1} arguments", found=len(node.expressions))
     values = [translator.value(each) for each in node.expressions[:count]]
     if len(node.expressions) == count:
         return values, {}
-    given = node.expressions[count]
-    parts = [each.name for each in given.expressions if each.is_string] if isinstance(given, exp.Anonymous) else []
-    if not parts or len(parts) != len(given.expressions) or str(given.this).lower() != "map" or len(parts) % 2:
+    options = node.expressions[count]
+    parts = [each.name for each in options.expressions if each.is_string] if isinstance(options, exp.Anonymous) else []
+    if not parts or len(parts) != len(options.expressions) or str(options.this).lower() != "map" or len(parts) % 2:
         raise v.unsupported(f"{name} with options that are no map of literals")
     names = {option.lower(): option for option in known}
     for option in parts[::2]:
@@ -139,7 +142,8 @@ def _arguments(translator: Translator, node: Any, name: str, count: int, known: 
 
 
 def with_formats(value: Value, options: Mapping[str, str], zone: Zone) -> Value:
-    """A struct whose dates and timestamps are text where an option gives their pattern."""
+    """Returns a struct with its dates and timestamps formatted as text, by the patterns in `options`. Fields
+    whose type has no pattern there are unchanged."""
     patterns = {kind: options[option] for option, kind in _FORMATS.items() if option in options}
     if not patterns:
         return value
@@ -158,13 +162,13 @@ def with_formats(value: Value, options: Mapping[str, str], zone: Zone) -> Value:
 
 
 def _known(value: Value, made: Value) -> Value:
-    """A struct that is null where `value` is."""
+    """Returns the struct `made`, but null where `value` is null."""
     return v.combine(f"(CASE WHEN {value.sql} IS NOT NULL THEN {made.sql} END)", made.type, [value, made], nullable=value.nullable)
 
 
 def read_struct(kernel: Callable[[str], str], value: Value, kind: DataType, options: Mapping[str, str], zone: Zone) -> Value:
-    """Value that a kernel reads from text by a schema. The kernel leaves JSON with what the schema names, each value of its type or null;
-    the engine makes a value of that text."""
+    """Returns the value of type `kind` that a kernel parses from the text `value`. The kernel returns JSON
+    text with just the fields of `kind`, each of its type or null; DuckDB casts this JSON to the type."""
     patterns = {name: options[option] for option, name in _FORMATS.items() if option in options}
     plain = kind
     if patterns and isinstance(kind, Struct):
@@ -186,7 +190,8 @@ def read_struct(kernel: Callable[[str], str], value: Value, kind: DataType, opti
 
 
 def schema_argument(node: Any, value: Value, name: str) -> DataType:
-    """The schema that an argument gives as text, or as `schema_of_json` or `schema_of_csv` of a literal."""
+    """Returns the schema that an argument gives: as text in DDL, or as a call of `schema_of_json` or
+    `schema_of_csv` with a literal."""
     if isinstance(node, exp.Anonymous) and str(node.this).lower() in ("schema_of_json", "schema_of_csv"):
         return _schema(_schema_text(str(node.this).lower(), node))
     return _schema(constant_text(value, f"a schema of {name}"))
@@ -220,7 +225,7 @@ def _schema_of_json(arguments: list[Value], zone: Zone) -> Value:
 
 _CSV = {"sep": ",", "quote": '"', "escape": "\\", "nullValue": "", "ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
 CSV_OPTIONS = json.dumps(_CSV)
-"""The options of a reader of CSV where none are given."""
+"""Default options of reading CSV, as JSON."""
 
 
 def _csv_options(options: dict[str, str], *, writes: bool = False) -> str:

@@ -1,7 +1,8 @@
-"""Kernels: what the engine has no function for is computed by `rust/src/expressions/` on Arrow arrays, without the interpreter lock.
+"""Kernels: functions that DuckDB does not have. `rust/src/expressions/` computes them on Arrow arrays,
+without Python's global lock.
 
-DuckDB calls one vectorised function for each type of result; its first argument names the kernel, as in
-`deltaic_kernel_integer('levenshtein', a, b)`. A kernel sees nulls, and answers them itself.
+For each type of result, DuckDB has one vectorised function that calls kernels. Its first argument is the
+kernel's name: `deltaic_kernel_integer('levenshtein', a, b)`. A kernel also gets the rows with nulls.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ RESULTS: dict[str, str] = {
     "deltaic_kernel_variant_parts": 'STRUCT("kind" VARCHAR, "whole" BIGINT, "number" DOUBLE, "text" VARCHAR, "bytes" BLOB)',
     "deltaic_kernel_variant_items": f'STRUCT("pos" INTEGER, "key" VARCHAR, "value" {_VARIANT})[]',
 }
-"""The engine's functions that call kernels, and the type that each gives."""
+"""Name of each function of DuckDB that calls kernels -> the type of its result."""
 
 _BY_TYPE: dict[str, str] = {
     "string": "deltaic_kernel_varchar",
@@ -55,17 +56,18 @@ _BY_TYPE: dict[str, str] = {
 
 
 def kernel_sql(kernel: str, result: str, *arguments: str) -> str:
-    """SQL of a call: `kernel_sql("levenshtein", "integer", "a", "b")` is `deltaic_kernel_integer('levenshtein', a, b)`."""
+    """Returns SQL of a call: `kernel_sql("levenshtein", "integer", "a", "b")` is
+    `deltaic_kernel_integer('levenshtein', a, b)`."""
     return f"{_BY_TYPE[result]}('{kernel}', {', '.join(arguments)})"
 
 
 def _evaluate(*arguments: Any) -> Any:
-    """A function whose signature tells the engine that it takes any number of arguments of any type."""
+    """Calls a kernel. DuckDB reads the number of parameters from the signature: any number, of any type."""
     return _core.evaluate_kernel(arguments)
 
 
 def install(connection: duckdb.DuckDBPyConnection, known: set[str]) -> None:
-    """Creates the functions that are not in `known`."""
+    """Creates the functions of `RESULTS` that are not in `known`."""
     from duckdb import func
 
     for name, result in RESULTS.items():

@@ -1,4 +1,5 @@
-"""Functions on arrays and maps that need names of columns or lambda functions of two parameters, and array_insert."""
+"""Further functions on arrays and maps: array_insert, and functions that need column names or a lambda
+function of two parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 
 def _array_insert(arguments: list[Value], zone: Zone) -> Value:
-    """Places count from 1, or from -1 at the end; what lies between the array and a place beyond it is filled with nulls."""
+    """Builds array_insert. Positions count from 1, or backwards from -1 at the end. For a position beyond the
+    end, nulls fill the gap."""
     value, place, item = arguments
     if not isinstance(value.type, Array):
         raise v.mismatch("array_insert", value.type)
@@ -44,7 +46,8 @@ register("array_insert", "any, integer, any", "T", _array_insert)
 
 
 def _arrays_zip(translator: Translator, node: Any) -> Value:
-    """Structs of the items at the same place, nulls where an array is shorter; a field is named after its column, or its place."""
+    """Builds arrays_zip: an array of structs of the items at the same position, null where an array is
+    shorter. A field is named after the column of its array, or by its number."""
     parts = [translator.value(argument) for argument in node.expressions]
     if not parts:
         raise v.unsupported("arrays_zip of nothing")
@@ -62,8 +65,8 @@ def _arrays_zip(translator: Translator, node: Any) -> Value:
 
 
 def _array_sort(translator: Translator, node: Any) -> Value:
-    """array_sort(array, (a, b) -> ...): the place of an item is the number of items before it: those that the function puts before it, and
-    of equal ones those that stand before it already."""
+    """Builds array_sort(array, (a, b) -> …). The new position of an item is the number of items before it:
+    the items that the function orders before it, and of equal items those that are before it in the array."""
     if len(node.expressions) < 2:
         return call("array_sort", [translator.value(argument) for argument in node.expressions], translator.zone)
     if len(node.expressions) != 2:
@@ -98,7 +101,8 @@ def _transform_keys(translator: Translator, node: Any) -> Value:
 
 
 def _map_zip_with(translator: Translator, node: Any) -> Value:
-    """Over the keys of both maps, those of the first one first."""
+    """Builds map_zip_with: over the keys of both maps, first those of the first map, then those that only the
+    second map has."""
     if len(node.expressions) != 3:
         raise InvalidArgumentError("[WRONG_NUM_ARGS] map_zip_with takes 3 arguments", found=len(node.expressions))
     left, right = (translator.value(argument) for argument in node.expressions[:2])

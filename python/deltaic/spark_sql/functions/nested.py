@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 def item(value: Value, index: Value, zone: Zone) -> Value:
-    """`a[i]` from 0, an error outside the array; `m[k]`, null where the map has no such key; `s['f']`."""
+    """Returns an item: `a[i]` of an array, counted from 0 (an index outside the array raises an error);
+    `m[k]` of a map (null if the map has no such key); `s['f']` of a struct."""
     if isinstance(value.type, Array):
         return _array_item(value, value.type, index, zone)
     if isinstance(value.type, Map):
@@ -103,13 +104,14 @@ def _map(arguments: list[Value], zone: Zone) -> Value:
 
 
 def map_of(keys: Value, items: Value, *, nullable: bool | None = None) -> Value:
-    """A map of two arrays. Null keys are refused, and keys that come twice, as Spark is set by default: the engine looks for these."""
+    """Returns a map of an array of keys and an array of values. A null key or a repeated key raises an error,
+    as in Spark by default; DuckDB checks for both."""
     assert isinstance(keys.type, Array)
     assert isinstance(items.type, Array)
     if isinstance(keys.type.element, Map) or keys.type.element == "void":
         raise v.unsupported("a map with keys of type", keys.type.element)
     element = keys.type.element
-    if element in v.FRACTIONAL:  # of the two zeros Spark keeps the positive one
+    if element in v.FRACTIONAL:  # Spark turns a key of -0.0 into 0.0
         positive = f"CASE WHEN deltaic_key = 0 THEN CAST(0 AS {v.duckdb_type(element)}) ELSE deltaic_key END"
         keys = keys.like(f"list_transform({keys.sql}, lambda deltaic_key: {positive})", keys.type)
     kind = Map(element, items.type.element, items.type.contains_null)
@@ -124,7 +126,7 @@ def map_of(keys: Value, items: Value, *, nullable: bool | None = None) -> Value:
 
 
 def struct_of(names: Sequence[str], parts: Sequence[Value]) -> Value:
-    """A struct value with these field names."""
+    """Returns a struct of `parts`, with fields named `names`."""
     if not parts:
         raise InvalidArgumentError("[WRONG_NUM_ARGS] a struct has at least one field")
     v.check_storable("a struct of", parts)
@@ -147,7 +149,8 @@ def _struct(translator: Translator, node: Any) -> Value:
 
 
 def column_name(node: exp.Expression) -> str | None:
-    """The name that Spark derives for a column or field; None for any other expression."""
+    """Returns the name that Spark gives a struct's field made from a column or field, or None for any other
+    expression."""
     while isinstance(node, exp.Paren):
         node = node.this
     if isinstance(node, (exp.Column, exp.Identifier)):
@@ -232,7 +235,8 @@ def _forall(translator: Translator, node: Any) -> Value:
 
 
 def _three_valued(sql: str, value: Value, parameter: str, body: Value, decided: str) -> str:
-    """The engine's aggregate skips nulls; Spark answers null where a null could have decided."""
+    """Returns SQL of exists or forall with nulls as in Spark: null if no item decides the result (`decided`)
+    but the condition is null for one. `sql`: DuckDB's aggregate, which ignores nulls."""
     nulls = f"len(list_filter({value.sql}, lambda {parameter}: ({body.sql}) IS NULL)) > 0"
     other = "false" if decided == "true" else "true"
     return f"CASE WHEN coalesce({sql}, {other}) = {decided} THEN {decided} WHEN {nulls} THEN NULL ELSE {sql} END"
@@ -272,7 +276,7 @@ def _aggregate(translator: Translator, node: Any) -> Value:
 
 
 def _zip_with(translator: Translator, node: Any) -> Value:
-    """The shorter array is filled with nulls."""
+    """Builds zip_with; the shorter array is filled up with nulls."""
     if len(node.expressions) != 3:
         raise InvalidArgumentError("[WRONG_NUM_ARGS] zip_with takes 3 arguments", found=len(node.expressions))
     sides = [translator.value(argument) for argument in node.expressions[:2]]
@@ -295,7 +299,7 @@ def _zip_with(translator: Translator, node: Any) -> Value:
 
 
 def body_of(translator: Translator, function: Any, parameters: Sequence[tuple[str, DataType]]) -> Value:
-    """A lambda function whose parameters are these (SQL, type)."""
+    """Returns the translated body of a lambda function. `parameters`: SQL and type of each parameter."""
     if not isinstance(function, exp.Lambda) or len(function.expressions) != len(parameters):
         raise v.unsupported(f"{function.sql(dialect='databricks')[:100]} in place of a lambda function of {len(parameters)} parameters")
     names = [part.name for part in function.expressions]

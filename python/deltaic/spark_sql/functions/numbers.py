@@ -26,7 +26,7 @@ def _operator(operator: str) -> Callable[[list[Value], Zone], Value]:
 
 
 def _try(operator: str) -> Callable[[list[Value], Zone], Value]:
-    """try_add and its like: null in place of an overflow or a division by zero."""
+    """Builds try_add, try_divide and the like: null in place of an overflow or a division by zero."""
 
     def build(arguments: list[Value], zone: Zone) -> Value:
         left, right = arguments
@@ -58,7 +58,7 @@ def _pmod(arguments: list[Value], zone: Zone) -> Value:
     wide = "HUGEINT" if rest.type in v.INTEGRAL else "DOUBLE"
     divisor = f"CAST({right.sql} AS {wide})"
     total = f"(CAST({rest.sql} AS {wide}) + {divisor})"
-    if rest.type in _MASKS:  # Java adds without looking for an overflow
+    if rest.type in _MASKS:  # Java's addition wraps around on overflow
         total = f"CAST({_wrapped(total, str(rest.type))} AS HUGEINT)"
     shifted = f"{total} % {divisor}"
     return v.combine(
@@ -70,7 +70,8 @@ def _pmod(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _round(arguments: list[Value], zone: Zone) -> Value:
-    """Half up, on the decimal digits that the number shows (BigDecimal of Double.toString)."""
+    """Builds round: a half is rounded away from zero. A double is rounded by the decimal digits of its text,
+    as Spark's BigDecimal of Double.toString."""
     value = arguments[0]
     places = constant_int(arguments[1], "the places of round") if len(arguments) > 1 else 0
     if decimal := v.decimal_of(value.type):
@@ -116,7 +117,7 @@ def _round_decimal(value: Value, decimal: tuple[int, int], places: int) -> Value
 
 
 def _bround(arguments: list[Value], zone: Zone) -> Value:
-    """Half even."""
+    """Builds bround: a half is rounded to the even neighbour."""
     value = arguments[0]
     places = constant_int(arguments[1], "the places of bround") if len(arguments) > 1 else 0
     decimal = v.decimal_of(value.type)
@@ -138,7 +139,8 @@ def _bround(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _whole(function: str) -> Callable[[list[Value], Zone], Value]:
-    """ceil and floor: bigint of a number (NaN is 0), decimal without scale of a decimal."""
+    """Builds ceil or floor with one argument: a decimal of scale 0 for a decimal, a bigint for any other
+    number (0 for NaN)."""
 
     def build(arguments: list[Value], zone: Zone) -> Value:
         value = arguments[0]
@@ -162,7 +164,8 @@ def _whole(function: str) -> Callable[[list[Value], Zone], Value]:
 
 
 def _whole_at(function: str) -> Callable[[list[Value], Zone], Value]:
-    """ceil and floor at so many places, left of the point where they are negative: a decimal, doubles becoming decimal(30,15)."""
+    """Builds ceil or floor with a number of decimal places: negative places are left of the point. The result
+    is a decimal; a double is cast to decimal(30,15) first."""
 
     def build(arguments: list[Value], zone: Zone) -> Value:
         places = constant_int(arguments[1], f"the places of {function}")
@@ -193,7 +196,8 @@ def _whole_at(function: str) -> Callable[[list[Value], Zone], Value]:
 
 
 def _wrapped(sql: str, kind: str) -> str:
-    """The low bits of a HUGEINT as a signed number, as Java's shifts leave them."""
+    """Returns SQL of the low bits of a HUGEINT as a signed number of type `kind`, as Java computes after an
+    overflow."""
     _, mask, half, whole = _MASKS[kind]
     low = f"(({sql}) & CAST({mask} AS HUGEINT))"
     return (
@@ -212,7 +216,7 @@ def _shift(name: str) -> Callable[[list[Value], Zone], Value]:
             return value.like(_wrapped(f"{wide} * CAST({1 << count} AS HUGEINT)", kind), kind)
         if name == "shiftrightunsigned":
             return value.like(_wrapped(f"({wide} & CAST({mask} AS HUGEINT)) // CAST({1 << count} AS HUGEINT)", kind), kind)
-        unit = 1 << count  # floor, not towards zero
+        unit = 1 << count  # Java's shift rounds down, DuckDB's division towards zero
         floored = (
             f"(CASE WHEN {wide} < 0 THEN -((-{wide} + {unit - 1}) // CAST({unit} AS HUGEINT)) ELSE {wide} // CAST({unit} AS HUGEINT) END)"
         )
@@ -281,7 +285,7 @@ form("bit_count", "integral", "integer", "bit_count(CAST({0} AS BIGINT))")
 form("bit_count", "=boolean", "integer", "CAST({0} AS INTEGER)")
 form("hex", "long", "string", "hex({0})")
 form("bin", "long", "string", "bin({0})")
-for _type in ("decimal", "float", "double"):  # Spark cuts them off; text is another form
+for _type in ("decimal", "float", "double"):  # Spark truncates these to bigint; hex of a text is another form
     refuse("hex", _type)
 form("hypot", "double, double", "double", kernel="hypot")
 form(
@@ -324,7 +328,7 @@ form(
 
 
 def _bit(arguments: list[Value], zone: Zone) -> Value:
-    """bit_get: one bit of a whole number, counted from the lowest."""
+    """Builds bit_get: one bit of a whole number; bit 0 is the lowest."""
     value, place = arguments
     bits = v.BITS[str(value.type)]
     wrong = v.failure("INVALID_PARAMETER_VALUE.BIT_POSITION_RANGE", f"'the position of a bit is 0 to {bits - 1}'")

@@ -1,9 +1,15 @@
-"""The registry of functions: each form is a name with argument types and the one way the engine answers it.
+"""The registry of functions. Each form is a function's name, the types of its parameters, and how DuckDB
+computes it.
 
-Patterns of parameters: a type's name (the argument is cast to it as Spark would), `=date` (that type and no other, where Spark does not
-cast), `integral`, `numeric`, `decimal`, `temporal`, `number` (a number as it is, text as a double), `any` (as it is), a variable `T`,
-`array<T>`, `map<K,V>` (arguments that share a variable are cast to their common type). A last parameter with `...` repeats, zero times or
-more.
+Patterns of parameters:
+
+- a type's name, such as `long`: the argument is cast to this type as Spark does by itself;
+- `=date`: the argument has this type, and is not cast;
+- `integral`, `numeric`, `decimal`, `temporal`: the argument has one of these types;
+- `number`: a number stays as it is, text is cast to double;
+- `any`: the argument stays as it is;
+- `T`, `array<T>`, `map<K,V>`: type variables; arguments that share a variable are cast to their common type;
+- a last parameter that ends with `...` repeats, zero or more times.
 """
 
 from __future__ import annotations
@@ -24,7 +30,8 @@ Build = Callable[[list[Value], Zone], Value]
 
 @dataclass(frozen=True)
 class Form:
-    """One entry of the list. `build` makes the value from arguments that are already cast to the parameters' types."""
+    """A function with the types of its parameters. `build`: returns the value of a call; its arguments are
+    already cast to the parameters' types."""
 
     name: str
     parameters: tuple[str, ...]
@@ -51,11 +58,13 @@ def form(
     native: bool = False,
     foldable: bool = True,
 ) -> None:
-    """Adds a form whose SQL is a template: `{0}` is the first argument, `{zone}` the session time zone as text, `{all}` every argument.
+    """Adds a form whose SQL is a template: `{0}` is the first argument, `{all}` are all arguments, `{zone}`
+    is the session time zone as text.
 
-    `kernel`: in place of `sql`, the kernel of `rust/src/expressions/` that takes the arguments as they are. `nullable=True`: null also for
-    arguments that are not. `raises`: may fail on a row. `native`: the template already has the result's type, so no final cast is needed.
-    `foldable=False`: Spark leaves it to the rows even where its arguments are literals.
+    `kernel`: in place of `sql`, a kernel of `rust/src/expressions/` that takes all arguments.
+    `nullable=True`: the result may be null even if no argument is. `raises`: the function may fail on a row.
+    `native`: the template already has the result's type, so no cast is added.
+    `foldable=False`: Spark computes the function for each row even if all its arguments are literals.
     """
     if kernel:
         sql, native = kernel_sql(kernel, result, "{all}"), True
@@ -71,14 +80,16 @@ def form(
 
 
 def register(names: str, parameters: str, result: str, build: Build) -> None:
-    """Adds a form that code builds; several names, divided by spaces, mean the same."""
+    """Adds a form whose value `build` returns. `names`: one or more names of the same function, separated by
+    spaces."""
     patterns = tuple(part.strip() for part in _split(parameters)) if parameters else ()
     for name in names.split():
         FORMS.setdefault(name, []).append(Form(name, patterns, result, build))
 
 
 def refuse(name: str, parameters: str) -> None:
-    """Adds arguments that a form does not take although they could be cast to some that it takes: Spark would answer otherwise."""
+    """Adds a form that raises UnsupportedFeatureError. Without it, the arguments would be cast to the
+    parameters of another form, whose result is not Spark's."""
 
     def build(arguments: list[Value], zone: Zone) -> Value:
         raise v.unsupported(f"function {name}", *(argument.type for argument in arguments))
@@ -87,7 +98,8 @@ def refuse(name: str, parameters: str) -> None:
 
 
 def call(name: str, arguments: Sequence[Value], zone: Zone) -> Value:
-    """The value of a function call. UnsupportedFeatureError names a form that is not on the list."""
+    """Returns the value of a function call. Raises UnsupportedFeatureError if the function is not supported
+    for these types of arguments."""
     found = FORMS.get(name.lower())
     types = [value.type for value in arguments]
     if not found and (reason := REFUSED.get(name.lower())):
@@ -105,7 +117,8 @@ def call(name: str, arguments: Sequence[Value], zone: Zone) -> Value:
     raise v.unsupported(f"function {name}", *types, expected=" or ".join(each.signature for each in found[:5]))
 
 
-# Functions of Spark that evaluate all arguments whatever they are, or choose themselves which.
+# Functions for which Spark evaluates all arguments, even if one is null, or that choose which arguments are
+# evaluated. For all other functions, Spark stops at the first null.
 _EAGER = frozenset(
     [
         *("coalesce", "nvl", "ifnull", "if", "nvl2", "nullif", "nanvl", "zeroifnull", "nullifzero", "isnull", "isnotnull", "equal_null"),
@@ -127,14 +140,14 @@ _EAGER = frozenset(
         *("hash", "xxhash64", "format_string", "printf", "mask", "typeof"),
     ]
 )
-# Functions that look at their last argument first; a null there ends the evaluation.
+# Functions for which Spark evaluates the last argument first; if it is null, the others are not evaluated.
 _LAST_FIRST = frozenset(["pmod", "mod", "try_divide", "try_mod", "array_repeat", "ltrim", "rtrim"])
 
 
 def _in_order(name: str, arguments: Sequence[Value], result: Value) -> Value:
     if name in _EAGER:
         return result
-    if name == "array_repeat" and not result.foldable:  # in rows both arguments are evaluated, whatever they are
+    if name == "array_repeat" and not result.foldable:  # Spark evaluates both arguments for each row, even if one is null
         return result
     return v.in_order(arguments[::-1] if name in _LAST_FIRST else arguments, result)
 
@@ -155,17 +168,18 @@ def _same(found: DataType, target: DataType) -> bool:
 
 
 def _widens(found: DataType, target: DataType) -> bool:
-    """A cast that loses nothing."""
+    """True if a cast loses nothing."""
     return _same(found, target) or v.common_type(found, target) == target or (v.is_numeric(found) and target == "double")
 
 
 def _any(found: DataType, target: DataType) -> bool:
-    """Whatever Spark casts by itself: no number to a narrower one."""
+    """True if Spark casts between these types by itself: never a number to a narrower type of number."""
     return not (v.is_numeric(found) and v.is_numeric(target)) or _widens(found, target) or v.decimal_of(target) is not None
 
 
 def _accept(candidate: Form, arguments: list[Value], zone: Zone, accepts: Callable[[DataType, DataType], bool]) -> list[Value] | None:
-    """The arguments as the form's parameters, None where they do not fit, or need casts that `accepts` does not."""
+    """Returns the arguments cast to the form's parameters, or None if they do not fit or need a cast for
+    which `accepts` is false."""
     patterns = list(candidate.parameters)
     if patterns and patterns[-1].endswith("..."):
         repeated = patterns.pop().removesuffix("...")
@@ -190,7 +204,8 @@ def _accept(candidate: Form, arguments: list[Value], zone: Zone, accepts: Callab
 
 
 def _bind(patterns: Sequence[str], arguments: Sequence[Value]) -> dict[str, DataType] | None:
-    """Type of each type variable: the common type of all that share it."""
+    """Returns type variable -> the common type of all arguments that share it; None if they have no common
+    type."""
     bound: dict[str, DataType] = {}
     for pattern, value in zip(patterns, arguments, strict=True):
         for variable, found in _variables(pattern, value.type):
@@ -213,7 +228,7 @@ def _variables(pattern: str, found: DataType) -> list[tuple[str, DataType]]:
 
 
 def _target(pattern: str, value: Value, bound: dict[str, DataType]) -> DataType | None:
-    """The type an argument is cast to, None where the pattern does not take it."""
+    """Returns the type that an argument is cast to, or None if the pattern does not fit it."""
     found = value.type
     if pattern == "any":
         return found
@@ -241,7 +256,8 @@ def _target(pattern: str, value: Value, bound: dict[str, DataType]) -> DataType 
 
 
 def _result_type(result: str, parameters: str, arguments: Sequence[Value]) -> DataType:
-    """A type's name, `T`, `array<T>` or `array<string>`; `T` is taken from the arguments, which are cast already."""
+    """Returns the type of a result given as a type's name, `T`, `array<T>` or `array<string>`. `T` is the
+    type that it stands for in the arguments, which must be cast already."""
     if result.startswith("array<"):
         return Array(_result_type(result[6:-1], parameters, arguments))
     if len(result) > 1:
@@ -257,21 +273,23 @@ def _result_type(result: str, parameters: str, arguments: Sequence[Value]) -> Da
 
 
 def literal(value: Value, what: str) -> Value:
-    """An argument that the embedded engine takes as a literal only, null too; UnsupportedFeatureError where it is none."""
+    """Returns `value`. Raises UnsupportedFeatureError if it is not a literal; a literal null is allowed."""
     if value.is_constant:
         return value
     raise v.unsupported(f"{what} that is not a literal")
 
 
 def constant_text(value: Value, what: str) -> str:
-    """The text of an argument that must be a literal string; UnsupportedFeatureError where it is none."""
+    """Returns the text of an argument. Raises UnsupportedFeatureError if the argument is not a literal
+    string."""
     if value.is_constant and isinstance(value.constant, str):
         return value.constant
     raise v.unsupported(f"{what} that is not a literal")
 
 
 def constant_int(value: Value, what: str) -> int:
-    """The value of an argument that must be a literal integer."""
+    """Returns the number of an argument. Raises UnsupportedFeatureError if the argument is not a literal
+    integer."""
     if value.is_constant and isinstance(value.constant, int):
         return value.constant
     raise v.unsupported(f"{what} that is not a literal")

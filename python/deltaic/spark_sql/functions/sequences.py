@@ -1,4 +1,4 @@
-"""sequence of dates and timestamps: by days, months, and any literal interval."""
+"""The function sequence on dates and timestamps, in steps of days, months or any literal interval."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _WRONG = v.failure("_LEGACY_ERROR_TEMP_3235", "'the step of a sequence does not 
 
 
 def of_times(arguments: list[Value], zone: Zone) -> Value:
-    """`sequence(start, stop [, interval])` of dates or timestamps; without an interval day by day, up or down."""
+    """Builds `sequence(start, stop [, interval])` of dates or timestamps. Without an interval, the steps are
+    days, forwards or backwards."""
     start, stop, *step = arguments
     common = v.common_of([start, stop], "sequence")
     if common not in v.TEMPORAL or (step and not intervals.is_interval(step[0].type)):
@@ -38,15 +39,16 @@ def of_times(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _stepped(start: Value, stop: Value, by: Value, common: str, zone: Zone) -> Value:
-    """Start and as many steps as lead to stop at most: the n-th is start and n intervals, not one interval after the one before, so that
-    from January 31 by months comes February 29, then March 31."""
+    """Returns a sequence from `start` in steps of `by`, not beyond `stop`. Item n is `start` plus n times
+    `by`, not the item before plus
+    `by`: January 31 in steps of months is followed by February 29, then March 31."""
     assert isinstance(by.constant, int)
     days = int(by.constant / _DAY) if by.type != v.YEAR_MONTH else 0
     amount = by.constant if by.type == v.YEAR_MONTH else days * _DAY
     kind = by.type if by.type == v.YEAR_MONTH else v.DAYS
     interval = Value(f"(CAST(deltaic_n AS {v.duckdb_type(kind)}) * {amount})", kind, False)
     item = cast(intervals.arithmetic("+", start, interval, zone), common, zone) if amount else start
-    if by.type != v.YEAR_MONTH and (rest := by.constant - days * _DAY):  # days go by the calendar, hours by the clock
+    if by.type != v.YEAR_MONTH and (rest := by.constant - days * _DAY):  # days are added to the local date, hours to the instant
         make = "make_timestamptz" if common == "timestamp" else "make_timestamp"
         item = item.like(f"{make}(epoch_us({item.sql}) + deltaic_n * {rest})", common)
     if by.type == v.YEAR_MONTH:

@@ -1,6 +1,6 @@
-"""Aggregate functions of statistics, for the list of `aggregates.py`: moments, pairs of numbers, percentiles, the most frequent values.
+"""Statistical aggregate functions: moments, statistics of two columns, percentiles, the most frequent values.
 
-Each takes the arguments of a call and gives its value as DuckDB's SQL, with Spark's type.
+Each function here takes the arguments of a call and returns its value: DuckDB's SQL with Spark's type.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def moment(function: str) -> Build:
         wide = cast(arguments[0], "double", zone)
         if arguments[0].type not in v.FRACTIONAL:
             return v.combine(f"{function}({wide.sql})", "double", [wide], nullable=True)
-        few = 1 if function.endswith("_samp") else 0  # of one row a sample has no deviation, not even from infinity
+        few = 1 if function.endswith("_samp") else 0  # a sample of one row has no deviation (null), even if its value is infinite
         nan = f"CASE WHEN count({wide.sql}) > {few} THEN CAST('nan' AS DOUBLE) END"
         finite = f"{function}(CASE WHEN isfinite({wide.sql}) THEN {wide.sql} END)"
         return v.combine(f"(CASE WHEN bool_or(NOT isfinite({wide.sql})) THEN {nan} ELSE {finite} END)", "double", [wide], nullable=True)
@@ -41,13 +41,16 @@ def doubles(name: str, arguments: Sequence[Value], distinct: bool, zone: Zone) -
 
 
 def pair(name: str, few: int, flat: str = "") -> Build:
-    """Statistics of two columns, y and x, over rows where both are known. Null for fewer rows than `few`, and where a column of `flat` is
-    constant; NaN where a number is not finite, as the engine refuses these."""
+    """Builds a function of two columns, y and x, over the rows where neither is null: `corr`, `covar_pop`,
+    `regr_slope` and the like.
+
+    The result is null for fewer rows than `few`, and if a column that `flat` names is constant. It is NaN if
+    a number is not finite, for which DuckDB raises an error."""
 
     def build(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
         y, x = doubles(name, arguments, distinct, zone)
         known = f"{y.sql} IS NOT NULL AND {x.sql} IS NOT NULL"
-        used = {"regr_syy": "y", "regr_sxx": "x"}.get(name, "yx")  # what is not used counts, whatever it is
+        used = {"regr_syy": "y", "regr_sxx": "x"}.get(name, "yx")  # the other column may hold NaN or infinity
         finite = " AND ".join(f"isfinite({side.sql})" for side, letter in ((y, "y"), (x, "x")) if letter in used)
         sides = {
             letter: f"CASE WHEN {known} AND {finite} THEN {side.sql if letter in used else 'CAST(0 AS DOUBLE)'} END"
@@ -77,13 +80,15 @@ def pair_count(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
 
 
 def shape(name: str) -> Build:
-    """skewness and kurtosis of the rows themselves, where the engine's own are estimates for what they are a sample of."""
+    """Builds skewness or kurtosis of the rows themselves, as in Spark. DuckDB's own functions estimate them
+    for the population that the rows are a sample of."""
 
     def build(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
         (value,) = doubles(name, arguments, distinct, zone)
         finite = f"CASE WHEN isfinite({value.sql}) THEN {value.sql} END"
         items = f"(list({finite}) FILTER (WHERE {value.sql} IS NOT NULL))"
-        # The mean is the element of a list of one, so that it is computed once and not for each element of the other list.
+        # The mean is bound by a lambda over a list of one element, so that it is computed once and not for
+        # each element of `items`.
         moment = "list_sum(list_transform({items}, lambda deltaic_e: pow(deltaic_e - deltaic_mean, {power})))"
         m2, m3, m4 = (moment.format(items=items, power=power) for power in (2, 3, 4))
         rows = f"CAST(count({value.sql}) AS DOUBLE)"
@@ -97,8 +102,9 @@ def shape(name: str) -> Build:
 
 
 def percentile(name: str) -> Build:
-    """percentile, with interpolation between two rows; percentile_approx, the value of a row: exact here. percentile_cont and
-    percentile_disc come with whether their order falls: then they are those of the negated values."""
+    """Builds percentile (interpolates between two rows), percentile_approx (the value of a row, exact here),
+    percentile_cont or percentile_disc. The last two have a further argument: true if their order is
+    descending. They are computed of the negated values then."""
     sorted_name = name in ("percentile_cont", "percentile_disc")
 
     def build(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
@@ -131,7 +137,8 @@ def percentile(name: str) -> Build:
 
 
 def _weighted_percentile(value: Value, place: float, frequency: Value) -> Value:
-    """percentile of values that each count as often as `frequency` says: the value that covers a position, or between two of them."""
+    """Returns percentile of values that each count `frequency` times: the value at the position, or
+    interpolated between two values."""
     if frequency.type not in v.INTEGRAL:
         raise v.mismatch("percentile", frequency.type)
     known = f"{value.sql} IS NOT NULL AND {frequency.sql} > 0"
@@ -143,7 +150,8 @@ def _weighted_percentile(value: Value, place: float, frequency: Value) -> Value:
 
 
 def histogram(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
-    """histogram_numeric: centres, of the values' type, and heights of bins, in the order of rows."""
+    """Builds histogram_numeric: centre and height of each bin, computed in the order of rows. A centre has
+    the type of the values."""
     value, bins = arguments
     if distinct or not v.is_numeric(value.type) or not isinstance(bins.constant, int):
         raise v.unsupported("aggregate function histogram_numeric", value.type, bins.type)
@@ -160,13 +168,14 @@ def histogram(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
 
 
 def _counted(value: Value) -> str:
-    """A list of the values and how often each comes."""
+    """Returns SQL of a list of the distinct values and the number of times that each occurs."""
     pair = "struct_pack(c := struct_extract(deltaic_m, 'value'), k := struct_extract(deltaic_m, 'key'))"
     return f"list_transform(map_entries(histogram({value.sql})), lambda deltaic_m: {pair})"
 
 
 def sorted_mode(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
-    """The most frequent value; of several the least, or the greatest where the order falls."""
+    """Builds mode with an order: the most frequent value. Of several, the least, or the greatest if the order
+    is descending."""
     value, falling = arguments
     if distinct or not isinstance(value.type, str) or value.type == "void":
         raise v.unsupported("aggregate function mode", value.type)
@@ -179,7 +188,8 @@ def sorted_mode(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value
 
 
 def approx_top_k(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
-    """The most frequent values with how often they come, counted exactly."""
+    """Builds approx_top_k: the most frequent values and the number of times that each occurs, counted
+    exactly."""
     value = arguments[0]
     rows = arguments[1].constant if len(arguments) > 1 else 5
     if distinct or not isinstance(value.type, str) or value.type in ("void", "binary") or not isinstance(rows, int) or rows < 1:

@@ -12,7 +12,7 @@ from deltaic.spark_sql.values import Value
 
 
 def _ascii(function: str) -> str:
-    """The engine's own function for text of ASCII, the kernel for any other."""
+    """Returns SQL that calls DuckDB's own function for ASCII text, and the kernel for any other text."""
     return f"CASE WHEN strlen({{0}}) = length({{0}}) THEN {function}({{0}}) ELSE {kernel_sql(function, 'string', '{0}')} END"
 
 
@@ -101,7 +101,8 @@ def _pad(name: str) -> Build:
 
 
 def _concat(arguments: list[Value], zone: Zone) -> Value:
-    """Text, or arrays of a common type; anything else becomes text, as Spark casts it."""
+    """Builds concat: of arrays, which are cast to a common type, or of text; any other argument is cast to
+    text."""
     if arguments and any(isinstance(argument.type, Array) for argument in arguments):
         common = v.common_of(arguments, "concat")
         parts = [cast(argument, common, zone) for argument in arguments]
@@ -126,12 +127,13 @@ def _concat_ws(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _translate(arguments: list[Value], zone: Zone) -> Value:
-    """Each character of `from` becomes the one at its place in `to`, or nothing; of a character that comes twice the first counts."""
+    """Builds translate(text, from, to): replaces each character of `from` with the character of `to` at the
+    same position, or removes it if `to` is shorter. If `from` repeats a character, the first one counts."""
     value, source, target = arguments
-    have, want = constant_text(source, "the characters of translate"), constant_text(target, "the characters of translate")
+    originals, replacements = constant_text(source, "the characters of translate"), constant_text(target, "the characters of translate")
     pairs: dict[str, str] = {}
-    for index, character in enumerate(have):
-        pairs.setdefault(character, want[index : index + 1])
+    for index, character in enumerate(originals):
+        pairs.setdefault(character, replacements[index : index + 1])
     kept = "".join(character for character, new in pairs.items() if new)
     gone = "".join(character for character, new in pairs.items() if not new)
     new = "".join(pairs[character] for character in kept)
@@ -139,7 +141,8 @@ def _translate(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _unhex(arguments: list[Value], zone: Zone) -> Value:
-    """Null for text that is not hexadecimal; an odd number of digits has an implied 0 in front."""
+    """Builds unhex: null for text that is not hexadecimal. A 0 is added in front of an odd number of
+    digits."""
     sql = arguments[0].sql
     return arguments[0].like(
         (
@@ -159,7 +162,7 @@ def _sha2(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _elt(arguments: list[Value], zone: Zone) -> Value:
-    """The value at a place; a place beyond them is an error."""
+    """Builds elt(n, value, …): value number n; a number beyond the values raises an error."""
     index, values = arguments[0], arguments[1:]
     if any(argument.type == "binary" for argument in values):
         raise v.unsupported("function elt", *(argument.type for argument in values))
@@ -203,13 +206,14 @@ def _decode(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _mask(arguments: list[Value], zone: Zone) -> Value:
-    """Letters and digits replaced by the characters of their class, which are literals; null keeps a class as it is."""
-    given = [literal(argument, "a character of mask") for argument in arguments[1:]]
-    if any(isinstance(one.constant, str) and len(one.constant) != 1 for one in given):
+    """Builds mask: replaces upper case letters, lower case letters, digits and other characters, each with
+    one character given as a literal. A null leaves this class of characters unchanged."""
+    characters = [literal(argument, "a character of mask") for argument in arguments[1:]]
+    if any(isinstance(one.constant, str) and len(one.constant) != 1 for one in characters):
         raise InvalidArgumentError(
-            "[DATATYPE_MISMATCH.INPUT_SIZE_NOT_ONE] mask takes single characters", found=[one.constant for one in given]
+            "[DATATYPE_MISMATCH.INPUT_SIZE_NOT_ONE] mask takes single characters", found=[one.constant for one in characters]
         )
-    shown = [one.constant for one in given] + ["X", "x", "n", None][len(given) :]
+    shown = [one.constant for one in characters] + ["X", "x", "n", None][len(characters) :]
     masks = ["CAST(NULL AS VARCHAR)" if one is None else v.text(one) for one in shown]
     return arguments[0].like(kernel_sql("mask", "string", arguments[0].sql, *masks), "string")
 
@@ -222,7 +226,8 @@ _BASE64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"
 
 
 def _to_binary(safe: bool) -> Build:
-    """to_binary by hex, utf-8 or base64; `safe`: null for what is none of it."""
+    """Builds to_binary with the format hex, utf-8 or base64. With `safe`, text that does not have the format
+    gives null."""
 
     def build(arguments: list[Value], zone: Zone) -> Value:
         value = arguments[0]

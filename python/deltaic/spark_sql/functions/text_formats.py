@@ -1,4 +1,5 @@
-"""format_string with a literal format, format_number, to_char, to_number, quote, typeof: values as text and text as numbers."""
+"""Functions that format values as text and parse numbers: format_string with a literal format, format_number,
+to_char, to_number, quote, typeof."""
 
 from __future__ import annotations
 
@@ -14,11 +15,12 @@ from deltaic.spark_sql.values import Value
 
 _DIRECTIVE = re.compile(r"%([-0+, ]*)([1-9][0-9]*)?(?:\.([0-9]+))?([a-zA-Z%])")
 _WIDE = "[^\\x{10000}-\\x{10FFFF}]"
-"""Pattern of characters of one UTF-16 unit; Java counts others as two."""
+"""Matches one character of a single UTF-16 unit. Java counts any other character as two."""
 
 
 def _format_string(arguments: list[Value], zone: Zone) -> Value:
-    """`format_string(format, ...)`, like `java.util.Formatter` for the directives %s %d %x %f %% %n; a null is the text `null`."""
+    """Builds `format_string(format, …)` with the directives %s %d %x %f %% %n of `java.util.Formatter`. A
+    null is formatted as `null`."""
     pattern, rest = constant_text(arguments[0], "a format"), list(arguments[1:])
     parts, end = [], 0
     for match in _DIRECTIVE.finditer(pattern):
@@ -62,7 +64,7 @@ def _directive(match: re.Match[str], value: Value, zone: Zone) -> str:
 
 
 def _is_shown(value: Value) -> bool:
-    """True if Java shows a value as a cast to text does."""
+    """True if Java formats values of this type as a cast to text does."""
     decimal = v.decimal_of(value.type)
     return value.type in (*v.INTEGRAL, "string", "boolean") or (decimal is not None and decimal[1] <= 6)
 
@@ -89,7 +91,8 @@ _NUMBER_FORMAT = re.compile(r"(MI|S)?\$?((?:[09]+(?:[,G][09]+)*)?)(?:[.D]([09]*)
 
 
 def _digits(pattern: str) -> tuple[int, int]:
-    """The digits of a format such as `S$99,990.00` before and behind its point; InvalidArgumentError where it is none."""
+    """Returns the number of digits before and after the point of a format of numbers: of `S$99,990.00`, (5,
+    2). Raises InvalidArgumentError if the format is not valid."""
     match = _NUMBER_FORMAT.fullmatch(pattern.upper())
     before, behind = (re.sub("[,G]", "", match[2]), match[3] or "") if match else ("", "")
     if match is None or not (before or behind) or (match[1] is not None and match[1] == match[4]):

@@ -1,5 +1,5 @@
-"""Dates and timestamps by a pattern: date_format, to_date, to_timestamp, from_unixtime, unix_timestamp with a literal pattern of simple
-fields, as Spark's DateTimeFormatterHelper reads and writes them."""
+"""Functions that format and parse dates and timestamps by a literal pattern of simple fields: date_format,
+to_date, to_timestamp, from_unixtime, unix_timestamp. Source: Spark's DateTimeFormatterHelper."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deltaic.spark_sql.functions.registry import Build, constant_text, register
 from deltaic.spark_sql.values import Value
 
 _TOKENS = re.compile(r"([A-Za-z])\1*|'((?:[^']|'')*)'|[^A-Za-z']+")
-# Letters of a pattern -> the engine's strftime.
+# Letters of a pattern -> the same field in the format of DuckDB's strftime.
 _SHOWN = {
     "yyyy": "%Y",
     "yy": "%y",
@@ -40,14 +40,15 @@ _SHOWN = {
     "D": "%-j",
     "DDD": "%j",
 }
-# Letters that strftime does not have -> SQL of their text.
+# Letters without an equivalent in strftime -> SQL of their text.
 _COMPUTED = {
     "y": "CAST(CASE WHEN year({0}) < 1 THEN 1 - year({0}) ELSE year({0}) END AS VARCHAR)",
     "Q": "CAST(quarter({0}) AS VARCHAR)",
     "q": "CAST(quarter({0}) AS VARCHAR)",
 }
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
-# Letters -> (field, regular expression) for reading. A fraction may have fewer digits than letters, as in Spark.
+# Letters -> (field, regular expression) for parsing. A fraction may have fewer digits than letters, as in
+# Spark.
 _READ = {
     "yyyy": ("year", "[0-9]{4}"),
     "MM": ("month", "[0-9]{2}"),
@@ -73,14 +74,15 @@ _READ = {
     "Z": ("offset", "[+-][0-9]{2}[0-5][0-9]"),
 }
 _TWICE = ({"month", "month_name"}, {"hour", "half_day_hour"})
-"""Fields of one meaning: a pattern has at most one of each pair."""
+"""Pairs of fields with the same meaning: a pattern has at most one field of each pair."""
 _MAX_OFFSET = 18 * 60
-"""Maximum distance from UTC in minutes, as in Java; a text with a larger one does not follow its pattern."""
+"""Maximum offset from UTC in minutes, as in Java; a text with a larger offset does not match its pattern."""
 _DEFAULTS = {"year": 1970, "month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0}
 
 
 def _tokens(pattern: str, known: Container[str]) -> list[tuple[str, bool]]:
-    """(letters or literal text, is it letters); UnsupportedFeatureError for a pattern with other fields."""
+    """Returns (text, is_field) of each part of a pattern: `yyyy` is a field, `-` is literal text. Raises
+    UnsupportedFeatureError for a field that is not in `known`."""
     found, end = [], 0
     for match in _TOKENS.finditer(pattern):
         if match.start() != end:
@@ -101,7 +103,8 @@ def _tokens(pattern: str, known: Container[str]) -> list[tuple[str, bool]]:
 
 
 def _formatted(clock: str, pattern: str) -> str:
-    """SQL of the text of a local timestamp. The engine's %Y is Java's yyyy in the years 1 to 9999 only."""
+    """Returns SQL that formats a local timestamp by a pattern. DuckDB's %Y equals Java's yyyy for the years 1
+    to 9999 only."""
     tokens = _tokens(pattern, _SHOWN.keys() | _COMPUTED)
     computed = [_COMPUTED[text].format(clock) if field and text in _COMPUTED else "" for text, field in tokens]
     shown = [sql or f"strftime({clock}, {v.text(_strftime(*token))})" for sql, token in zip(computed, tokens, strict=True)]
@@ -132,8 +135,9 @@ def _from_unixtime(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _fields(tokens: list[tuple[str, bool]], pattern: str) -> tuple[str, list[str]]:
-    """The regular expression of what a pattern reads, and the field of each of its groups. Letters are read without regard to case, as in
-    Spark. A fraction needs a sign before it: in `yyyyMMddHHmmssSSS` Spark reads `yyyy` as more than four digits."""
+    """Returns the regular expression of a pattern, and the field of each of its groups. Letters match in any
+    case, as in Spark. A fraction must follow a literal character: in `yyyyMMddHHmmssSSS`, Spark takes more
+    than four digits for `yyyy`."""
     regex, fields, before = "(?i)", list[str](), ""
     for text, field in tokens:
         name, digits = _READ[text] if field else ("", "")
@@ -154,8 +158,8 @@ def _fields(tokens: list[tuple[str, bool]], pattern: str) -> tuple[str, list[str
 
 
 def _read(value: Value, pattern: str, *, safe: bool = False) -> Value:
-    """Text as a local timestamp, or as an instant if the pattern has an offset; an error (`safe`: null) where it does not follow the
-    pattern."""
+    """Returns text parsed by a pattern: a local timestamp, or an instant if the pattern has an offset. Text
+    that does not match the pattern raises an error, or gives null with `safe`."""
     regex, fields = _fields(_tokens(pattern, _READ), pattern)
     part = {name: f"regexp_extract({value.sql}, {v.text(regex)}, {index})" for index, name in enumerate(fields, 1)}
     get = {name: f"TRY_CAST({part[name]} AS BIGINT)" if name in part else str(default) for name, default in _DEFAULTS.items()}
@@ -218,7 +222,8 @@ register("to_timestamp", "=string, string", "timestamp", _to_timestamp)
 
 
 def _read_as(kind: str, *, safe: bool) -> Build:
-    """Text as a date or timestamp: by a pattern, or without one as a cast reads it."""
+    """Builds to_date, to_timestamp and the like: parses text by a pattern, or as a cast does if there is no
+    pattern."""
 
     def build(arguments: list[Value], zone: Zone) -> Value:
         if len(arguments) == 1:

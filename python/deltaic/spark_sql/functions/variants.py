@@ -1,4 +1,4 @@
-"""Functions on variants; kernels read and write their bytes (`rust/src/expressions/variant.rs`)."""
+"""Functions on variants. Kernels parse and write their bytes (`rust/src/expressions/variant.rs`)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ register("to_variant_object", "any", "variant", _object)
 
 
 def _get(*, safe: bool) -> Callable[[Translator, Any], Value]:
-    """variant_get(variant, path [, type])"""
+    """Builds variant_get(variant, path [, type]), or try_variant_get with `safe`."""
 
     def build(translator: Translator, node: Any) -> Value:
         name = "try_variant_get" if safe else "variant_get"

@@ -1,1 +1,2 @@
-"""Queries of Spark's SQL: SELECT, set operations, VALUES, and each clause in a module of its own."""
+"""Translates Spark's queries to DuckDB's SQL: SELECT, set operations, VALUES, with a module for each
+clause."""

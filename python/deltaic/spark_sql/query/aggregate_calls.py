@@ -1,4 +1,5 @@
-"""Calls of aggregate functions with what stands behind their brackets: WITHIN GROUP, FILTER, IGNORE NULLS."""
+"""Translates calls of aggregate functions with the clauses after the call: WITHIN GROUP, FILTER, IGNORE
+NULLS."""
 
 from __future__ import annotations
 
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
     from deltaic.spark_sql.query.subqueries import QueryTranslator
 
 _ORDERED = ("percentile_cont", "percentile_disc")
-"""Functions that mean nothing without WITHIN GROUP."""
+"""Functions that need WITHIN GROUP."""
 _PERCENTILES = ("percentile", "percentile_approx", "approx_percentile", *_ORDERED)
 
 
 def holds_aggregate(tree: exp.Expr) -> bool:
-    """True if an expression has an aggregate function, outside of queries within. That of a window is none, its arguments may hold some."""
+    """True if an expression contains an aggregate function, not counting subqueries. The function of a window
+    does not count, but its arguments may contain aggregate functions."""
     if isinstance(tree, (exp.Column, exp.Query)):
         return False
     if isinstance(tree, exp.Window):
@@ -55,7 +57,8 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 @dataclass(frozen=True)
 class AggregateCall:
-    """A call of an aggregate function with what stands behind its brackets. `order`: of WITHIN GROUP; `condition`: of FILTER."""
+    """A call of an aggregate function with its clauses. `order`: the keys of WITHIN GROUP; `condition`: the
+    condition of FILTER."""
 
     node: exp.Anonymous
     order: tuple[exp.Expr, ...] = ()
@@ -68,7 +71,7 @@ class AggregateCall:
 
     @staticmethod
     def of(node: exp.Expr) -> AggregateCall:
-        """The call of a tree; UnsupportedFeatureError where something else stands behind it."""
+        """Returns the call in a tree. Raises UnsupportedFeatureError for a clause that is not supported."""
         inner, order, condition, ignore = node, (), None, False
         while not isinstance(inner, exp.Anonymous):
             if isinstance(inner, exp.Filter):
@@ -88,7 +91,8 @@ class AggregateCall:
         return call
 
     def _of_sorted(self) -> AggregateCall:
-        """`percentile_cont(0.5) WITHIN GROUP (ORDER BY x DESC)` with all in brackets: `percentile_cont(x, 0.5, true)`."""
+        """Returns the call with the key of WITHIN GROUP among its arguments: `percentile_cont(0.5) WITHIN
+        GROUP (ORDER BY x DESC)` becomes `percentile_cont(x, 0.5, true)`."""
         if len(self.order) != 1 or len(self.node.expressions) != (0 if self.name == "mode" else 1):
             raise InvalidArgumentError(
                 f"[INVALID_WITHIN_GROUP_EXPRESSION] {self.name} takes one key in WITHIN GROUP (ORDER BY ...)", found=len(self.order)
@@ -102,7 +106,7 @@ class AggregateCall:
 
 
 def aggregate_call(translator: QueryTranslator, call: AggregateCall, *, among: Value | None = None) -> Value:
-    """An aggregate over the rows that `translator` reads; `among`: over those alone for which this holds, too."""
+    """Returns an aggregate over the rows of `translator`. `among`: a further condition on the rows."""
     arguments, distinct, function, condition = list(call.node.expressions), False, call.name, call.condition
     if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
         arguments, distinct = list(arguments[0].expressions), True
@@ -131,7 +135,7 @@ def aggregate_call(translator: QueryTranslator, call: AggregateCall, *, among: V
     if holds is not None:
         if function in OF_ONE_ROW:
             return translator.queries.used(of_one_row(function, values, holds))
-        values = [  # a literal behind the first argument, such as the percentage of percentile, stays one
+        values = [  # a literal after the first argument, such as the percentage of percentile, stays a literal
             value
             if number and value.is_constant
             else v.combine(f"(CASE WHEN {holds.sql} THEN {value.sql} END)", value.type, (value, holds), nullable=True)
@@ -146,6 +150,7 @@ def _direction(translator: QueryTranslator, item: exp.Expr) -> str:
 
 
 def _places_of(tree: exp.Expr) -> Sequence[exp.Expr] | None:
-    """The percentages of `percentile(x, array(0.25, 0.5))`; None where it is one."""
+    """Returns the percentages of an array: 0.25 and 0.5 of `percentile(x, array(0.25, 0.5))`. Returns None
+    for a single percentage."""
     is_array = isinstance(tree, exp.Anonymous) and str(tree.this).lower() == "array"
     return tree.expressions if is_array else None

@@ -1,7 +1,7 @@
-"""Functions that make rows: explode, posexplode, inline, stack, json_tuple, and range in FROM.
+"""Functions that return several rows: explode, posexplode, inline, stack, json_tuple, and range in FROM.
 
-Each becomes a list that the engine unnests in a layer around the rows (`SELECT *, unnest(...) AS "element_3" FROM ...`), and columns over
-its elements.
+A call becomes a list that a layer around the rows unnests, `SELECT *, unnest(…) AS "element_3" FROM …`, and
+columns of the list's elements.
 """
 
 from __future__ import annotations
@@ -29,19 +29,21 @@ _NAMES = {
     *("explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack", "json_tuple"),
 }
 _IN_FROM = {"variant_explode", "variant_explode_outer"}
-"""Functions that stand in FROM alone."""
+"""Functions that are allowed in FROM only."""
 
 
 @dataclass(frozen=True)
 class GeneratorColumns:
-    """`layers`: (label, SQL) of columns that are added one after the other; `columns`: what the function answers."""
+    """A translated call. `layers`: (label, SQL) of columns to add to the rows, one after the other.
+    `columns`: the columns that the function returns."""
 
     layers: list[tuple[str, str]]
     columns: list[Column]
 
 
 def call(tree: exp.Expr, *, in_from: bool = False) -> exp.Anonymous | None:
-    """The call of such a function that a column of a SELECT is; None where it is something else. `in_from`: a table of FROM."""
+    """Returns the call of such a function if a column of a SELECT is one, else None. `in_from`: the tree is
+    from FROM, where further functions are allowed."""
     if isinstance(tree, (exp.Alias, exp.Aliases)):
         tree = tree.this
     if not isinstance(tree, exp.Anonymous) or not isinstance(tree.this, str):
@@ -54,20 +56,21 @@ def call(tree: exp.Expr, *, in_from: bool = False) -> exp.Anonymous | None:
 
 
 def names(tree: exp.Expr, columns: Sequence[Column]) -> list[str]:
-    """The names of the columns: as `AS (a, b)` or `AS a` gives them, or the function's own."""
+    """Returns the names of a call's columns: those of `AS (a, b)` or `AS a`, else the function's own
+    names."""
     if isinstance(tree, exp.Aliases):
-        given = [each.name for each in tree.expressions]
+        aliases = [each.name for each in tree.expressions]
     elif isinstance(tree.parent, exp.Alias):
-        given = [tree.parent.alias]
+        aliases = [tree.parent.alias]
     else:
         return [column.name for column in columns]
-    if len(given) != len(columns):
-        raise InvalidArgumentError("an alias needs one name for each column", found=len(given), expected=len(columns))
-    return given
+    if len(aliases) != len(columns):
+        raise InvalidArgumentError("an alias needs one name for each column", found=len(aliases), expected=len(columns))
+    return aliases
 
 
 def generate(node: exp.Anonymous, translator: QueryTranslator, *, outer: bool = False) -> GeneratorColumns:
-    """The rows of a call; `outer`: one of nulls where there is none."""
+    """Translates a call. `outer`: a call that returns no row returns a row of nulls instead."""
     name = node.this.lower()
     outer = outer or name.endswith("_outer")
     name = name.removesuffix("_outer")
@@ -91,11 +94,13 @@ def generate(node: exp.Anonymous, translator: QueryTranslator, *, outer: bool = 
 
 
 _Fields = list[tuple[str, DataType, bool, "str | None"]]
-"""(name, type, nullable, field of the element; None where the element is the value)."""
+"""Columns of a call: name, type, nullable, and the field of the list's element that holds the value (None:
+the element is the value)."""
 
 
 def _elements(name: str, arguments: list[Value], translator: QueryTranslator) -> tuple[_Fields, str, str]:
-    """Fields, list and the engine's type of an element for explode, posexplode and inline."""
+    """Returns the columns of explode, posexplode or inline, SQL of the list to unnest, and DuckDB's type of
+    its elements."""
     if len(arguments) != 1:
         raise InvalidArgumentError(f"[WRONG_NUM_ARGS] {name} takes one argument", found=len(arguments))
     (value,) = arguments
@@ -125,8 +130,8 @@ def _elements(name: str, arguments: list[Value], translator: QueryTranslator) ->
         return pairs, entries, f"STRUCT({', '.join(shape)})" if isinstance(kind, Map) else shape[0].removeprefix("col ")
     item, index = translator.scope.fresh(), translator.scope.fresh()
     parts = ["key", "value"] if isinstance(kind, Map) else ["col"]
-    given = [f"{part} := struct_extract({item}, '{part}')" for part in parts] if isinstance(kind, Map) else [f"col := {item}"]
-    packed = f"struct_pack(pos := CAST({index} - 1 AS INTEGER), {', '.join(given)})"
+    members = [f"{part} := struct_extract({item}, '{part}')" for part in parts] if isinstance(kind, Map) else [f"col := {item}"]
+    packed = f"struct_pack(pos := CAST({index} - 1 AS INTEGER), {', '.join(members)})"
     numbered = f"list_transform({entries}, lambda {item}, {index}: {packed})"
     fields = [("pos", "integer", False, "pos"), *((each[0], each[1], each[2], each[0]) for each in pairs)]
     return fields, numbered, f"STRUCT(pos INTEGER, {', '.join(shape)})"
@@ -166,7 +171,7 @@ def _json_tuple(arguments: list[Value], translator: QueryTranslator) -> Generato
 
 
 def number_range(node: exp.Anonymous, translator: QueryTranslator, rows: Rows) -> list[Column]:
-    """range([start,] end [, step [, partitions]])"""
+    """Translates range([start,] end [, step [, partitions]])."""
     numbers = [translator.queries.used(cast(translator.value(item), "long", translator.zone)).sql for item in node.expressions]
     if not 1 <= len(numbers) <= 4:
         raise InvalidArgumentError("[WRONG_NUM_ARGS] range takes one to four numbers", found=len(numbers))

@@ -1,5 +1,5 @@
-"""GROUP BY, with ROLLUP, CUBE and GROUPING SETS: keys and aggregates are computed by an inner query, and everything else is an expression
-over its columns."""
+"""Translates GROUP BY with ROLLUP, CUBE and GROUPING SETS. An inner query computes the keys and aggregate
+functions; all other expressions are computed over its columns."""
 
 from __future__ import annotations
 
@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 
 _OF_GROUPING = ("grouping", "grouping_id", "grouping__id")
 MAX_SETS = 4_096
-"""Grouping sets of one query; CUBE of twelve keys has as many."""
+"""Maximum number of grouping sets of a query, which is the number of CUBE with twelve keys; more raise
+InvalidArgumentError."""
 
 
 class GroupedScope(QueryScope):
-    """Names above a grouping: its keys. A column that is none of them is an error where nothing else has the name."""
+    """The names in expressions over groups: the keys. The name of a column that is no key raises an error,
+    unless something else has this name."""
 
     def __init__(self, below: QueryScope, key: Callable[[Sequence[str]], Value | None]) -> None:
         super().__init__(below.attributes, below.outer)
@@ -48,7 +50,8 @@ class GroupedScope(QueryScope):
 
 
 class GroupedTranslator(QueryTranslator):
-    """Expressions above a grouping: its keys and aggregates are columns, any other column is an error."""
+    """Translates expressions over groups. Keys and aggregate functions are columns of the inner query; any
+    other column raises an error."""
 
     scope: GroupedScope
     grouped = True
@@ -58,20 +61,21 @@ class GroupedTranslator(QueryTranslator):
         self._below = below
         self._items = items
         self._keys: dict[str, int] = {}
-        """Place of each key by the text of its tree."""
+        """Text of a key's tree -> index of the key in `_labels`."""
         self._labels: list[tuple[str, Value]] = []
-        """Label and value below the grouping, by place."""
+        """Label of each key, and its value over the rows before grouping."""
         self._aggregates: dict[str, tuple[str, Value]] = {}
-        """By the text of its tree: the label above the grouping, the value that computes it."""
+        """Text of an aggregate's tree -> its label in the inner query, and the value that computes it."""
         group = node.args.get("group")
         self._sets = self._grouping_sets(group) if group is not None else None
         self.filters = False
-        """True while HAVING is translated, in whose queries the aggregates of these groups may be read."""
+        """True while HAVING is translated: subqueries in HAVING may use aggregates of these groups."""
 
     # --- keys
 
     def _grouping_sets(self, group: exp.Group) -> list[tuple[int, ...]] | None:
-        """The sets of keys to group by, by their places; None where all keys make the one set."""
+        """Returns the sets of keys to group by, each as indexes of keys. Returns None if all keys are a
+        single set."""
         unknown = [
             key for key, value in group.args.items() if value and key not in ("expressions", "all", "rollup", "cube", "grouping_sets")
         ]
@@ -104,7 +108,8 @@ class GroupedTranslator(QueryTranslator):
         return [tuple(dict.fromkeys(itertools.chain(*chosen))) for chosen in itertools.product(*parts)]
 
     def _sets_of(self, kind: exp.Expr, trees: Sequence[exp.Expr]) -> list[tuple[int, ...]]:
-        """The sets that ROLLUP, CUBE or GROUPING SETS (...) stands for."""
+        """Returns the sets of a ROLLUP, CUBE or GROUPING SETS: of ROLLUP (a, b), the sets (a, b), (a) and
+        ()."""
         if isinstance(kind, exp.GroupingSets):
             found: list[tuple[int, ...]] = []
             for tree in trees:
@@ -126,7 +131,7 @@ class GroupedTranslator(QueryTranslator):
         return (self._place(self._key_tree(tree)),)
 
     def _place(self, tree: exp.Expr) -> int:
-        """The place of a key, which is new or was there already."""
+        """Returns the index of a key, which is added if it is new."""
         text = self._text(tree)
         if text not in self._keys:
             value = normalized(self.queries.used(self._below.value(tree)))
@@ -135,7 +140,8 @@ class GroupedTranslator(QueryTranslator):
         return self._keys[text]
 
     def _key_tree(self, tree: exp.Expr) -> exp.Expr:
-        """A key as it stands, or the column of the SELECT that a number or an alias names; a column of the tables comes first."""
+        """Returns the tree of a key. A number or an alias stands for a column of the SELECT, but a name that
+        is also a column of the tables stands for that column."""
         while isinstance(tree, exp.Paren):
             tree = tree.this
         if isinstance(tree, exp.Literal) and not tree.is_string and tree.name.isdecimal():
@@ -163,7 +169,7 @@ class GroupedTranslator(QueryTranslator):
         return Value(v.name(label), value.type, value.nullable or self._sets is not None)
 
     def _key_of(self, parts: Sequence[str]) -> Value | None:
-        """A key, or a field of one, by its name."""
+        """Returns the key, or the field of a key, with this name."""
         located = self._below.scope.locate(parts)
         if located is None:
             return None
@@ -177,7 +183,8 @@ class GroupedTranslator(QueryTranslator):
     # --- the query below
 
     def group(self, rows: Rows) -> None:
-        """Makes the groups of the rows; to be asked once all expressions above them are translated."""
+        """Replaces the rows by their groups. Call it after all expressions over the groups are translated, as
+        only then all aggregates are known."""
         labels, keys = [label for label, _ in self._labels], [value.sql for _, value in self._labels]
         computed = [f"{value.sql} AS {v.name(label)}" for label, value in self._aggregates.values()]
         if self._sets is None:
@@ -193,7 +200,7 @@ class GroupedTranslator(QueryTranslator):
             v.name(label) if place in used else f"CAST(NULL AS {v.duckdb_type(value.type)}) AS {v.name(label)}"
             for place, (label, value) in enumerate(self._labels)
         ]
-        # Without a row there is no group in Spark, not even that of all.
+        # Without rows, Spark returns no group, not even for the set without keys.
         rows.replace(f"SELECT {', '.join([*listed, *computed])}{rows.clause} GROUP BY GROUPING SETS ({sets}) HAVING count(*) > 0")
 
     # --- expressions above
@@ -219,7 +226,7 @@ class GroupedTranslator(QueryTranslator):
         return None if place is None else self._key_value(place)
 
     def _shadowed(self, node: exp.Expr) -> bool:
-        """True if a name of the SELECT stands in it that comes before the columns here."""
+        """True if the tree contains an alias of the SELECT that hides a column of this scope."""
         first = self.scope.first
         return bool(first) and any(
             isinstance(each, exp.Column) and not each.table and each.name.lower() in first and not each.meta.get("column")
@@ -238,8 +245,9 @@ class GroupedTranslator(QueryTranslator):
         return Value(v.name(label), value.type, value.nullable)
 
     def _of_rows(self, call: AggregateCall) -> Value:
-        """An aggregate over the rows below. One of columns of the query around would be that query's own in standard SQL, and DuckDB
-        reads it so; Spark refuses it: `SELECT (SELECT max(o.a)) FROM t o`."""
+        """Returns an aggregate over the rows before grouping. Raises an error for an aggregate of the outer
+        query's columns, as Spark does: `SELECT (SELECT max(o.a)) FROM t o`. In standard SQL and in DuckDB,
+        such an aggregate belongs to the outer query."""
         scope = self._below.scope
         read, scope.columns = scope.columns, set()
         outer, scope.outer_columns = scope.outer_columns, set()
@@ -281,7 +289,8 @@ class GroupedTranslator(QueryTranslator):
         return place
 
     def _grouping_bits(self, places: Sequence[int], kind: str) -> Value:
-        """A bit for each key, 1 where the row is not grouped by it; the first key's is the highest."""
+        """Returns a number with a bit for each key, the first key's bit the highest. A bit is 1 if the row is
+        not grouped by its key."""
         used = {place for chosen in self._sets or () for place in chosen}
         bits = []
         for index, place in enumerate(reversed(places)):
@@ -292,7 +301,8 @@ class GroupedTranslator(QueryTranslator):
         return Value(v.name(label), kind, nullable=False)
 
     def _text(self, node: exp.Expr) -> str:
-        """A text that equal expressions share: names as what they mean, functions in lower case."""
+        """Returns a text that is the same for equal expressions: with resolved names, and functions in lower
+        case."""
         if isinstance(node, exp.Paren):
             return self._text(node.this)
         if isinstance(node, exp.Column) and (column := node.meta.get("column")) is not None:

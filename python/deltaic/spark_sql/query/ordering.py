@@ -1,4 +1,4 @@
-"""ORDER BY, LIMIT and OFFSET around a query."""
+"""Translates ORDER BY, LIMIT and OFFSET of a query."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 
 class Ordering:
-    """ORDER BY, LIMIT and OFFSET after a query. An item is a position, a name of the output, or an expression over what the query
-    reads (`translator`), which then travels as a hidden column."""
+    """ORDER BY, LIMIT and OFFSET of a query. A sort key is a position in the output, a name of the output, or
+    an expression over the columns that the query reads (`translator`); such an expression becomes a hidden
+    column of the query."""
 
     def __init__(
         self,
@@ -39,7 +40,9 @@ class Ordering:
         self._resolved = False
 
     def resolve(self, columns: Sequence[Column], values: Sequence[Value] = ()) -> list[tuple[str, Value]]:
-        """The hidden columns that the order needs besides the output `columns`, which the SELECT computes as `values`."""
+        """Resolves the sort keys; returns (label, value) of the hidden columns that they need. `columns`: the
+        output of the SELECT;
+        `values`: what it computes them from."""
         hidden: list[tuple[str, Value]] = []
         order = self._node.args.get("order")
         for item in order.expressions if order is not None else ():
@@ -62,7 +65,7 @@ class Ordering:
         return hidden
 
     def around(self, query: Query) -> Query:
-        """The query in its order, as many rows of it as are asked for."""
+        """Returns the query with ORDER BY, LIMIT and OFFSET around it."""
         from deltaic.spark_sql.query.queries import Query
 
         if not self._resolved:
@@ -75,7 +78,8 @@ class Ordering:
         return Query(f"SELECT {columns} FROM ({query.sql}){order}{tail}", query.columns)
 
     def _output(self, tree: exp.Expr, columns: Sequence[Column], values: Sequence[Value]) -> Value | None:
-        """A column of the output: by position, by its name, or as the tree that it was written as."""
+        """Returns the column of the output that a sort key stands for: by position, by name, or because the
+        SELECT has the same expression. Returns None if there is none."""
         if isinstance(tree, exp.Literal) and not tree.is_string and tree.name.isdecimal():
             position = int(tree.name)
             if not 1 <= position <= len(columns):
@@ -94,10 +98,11 @@ class Ordering:
         return None
 
     def _over(self, columns: Sequence[Column]) -> QueryTranslator:
-        """Expressions over the output alone."""
+        """Returns a translator of expressions over the output alone."""
         from deltaic.spark_sql.query.scopes import Attribute
 
-        # A column of a SELECT DISTINCT keeps the table's name before it: `SELECT DISTINCT t.a FROM t ORDER BY t.a + 1`.
+        # A column of a SELECT DISTINCT is also found with its table's name: `SELECT DISTINCT t.a FROM t ORDER
+        # BY t.a + 1`.
         tables = [tree.table or None if isinstance(tree, exp.Column) else None for _, tree in self._given]
         if len(tables) != len(columns):
             tables = [None] * len(columns)
@@ -106,7 +111,8 @@ class Ordering:
 
 
 class _OverOutput(QueryTranslator):
-    """Expressions over the columns of a query, each known by its name and as it was written in the SELECT."""
+    """Translates expressions over the columns of a query. A column is found by its name, and by its
+    expression in the SELECT."""
 
     def __init__(
         self,
@@ -128,7 +134,8 @@ class _OverOutput(QueryTranslator):
 
 
 def direction(item: exp.Expr, value: Value) -> str:
-    """A key of an order in the engine's words: nulls come first in ascending order unless it says otherwise."""
+    """Returns SQL of a sort key with its direction. As in Spark, nulls come first in ascending order and last
+    in descending order, unless the key has NULLS FIRST or NULLS LAST."""
     if not v.is_comparable(value.type):
         raise InvalidArgumentError(
             "[DATATYPE_MISMATCH.INVALID_ORDERING_TYPE] values of this type have no order", found=v.type_text(value.type)
@@ -144,7 +151,8 @@ def _is_all(tree: exp.Expr) -> bool:
 
 
 def limits(node: exp.Expr, translator: QueryTranslator) -> str:
-    """LIMIT and OFFSET, which must be whole numbers, or made of literals: `LIMIT 5 + 5`."""
+    """Returns SQL of LIMIT and OFFSET. Both must be whole numbers, or arithmetic on literals: `LIMIT 5 +
+    5`."""
     text = ""
     for key, word in (("limit", "LIMIT"), ("offset", "OFFSET")):
         clause = node.args.get(key)
@@ -168,7 +176,8 @@ def limits(node: exp.Expr, translator: QueryTranslator) -> str:
 
 
 def _folded(tree: exp.Expr, translator: QueryTranslator) -> int | None:
-    """The value of arithmetic on literals; None for anything else, and for negative numbers."""
+    """Returns the value of arithmetic on literals, or None for any other expression and for a negative
+    value."""
     try:
         found = translator.value(tree).constant
     except InvalidArgumentError:

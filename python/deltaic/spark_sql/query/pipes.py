@@ -1,5 +1,6 @@
-"""The pipe syntax: `FROM t |> WHERE a > 1 |> AGGREGATE count(*) AS n GROUP BY b`. Each operator takes the rows and columns that the one
-before it leaves, and the tables' names stay until a SELECT, an AGGREGATE or an AS."""
+"""Translates the pipe syntax: `FROM t |> WHERE a > 1 |> AGGREGATE count(*) AS n GROUP BY b`. Each operator
+takes the rows and columns of the operator before it. Columns are found with their table's name until a
+SELECT, an AGGREGATE or an AS."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Pipe:
-    """Translates a query and the operators behind it."""
+    """Translates a query and the operators after it."""
 
     def __init__(self, queries: Queries, context: Context) -> None:
         self._queries = queries
@@ -55,7 +56,7 @@ class Pipe:
         return QueryScope(self._attributes, self._context.outer)
 
     def _selected(self, expressions: Sequence[exp.Expr], **clauses: exp.Expr | None) -> Query:
-        """A SELECT over the rows so far."""
+        """Returns a SELECT of `expressions`, with `clauses`, over the current rows."""
         node = exp.Select(expressions=list(expressions), **{key: value for key, value in clauses.items() if value is not None})
         return Select(self._queries, node, self._context, source=(self._rows, self._scope)).query()
 
@@ -121,7 +122,7 @@ class Pipe:
         self._take(query)
 
     def _order(self, operator: exp.Expr) -> None:
-        """ORDER BY, LIMIT or OFFSET."""
+        """Applies ORDER BY, LIMIT or OFFSET."""
         from deltaic.spark_sql.query.queries import Query
 
         self._queries.narrowed(self._attributes)

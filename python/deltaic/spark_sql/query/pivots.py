@@ -1,4 +1,4 @@
-"""PIVOT and UNPIVOT behind a table."""
+"""Translates PIVOT and UNPIVOT after a table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def pivoted(queries: Queries, context: Context, rows: Rows, attributes: list[Attribute], node: exp.Pivot) -> list[Attribute]:
-    """Turns `rows` and answers the columns that they have then."""
+    """Applies PIVOT or UNPIVOT to `rows`; returns the columns of the result."""
     if any(node.args.get(key) for key in ("group", "using", "into", "with_")) or len(node.args.get("fields") or ()) != 1:
         raise unsupported("PIVOT of this kind")
     translator = QueryTranslator(queries, QueryScope(attributes, context.outer), context)
@@ -43,10 +43,12 @@ def pivoted(queries: Queries, context: Context, rows: Rows, attributes: list[Att
 
 
 def _pivot(translator: QueryTranslator, rows: Rows, attributes: Sequence[Attribute], node: exp.Pivot) -> list[Attribute]:
-    """Groups by every column that PIVOT does not name; a column for each value and aggregate.
+    """Applies PIVOT: groups by all columns that it does not name, and adds a column for each pair of a value
+    and an aggregate.
 
-    Where each result is a number or a boolean, Spark groups by the value too and spreads the groups: a value without rows is null
-    then, where count would be 0. Anything else it aggregates over the rows of the value alone.
+    If all aggregates are numbers or booleans, Spark groups by the value too and then spreads the groups over
+    columns: a value without rows gives null, even for count. Otherwise Spark aggregates over the rows of each
+    value alone: count gives 0.
     """
     queries, trees = translator.queries, [each.this if isinstance(each, exp.Alias) else each for each in node.expressions]
     (field,) = node.args["fields"]
@@ -54,12 +56,12 @@ def _pivot(translator: QueryTranslator, rows: Rows, attributes: Sequence[Attribu
     used = {label for tree in [*trees, *keys] for label in _labels(translator, tree)}
     groups = [each for each in attributes if each.column.label not in used]
     values = [translator.value(key) for key in keys]
-    wanted = [_wanted(translator, item, values) for item in field.expressions]
-    # Which type an aggregate has does not depend on the rows that it sees.
-    types = [_OverRows(translator, wanted[0][1]).value(tree).type for tree in trees]
+    pivot_values = [_value_of_pivot(translator, item, values) for item in field.expressions]
+    # The type of an aggregate is the same for all values of PIVOT.
+    types = [_OverRows(translator, pivot_values[0][1]).value(tree).type for tree in trees]
     spread = all(kind in (*v.INTEGRAL, *v.FRACTIONAL, "boolean") or v.decimal_of(kind) is not None for kind in types)
     columns, listed = [], []
-    for shown, holds in wanted:
+    for shown, holds in pivot_values:
         for tree, call in zip(trees, node.expressions, strict=True):
             result = _OverRows(translator, holds, spread=spread).value(tree)
             if spread:
@@ -78,8 +80,8 @@ def _pivot(translator: QueryTranslator, rows: Rows, attributes: Sequence[Attribu
     ]
 
 
-def _wanted(translator: QueryTranslator, item: exp.Expr, values: Sequence[Value]) -> tuple[str, Value]:
-    """A value of PIVOT: its name, and whether a row has it."""
+def _value_of_pivot(translator: QueryTranslator, item: exp.Expr, values: Sequence[Value]) -> tuple[str, Value]:
+    """Returns the name of a value of PIVOT, and the condition that a row has this value."""
     name, tree = (item.args["alias"].name, item.this) if isinstance(item, (exp.PivotAlias, exp.Alias)) else (None, item)
     parts = tree.expressions if isinstance(tree, exp.Tuple) else [tree]
     if len(parts) != len(values):
@@ -97,7 +99,8 @@ def _wanted(translator: QueryTranslator, item: exp.Expr, values: Sequence[Value]
 
 
 class _OverRows(QueryTranslator):
-    """Expressions of aggregates over the rows for which a condition holds. `spread`: as groups of their own."""
+    """Translates expressions of aggregates over the rows that fulfil a condition. `spread`: these rows are a
+    group of their own, see `_pivot`."""
 
     def __init__(self, translator: QueryTranslator, condition: Value, *, spread: bool = True) -> None:
         super().__init__(translator.queries, translator.scope, translator.context)
@@ -108,7 +111,7 @@ class _OverRows(QueryTranslator):
     def value(self, node: exp.Expr) -> Value:
         if is_aggregate(node):
             call = AggregateCall.of(node)
-            if not self._spread and call.name in OF_ONE_ROW:  # the others see nulls for the rows that do not count
+            if not self._spread and call.name in OF_ONE_ROW:  # rows that do not fulfil the condition give null
                 call = replace(call, ignore_nulls=True)
             return aggregate_call(self._rows, call, among=self._condition)
         if isinstance(node, exp.Column):
@@ -122,7 +125,8 @@ def _labels(translator: QueryTranslator, tree: exp.Expr) -> list[str]:
 
 
 def _shown(constants: Sequence[Value]) -> str:
-    """The name of a column of a value: the value as text; several in braces."""
+    """Returns the name of a value without an alias: the value as text, or several values in braces, `{1,
+    x}`."""
     texts = []
     for each in constants:
         constant = each.constant
@@ -131,13 +135,14 @@ def _shown(constants: Sequence[Value]) -> str:
 
 
 def _unpivot(translator: QueryTranslator, rows: Rows, attributes: Sequence[Attribute], node: exp.Pivot) -> list[Attribute]:
-    """A row for each of the columns: its name and its value."""
+    """Applies UNPIVOT: replaces each row by one for each listed column, with the column's name and its
+    value."""
     queries = translator.queries
     (field,) = node.args["fields"]
     targets = node.expressions[0].expressions if isinstance(node.expressions[0], exp.Tuple) else node.expressions
     names, groups = [each.name for each in targets], []
     for item in field.expressions:
-        given, tree = (item.args["alias"].name, item.this) if isinstance(item, (exp.PivotAlias, exp.Alias)) else (None, item)
+        alias, tree = (item.args["alias"].name, item.this) if isinstance(item, (exp.PivotAlias, exp.Alias)) else (None, item)
         trees = tree.expressions if isinstance(tree, exp.Tuple) else [tree]
         if len(trees) != len(names):
             raise InvalidArgumentError("UNPIVOT takes as many columns as it gives", found=len(trees), expected=len(names))
@@ -145,7 +150,7 @@ def _unpivot(translator: QueryTranslator, rows: Rows, attributes: Sequence[Attri
         if None in located:
             raise InvalidArgumentError("[UNRESOLVED_COLUMN] no such column to unpivot", found=tree.sql(dialect="databricks"))
         columns = [each[0].column for each in located if each is not None]
-        groups.append((given or "_".join(column.name for column in columns), columns))
+        groups.append((alias or "_".join(column.name for column in columns), columns))
     types = [v.common_of([columns[index].value for _, columns in groups], "UNPIVOT") for index in range(len(names))]
     elements = []
     for shown, columns in groups:

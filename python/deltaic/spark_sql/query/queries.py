@@ -1,8 +1,8 @@
-"""Queries: set operations, VALUES, WITH, and the SELECTs among them (`selects.py`), for DuckDB.
+"""Translates queries to DuckDB's SQL: set operations, VALUES and WITH here, SELECT in `selects.py`.
 
-Structure is translated here, clause by clause; each expression goes through the allow-list of `spark_sql.duckdb`. A clause or an
-argument of a clause that is not known is refused by name. Joins, subqueries, windows and grouping stay DuckDB's own, as they mean the
-same there; names, scopes and types are Spark's.
+Queries are translated clause by clause, and their expressions as in `spark_sql.duckdb`. A clause or argument
+that is not known raises UnsupportedFeatureError with its name. Joins, subqueries, windows and grouping are
+DuckDB's own, as they mean the same there; names, scopes and types are resolved here by Spark's rules.
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ from deltaic.spark_sql.values import Value, unsupported
 
 _OPERATIONS = {exp.Union: "UNION", exp.Except: "EXCEPT", exp.Intersect: "INTERSECT"}
 TableColumn = tuple[str, str]
-"""A table of a query, and a column of it."""
+"""The names of a table of a query and of one of its columns."""
 MAX_RECURSION = 100
-"""Steps of a recursive WITH; a further one is Spark's RECURSION_LEVEL_LIMIT_EXCEEDED."""
+"""Maximum number of steps of a recursive WITH; a further step raises RECURSION_LEVEL_LIMIT_EXCEEDED, as in
+Spark."""
 
 
 @dataclass(frozen=True)
 class TranslatedQuery:
-    """`sql`: a SELECT of the engine; `schema`: its columns, in the engine's types of these types. Where names repeat, the engine's columns
-    are named by `labels` in their place.
+    """A query in DuckDB's SQL. `sql`: a SELECT; `schema`: its columns. If names repeat, DuckDB's columns are
+    named by `labels` instead.
 
-    `constants`: what has to be computed before it (`Value.constants`); only the whole query has them, a query within leaves them to it.
-    `definitions`: names that WITH defines anywhere in it. `keys`: pairs of columns (table, name): of the second one's table the query needs
-    no row without an equal one in the first."""
+    `constants`: SQL to compute before the query, see `Value.constants`; it includes the constants of
+    subqueries. `definitions`: all names that WITH defines in the query. `keys`: pairs of columns (table,
+    name). Of the second column's table, the query needs only the rows whose value is in the first column."""
 
     sql: str
     schema: Schema
@@ -47,22 +48,25 @@ class TranslatedQuery:
     definitions: tuple[str, ...] = ()
     keys: tuple[tuple[TableColumn, TableColumn], ...] = ()
     learned: dict[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
-    """Filters that the engine pushed into each table when it first planned the query: predicates of `_core` as JSON. They follow from the
-    text, so they hold for the rows of any version."""
+    """Table -> filters that DuckDB pushed into it when it first planned the query: predicates of `_core` as
+    JSON. They depend on the query's text alone, so they are valid for any version of the table."""
 
     def reads_once(self, table: str) -> bool:
-        """True if one place of the query alone reads the table, where what stands under WITH (`shared`) is computed once."""
+        """True if the query's text reads the table in one place only. A definition of WITH is one place, even
+        if the query uses it several times (`shared`)."""
         return self.sql.count(v.name(table)) == 1
 
     @property
     def shared(self) -> tuple[str, ...]:
-        """Names that WITH defines and that several places read: the engine computes each once, or in every place."""
+        """Names that WITH defines and the query uses several times. DuckDB computes such a definition once,
+        or for each use."""
         return tuple(name for name in self.definitions if self.sql.count(v.name(name)) > 2)
 
 
 @dataclass(frozen=True)
 class Query:
-    """A query inside a statement: a SELECT of the engine whose columns have the labels of `columns`."""
+    """A translated query within a statement: a SELECT of DuckDB whose columns have the labels of
+    `columns`."""
 
     sql: str
     columns: tuple[Column, ...]
@@ -74,8 +78,9 @@ class Query:
 
 @dataclass(frozen=True)
 class Context:
-    """The part of the queries around it that a query sees. `defined`: names that WITH defines, in lower case; `outer`: columns;
-    `aggregate`: aggregates of the groups that HAVING filters, for the WHERE of a query in HAVING."""
+    """What a query may use of the queries around it. `defined`: the definitions of WITH, by names in lower
+    case; `outer`: resolves columns of outer queries; `aggregate`: translates aggregates of the outer query's
+    groups, in the WHERE of a subquery of HAVING."""
 
     defined: Mapping[str, tuple[str, tuple[Column, ...]]] = field(default_factory=dict)
     outer: Resolve | None = None
@@ -83,10 +88,12 @@ class Context:
 
 
 def translate_query(tree: exp.Expr, tables: Mapping[str, Schema], *, time_zone: str = "UTC") -> TranslatedQuery:
-    """The query `tree` (of `parsing.parse_statement`) over relations of the engine that have just these names and columns.
+    """Translates a query. `tree`: from `parsing.parse_statement`; `tables`: name -> columns of each relation
+    that the query may read.
 
-    UnsupportedFeatureError names a clause, an aggregate or a form that is not on the list. InvalidArgumentError: unknown or ambiguous
-    names, a column that is neither grouped nor aggregated, types or numbers of columns that do not go together.
+    Raises UnsupportedFeatureError for a clause, an aggregate or a form that is not supported, and
+    InvalidArgumentError for an unknown or ambiguous name, for a column that is neither grouped nor
+    aggregated, and for types or numbers of columns that do not fit.
     """
     try:
         queries = Queries(tables, Zone(time_zone))
@@ -97,7 +104,8 @@ def translate_query(tree: exp.Expr, tables: Mapping[str, Schema], *, time_zone: 
         if column.type in (v.DAY_TIME, v.DAYS, v.YEAR_MONTH):
             raise unsupported(f"a column of type {column.type}")
     schema = Schema.of_query([Field(column.name, column.type, column.nullable) for column in query.columns])
-    # The engine's columns are named last: a label is unique in the statement, a name need not be.
+    # Only the outermost SELECT has the users' names: within it, columns have labels, which are unique in the
+    # statement.
     names = zip(query.columns, schema.distinct().names, strict=True)
     listed = ", ".join(f"{v.name(column.label)} AS {v.name(name)}" for column, name in names)
     sql = f"SELECT {listed} FROM ({query.sql})"
@@ -106,7 +114,7 @@ def translate_query(tree: exp.Expr, tables: Mapping[str, Schema], *, time_zone: 
 
 @dataclass(frozen=True)
 class _Key:
-    """A table's column that a condition names. `is_own`: it is of this query, not of one around."""
+    """A table's column in a condition. `is_own`: the column belongs to this query, not to an outer one."""
 
     origin: TableColumn
     type: DataType
@@ -114,7 +122,7 @@ class _Key:
 
 
 class Queries:
-    """Translates queries within queries; numbers the names that it makes up."""
+    """Translates a query and its subqueries, and generates names that are unique in the statement."""
 
     def __init__(self, tables: Mapping[str, Schema], zone: Zone, *, first: int = 0) -> None:
         self.tables = tables
@@ -122,9 +130,10 @@ class Queries:
         self.constants: dict[str, None] = {}
         self.definitions: list[str] = []
         self.origins: dict[str, TableColumn] = {}
-        """Table and name of a table's column, by its SQL, as long as every row of the table is at hand: see `narrowed`."""
+        """SQL of a table's column -> its table and name. A column is removed when only some of its table's
+        rows are read: see `narrowed`."""
         self.outputs: dict[str, TableColumn] = {}
-        """Table and name of a table's column, by the SQL of a query's column that holds no other values than it."""
+        """SQL of a query's column -> table and name of a table's column that holds all its values."""
         self.keys: dict[tuple[TableColumn, TableColumn], None] = {}
         """See `TranslatedQuery`."""
         self._count = first
@@ -134,20 +143,22 @@ class Queries:
         return f"{what}_{self._count}"
 
     def column(self, name: str, value: Value) -> Column:
-        """A new column of this value's type."""
+        """Returns a column with a new label and this value's type."""
         return Column(name, self.fresh(name), value.type, value.nullable, value.limits, value.collation)
 
     def used(self, value: Value) -> Value:
-        """A value that becomes part of the query as it is; its constants are the query's."""
+        """Returns `value`, and adds its constants to those of the query. Call it for each value that becomes
+        part of the query."""
         self.constants.update(dict.fromkeys(value.constants))
         return value
 
     def note_keys(self, condition: exp.Expr, scope: QueryScope, *, filters: bool = True) -> None:
-        """Notes which tables need no other keys than another has: by a condition of WHERE, or ON of an inner join (`filters=False`).
+        """Adds to `keys` the pairs of columns that a condition of WHERE, or of an inner join
+        (`filters=False`), makes equal.
 
-        `a.k = b.k`: rows of either table without an equal one in the other go into no row that it keeps, whatever the joins below.
-        `a.k = outer.k`, of a query around: rows of `a` without an equal one go into the answer for no row of that query. WHERE `a.k IN
-        (SELECT b.k ...)`: rows of `a` without an equal one in `b` are not kept."""
+        `a.k = b.k`: of each table, only the rows whose key is in the other table matter. `a.k = outer.k`,
+        with a column of an outer query: only the rows of `a` whose key is in the outer query's table matter.
+        WHERE `a.k IN (SELECT b.k …)`: only the rows of `a` whose key is in `b` matter."""
         for part in condition.flatten() if isinstance(condition, exp.And) else [condition]:
             tree = part.unnest()
             if isinstance(tree, exp.And):
@@ -162,7 +173,7 @@ class Queries:
                     self.keys[few_origin, many.origin] = None
 
     def _key(self, tree: exp.Expr, scope: QueryScope) -> _Key | None:
-        """The table's column that this is; None where it is not known to be one."""
+        """Returns the table's column that an expression stands for, or None if it is not known to be one."""
         if not isinstance(tree, exp.Column):
             return None
         parts = [name.name for name in tree.parts]
@@ -175,13 +186,13 @@ class Queries:
         return _Key(origin, value.type, found is not None)
 
     def narrowed(self, attributes: Iterable[Attribute]) -> None:
-        """Notes that a LIMIT or a sample has taken some of these rows: which ones depends on the rows that were there, so that no condition
-        above may leave out rows below."""
+        """Removes columns from `origins`, as a LIMIT or a sample has taken some of their rows. Which rows it
+        takes depends on all rows, so conditions outside must not filter the rows inside."""
         for attribute in attributes:
             self.origins.pop(attribute.column.value.sql, None)
 
     def query(self, node: exp.Expr, context: Context) -> Query:
-        """Any query, with the WITH before it."""
+        """Translates a query of any kind, with its WITH."""
         with_ = node.args.get("with_")
         if with_ is None:
             return self._body(node, context)
@@ -219,7 +230,8 @@ class Queries:
         raise unsupported(f"a query of the kind {type(node).__name__.upper()}")
 
     def _recursive(self, item: exp.Expr, name: str, context: Context) -> tuple[str, tuple[Column, ...]]:
-        """`anchor UNION ALL step`: the anchor decides the types, the step reads the rows that the last one added."""
+        """Translates a definition of WITH RECURSIVE, `anchor UNION ALL step`. The anchor gives the types;
+        each step reads the rows that the step before added."""
         union = item.this
         if union.args.get("distinct") or any(union.args.get(key) for key in ("order", "limit", "offset", "by_name")):
             raise unsupported("WITH RECURSIVE of anything but anchor UNION ALL step")
@@ -228,12 +240,15 @@ class Queries:
         level = self.fresh("level")
         seen = {**context.defined, item.alias.lower(): (name, (*columns, Column("", level, "integer", False)))}
         step = self.query(_with_level(union.expression, item.alias), replace(context, defined=seen))
-        *given, before = step.columns
-        if len(given) != len(columns):
+        *step_columns, before = step.columns
+        if len(step_columns) != len(columns):
             raise InvalidArgumentError(
-                "[NUM_COLUMNS_MISMATCH] both sides of UNION need as many columns", found=len(given), expected=len(columns)
+                "[NUM_COLUMNS_MISMATCH] both sides of UNION need as many columns", found=len(step_columns), expected=len(columns)
             )
-        fitted = [self.used(cast(mine.value, column.type, self.zone)).sql for mine, column in zip(given, columns, strict=True)]
+        fitted = [
+            self.used(cast(step_column.value, column.type, self.zone)).sql
+            for step_column, column in zip(step_columns, columns, strict=True)
+        ]
         far = v.failure("RECURSION_LEVEL_LIMIT_EXCEEDED", v.text(f"recursion of more than {MAX_RECURSION} levels"))
         after = f"CASE WHEN {before.value.sql} >= {MAX_RECURSION} THEN {far} ELSE {before.value.sql} + 1 END"
         first = ", ".join(v.name(column.label) for column in anchor.columns)
@@ -270,7 +285,8 @@ class Queries:
         return self.combined(left, right, word, distinct=distinct, by_name=by_name, missing=bool(node.meta.get("missing")))
 
     def combined(self, left: Query, right: Query, word: str, *, distinct: bool, by_name: bool = False, missing: bool = False) -> Query:
-        """UNION, EXCEPT or INTERSECT of two queries; `missing`: of those by name, a side may lack columns."""
+        """Returns UNION, EXCEPT or INTERSECT of two queries. `by_name`: columns are matched by name;
+        `missing`: then a side may lack columns, which are null."""
         if by_name:
             left, right = self._by_name(left, right, missing=missing)
         if len(left.columns) != len(right.columns):
@@ -278,16 +294,16 @@ class Queries:
                 f"[NUM_COLUMNS_MISMATCH] both sides of {word} need as many columns", found=len(right.columns), expected=len(left.columns)
             )
         columns, sides = [], ([], [])  # type: ignore[var-annotated]
-        for mine, other in zip(left.columns, right.columns, strict=True):
-            kind = v.common_type(mine.type, other.type)
+        for left_column, right_column in zip(left.columns, right.columns, strict=True):
+            kind = v.common_type(left_column.type, right_column.type)
             if kind is None:
-                types = f"{v.type_text(mine.type)} and {v.type_text(other.type)}"
+                types = f"{v.type_text(left_column.type)} and {v.type_text(right_column.type)}"
                 raise InvalidArgumentError(f"[INCOMPATIBLE_COLUMN_TYPE] a column of {word} has types without a common type", found=types)
-            nullable = mine.nullable if word == "EXCEPT" else mine.nullable or other.nullable
+            nullable = left_column.nullable if word == "EXCEPT" else left_column.nullable or right_column.nullable
             if word == "INTERSECT":
-                nullable = mine.nullable and other.nullable
-            columns.append(Column(mine.name, self.fresh(mine.name), kind, nullable))
-            for side, column in zip(sides, (mine, other), strict=True):
+                nullable = left_column.nullable and right_column.nullable
+            columns.append(Column(left_column.name, self.fresh(left_column.name), kind, nullable))
+            for side, column in zip(sides, (left_column, right_column), strict=True):
                 value = cast(column.value, kind, self.zone)
                 value = value if word == "UNION" and not distinct else normalized(value)
                 side.append(f"{value.sql} AS {v.name(columns[-1].label)}")
@@ -295,21 +311,22 @@ class Queries:
         return Query(f"({texts[0]}) {word if distinct else f'{word} ALL'} ({texts[1]})", tuple(columns))
 
     def _by_name(self, left: Query, right: Query, *, missing: bool) -> tuple[Query, Query]:
-        """Both sides with the columns of the left in their order, then those that only the right has."""
-        mine = {column.name.lower(): column for column in left.columns}
-        others = {column.name.lower(): column for column in right.columns}
-        for query, known in ((left, mine), (right, others)):
+        """Returns both sides with the same columns: those of the left side in order, then those that only the
+        right side has."""
+        left_columns = {column.name.lower(): column for column in left.columns}
+        right_columns = {column.name.lower(): column for column in right.columns}
+        for query, known in ((left, left_columns), (right, right_columns)):
             if len(known) != len(query.columns):
                 raise InvalidArgumentError("two columns of a side of UNION BY NAME have one name")
-        if not missing and (lacking := [name for name in mine if name not in others]):
-            raise InvalidArgumentError(f"no column {lacking[0]} on the right side of UNION BY NAME", expected=", ".join(others))
-        if not missing and len(mine) != len(others):
+        if not missing and (lacking := [name for name in left_columns if name not in right_columns]):
+            raise InvalidArgumentError(f"no column {lacking[0]} on the right side of UNION BY NAME", expected=", ".join(right_columns))
+        if not missing and len(left_columns) != len(right_columns):
             raise InvalidArgumentError(
-                "[NUM_COLUMNS_MISMATCH] both sides of UNION need as many columns", found=len(others), expected=len(mine)
+                "[NUM_COLUMNS_MISMATCH] both sides of UNION need as many columns", found=len(right_columns), expected=len(left_columns)
             )
-        names = [*mine, *(name for name in others if name not in mine)]
+        names = [*left_columns, *(name for name in right_columns if name not in left_columns)]
         sides = []
-        for query, known, other in ((left, mine, others), (right, others, mine)):
+        for query, known, other in ((left, left_columns, right_columns), (right, right_columns, left_columns)):
             columns, listed = [], []
             for name in names:
                 if name in known:
@@ -323,7 +340,7 @@ class Queries:
 
 
 def renamed(columns: Sequence[Column], alias: exp.Expr | None) -> tuple[Column, ...]:
-    """Columns under the names of `AS alias(names)`, where it lists any."""
+    """Returns the columns with the names of `AS alias(names)`, or unchanged if the alias lists no names."""
     names: Sequence[exp.Expr] = alias.args.get("columns") or () if alias is not None else ()
     if not names:
         return tuple(columns)
@@ -337,7 +354,7 @@ def _reads(node: exp.Expr, name: str) -> bool:
 
 
 def _with_level(step: exp.Expr, name: str) -> exp.Expr:
-    """The step of a recursion with the level of the row that it reads as a last column."""
+    """Returns the step of a recursion with a last column: the level of the row that it reads."""
     if not isinstance(step, exp.Select) or any(step.args.get(key) for key in ("group", "distinct", "having", "order", "limit", "with_")):
         raise unsupported("a step of WITH RECURSIVE that is no plain SELECT")
     tables = [table for table in step.find_all(exp.Table) if table.name.lower() == name.lower() and not table.args.get("db")]

@@ -1,8 +1,9 @@
-"""The columns that a query has in sight, and the query around it.
+"""The columns that expressions of a query may use: its own, and those of outer queries.
 
-Every column has a label, a name of the engine that no other column of the whole statement has (`"id_7"`). A reference to a column is its
-label alone, so that it stays valid whatever is put around the rows: a layer that adds columns (`SELECT *, rank() ... AS "rank_9"`), a
-join, a subquery that reads it from the query around.
+Each column has a label, a name in DuckDB's SQL that is unique in the whole statement (`"id_7"`). SQL refers
+to a column by its label alone, without a table's name, so the reference stays valid in a layer that adds
+columns (`SELECT *, rank() … AS "rank_9"`), in a join, and in a subquery that reads a column of the outer
+query.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from deltaic.spark_sql.scope import Scope, fields, unknown_column
 from deltaic.spark_sql.values import Value
 
 Resolve = Callable[[Sequence[str]], "Value | None"]
-"""The value of a dotted name in the query around; None where that one and those around it have none."""
+"""Returns the value of a dotted name in the outer queries, or None if they have no such name."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a query or a table in it. `name`: as the user knows it, not always the only one of that name. `limits` and
+    """A column of a query or of a table in it. `name`: the name that the user wrote; several columns may have
+    the same name. `limits` and
     `collation`: see `Value`."""
 
     name: str
@@ -39,7 +41,8 @@ class Column:
 
 @dataclass(frozen=True)
 class Attribute:
-    """A column in sight under the alias `table`. `qualified`: found only with the alias before it, as the right side's `k` of USING (k)."""
+    """A column that expressions may use, of the table with the alias `table`. `qualified`: the column is
+    found only with the alias, as the right side's `k` of USING (k)."""
 
     column: Column
     table: str | None
@@ -54,8 +57,9 @@ class Attribute:
 
 
 class QueryScope(Scope):
-    """Names inside a query: parameters of lambda functions, names of the SELECT that come first (`first`, in ORDER BY and HAVING), columns,
-    aliases of the SELECT (`aliases`), and then the query around (`outer`)."""
+    """The names in a query. A name is looked up in this order: parameters of lambda functions; aliases of the
+    SELECT that come before columns (`first`, in ORDER BY and HAVING); columns; other aliases of the SELECT
+    (`aliases`); outer queries (`outer`)."""
 
     def __init__(self, attributes: Iterable[Attribute] = (), outer: Resolve | None = None) -> None:
         super().__init__({}, lambda alias, path: "")
@@ -79,7 +83,7 @@ class QueryScope(Scope):
         return found
 
     def find(self, parts: Sequence[str]) -> Value | None:
-        """The value of a dotted name here or in a query around; None where there is none."""
+        """Returns the value of a dotted name in this query or an outer one, or None if there is none."""
         for frame in reversed(self._parameters):
             if (parameter := frame.get(parts[0].lower())) is not None:
                 return fields(parameter, parts[1:])
@@ -93,7 +97,7 @@ class QueryScope(Scope):
         return found
 
     def own(self, parts: Sequence[str]) -> Value | None:
-        """The value of a column here, or of a field in it."""
+        """Returns the value of a column of this query, or of a field in it, or None if there is none."""
         located = self.locate(parts)
         if located is None:
             return None
@@ -102,7 +106,8 @@ class QueryScope(Scope):
         return dotted(attribute.column.value, rest)
 
     def locate(self, parts: Sequence[str]) -> tuple[Attribute, Sequence[str]] | None:
-        """The column that a dotted name begins with, and the fields after it."""
+        """Returns the column at the beginning of a dotted name, and the names of the fields after it. Returns
+        None if there is no such column."""
         matches: list[tuple[Attribute, Sequence[str]]] = []
         if len(parts) > 1:
             matches = [(each, parts[2:]) for each in self.attributes if _is(each.table, parts[0]) and _is(each.name, parts[1])]
@@ -118,7 +123,7 @@ class QueryScope(Scope):
         return matches[0] if matches else None
 
     def star(self, table: str | None) -> list[Attribute]:
-        """Columns of `*` or `table.*`."""
+        """Returns the columns of `*` or `table.*`."""
         if table is None:
             return [each for each in self.attributes if not each.qualified]
         found = [each for each in self.attributes if _is(each.table, table)]
@@ -143,7 +148,8 @@ class QueryScope(Scope):
 
 
 def dotted(value: Value, names: Sequence[str]) -> Value:
-    """Fields of a column; those of structs as dotted names, which the scan of a table can prune by."""
+    """Returns a field within a column. Fields of structs are written as dotted names: from those, the scan of
+    a table knows which columns of a file to read."""
     rest = list(names)
     while rest and isinstance(value.type, Struct):
         field = next((each for each in value.type.fields if _is(each.name, rest[0])), None)
@@ -154,8 +160,8 @@ def dotted(value: Value, names: Sequence[str]) -> Value:
     return fields(value, rest)
 
 
-def _is(name: str | None, wanted: str) -> bool:
-    return name is not None and name.lower() == wanted.lower()
+def _is(name: str | None, other: str) -> bool:
+    return name is not None and name.lower() == other.lower()
 
 
 def _named(values: Mapping[str, Sequence[Value]], parts: Sequence[str]) -> Value | None:

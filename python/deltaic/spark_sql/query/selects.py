@@ -1,7 +1,8 @@
-"""One SELECT: its clauses as layers of the engine's SQL, each around the rows of the one before.
+"""Translates a SELECT: its clauses become layers of DuckDB's SQL, each around the rows of the one before.
 
-FROM and WHERE make the rows, GROUP BY turns them into groups, HAVING filters these; explode and window functions add columns
-(`SELECT *, rank() OVER (...) AS "rank_9" FROM ...`), QUALIFY filters again; the last layer has the columns that were asked for.
+FROM and WHERE give the rows, GROUP BY replaces them by groups, and HAVING filters the groups. Explode and
+window functions add columns (`SELECT *, rank() OVER (…) AS "rank_9" FROM …`), QUALIFY filters again, and the
+last layer has the columns of the SELECT.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ _ARGS = {
     *("kind", "expressions", "from_", "joins", "laterals", "where", "group", "having", "qualify", "windows", "order", "limit"),
     *("offset", "distinct", "with_", "hint", "sort", "distribute", "cluster", "operation_modifiers"),
 }
-"""Clauses that are answered. Hints, and which task gets which rows (SORT BY, DISTRIBUTE BY, CLUSTER BY), change nothing here."""
+"""Clauses that are supported. Hints, and SORT BY, DISTRIBUTE BY and CLUSTER BY, which distribute rows over
+Spark's tasks, are ignored."""
 
 Item = tuple[str, exp.Expr]
 """A column of a SELECT: its name and tree."""
@@ -43,13 +45,13 @@ class Select:
     """Translates one SELECT."""
 
     def __init__(self, queries: Queries, node: exp.Select, context: Context, *, source: tuple[Rows, QueryScope] | None = None) -> None:
-        """`source`: the rows of a SELECT without FROM, behind a pipe."""
+        """`source`: the rows and their columns, for a SELECT without FROM in the pipe syntax."""
         self._queries = queries
         self._node = node
         self._context = context
         self._source = source
         self._unnamed: set[int] = set()
-        """Columns that are named after what they are."""
+        """Ids of the trees of columns without an alias: each is named after its expression."""
 
     def query(self) -> Query:
         node, queries = self._node, self._queries
@@ -72,10 +74,10 @@ class Select:
         scope.first = outputs_by_name(outputs)
         having = node.args.get("having")
         translator.lifts = False  # HAVING comes before the layers
-        held = None
+        having_condition = None
         if having is not None and isinstance(translator, GroupedTranslator):
             translator.filters = True
-            held = boolean(translator, having.this).sql
+            having_condition = boolean(translator, having.this).sql
             translator.filters = False
         translator.lifts = True
         qualify = node.args.get("qualify")
@@ -88,8 +90,8 @@ class Select:
         if isinstance(translator, GroupedTranslator):
             below.add_lifted(rows)
             translator.group(rows)
-        if held is not None:
-            rows.where(held)
+        if having_condition is not None:
+            rows.where(having_condition)
         for layer in self._generated:
             rows.layer(*layer)
         translator.add_lifted(rows)
@@ -120,7 +122,7 @@ class Select:
             raise unsupported("DISTINCT in this place")
 
     def _translator(self, below: QueryTranslator, items: Sequence[Item]) -> QueryTranslator:
-        """Translator of the columns: over the groups, or over the rows as they are."""
+        """Returns the translator of the columns: over groups if the SELECT groups, else over the rows."""
         node = self._node
         order = node.args.get("order")
         after = [node.args.get("qualify"), *(order.expressions if order is not None else ())]
@@ -130,7 +132,7 @@ class Select:
         return QueryTranslator(self._queries, below.scope, self._context, windows=node)
 
     def _outputs(self, translator: QueryTranslator, items: Sequence[Item], rows: Rows) -> list[tuple[str, Value]]:
-        """The columns, in their order. Each may use the names of those before it."""
+        """Returns (name, value) of each column. An expression may use the aliases of columns before it."""
         self._generated: list[tuple[str, str]] = []
         outputs: list[tuple[str, Value]] = []
         aliases = translator.scope.aliases
@@ -139,7 +141,7 @@ class Select:
                 generated = generators.generate(call, translator)
                 self._generated += generated.layers
                 names = generators.names(tree, generated.columns)
-                found = [(given, column.value) for given, column in zip(names, generated.columns, strict=True)]
+                found = [(alias, column.value) for alias, column in zip(names, generated.columns, strict=True)]
             else:
                 value = self._queries.used(translator.value(tree))
                 found = [(self._shown_name(tree, scope=translator.scope) if id(tree) in self._unnamed else name, value)]
@@ -154,7 +156,8 @@ class Select:
         return outputs
 
     def _shown_name(self, tree: exp.Expr, scope: QueryScope) -> str:
-        """The name of a column without an alias, once it is translated; fields of structs are shown by their path."""
+        """Returns the name of a column without an alias. Its expression must be translated already. A
+        struct's field is shown by its path."""
         for column in tree.find_all(exp.Column):
             parts = [part.name for part in column.parts]
             if len(parts) > 1 and (located := scope.locate(parts)) is not None:
@@ -162,7 +165,7 @@ class Select:
         return column_name(tree)
 
     def _items(self, scope: QueryScope) -> list[Item]:
-        """(name, tree) of each column, stars written out."""
+        """Returns (name, tree) of each column, with the columns of a star in place of the star."""
         items: list[Item] = []
         for tree in self._node.expressions:
             if isinstance(tree, exp.Star) or (isinstance(tree, exp.Column) and isinstance(tree.this, exp.Star)):
@@ -198,7 +201,8 @@ def _star(scope: QueryScope, tree: exp.Expr) -> list[Item]:
 
 
 def _with_stars_in_calls(node: exp.Select, scope: QueryScope) -> exp.Select:
-    """The SELECT with columns in place of the stars among arguments: `to_json(struct(*))`, `hash(t.*)`, `count(DISTINCT *)`."""
+    """Returns the SELECT with columns in place of stars among the arguments of calls: `to_json(struct(*))`,
+    `hash(t.*)`, `count(DISTINCT *)`."""
     if not _stars_in_calls(node):
         return node
     node = node.copy()
@@ -213,7 +217,8 @@ def _with_stars_in_calls(node: exp.Select, scope: QueryScope) -> exp.Select:
 
 
 def _stars_in_calls(node: exp.Select) -> list[exp.Expr]:
-    """Stars among arguments of calls of this SELECT, without `count(*)` and without those of the queries in it."""
+    """Returns the stars among the arguments of calls of this SELECT, without `count(*)` and without those in
+    subqueries."""
     found: list[exp.Expr] = []
     for star in node.find_all(exp.Star):
         tree = star.parent if isinstance(star.parent, exp.Column) else star
@@ -226,7 +231,7 @@ def _stars_in_calls(node: exp.Select) -> list[exp.Expr]:
 
 
 def _fields_of(scope: QueryScope, tree: exp.Column, star: exp.Expr) -> list[Item]:
-    """`s.*` where `s` is a column that holds a struct and no table: its fields."""
+    """Returns the fields of `s.*` if `s` is no table but a column with a struct."""
     parts = tree.parts[:-1]
     if star.args.get("except_") or (
         len(parts) == 1 and any((each.table or "").lower() == parts[0].name.lower() for each in scope.attributes)
@@ -245,14 +250,15 @@ def _fields_of(scope: QueryScope, tree: exp.Column, star: exp.Expr) -> list[Item
 
 
 def known(column: Column, name: str) -> exp.Expr:
-    """A tree that stands for this column, whatever else has its name."""
+    """Returns a tree that stands for this column, even if other columns have the same name."""
     tree = exp.Column(this=exp.to_identifier(name, quoted=True))
     tree.meta["column"] = column
     return tree
 
 
 def _has_inner_joins(node: exp.Expr) -> bool:
-    """True if FROM has tables and inner joins of them alone: no outer join, and nothing that is computed of another table's rows."""
+    """True if FROM has only tables and inner joins: no outer join, and no LATERAL or function that reads
+    another table's columns."""
     parts = [part for part in (node.args.get("from_"), *(node.args.get("joins") or ())) if part is not None]
     if node.args.get("laterals") or any(part.find(exp.Lateral, exp.Unnest) is not None for part in parts):
         return False

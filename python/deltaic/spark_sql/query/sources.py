@@ -1,4 +1,5 @@
-"""FROM, its joins and LATERAL VIEW: which rows a query reads, and the columns in sight."""
+"""Translates FROM with its joins and LATERAL VIEW: the rows that a query reads, and the columns that its
+expressions may use."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ _JOIN_ARGS = {"this", "side", "kind", "on", "using", "method", "hint"}
 
 
 class Rows:
-    """The rows that the layers so far make: `sql` is what stands after FROM, empty where nothing does."""
+    """The rows that the layers so far give. `sql`: the SQL after FROM, empty for a query without FROM."""
 
     def __init__(self, queries: Queries, sql: str = "") -> None:
         self._queries = queries
@@ -37,7 +38,7 @@ class Rows:
 
     @property
     def clause(self) -> str:
-        """FROM and WHERE."""
+        """The clauses FROM and WHERE of these rows."""
         where = f" WHERE {' AND '.join(self._where)}" if self._where else ""
         return f" FROM {self.sql}{where}" if self.sql else where
 
@@ -45,12 +46,12 @@ class Rows:
         self._where.append(condition)
 
     def replace(self, sql: str) -> None:
-        """Other rows, which `sql` makes of these."""
+        """Replaces the rows by those of the query `sql`, which reads them."""
         self.sql = f"({sql}) AS {v.name(self._queries.fresh('rows'))}"
         self._where = []
 
     def add(self, columns: Sequence[tuple[str, str]]) -> None:
-        """Computes columns (label, SQL) besides those that are there."""
+        """Adds columns, each given as (label, SQL), to the rows."""
         listed = ", ".join(f"{text} AS {v.name(label)}" for label, text in columns)
         self.replace(f"SELECT {'*, ' if self.sql else ''}{listed}{self.clause}")
 
@@ -81,8 +82,9 @@ class Sources:
         return QueryScope(attributes, self._context.outer)
 
     def _relation(self, node: exp.Expr, left: list[Attribute], *, lateral: bool = False) -> Source:
-        """A table, a query, VALUES or a table function with its alias and what is written behind it, or a join in brackets. `left`:
-        columns of the tables before it, which it sees where it is `lateral`."""
+        """Translates an item of FROM: a table, a query, VALUES or a table function, with its alias and the
+        clauses after it, or a join in brackets. `left`: columns of the tables before it, which a `lateral`
+        item may use."""
         if (named := node.args.get("alias")) is not None and not isinstance(named.this, (exp.Identifier, type(None))):
             raise unsupported(f"{named.this.sql(dialect='databricks')} after a table")
         if isinstance(node, exp.Lateral):
@@ -118,8 +120,8 @@ class Sources:
         queries = self._queries
         found = self._context.defined.get(node.name.lower()) if not node.args.get("db") else None
         if found is not None:
-            name, given = found
-            columns = [replace(column, label=queries.fresh(column.name or "level")) for column in given]
+            name, defined = found
+            columns = [replace(column, label=queries.fresh(column.name or "level")) for column in defined]
         elif not node.args.get("db") and (schema := queries.tables.get(node.name)) is not None:
             name = node.name
             columns = [
@@ -153,7 +155,7 @@ class Sources:
         return rows, self._named([Attribute(column, table) for column in inner.columns], alias)
 
     def _function(self, node: exp.Table, translator: QueryTranslator, lateral: bool) -> Source:
-        """A table function: range, or one of those that make rows of a value."""
+        """Translates a table function: range, or a function that returns rows, such as explode."""
         call = node.this
         if not isinstance(call, exp.Anonymous):
             raise unsupported(f"{node.this.sql(dialect='databricks')[:60]} in FROM")
@@ -240,9 +242,9 @@ class Sources:
         joined = self._text(left[0], right[0], side, kind, condition)
         if kind in ("SEMI", "ANTI"):
             return joined, left[1]
-        given = [each.as_nullable() if side in ("RIGHT", "FULL") else each for each in left[1]]
+        left_columns = [each.as_nullable() if side in ("RIGHT", "FULL") else each for each in left[1]]
         added = [each.as_nullable() if side in ("LEFT", "FULL") else each for each in right[1]]
-        return joined, self._merged(joined, given, added, names, side) if names else [*given, *added]
+        return joined, self._merged(joined, left_columns, added, names, side) if names else [*left_columns, *added]
 
     def _translator(self, attributes: Sequence[Attribute]) -> QueryTranslator:
         return QueryTranslator(self._queries, self._scope(attributes), self._context)
@@ -259,7 +261,7 @@ class Sources:
         return rows
 
     def _using(self, left: list[Attribute], right: list[Attribute], names: Sequence[str]) -> str:
-        """USING (names): the condition that the columns of both sides are equal."""
+        """Returns the condition of USING (names): the columns with these names are equal on both sides."""
         parts = []
         for name in names:
             sides = [self._scope(side).locate([name]) for side in (left, right)]
@@ -271,27 +273,28 @@ class Sources:
         return operators.connect("AND", parts).sql
 
     def _merged(self, rows: Rows, left: list[Attribute], right: list[Attribute], names: Sequence[str], side: str) -> list[Attribute]:
-        """The columns after USING: first those of its names, once; each side's own are found with its alias alone."""
-        wanted = {name.lower() for name in names}
-        mine, others = ({each.name.lower(): each for each in part if not each.qualified} for part in (left, right))
-        rest = [each for each in (*left, *right) if each.qualified or each.name.lower() not in wanted]
+        """Returns the columns after a join with USING: first the columns in USING, once each, then all
+        others. Each side's own columns of USING are found with their table's alias only."""
+        shared = {name.lower() for name in names}
+        left_by_name, right_by_name = ({each.name.lower(): each for each in part if not each.qualified} for part in (left, right))
+        rest = [each for each in (*left, *right) if each.qualified or each.name.lower() not in shared]
         if side == "FULL":
             shown, layers = [], []
             for name in names:
-                value = coalesce([mine[name.lower()].column.value, others[name.lower()].column.value], self._queries.zone)
-                column = self._queries.column(mine[name.lower()].name, cast(value, value.type, self._queries.zone))
+                value = coalesce([left_by_name[name.lower()].column.value, right_by_name[name.lower()].column.value], self._queries.zone)
+                column = self._queries.column(left_by_name[name.lower()].name, cast(value, value.type, self._queries.zone))
                 shown.append(Attribute(column, None))
                 layers.append((column.label, value.sql))
             rows.add(layers)
-            hidden = [each[name.lower()] for each in (mine, others) for name in names]
+            hidden = [each[name.lower()] for each in (left_by_name, right_by_name) for name in names]
         else:
-            kept, other = (others, mine) if side == "RIGHT" else (mine, others)
+            kept, other = (right_by_name, left_by_name) if side == "RIGHT" else (left_by_name, right_by_name)
             shown = [kept[name.lower()] for name in names]
             hidden = [other[name.lower()] for name in names]
         return [*shown, *rest, *(replace(each, qualified=True) for each in hidden)]
 
     def _viewed(self, source: Source, view: exp.Lateral) -> Source:
-        """LATERAL VIEW [OUTER] function(...) table AS columns."""
+        """Translates LATERAL VIEW [OUTER] function(…) table AS columns."""
         rows, attributes = source
         call = view.this
         if not isinstance(call, exp.Anonymous) or generators.call(call) is None:
@@ -305,7 +308,8 @@ class Sources:
 
 
 def check_named(node: exp.Expr) -> None:
-    """InvalidArgumentError for names of columns without the table's name before them: `VALUES (1) (2)`, where a comma is missing."""
+    """Raises InvalidArgumentError if an alias lists columns without a table's name: `VALUES (1) (2)`, where a
+    comma is missing, is parsed so."""
     alias = node.args.get("alias")
     if alias is not None and alias.args.get("columns") and alias.this is None:
         shown = ", ".join(name.name for name in alias.args["columns"])
@@ -317,7 +321,7 @@ def check_named(node: exp.Expr) -> None:
 
 
 def _with_alias(node: exp.Lateral) -> exp.Expr:
-    """LATERAL's query or function, with the alias that stands at the LATERAL."""
+    """Returns the query or function of a LATERAL, with the alias of the LATERAL."""
     inner = node.this
     inner = exp.Table(this=inner.copy()) if isinstance(inner, exp.Anonymous) else inner.copy()
     if node.args.get("alias") is not None:
@@ -326,7 +330,8 @@ def _with_alias(node: exp.Lateral) -> exp.Expr:
 
 
 def _inner(node: exp.Expr) -> exp.Expr:
-    """The query in brackets, with what is written in brackets of its own around it: `((SELECT ...) ORDER BY a) AS t`."""
+    """Returns the query in brackets, with the clauses after its inner brackets: `((SELECT …) ORDER BY a) AS
+    t`."""
     if not any(node.args.get(key) for key in ("order", "limit", "offset", "with_")):
         return node.this  # type: ignore[no-any-return]
     bare = node.copy()

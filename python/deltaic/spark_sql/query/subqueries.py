@@ -1,4 +1,5 @@
-"""Expressions inside queries: what `Translator` knows, subqueries, which may read the query around them, and window functions."""
+"""Translates expressions in queries: those of `Translator`, subqueries, which may read columns of outer
+queries, and window functions."""
 
 from __future__ import annotations
 
@@ -28,15 +29,17 @@ _RANDOM = {
     "randn": ("(sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random()))", "double"),
     "uuid": ("CAST(uuid() AS VARCHAR)", "string"),
 }
-"""Functions without an argument that answer otherwise in each row, their SQL and type."""
+"""Functions without arguments that give another value for each row -> their SQL and type."""
 
 
 class QueryTranslator(Translator):
-    """Answers EXISTS, IN (query) and scalar queries besides; window functions where a SELECT takes them (`windows`).
+    """Translates expressions in queries: also EXISTS, IN (query), scalar subqueries and, if `windows` is
+    given, window functions.
 
-    `lifted`: columns that layers around the rows compute for these expressions, by their SQL; a window over another one's values is a
-    level above that one. `grouped`: the rows are groups, whose aggregates are values. `lifts`: whoever
-    made it puts the layers around the rows."""
+    `lifted`: SQL -> column that a layer around the rows computes for these expressions, and the layer's
+    level; a window over the values of another window is on a higher level. `grouped`: the rows are groups,
+    and aggregates are values. `lifts`: the caller adds these layers by `add_lifted`, so expressions may need
+    them."""
 
     scope: QueryScope
     grouped = False
@@ -51,10 +54,11 @@ class QueryTranslator(Translator):
         self._levels: list[int] = []
         self._conjuncts: set[int] = set()
         self.of_groups_around: Callable[[exp.Expr], Value | None] | None = None
-        """Computes aggregates of the groups of the query around, where this is WHERE of a query in its HAVING."""
+        """Translates aggregates of the outer query's groups while the WHERE of a subquery of its HAVING is
+        translated."""
 
     def value(self, node: exp.Expr) -> Value:
-        if isinstance(node, exp.Column) and (column := node.meta.get("column")) is not None:  # what a star was written out to
+        if isinstance(node, exp.Column) and (column := node.meta.get("column")) is not None:  # a column in place of a star
             return column.value  # type: ignore[no-any-return]
         if isinstance(node, exp.Dot) and node.find(exp.Column) is not None and (value := self._field_of_known(node)) is not None:
             return value
@@ -62,7 +66,8 @@ class QueryTranslator(Translator):
             return Value(f"EXISTS ({self._within(node.this).sql})", "boolean", nullable=False)
         if isinstance(node, exp.Subquery):
             inner = self._one_column(node)
-            # Whatever fails in it fails when it is computed, for all rows at once: no condition around it keeps it from that.
+            # A scalar subquery is computed once for all rows, so no condition around it prevents its errors:
+            # `raises` stays false.
             return Value(f"({inner.sql})", inner.columns[0].type)
         if (among := _negated(node)) is not None:
             return self._as_spark(node, operators.negate(self._among(among)))
@@ -79,7 +84,8 @@ class QueryTranslator(Translator):
         return super().value(node)
 
     def _bounded(self, node: exp.Like) -> Value:
-        """LIKE as a condition, with what it says to a source that knows no LIKE."""
+        """Returns a condition with LIKE, and with the range that it implies, by which a source that has no
+        LIKE can filter."""
         like = super().value(node)
         if not isinstance(node.this, exp.Column) or not isinstance(node.expression, exp.Literal):
             return like
@@ -87,12 +93,13 @@ class QueryTranslator(Translator):
         return like.like(f"({' AND '.join([*bounds, like.sql])})", "boolean")
 
     def _is_outer(self, node: exp.Expr) -> bool:
-        """True if columns are read, and none of them is of this query."""
+        """True if an expression reads columns, and all of them belong to outer queries."""
         columns = [each for each in node.find_all(exp.Column) if not isinstance(each.this, exp.Star)]
         return bool(columns) and all(self.scope.locate([part.name for part in each.parts]) is None for each in columns)
 
     def _field_of_known(self, node: exp.Dot) -> Value | None:
-        """`window(at, '1 day').start`: a field of a column that stands for what was written; None for any other node."""
+        """Returns a field of an expression that was computed as a column, such as `window(at, '1
+        day').start`, or None for any other node."""
         names: list[str] = []
         base: exp.Expr = node
         while isinstance(base, exp.Dot) and isinstance(base.expression, exp.Identifier):
@@ -102,15 +109,16 @@ class QueryTranslator(Translator):
         return None if column is None else fields(column.value, names)
 
     def _random(self, name: str) -> Value:
-        """A value that is another one in each row: a column of a layer, as what is made of it may stand in several places of the SQL."""
+        """Returns a value that is random in each row. It is a column of a layer, so that it is computed once
+        even if the SQL of an expression over it uses it several times."""
         if not self.lifts:
             raise unsupported(f"{name}() in this clause")
         sql, kind = _RANDOM[name]
-        number = self.queries.fresh("random")  # two calls are two columns
+        number = self.queries.fresh("random")  # two calls must become two columns
         return self._in_layer("random", lambda: Value(f"{sql} /* {number} */", kind, False, deterministic=False), always=True)
 
     def _window(self, node: exp.Window) -> Value:
-        """A window function as a column of a layer around the rows."""
+        """Returns the value of a window function: a column of a layer around the rows."""
         from deltaic.spark_sql.query.windows import window
 
         if self._windows is None:
@@ -122,13 +130,13 @@ class QueryTranslator(Translator):
         return self._in_layer("window", lambda: window(node, self, named), always=True)
 
     def window_key(self, tree: exp.Expr) -> Value:
-        """A key of PARTITION BY or ORDER BY of a window. One that may fail is a column of a layer below, as the engine takes none there:
-        `ORDER BY a / b`."""
+        """Returns a key of PARTITION BY or ORDER BY of a window. A key that may fail, such as `ORDER BY a /
+        b`, becomes a column of a lower layer, as DuckDB does not allow it within OVER."""
         return self._in_layer("key", lambda: self.value(tree), always=False)
 
     def _in_layer(self, what: str, translate: Callable[[], Value], *, always: bool) -> Value:
-        """A value as a column of a layer around the rows, which lies above the layers that the value reads. `always=False`: only if the
-        value may fail."""
+        """Returns a value as a column of a layer around the rows, above the layers whose columns the value
+        reads. With `always=False`, only a value that may fail becomes such a column."""
         self._levels.append(0)
         value = translate()
         level = self._levels.pop()
@@ -142,7 +150,7 @@ class QueryTranslator(Translator):
         return value
 
     def add_lifted(self, rows: Rows) -> None:
-        """Puts the layers around the rows."""
+        """Adds to the rows the layers that compute `lifted`."""
         for level in sorted({level for _, level in self.lifted.values()}):
             rows.add([(column.label, text) for text, (column, own) in self.lifted.items() if own == level])
         self.lifted = {}
@@ -170,7 +178,7 @@ class QueryTranslator(Translator):
         return left.isdisjoint(right)
 
     def _within(self, node: exp.Expr) -> Query:
-        """A query within; names that it does not have are those of this one."""
+        """Translates a subquery, which may use the columns of this query."""
         outer: list[str] = []
 
         def find(parts: Sequence[str]) -> Value | None:
@@ -181,19 +189,22 @@ class QueryTranslator(Translator):
 
         inner = node.this if isinstance(node, exp.Subquery) and not _around(node) else node
         query = self.queries.query(inner, replace(self.context, outer=find, aggregate=self.aggregate_within()))
-        node.meta["outer"] = outer  # what Spark shows of the query in a column's name
+        node.meta["outer"] = outer  # Spark shows these columns in the name of a column
         return query
 
     def aggregate_within(self) -> Callable[[exp.Expr], Value | None] | None:
-        """Translator of aggregates of the rows here in the WHERE of a query within; None where Spark refuses them."""
+        """Returns what translates aggregates of this query's rows in the WHERE of a subquery, or None if
+        Spark refuses them there."""
         return None
 
     def _as_spark(self, node: exp.Expr, value: Value) -> Value:
-        """IN (query) of a condition that filters is true, false or null; anywhere else Spark takes null for false."""
+        """Returns IN (query) as Spark computes it: within a condition that filters rows it may be null;
+        anywhere else it is false instead."""
         return value if id(node) in self._conjuncts else value.like(f"coalesce({value.sql}, false)", "boolean", nullable=False)
 
     def _among(self, node: exp.In) -> Value:
-        """value IN (query): the query's columns are compared as `=` compares, floats and mixed types included."""
+        """Returns `value IN (query)`. Values are compared as by `=`, also floats and values of different
+        types."""
         inner = self._within(node.args["query"])
         node.meta["columns"] = inner.columns  # for `Queries.note_keys`
         tuples = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
@@ -212,7 +223,7 @@ class QueryTranslator(Translator):
             ((left, right),) = pairs
             sql = f"({left.sql} IN (SELECT {right.sql} FROM ({inner.sql})))"
         else:
-            # Two columns of NULLs are no equal rows here, as a struct of the engine would be.
+            # Compared column by column: as structs, rows with nulls would be equal in DuckDB.
             equal = " AND ".join(f"({left.sql} = {right.sql})" for left, right in pairs)
             rows = f"EXISTS (SELECT 1 FROM ({inner.sql}) WHERE"
             sql = f"(CASE WHEN {rows} {equal}) THEN true WHEN {rows} ({equal}) IS NULL) THEN NULL ELSE false END)"
@@ -237,7 +248,7 @@ def _around(node: exp.Subquery) -> bool:
 
 
 def _negated(node: exp.Expr) -> exp.In | None:
-    """The IN (query) of `a NOT IN (query)` or `NOT (a IN (query))`; None for any other node."""
+    """Returns the IN (query) of `a NOT IN (query)` or `NOT (a IN (query))`, or None for any other node."""
     if not isinstance(node, exp.Not):
         return None
     inner = node.this
@@ -247,12 +258,13 @@ def _negated(node: exp.Expr) -> exp.In | None:
 
 
 def boolean(translator: QueryTranslator, tree: exp.Expr, *, outer: bool = False, inner: bool = False) -> Value:
-    """A condition of WHERE, HAVING, QUALIFY or ON; `outer`: of an outer join; `inner`: of tables that only inner joins bring together."""
+    """Returns the condition of a WHERE, HAVING, QUALIFY or ON. `outer`: ON of an outer join; `inner`: all
+    joins of the tables are inner joins."""
     return translator.queries.used(translator.condition(tree, outer=outer, inner=inner))
 
 
 def where(translator: QueryTranslator, tree: exp.Expr, *, inner: bool) -> Value:
-    """The condition of WHERE; `inner` as in `boolean`."""
+    """Returns the condition of WHERE; `inner` as in `boolean`."""
     translator.of_groups_around = translator.context.aggregate
     value = boolean(translator, tree, inner=inner)
     translator.of_groups_around = None

@@ -1,4 +1,4 @@
-"""The tables that a query names: each gets a name of its own in the engine, behind which its rows are."""
+"""Finds the tables that a query names, and gives each a name of its own in DuckDB."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ T = TypeVar("T")
 
 
 CHANGE_FUNCTIONS = ("table_changes", "table_changes_by_path")
-"""Table functions that give the change data feed of a table, named by text, or of a path."""
+"""Table functions that return the change data feed of a table, given by name, or by path."""
 
 
 @dataclass(frozen=True)
 class ChangeRange:
-    """The range of a table function of the change data feed: each end a version (int) or a time (text)."""
+    """The range of the change data feed that a table function returns: each end is a version (int) or a
+    timestamp (text)."""
 
     start: int | str
     end: int | str | None = None
@@ -29,8 +30,9 @@ class ChangeRange:
 
 @dataclass(frozen=True)
 class TableName:
-    """A table as a query writes it: the parts of its name, and the version or time that it is read at. `changes`: its change data feed is
-    meant, and the one part is the text that the query gives for its name."""
+    """A table in a query: the parts of its name, and the version or timestamp to read. `changes`: the query
+    reads the table's change data feed; `parts` then has one item, the text in the call of the table
+    function."""
 
     parts: tuple[str, ...]
     version: int | None = None
@@ -44,8 +46,8 @@ class TableName:
 def bind(
     tree: exp.Expr, leaf_of: Callable[[TableName, str], T], given: Sequence[str] = (), prefix: str = "__deltaic_table_"
 ) -> dict[str, T]:
-    """Gives each table of the tree a name of its own, `prefix` and a number -> what `leaf_of` gives for the table, by these names. Names
-    that WITH defines are left alone, and those that are `given`."""
+    """Renames each table of the tree to `prefix` and a number; returns the new name -> the result of
+    `leaf_of` for the table. Names that WITH defines, and those in `given`, stay as they are."""
     leaves: dict[str, T] = {}
     for node in list(tree.find_all(exp.Table)):
         changes = _changes(node)
@@ -68,8 +70,9 @@ def bind(
 
 
 def mentioned_names(tree: exp.Expr) -> frozenset[str] | None:
-    """Names in lower case, among which are all columns that a query reads; None where some may be read without being named: by a star, a
-    NATURAL join, PIVOT, the pipe syntax, or a table that is itself the query."""
+    """Returns all names in a query, in lower case, which include those of all columns that it reads. Returns
+    None if the query may read columns without naming them: by a star, NATURAL join, PIVOT, the pipe syntax,
+    or `TABLE t`."""
     implied: tuple[type[exp.Expr], ...] = (exp.Star, exp.Pivot, exp.Table, exp.Join, exp.Select)
     for node in tree.find_all(*implied):
         above = node.parent
@@ -89,7 +92,7 @@ def mentioned_names(tree: exp.Expr) -> frozenset[str] | None:
 
 
 def _changes(node: exp.Table) -> TableName | None:
-    """Table and range of a table function of the change data feed; None for any other table."""
+    """Returns the table and range in a call of `CHANGE_FUNCTIONS`, or None for any other table."""
     call = node.this
     if not isinstance(call, exp.Anonymous) or (function := call.name.lower()) not in CHANGE_FUNCTIONS:
         return None
@@ -112,11 +115,11 @@ def _literal(node: exp.Expr, form: str) -> int | str:
 
 
 def _is_defined(node: exp.Table) -> bool:
-    """True if a WITH in sight defines this name: one of the same query or of a query around it, and before it where the table stands in
-    a definition itself."""
+    """True if a WITH of this query or of an outer one defines the name of this table. Within a definition of
+    WITH, only the definitions before it count."""
     if node.args.get("db") or node.args.get("version"):
         return False
-    wanted = node.name.lower()
+    name = node.name.lower()
     inner: exp.Expr = node
     scope = node.parent
     while scope is not None:
@@ -124,9 +127,9 @@ def _is_defined(node: exp.Table) -> bool:
         if isinstance(scope, exp.With):
             before = list(takewhile(lambda item, here=inner: item is not here, scope.expressions))  # type: ignore[misc]
             itself = [inner] if scope.args.get("recursive") else []
-            if any(item.alias.lower() == wanted for item in [*before, *itself]):
+            if any(item.alias.lower() == name for item in [*before, *itself]):
                 return True
-        elif isinstance(defined, exp.With) and inner is not defined and any(item.alias.lower() == wanted for item in defined.expressions):
+        elif isinstance(defined, exp.With) and inner is not defined and any(item.alias.lower() == name for item in defined.expressions):
             return True
         inner, scope = scope, scope.parent
     return False

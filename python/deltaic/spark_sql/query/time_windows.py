@@ -1,8 +1,10 @@
-"""`window(at, '1 day' [, slide [, start]])`: the windows of time that a row lies in, as a column `window` with `start` and `end`.
+"""Translates time windows: `window(at, '1 day' [, slide [, start]])` in GROUP BY is a column `window` with
+`start` and `end`.
 
-A row is repeated for each window that it lies in, and left out where its time is null: the windows are a list that a layer around the rows
-unnests. Windows begin at 1970-01-01 00:00:00 UTC plus `start`, every `slide`, and are as long as the second argument says.
-`session_window(at, '5 minutes')` gives each row one window, which ends where no row follows for that long.
+A row is repeated for each window that contains its time, and left out if its time is null: a layer around the
+rows unnests a list of windows. Windows begin at 1970-01-01 00:00:00 UTC plus `start` and then every `slide`;
+the second argument is their length. `session_window(at, '5 minutes')` gives each row one window, which ends
+when no other row follows within five minutes.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ _PART = re.compile(r"\s*([+-]?\d+)\s*([a-z]+?)s?(?=\s|$)", re.IGNORECASE)
 
 
 def with_windows(node: exp.Select, translator: QueryTranslator, rows: Rows) -> exp.Select:
-    """The SELECT with a column in place of each call of `window` or `session_window`; the rows get a layer that computes it."""
+    """Returns the SELECT with a column in place of each call of `window` or `session_window`, and adds a
+    layer to the rows that computes this column."""
     calls = [call for call in _calls(node) if len(call.expressions) > 1]
     if not calls:
         return node
@@ -51,14 +54,15 @@ def with_windows(node: exp.Select, translator: QueryTranslator, rows: Rows) -> e
 
 
 def _known(column: Column) -> exp.Column:
-    """A name that stands for the column, whatever else is called so."""
+    """Returns a tree that stands for this column, even if other columns have the same name."""
     stand_in = exp.Column(this=exp.to_identifier(column.name, quoted=True))
     stand_in.meta["column"] = column
     return stand_in
 
 
 def _calls(node: exp.Expr) -> list[exp.Anonymous]:
-    """Calls of `window` and `session_window` in the clauses that see them, not in queries within."""
+    """Returns the calls of `window` and `session_window` in the SELECT, GROUP BY, HAVING and ORDER BY,
+    without those in subqueries."""
     order = node.args.get("order")
     roots = [*node.expressions, node.args.get("group"), node.args.get("having"), order]
     found: list[exp.Anonymous] = []
@@ -73,8 +77,11 @@ def _calls(node: exp.Expr) -> list[exp.Anonymous]:
 
 
 def _session(call: exp.Anonymous, node: exp.Select, translator: QueryTranslator, rows: Rows) -> Column:
-    """Sessions: rows of the same other keys of GROUP BY, of which each comes at most the gap after one before it, in three layers: the
-    time, whether a session begins, how many have begun. A session ends the gap after its last row."""
+    """Translates session_window: adds layers to the rows and returns the column with their windows.
+
+    Rows with the same other keys of GROUP BY are in one session if each follows another one within the gap. A
+    session ends one gap after its last row. The three layers compute the time, whether the row begins a
+    session, and the number of sessions begun so far."""
     if len(call.expressions) != 2:
         raise InvalidArgumentError("[WRONG_NUM_ARGS] session_window takes two arguments", found=len(call.expressions))
     if isinstance(call.expressions[1], exp.Interval):
@@ -144,7 +151,7 @@ def _generate(call: exp.Anonymous, translator: QueryTranslator, rows: Rows) -> C
 
 
 def _micros(tree: exp.Expr) -> int:
-    """`'1 day 12 hours'` or `INTERVAL 1 DAY` in microseconds."""
+    """Returns the number of microseconds of `'1 day 12 hours'` or `INTERVAL 1 DAY`."""
     if isinstance(tree, exp.Interval) and tree.args.get("unit") is not None:
         text = f"{tree.this.name} {tree.args['unit'].name}"
     elif isinstance(tree, exp.Literal) and tree.is_string:

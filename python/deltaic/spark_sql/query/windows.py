@@ -1,4 +1,5 @@
-"""Window functions: `rank() OVER (PARTITION BY a ORDER BY b)`, aggregates over windows, frames, named windows."""
+"""Translates window functions: `rank() OVER (PARTITION BY a ORDER BY b)`, aggregates over windows, frames,
+named windows."""
 
 from __future__ import annotations
 
@@ -31,18 +32,18 @@ _RANKS = {
     "cume_dist": "double",
 }
 _PLACES = Limits(1, 2**31 - 2)
-"""Limits of a place among rows: `rank() + 1` of a partition of fewer than 2,147,483,647 rows cannot overflow, so no guard keeps it from the
-optimizer. In a larger one the cast of the rank fails."""
+"""Limits of a row's rank. With these, `rank() + 1` cannot overflow, so DuckDB may optimize it. In a partition
+of 2,147,483,647 or more rows, the cast of the rank raises an error."""
 _POSITIONS = {"first_value": "first_value", "first": "first_value", "any_value": "first_value", "last_value": "last_value",
               "last": "last_value", "nth_value": "nth_value"}  # fmt: skip
 _OFFSETS = {"lag": 1, "lead": -1}
 FUNCTIONS = frozenset([*_RANKS, *_POSITIONS, *_OFFSETS])
-"""Functions that need OVER, or mean something else with it."""
+"""Functions that need OVER, or mean something else with OVER than without."""
 _CALL = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|([a-z_][a-z_0-9]*)\(""", re.IGNORECASE)
 
 
 def window(node: exp.Window, translator: QueryTranslator, named: Sequence[exp.Expr]) -> Value:
-    """The value of a call with OVER; `named`: the windows of the WINDOW clause."""
+    """Returns the value of a call with OVER. `named`: the windows of the WINDOW clause."""
     call, nulls, condition = _call(node)
     specification = _specification(node, named)
     function = call.this.lower()
@@ -77,7 +78,7 @@ def window(node: exp.Window, translator: QueryTranslator, named: Sequence[exp.Ex
 
 
 def _call(node: exp.Window) -> tuple[exp.Anonymous, bool, exp.Expr | None]:
-    """The call, whether it leaves out nulls, the condition of its FILTER."""
+    """Returns the call, whether it has IGNORE NULLS, and the condition of its FILTER."""
     call, nulls, condition = node.this, False, None
     if isinstance(call, exp.WithinGroup) or (isinstance(call, exp.Filter) and isinstance(call.this, exp.WithinGroup)):
         sorted_call = AggregateCall.of(call)
@@ -108,7 +109,8 @@ class _Specification:
 
 
 def _specification(node: exp.Expr, named: Sequence[exp.Expr]) -> _Specification:
-    """Window in OVER (...), or the definition of the window of that name."""
+    """Returns the window of OVER (…). If OVER gives a name, returns the window that the WINDOW clause defines
+    by this name."""
     alias = node.args.get("alias")
     own = _Specification(node)
     if alias is None:
@@ -179,17 +181,17 @@ def _bound(kind: str, bound: exp.Expr, side: str, items: Sequence[tuple[exp.Expr
 
 
 def _rank(function: str, arguments: Sequence[exp.Expr], translator: QueryTranslator, over: str) -> Value:
-    given = ""
+    argument = ""
     if function == "ntile" and len(arguments) <= 1:
         buckets = translator.value(arguments[0]) if arguments else literal(1, "integer")
         if not isinstance(buckets.constant, int) or buckets.constant < 1:
             raise InvalidArgumentError("[DATATYPE_MISMATCH] ntile takes a number of buckets, at least 1")
-        given = str(buckets.constant)
+        argument = str(buckets.constant)
     elif arguments:
         raise InvalidArgumentError(f"[WRONG_NUM_ARGS] {function} takes no argument here", found=len(arguments))
     kind = _RANKS[function]
     limits = _PLACES if kind == "integer" else None
-    return Value(f"CAST({function}({given}) {over} AS {v.duckdb_type(kind)})", kind, nullable=False, limits=limits)
+    return Value(f"CAST({function}({argument}) {over} AS {v.duckdb_type(kind)})", kind, nullable=False, limits=limits)
 
 
 def _offset(function: str, arguments: Sequence[exp.Expr], translator: QueryTranslator, nulls: bool, over: str) -> Value:
@@ -214,27 +216,28 @@ def _position(function: str, arguments: Sequence[exp.Expr], translator: QueryTra
     if not 1 <= len(arguments) <= most:
         raise InvalidArgumentError(f"[WRONG_NUM_ARGS] {function} takes one or two arguments", found=len(arguments))
     value = translator.value(arguments[0])
-    given = value.sql
+    operands = value.sql
     if len(arguments) == most:
         second = translator.value(arguments[1]).constant
         if name == "nth_value":
             if not isinstance(second, int) or isinstance(second, bool) or second < 1:
                 raise InvalidArgumentError("[DATATYPE_MISMATCH] nth_value takes a place, a whole number from 1")
-            given += f", {second}"
+            operands += f", {second}"
         elif isinstance(second, bool):
             nulls = nulls or second
         else:
             raise InvalidArgumentError(f"[DATATYPE_MISMATCH] {function} takes true or false as its second argument")
     elif name == "nth_value":
         raise InvalidArgumentError("[WRONG_NUM_ARGS] nth_value takes two arguments", found=1)
-    sql = f"{name}({given}{' IGNORE NULLS' if nulls else ''}) {over}"
+    sql = f"{name}({operands}{' IGNORE NULLS' if nulls else ''}) {over}"
     return v.combine(sql, value.type, [value], nullable=True).not_foldable([value])
 
 
 def _over(sql: str, over: str) -> str:
-    """The SQL of an aggregate with `over` after each call of an aggregate function in it, as `coalesce(sum(a) OVER (...), 0)`.
+    """Returns the SQL of an aggregate with `over` after each call of an aggregate function: `coalesce(sum(a)
+    OVER (…), 0)`.
 
-    A function of Spark may be several calls of the engine: `avg` of decimals is a sum by a count."""
+    One function of Spark may be several calls in DuckDB: `avg` of decimals divides a sum by a count."""
     found, position = [], 0
     while (match := _CALL.search(sql, position)) is not None:
         if match[1] is None or match[1].lower() not in _ENGINE:
@@ -250,7 +253,7 @@ def _over(sql: str, over: str) -> str:
 
 
 def _closed(sql: str, position: int) -> int:
-    """The place after the bracket that closes the one before `position`."""
+    """Returns the position after the bracket that closes the one before `position`."""
     depth = 1
     for match in re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|[()]""").finditer(sql, position):
         depth += (match[0] == "(") - (match[0] == ")")
@@ -266,4 +269,4 @@ _ENGINE = frozenset(
     regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy reservoir_quantile sem skewness stddev stddev_pop stddev_samp
     string_agg sum sum_no_overflow var_pop var_samp variance""".split()  # noqa: SIM905 - as a list it takes sixty lines
 )
-"""Names of the engine's aggregate functions, which are no scalar functions of its."""
+"""Names of DuckDB's aggregate functions."""

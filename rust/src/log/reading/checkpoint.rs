@@ -1,5 +1,6 @@
-//! Checkpoints -> Arrow ("Checkpoints"): classic, multi-part, and V2 with sidecars. Only the columns that the state needs are decoded; of
-//! large ones the actions on files stay where they are until they are asked for.
+//! Reads checkpoints to Arrow ("Checkpoints"): classic, multi-part, and V2 with sidecars. Only the columns of
+//! the state are decoded. In a large checkpoint, the actions on files stay in their files until they are
+//! needed.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -22,12 +23,12 @@ use crate::pages::{self, PageRequest};
 use crate::parallel::on_threads;
 use crate::store::Store;
 
-/// What a checkpoint holds.
+/// The actions of a checkpoint.
 #[derive(Debug, Default)]
 pub struct Checkpoint {
-    /// All but the actions on files.
+    /// All actions except those on files.
     pub state: Commit,
-    /// These: adds, then removes.
+    /// The actions on files: adds, then removes.
     pub files: Vec<Segment>,
 }
 
@@ -51,8 +52,9 @@ impl Checkpoint {
     }
 }
 
-/// Reads a checkpoint. `parts`: all files of it, relative to the table; sidecars are named in it. `eager_limit`: checkpoints up to
-/// this many bytes are decoded completely; the file actions of larger ones are decoded on demand.
+/// Reads a checkpoint. `parts`: all its files, relative to the table, without its sidecars, whose names are
+/// in it. `eager_limit`: a checkpoint of at most this many bytes is decoded completely; the actions on files of a
+/// larger one are decoded when needed.
 pub fn read(store: &Arc<dyn Store>, parts: &[String], eager_limit: u64, interrupt: &Interrupt) -> Result<Checkpoint> {
     let mut checkpoint = Checkpoint::default();
     let mut parquet = Vec::new();
@@ -79,7 +81,7 @@ pub fn read(store: &Arc<dyn Store>, parts: &[String], eager_limit: u64, interrup
     Ok(checkpoint)
 }
 
-/// Protocol and metadata of a checkpoint: nothing else of it is decoded.
+/// Reads protocol and metadata of a checkpoint, and decodes nothing else.
 pub fn read_definition(store: &Arc<dyn Store>, parts: &[String], interrupt: &Interrupt) -> Result<Commit> {
     let mut state = Commit::default();
     for part in parts {
@@ -97,7 +99,7 @@ pub fn read_definition(store: &Arc<dyn Store>, parts: &[String], interrupt: &Int
     Ok(state)
 }
 
-/// Names of the sidecars that a checkpoint names, without a look at its actions on files.
+/// Reads the names of a checkpoint's sidecars, without its actions on files.
 pub fn sidecar_names(store: &Arc<dyn Store>, parts: &[String], interrupt: &Interrupt) -> Result<Vec<String>> {
     let mut named = Vec::new();
     for part in parts {
@@ -116,7 +118,7 @@ pub fn sidecar_names(store: &Arc<dyn Store>, parts: &[String], interrupt: &Inter
     named.iter().map(|text| Sidecar::parse(store.location(), text).map(|sidecar| sidecar.name)).collect()
 }
 
-/// The files that these actions name, each once.
+/// Returns the files that these actions name, each once.
 fn sidecars_of(root: &str, named: &[String]) -> Result<Vec<(String, Option<Sidecar>)>> {
     let mut files = Vec::with_capacity(named.len());
     let mut known = HashSet::with_capacity(named.len());
@@ -130,7 +132,8 @@ fn sidecars_of(root: &str, named: &[String]) -> Result<Vec<(String, Option<Sidec
     Ok(files)
 }
 
-/// "The sidecar files can have only add file and remove file entries."
+/// Checks that sidecars hold only actions on files: "The sidecar files can have only add file and remove file
+/// entries."
 fn only_files(files: &Commit, sidecars: &[(String, Option<Sidecar>)]) -> Result<()> {
     let others = [
         ("protocol", files.protocol.is_some()),
@@ -198,17 +201,17 @@ fn read_files(
     Ok(())
 }
 
-/// Actions that are none on files, each with a field that it must have.
+/// Actions that are not on files, each with a required field.
 const OTHERS: [[&str; 2]; 5] =
     [["protocol", "minReaderVersion"], ["metaData", "id"], ["txn", "appId"], ["domainMetadata", "domain"], ["sidecar", "path"]];
-/// Rows that are read at a time where few are looked for.
+/// Number of rows that are read at a time when few are searched for.
 const AT_A_TIME: usize = 1024;
 
-/// What a thread reads of a file at once.
+/// A part of a file that one thread reads.
 enum Task<'a> {
-    /// What is no action on files, of a row group.
+    /// The actions of a row group that are not on files.
     Others(&'a Arc<CheckpointFile>, usize),
-    /// How many actions on files there are, and what they say of sizes.
+    /// The number of actions on files, and their sizes.
     Files(&'a Arc<CheckpointFile>, usize, Range<usize>, FileKind, Option<&'a Arc<Sidecar>>),
 }
 
@@ -243,12 +246,12 @@ fn leave_there(files: &[(Arc<CheckpointFile>, Option<Arc<Sidecar>>)], checkpoint
 }
 
 impl CheckpointFile {
-    /// A row group when nothing else of the checkpoint is read.
+    /// Reads the actions of a row group that are not on files, if nothing else of the checkpoint is read.
     fn read_alone(&self, group: usize, interrupt: &Interrupt) -> Result<Commit> {
         read_group(self, group, &DecodedVolume::of(self.stored().size()), interrupt)
     }
 
-    /// What is no action on files in a row group.
+    /// Reads the actions of a row group that are not on files.
     fn read_others(&self, group: usize, interrupt: &Interrupt) -> Result<Commit> {
         let there: Vec<&str> = OTHERS.iter().filter(|path| self.may_have(group, *path)).map(|path| path[0]).collect();
         if there.is_empty() {
@@ -260,14 +263,15 @@ impl CheckpointFile {
         others.read_alone(group, interrupt)
     }
 
-    /// False for a row group that, by its statistics, has neither a protocol nor metadata.
+    /// False if a row group has neither protocol nor metadata, by its statistics.
     fn may_define(&self, group: usize) -> bool {
         self.may_have(group, &["protocol", "minReaderVersion"]) || self.may_have(group, &["metaData", "id"])
     }
 }
 
 impl CheckpointFile {
-    /// How many actions the columns that are read hold in a row group, where that is known: none of them is on a file.
+    /// Returns the number of actions in a row group, if its statistics have it and none of the columns that
+    /// are read is of actions on files.
     fn others(&self, group: usize) -> Option<u64> {
         let read = |action: &str| {
             let columns = self.parquet().file_metadata().schema_descr().columns();
@@ -283,7 +287,7 @@ impl CheckpointFile {
     }
 }
 
-/// How many such actions there are in a batch.
+/// Returns the number of actions in a batch that are not on files.
 fn others_in(batch: &RecordBatch) -> usize {
     let count = |[action, field]: &[&str; 2]| {
         let actions = batch.column_by_name(action)?.as_struct_opt()?;
@@ -313,7 +317,7 @@ fn read_group(file: &CheckpointFile, group: usize, decoded: &DecodedVolume, inte
         first += batch.num_rows();
         missing = missing.map(|missing| missing.saturating_sub(others_in(&batch) as u64));
         if missing == Some(0) {
-            break; // the rest are files
+            break; // all further actions are on files
         }
     }
     Ok(state)

@@ -1,4 +1,4 @@
-//! A Parquet file of a checkpoint: where it is, what its footer says, which of its leaves a question needs.
+//! A Parquet file of a checkpoint: its path, its footer, and the leaf columns to read from it.
 
 use std::io::Cursor;
 use std::ops::Range;
@@ -17,11 +17,13 @@ use super::volume;
 use crate::error::{Error, Kind, Result};
 use crate::store::{ObjectMeta, Store};
 
-/// Read at a time where the length of a page is not yet known.
+/// Number of bytes to read at a time while the length of a page is unknown.
 const LOOK_AHEAD: u64 = 16 * 1024;
-/// The end of a file that is fetched when it is opened over a network: the footer, and all of a small checkpoint.
+/// Number of bytes to fetch from the end of a file when it is opened over a network: they hold the footer, or
+/// a small checkpoint as a whole.
 const TAIL: u64 = 1 << 20;
-/// Bytes of a column in a row group that are read at once, and of all such columns.
+/// Maximum number of bytes of a column in a row group that is fetched in advance, and of all such columns
+/// together.
 const NEAR: (u64, u64) = (256 << 10, 4 << 20);
 
 /// A Parquet file in a store.
@@ -30,7 +32,7 @@ pub struct StoredFile {
     store: Arc<dyn Store>,
     path: String,
     found: Arc<ObjectMeta>,
-    /// Pieces of it that were read before: the first byte of each, and its bytes.
+    /// Ranges of the file that are in memory: the position of the first byte, and the bytes.
     near: Arc<[(u64, Bytes)]>,
 }
 
@@ -54,12 +56,13 @@ impl ChunkReader for StoredFile {
 }
 
 impl StoredFile {
-    /// Bytes.
+    /// Its size in bytes.
     pub fn size(&self) -> u64 {
         self.found.size
     }
 
-    /// The same, with the small ones of these columns of a row group at hand: each page of them is then no read of its own.
+    /// Returns the file with small columns of a row group in memory, so that their pages need no requests of
+    /// their own.
     pub fn near(&self, group: &RowGroupMetaData, mask: &ProjectionMask) -> Result<Self> {
         let mut ranges: Vec<Range<u64>> = Vec::new();
         let mut total = 0;
@@ -68,7 +71,7 @@ impl StoredFile {
             let (Ok(start), Ok(length)) = (u64::try_from(start), u64::try_from(column.compressed_size())) else { continue };
             let end = start.saturating_add(length);
             if length > NEAR.0 || total + length > NEAR.1 || end > self.size() {
-                continue; // a column that lies about itself is told when it is read
+                continue; // wrong ranges in the footer are reported when the column is read
             }
             total += length;
             if self.nearby(start).is_some_and(|rest| rest.len() as u64 >= length) {
@@ -85,7 +88,7 @@ impl StoredFile {
         Ok(Self { near, ..self.clone() })
     }
 
-    /// What is at hand from a byte on.
+    /// Returns the bytes from `start` on, if they are in memory.
     fn nearby(&self, start: u64) -> Option<Bytes> {
         self.near.iter().find_map(|(first, bytes)| {
             let skipped = usize::try_from(start.checked_sub(*first)?).ok().filter(|skipped| *skipped < bytes.len())?;
@@ -104,14 +107,14 @@ impl StoredFile {
     }
 }
 
-/// A Parquet file of a checkpoint, and what its footer says.
+/// A Parquet file of a checkpoint, and its footer.
 #[derive(Debug, Clone)]
 pub struct CheckpointFile {
     bytes: StoredFile,
     metadata: ArrowReaderMetadata,
-    /// The leaves that are read.
+    /// The leaf columns to read.
     pub mask: ProjectionMask,
-    /// Some file may have its statistics only typed.
+    /// Some files may have only typed statistics.
     typed_alone: bool,
 }
 
@@ -136,13 +139,14 @@ impl CheckpointFile {
         self.metadata.metadata()
     }
 
-    /// Rows before a row group.
+    /// Returns the number of rows before a row group.
     pub fn first_row(&self, group: usize) -> usize {
         let before = self.parquet().row_groups().iter().take(group).map(RowGroupMetaData::num_rows);
         before.fold(0_usize, |sum, rows| sum.saturating_add(usize::try_from(rows).unwrap_or(0)))
     }
 
-    /// An error where there is another file by its name now, or none: what was read since then may be of neither.
+    /// Returns an error if the file was deleted or replaced since it was opened: bytes read since then may be
+    /// of another file.
     pub fn unchanged(&self) -> Result<()> {
         match self.bytes.store.head(self.path())? {
             Some(now) if now == *self.bytes.found => Ok(()),
@@ -154,36 +158,36 @@ impl CheckpointFile {
         }
     }
 
-    /// The leaf with this path.
+    /// Returns the index of the leaf with this path.
     pub fn leaf(&self, path: &[&str]) -> Option<usize> {
         let descriptor = self.parquet().file_metadata().schema_descr();
         descriptor.columns().iter().position(|column| column.path().parts() == path)
     }
 
-    /// False for a row group that, by its statistics, has no value in a leaf that each action of the kind has, or no such actions at all.
+    /// False if a row group has no actions of a kind, by the statistics of a leaf that every such action has.
     pub fn may_have(&self, group: usize, path: &[&str]) -> bool {
         match self.leaf(path) {
             Some(leaf) => self.nulls(group, leaf) != Some(self.parquet().row_group(group).num_rows().unsigned_abs()),
-            None => path.first().is_some_and(|action| self.has_column(action)), // malformed: whoever reads it says how
+            None => path.first().is_some_and(|action| self.has_column(action)), // malformed; the error is raised when it is read
         }
     }
 
-    /// Nulls of a leaf in a row group, where that is known.
+    /// Returns the number of nulls of a leaf in a row group, if known.
     pub fn nulls(&self, group: usize, leaf: usize) -> Option<u64> {
         self.parquet().row_group(group).column(leaf).statistics()?.null_count_opt()
     }
 
-    /// The leaves whose paths are wanted.
+    /// Selects the leaves for whose paths `wanted` is true.
     pub fn mask_of(&self, wanted: &dyn Fn(&[String]) -> bool) -> ProjectionMask {
         mask_of(&self.metadata, wanted)
     }
 
-    /// These leaves.
+    /// Selects these leaves.
     pub fn leaves(&self, leaves: &[usize]) -> ProjectionMask {
         ProjectionMask::leaves(self.parquet().file_metadata().schema_descr(), leaves.iter().copied())
     }
 
-    /// The leaves that columns of actions on files are made of.
+    /// Selects the leaves of these columns of actions on files.
     pub fn columns(&self, kind: FileKind, columns: Columns) -> ProjectionMask {
         let action = if kind == FileKind::Add { "add" } else { "remove" };
         self.mask_of(&|path| {
@@ -194,14 +198,14 @@ impl CheckpointFile {
         })
     }
 
-    /// Whether it has a top-level column.
+    /// True if the file has this top-level column.
     pub fn has_column(&self, name: &str) -> bool {
         let descriptor = self.parquet().file_metadata().schema_descr();
         descriptor.columns().iter().any(|column| column.path().parts().first().is_some_and(|part| part == name))
     }
 }
 
-/// Whether the state needs a leaf. `typed_alone`: statistics as JSON are not enough.
+/// True if the state needs a leaf. `typed_alone`: typed statistics are needed too.
 fn is_wanted(parts: &[String], typed_alone: bool) -> bool {
     match (parts.first().map(String::as_str), parts.get(1).map(String::as_str)) {
         (Some("add"), Some("partitionValues_parsed")) => false,
@@ -212,10 +216,10 @@ fn is_wanted(parts: &[String], typed_alone: bool) -> bool {
     }
 }
 
-/// Actions of checkpoints. A part needs the columns of its own actions alone ("Checkpoint Schema").
+/// The actions of checkpoints. A part needs only the columns of its own actions ("Checkpoint Schema").
 const ACTIONS: [&str; 8] = ["add", "remove", "metaData", "protocol", "txn", "domainMetadata", "checkpointMetadata", "sidecar"];
 
-/// With the columns that the state needs.
+/// Opens a file with the columns that the state needs.
 pub fn open(store: &Arc<dyn Store>, path: &str) -> Result<CheckpointFile> {
     let mut file = open_columns(store, path, &|_| true)?;
     if !ACTIONS.iter().any(|name| file.has_column(name)) {
@@ -224,14 +228,14 @@ pub fn open(store: &Arc<dyn Store>, path: &str) -> Result<CheckpointFile> {
         let error = Error::protocol("the file is no checkpoint").at(path).found(format!("columns {}", columns.join(", ")));
         return Err(error.expected(format!("a column of {}", ACTIONS.join(", "))));
     }
-    // Typed statistics are decoded only where some file may lack them as JSON.
+    // Typed statistics are decoded only if some file may have none as JSON.
     file.typed_alone = lacks_json_statistics(&file.metadata);
     file.mask = mask_of(&file.metadata, &|path| is_wanted(path, file.typed_alone));
     volume::check(file.parquet(), &file.mask, file.bytes.size()).map_err(|error| error.at(path))?;
     Ok(file)
 }
 
-/// With those leaves that are wanted.
+/// Opens a file with the leaves for which `wanted` is true.
 pub fn open_columns(store: &Arc<dyn Store>, path: &str, wanted: &dyn Fn(&[String]) -> bool) -> Result<CheckpointFile> {
     let missing = || Error::new(Kind::NotFound, "a file of the checkpoint is missing").at(path);
     let (found, near) = if store.is_remote() {

@@ -1,4 +1,4 @@
-//! Rows of a checkpoint -> actions. Every fault names file and row.
+//! Converts rows of a checkpoint to actions. Each error has file and row.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use crate::error::{Error, Result};
 use crate::log::json_text::write_value;
 use crate::log::schema::{self, ADD, REMOVE};
 
-/// A batch of a checkpoint, and where it stands in its file.
+/// A batch of a checkpoint, and its position in the file.
 #[derive(Debug, Clone, Copy)]
 pub struct Rows<'a> {
-    /// The columns of it that are read.
+    /// The columns that were read.
     pub batch: &'a RecordBatch,
-    /// Rows of the file before it.
+    /// Number of rows of the file before the batch.
     pub first: usize,
     /// Name of the file.
     pub path: &'a str,
 }
 
 impl Rows<'_> {
-    /// Name of the file, and the number in it of the row that holds the `nth` action of this kind.
+    /// Returns, for an error, the file's name and the number of the row with the `nth` action of this kind.
     fn place(&self, name: &str, nth: usize) -> String {
         let rows = self.batch.column_by_name(name);
         let row = rows.and_then(|rows| (0..rows.len()).filter(|row| rows.is_valid(*row)).nth(nth)).unwrap_or(nth);
@@ -33,7 +33,7 @@ impl Rows<'_> {
     }
 }
 
-/// Adds what these rows say to the state; an error names file and row.
+/// Adds the actions in these rows to the state. An error has file and row.
 pub fn take_batch(state: &mut Commit, rows: &Rows<'_>) -> Result<()> {
     let file = |error: Error| error.within(rows.path);
     state.adds.extend(actions_of(rows, "add", &ADD)?);
@@ -57,7 +57,8 @@ pub fn take_batch(state: &mut Commit, rows: &Rows<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The actions on files of one kind in these rows, in the columns of `schema`; `None` where there is none.
+/// Returns the actions on files of one kind in these rows, in the columns of `schema`. `None` if there are
+/// none.
 pub fn actions_of(rows: &Rows<'_>, name: &str, schema: &SchemaRef) -> Result<Option<RecordBatch>> {
     let file = |error: Error| error.within(rows.path);
     let Some(found) = rows_of(rows.batch, name).map_err(file)? else { return Ok(None) };
@@ -65,7 +66,7 @@ pub fn actions_of(rows: &Rows<'_>, name: &str, schema: &SchemaRef) -> Result<Opt
     checked(rows, &files(&found, schema, name).map_err(file)?, schema, name).map(Some)
 }
 
-/// Rows where the action is there.
+/// Returns the rows with this action.
 fn rows_of(batch: &RecordBatch, name: &str) -> Result<Option<StructArray>> {
     let Some(column) = batch.column_by_name(name) else { return Ok(None) };
     let Some(rows) = column.as_struct_opt() else {
@@ -92,7 +93,7 @@ fn texts(batch: &RecordBatch, name: &str) -> Result<Vec<String>> {
     (0..rows.len()).map(write).collect()
 }
 
-/// These actions in the columns of `schema`, any of which may be null yet.
+/// Returns these actions in the columns of `schema`. All columns may still be null.
 fn files(rows: &StructArray, schema: &SchemaRef, name: &str) -> Result<RecordBatch> {
     if schema.index_of("path").is_ok() && rows.column_by_name("path").is_none() {
         let columns: Vec<&str> = rows.fields().iter().map(|field| field.name().as_str()).collect();
@@ -104,7 +105,7 @@ fn files(rows: &StructArray, schema: &SchemaRef, name: &str) -> Result<RecordBat
     schema::conform(&batch, &nullable).map_err(|error| error.within(name))
 }
 
-/// The actions in `schema`, unless one is what a line of a commit would be refused for.
+/// Returns the actions in `schema`. An action that would be an error in a commit is an error here too.
 fn checked(rows: &Rows<'_>, files: &RecordBatch, schema: &SchemaRef, name: &str) -> Result<RecordBatch> {
     let wrong = |row: usize, found: String, expected: &str| {
         Error::protocol("the action on a file is malformed").at(rows.place(name, row)).found(found).expected(expected)
@@ -135,7 +136,7 @@ fn checked(rows: &Rows<'_>, files: &RecordBatch, schema: &SchemaRef, name: &str)
     Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
 }
 
-/// Descriptors that are whole; one all of nulls is none, as some writers have it.
+/// Checks that descriptors are complete. Some writers write a descriptor of nulls for none.
 fn checked_vectors(vectors: &StructArray, wrong: &dyn Fn(usize, String, &str) -> Error) -> Result<StructArray> {
     let there = |row: usize| vectors.is_valid(row) && vectors.columns().iter().any(|column| column.is_valid(row));
     let numbers = [vectors.column(2), vectors.column(3), vectors.column(4)].map(|column| cast(column, &DataType::Int64));
@@ -156,9 +157,9 @@ fn checked_vectors(vectors: &StructArray, wrong: &dyn Fn(usize, String, &str) ->
     Ok(StructArray::try_new(vectors.fields().clone(), vectors.columns().to_vec(), Some(nulls))?)
 }
 
-/// Statistics as JSON for those that have them only typed.
+/// Adds statistics as JSON to the files that have only typed ones.
 fn with_statistics(adds: &StructArray) -> Result<StructArray> {
-    // In tombstones they are not asked for, so that they are not there.
+    // The column is not read for tombstones.
     let Some(typed) = adds.column_by_name("stats_parsed") else { return Ok(adds.clone()) };
     let json = adds.column_by_name("stats").map(|column| schema::conform_column(column, &DataType::Utf8, "stats")).transpose()?;
     let json: Option<&StringArray> = json.as_ref().map(|column| column.as_string::<i32>());

@@ -1,4 +1,5 @@
-//! A commit file: JSON lines -> Arrow, cut at line ends and read on several threads. Every fault names file and line.
+//! Parses a commit file from JSON lines to Arrow. The text is cut at line ends and parsed by several threads.
+//! Each error has file and line.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,29 +17,30 @@ use crate::guard;
 use crate::interrupt::Interrupt;
 use crate::store::Store;
 
-/// Longest line.
+/// Maximum number of bytes of a line; a longer line is an error.
 pub(super) const MAX_LINE: usize = 64 << 20;
-/// Least bytes that are worth a thread.
+/// Minimum number of bytes for which a thread is started.
 const MIN_CHUNK: usize = 1 << 20;
-/// A longer commit is read in blocks: one of gigabytes that holds few actions takes little memory.
+/// Maximum number of bytes of a commit that is read as a whole. A longer commit is read in blocks, so that a
+/// commit of gigabytes with few actions takes little memory.
 const AT_ONCE: u64 = 128 << 20;
-/// Bytes of such a block.
+/// Number of bytes of such a block.
 const BLOCK: u64 = 32 << 20;
 
 /// appId -> (version, lastUpdated in ms).
 pub type Transactions = BTreeMap<String, (i64, Option<i64>)>;
 
-/// Where the actions stand that define the table: file and line, or file and row.
+/// Where the actions that define the table are: file and line, or file and row.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
-    /// Of `protocol`.
+    /// Place of `protocol`.
     pub protocol: Option<String>,
-    /// Of `metaData`.
+    /// Place of `metaData`.
     pub metadata: Option<String>,
 }
 
 impl Places {
-    /// These, and `before` for what these do not say.
+    /// Returns these places, and those of `before` if one is missing.
     #[must_use]
     pub fn or(self, before: Self) -> Self {
         Self { protocol: self.protocol.or(before.protocol), metadata: self.metadata.or(before.metadata) }
@@ -50,13 +52,13 @@ impl Places {
 pub struct Commit {
     /// Its version.
     pub version: u64,
-    /// JSON of the action; so the two below.
+    /// JSON of `commitInfo`.
     pub commit_info: Option<String>,
-    /// `protocol`
+    /// JSON of `protocol`.
     pub protocol: Option<String>,
-    /// `metaData`
+    /// JSON of `metaData`.
     pub metadata: Option<String>,
-    /// Where these two stand.
+    /// Places of these two.
     pub places: Places,
     /// `txn` by application.
     pub transactions: Transactions,
@@ -68,13 +70,13 @@ pub struct Commit {
     pub adds: Vec<RecordBatch>,
     /// Batches in [`schema::REMOVE`].
     pub removes: Vec<RecordBatch>,
-    /// Of a large commit the actions on files, which stay there.
+    /// The actions on files of a large commit, which stay in its file.
     pub files: Vec<Segment>,
-    /// It has change files.
+    /// True if the commit has change files.
     pub has_cdc: bool,
-    /// JSON of its `cdc` actions; none where the actions on files stay in the commit.
+    /// JSON of its `cdc` actions. Empty if the actions on files stay in the commit's file.
     pub change_files: Vec<String>,
-    /// Lines that are not blank.
+    /// Number of lines that are not blank.
     pub actions: usize,
 }
 
@@ -90,7 +92,7 @@ struct Transaction {
 struct Domain {
     domain: String,
     #[serde(rename = "removed")]
-    _removed: Option<bool>, // whether it is one: replay asks later
+    _removed: Option<bool>, // only the type is checked; replay reads the value later
 }
 
 impl Commit {
@@ -99,8 +101,8 @@ impl Commit {
         Self::read_lines(store, path, interrupt)?.checked(store.location(), version, path, interrupt)
     }
 
-    /// Like [`Self::read`] for a commit of up to `eager_limit` bytes; of a larger one the actions on files stay in their file, and only
-    /// what replay needs of them is read.
+    /// Reads and parses the commit at `path`. If it has more than `eager_limit` bytes, actions on files stay in its
+    /// file, and only the fields that replay needs are read.
     pub fn read_or_leave(store: &Arc<dyn Store>, version: u64, path: &str, eager_limit: u64, interrupt: &Interrupt) -> Result<Self> {
         if eager_limit >= AT_ONCE {
             return Self::read(store.as_ref(), version, path, interrupt);
@@ -110,7 +112,7 @@ impl Commit {
         }
         match store.head(path)?.map(|found| lines::read_keys(store, path, found, interrupt)) {
             Some(Ok(commit)) if commit.sidecars.is_empty() => Ok(Self { version, ..commit }),
-            // What is wrong with it is told by the reader of all of it.
+            // Reading the whole commit gives the error its details.
             _ => interrupt.check().and_then(|()| Self::read(store.as_ref(), version, path, interrupt)),
         }
     }
@@ -125,7 +127,7 @@ impl Commit {
         Ok(commit)
     }
 
-    /// Reads and parses a file of JSON lines, in blocks that end where a line does.
+    /// Reads and parses a file of JSON lines, in blocks of whole lines.
     pub fn read_lines(store: &dyn Store, path: &str, interrupt: &Interrupt) -> Result<Self> {
         if let Some(data) = store.get_at_most(path, AT_ONCE)? {
             return Self::parse(&data, path, interrupt);
@@ -149,7 +151,7 @@ impl Commit {
         commit.not_empty(path, size)
     }
 
-    /// Parses the lines of a commit; `path` is for messages.
+    /// Parses the lines of a commit. `path`: for error messages.
     pub fn parse(data: &[u8], path: &str, interrupt: &Interrupt) -> Result<Self> {
         let mut commit = Self::default();
         commit.take_lines(data, path, 0, interrupt)?;
@@ -163,7 +165,7 @@ impl Commit {
         Ok(self)
     }
 
-    /// Parses lines, of which the first is the one after `before` others. How many they were.
+    /// Parses lines and returns their number. `before`: the number of lines before them.
     fn take_lines(&mut self, data: &[u8], path: &str, before: usize, interrupt: &Interrupt) -> Result<usize> {
         if before == 0 && data.starts_with(b"\xef\xbb\xbf") {
             let error = Error::protocol("the file does not begin with a line").at(format!("{path}:1"));
@@ -182,7 +184,7 @@ impl Commit {
                     })
                 };
                 let workers: Vec<_> = chunks.iter().map(|chunk| scope.spawn(move || parse(chunk.clone()))).collect();
-                parsed.extend(workers.into_iter().filter_map(|worker| worker.join().ok())); // it cannot end in a panic
+                parsed.extend(workers.into_iter().filter_map(|worker| worker.join().ok())); // a worker cannot panic
             });
         }
         for chunk in parsed {
@@ -191,7 +193,7 @@ impl Commit {
         Ok(data.iter().filter(|byte| **byte == b'\n').count())
     }
 
-    /// Of the lines of a file only those that are no actions on files.
+    /// Reads only the actions of a file that are not on files.
     pub fn read_definition(store: &dyn Store, path: &str, interrupt: &Interrupt) -> Result<Self> {
         const FILES: [&[u8]; 3] = [b"{\"add\":", b"{\"remove\":", b"{\"cdc\":"];
         let Some(data) = store.get_at_most(path, AT_ONCE)? else {
@@ -228,7 +230,7 @@ impl Commit {
         Ok(())
     }
 
-    /// Takes in an action that is kept as text.
+    /// Adds an action that is kept as text.
     pub fn take_text(&mut self, kind: TextKind, text: String) -> Result<()> {
         match kind {
             TextKind::CommitInfo => {
@@ -251,7 +253,8 @@ impl Commit {
         Ok(())
     }
 
-    /// commitInfo's JSON, found without parsing the other actions; of a very long commit only where it is near the beginning.
+    /// Reads the JSON of commitInfo without parsing the other actions. In a very long commit, it is found
+    /// only near the beginning.
     pub fn read_info(store: &dyn Store, path: &str) -> Result<Option<String>> {
         match store.get_at_most(path, AT_ONCE)? {
             Some(data) => Self::find_info(&data, path),
@@ -282,17 +285,17 @@ fn once(slot: &mut Option<String>, text: String, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The error of an action that may come once in a commit or checkpoint.
+/// Returns the error for an action that may occur only once in a commit or checkpoint.
 pub fn twice(found: String) -> Error {
     Error::protocol("an action that may come once is there twice").found(found).expected("at most one")
 }
 
 fn malformed(error: serde_json::Error) -> Error {
-    // The parser saw one line: its own line number would mislead.
+    // The parser gets a single line, so its line number is always 1 and is removed.
     Error::protocol("the line is no valid action").found(error.to_string().replace(" at line 1 column", ", column")).expected(AN_ACTION)
 }
 
-/// What each line of a commit must be.
+/// What each line of a commit must be, for error messages.
 const AN_ACTION: &str = "a JSON object with one action on each line";
 
 pub(super) fn too_long(bytes: usize) -> Error {
@@ -304,7 +307,7 @@ fn line_of(data: &[u8], path: &str, before: usize, offset: usize) -> String {
     format!("{path}:{}", before + earlier + 1)
 }
 
-/// An error and the byte at which its line begins.
+/// An error, and the position at which its line begins.
 pub(super) struct Fault {
     pub offset: usize,
     pub error: Error,
@@ -316,7 +319,7 @@ impl Fault {
     }
 }
 
-/// About equal ranges of whole lines.
+/// Divides the text into ranges of whole lines of about equal size.
 fn cut(data: &[u8], most: usize) -> Vec<std::ops::Range<usize>> {
     let count = (data.len() / MIN_CHUNK).clamp(1, most);
     let mut chunks = Vec::with_capacity(count);
@@ -383,7 +386,7 @@ impl Chunk {
     }
 }
 
-/// The texts between line ends.
+/// Returns the lines.
 fn lines_in(data: &[u8]) -> impl Iterator<Item = &[u8]> {
     let ends = memchr::memchr_iter(b'\n', data).chain([data.len()]);
     ends.scan(0, |from, end| Some(data.get(std::mem::replace(from, end + 1)..end).unwrap_or_default()))
@@ -401,10 +404,10 @@ pub(super) fn parse_line<'a, S: Deserialize<'a>>(line: &'a [u8]) -> Result<Actio
     serde_json::from_str(text).map_err(malformed)
 }
 
-/// Identity of a vector in a key: its storage type, place and offset.
+/// What a vector is identified by in a key: storage type, path or inline data, and offset.
 pub type VectorId<'a> = (&'a str, &'a str, Option<i32>);
 
-/// That of a row; nothing for a file without one.
+/// Returns the identity of a row's vector. `None` if the file has no vector.
 pub fn vector_id(vectors: &arrow::array::StructArray, row: usize) -> Option<VectorId<'_>> {
     use arrow::array::AsArray;
     use arrow::datatypes::Int32Type;

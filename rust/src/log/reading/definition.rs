@@ -1,4 +1,4 @@
-//! What defines a version, its protocol and metadata, with no look at its files.
+//! Reads the definition of a version, which is its protocol and metadata, without its files.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::interrupt::Interrupt;
 use crate::store::Store;
 
-/// JSON of the newest of each action.
+/// JSON of the newest action of each kind.
 #[derive(Debug, Clone, Default)]
 pub struct Definition {
     /// `protocol`
@@ -18,7 +18,7 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// From the commits (version, path), newest first, then from the checkpoint; no more of them than are needed.
+    /// Reads the commits (version, path), newest first, then the checkpoint, until both actions are found.
     pub fn read(store: &Arc<dyn Store>, parts: &[String], commits: &[(u64, String)], interrupt: &Interrupt) -> Result<Self> {
         let mut found = Self::default();
         for (_, path) in commits.iter().rev() {

@@ -1,18 +1,21 @@
-//! The canonical form of a JSON document, of which `_last_checkpoint` has the MD5 (PROTOCOL.md: JSON checksum).
+//! Writes a JSON document in its canonical form. `_last_checkpoint` holds the MD5 of this form (PROTOCOL.md:
+//! JSON checksum).
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
 
-/// All but RFC 3986's unreserved characters.
+/// All characters except the unreserved ones of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Maximum bytes of the paths and values in a canonical form; a document of more is refused. A path repeats all names above it: one name of
-/// 1 MB above a list of 100,000 numbers would be 100 GB of paths. Hints have at most 4 MB, and a form about six times as long.
+/// Maximum number of bytes of the paths and values in a canonical form; a larger document is an error. A path
+/// repeats all names above it: one name of 1 MB above a list of 100,000 numbers gives 100 GB of paths. A hint
+/// has at most 4 MB, and its canonical form is about six times as long.
 const MOST_BYTES: usize = 64 << 20;
 
-/// Each leaf as path=value, the path's parts joined by `+`, ordered by the bytes of the path; without the document's own field `checksum`.
+/// Returns the canonical form: each leaf as path=value, with the parts of the path joined by `+`, ordered by
+/// the bytes of the path, without the top-level field `checksum`.
 pub fn canonical(document: &str) -> Result<String> {
     let parsed: Value = serde_json::from_str(document).map_err(|error| Error::protocol("not JSON").found(error))?;
     let mut leaves = Leaves::default();
@@ -26,7 +29,7 @@ pub fn canonical(document: &str) -> Result<String> {
     Ok(shown.join(","))
 }
 
-/// The leaves of a document as (path, value), and the bytes of all paths and values so far.
+/// The leaves of a document as (path, value), and the number of bytes of all paths and values so far.
 #[derive(Default)]
 struct Leaves {
     found: Vec<(String, String)>,

@@ -1,7 +1,9 @@
-//! What replay knows a file by: 128 bits of its key (path made canonical, vector), as "Action Reconciliation" has it.
+//! The keys that replay compares files by: 128-bit hashes of the key of "Action Reconciliation" (canonical
+//! path, deletion vector).
 //!
-//! The bits are keyed anew in each process, so that no log can be prepared whose files take each other's place; by chance, two of a
-//! thousand million files have the same once in 10^20 tables. Texts can then stay where they are stored.
+//! The hash has another seed in each process, so nobody can write a log whose files have equal hashes. By
+//! chance, two of a thousand million files have equal hashes in one of 10^20 tables. With the hashes, the
+//! texts of keys can stay in the log's files.
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,18 +18,19 @@ use crate::error::Result;
 use crate::log::schema::{text, vectors};
 use crate::store::canonical;
 
-/// Bits that stand for a path and a vector.
+/// Hash of a path and a vector.
 pub type Key = u128;
 
 static HASHERS: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
 
-/// The key of a file without a vector.
+/// Returns the key of a file without a vector.
 pub fn of_path(root: &str, path: &str) -> Key {
     let path = canonical(root, path);
     bits(&path.as_ref())
 }
 
-/// The key of the file at a place (see [`of_path`]) with a vector, as [`vector_id`] tells it.
+/// Returns the key of a file with a vector. `path`: the key of its path, see [`of_path`]; `vector`: see
+/// [`vector_id`].
 pub fn with_vector(path: Key, vector: Option<VectorId<'_>>) -> Key {
     vector.map_or(path, |vector| bits(&(path, vector)))
 }
@@ -37,50 +40,51 @@ fn bits(of: &impl Hash) -> Key {
     high << 64 | low
 }
 
-/// Keys of all rows, appended to `keys`. `vectors`: none where no file has one.
+/// Appends the keys of all rows to `keys`. `vectors`: `None` if no file has a vector.
 pub fn append(keys: &mut Vec<Key>, root: &str, paths: &StringArray, vectors: Option<&StructArray>) {
     let key = |row| with_vector(of_path(root, paths.value(row)), vectors.and_then(|vectors| vector_id(vectors, row)));
     keys.extend((0..paths.len()).map(key));
 }
 
-/// Keys of a batch with the columns `path` and `deletionVector`.
+/// Returns the keys of a batch with the columns `path` and `deletionVector`.
 pub fn of_batch(root: &str, batch: &RecordBatch) -> Result<Vec<Key>> {
     let mut keys = Vec::new();
     append(&mut keys, root, text(batch, "path")?, Some(vectors(batch)?));
     Ok(keys)
 }
 
-/// The half by which tables place it.
+/// Returns the half of a key that hash tables use as its hash.
 pub fn slot(key: Key) -> u64 {
     key as u64
 }
 
-/// Keys of rows, and which row has a key.
+/// The keys of rows, and an index from keys to rows.
 #[derive(Debug, Default)]
 pub struct Keys {
     keys: Vec<Key>,
-    /// Made when rows are looked for the second time: once, all of them are looked at in less time than it takes to make it.
+    /// The index, built at the second search. For a single search, comparing all keys takes less time.
     rows: OnceLock<HashTable<u32>>,
     asked: AtomicBool,
 }
 
 impl Keys {
-    /// Of rows in order.
+    /// From the keys of rows, in order.
     pub fn new(keys: Vec<Key>) -> Self {
         Self { keys, ..Self::default() }
     }
 
-    /// In order of rows.
+    /// Keys in the order of rows.
     pub fn all(&self) -> &[Key] {
         &self.keys
     }
 
-    /// Whether looking for the rows of a few keys is less than looking at all rows. From the second time on it is.
+    /// True if searching for a few keys is faster than comparing all rows, which is so from the second search
+    /// on.
     pub fn is_quick(&self) -> bool {
         self.rows.get().is_some() || self.asked.swap(true, Ordering::Relaxed)
     }
 
-    /// The rows with this key: at most one, unless the log is at fault.
+    /// Returns the rows with this key: at most one, unless the log is invalid.
     pub fn rows_of(&self, key: Key) -> impl Iterator<Item = u32> + '_ {
         self.rows.get_or_init(|| self.index()).iter_hash(slot(key)).copied().filter(move |row| self.keys[*row as usize] == key)
     }

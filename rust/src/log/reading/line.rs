@@ -1,4 +1,4 @@
-//! One line of a commit: which action it is, and its fields, borrowed from the text where that is possible.
+//! Parses one line of a commit: its action and the fields, which borrow from the text if possible.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,15 +18,15 @@ use super::commit::VectorId;
 use crate::error::{Error, Result};
 use crate::log::schema;
 
-/// Deepest nesting of an action.
+/// Maximum depth of nesting in an action.
 const MAX_DEPTH: usize = 128;
 
-/// Text that borrows from the line unless it has escapes.
+/// Text that borrows from the line, unless it contains escapes.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
-/// A JSON object of text, in its order; no key twice.
+/// A JSON object of texts, in order, without repeated keys.
 #[derive(Debug, Default)]
 pub struct Pairs<'a>(Vec<(Cow<'a, str>, Option<Cow<'a, str>>)>);
 
@@ -66,7 +66,7 @@ pub struct Vector<'a> {
     cardinality: i64,
 }
 
-/// Text that is there, and is not looked into.
+/// Text whose presence is checked, but not its content.
 #[derive(Debug)]
 pub struct SkippedText;
 
@@ -77,7 +77,7 @@ impl<'de> Deserialize<'de> for SkippedText {
     }
 }
 
-/// `add` or `remove`: what both may carry. `S`: how its statistics are taken, as [`Text`] or [`Skipped`].
+/// The fields of `add` and `remove`. `S`: the type of the statistics, [`Text`] or [`Skipped`].
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "S: Deserialize<'de>"))]
 pub struct FileAction<'a, S> {
@@ -102,22 +102,22 @@ pub struct FileAction<'a, S> {
 }
 
 impl<S> FileAction<'_, S> {
-    /// The path as the log spells it.
+    /// The path as written in the log.
     pub fn path(&self) -> &str {
         &self.path.0
     }
 
-    /// Identity of its vector in a key.
+    /// What its vector is identified by in a key.
     pub fn vector_id(&self) -> Option<VectorId<'_>> {
         self.deletion_vector.as_ref().map(|vector| (vector.storage_type.0.as_ref(), vector.path_or_inline_dv.0.as_ref(), vector.offset))
     }
 
-    /// Bytes of the file; 0 where a remove does not say it.
+    /// Size of the file in bytes; 0 if a remove does not have it.
     pub fn size(&self) -> i64 {
         self.size.unwrap_or(0)
     }
 
-    /// The error of one with which something is wrong.
+    /// Returns an error if the action is invalid.
     pub fn check(&self, kind: FileKind) -> Result<()> {
         match self.fault(kind) {
             Some((found, expected)) => Err(Error::protocol("the action on a file is malformed").found(found).expected(expected)),
@@ -125,7 +125,7 @@ impl<S> FileAction<'_, S> {
         }
     }
 
-    /// What is wrong with it, if anything: (found, expected).
+    /// Returns (found, expected) if the action is invalid.
     fn fault(&self, kind: FileKind) -> Option<(String, &'static str)> {
         if self.path.0.is_empty() {
             return Some(("an empty path".to_owned(), "a path"));
@@ -149,7 +149,7 @@ impl<S> FileAction<'_, S> {
     }
 }
 
-/// Which of the two actions on files.
+/// The two kinds of actions on files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// `add`
@@ -158,7 +158,7 @@ pub enum FileKind {
     Remove,
 }
 
-/// The actions that are kept as their JSON text.
+/// The actions that are kept as JSON text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextKind {
     /// `commitInfo`
@@ -175,7 +175,7 @@ pub enum TextKind {
     Sidecar,
 }
 
-/// What a line holds.
+/// The action in a line.
 #[derive(Debug)]
 pub enum Action<'a, S> {
     /// `add` or `remove`
@@ -184,7 +184,7 @@ pub enum Action<'a, S> {
     ChangeFile(&'a RawValue),
     /// An action kept as text.
     Text(TextKind, &'a RawValue),
-    /// No action that is known.
+    /// No known action.
     Other,
 }
 
@@ -236,7 +236,7 @@ fn read_action<'de, A: MapAccess<'de>, S: Deserialize<'de>>(name: &str, map: &mu
         (Some(_), _) => return Err(A::Error::custom(format_args!("'{name}' is no object"))),
         (None, text) if name == "cdc" && text.starts_with('{') => Some(Action::ChangeFile(value)),
         (None, _) if name == "cdc" => return Err(A::Error::custom("'cdc' is no object")),
-        (None, _) => None, // of a later release: ignored, alone or beside a known action
+        (None, _) => None, // an action of a later release is ignored, alone or beside a known action
     })
 }
 
@@ -260,7 +260,7 @@ fn too_deep(json: &str) -> bool {
     false
 }
 
-/// Gathers file actions into columns.
+/// Collects actions on files in columns.
 pub struct FileActions {
     kind: FileKind,
     path: StringBuilder,
@@ -291,7 +291,7 @@ fn append_map(builder: &mut MapBuilder<StringBuilder, StringBuilder>, pairs: Opt
 }
 
 impl FileActions {
-    /// None yet.
+    /// An empty collection.
     pub fn new(kind: FileKind) -> Self {
         Self {
             kind,
@@ -310,17 +310,17 @@ impl FileActions {
         }
     }
 
-    /// How many.
+    /// Number of actions.
     pub fn len(&self) -> usize {
         self.path.len()
     }
 
-    /// None at all.
+    /// True if there are no actions.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// One more, unless something is wrong with it.
+    /// Appends an action, or returns an error if it is invalid.
     pub fn append(&mut self, action: &FileAction<'_, Text<'_>>) -> Result<()> {
         action.check(self.kind)?;
         self.path.append_value(&action.path.0);
@@ -353,7 +353,7 @@ impl FileActions {
         Ok(())
     }
 
-    /// The columns, in [`schema::ADD`] or [`schema::REMOVE`].
+    /// Returns the columns in [`schema::ADD`] or [`schema::REMOVE`].
     pub fn finish(mut self) -> Result<RecordBatch> {
         let schema: &SchemaRef = match self.kind {
             FileKind::Add => &schema::ADD,

@@ -1,5 +1,5 @@
-//! Actions on files that stay in their commit until somebody asks for them: of each line only what replay needs is taken, with all of it
-//! checked, and the file is read again, a block at a time, for the rest.
+//! Actions on files that stay in their commit until they are needed. All lines are checked, but only the
+//! fields that replay needs are kept. For the other fields the file is read again, one block at a time.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use crate::interrupt::Interrupt;
 use crate::parallel::on_threads;
 use crate::store::{ObjectMeta, Store};
 
-/// Bytes that are read at once: lines belong to the block that they begin in.
+/// Number of bytes of a block. A line belongs to the block in which it begins.
 const BLOCK: u64 = 4 << 20;
-/// Bytes that are read more, and again more, for the end of a block's last line.
+/// Number of further bytes to read at a time for the end of a block's last line.
 const MORE: u64 = 64 << 10;
 
 /// A commit in a store.
@@ -31,7 +31,7 @@ struct StoredLines {
     found: ObjectMeta,
 }
 
-/// Whole lines of a commit, and which kind of action of theirs.
+/// A block of whole lines of a commit, and one kind of the actions in it.
 #[derive(Debug)]
 pub struct Lines {
     file: Arc<StoredLines>,
@@ -46,7 +46,7 @@ impl StoredLines {
         read.pop().ok_or_else(|| Error::protocol("the store gave nothing").at(self.path.as_str()))
     }
 
-    /// The lines that begin in a block, and at which byte the first of them does.
+    /// Returns the lines that begin in a block, and the position of the first.
     fn lines_of(&self, block: Range<u64>) -> Result<(u64, Bytes)> {
         let from = block.start.saturating_sub(1); // the end of the line before, if it ends there
         let mut read = self.found.size.min(block.end + MORE);
@@ -75,7 +75,7 @@ impl StoredLines {
 }
 
 impl Lines {
-    /// All columns of all its actions.
+    /// Reads all columns of all its actions.
     pub fn read(&self, interrupt: &Interrupt) -> Result<RecordBatch> {
         let path = self.file.path.as_str();
         let gone = || {
@@ -93,14 +93,14 @@ impl Lines {
     }
 }
 
-/// What replay needs of the actions of a kind in some lines.
+/// The fields that replay needs, of the actions of one kind in some lines.
 #[derive(Debug, Default)]
 struct LineKeys {
     keys: Vec<(Key, Key)>,
     sizes: Vec<i64>,
 }
 
-/// The same of all lines of a block.
+/// The fields that replay needs, of all lines of a block.
 #[derive(Debug, Default)]
 struct BlockKeys {
     adds: LineKeys,
@@ -149,8 +149,8 @@ impl BlockKeys {
     }
 }
 
-/// A commit, or a compacted range, of which the actions on files stay there. Whatever is wrong with it is an error; which one is for
-/// [`Commit::read`] to say.
+/// Reads a commit or a compacted range, whose actions on files stay in the file. An invalid file is an error
+/// without details; [`Commit::read`] returns the details.
 pub fn read_keys(store: &Arc<dyn Store>, path: &str, found: ObjectMeta, interrupt: &Interrupt) -> Result<Commit> {
     let file = Arc::new(StoredLines { store: Arc::clone(store), path: path.to_owned(), found });
     let size = file.found.size;

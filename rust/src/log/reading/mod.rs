@@ -1,12 +1,12 @@
-//! Files of the log -> segments of actions.
+//! Parses files of the log into segments of actions.
 //!
-//! - [`line`], [`commit`]: "Delta Log Entries": JSON lines -> Arrow, on several threads; [`once`]: each file once in a commit;
-//!   [`compacted`]: names of "Log Compaction Files", which are read as commits are
-//! - [`checkpoint`], [`checkpoint_file`], [`checkpoint_rows`]: "Checkpoints" -> Arrow; [`sidecar`]: "Sidecar Files"; [`volume`]: the limit
-//!   of what a checkpoint may be once it is decoded
-//! - [`segment`]: actions of one kind, with the [`keys`] (path, vector) of their files; [`slice`], [`lines`]: actions that stay in their
-//!   checkpoint or commit until their columns are needed
-//! - [`definition`]: protocol and metadata alone; [`hint`]: the checksum of `_last_checkpoint`
+//! - [`line`], [`commit`]: parse "Delta Log Entries" from JSON lines to Arrow, on several threads; [`once`]: checks
+//!   that a commit names each file once; [`compacted`]: names of "Log Compaction Files", read like commits
+//! - [`checkpoint`], [`checkpoint_file`], [`checkpoint_rows`]: read "Checkpoints"; [`sidecar`]: "Sidecar Files";
+//!   [`volume`]: limits their memory
+//! - [`segment`]: actions of one kind, with the [`keys`] (path, vector) of their files; [`slice`], [`lines`]: actions
+//!   that stay in their checkpoint or commit until they are needed
+//! - [`definition`]: reads protocol and metadata alone; [`hint`]: the checksum of `_last_checkpoint`
 
 pub mod checkpoint;
 pub mod checkpoint_file;

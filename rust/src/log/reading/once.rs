@@ -1,4 +1,4 @@
-//! Each file once in a commit ("Action Reconciliation").
+//! Checks that a commit names each file once ("Action Reconciliation").
 
 use std::collections::HashSet;
 
@@ -14,20 +14,22 @@ use crate::log::schema::{text, vectors};
 use crate::parallel::{cut, on_threads};
 use crate::store::canonical;
 
-/// What the files of one commit are known by: of each action the key, and the key of its path alone.
+/// The keys of the files of one commit: for each action the key with the vector, and the key of the path
+/// alone.
 #[derive(Debug, Default)]
 pub struct FileKeys {
-    /// Of `add` actions, in order.
+    /// Keys of `add` actions, in order.
     pub adds: Vec<(Key, Key)>,
-    /// Of `remove` actions.
+    /// Keys of `remove` actions.
     pub removes: Vec<(Key, Key)>,
 }
 
-/// The path of the nth action of a kind, for messages.
+/// Returns the path of the nth action of a kind, for error messages.
 type PathOf<'a> = &'a dyn Fn(FileKind, usize) -> String;
 
 impl FileKeys {
-    /// No path is added twice or removed twice in one commit, and no file (path and vector) both added and removed.
+    /// Checks a commit: no path is added twice or removed twice, and no file (path and vector) is both added
+    /// and removed.
     pub fn check_once(&self, place: &str, path: PathOf<'_>) -> Result<()> {
         for (of, kind, done, name) in [(&self.adds, FileKind::Add, "added", "add"), (&self.removes, FileKind::Remove, "removed", "remove")]
         {
@@ -49,7 +51,7 @@ impl FileKeys {
         }
     }
 
-    /// A range is made of what is left of its commits: no file is in it twice, whether added or removed.
+    /// Checks a compacted range, whose actions are reconciled: no file is in it twice, added or removed.
     pub fn check_reconciled(&self, place: &str, path: PathOf<'_>) -> Result<()> {
         let Some(row) = repeated(self.removes.iter().chain(&self.adds).map(|(key, _)| *key)) else { return Ok(()) };
         let removes = self.removes.len();
@@ -58,7 +60,7 @@ impl FileKeys {
     }
 }
 
-/// Where a key comes for the second time.
+/// Returns the position of the first repeated key.
 fn repeated(keys: impl Iterator<Item = Key>) -> Option<usize> {
     let mut known = HashTable::with_capacity(keys.size_hint().0);
     for (row, key) in keys.enumerate() {
@@ -70,7 +72,7 @@ fn repeated(keys: impl Iterator<Item = Key>) -> Option<usize> {
     None
 }
 
-/// The same of actions in memory; `reconciled`: they are a compacted range.
+/// Checks actions in memory. `reconciled`: they are a compacted range.
 pub fn check(
     root: &str,
     place: &str,

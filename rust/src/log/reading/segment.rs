@@ -1,4 +1,5 @@
-//! Actions of one kind, and which of them still count. Their rows are held, or stay where they are stored until they are asked for.
+//! Actions of one kind, and which of them are still valid. Their rows are in memory, or stay in the log's
+//! files and are read when needed.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,17 +18,17 @@ use crate::interrupt::Interrupt;
 use crate::log::schema::{ADD, REMOVE, long};
 use crate::parallel::PIECE;
 
-/// Columns of actions that are asked for.
+/// Which columns of actions to read.
 #[derive(Debug, Clone, Copy)]
 pub enum Columns {
     /// All of [`ADD`] or [`REMOVE`].
     All,
-    /// These of them.
+    /// These columns.
     Of(&'static [&'static str]),
 }
 
 impl Columns {
-    /// Whether this one is among them.
+    /// True if this column is to be read.
     pub fn has(self, name: &str) -> bool {
         match self {
             Self::All => true,
@@ -51,7 +52,7 @@ impl Columns {
     }
 }
 
-/// Where rows stay.
+/// Where rows are that are not in memory.
 #[derive(Debug)]
 pub enum Source {
     /// In a checkpoint.
@@ -72,14 +73,14 @@ impl Source {
     }
 }
 
-/// What is known of rows that stay where they are.
+/// Rows that are not in memory, and what is known of them.
 #[derive(Debug)]
 pub struct SegmentSource {
-    /// Where.
+    /// Where the rows are.
     pub source: Source,
-    /// How many.
+    /// Number of rows.
     pub count: usize,
-    /// Their keys, unless they are read when they are asked for.
+    /// Their keys. `None`: they are read when needed.
     pub keys: Option<Vec<Key>>,
     /// Bytes of their files; empty for removes.
     pub sizes: Vec<i64>,
@@ -91,7 +92,7 @@ enum Rows {
     Stored { source: Source, sizes: Vec<i64> },
 }
 
-/// Actions of one kind, and which of them still count.
+/// Actions of one kind, and which of them are live.
 #[derive(Debug, Clone)]
 pub struct Segment {
     kind: FileKind,
@@ -104,13 +105,13 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Of rows in [`ADD`] or [`REMOVE`].
+    /// A segment of rows in memory, in [`ADD`] or [`REMOVE`].
     pub fn held(root: &str, kind: FileKind, rows: RecordBatch) -> Result<Self> {
         let keys = keys::of_batch(root, &rows)?;
         Ok(Self::new(kind, Rows::Held(rows), keys.len(), Some(keys)))
     }
 
-    /// Of rows that stay where they are.
+    /// A segment of rows that are not in memory.
     pub fn stored(kind: FileKind, known: SegmentSource) -> Self {
         let SegmentSource { source, count, keys, sizes } = known;
         Self::new(kind, Rows::Stored { source, sizes }, count, keys)
@@ -131,7 +132,7 @@ impl Segment {
         self.kind
     }
 
-    /// Whether the keys of its rows are known.
+    /// True if the keys of its rows are known.
     pub fn has_keys(&self) -> bool {
         self.keys.get().is_some()
     }
@@ -149,50 +150,50 @@ impl Segment {
         Ok(self.keys.get_or_init(|| Keys::new(keys)))
     }
 
-    /// Rows, also those that do not count.
+    /// Number of rows, also of those that are not live.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Without a row.
+    /// True if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether its rows are in memory.
+    /// True if its rows are in memory.
     pub fn is_held(&self) -> bool {
         self.rows().is_some()
     }
 
-    /// Where its rows are written already.
+    /// The sidecar that holds its rows.
     pub fn origin(&self) -> Option<Origin> {
         self.origin.lock().ok().and_then(|origin| origin.clone())
     }
 
-    /// Notes where its rows are written now.
+    /// Sets the sidecar that holds its rows.
     pub fn came_from(&self, origin: Origin) {
         if let Ok(mut known) = self.origin.lock() {
             *known = Some(origin);
         }
     }
 
-    /// Rows that count.
+    /// Number of live rows.
     pub fn live_count(&self) -> usize {
         self.live_count
     }
 
-    /// Whether this row counts.
+    /// True if this row is live.
     pub fn is_live(&self, row: u32) -> bool {
         self.live[row as usize / 64] >> (row % 64) & 1 == 1
     }
 
-    /// From now on this row, which counted, does not.
+    /// Marks a live row as no longer live.
     pub fn forget(&mut self, row: u32) {
         Arc::make_mut(&mut self.live)[row as usize / 64] &= !(1 << (row % 64));
         self.live_count -= 1;
     }
 
-    /// Bytes of the file of a row; 0 where a remove does not say it.
+    /// Size of a row's file in bytes; 0 if a remove does not have it.
     pub fn size(&self, row: u32) -> Result<i64> {
         Ok(match &*self.rows {
             Rows::Stored { sizes, .. } => sizes.get(row as usize).copied().unwrap_or(0),
@@ -203,7 +204,7 @@ impl Segment {
         })
     }
 
-    /// Bytes of all files together.
+    /// Total size of all files in bytes.
     pub fn sizes(&self) -> Result<i64> {
         Ok(match &*self.rows {
             Rows::Stored { sizes, .. } => sizes.iter().fold(0, |sum, size| sum.saturating_add(*size)),
@@ -211,7 +212,7 @@ impl Segment {
         })
     }
 
-    /// The size of each row, in order.
+    /// Calls `take` with each row and its size, in order.
     pub fn each_size(&self, take: &mut dyn FnMut(u32, i64)) -> Result<()> {
         match &*self.rows {
             Rows::Stored { sizes, .. } => (0..).zip(sizes).for_each(|(row, size)| take(row, *size)),
@@ -220,7 +221,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Its rows, where they are in memory.
+    /// Its rows, if they are in memory.
     pub fn rows(&self) -> Option<&RecordBatch> {
         match &*self.rows {
             Rows::Held(rows) => Some(rows),
@@ -228,7 +229,7 @@ impl Segment {
         }
     }
 
-    /// The rows that count, as bits.
+    /// The live rows as bits.
     pub fn live(&self) -> BooleanBuffer {
         BooleanBuffer::new(Buffer::from(self.live.as_slice().to_vec()), 0, self.len())
     }
@@ -241,12 +242,12 @@ impl Segment {
         }
     }
 
-    /// What counts, all columns.
+    /// Reads all columns of the live rows.
     pub fn living(&self, interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
         self.read(Columns::All, &self.live(), interrupt)
     }
 
-    /// Columns of these of its rows.
+    /// Reads columns of the rows in `keep`.
     pub fn read(&self, columns: Columns, keep: &BooleanBuffer, interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
         match &*self.rows {
             Rows::Stored { source, .. } => source.read(columns, keep, interrupt),
@@ -254,7 +255,7 @@ impl Segment {
         }
     }
 
-    /// Its rows in parts, each for one thread at a time: bits over all its rows, of those that count.
+    /// Divides its rows into pieces, each for one thread.
     pub fn pieces(&self) -> Vec<Piece<'_>> {
         let step = if self.is_held() { PIECE } else { self.len().max(1) };
         let ranges = (0..self.len()).step_by(step).map(|from| (from, step.min(self.len() - from)));
@@ -262,7 +263,7 @@ impl Segment {
     }
 }
 
-/// Some consecutive rows of a segment.
+/// Consecutive rows of a segment.
 #[derive(Debug, Clone, Copy)]
 pub struct Piece<'a> {
     segment: &'a Segment,
@@ -276,12 +277,12 @@ impl<'a> Piece<'a> {
         self.segment
     }
 
-    /// Which rows of it count, as bits over its own.
+    /// The live rows of the piece, as bits.
     pub fn live(&self) -> BooleanBuffer {
         self.segment.live().slice(self.from, self.rows)
     }
 
-    /// Columns of these of its rows.
+    /// Reads columns of the rows in `keep`.
     pub fn read(&self, columns: Columns, keep: &BooleanBuffer, interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
         match &*self.segment.rows {
             Rows::Stored { source, .. } => source.read(columns, keep, interrupt),

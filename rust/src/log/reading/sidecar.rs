@@ -1,5 +1,5 @@
-//! Sidecars: files with a part of a checkpoint's actions on files ("Sidecar Files"). What was written once and did not change since is
-//! named again by later checkpoints.
+//! Sidecars: files that hold a part of a checkpoint's actions on files ("Sidecar Files"). A later checkpoint
+//! refers again to the sidecars whose actions have not changed.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -16,19 +16,20 @@ use crate::log::json_text::write_text;
 use crate::log::schema::long;
 use crate::store::path::{Place, locate_encoded};
 
-/// Where they lie.
+/// The folder of sidecars.
 pub const FOLDER: &str = "_delta_log/_sidecars";
-/// Actions of a new one: whole segments until there are so many.
+/// Number of actions of a new sidecar, which gets whole segments until it has as many.
 pub const ROWS: usize = 50_000;
-/// So many of less than half of [`ROWS`] are named again; more are written anew as one.
+/// Maximum number of sidecars with less than half of [`ROWS`] that a checkpoint refers to again; more are
+/// merged into a new one.
 const MOST_SMALL: usize = 8;
-/// The tag that says which columns `add` has in it.
+/// The tag with the hash of the columns of `add`.
 const FORMAT: &str = "deltaic.format";
 
-/// One sidecar, as a checkpoint names it.
+/// A sidecar, as a checkpoint refers to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sidecar {
-    /// The log's text.
+    /// The path as written in the log.
     pub path: String,
     /// Its name in [`FOLDER`].
     pub name: String,
@@ -36,14 +37,14 @@ pub struct Sidecar {
     pub size_in_bytes: i64,
     /// ms since 1970
     pub modification_time: i64,
-    /// Fingerprint of its columns, where this project wrote it.
+    /// Hash of its columns, if deltaic wrote it.
     pub format: Option<String>,
-    /// Actions in it.
+    /// Number of actions.
     pub actions: usize,
 }
 
 impl Sidecar {
-    /// From the JSON of the action; the count of its actions is not in it.
+    /// Parses the JSON of the action, which does not have the number of actions.
     pub fn parse(root: &str, text: &str) -> Result<Self> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -86,7 +87,8 @@ impl Sidecar {
     }
 }
 
-/// The file that an action names: by its name alone, or by its whole path, which must lead into the table's own folder.
+/// Returns the file name in an action, which has the name alone, or the whole path, which must be in the
+/// table's own folder.
 fn name_of(root: &str, text: &str) -> Result<String> {
     let elsewhere = || {
         let error = Error::new(Kind::PathOutsideTable, "a sidecar lies in the table's folder _sidecars").at("sidecar.path");
@@ -97,26 +99,28 @@ fn name_of(root: &str, text: &str) -> Result<String> {
     if name.is_empty() || name.contains('/') { Err(elsewhere()) } else { Ok(name.to_owned()) }
 }
 
-/// Where the rows of a segment are written already.
+/// The sidecar that holds the rows of a segment.
 #[derive(Debug, Clone)]
 pub struct Origin {
-    /// In which sidecar.
+    /// The sidecar.
     pub sidecar: Arc<Sidecar>,
-    /// Rows of the segment that lived when it was written. They only ever die, so that the same number are the same rows.
+    /// Number of live rows of the segment when the sidecar was written. Rows never become live again, so an
+    /// equal number means the same rows.
     pub live: usize,
-    /// How many of them it holds: not the tombstones that had expired.
+    /// Number of rows in the sidecar: without tombstones that had expired.
     pub written: usize,
 }
 
 /// A segment's origin, shared by all versions that share the segment.
 pub type Provenance = Arc<Mutex<Option<Origin>>>;
 
-/// Rows of segments to be merged, apart by the sidecar that holds them as they are: what is merged is still there then.
+/// Rows of segments to be merged, separated by the sidecar that holds them, so that the merged segment still
+/// belongs to this sidecar.
 #[derive(Default)]
 pub struct SidecarRows(BTreeMap<Option<String>, (Option<Origin>, Vec<RecordBatch>)>);
 
 impl SidecarRows {
-    /// The living rows of one more.
+    /// Adds the live rows of a segment.
     pub fn push(&mut self, segment: &Segment, interrupt: &Interrupt) -> Result<()> {
         let origin = segment.origin().filter(|origin| origin.live == segment.live_count());
         let name = origin.as_ref().map(|origin| origin.sidecar.name.clone());
@@ -139,15 +143,16 @@ impl IntoIterator for SidecarRows {
     }
 }
 
-/// What a checkpoint is made of: sidecars that are named again, and segments to be written.
+/// The parts of a checkpoint: existing sidecars that it refers to, and segments to write.
 pub struct Division<'a> {
-    /// Sidecars whose rows all count still.
+    /// Sidecars whose rows are all still live.
     pub kept: Vec<Arc<Sidecar>>,
-    /// The rest, adds first.
+    /// All other segments, adds first.
     pub fresh: Vec<&'a Segment>,
 }
 
-/// `format`: of the checkpoint. `after`: tombstones deleted up to then (ms) have expired. `there`: names of the sidecars that the store has.
+/// Divides segments. `format`: hash of the checkpoint's columns. `after`: tombstones deleted up to this time
+/// (ms) have expired. `there`: names of the sidecars in the store.
 pub fn divide<'a>(
     segments: &'a [Segment],
     format: &str,
@@ -197,7 +202,7 @@ fn newer(tombstones: &RecordBatch, after: i64) -> Result<BooleanArray> {
     Ok(long(tombstones, "deletionTimestamp")?.iter().map(|time| Some(time.unwrap_or(0) > after)).collect())
 }
 
-/// Of the rows of a piece of a segment those that go into a checkpoint.
+/// Reads the rows of a piece that belong into a checkpoint.
 pub fn unexpired(piece: &Piece<'_>, after: i64, interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
     let rows = piece.read(Columns::All, &piece.live(), interrupt)?;
     if piece.segment().kind() == FileKind::Add {
@@ -206,7 +211,8 @@ pub fn unexpired(piece: &Piece<'_>, after: i64, interrupt: &Interrupt) -> Result
     rows.iter().map(|batch| Ok(filter_record_batch(batch, &newer(batch, after)?)?)).collect()
 }
 
-/// Whole segments, gathered until there are [`ROWS`]; adds and tombstones apart, as these expire.
+/// Groups whole segments until a group has [`ROWS`] rows. Adds and tombstones are separate, as tombstones
+/// expire.
 pub fn gather<'a>(segments: &[&'a Segment]) -> Vec<Vec<&'a Segment>> {
     let mut groups: Vec<Vec<&'a Segment>> = Vec::new();
     let mut rows = 0;

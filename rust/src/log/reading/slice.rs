@@ -1,7 +1,7 @@
-//! Actions on files that stay in their checkpoint until somebody asks for columns of them.
+//! Actions on files that stay in their checkpoint until their columns are needed.
 //!
-//! Of each add the size is read once, and the key where something is looked for by it; the rest is decoded again for each question, of the
-//! rows that it is about.
+//! The size of each add is read once; so is the key, when an action is looked up by key. All other columns
+//! are decoded again each time, only for the rows that are needed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,9 +24,10 @@ use crate::interrupt::Interrupt;
 use crate::log::schema::{KEYED, long, text, vectors};
 use crate::pages::{self, PageRequest};
 
-/// Rows of a row group that make one: what a thread decodes at once.
+/// Number of rows of a row group in a slice, which a thread decodes at once.
 pub const ROWS: usize = 64 * 1024;
-/// A row selection is used while decoding if less than 1/FEW of the rows is needed; otherwise all rows are decoded, then filtered.
+/// Rows are selected while decoding if less than 1/FEW of them is needed; otherwise all rows are decoded and
+/// then filtered.
 const FEW: usize = 4;
 
 /// Some rows of a row group: its adds or its removes.
@@ -48,7 +49,8 @@ fn name_of(kind: FileKind) -> &'static str {
 }
 
 impl Slice {
-    /// Which of these rows of a row group are actions of a kind, and what counting them needs; `None` where there is none.
+    /// Opens the rows of a row group that are actions of a kind, and reads what reconciliation needs of them.
+    /// `None` if there are none.
     pub fn open(
         file: &Arc<CheckpointFile>,
         (group, range): (usize, Range<usize>),
@@ -60,7 +62,7 @@ impl Slice {
             return Ok(None);
         }
         let mut slice = Self { file: Arc::clone(file), group, range, kind, present: None };
-        // Of an action that is there any leaf tells that it is: the narrowest.
+        // Any required leaf shows if a row has the action; the narrowest is read.
         let (leaf, wanted) = match kind {
             FileKind::Add => ("size", Columns::Of(&["size"])),
             FileKind::Remove => ("deletionTimestamp", Columns::Of(&["deletionTimestamp"])),
@@ -90,7 +92,7 @@ impl Slice {
         Ok(Some(SegmentSource { source: Source::Slice(slice), count, keys: None, sizes }))
     }
 
-    /// The keys of its actions, which are `count`.
+    /// Reads the keys of its `count` actions.
     pub fn keys(&self, root: &str, count: usize, interrupt: &Interrupt) -> Result<Vec<Key>> {
         let name = name_of(self.kind);
         let with_vectors = self.may_have_vectors();
@@ -119,12 +121,12 @@ impl Slice {
         Ok(keys)
     }
 
-    /// False where none of them has a vector.
+    /// False if none of its files has a vector.
     pub fn may_have_vectors(&self) -> bool {
         self.file.may_have(self.group, &[name_of(self.kind), "deletionVector", "storageType"])
     }
 
-    /// The columns of these of its rows, in their schema.
+    /// Reads columns of the rows in `keep`.
     pub fn read(&self, columns: Columns, keep: &BooleanBuffer, interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
         let mut batches = Vec::new();
         let schema = columns.schema(self.kind)?;
@@ -136,7 +138,7 @@ impl Slice {
         Ok(batches)
     }
 
-    /// The actions' own columns of these leaves, of these of its rows; each batch as the struct that the file has.
+    /// Reads these leaves of the rows in `keep`, as structs with the file's own columns.
     pub fn read_leaves(&self, leaves: &[usize], keep: &BooleanBuffer, interrupt: &Interrupt) -> Result<Vec<StructArray>> {
         let mask = self.file.leaves(leaves);
         let mut structs = Vec::new();
@@ -166,7 +168,7 @@ impl Slice {
         let bits = self.of_all_rows(keep);
         if wanted * FEW < bits.len() {
             return match self.decode(mask, Some(&bits), interrupt, take) {
-                // Which row it is shows where all of them are read.
+                // Decoding all rows gives the error the number of its row.
                 Err(error) => self.decode(mask, None, interrupt, take).and(Err(error)),
                 done => done,
             };
@@ -184,7 +186,7 @@ impl Slice {
         })
     }
 
-    /// Bits over its actions -> over its rows.
+    /// Converts bits over its actions to bits over its rows.
     fn of_all_rows(&self, keep: &BooleanBuffer) -> BooleanBuffer {
         let Some(present) = &self.present else { return keep.clone() };
         let mut bits = MutableBuffer::from_len_zeroed(present.len().div_ceil(8));
@@ -194,7 +196,7 @@ impl Slice {
         BooleanBuffer::new(bits.into(), 0, present.len())
     }
 
-    /// Decodes its rows, or those that `chosen` has of them, a batch at a time.
+    /// Decodes all its rows, or those in `chosen`, one batch at a time.
     fn decode(
         &self,
         mask: &ProjectionMask,
@@ -204,7 +206,7 @@ impl Slice {
     ) -> Result<()> {
         match self.decode_there(mask, chosen, interrupt, take) {
             Ok(()) => self.file.unchanged(),
-            // Of another file under its name nothing is to be said.
+            // If the file was replaced, that is the error to report.
             Err(error) => Err(self.file.unchanged().err().unwrap_or(error)),
         }
     }

@@ -1,6 +1,7 @@
-//! How much a checkpoint may take once it is decoded: a few bytes of Parquet can stand for gigabytes.
+//! Limits the memory of a decoded checkpoint, as a few bytes of Parquet may decode to gigabytes.
 //!
-//! What is bounded: the decompressed pages, the rows, and the values, as one long value of a dictionary may be named by every row.
+//! Limited are the bytes of decompressed pages, the number of rows, and the bytes of values, as each row may
+//! refer to the same long value of a dictionary.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,15 +16,15 @@ use parquet::file::reader::ChunkReader;
 use crate::error::{Error, Result};
 use crate::pages;
 
-/// Rows of a batch while decoding.
+/// Number of rows of a batch while decoding.
 const BATCH_ROWS: u64 = 32 * 1024;
-/// Bytes of text that a batch may come to, by the longest values of its columns.
+/// Maximum number of bytes of text in a batch, computed from the longest values of its columns.
 const BATCH_BYTES: u64 = 64 << 20;
-/// Decompressed pages of a file that are never too many, and how often its own size.
+/// Limit of the decompressed bytes of a file: at least this many bytes, and this many times the file's size.
 const PAGES: (u64, u64) = (64 << 20, 200);
-/// Rows of a file that are never too many; each further one takes a byte at least.
+/// Limit of the rows of a file: at least this many, and one for each byte of the file.
 const ROWS: (u64, u64) = (1 << 20, 1);
-/// Decoded actions of a checkpoint that are never too many bytes, and how often the sizes of its files.
+/// Limit of the decoded bytes of a checkpoint: at least this many, and this many times the size of its files.
 const ACTIONS: (u64, u64) = (192 << 20, 1000);
 
 fn limit((always, times): (u64, u64), size: u64) -> u64 {
@@ -36,7 +37,7 @@ fn too_much(found: String, most: u64, size: u64) -> Error {
         .expected(format!("at most {most} for {size} bytes"))
 }
 
-/// Refuses a file of `size` bytes that says of itself that it holds far more than that.
+/// Returns an error if the footer of a file of `size` bytes declares more than the limits.
 pub fn check(metadata: &ParquetMetaData, mask: &ProjectionMask, size: u64) -> Result<()> {
     let rows = metadata.row_groups().iter().map(|group| group.num_rows().max(0).unsigned_abs()).fold(0, u64::saturating_add);
     if rows > limit(ROWS, size) {
@@ -58,7 +59,7 @@ fn uncompressed(column: &ColumnChunkMetaData) -> u64 {
     column.uncompressed_size().max(0).unsigned_abs()
 }
 
-/// So many rows at a time that their texts stay within [`BATCH_BYTES`], whatever the dictionaries hold.
+/// Returns the number of rows per batch with which texts stay within [`BATCH_BYTES`], for any dictionary.
 pub fn batch_rows<R: ChunkReader + Clone + 'static>(file: &R, group: &RowGroupMetaData, mask: &ProjectionMask) -> Result<usize> {
     let rows = BATCH_ROWS.min(group.num_rows().max(1).unsigned_abs());
     let mut longest = 1_u64;
@@ -70,10 +71,10 @@ pub fn batch_rows<R: ChunkReader + Clone + 'static>(file: &R, group: &RowGroupMe
     Ok(usize::try_from((BATCH_BYTES / longest).clamp(1, rows)).unwrap_or(1))
 }
 
-/// The longest value that several rows may share. Plain values are in the pages as often as they are decoded.
+/// Returns the length of the longest value that several rows may share. Plain values are not shared.
 fn longest_value<R: ChunkReader + Clone + 'static>(file: &R, group: &RowGroupMetaData, column: &ColumnChunkMetaData) -> Result<u64> {
     if column.encodings().any(|encoding| encoding == Encoding::DELTA_BYTE_ARRAY) {
-        return Ok(uncompressed(column)); // each value may repeat the whole of the one before
+        return Ok(uncompressed(column)); // each value may repeat the one before
     }
     if column.dictionary_page_offset().is_none() && !column.encodings().any(|encoding| encoding == Encoding::RLE_DICTIONARY) {
         return Ok(0);
@@ -85,7 +86,7 @@ fn longest_value<R: ChunkReader + Clone + 'static>(file: &R, group: &RowGroupMet
     }
 }
 
-/// Of values as a length of four bytes and the bytes.
+/// Returns the length of the longest value; a value is stored as four bytes of length and its bytes.
 fn longest_of(mut values: &[u8]) -> u64 {
     let mut longest = 0;
     while let Some((length, rest)) = values.split_first_chunk::<4>() {
@@ -96,7 +97,7 @@ fn longest_of(mut values: &[u8]) -> u64 {
     longest
 }
 
-/// What the files of a checkpoint have come to so far, whatever thread decodes them.
+/// What the files of a checkpoint have decoded to so far, on all threads.
 #[derive(Debug)]
 pub struct DecodedVolume {
     size: u64,
@@ -105,12 +106,13 @@ pub struct DecodedVolume {
 }
 
 impl DecodedVolume {
-    /// Nothing yet, of files of so many bytes.
+    /// A new total for files of `size` bytes.
     pub fn of(size: u64) -> Self {
         Self { size, pages: AtomicU64::new(0), bytes: AtomicU64::new(0) }
     }
 
-    /// The pages of one more row group, by their own headers, unless they are too much. The footer may have said less.
+    /// Adds the pages of a row group, by their headers, as the footer may declare less. Returns an error
+    /// above the limit.
     pub fn expect<R: ChunkReader>(&self, file: &R, group: &RowGroupMetaData, mask: &ProjectionMask) -> Result<()> {
         for column in chosen(group, mask) {
             let more = pages::headers::claimed(file, column)?;
@@ -122,7 +124,7 @@ impl DecodedVolume {
         Ok(())
     }
 
-    /// One more batch, unless that is too much.
+    /// Adds a batch. Returns an error above the limit.
     pub fn add(&self, batch: &RecordBatch) -> Result<()> {
         let more = batch.get_array_memory_size() as u64;
         let bytes = self.bytes.fetch_add(more, Ordering::Relaxed).saturating_add(more);

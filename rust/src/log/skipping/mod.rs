@@ -1,7 +1,8 @@
-//! Which files may hold a matching row: by partition values and by "Per-file Statistics".
+//! Selects the files that may hold a matching row, by partition values and "Per-file Statistics".
 //!
-//! - [`selection`]: the files that a predicate leaves
-//! - [`statistics`]: statistics as JSON -> typed columns, for those that a predicate names; [`typed_statistics`]: as checkpoints have them
+//! - [`selection`]: applies a predicate to files
+//! - [`statistics`]: typed columns of the JSON, for the columns of a predicate; [`typed_statistics`]: those of
+//!   checkpoints
 
 pub mod selection;
 pub mod statistics;

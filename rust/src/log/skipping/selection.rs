@@ -1,4 +1,5 @@
-//! Which files may hold a match: partition values decide exactly, then statistics, for the files that are left.
+//! Finds the files that may hold a match: first by partition values, which decide exactly, then by
+//! statistics.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,23 +21,24 @@ use crate::predicate::{Column, Predicate};
 use crate::schema::partition_values::parse_array;
 use crate::store::path::is_plain;
 
-/// So many files of a piece are decoded whole at once; of more, first what decides.
+/// Maximum number of files of a piece for which all columns are decoded at once. For more files, the columns
+/// that decide are decoded first.
 const FEW: usize = 1024;
 
-/// The files that are left, ordered by path, and how many went for which reason.
+/// The selected files, ordered by path, and how many were ruled out for each reason.
 #[derive(Debug, Default)]
 pub struct Selection {
     /// Batches in the schema of the input.
     pub files: Vec<RecordBatch>,
-    /// The path of one of them that is live twice, with two vectors, as no log should have it.
+    /// The path of a file that is live twice, with two vectors: the log is invalid.
     pub live_twice: Option<String>,
-    /// Files before.
+    /// Number of files before selection.
     pub total_files: usize,
     /// Their bytes.
     pub total_bytes: i64,
-    /// Files whose partition values rule them out.
+    /// Number of files ruled out by partition values.
     pub skipped_by_partition: usize,
-    /// Files that their statistics rule out.
+    /// Number of files ruled out by statistics.
     pub skipped_by_statistics: usize,
 }
 
@@ -68,7 +70,7 @@ impl Containers for Files<'_> {
     }
 }
 
-/// Files that may hold a match; and how many each step left out.
+/// The files that may hold a match, and how many each step ruled out.
 #[derive(Debug, Default)]
 struct SkippingOutcome {
     files: Vec<RecordBatch>,
@@ -76,7 +78,7 @@ struct SkippingOutcome {
     by_statistics: usize,
 }
 
-/// Columns of a predicate that statistics can speak of.
+/// Returns the columns of a predicate that may have statistics.
 fn of_statistics(predicate: &Predicate, skipping: bool) -> Vec<Arc<Column>> {
     if skipping { predicate.columns().into_iter().filter(|column| !column.partition).collect() } else { Vec::new() }
 }
@@ -94,7 +96,7 @@ fn by_statistics(batch: &RecordBatch, predicate: &Predicate, columns: &[Arc<Colu
     may_match(predicate, &Files { batch, statistics: Some((columns.to_vec(), statistics)) })
 }
 
-/// Those of `batch`.
+/// Returns the files of `batch` that may hold a match.
 fn judge(batch: RecordBatch, predicate: &Predicate, skipping: bool) -> Result<SkippingOutcome> {
     let all = batch.num_rows();
     let batch = keep(batch, &|batch| by_partition(batch, predicate))?;
@@ -116,7 +118,7 @@ fn keep(batch: RecordBatch, mask: &dyn Fn(&RecordBatch) -> Result<BooleanArray>)
     if mask.true_count() == mask.len() { Ok(batch) } else { Ok(filter_record_batch(&batch, &mask)?) }
 }
 
-/// Of the set bits those for which an answer, in their order, is true.
+/// Returns `bits` without the set bits whose answer is false. `answers`: one for each set bit, in order.
 pub fn kept(bits: &BooleanBuffer, answers: impl Iterator<Item = bool>) -> BooleanBuffer {
     let mut left = vec![false; bits.len()];
     for (at, answer) in bits.set_indices().zip(answers) {
@@ -125,7 +127,8 @@ pub fn kept(bits: &BooleanBuffer, answers: impl Iterator<Item = bool>) -> Boolea
     BooleanBuffer::from(left)
 }
 
-/// Those of a piece: of what is stored, no column is decoded for a file that is ruled out by another one before.
+/// Returns the files of a piece that may hold a match. For rows that are not in memory, no further column is
+/// decoded once a file is ruled out.
 fn judge_piece(piece: &Piece<'_>, predicate: &Predicate, skipping: bool, interrupt: &Interrupt) -> Result<SkippingOutcome> {
     let mut judged = SkippingOutcome::default();
     let mut left = piece.live();
@@ -146,7 +149,7 @@ fn judge_piece(piece: &Piece<'_>, predicate: &Predicate, skipping: bool, interru
     Ok(judged)
 }
 
-/// Judges the rows of a piece by the columns alone that the predicate reads.
+/// Selects rows of a piece, decoding only the columns that the predicate needs.
 fn judge_narrow(
     piece: &Piece<'_>,
     predicate: &Predicate,
@@ -176,7 +179,7 @@ fn judge_narrow(
     Ok(())
 }
 
-/// The selection of a predicate among the files of a table of adds. `None`: all files.
+/// Selects the files of a table of adds that may hold a match. Without a predicate, selects all files.
 pub fn select(live: &RecordBatch, predicate: Option<&Predicate>, skipping: bool, interrupt: &Interrupt) -> Result<Selection> {
     let totals = Selection { total_files: live.num_rows(), total_bytes: sum(long(live, "size")?), ..Selection::default() };
     let all = || SkippingOutcome { files: vec![live.clone()], ..SkippingOutcome::default() };
@@ -187,12 +190,12 @@ pub fn select(live: &RecordBatch, predicate: Option<&Predicate>, skipping: bool,
     totals.of(judged, "", interrupt)
 }
 
-/// The positions of the files that may hold a match, ascending; a path may be there several times.
+/// Returns the positions of the files that may hold a match, ascending. A path may occur several times.
 pub fn positions(files: &RecordBatch, predicate: &Predicate, interrupt: &Interrupt) -> Result<Vec<u32>> {
     let batch = conform(files, &ADD)?;
     let count = u32::try_from(batch.num_rows()).map_err(|_| Error::new(Kind::InvalidArgument, "too many files").found(batch.num_rows()))?;
     let mut columns = batch.columns().to_vec();
-    // A column that no predicate looks at carries the positions through.
+    // The positions are passed in a column that no predicate reads.
     columns[ADD.index_of("baseRowId")?] = Arc::new(Int64Array::from_iter_values((0..count).map(i64::from)));
     let numbered = RecordBatch::try_new(Arc::clone(&ADD), columns)?;
     let judged = on_threads(&cut(&numbered), interrupt, &|piece| judge(piece.clone(), predicate, true))?;
@@ -203,7 +206,7 @@ pub fn positions(files: &RecordBatch, predicate: &Predicate, interrupt: &Interru
     Ok(left)
 }
 
-/// Selects among the files of a version at `root`, on several threads where there are many. `totals`: what there is before.
+/// Selects files of a version, on several threads if there are many. `totals`: number and bytes of all files.
 pub fn select_live(
     root: &str,
     live: &[Piece<'_>],
@@ -242,7 +245,8 @@ fn sum(sizes: &Int64Array) -> i64 {
     sizes.iter().flatten().fold(0, i64::saturating_add)
 }
 
-/// A path that is another one spelled differently. Replay knows them for one where a commit adds the second; a checkpoint may hold both.
+/// Returns a path that occurs in two spellings. Replay treats both as one file if a commit adds the second; a
+/// checkpoint may hold both.
 fn spelled_twice(batches: &[RecordBatch], root: &str) -> Result<Option<String>> {
     let paths = batches.iter().map(|batch| text(batch, "path")).collect::<Result<Vec<_>>>()?;
     let all = || paths.iter().flat_map(|paths| paths.iter().flatten());
@@ -253,7 +257,7 @@ fn spelled_twice(batches: &[RecordBatch], root: &str) -> Result<Option<String>> 
     Ok(twice.map(str::to_owned))
 }
 
-/// Rows of all batches by path, in batches of [`PIECE`]; and a path that two of them have.
+/// Returns the rows of all batches ordered by path, in batches of [`PIECE`], and a path that occurs twice.
 fn ordered(batches: &[RecordBatch], interrupt: &Interrupt) -> Result<(Vec<RecordBatch>, Option<String>)> {
     let paths = batches.iter().map(|batch| text(batch, "path")).collect::<Result<Vec<_>>>()?;
     let mut last: Option<&str> = None;

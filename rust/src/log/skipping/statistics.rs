@@ -1,6 +1,7 @@
-//! Statistics JSON -> typed columns, for the columns that somebody asks for ("Per-file Statistics").
+//! Parses statistics from JSON to typed columns, for the columns that are needed ("Per-file Statistics").
 //!
-//! Statistics are hints of other writers: what does not parse, or proves nothing, is unknown (null), never an error.
+//! Other writers may have written the statistics. Statistics that do not parse, or do not decide anything,
+//! are unknown (null), never an error.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,46 +21,47 @@ use crate::error::{Error, Result};
 use crate::log::reading::line::Text;
 use crate::schema::partition_values::{parse_array, parse_scalar, parse_timestamp};
 
-/// Writers cut timestamps to milliseconds: so much may be missing, in microseconds.
+/// Number of microseconds that may be missing, as writers cut timestamps to milliseconds.
 pub(super) const CUT_MICROS: i64 = 999;
 
-/// 1920-01-01 in microseconds: from about then on, zones are whole minutes from UTC.
+/// 1920-01-01 in microseconds. Since about then, offsets from UTC are whole minutes.
 const FIRST_WHOLE_OFFSETS: i64 = -1_577_923_200_000_000;
-/// Decimal digits that a double keeps.
+/// Number of decimal digits that a double keeps.
 const DOUBLE_DIGITS: u8 = 15;
 
-/// Typed statistics of one column, a row per file; null is unknown.
+/// Typed statistics of one column, one row per file; null means unknown.
 #[derive(Debug, Clone)]
 pub struct ColumnStatistics {
     /// Lower bound.
     pub min: ArrayRef,
     /// Upper bound.
     pub max: ArrayRef,
-    /// Nulls.
+    /// Number of nulls.
     pub null_count: Int64Array,
 }
 
-/// What was asked for, a row per file.
+/// The requested statistics, one row per file.
 #[derive(Debug, Clone)]
 pub struct Statistics {
-    /// Physical rows.
+    /// Number of physical rows.
     pub num_records: Int64Array,
-    /// In the order of the question.
+    /// In the order of the request.
     pub columns: Vec<ColumnStatistics>,
 }
 
 /// A column whose statistics are read.
 #[derive(Debug, Clone, Copy)]
 pub struct StatisticsColumn<'a> {
-    /// Physical names from the top.
+    /// Physical names from the top level down.
     pub path: &'a [String],
     /// Its type.
     pub data_type: &'a DataType,
-    /// Its type was float before it was widened: its bounds become wide enough for the values of files that were written before.
+    /// Its type was float before it was widened: bounds are widened so that they hold for files written
+    /// before.
     pub was_float: bool,
 }
 
-/// numRecords alone.
+/// Parses numRecords alone.
 pub fn num_records(stats: &StringArray) -> Int64Array {
     #[derive(Deserialize)]
     struct Count<'a> {
@@ -70,12 +72,13 @@ pub fn num_records(stats: &StringArray) -> Int64Array {
     stats.iter().map(|text| text.and_then(read)).collect()
 }
 
-/// Bounds to skip by: widened where their writer may have cut them. Large inputs are cut and read on several threads by the caller.
+/// Parses bounds for skipping: widened if their writer may have cut them. The caller divides large inputs
+/// over several threads.
 pub fn parse(stats: &StringArray, wanted: &[StatisticsColumn<'_>]) -> Result<Statistics> {
     parse_as(stats, wanted, true)
 }
 
-/// Bounds to show: as they stand in the log.
+/// Parses bounds as written in the log, for display.
 pub fn parse_as_written(stats: &StringArray, wanted: &[StatisticsColumn<'_>]) -> Result<Statistics> {
     parse_as(stats, wanted, false)
 }
@@ -126,10 +129,10 @@ pub(crate) enum Side {
     High,
 }
 
-/// `widen`: which side the values bound, where they are to be widened.
+/// Parses values. `widen`: the side that the values bound, if they are to be widened.
 fn typed(texts: &StringArray, data_type: &DataType, widen: Option<Side>) -> Result<ArrayRef> {
     match (data_type, widen) {
-        // Bytes have no text in JSON that orders as they do; nested values have no statistics of their own.
+        // Binary values have no JSON form with their order; nested values have no statistics of their own.
         (DataType::Binary | DataType::Struct(_) | DataType::List(_) | DataType::Map(_, _) | DataType::Null, _) => {
             Ok(new_null_array(data_type, texts.len()))
         }
@@ -148,7 +151,7 @@ fn typed(texts: &StringArray, data_type: &DataType, widen: Option<Side>) -> Resu
     }
 }
 
-/// A decimal of more digits than a double holds may have been rounded to one on its way into JSON.
+/// Widens decimals with more digits than a double keeps: their writer may have rounded them to a double.
 pub(super) fn widen_decimals(values: &ArrayRef, side: Side) -> Result<ArrayRef> {
     let widened: Decimal128Array = values.as_primitive::<Decimal128Type>().unary(|value: i128| {
         let slack = (value.unsigned_abs() >> 52) as i128 + 1;
@@ -157,20 +160,20 @@ pub(super) fn widen_decimals(values: &ArrayRef, side: Side) -> Result<ArrayRef> 
     Ok(Arc::new(widened.with_data_type(values.data_type().clone())))
 }
 
-/// Doubles that may be the shortest decimal text of a float: `0.7` stands for the float 0.699999988079071, too. A double that is a float
-/// exactly stands for no other one; else the next float on this side bounds whichever was meant.
+/// Widens doubles that may have been floats: the text `0.7` may stand for the float 0.699999988079071. A
+/// double that is exactly a float stays; any other becomes the next float on this side.
 pub(crate) fn widen_floats(values: &ArrayRef, side: Side) -> ArrayRef {
     let Some(doubles) = values.as_primitive_opt::<Float64Type>() else { return Arc::clone(values) };
     let widen = |double: f64| {
         let float = double as f32;
         let next = f64::from(if side == Side::High { float.next_up() } else { float.next_down() });
-        // A double beyond all floats was never one.
+        // A double beyond the range of floats was never a float.
         if f64::from(float) == double || (float.is_infinite() && double.abs() > f64::from(f32::MAX) * 2.0) { double } else { next }
     };
     Arc::new(doubles.unary::<_, Float64Type>(widen))
 }
 
-/// One by one, what does not parse as unknown.
+/// Parses texts one by one; a text that does not parse is unknown.
 fn leniently(texts: &StringArray, data_type: &DataType) -> Result<ArrayRef> {
     let values: Vec<ArrayRef> =
         texts.iter().map(|text| parse_scalar(text, data_type).unwrap_or_else(|_| new_null_array(data_type, 1))).collect();
@@ -180,7 +183,7 @@ fn leniently(texts: &StringArray, data_type: &DataType) -> Result<ArrayRef> {
     Ok(concat(&values.iter().map(AsRef::as_ref).collect::<Vec<_>>())?)
 }
 
-/// A bound that is NaN proves nothing: writers disagree about where it sorts.
+/// Makes bounds of NaN unknown, as writers sort NaN differently.
 pub(super) fn without_nan(values: ArrayRef) -> ArrayRef {
     match values.data_type() {
         DataType::Float32 => {
@@ -195,14 +198,15 @@ pub(super) fn without_nan(values: ArrayRef) -> ArrayRef {
     }
 }
 
-/// A bound in microseconds, widened by what its writer may have cut. A zoned column's text without a zone is in a zone nobody knows.
+/// Returns a bound in microseconds, widened by what its writer may have cut. A timestamp without a time zone,
+/// in a column that needs one, is unknown.
 fn timestamp_bound(text: &str, zoned: bool, side: Side) -> Option<i64> {
-    // A sign begins a year beyond 0 to 9999, whose zone stands further right; such bounds are left unknown.
+    // A year outside of 0 to 9999 begins with a sign; such bounds are unknown.
     if text.starts_with(['+', '-']) || zoned && !text.get(10..)?.contains(['Z', '+', '-']) {
         return None;
     }
     let micros = parse_timestamp(text).ok()?;
-    // Spark cut the offsets of local mean times, in use before 1920, to minutes.
+    // Spark cut offsets of local mean times, in use before 1920, to minutes.
     let offset = if micros < FIRST_WHOLE_OFFSETS && !text.ends_with('Z') { 60_000_000 } else { 0 };
     let upper = side == Side::High;
     let micros = if upper { micros.checked_add(offset)? } else { micros.checked_sub(offset)? };
@@ -211,13 +215,13 @@ fn timestamp_bound(text: &str, zoned: bool, side: Side) -> Option<i64> {
     match upper {
         true if whole => micros.checked_add(CUT_MICROS),
         true if digits > 6 => micros.checked_add(1),
-        // Before 1970 cutting may go towards zero, which is up.
+        // Before 1970, cutting may round towards zero, which is up.
         false if whole && micros < 0 => micros.checked_sub(CUT_MICROS),
         _ => Some(micros),
     }
 }
 
-/// Names that are wanted, as a tree.
+/// The requested names as a tree.
 #[derive(Default)]
 struct Node {
     leaf: Option<usize>,

@@ -1,7 +1,8 @@
-//! `stats_parsed` and `partitionValues_parsed` of a checkpoint ("Checkpoint Schema"): what they rule out is never decoded further.
+//! Reads `stats_parsed` and `partitionValues_parsed` of a checkpoint ("Checkpoint Schema"). The other columns
+//! of files that they rule out are not decoded.
 //!
-//! They are only ever used to leave files out, and only where they are certain: what they do not say, or say in another type than the
-//! column's, is unknown here, and decided by the texts that the protocol has for it.
+//! They are used only to rule out files, and only where they decide. A value that is missing, or has another
+//! type than the column, is unknown here; the JSON text of statistics and partition values decides then.
 
 use std::sync::Arc;
 
@@ -23,24 +24,25 @@ use crate::log::reading::slice::Slice;
 use crate::predicate::statistics::{Bounds, Containers, may_match};
 use crate::predicate::{Column, Predicate};
 
-/// 1582-10-15 in days, 1900-01-01 in microseconds: before, writers of old calendars meant other days by the same number.
+/// 1582-10-15 in days, 1900-01-01 in microseconds. For times before, writers with old calendars mean another
+/// day by the same number.
 const FIRST_DAY: i32 = -141_427;
 const FIRST_MICROS: i64 = -2_208_988_800_000_000;
-/// Decimal digits that a double keeps.
+/// Number of decimal digits that a double keeps.
 const DOUBLE_DIGITS: u8 = 15;
 
-/// The rows that are left of a slice, and how many each step left out.
+/// The selected rows of a slice, and how many each step ruled out.
 #[derive(Debug)]
 pub struct NarrowedRows {
-    /// As bits over its rows.
+    /// The selected rows, as bits.
     pub keep: BooleanBuffer,
-    /// Ruled out by partition values.
+    /// Number of rows ruled out by partition values.
     pub by_partition: usize,
-    /// Ruled out by statistics.
+    /// Number of rows ruled out by statistics.
     pub by_statistics: usize,
 }
 
-/// A column of the predicate, and where a checkpoint has something about it.
+/// A column of the predicate, and the checkpoint's leaves with its statistics.
 struct TypedColumn {
     column: Arc<Column>,
     min: Option<usize>,
@@ -66,12 +68,12 @@ impl TypedColumn {
     }
 }
 
-/// Partition values of these types are the same however they are spelled; the others are left to their texts.
+/// True for types whose partition values have one form only; for all others, the text decides.
 fn is_certain(data_type: &DataType) -> bool {
     data_type.is_integer() || matches!(data_type, DataType::Utf8 | DataType::Boolean | DataType::Date32 | DataType::Decimal128(_, _))
 }
 
-/// Leaves out of `keep` what the typed columns rule out. `skipping`: statistics decide, too.
+/// Removes from `keep` the rows that the typed columns rule out. `skipping`: statistics are used too.
 pub fn narrow(slice: &Slice, predicate: &Predicate, skipping: bool, keep: BooleanBuffer, interrupt: &Interrupt) -> Result<NarrowedRows> {
     let (file, group) = slice.place();
     let mut narrowed = NarrowedRows { keep, by_partition: 0, by_statistics: 0 };
@@ -105,7 +107,7 @@ pub fn narrow(slice: &Slice, predicate: &Predicate, skipping: bool, keep: Boolea
     Ok(narrowed)
 }
 
-/// The row group as one container, by its own statistics on the typed columns.
+/// A row group as one container, by Parquet's statistics of the typed columns.
 struct RowGroup<'a> {
     file: &'a CheckpointFile,
     group: usize,
@@ -114,7 +116,7 @@ struct RowGroup<'a> {
 }
 
 impl RowGroup<'_> {
-    /// The least or greatest value of a leaf; unknown where a file of the row group has none.
+    /// Returns the least or greatest value of a leaf; unknown if some file of the row group has none.
     fn bound(&self, leaf: Option<usize>, column: &Column, side: Side) -> Result<ArrayRef> {
         let unknown = || Ok(new_null_array(&column.data_type, 1));
         let (Some(leaf), Some(path)) = (leaf, self.file.leaf(&["add", "path"])) else { return unknown() };
@@ -124,7 +126,7 @@ impl RowGroup<'_> {
         let ordered = matches!(chunk.column_type(), PhysicalType::INT32 | PhysicalType::INT64);
         let old = chunk.statistics().is_none_or(|statistics| statistics.is_min_max_deprecated() && !ordered);
         let complete = self.file.nulls(self.group, leaf).is_some_and(|nulls| Some(nulls) == self.file.nulls(self.group, path));
-        // The greatest of floats says nothing of NaN.
+        // Bounds of floats do not include NaN.
         let Some(field) = field_of(self.file, leaf).filter(|_| !old && complete && !column.data_type.is_floating()) else {
             return unknown();
         };
@@ -134,7 +136,7 @@ impl RowGroup<'_> {
     }
 }
 
-/// The Arrow field of a leaf that lies in structs alone.
+/// Returns the Arrow field of a leaf that is nested in structs only.
 fn field_of(file: &CheckpointFile, leaf: usize) -> Option<Arc<Field>> {
     let descriptor = file.parquet().file_metadata().schema_descr();
     let column = descriptor.column(leaf);
@@ -163,7 +165,7 @@ impl Containers for RowGroup<'_> {
     }
 }
 
-/// Files, by the typed columns.
+/// Files as containers, by their values in the typed columns.
 struct TypedFiles<'a> {
     rows: &'a StructArray,
     known: &'a [TypedColumn],
@@ -176,7 +178,7 @@ impl TypedFiles<'_> {
         for name in above.iter().copied().chain(column.physical.iter().map(String::as_str)) {
             let outer = rows.as_struct_opt()?.clone();
             let child = outer.column_by_name(name)?;
-            // A child may have values where the struct around it has none.
+            // A field may have values where its struct is null.
             rows = if outer.null_count() == 0 { Arc::clone(child) } else { with_nulls(child, &outer)? };
         }
         Some(rows)
@@ -210,7 +212,7 @@ impl Containers for TypedFiles<'_> {
         };
         if column.partition {
             let values = bound(&["partitionValues_parsed"], Side::Low);
-            // No value may be null, or a text that is none of the type.
+            // A missing value may be null, or a text that is no value of the type.
             let null_count = (0..rows).map(|row| values.is_valid(row).then_some(0)).collect();
             let row_count = std::iter::repeat_n(1, rows).collect();
             return Ok(Some(Bounds { min: Arc::clone(&values), max: values, null_count, row_count, exact: true }));
@@ -226,7 +228,7 @@ impl Containers for TypedFiles<'_> {
     }
 }
 
-/// Values as bounds of a column on a side, in its type; what is not certain is null.
+/// Returns values as bounds of a column, in its type; null if uncertain.
 fn typed(found: &ArrayRef, column: &Column, side: Side) -> ArrayRef {
     let target = &column.data_type;
     let unknown = || new_null_array(target, found.len());
@@ -239,7 +241,7 @@ fn typed(found: &ArrayRef, column: &Column, side: Side) -> ArrayRef {
             }
         }
         (DataType::Utf8, DataType::Utf8) if column.partition => {
-            // An empty text stands for null.
+            // An empty text means null.
             Arc::new(found.as_string::<i32>().iter().map(|text| text.filter(|text| !text.is_empty())).collect::<StringArray>())
         }
         (DataType::Utf8, DataType::Utf8) | (DataType::Boolean, DataType::Boolean) => Arc::clone(found),
@@ -265,7 +267,7 @@ fn typed(found: &ArrayRef, column: &Column, side: Side) -> ArrayRef {
     }
 }
 
-/// A moment whose writer may have cut it to milliseconds.
+/// Widens a timestamp that its writer may have cut to milliseconds.
 fn wide(micros: i64, side: Side) -> Option<i64> {
     match side {
         _ if micros < FIRST_MICROS => None,

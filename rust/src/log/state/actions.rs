@@ -1,4 +1,5 @@
-//! Tables of actions made from others: the removes of files, files added again, what two tables share.
+//! Makes tables of actions from others: removes of files, adds of files that are added again, and the actions
+//! that two tables share.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use crate::error::{Error, Kind, Result};
 use crate::log::schema::{self, text};
 use crate::store::canonical;
 
-/// The remove actions of these files; what the reader of a tombstone may want is carried over.
+/// Returns the remove actions of these files, with all fields of the adds that a tombstone may have.
 pub fn removes_of(adds: &RecordBatch, deletion_timestamp: i64, data_change: bool) -> Result<RecordBatch> {
     let rows = adds.num_rows();
     let adds = schema::conform(adds, &schema::ADD)?;
@@ -27,7 +28,7 @@ pub fn removes_of(adds: &RecordBatch, deletion_timestamp: i64, data_change: bool
     Ok(RecordBatch::try_new(Arc::clone(&schema::REMOVE), columns.collect::<Result<_>>()?)?)
 }
 
-/// The same files as add actions to be written again: everything is kept, `data_change` may be set anew.
+/// Returns the add actions as they are, to be written again. `data_change`: a new value of `dataChange`.
 pub fn adds_again(adds: &RecordBatch, data_change: Option<bool>) -> Result<RecordBatch> {
     let adds = schema::conform(adds, &schema::ADD)?;
     let Some(data_change) = data_change else { return Ok(adds) };
@@ -36,7 +37,7 @@ pub fn adds_again(adds: &RecordBatch, data_change: Option<bool>) -> Result<Recor
     Ok(RecordBatch::try_new(adds.schema(), columns)?)
 }
 
-/// Paths that both tables name, decoded, at most `limit`.
+/// Returns the decoded paths that both tables have, at most `limit` of them.
 pub fn overlapping_paths(left: &RecordBatch, right: &RecordBatch, limit: usize) -> Result<Vec<String>> {
     let (left, right) = (paths(left)?, paths(right)?);
     let (few, many) = if left.len() <= right.len() { (left, right) } else { (right, left) };
@@ -64,7 +65,7 @@ fn paths(batch: &RecordBatch) -> Result<ArrayRef> {
     schema::conform_column(column, &DataType::Utf8, "path")
 }
 
-/// How many rows live files hold: physical less deleted; `None` where one has no count.
+/// Returns the number of rows of live files, without deleted rows. `None` if a file has no count.
 pub fn logical_rows(batch: &RecordBatch) -> Result<Option<i64>> {
     let counts = crate::log::skipping::statistics::num_records(text(batch, "stats")?);
     let vectors = schema::vectors(batch)?;
@@ -84,16 +85,16 @@ pub fn logical_rows(batch: &RecordBatch) -> Result<Option<i64>> {
 /// Files that have a deletion vector.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct VectorFiles {
-    /// How many.
+    /// Number of files.
     pub files: usize,
-    /// Their own bytes.
+    /// Bytes of the files.
     pub bytes: i64,
-    /// Those of their vectors.
+    /// Bytes of their vectors.
     pub vector_bytes: i64,
 }
 
 impl VectorFiles {
-    /// Those of a batch of adds.
+    /// Counts the files with a vector in a batch of adds.
     pub fn of(batch: &RecordBatch) -> Result<Self> {
         let vectors = schema::vectors(batch)?;
         if vectors.null_count() == vectors.len() {
@@ -109,7 +110,7 @@ impl VectorFiles {
         }))
     }
 
-    /// Both together.
+    /// Returns the sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {

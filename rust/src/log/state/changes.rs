@@ -1,9 +1,10 @@
-//! The change data feed: which rows of which files a commit inserted and deleted. PROTOCOL.md, "Change Data Files" and "Reader
-//! Requirements for Change Data Files".
+//! The change data feed: finds the rows of files that a commit inserted and deleted. PROTOCOL.md, "Change
+//! Data Files" and "Reader Requirements for Change Data Files".
 //!
-//! A commit with `cdc` actions is read from their files alone. Of any other the changes are derived: an added file holds inserted rows, a
-//! removed one deleted rows. A path that is added and removed with two vectors keeps its rows but for the difference of the vectors:
-//! `{3} -> {3, 7}` is "row 7 deleted", and `{3} -> {}`, as RESTORE does it, is "row 3 inserted".
+//! The changes of a commit with `cdc` actions are in the files of these actions. For any other commit they
+//! are derived: an added file holds inserted rows, a removed file holds deleted rows. If a path is added and
+//! removed with two deletion vectors, the changes are the difference of the vectors: `{3} -> {3, 7}` means
+//! that row 7 is deleted, and `{3} -> {}`, as RESTORE writes it, that row 3 is inserted.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,36 +26,38 @@ use crate::log::reading::line::{FileAction, FileActions, FileKind, Text};
 use crate::log::schema::{self, map, text, vectors};
 use crate::store::{Store, canonical};
 
-/// What became of a row; a column of change files.
+/// Column of change files: the kind of change of a row.
 pub const CHANGE_TYPE: &str = "_change_type";
-/// The version that changed it.
+/// Column: the version that changed the row.
 pub const COMMIT_VERSION: &str = "_commit_version";
-/// When that version was made.
+/// Column: the time of that version.
 pub const COMMIT_TIMESTAMP: &str = "_commit_timestamp";
 
-/// A commit of the range that is asked for.
+/// A commit of the requested range.
 #[derive(Debug, Clone)]
 pub struct Place {
     /// Its version.
     pub version: u64,
-    /// Its file.
+    /// Its path.
     pub path: String,
-    /// Its time, ms since 1970; `None`: the commit's own, `inCommitTimestamp`.
+    /// Its time in ms since 1970. `None`: take it from `inCommitTimestamp` in the commit.
     pub time: Option<i64>,
 }
 
-/// Files with the changes of one commit, in the schema of [`files_schema`]. Their partition values say version and time of the commit, too.
+/// The files with the changes of one commit, in the schema of [`files_schema`]. Version and time of the
+/// commit are among their partition values.
 #[derive(Debug, Clone)]
 pub struct Changes {
     /// JSON of the commit's `metaData`.
     pub metadata: Option<String>,
-    /// Files whose rows, or some of them, were inserted or deleted: `_change_type` is one of their partition values.
+    /// Files of which all or some rows were inserted or deleted: `_change_type` is one of their partition
+    /// values.
     pub derived: RecordBatch,
-    /// Files of changes: `_change_type` is a column in them.
+    /// Change files: `_change_type` is a column in them.
     pub recorded: RecordBatch,
 }
 
-/// `add` with the rows that count: `selection` and `keep_selected`.
+/// The columns of `add`, and which rows of a file to read: `selection` and `keep_selected`.
 pub fn files_schema() -> SchemaRef {
     let mut fields: Vec<_> = schema::ADD.fields().iter().cloned().collect();
     fields.push(Arc::new(Field::new("selection", DataType::Binary, true)));
@@ -62,8 +65,9 @@ pub fn files_schema() -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// What a commit changed. `partition_columns`: their physical names. A remove action of a partitioned table must have partition values, but
-/// delta-spark leaves nulls out of them: `"partitionValues":{}` means `{"p":null}` there.
+/// Returns the changes of a commit. `partition_columns`: physical names. A remove action of a partitioned
+/// table must have partition values, but delta-spark omits nulls in them: `"partitionValues":{}` means
+/// `{"p":null}` there.
 pub fn read(store: &dyn Store, place: &Place, partition_columns: &[String], interrupt: &Interrupt) -> Result<Changes> {
     let commit = Commit::read(store, place.version, &place.path, interrupt)?;
     let derive = ChangeDerivation { store, place, partition_columns };
@@ -86,7 +90,7 @@ fn timestamp_text(ms: i64) -> Result<String> {
     Ok(time.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string())
 }
 
-/// What commitInfo says that the feed goes by.
+/// The fields of commitInfo that the feed needs.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Info {
@@ -107,7 +111,8 @@ impl Info {
         })
     }
 
-    /// A MERGE of delta-spark that wrote files again and changed no row: it records no changes, and there are none.
+    /// True for a MERGE of delta-spark that rewrote files without changing a row. It has no change files, and
+    /// there are no changes.
     fn is_idle_merge(&self) -> bool {
         let zero = |name| self.operation_metrics.as_ref().and_then(|metrics| metrics.get(name)).is_some_and(|count| count == "0");
         self.operation.as_ref().is_some_and(|operation| operation == "MERGE")
@@ -115,9 +120,9 @@ impl Info {
     }
 }
 
-/// The `cdc` actions as rows of `add`.
+/// Returns the `cdc` actions as rows of `add`.
 fn recorded_files(commit: &Commit) -> Result<RecordBatch> {
-    let mut files = FileActions::new(FileKind::Remove); // which, like them, need no more than a path and dataChange
+    let mut files = FileActions::new(FileKind::Remove); // removes need only a path and dataChange, as these do
     for text in &commit.change_files {
         let malformed = |error| Error::protocol("a cdc action is malformed").caused_by(error);
         let action: FileAction<'_, Text<'_>> = serde_json::from_str(text).map_err(malformed)?;
@@ -157,7 +162,7 @@ impl ChangeDerivation<'_> {
             let (before, after): (Vec<u32>, Vec<u32>) = pairs.into_iter().unzip();
             let (before, after) = (take(&removes, &before)?, take(&adds, &after)?);
             let (old, new) = (self.vectors(&before)?, self.vectors(&after)?);
-            // Statistics of the file as it is now say nothing of the rows that it has lost.
+            // The file's current statistics do not cover the deleted rows.
             let gone = without(&without(&after, "deletionVector")?, "stats")?;
             for (files, kind, from, to) in [(gone, "delete", &new, &old), (without(&after, "deletionVector")?, "insert", &old, &new)] {
                 let rows: Vec<DeletionVector> = from.iter().zip(to).map(|(from, to)| from.difference(to)).collect();
@@ -167,7 +172,7 @@ impl ChangeDerivation<'_> {
         Ok(concat_batches(&files_schema(), &parts)?)
     }
 
-    /// The deleted rows of each file, none where it has no vector.
+    /// Returns the deleted rows of each file; an empty set for a file without a vector.
     fn vectors(&self, files: &RecordBatch) -> Result<Vec<DeletionVector>> {
         let wanted: Vec<_> = columns::read(vectors(files)?)?
             .into_iter()
@@ -176,7 +181,8 @@ impl ChangeDerivation<'_> {
         Ok(read_all(self.store, &wanted)?.into_iter().map(Option::unwrap_or_default).collect())
     }
 
-    /// `files` with what is said of all their rows; of those with `rows` only the files that have some.
+    /// Returns `files` with partition values for the change of their rows (`said`). With `rows`, only the
+    /// files of which some rows changed.
     fn changed(&self, files: &RecordBatch, kind: &str, said: &[(&str, String)], rows: Option<&[DeletionVector]>) -> Result<RecordBatch> {
         let whole = self.with_values(files, Some(kind), said)?;
         let whole = with_rows(&whole, rows)?;
@@ -199,7 +205,7 @@ impl ChangeDerivation<'_> {
     }
 }
 
-/// The maps with the entries `more`, and with nulls for those names in `nullable` that they lack.
+/// Returns the maps with the entries `more`, and with nulls for names in `nullable` that are missing.
 fn extended(maps: &MapArray, more: &[(&str, &str)], nullable: &[String]) -> Result<MapArray> {
     let (keys, values) = (maps.keys().as_string::<i32>(), maps.values().as_string::<i32>());
     let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
@@ -224,7 +230,7 @@ fn extended(maps: &MapArray, more: &[(&str, &str)], nullable: &[String]) -> Resu
     Ok(builder.finish())
 }
 
-/// Those of the actions that change data.
+/// Returns the actions with `dataChange` true.
 fn changing(batches: &[RecordBatch], schema: &SchemaRef) -> Result<RecordBatch> {
     let whole = concat_batches(schema, batches)?;
     let changes = whole.column_by_name("dataChange").map(|column| column.as_boolean().clone());
@@ -249,7 +255,7 @@ fn without(batch: &RecordBatch, name: &str) -> Result<RecordBatch> {
     replaced(batch, name, new_null_array(&data_type, batch.num_rows()))
 }
 
-/// The columns that say which rows count; `None`: all.
+/// Adds the columns that select rows. `None`: all rows.
 fn with_rows(batch: &RecordBatch, rows: Option<&[DeletionVector]>) -> Result<RecordBatch> {
     let (selection, keep): (ArrayRef, ArrayRef) = match rows {
         Some(rows) => {
@@ -287,7 +293,7 @@ mod tests {
         format!(r#"{{"{kind}":{{"path":"{path}","partitionValues":{{}},"size":1,"modificationTime":1,"dataChange":true{more}}}}}"#)
     }
 
-    /// (path, change, rows that are selected) of each file.
+    /// Returns (path, change, selected rows) of each file.
     fn said(batch: &RecordBatch) -> Vec<(String, Option<String>, Option<Vec<u64>>)> {
         let kinds = schema::map_values(map(batch, "partitionValues").unwrap(), CHANGE_TYPE);
         let paths = text(batch, "path").unwrap();

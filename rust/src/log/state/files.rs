@@ -1,8 +1,9 @@
-//! The files of one version: segments of actions, a bitmap of what lives in each, totals.
+//! The files of one version: segments of actions, a bitmap of the live files in each, and totals.
 //!
-//! What commits say of files is reconciled with what came before ("Action Reconciliation": for each key the newest action counts; an add
-//! makes the file live, a remove leaves a tombstone): at once, or, where that means to read the keys of a large checkpoint, when somebody
-//! asks for it. A newer version shares the segments of the older one.
+//! The actions of new commits are reconciled with those of older ones ("Action Reconciliation": the newest
+//! action for each key is valid; an add makes the file live, a remove leaves a tombstone). If this requires
+//! reading the keys of a large checkpoint, it is done later, when the result is needed. A newer version
+//! shares the segments of the older one.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
@@ -21,30 +22,31 @@ use crate::log::reading::sidecar::SidecarRows;
 use crate::log::schema::{ADD, REMOVE};
 use crate::parallel::on_threads;
 
-/// So many small segments are merged into one.
+/// Number of small segments that are merged into one.
 const MAX_SMALL: usize = 16;
-/// A segment of no more rows is small: it is cheap to write anew with its neighbours.
+/// Maximum number of rows of a small segment, which is cheap to merge with others.
 const SMALL: usize = 4096;
-/// So many segments of middle size are merged into one.
+/// Number of segments of middle size that are merged into one.
 const MAX_MIDDLE: usize = 64;
-/// One of more rows is large: it stays as it is while half of them count.
+/// Maximum number of rows of a segment of middle size. A larger one stays as it is while at least half of its
+/// rows are live.
 const LARGE: usize = 128 * 1024;
 
-/// Upper bound of commits whose removes have not been applied yet.
+/// Maximum number of commits whose removes are not yet applied.
 const MAX_WAITING: usize = 1000;
 
-/// What a commit says of files.
+/// The actions on files of a commit.
 #[derive(Debug)]
 pub struct Changes {
     /// Batches in [`REMOVE`].
     pub removes: Vec<RecordBatch>,
     /// Batches in [`ADD`].
     pub adds: Vec<RecordBatch>,
-    /// What stays in the commit.
+    /// Actions that stay in the commit's file.
     pub stored: Vec<Segment>,
 }
 
-/// The files of one version, reconciled when they are asked for.
+/// The files of one version, reconciled when they are needed.
 #[derive(Debug, Clone)]
 pub struct Files {
     base: Arc<LiveSegments>,
@@ -54,14 +56,14 @@ pub struct Files {
 }
 
 impl Files {
-    /// Those of a checkpoint; all of its rows count.
+    /// The files of a checkpoint, all of whose rows are valid.
     pub fn new(root: &str, segments: Vec<Segment>) -> Result<Self> {
         let mut live = LiveSegments { root: root.to_owned(), ..LiveSegments::default() };
         live.push(segments)?;
         Ok(Self { base: Arc::new(live), waiting: Vec::new(), now: OnceLock::new() })
     }
 
-    /// Whether nothing was ever said of a file.
+    /// True if there are no actions on files at all.
     pub fn is_empty(&self) -> bool {
         self.base.segments.is_empty() && self.waiting.is_empty()
     }
@@ -71,7 +73,7 @@ impl Files {
         &self.base.root
     }
 
-    /// What there is; errors are those of the files of the log that are read for it.
+    /// Returns the reconciled segments. May read files of the log, and returns their errors.
     pub fn now(&self, interrupt: &Interrupt) -> Result<&LiveSegments> {
         if self.waiting.is_empty() {
             return Ok(&self.base);
@@ -83,13 +85,13 @@ impl Files {
         Ok(self.now.get_or_init(|| now))
     }
 
-    /// Whether `now` has nothing to read, and all keys are there that `after` looks up.
+    /// True if `now` and `after` need not read files of the log.
     pub fn is_decoded(&self) -> bool {
         let live = if self.waiting.is_empty() { Some(&self.base) } else { self.now.get() };
         live.is_some_and(|live| live.segments.iter().all(Segment::has_keys))
     }
 
-    /// After these commits.
+    /// Returns the files after these commits.
     pub fn after(&self, changes: Vec<Changes>, interrupt: &Interrupt) -> Result<Self> {
         let mut next = match self.now.get() {
             Some(now) => Self { base: Arc::clone(now), waiting: Vec::new(), now: OnceLock::new() },
@@ -104,7 +106,7 @@ impl Files {
     }
 }
 
-/// Segments, and what lives of them.
+/// Segments, and which of their rows are live.
 #[derive(Debug, Clone, Default)]
 pub struct LiveSegments {
     root: String,
@@ -118,28 +120,28 @@ pub struct LiveSegments {
 }
 
 impl LiveSegments {
-    /// Live files.
+    /// Number of live files.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Their bytes.
+    /// Their size in bytes.
     pub fn bytes(&self) -> i64 {
         self.bytes
     }
 
-    /// All segments, also those of which nothing counts.
+    /// All segments, also those without a live row.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
 
-    /// What counts of one kind, in parts for several threads.
+    /// Returns the live rows of one kind, in pieces for several threads.
     pub fn pieces(&self, kind: FileKind) -> Vec<Piece<'_>> {
         let of_kind = self.segments.iter().filter(|segment| segment.kind() == kind && segment.live_count() > 0);
         of_kind.flat_map(Segment::pieces).collect()
     }
 
-    /// Logical rows of all live files; `None` where one has no numRecords.
+    /// Returns the number of logical rows of all live files. `None` if a file has no numRecords.
     pub fn num_records(&self, interrupt: &Interrupt) -> Result<Option<i64>> {
         if let Some(known) = self.num_records.get() {
             return Ok(*known);
@@ -153,7 +155,7 @@ impl LiveSegments {
         Ok(*self.num_records.get_or_init(|| all))
     }
 
-    /// Live files with a deletion vector.
+    /// Counts the live files with a deletion vector.
     pub fn with_vectors(&self, interrupt: &Interrupt) -> Result<VectorFiles> {
         if let Some(known) = self.with_vectors.get() {
             return Ok(*known);
@@ -167,7 +169,7 @@ impl LiveSegments {
         Ok(*self.with_vectors.get_or_init(|| all))
     }
 
-    /// How many files there are of which size, in the usual bins.
+    /// Returns the histogram of file sizes, in the usual bins.
     pub fn sizes(&self) -> Result<&Sizes> {
         if let Some(known) = self.sizes.get() {
             return Ok(known);
@@ -176,7 +178,7 @@ impl LiveSegments {
         Ok(self.sizes.get_or_init(|| sizes))
     }
 
-    /// The same in bins that begin at these sizes, ascending.
+    /// Returns the histogram of file sizes, in bins that begin at these sizes (ascending).
     pub fn sizes_in(&self, bounds: Vec<i64>) -> Result<Sizes> {
         let mut sizes = Sizes::new(bounds);
         for segment in self.segments.iter().filter(|segment| segment.kind() == FileKind::Add) {
@@ -189,7 +191,7 @@ impl LiveSegments {
         Ok(sizes)
     }
 
-    /// What vectors delete of them.
+    /// Returns the totals of rows that vectors delete.
     pub fn deleted(&self, interrupt: &Interrupt) -> Result<&DeletedTotals> {
         if let Some(known) = self.deleted.get() {
             return Ok(known);
@@ -233,7 +235,7 @@ impl LiveSegments {
         Ok(())
     }
 
-    /// From now on this row, which counted, does not.
+    /// Marks a live row as no longer live.
     fn forget(&mut self, at: usize, row: u32) -> Result<()> {
         let segment = &mut self.segments[at];
         segment.forget(row);
@@ -253,7 +255,8 @@ impl LiveSegments {
         Ok(())
     }
 
-    /// Applies commits in order. Rows of small ones are gathered into one segment of adds and one of removes.
+    /// Applies commits in order. The rows of small commits are collected in one segment of adds and one of
+    /// removes.
     fn apply(&mut self, changes: &[Arc<Changes>], interrupt: &Interrupt) -> Result<()> {
         let first = self.segments.len();
         let mut spans: Vec<Span> = Vec::new();
@@ -291,14 +294,14 @@ impl LiveSegments {
         Ok(())
     }
 
-    /// Keeps the number of segments small: small ones are merged, then those of middle size that come of it. What lies in a checkpoint
-    /// stays there.
+    /// Merges small segments, and then segments of middle size, to keep their number small. Rows that stay in
+    /// a checkpoint are not merged.
     fn compact(&mut self, interrupt: &Interrupt) -> Result<()> {
         self.segments.retain(|segment| segment.live_count() > 0);
         for (most, rows) in [(MAX_SMALL, SMALL), (MAX_MIDDLE, LARGE)] {
             let fits = |segment: &Segment| segment.is_held() && segment.live_count() <= rows;
             let fitting: Vec<&Segment> = self.segments.iter().filter(|segment| fits(segment)).collect();
-            // Those of two sidecars are never merged, so that the sidecars can be named again.
+            // Segments of two sidecars are not merged, so that later checkpoints can refer to the sidecars.
             let name = |segment: &Segment| segment.origin().map(|origin| origin.sidecar.name.clone());
             let left: BTreeSet<_> = fitting.iter().map(|segment| (segment.kind() == FileKind::Add, name(segment))).collect();
             if fitting.len() > most + left.len() {
@@ -312,7 +315,7 @@ impl LiveSegments {
         Ok(())
     }
 
-    /// Makes one segment of each kind of those that are chosen, without what no longer counts.
+    /// Merges the chosen segments to one of each kind, without rows that are no longer live.
     fn merge(&mut self, chosen: &dyn Fn(&Segment) -> bool, interrupt: &Interrupt) -> Result<()> {
         let (merged, mut kept): (Vec<Segment>, Vec<Segment>) = std::mem::take(&mut self.segments).into_iter().partition(chosen);
         for (kind, schema) in [(FileKind::Add, &ADD), (FileKind::Remove, &REMOVE)] {

@@ -1,4 +1,5 @@
-//! Live files as users see them: paths decoded, partition values and statistics typed (`DeltaTable.files()`).
+//! Lists live files as users see them, with decoded paths and typed partition values and statistics
+//! (`DeltaTable.files()`).
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use crate::schema::{Leaf, TableSchema, Type};
 use crate::store::Store;
 use crate::store::path::{Place, locate_encoded};
 
-/// What a URL's path does not hold as it is.
+/// The characters that are encoded in the path of a URL.
 const NOT_IN_URLS: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -36,7 +37,7 @@ const NOT_IN_URLS: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// How the listing of a table is made.
+/// How to list the files of a table.
 #[derive(Debug, Clone)]
 pub struct Listing {
     schema: Arc<TableSchema>,
@@ -45,7 +46,8 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// `columns`: those whose statistics are shown, a struct for all its fields; `None`: every column that may have some.
+    /// `columns`: the columns whose statistics are listed; a struct stands for all its fields. `None`: all
+    /// columns that may have statistics.
     pub fn new(schema: Arc<TableSchema>, columns: Option<&[String]>, root: &str) -> Result<Self> {
         let names: Vec<Vec<String>> = match columns {
             Some(columns) => columns.iter().map(|column| schema.leaf(column).map(|leaf| leaf.path)).collect::<Result<_>>()?,
@@ -58,7 +60,7 @@ impl Listing {
         Ok(Self { schema, leaves, root: root.to_owned() })
     }
 
-    /// The rows of some `add` actions; with a store also `deleted_rows`, read from their vectors.
+    /// Returns the rows of `add` actions. With a store, they include `deleted_rows`, read from the vectors.
     pub fn of(&self, adds: &[RecordBatch], vectors_in: Option<&dyn Store>, interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
         on_threads(adds, interrupt, &|batch| self.rows(batch, vectors_in))
     }
@@ -159,7 +161,7 @@ fn as_struct(columns: &[(Vec<String>, ArrayRef)], rows: usize) -> Result<ArrayRe
     Ok(Arc::new(nested(&columns, rows)?))
 }
 
-/// The log's descriptors with their fields in snake_case.
+/// Returns the descriptors with their fields in snake_case.
 fn descriptors(vectors: &StructArray) -> Result<ArrayRef> {
     const NAMES: [&str; 5] = ["storage_type", "path_or_inline_dv", "offset", "size_in_bytes", "cardinality"];
     let fields =
@@ -172,7 +174,7 @@ fn descriptors(vectors: &StructArray) -> Result<ArrayRef> {
     )?))
 }
 
-/// The rows that each file's vector deletes, absolute and ascending; none of a file without a vector.
+/// Returns the row indexes that each file's vector deletes, ascending; none for a file without a vector.
 fn deleted_rows(adds: &RecordBatch, store: &dyn Store) -> Result<ArrayRef> {
     let physical = num_records(text(adds, "stats")?);
     let wanted = |(descriptor, num_records): (Option<Descriptor>, Option<i64>)| {

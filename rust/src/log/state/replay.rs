@@ -1,7 +1,8 @@
-//! Which rows newer ones take the place of ("Action Reconciliation": for each key the newest action counts).
+//! Finds the rows that newer rows replace ("Action Reconciliation": the newest action for each key is valid).
 //!
-//! The newer rows are few, or all there are: their keys make a table; older segments are asked for each of them, or asked row by row
-//! where that is less. No index over all files of a version is made, and none is kept from one version to the next.
+//! The keys of the newer rows are put into a table. Older segments are then searched for each of these keys,
+//! or, if that is less work, each of their rows is looked up in the table. No index over all files of a
+//! version is built or kept.
 
 use hashbrown::HashTable;
 
@@ -11,11 +12,12 @@ use crate::log::reading::keys::{Key, Keys, slot};
 use crate::log::reading::segment::Segment;
 use crate::parallel::on_threads;
 
-/// More rows than these are worth several threads.
+/// Number of rows above which several threads are used.
 const MANY: usize = 64 * 1024;
-/// Parts in which the table of many keys is made.
+/// Number of parts of the table of keys, if there are many.
 const SHARDS: usize = 8;
-/// A segment is asked for each key unless there are more keys than one for so many of its rows.
+/// A segment is searched for each key if it has at least this many rows per key; otherwise each of its rows
+/// is looked up.
 const ROWS_PER_KEY: usize = 8;
 
 /// A row of a segment.
@@ -27,19 +29,19 @@ pub struct Position {
     pub row: u32,
 }
 
-/// Consecutive rows of a segment that came from one commit.
+/// Consecutive rows of a segment from one commit.
 #[derive(Debug, Clone)]
 pub struct Span {
     /// Which segment.
     pub segment: usize,
-    /// The first of them.
+    /// The first row.
     pub from: usize,
-    /// How many.
+    /// The number of rows.
     pub rows: usize,
 }
 
-/// Rows that count no longer: those of `spans`, which stand in the order of their commits, speak for their files instead. The segments
-/// below `first` are older than all of them.
+/// Returns the rows that newer rows replace. `spans`: the newer rows, in the order of their commits. All
+/// segments before `first` are older.
 pub fn replaced(root: &str, segments: &[Segment], first: usize, spans: &[Span], interrupt: &Interrupt) -> Result<Vec<Position>> {
     let rows: usize = spans.iter().map(|span| span.rows).sum();
     if rows == 0 {
@@ -75,7 +77,7 @@ fn shard_of(key: Key, shards: usize) -> usize {
     (key >> 96) as usize % shards
 }
 
-/// The segments, the keys of those that matter, and how many rows are new.
+/// The segments, the keys of those that are needed, and the number of new rows.
 struct Replay<'a> {
     segments: &'a [Segment],
     keys: Vec<Option<&'a Keys>>,
@@ -91,7 +93,7 @@ impl Replay<'_> {
         self.all(at.segment)[at.row as usize]
     }
 
-    /// The newest row of each key, and those that it replaced.
+    /// Returns the newest row of each key, and the rows that it replaces.
     fn newest(&self, spans: &[Span], (shard, shards): (usize, usize)) -> (Table, Vec<Position>) {
         let mut table = Table::with_capacity(self.rows / shards);
         let mut gone = Vec::new();
@@ -113,7 +115,7 @@ impl Replay<'_> {
         (table, gone)
     }
 
-    /// The rows of an older segment that are replaced.
+    /// Returns the rows of an older segment that are replaced.
     fn replaced_in(&self, number: usize, tables: &[Table]) -> Vec<Position> {
         let segment = &self.segments[number];
         let live = |row: &u32| segment.is_live(*row);

@@ -1,4 +1,5 @@
-//! One version: its files, and the newest of everything else. Immutable; a newer version adds what its commits say.
+//! A snapshot: one version of a table, with its files and the newest action of each other kind. A snapshot
+//! does not change; a newer version is made from it and the commits since then.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use crate::store::Store;
 pub struct Snapshot {
     version: u64,
     files: Files,
-    /// Of files of the log with more bytes, actions stay there.
+    /// Actions of log files with more bytes are not held in memory.
     eager_limit: u64,
     protocol: Option<String>,
     metadata: Option<String>,
@@ -36,8 +37,9 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// `checkpoint`: its parts (none: from the first commit); `commits`: (version, path), ascending, no gap, up to `version`. `eager_limit`: the
-    /// file actions of a checkpoint of more bytes are decoded on demand.
+    /// Loads a version. `checkpoint`: the parts of a checkpoint (empty: begin at the first commit);
+    /// `commits`: (version, path), ascending, without a gap, up to `version`. `eager_limit`: actions on files of a
+    /// larger checkpoint are decoded when needed.
     pub fn load(
         store: &Arc<dyn Store>,
         version: u64,
@@ -59,7 +61,7 @@ impl Snapshot {
         snapshot.refresh(store, commits, interrupt)
     }
 
-    /// What these commits say, whatever came before them.
+    /// A snapshot of these commits alone, without the actions before them.
     pub fn of_commits(root: &str, commits: Vec<Commit>) -> Result<Self> {
         let mut snapshot = Self::empty(root, commits.last().map_or(0, |commit| commit.version))?;
         let changes = snapshot.take_commits(commits)?;
@@ -107,7 +109,8 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The version after these commits: (version, path), ascending, the first right after this one. A compacted range stands as its last.
+    /// Returns the version after these commits: (version, path), ascending, the first is the next version. A
+    /// compacted range has its last version.
     pub fn refresh(&self, store: &Arc<dyn Store>, commits: &[(u64, String)], interrupt: &Interrupt) -> Result<Self> {
         let Some((last, _)) = commits.last() else { return Ok(self.clone()) };
         check_versions(*last, false, commits)?;
@@ -125,7 +128,7 @@ impl Snapshot {
         Ok(next)
     }
 
-    /// Takes what commits say, in order, but of files, and returns what they say of these.
+    /// Applies all actions of commits that are not on files, in order, and returns those on files.
     fn take_commits(&mut self, commits: Vec<Commit>) -> Result<Vec<Changes>> {
         let take = |commit: Commit| {
             self.protocol = commit.protocol.or(self.protocol.take());
@@ -150,7 +153,7 @@ impl Snapshot {
     pub fn metadata(&self) -> Option<&str> {
         self.metadata.as_deref()
     }
-    /// Where these two stand.
+    /// Places of these two.
     pub fn places(&self) -> &Places {
         &self.places
     }
@@ -163,12 +166,12 @@ impl Snapshot {
         &self.domains
     }
 
-    /// Its files. Errors are those of what stayed in the log until now.
+    /// Its files. May read files of the log, and returns their errors.
     pub fn live(&self, interrupt: &Interrupt) -> Result<&LiveSegments> {
         self.files.now(interrupt)
     }
 
-    /// Whether its files are known without another look at the log.
+    /// True if its files are known without reading the log again.
     pub fn is_decoded(&self) -> bool {
         self.files.is_decoded()
     }
@@ -185,13 +188,14 @@ impl Snapshot {
         self.files.root()
     }
 
-    /// What counts of one kind: live adds, or tombstones; no empty batch.
+    /// Returns live adds, or tombstones, without empty batches.
     pub fn living(&self, kind: FileKind, interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
         let read = on_threads(&self.live(interrupt)?.pieces(kind), interrupt, &|piece| piece.read(Columns::All, &piece.live(), interrupt))?;
         Ok(read.into_iter().flatten().collect())
     }
 
-    /// Tombstones; with a limit (ms since 1970) only those deleted after it. One without a time counts as deleted in 1970.
+    /// Returns the tombstones. With `after` (ms since 1970), only those deleted later; one without a time
+    /// counts as deleted in 1970.
     pub fn tombstones(&self, after: Option<i64>, interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
         let all = self.living(FileKind::Remove, interrupt)?;
         let Some(after) = after else { return Ok(all) };

@@ -1,6 +1,7 @@
-//! Distributions over the live files, as version checksums have them ("File Size Histogram Schema", "Deleted Record Counts Histogram Schema").
+//! Distributions over the live files for version checksums ("File Size Histogram Schema", "Deleted Record
+//! Counts Histogram Schema").
 //!
-//! Counted once for a version when somebody asks, and then kept up to date by what each commit changes.
+//! They are counted once, when they are first needed, and then updated by each commit.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
@@ -11,7 +12,7 @@ use crate::log::schema::vectors;
 const KIB: i64 = 1 << 10;
 const MIB: i64 = 1 << 20;
 const GIB: i64 = 1 << 30;
-/// Ranges of sizes that delta-spark and its kernels use: from, to (not within), step.
+/// Ranges of sizes that delta-spark and its kernels use: from, to (exclusive), step.
 const RANGES: [(i64, i64, i64); 8] = [
     (4 * MIB, 40 * MIB, 4 * MIB),
     (40 * MIB, 120 * MIB, 8 * MIB),
@@ -23,7 +24,7 @@ const RANGES: [(i64, i64, i64); 8] = [
     (4 * GIB, 8 * GIB, 4 * GIB),
 ];
 
-/// Where the usual bins begin, the first at 0.
+/// Returns the beginnings of the usual bins; the first is 0.
 pub fn usual_bounds() -> Vec<i64> {
     let doubled = |from: i64, to: i64| std::iter::successors(Some(from), |at| at.checked_mul(2)).take_while(move |at| *at < to);
     let mut bounds = vec![0];
@@ -35,25 +36,25 @@ pub fn usual_bounds() -> Vec<i64> {
     bounds
 }
 
-/// How many files there are of which size, and their bytes.
+/// A histogram of file sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sizes {
-    /// Where the bins begin, ascending.
+    /// Beginnings of the bins, ascending.
     pub bounds: Vec<i64>,
-    /// Files of each.
+    /// Number of files in each bin.
     pub files: Vec<i64>,
-    /// Their bytes.
+    /// Number of bytes in each bin.
     pub bytes: Vec<i64>,
 }
 
 impl Sizes {
-    /// Of no files, in these bins.
+    /// An empty histogram with these bins.
     pub fn new(bounds: Vec<i64>) -> Self {
         let none = vec![0; bounds.len()];
         Self { files: none.clone(), bytes: none, bounds }
     }
 
-    /// One more file, or one fewer.
+    /// Adds a file, or removes it if `gone`.
     pub fn count(&mut self, size: i64, gone: bool) {
         let bin = self.bounds.partition_point(|bound| *bound <= size).saturating_sub(1);
         if let (Some(files), Some(bytes)) = (self.files.get_mut(bin), self.bytes.get_mut(bin)) {
@@ -63,19 +64,20 @@ impl Sizes {
     }
 }
 
-/// What vectors delete.
+/// Totals of rows that vectors delete.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeletedTotals {
-    /// Files with a vector.
+    /// Number of files with a vector.
     pub vectors: i64,
-    /// Rows that they delete.
+    /// Number of rows that the vectors delete.
     pub rows: i64,
-    /// Files by how many of their rows are deleted: none, less than 10, less than 100, and so on.
+    /// Number of files by the number of deleted rows: none, less than 10, less than 100, and so on.
     pub files: [i64; 10],
 }
 
 impl DeletedTotals {
-    /// One more file, or one fewer, of whose rows a vector deletes so many; `None`: it has none.
+    /// Adds a file, or removes it if `gone`. `rows`: the number of rows that its vector deletes; `None`: it
+    /// has no vector.
     pub fn count(&mut self, rows: Option<i64>, gone: bool) {
         let one = if gone { -1 } else { 1 };
         self.files[bin_of(rows.unwrap_or(0))] += one;
@@ -85,12 +87,12 @@ impl DeletedTotals {
         }
     }
 
-    /// So many more without a vector.
+    /// Adds a number of files without a vector.
     pub fn count_whole(&mut self, files: usize) {
         self.files[0] = self.files[0].saturating_add_unsigned(files as u64);
     }
 
-    /// All files of a batch.
+    /// Adds all files of a batch.
     pub fn count_all(&mut self, batch: &RecordBatch) -> Result<()> {
         if vectors(batch)?.null_count() == batch.num_rows() {
             self.count_whole(batch.num_rows());
@@ -102,7 +104,7 @@ impl DeletedTotals {
         })
     }
 
-    /// Both together.
+    /// Returns the sum of both.
     pub fn plus(mut self, other: &Self) -> Self {
         self.vectors += other.vectors;
         self.rows = self.rows.saturating_add(other.rows);
@@ -120,7 +122,8 @@ fn bin_of(rows: i64) -> usize {
     }
 }
 
-/// How many rows of a file its vector deletes, as its descriptor says; `None`: it has no vector.
+/// Returns the number of rows that a file's vector deletes, from its descriptor. `None` if the file has no
+/// vector.
 pub fn deleted_of(batch: &RecordBatch, row: usize) -> Result<Option<i64>> {
     let vectors = vectors(batch)?;
     let counts = vectors.column_by_name("cardinality").and_then(|column| column.as_primitive_opt::<Int64Type>());

@@ -1,4 +1,4 @@
-//! Arrow -> the JSON lines of a commit.
+//! Converts actions in Arrow to the JSON lines of a commit.
 
 use arrow::array::{Array, AsArray, RecordBatch, StructArray};
 
@@ -9,10 +9,11 @@ use crate::log::reading::once::check;
 use crate::log::schema;
 use crate::parallel::{cut, on_threads};
 
-/// Lines in this order: `actions` (each a JSON object, commitInfo first), removes, adds, change files. Nulls are left out.
-/// The body of the commit is all texts of the result, one after another.
+/// Returns the lines of a commit in this order: `actions` (each a JSON object, commitInfo first), removes,
+/// adds, change files. Nulls are omitted. The body of the commit is the concatenation of all texts.
 ///
-/// The tables may have any column order and any text types. An error where a path is added twice or removed twice.
+/// The tables may have their columns in any order, and any text types. A path that is added twice or removed
+/// twice is an error.
 pub fn commit_body(
     actions: &[String],
     adds: Option<&RecordBatch>,
@@ -39,13 +40,13 @@ pub fn commit_body(
     Ok(body)
 }
 
-/// Bytes of the columns of text.
+/// Returns the number of bytes of the text columns.
 fn text_bytes(rows: &StructArray) -> usize {
     let texts = rows.columns().iter().filter_map(|column| column.as_string_opt::<i32>());
     texts.filter_map(|texts| Some(texts.value_offsets().last()? - texts.value_offsets().first()?)).map(|bytes| bytes as usize).sum()
 }
 
-/// partitionValues is never null in an add.
+/// Replaces null partitionValues by empty maps: an add must have them.
 fn complete(adds: RecordBatch) -> Result<RecordBatch> {
     let at = adds.schema_ref().index_of("partitionValues")?;
     if adds.column(at).null_count() == 0 {
@@ -67,9 +68,10 @@ fn check_action(action: &str) -> Result<()> {
     serde_json::from_str::<serde::de::IgnoredAny>(action).map_err(|error| wrong().caused_by(error)).map(drop)
 }
 
-/// A line for each row, in texts that follow each other: several threads write those of many rows.
+/// Returns a line for each row, as texts to be concatenated; for many rows, several threads write one text
+/// each.
 pub fn action_lines(name: &str, batch: &RecordBatch, interrupt: &Interrupt) -> Result<Vec<String>> {
-    // Most tables have no tags, vectors and row ids: nothing is looked for in such columns row by row.
+    // Columns that are all null are skipped as a whole: most tables have no tags, vectors and row ids.
     let said: Vec<usize> = (0..batch.num_columns()).filter(|&at| batch.column(at).null_count() < batch.num_rows()).collect();
     on_threads(&cut(&batch.project(&said)?), interrupt, &|piece| {
         let rows = StructArray::from(piece.clone());

@@ -16,7 +16,7 @@ use crate::log::state::snapshot::Snapshot;
 use crate::schema::partition_values::{parse_array, parse_scalar};
 use crate::schema::{TableSchema, types};
 
-/// Columns of the checkpoint.
+/// The columns of a checkpoint.
 pub(super) struct Plan {
     /// One column for each kind of action.
     pub schema: SchemaRef,
@@ -24,14 +24,14 @@ pub(super) struct Plan {
     typed: Option<TypedSchema>,
 }
 
-/// What the typed columns need of the table's schema: physical names and types.
+/// The physical names and types of the table's columns that the typed columns need.
 #[derive(Clone)]
 struct TypedSchema {
     partitions: Vec<(Vec<String>, DataType)>,
     leaves: Vec<StatisticsField>,
 }
 
-/// A column that has statistics.
+/// A column with statistics.
 #[derive(Clone)]
 struct StatisticsField {
     path: Vec<String>,
@@ -68,13 +68,14 @@ fn gather(schema: &TableSchema, field: &types::Field, mut path: Vec<String>, lea
     }
 }
 
-/// Types that have a minimum and a maximum in statistics.
+/// True for types that have a minimum and a maximum in statistics.
 fn has_bounds(data_type: &DataType) -> bool {
     !data_type.is_nested() && !matches!(data_type, DataType::Binary | DataType::Boolean | DataType::Null)
 }
 
 impl Plan {
-    /// Those of a checkpoint in one file; with `second` of the second form ("V2 Spec"), which names itself and its sidecars.
+    /// The columns of a checkpoint in one file. `second`: of a V2 checkpoint ("V2 Spec"), with its own action
+    /// and those of its sidecars.
     pub fn new(choices: &Choices, second: bool) -> Result<Self> {
         let mut plan = Self {
             schema: Arc::new(Schema::empty()),
@@ -104,13 +105,13 @@ impl Plan {
         Ok(Self { schema, stats_as_json: self.stats_as_json, typed: self.typed.clone() })
     }
 
-    /// Stands for the columns of `add`: sidecars of one checkpoint have the same.
+    /// Returns a hash of the columns of `add`. All sidecars of a checkpoint have the same one.
     pub fn fingerprint(&self) -> Result<String> {
         let add = format!("{:?}", self.schema.field_with_name("add")?.data_type());
         Ok(format!("{:08x}", crc32fast::hash(add.as_bytes())))
     }
 
-    /// Rows of one action; the other actions are null in them.
+    /// Returns rows of one action, in which all other actions are null.
     pub fn place(&self, name: &str, rows: ArrayRef) -> Result<RecordBatch> {
         let count = rows.len();
         let columns = self
@@ -121,7 +122,7 @@ impl Plan {
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns.collect())?)
     }
 
-    /// Actions on files, as rows of the checkpoint.
+    /// Returns actions on files as rows of the checkpoint.
     pub fn actions(&self, kind: FileKind, batch: &RecordBatch) -> Result<RecordBatch> {
         match kind {
             FileKind::Add => self.place("add", Arc::new(self.adds(batch)?)),
@@ -154,7 +155,7 @@ fn struct_of(columns: Vec<(Field, ArrayRef)>, rows: usize) -> Result<StructArray
     Ok(StructArray::try_new_with_length(Fields::from(fields), arrays, None, rows)?)
 }
 
-/// The columns, with dataChange false: a checkpoint changes nothing.
+/// Returns the columns with dataChange false, as a checkpoint does not change data.
 fn without_change(batch: &RecordBatch) -> Vec<(Field, ArrayRef)> {
     let column = |(field, column): (&Arc<Field>, &ArrayRef)| match field.name().as_str() {
         "dataChange" => (field.as_ref().clone(), Arc::new(BooleanArray::from(vec![false; batch.num_rows()])) as ArrayRef),
@@ -200,7 +201,8 @@ impl TypedSchema {
     }
 }
 
-/// A text that is no value of its type is null in the typed column: the text itself is in partitionValues.
+/// Parses each text by itself. A text that is no value of the type becomes null in the typed column; the text
+/// is in partitionValues.
 fn value_by_value(texts: &StringArray, data_type: &DataType) -> Result<ArrayRef> {
     let values: Vec<ArrayRef> =
         texts.iter().map(|text| parse_scalar(text, data_type).unwrap_or_else(|_| new_null_array(data_type, 1))).collect();
@@ -219,7 +221,7 @@ fn tight_bounds(json: &StringArray) -> BooleanArray {
     json.iter().map(|text| serde_json::from_str::<Tight>(text?).ok()?.tight).collect()
 }
 
-/// protocol, metaData, txn and domainMetadata: one batch for each that there are.
+/// Returns protocol, metaData, txn and domainMetadata, one batch for each kind that the snapshot has.
 pub(super) fn single_actions(snapshot: &Snapshot, choices: &Choices, plan: &Plan) -> Result<Vec<RecordBatch>> {
     let mut batches = Vec::new();
     for (name, action) in [("protocol", snapshot.protocol()), ("metaData", snapshot.metadata())] {
@@ -244,7 +246,7 @@ pub(super) fn single_actions(snapshot: &Snapshot, choices: &Choices, plan: &Plan
     Ok(batches)
 }
 
-/// The transactions that have not expired.
+/// Returns the transactions that have not expired.
 pub(super) fn kept_transactions<'a>(
     snapshot: &'a Snapshot,
     choices: &'a Choices,
@@ -253,7 +255,7 @@ pub(super) fn kept_transactions<'a>(
     snapshot.transactions().iter().filter(move |(_, (_, updated))| min.is_none_or(|min| updated.is_none_or(|updated| updated >= min)))
 }
 
-/// Actions' JSON in the type of their column; fields without a place in it are left out.
+/// Parses the JSON of actions to the type of their column. Fields that the type does not have are omitted.
 pub(super) fn from_json(plan: &Plan, name: &str, actions: &[&str]) -> Result<ArrayRef> {
     let field = plan.schema.field_with_name(name)?;
     let malformed = |error| Error::protocol("an action of the log is malformed").at(name).caused_by(error);

@@ -1,5 +1,5 @@
-//! A snapshot -> a checkpoint of the second form ("V2 Spec"): one file that names sidecars, of which those that still hold are not written
-//! again. The file is JSON lines or Parquet, as its name ends.
+//! Writes a snapshot as a V2 checkpoint ("V2 Spec"): one file that refers to sidecars. Sidecars whose actions
+//! have not changed are not written again. The file is JSON lines or Parquet, by the end of its name.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::log::state::snapshot::Snapshot;
 use crate::parallel::on_threads;
 use crate::store::Store;
 
-/// A new sidecar, and how many rows of each of its segments lived and were written.
+/// A new sidecar, with the number of live rows and of written rows of each of its segments.
 struct NewSidecar<'a> {
     sidecar: Arc<Sidecar>,
     segments: Counted<'a>,
@@ -27,7 +27,7 @@ type Counted<'a> = Vec<(&'a Segment, usize, usize)>;
 
 /// Writes the checkpoint at `path`. `id`: a fresh name for its sidecars; `now` (ms since 1970): their time.
 ///
-/// Whatever fails, no checkpoint is there that lacks a sidecar.
+/// If anything fails, there is no checkpoint with a missing sidecar.
 pub fn write(
     snapshot: &Snapshot,
     store: &dyn Store,
@@ -48,7 +48,7 @@ pub fn write(
     let rows = plan.of_sidecar()?;
     let undo = |error| {
         for (name, _) in &groups {
-            let _ = store.delete(&format!("{FOLDER}/{name}")); // what cannot be deleted now, a cleanup of the log takes
+            let _ = store.delete(&format!("{FOLDER}/{name}")); // if this fails, a cleanup of the log deletes it later
         }
         error
     };
@@ -62,7 +62,8 @@ pub fn write(
     let top = write_top(snapshot, store, path, &sidecars, &plan, choices).and_then(|top| check_kept(store, &division.kept).map(|()| top));
     let (top_bytes, singles) = match top {
         Ok(top) => top,
-        // The file may be there all the same: its sidecars go only once it is known to be gone. One of another writer's stays.
+        // The file may exist in spite of the error: its sidecars are deleted only after it is deleted. A file
+        // of another writer stays.
         Err(error) => return Err(if path.contains(id) && store.delete(path).is_ok() { undo(error) } else { error }),
     };
     for NewSidecar { sidecar, segments } in fresh {
@@ -86,7 +87,7 @@ fn names(store: &dyn Store) -> Result<HashSet<String>> {
     Ok(listed.into_iter().filter_map(|object| object.path.rsplit('/').next().map(str::to_owned)).collect())
 }
 
-/// Somebody else's cleanup may have taken a sidecar before this checkpoint named it: then there is no checkpoint.
+/// Returns an error if another process's cleanup deleted a sidecar that this checkpoint refers to.
 fn check_kept(store: &dyn Store, kept: &[Arc<Sidecar>]) -> Result<()> {
     if kept.is_empty() {
         return Ok(());
@@ -123,7 +124,7 @@ fn write_sidecar<'a>(
     Ok((counted, file.finish()? as i64, actions))
 }
 
-/// The file that names the sidecars; its bytes, and its actions besides them.
+/// Writes the file that refers to the sidecars. Returns its size, and the number of its other actions.
 fn write_top(
     snapshot: &Snapshot,
     store: &dyn Store,
@@ -170,7 +171,7 @@ fn lines(snapshot: &Snapshot, choices: &Choices, itself: &str, sidecars: &[Arc<S
     Ok(lines)
 }
 
-/// The line of a `txn` action.
+/// Returns the line of a `txn` action.
 pub(super) fn transaction(app_id: &str, version: i64, updated: Option<i64>) -> String {
     let mut line = String::from("{\"txn\":{\"appId\":");
     write_text(&mut line, app_id);

@@ -1,4 +1,4 @@
-//! A snapshot -> a classic checkpoint, streamed ("Checkpoint Schema", "Checkpoint Format").
+//! Writes a snapshot as a classic checkpoint, one batch at a time ("Checkpoint Schema", "Checkpoint Format").
 
 use std::sync::Arc;
 
@@ -24,18 +24,18 @@ use crate::parallel::on_threads;
 use crate::schema::TableSchema;
 use crate::store::{ObjectWriter, Store};
 
-/// Rows of a row group: several in a large checkpoint, so that readers decode them side by side.
+/// Number of rows in a row group. A large checkpoint has several, which readers decode in parallel.
 const GROUP_ROWS: usize = 128 * 1024;
 
-/// Pieces that are made ready at once, on several threads.
+/// Number of pieces that are prepared at once, on several threads.
 const AT_ONCE: usize = 2;
 
-/// What goes into a checkpoint.
+/// Which actions and columns a checkpoint has.
 #[derive(Debug, Clone, Default)]
 pub struct Choices {
-    /// Tombstones of files deleted up to then (ms since 1970) are left out.
+    /// Tombstones of files deleted up to this time (ms since 1970) are omitted.
     pub min_deletion_timestamp: i64,
-    /// Transactions last updated before are left out; those without a time stay.
+    /// Transactions last updated before this time are omitted, but those without a time are kept.
     pub min_transaction_timestamp: Option<i64>,
     /// `stats`
     pub stats_as_json: bool,
@@ -43,20 +43,20 @@ pub struct Choices {
     pub stats_as_struct: Option<Arc<TableSchema>>,
 }
 
-/// What was written.
+/// The written checkpoint.
 #[derive(Debug, Clone)]
 pub struct WrittenCheckpoint {
-    /// Actions.
+    /// Number of actions.
     pub actions: usize,
-    /// Adds among them.
+    /// Number of adds.
     pub adds: usize,
     /// Bytes of all files.
     pub bytes: u64,
     /// Bytes of the file that is named as a checkpoint.
     pub top_bytes: u64,
-    /// Of the second form: the files that it names.
+    /// The sidecars of a V2 checkpoint.
     pub sidecars: Vec<Arc<Sidecar>>,
-    /// How many of them were there before.
+    /// How many of the sidecars existed before.
     pub kept: usize,
     /// Its columns.
     pub schema: SchemaRef,
@@ -72,7 +72,7 @@ pub fn write(snapshot: &Snapshot, store: &dyn Store, path: &str, choices: &Choic
         file.push(&batch)?;
     }
     for kind in [FileKind::Add, FileKind::Remove] {
-        // A few pieces at a time: what lives of them is gone again before the next.
+        // A few pieces at a time, so that only their live rows are in memory.
         for pieces in snapshot.live(interrupt)?.pieces(kind).chunks(AT_ONCE) {
             let ready = |piece: &Piece<'_>| {
                 let rows = unexpired(piece, choices.min_deletion_timestamp, interrupt)?;
@@ -89,23 +89,23 @@ pub fn write(snapshot: &Snapshot, store: &dyn Store, path: &str, choices: &Choic
     Ok(WrittenCheckpoint { actions, adds, bytes, top_bytes: bytes, sidecars: Vec::new(), kept: 0, schema: plan.schema })
 }
 
-/// The Parquet file under way; dropped unfinished, it leaves nothing.
+/// A Parquet file that is being written. If it is dropped before `finish`, no file is left.
 pub(super) struct Sink {
     writer: SerializedFileWriter<Box<dyn ObjectWriter>>,
     schema: SchemaRef,
     columns: ColumnWriters,
-    /// The row group that takes rows now, a writer for each leaf, and its rows.
+    /// The current row group: a writer for each leaf, and the number of rows.
     group: Vec<ColumnWriter>,
     rows: usize,
     path: String,
 }
 
 impl Sink {
-    /// At `path` in the store.
+    /// Creates a file at `path` in the store.
     pub fn create(store: &dyn Store, path: &str, schema: &SchemaRef) -> Result<Self> {
         let mut properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
         for column in [["add", "path"], ["add", "stats"], ["remove", "path"]] {
-            // All values differ: a dictionary would only cost.
+            // All values differ, so a dictionary would only take space.
             properties = properties.set_column_dictionary_enabled(ColumnPath::from(column.map(String::from).to_vec()), false);
         }
         let root = ArrowSchemaConverter::new().convert(schema)?.root_schema_ptr();
@@ -114,7 +114,7 @@ impl Sink {
         Ok(Self { writer, schema: Arc::clone(schema), columns, group: Vec::new(), rows: 0, path: path.to_owned() })
     }
 
-    /// More rows.
+    /// Appends rows.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<()> {
         self.write(batch).map_err(|error| self.failed(error))
     }
@@ -154,7 +154,7 @@ impl Sink {
         group.close().map(drop)
     }
 
-    /// Makes it visible; its size.
+    /// Makes the file visible, and returns its size.
     pub fn finish(mut self) -> Result<u64> {
         self.end_group().map_err(|error| self.failed(error))?;
         let path = self.path;

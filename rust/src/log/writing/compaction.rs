@@ -1,4 +1,5 @@
-//! Compacted ranges: what several commits say together, in one file of JSON lines ("Log Compaction Files").
+//! Writes compacted ranges: one file of JSON lines with the reconciled actions of several commits ("Log
+//! Compaction Files").
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,12 +16,12 @@ use crate::log::state::snapshot::Snapshot;
 use crate::parallel::on_threads;
 use crate::store::Store;
 
-/// The lines of the range that these commits make: (version, path), ascending, without a gap.
+/// Returns the lines of a compacted range. `commits`: (version, path), ascending, without a gap.
 pub fn compact(store: &Arc<dyn Store>, commits: &[(u64, String)], interrupt: &Interrupt) -> Result<Bytes> {
     let read = on_threads(commits, interrupt, &|(version, path)| Commit::read(store.as_ref(), *version, path, interrupt))?;
     let mut domains: BTreeMap<String, String> = BTreeMap::new();
     for commit in &read {
-        domains.extend(commit.domains.clone()); // with those that end here: they end what came before
+        domains.extend(commit.domains.clone()); // also removed domains: they remove those of older versions
     }
     let range = Snapshot::of_commits(store.location(), read)?;
     let mut lines = Vec::new();

@@ -1,7 +1,7 @@
-//! Actions -> files of the log.
+//! Writes actions to files of the log.
 //!
-//! - [`body`]: the JSON lines of a commit; [`compaction`]: "Log Compaction Files"; [`relocate`]: the adds of a clone
-//! - [`checkpoint_writer`], [`checkpoint_v2`]: checkpoints in the two forms, with the [`checkpoint_columns`] of both
+//! - [`body`]: the JSON lines of a commit; [`compaction`]: "Log Compaction Files"; [`relocate`]: the actions of a clone
+//! - [`checkpoint_writer`], [`checkpoint_v2`]: checkpoints of both forms; [`checkpoint_columns`]: their columns
 
 pub mod body;
 pub mod checkpoint_columns;

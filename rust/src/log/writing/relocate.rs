@@ -1,4 +1,4 @@
-//! The files of one table as another table's log names them: what a clone adds.
+//! Rewrites the adds of one table for another table's log, as a clone needs them.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,20 +16,22 @@ use crate::store::path::{locate, locate_encoded, scheme};
 use crate::store::{Place, canonical};
 use crate::z85;
 
-/// An object that a deep clone copies.
+/// An object to copy for a deep clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopiedObject {
-    /// In the source's store (decoded), or elsewhere as an absolute path or URL.
+    /// Decoded path in the source's store, or an absolute path or URL elsewhere.
     pub from: String,
-    /// In the target's store, decoded.
+    /// Decoded path in the target's store.
     pub to: String,
-    /// Nothing is there yet: the object goes again where the clone fails.
+    /// True if the target has no such object yet: it is deleted if the clone fails.
     pub fresh: bool,
 }
 
-/// The files of a table at `location` by absolute paths, their vectors too: for a shallow clone.
+/// Returns the files of a table at `location` with absolute paths, also for their vectors, for a shallow
+/// clone.
 ///
-/// `part-0.parquet` of `/data/t` becomes `file:///data/t/part-0.parquet`. Row ids stay behind, as the clone gives its own.
+/// `part-0.parquet` of `/data/t` becomes `file:///data/t/part-0.parquet`. Row ids are omitted, as the clone
+/// assigns its own.
 pub fn absolute_adds(adds: &RecordBatch, location: &str) -> Result<RecordBatch> {
     let adds = schema::conform(adds, &ADD)?;
     let base = base_of(location);
@@ -53,11 +55,12 @@ pub fn absolute_adds(adds: &RecordBatch, location: &str) -> Result<RecordBatch> 
     })
 }
 
-/// The files of a table at `location` as a table names them that has copies of them, and what is to be copied: for a deep clone.
+/// Returns the adds of a deep clone of the table at `location`, and the objects to copy.
 ///
-/// A file keeps its path. Where another object has that path in the target, or where the file lies outside the source, its name gets a
-/// prefix that is made of its place, size and time, so that it is the same the next time. `live`: the target's files; one of the same path,
-/// size and time is taken for the copy. `taken`: the paths of all objects in the target.
+/// A file keeps its path. If another object has this path in the target, or the file is outside of the
+/// source, its name gets a prefix made from its location, size and time, which is the same each time. `live`:
+/// the target's files; a file with the same path, size and time is taken to be the copy. `taken`: the paths
+/// of all objects in the target.
 pub fn relocated_adds(
     adds: &RecordBatch,
     location: &str,
@@ -106,7 +109,7 @@ pub fn relocated_adds(
     Ok((adds, copies))
 }
 
-/// What the target has: (size, time) of its files by their decoded paths, and its files of vectors.
+/// The target's files: decoded path -> (size, time), and its files of vectors.
 struct TargetFiles {
     files: HashMap<String, (Option<i64>, Option<i64>)>,
     vectors: HashSet<String>,
@@ -128,7 +131,8 @@ impl TargetFiles {
     }
 }
 
-/// The adds with these paths, their vectors where `place` says (None: as they are), no row ids, and rows that count as new.
+/// Returns the adds with these paths, their vectors at the places of `place` (`None`: unchanged), without row
+/// ids, and with dataChange true.
 fn with_places(
     adds: &RecordBatch,
     paths: StringArray,
@@ -163,7 +167,7 @@ fn with_places(
     Ok(RecordBatch::try_new(Arc::clone(&ADD), columns.collect())?)
 }
 
-/// A location as the beginning of a path in a log: a URL, percent-encoded behind its host.
+/// Returns a location as the beginning of paths in a log: a URL, percent-encoded after its host.
 fn base_of(location: &str) -> String {
     let location = location.trim_end_matches('/');
     if scheme(location).is_none() {
@@ -178,13 +182,13 @@ fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || scheme(path).is_some()
 }
 
-/// The name of a path's file with a prefix made of `identity`, in the table's root.
+/// Returns the file name of a path with a prefix made from `identity`, in the table's root.
 fn prefixed(path: &str, identity: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
     format!("{:016x}-{name}", hash(identity, 0))
 }
 
-/// FNV-1a: the same in every release.
+/// FNV-1a, which is the same in all releases.
 fn hash(text: &str, seed: u64) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325 ^ seed, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
