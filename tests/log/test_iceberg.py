@@ -352,7 +352,7 @@ def vectors(table: DeltaTable) -> list[tuple[Any, ...]]:
     from pyiceberg.io.pyarrow import PyArrowFileIO
     from pyiceberg.manifest import ManifestContent
 
-    from deltaic.commands.iceberg_metadata import _entries
+    from deltaic.commands.iceberg_files import _entries
 
     found = []
     for manifest in opened(table.location).current_snapshot().manifests(PyArrowFileIO()):

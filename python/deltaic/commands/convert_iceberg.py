@@ -18,7 +18,9 @@ from deltaic import _core, configuration
 from deltaic.commands.convert import check_mode
 from deltaic.commands.create import TableOptions, check_expressions, existing
 from deltaic.commands.data_files import VECTORS, write_target
-from deltaic.commands.iceberg_metadata import IcebergTable, Paths, read_iceberg, vector_bytes
+from deltaic.commands.iceberg_files import vector_bytes
+from deltaic.commands.iceberg_io import Paths
+from deltaic.commands.iceberg_metadata import IcebergTable, read_iceberg
 from deltaic.commands.marking import staging
 from deltaic.errors import ProtocolError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltaic.log.snapshot import Snapshot, table_schema
@@ -82,7 +84,7 @@ def _definition(table: IcebergTable, wanted: TableOptions) -> tuple[Protocol, Me
         partition_columns=[each.field.name for each in table.partitions],
         properties={**own, MODE: "id", **given},
         defaults=configuration.current().default_properties,
-        features=(VECTORS,) if table.deletes or table.vectors else (),
+        features=(VECTORS,) if table.files.deletes or table.files.vectors else (),
         name=wanted.name,
         description=wanted.description,
         max_known_id=table.last_column_id,
@@ -102,7 +104,7 @@ def _adds(store: _core.Store, table: IcebergTable, paths: Paths, protocol: Proto
             "dataChange": True,
             "stats": None if statistics else json.dumps({"numRecords": file.num_records}),
         }
-        for file in table.files
+        for file in table.files.data
     ]
     adds = pa.Table.from_pylist(rows, _core.empty_adds().schema)
     if not statistics or not rows:
@@ -114,12 +116,12 @@ def _adds(store: _core.Store, table: IcebergTable, paths: Paths, protocol: Proto
 def _deleted_rows(store: _core.Store, table: IcebergTable, paths: Paths) -> _core.RowIds:
     """Rows that a delete file or a vector takes out of the table's files, by the files' positions. Deletes apply to files whose data is
     not newer; a file with a vector has no other deletes."""
-    positions = {paths.relative(file.path): at for at, file in enumerate(table.files)}
+    positions = {paths.relative(file.path): at for at, file in enumerate(table.files.data)}
     marked: dict[int, bytes] = {}
     puffin: tuple[str, bytes] = ("", b"")
-    for vector in sorted(table.vectors, key=lambda each: each.path):
+    for vector in sorted(table.files.vectors, key=lambda each: each.path):
         at = positions.get(paths.relative(vector.data_file))
-        if at is None or table.files[at].sequence_number > vector.sequence_number:
+        if at is None or table.files.data[at].sequence_number > vector.sequence_number:
             continue
         if at in marked:
             raise ProtocolError("a data file has two deletion vectors", where=vector.data_file, found=vector.path, expected="one")
@@ -136,9 +138,9 @@ def _deleted_rows(store: _core.Store, table: IcebergTable, paths: Paths) -> _cor
 
 def _by_positions(store: _core.Store, table: IcebergTable, paths: Paths, positions: dict[str, int], with_vector: set[int]) -> _core.RowIds:
     """The rows of the table's files of position deletes."""
-    sequence_of = np.array([file.sequence_number for file in table.files], np.int64)
+    sequence_of = np.array([file.sequence_number for file in table.files.data], np.int64)
     parts: list[pa.Table] = []
-    for deletes in table.deletes:
+    for deletes in table.files.deletes:
         files = pa.table({"path": [quote(paths.relative(deletes.path))], "size": pa.array([deletes.size], pa.int64())})
         rows = _core.read(store, _POSITION_DELETES, files, ["file_path", "pos"]).to_table()
         named = rows["file_path"].combine_chunks().dictionary_encode()
