@@ -191,7 +191,7 @@ class DeltaTable(metaclass=ExplainedNames):
         storage_options: Mapping[str, str] | None = None,
     ) -> DeltaTable:
         """Makes a Delta table of an Iceberg table's current snapshot, in place: a log is written beside its data files, and no data file is
-        read as a whole or changed. Needs PyIceberg: `pip install 'deltaic[iceberg]'`.
+        changed. Needs PyIceberg: `pip install 'deltaic[iceberg]'`.
 
         `source`: the path of the table's folder, whose newest file in `metadata/` counts; the path of one such `.metadata.json` file; or a
         `pyiceberg.table.Table` from its catalog, which is the only sure way to know the newest metadata. `statistics`: minima, maxima and
@@ -199,14 +199,16 @@ class DeltaTable(metaclass=ExplainedNames):
         (TableAlreadyExistsError, the default) or "ignore". `name`, `description`, `properties`: of the new table; the Iceberg table's
         properties become its own.
 
-        Iceberg versions 1 to 3 are read. Columns keep their ids (column mapping mode `id`), so renamed and dropped columns read right;
-        promoted types are recorded as type widening. A partition field `identity` is the column itself; `year`, `month`, `day`, `hour` and
-        `truncate` become generated columns, as in delta-spark. Position deletes and deletion vectors become deletion vectors.
+        Iceberg versions 1 to 3 are read. Columns keep their ids (column mapping mode `id`, or `name` if data files have no ids and the
+        table has a name mapping), so renamed and dropped columns read right; promoted types are recorded as type widening, and a
+        `write-default` is the column's default. A partition field `identity` is the column itself; `year`, `month`, `day`, `hour` and
+        `truncate` become generated columns, as in delta-spark. The table is not partitioned by other fields (`bucket`, ...) and by fields
+        that some files were written without. Position deletes and deletion vectors become deletion vectors.
 
         Raises ModuleNotFoundError (PyIceberg is not installed), TableNotFoundError, InvalidArgumentError (two metadata files are the
         newest), ProtocolError (metadata that cannot be read), PathOutsideTableError (a file outside the folder), and
-        UnsupportedFeatureError, which names it: equality deletes, `bucket` and other transforms, files of an earlier partitioning, ORC and
-        Avro files, name mappings, column defaults, and the types time, uuid, timestamp_ns, variant and geometry.
+        UnsupportedFeatureError, which names it: equality deletes, ORC and Avro files, files without a column that has an
+        `initial-default`, and the types time, uuid, timestamp_ns, variant and geometry.
 
         >>> table = deltaic.DeltaTable.convert_iceberg("/lake/iceberg/events")
 

@@ -391,37 +391,48 @@ def test_what_cannot_be_converted(tmp_path: Path) -> None:
     assert "column c: a column has an Iceberg type that Delta does not have; found time" in refused("time", TimeType())
     assert "found uuid" in refused("uuid", UUIDType())
     assert "column c.element.x" in refused("deep", ListType(5, StructType(NestedField(6, "x", UUIDType()))))
-    bucket = PartitionSpec(PartitionField(1, 1000, BucketTransform(4), "b"))
-    assert "partition field b: bucket[4](c)" in refused("bucket", spec=bucket)
-    truncated = PartitionSpec(PartitionField(1, 1000, TruncateTransform(4), "b"))
-    assert "truncate[4](c)" in refused("truncate", DecimalType(5, 1), truncated)
-    assert "binary values" in refused("binary", BinaryType(), PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "b")))
-    inside = PartitionSpec(PartitionField(6, 1000, IdentityTransform(), "b"))
-    assert "a field of a struct" in refused("inside", StructType(NestedField(6, "x", LongType())), inside)
-    assert "name mapping" in refused("mapped", **{"schema.name-mapping.default": "[]"})
 
 
-def test_an_empty_text_is_no_partition_value(tmp_path: Path) -> None:
-    spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "c"))
-    columns = Schema(NestedField(1, "c", StringType()), NestedField(2, "d", LongType()))
+@pytest.mark.parametrize(
+    ("kind", "source", "transform", "value", "reason"),
+    [
+        (LongType(), 1, BucketTransform(4), 5, "Delta has no such partitioning"),
+        (DecimalType(5, 1), 1, TruncateTransform(4), Decimal("5.5"), "Delta has no such partitioning"),
+        (BinaryType(), 1, IdentityTransform(), b"x", "cannot be partitioned by binary values"),
+        (StructType(NestedField(6, "x", LongType())), 6, IdentityTransform(), {"x": 5}, "cannot be a field of a struct"),
+        (StringType(), 1, IdentityTransform(), "", "an empty text, which Delta readers take for null"),
+    ],
+)
+def test_partition_fields_that_delta_does_not_have(
+    tmp_path: Path, kind: Any, source: int, transform: Transform[Any, Any], value: Any, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    spec = PartitionSpec(PartitionField(source, 1000, transform, "b"), PartitionField(2, 1001, IdentityTransform(), "d"))
+    columns = Schema(NestedField(1, "c", kind), NestedField(2, "d", LongType()))
     table = catalog(tmp_path).create_table("n.t", columns, partition_spec=spec)
-    table.append(pa.table({"c": [""], "d": [1]}))
-    with pytest.raises(UnsupportedFeatureError, match=r"identity\(c\).*a partition value is an empty text"):
-        DeltaTable.convert_iceberg(folder_of(table))
+    table.append(pa.table({"c": [value, None], "d": [1, 2]}, table.schema().as_arrow()))
+    converted = DeltaTable.convert_iceberg(folder_of(table))
+    assert delta_rows(converted) == rows(table)
+    assert converted.metadata.partition_columns == ["d"]
+    assert reason in caplog.text
+    assert "partition field b: " in caplog.text
 
 
-def test_files_of_an_earlier_partitioning_are_refused(tmp_path: Path) -> None:
+def test_files_of_an_earlier_partitioning(tmp_path: Path) -> None:
     spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "c"))
     columns = Schema(NestedField(1, "c", LongType()), NestedField(2, "d", LongType()))
     table = catalog(tmp_path).create_table("n.t", columns, partition_spec=spec)
     table.append(pa.table({"c": [1], "d": [1]}))
     with table.update_spec() as change:
         change.add_field("d", IdentityTransform(), "d")
-    with pytest.raises(UnsupportedFeatureError, match=r"\.parquet: a data file was written with another partitioning"):
-        DeltaTable.convert_iceberg(folder_of(table))
+    table.append(pa.table({"c": [1, 2], "d": [2, 3]}))
+    converted = DeltaTable.convert_iceberg(folder_of(table))
+    assert delta_rows(converted) == rows(table)
+    assert converted.metadata.partition_columns == ["c"]  # all files have a value of it
+    shutil.rmtree(folder_of(table) / "_delta_log")
     with table.update_spec() as change:
-        change.remove_field("d")
-    assert delta_rows(DeltaTable.convert_iceberg(folder_of(table))) == rows(table)
+        change.remove_field("c")
+    converted = DeltaTable.convert_iceberg(folder_of(table))
+    assert (delta_rows(converted), converted.metadata.partition_columns) == (rows(table), [])
 
 
 def test_files_outside_and_other_formats_are_refused(tmp_path: Path) -> None:

@@ -74,15 +74,17 @@ def convert_iceberg(
 
 def _definition(table: IcebergTable, wanted: TableOptions) -> tuple[Protocol, Metadata]:
     given = {canonical_name(name): value for name, value in (wanted.properties or {}).items()}
-    if (mapping := given.get(MODE, "id")) != "id":
-        raise UnsupportedFeatureError("columns of an Iceberg table are found by their ids", where=MODE, found=mapping, expected="'id'")
+    if (mode := given.get(MODE, table.mapping_mode)) != table.mapping_mode:
+        found_by = "ids" if table.mapping_mode == "id" else "names, as some of its data files have no field ids"
+        message = f"columns of this Iceberg table are found by their {found_by}"
+        raise UnsupportedFeatureError(message, where=MODE, found=mode, expected=repr(table.mapping_mode))
     own: dict[str, Any] = {name: text for name, text in table.properties.items() if not name.lower().startswith(("delta.", "deltaic."))}
     if (age := table.properties.get(_MAX_AGE, "")).isdecimal():  # as delta-spark: what Iceberg keeps of the history, the log keeps
         own["delta.logRetentionDuration"] = f"interval {age} milliseconds"
     return definition.new_table(
         table.schema,
         partition_columns=[each.field.name for each in table.partitions],
-        properties={**own, MODE: "id", **given},
+        properties={**own, MODE: table.mapping_mode, **given},
         defaults=configuration.current().default_properties,
         features=(VECTORS,) if table.files.deletes or table.files.vectors else (),
         name=wanted.name,
@@ -98,13 +100,13 @@ def _adds(store: _core.Store, table: IcebergTable, paths: Paths, protocol: Proto
     rows = [
         {
             "path": quote(paths.relative(file.path), safe="/=:@!$&'()*+,;-._~"),
-            "partitionValues": list(zip(names, file.values, strict=True)),
+            "partitionValues": list(zip(names, values, strict=True)),
             "size": file.size,
             "modificationTime": table.timestamp,
             "dataChange": True,
             "stats": None if statistics else json.dumps({"numRecords": file.num_records}),
         }
-        for file in table.files.data
+        for file, *values in zip(table.files.data, *(each.values for each in table.partitions), strict=True)
     ]
     adds = pa.Table.from_pylist(rows, _core.empty_adds().schema)
     if not statistics or not rows:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
 from deltaic.errors import UnsupportedFeatureError
+from deltaic.plan.literal import lit
 from deltaic.protocol.column_mapping import ID, PHYSICAL_NAME
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, path_text
 from deltaic.protocol.widening import recorded
+
+log = logging.getLogger("deltaic.commands")
 
 # Iceberg's primitive types that Delta has, by Iceberg's name.
 TYPES = {
@@ -35,7 +39,7 @@ def delta_schema(metadata: Any) -> Schema:
     types: dict[int, DataType] = {}
     earlier: list[Schema] = []
     for schema in metadata.schemas:
-        types |= {item.field_id: item.field_type for item in _all_fields(schema)}
+        types |= {item.field_id: item.field_type for item in all_fields(schema)}
         before = Schema([_as_before(item, types) for item in current.fields])
         if not earlier or before != earlier[-1]:
             earlier.append(before)
@@ -44,7 +48,7 @@ def delta_schema(metadata: Any) -> Schema:
     return result
 
 
-def _all_fields(schema: Any) -> list[Any]:
+def all_fields(schema: Any) -> list[Any]:
     from pyiceberg.schema import index_by_id
 
     return list(index_by_id(schema).values())
@@ -91,17 +95,13 @@ def _type_changed(mine: DataType, other: DataType) -> DataType:
 
 def _field(item: Any, above: tuple[str, ...]) -> Field:
     path = (*above, item.name)
-    for kind in ("initial", "write"):
-        if (value := getattr(item, f"{kind}_default", None)) is not None:
-            raise UnsupportedFeatureError(
-                f"the {kind}-default of a column cannot be converted",
-                where=f"column {path_text(path)}",
-                found=repr(value),
-                expected="no default",
-            )
     metadata: dict[str, Any] = {ID: item.field_id, PHYSICAL_NAME: item.name}
     if item.doc:
         metadata["comment"] = item.doc
+    if item.write_default is not None and not above:
+        metadata["CURRENT_DEFAULT"] = lit(item.write_default)
+    elif item.write_default is not None:
+        log.warning("column %s: Delta has no defaults of fields in structs, so its write-default is left out", path_text(path))
     return Field(item.name, _type(item.field_type, path), nullable=not item.required, metadata=metadata)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,14 +12,15 @@ from deltaic.errors import ProtocolError, UnsupportedFeatureError
 
 @dataclass(frozen=True)
 class DataFile:
-    """A live Parquet data file. `path`: as Iceberg's metadata spells it. `values`: its partition values as texts, in the order of the
-    partition columns. `sequence_number`: of its data."""
+    """A live Parquet data file. `path`: as Iceberg's metadata spells it. `sequence_number`: of its data. `spec_id`: of the partition spec
+    that it was written with. `entry`: PyIceberg's record of the file, with its partition values and bounds."""
 
     path: str
     size: int
     num_records: int
-    values: tuple[str | None, ...]
     sequence_number: int
+    spec_id: int
+    entry: Any
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class LiveFiles:
     vectors: list[Vector] = field(default_factory=list)
 
 
-def live_files(io: Any, manifest_list: str, values: Callable[[int, Any], tuple[str | None, ...]]) -> LiveFiles:
-    """The live files of the snapshot with this manifest list. `values`: as `partition_values` makes it."""
+def live_files(io: Any, manifest_list: str) -> LiveFiles:
+    """The live files of the snapshot with this manifest list."""
     from pyiceberg.manifest import DataFileContent, FileFormat, read_manifest_list
 
     files = LiveFiles()
@@ -69,8 +69,8 @@ def live_files(io: Any, manifest_list: str, values: Callable[[int, Any], tuple[s
                 raise UnsupportedFeatureError("an encrypted file cannot be converted", where=path)
             if found.content == DataFileContent.DATA:
                 _check_format(found, path, FileFormat.PARQUET)
-                of_file = values(manifest.partition_spec_id, found)
-                files.data.append(DataFile(path, found.file_size_in_bytes, found.record_count, of_file, sequence_number))
+                size, rows = found.file_size_in_bytes, found.record_count
+                files.data.append(DataFile(path, size, rows, sequence_number, manifest.partition_spec_id, found))
             elif found.content == DataFileContent.EQUALITY_DELETES:
                 equality.append((path, sequence_number))
             elif found.file_format == FileFormat.PUFFIN:

@@ -11,23 +11,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from deltaic import _core
-from deltaic.commands.iceberg_columns import delta_schema
-from deltaic.commands.iceberg_files import LiveFiles, live_files
+from deltaic.commands.iceberg_columns import all_fields, delta_schema
+from deltaic.commands.iceberg_files import DataFile, LiveFiles, live_files
+from deltaic.commands.iceberg_footers import NAME_MAPPING, file_columns, missing_fields, with_names_of_files
 from deltaic.commands.iceberg_io import Paths, StoreFile, StoreIO, reading
-from deltaic.commands.iceberg_partitions import GENERATED, PartitionColumn, partition_columns, partition_values
+from deltaic.commands.iceberg_partitions import GENERATED, PartitionColumn, partition_columns, path_to, written_without
 from deltaic.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
-from deltaic.protocol.schema import Schema
+from deltaic.protocol.schema import Schema, path_text
 
 _METADATA_FILE = re.compile(r"(?:v(?P<hadoop>[0-9]+)|(?P<catalog>[0-9]+)-[^/]*?)(?:\.gz)?\.metadata\.json(?:\.gz)?")
-_NAME_MAPPING = "schema.name-mapping.default"
 
 
 @dataclass(frozen=True)
 class IcebergTable:
     """The current snapshot of an Iceberg table, as a Delta table sees it. `schema`: with Iceberg's ids as the ids of column mapping.
-    `last_column_id`: the largest id that the table has ever given to a column. `timestamp`: of the snapshot, ms since 1970."""
+    `mapping_mode`: the mode of column
+    mapping by which the data files can be read. `last_column_id`: the largest id that the table has ever given to a column. `timestamp`: of
+    the snapshot, ms since 1970."""
 
     schema: Schema
+    mapping_mode: str
     partitions: tuple[PartitionColumn, ...]
     last_column_id: int
     properties: Mapping[str, str]
@@ -83,14 +86,16 @@ def _read_metadata(store: _core.Store, path: str) -> Any:
 
 
 def _table(store: _core.Store, paths: Paths, metadata: Any) -> IcebergTable:
-    _check_properties(metadata)
+    if getattr(metadata, "encryption_keys", None):
+        raise UnsupportedFeatureError("an encrypted Iceberg table cannot be converted", where=metadata.location)
     schema, snapshot = delta_schema(metadata), metadata.current_snapshot()
-    partitions = tuple(partition_columns(metadata, schema))
-    files = LiveFiles()
-    if snapshot is not None:
-        files = live_files(StoreIO(store, paths), snapshot.manifest_list, partition_values(metadata, partitions))
+    files = live_files(StoreIO(store, paths), snapshot.manifest_list) if snapshot is not None else LiveFiles()
+    partitions = tuple(partition_columns(metadata, schema, files.data))
+    _check_identity_columns(store, paths, metadata, partitions, files.data)
+    schema, mapping_mode = _mapped(store, paths, metadata, schema, partitions, files.data)
     return IcebergTable(
         Schema([*schema, *(each.field for each in partitions if GENERATED in each.field.metadata)]),
+        mapping_mode,
         partitions,
         metadata.last_column_id,
         dict(metadata.properties),
@@ -99,12 +104,48 @@ def _table(store: _core.Store, paths: Paths, metadata: Any) -> IcebergTable:
     )
 
 
-def _check_properties(metadata: Any) -> None:
-    if _NAME_MAPPING in metadata.properties:
-        raise UnsupportedFeatureError(
-            "data files whose columns are found by a name mapping cannot be converted: a Delta table finds these columns by their ids",
-            where=f"table property {_NAME_MAPPING}",
-            expected="a table whose data files were written by Iceberg",
-        )
-    if getattr(metadata, "encryption_keys", None):
-        raise UnsupportedFeatureError("an encrypted Iceberg table cannot be converted", where=metadata.location)
+def _check_identity_columns(
+    store: _core.Store, paths: Paths, metadata: Any, partitions: tuple[PartitionColumn, ...], files: list[DataFile]
+) -> None:
+    """UnsupportedFeatureError for a data file without a column whose value only its partition has, if the Delta table is not partitioned
+    by that column."""
+    fields = metadata.schema().fields
+    sources = {item.source_id for spec in metadata.specs().values() for item in spec.fields if str(item.transform) == "identity"}
+    for source_id in sorted(sources - _identity_ids(partitions)):
+        source = path_to(fields, source_id)
+        for found in file_columns(store, paths, written_without(metadata, source_id, files) if source else (), _name_mapping(metadata)):
+            if any(path == source[: len(path)] for path, _ in missing_fields(metadata.schema(), found.columns)):
+                raise UnsupportedFeatureError(
+                    "a data file lacks a column whose value only its partition has, and the Delta table cannot be partitioned by it",
+                    where=f"{found.path}, column {path_text(source)}",
+                    expected="an Iceberg table whose data files were rewritten",
+                )
+
+
+def _mapped(
+    store: _core.Store, paths: Paths, metadata: Any, schema: Schema, partitions: tuple[PartitionColumn, ...], files: list[DataFile]
+) -> tuple[Schema, str]:
+    """The schema and the mode of column mapping by which a Delta table finds its columns in these data files."""
+    defaults = {item.field_id for item in all_fields(metadata.schema()) if item.initial_default is not None} - _identity_ids(partitions)
+    if not defaults and _name_mapping(metadata) is None:
+        return schema, "id"
+    columns = file_columns(store, paths, files, _name_mapping(metadata))
+    for found in columns:
+        for path, item in missing_fields(metadata.schema(), found.columns):
+            if item.field_id in defaults:
+                raise UnsupportedFeatureError(
+                    "a data file lacks a column that has an initial-default: Delta readers read null in it",
+                    where=f"{found.path}, column {path_text(path)}",
+                    found=repr(item.initial_default),
+                    expected="an Iceberg table whose data files were rewritten",
+                )
+    return (schema, "id") if all(found.has_ids for found in columns) else (with_names_of_files(schema, columns), "name")
+
+
+def _identity_ids(partitions: tuple[PartitionColumn, ...]) -> set[int]:
+    return {each.source_id for each in partitions if each.transform == "identity"}
+
+
+def _name_mapping(metadata: Any) -> str | None:
+    text: str | None = metadata.properties.get(NAME_MAPPING)
+    return text

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from deltaic.commands.iceberg_columns import TYPES
-from deltaic.errors import ProtocolError, UnsupportedFeatureError
+from deltaic.commands.iceberg_files import DataFile
+from deltaic.errors import ProtocolError
 from deltaic.protocol.column_mapping import ID
 from deltaic.protocol.schema import DataType, Field, Schema
+
+log = logging.getLogger("deltaic.commands")
 
 GENERATED = "delta.generationExpression"
 _FIRST_DAY = date(1970, 1, 1)
@@ -24,17 +28,25 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True)
 class PartitionColumn:
-    """A partition column of the Delta table. `source_id` and `transform`: of the Iceberg partition field. `text`: a value of that field,
-    as PyIceberg reads it, in the form that the log stores."""
+    """A partition column of the Delta table. `source_id` and `transform`: of the Iceberg partition field. `values`: the partition values
+    of the data files in their order, as the log stores them."""
 
     field: Field
     source_id: int
     transform: str
-    text: Callable[[Any], str]
+    values: list[str | None]
 
 
-def partition_columns(metadata: Any, schema: Schema) -> Iterator[PartitionColumn]:
-    """A column for each partition field of the current spec: the column itself for `identity`, for other transforms a generated one."""
+class _NoPartitionColumn(Exception):
+    """The reason why a partition field cannot be a partition column of a Delta table."""
+
+
+def partition_columns(metadata: Any, schema: Schema, files: Sequence[DataFile]) -> Iterator[PartitionColumn]:
+    """A column for each partition field of the current spec: the column itself for `identity`, for other transforms a generated one.
+
+    A field that Delta does not have (`bucket`, ...), or that some file was written without, is left out with a warning: data files have
+    the columns whose transforms partition them, so the Delta table has the same rows with fewer partition columns.
+    """
     by_id = metadata.schema()
     for item in metadata.spec().fields:
         transform = str(item.transform)
@@ -43,57 +55,57 @@ def partition_columns(metadata: Any, schema: Schema) -> Iterator[PartitionColumn
         name = by_id.find_column_name(item.source_id)
         if name is None:
             raise ProtocolError("a partition field has no column", where=f"partition field {item.name}", found=f"id {item.source_id}")
-        source = by_id.find_field(item.source_id)
-        where = f"partition field {item.name}: {transform}({name})"
-        if transform == "identity":
-            column = next((each for each in schema if each.metadata[ID] == item.source_id), None)
-            if column is None:
-                raise _unsupported("a Delta table cannot be partitioned by a field of a struct", where)
-            yield PartitionColumn(column, item.source_id, transform, _identity(column.type, where))
-        else:
-            expression, data_type, text = _generated(transform, _quoted(by_id, item.source_id), source.field_type, where)
-            generated = Field(item.name, data_type, nullable=not source.required, metadata={GENERATED: expression})
-            if any(each.name.lower() == item.name.lower() for each in schema):
-                raise _unsupported("a partition field has the name of another column", where)
-            yield PartitionColumn(generated, item.source_id, transform, text)
+        try:
+            column, text = _column(item, transform, by_id, schema)
+            yield PartitionColumn(column, item.source_id, transform, _values(metadata, item.source_id, transform, column, text, files))
+        except _NoPartitionColumn as reason:
+            where = f"{metadata.location}, partition field {item.name}: {transform}({name})"
+            log.warning("%s: the Delta table is not partitioned by it: %s", where, reason)
 
 
-def _unsupported(message: str, where: str) -> UnsupportedFeatureError:
-    return UnsupportedFeatureError(message, where=where, expected="a table that Iceberg has partitioned in another way and rewritten")
+def _column(item: Any, transform: str, by_id: Any, schema: Schema) -> tuple[Field, Callable[[Any], str]]:
+    """The partition column for a partition field, and the text of its values, as PyIceberg reads them."""
+    if transform == "identity":
+        column = next((each for each in schema if each.metadata[ID] == item.source_id), None)
+        if column is None:
+            raise _NoPartitionColumn("a partition column of a Delta table cannot be a field of a struct")
+        return column, _identity(column.type)
+    source = by_id.find_field(item.source_id)
+    expression, data_type, text = _generated(transform, _quoted(by_id, item.source_id), source.field_type)
+    if any(each.name.lower() == item.name.lower() for each in schema):
+        raise _NoPartitionColumn("another column has the name of the partition field")
+    return Field(item.name, data_type, nullable=not source.required, metadata={GENERATED: expression}), text
 
 
 def _quoted(schema: Any, source_id: int) -> str:
     """The column's name in an expression of Spark's SQL."""
-    accessor = _path_to(schema.fields, source_id)
+    accessor = path_to(schema.fields, source_id)
     return ".".join(part if _PLAIN.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in accessor)
 
 
-def _path_to(fields: Any, source_id: int) -> tuple[str, ...]:
+def path_to(fields: Any, source_id: int) -> tuple[str, ...]:
+    """The names that lead to the column with this id, through structs alone; () if there is none."""
     for item in fields:
         if item.field_id == source_id:
             return (item.name,)
-        if item.field_type.is_struct and (below := _path_to(item.field_type.fields, source_id)):
+        if item.field_type.is_struct and (below := path_to(item.field_type.fields, source_id)):
             return (item.name, *below)
     return ()
 
 
-def _identity(data_type: DataType, where: str) -> Callable[[Any], str]:
+def _identity(data_type: DataType) -> Callable[[Any], str]:
     if data_type == "binary":
-        raise _unsupported("a Delta table cannot be partitioned by binary values", where)
-    if data_type == "string":
-        return lambda value: _not_empty(value, where)
-    return _TEXTS.get(str(data_type), str)
+        raise _NoPartitionColumn("a Delta table cannot be partitioned by binary values")
+    return _not_empty if data_type == "string" else _TEXTS.get(str(data_type), str)
 
 
-def _not_empty(value: str, where: str) -> str:
+def _not_empty(value: str) -> str:
     if value == "":
-        raise UnsupportedFeatureError(
-            "a partition value is an empty text, which a Delta table reads as null", where=where, expected="texts that are not empty"
-        )
+        raise _NoPartitionColumn("a partition value is an empty text, which Delta readers take for null")
     return value
 
 
-def _generated(transform: str, column: str, source: Any, where: str) -> tuple[str, str, Callable[[Any], str]]:
+def _generated(transform: str, column: str, source: Any) -> tuple[str, str, Callable[[Any], str]]:
     """The generation expression, the type and the text of values, as delta-spark converts the transform."""
     if transform == "year":
         return f"year({column})", "integer", lambda value: str(1970 + value)
@@ -104,11 +116,11 @@ def _generated(transform: str, column: str, source: Any, where: str) -> tuple[st
     if transform == "hour":
         return f"date_format({column}, 'yyyy-MM-dd-HH')", "string", _hour_text
     if (match := re.fullmatch(r"truncate\[([0-9]+)\]", transform)) and str(source) == "string":
-        return f"substring({column}, 0, {match[1]})", "string", lambda value: _not_empty(value, where)
+        return f"substring({column}, 0, {match[1]})", "string", _not_empty
     if match and str(source) in ("int", "long"):
         width = match[1]
         return f"{column} - ((({column} % {width}) + {width}) % {width})", TYPES[str(source)], str
-    raise _unsupported("a Delta table has no such partitioning", where)
+    raise _NoPartitionColumn("Delta has no such partitioning")
 
 
 def _date_text(value: Any) -> str:
@@ -140,52 +152,49 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
 }
 
 
-def partition_values(metadata: Any, partitions: tuple[PartitionColumn, ...]) -> Callable[[int, Any], tuple[str | None, ...]]:
-    """A function of a spec's id and PyIceberg's record of a data file -> the file's partition values."""
-    positions: dict[int, list[int]] = {}
-    wanted = [(each.source_id, each.transform) for each in partitions]
-    for spec_id, spec in metadata.specs().items():
-        active = {(item.source_id, str(item.transform)): at for at, item in enumerate(spec.fields) if str(item.transform) != "void"}
-        if active.keys() == set(wanted):
-            positions[spec_id] = [active[key] for key in wanted]
-
-    def values(spec_id: int, data_file: Any) -> tuple[str | None, ...]:
-        path, record = data_file.file_path, data_file.partition
-        if spec_id not in positions:
-            raise UnsupportedFeatureError(
-                "a data file was written with another partitioning than the table has now, which a Delta table cannot have",
-                where=path,
-                found=str(metadata.specs()[spec_id]) if spec_id in metadata.specs() else f"spec {spec_id}",
-                expected=f"{metadata.spec()}, after Iceberg has rewritten its data files",
-            )
-        return tuple(
-            None if (value := record[at]) is None else _text_of(each, value, data_file)
-            for each, at in zip(partitions, positions[spec_id], strict=True)
-        )
-
-    return values
+def _values(
+    metadata: Any, source_id: int, transform: str, column: Field, text: Callable[[Any], str], files: Sequence[DataFile]
+) -> list[str | None]:
+    positions = {spec_id: _position(spec, source_id, transform) for spec_id, spec in metadata.specs().items()}
+    result: list[str | None] = []
+    for file in files:
+        position = positions.get(file.spec_id)
+        if position is None:
+            raise _NoPartitionColumn(f"{file.path} was written with another partitioning")
+        value = file.entry.partition[position]
+        result.append(None if value is None else _text_of(column, source_id, value, text, file.entry))
+    return result
 
 
-def _text_of(column: PartitionColumn, value: Any, data_file: Any) -> str:
-    where = f"{data_file.file_path}, partition column {column.field.name}"
-    if column.field.type == "double":
-        value = _exact(value, data_file, column.source_id, where)
+def _position(spec: Any, source_id: int, transform: str) -> int | None:
+    """The position of a partition field in the partition values of the files of a spec."""
+    return next((at for at, item in enumerate(spec.fields) if (item.source_id, str(item.transform)) == (source_id, transform)), None)
+
+
+def written_without(metadata: Any, source_id: int, files: Iterable[DataFile]) -> list[DataFile]:
+    """Files that may lack a column, because their partition value says what it is in all of their rows: `identity` partitions of tables
+    that were migrated from Hive."""
+    positions = {spec_id: _position(spec, source_id, "identity") for spec_id, spec in metadata.specs().items()}
+    return [file for file in files if (at := positions.get(file.spec_id)) is not None and file.entry.partition[at] is not None]
+
+
+def _text_of(column: Field, source_id: int, value: Any, text: Callable[[Any], str], entry: Any) -> str:
+    if column.type == "double":
+        value = _exact(value, entry, source_id)
     try:
-        return f"{value:f}" if isinstance(value, Decimal) else column.text(value)
+        return f"{value:f}" if isinstance(value, Decimal) else text(value)
     except OverflowError:
-        raise UnsupportedFeatureError("a time outside the years 1 to 9999", where=where, found=value) from None
+        raise _NoPartitionColumn(f"{entry.file_path} has a time outside the years 1 to 9999") from None
 
 
-def _exact(value: float, data_file: Any, source_id: int, where: str) -> float:
+def _exact(value: float, entry: Any, source_id: int) -> float:
     """A partition value of type double. The compiled decoder of PyIceberg 0.12 reads doubles as floats (0.1 as 0.10000000149011612). Lower
     and upper bound of the column are bytes, and both are the partition's value."""
     from pyiceberg.avro.decoder import new_decoder
 
     if math.isnan(value) or new_decoder(struct.pack("<d", 0.1)).read_double() == 0.1:
         return value
-    lower, upper = ((bounds or {}).get(source_id) for bounds in (data_file.lower_bounds, data_file.upper_bounds))
+    lower, upper = ((bounds or {}).get(source_id) for bounds in (entry.lower_bounds, entry.upper_bounds))
     if lower is None or lower != upper or len(lower) != 8:
-        raise UnsupportedFeatureError(
-            "this release of PyIceberg does not read a partition value of type double exactly", where=where, found=value
-        )
+        raise _NoPartitionColumn(f"this release of PyIceberg does not read the double of {entry.file_path} exactly")
     return float(struct.unpack("<d", lower)[0])
