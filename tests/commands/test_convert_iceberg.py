@@ -197,6 +197,18 @@ def test_columns_that_were_renamed_dropped_and_promoted(tmp_path: Path) -> None:
     assert converted.schema.field("added").metadata["delta.columnMapping.id"] > table.metadata.last_column_id
 
 
+def test_a_table_that_was_set_back_to_an_earlier_schema(tmp_path: Path) -> None:
+    columns = Schema(NestedField(1, "n", IntegerType()), NestedField(2, "f", FloatType()))
+    table = catalog(tmp_path).create_table("n.t", columns)
+    table.append(pa.table({"n": pa.array([1], pa.int32()), "f": pa.array([0.1], pa.float32())}))
+    with table.update_schema() as change:
+        change.update_column("n", LongType()).update_column("f", DoubleType())
+    table = edited(table, {"current-schema-id": 0})
+    converted = DeltaTable.convert_iceberg(folder_of(table))
+    assert delta_rows(converted) == rows(table)
+    assert converted.schema.to_ddl() == "n int, f float"
+
+
 def test_identity_partitions(tmp_path: Path) -> None:
     fields = [
         NestedField(1, "id", LongType()),

@@ -12,7 +12,7 @@ from deltaic.errors import UnsupportedFeatureError
 from deltaic.plan.literal import lit
 from deltaic.protocol.column_mapping import ID, PHYSICAL_NAME
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, path_text
-from deltaic.protocol.widening import recorded
+from deltaic.protocol.widening import is_widening, recorded
 
 log = logging.getLogger("deltaic.commands")
 
@@ -36,10 +36,15 @@ def delta_schema(metadata: Any) -> Schema:
     """The current columns. Types that Iceberg promoted are noted as type changes, as older data files have the older types."""
     current = metadata.schema()
     result = Schema([_field(item, ()) for item in current.fields])
-    types: dict[int, DataType] = {}
+    today = {item.field_id: item.field_type for item in all_fields(current)}
+    types: dict[int, Any] = {}
     earlier: list[Schema] = []
-    for schema in metadata.schemas:
-        types |= {item.field_id: item.field_type for item in all_fields(schema)}
+    for schema in [*metadata.schemas, current]:
+        for item in all_fields(schema):
+            field_id, found = item.field_id, item.field_type
+            # A table that was set back to an earlier schema has wider types among the others: no live file has them.
+            if field_id in today and _may_become(found, today[field_id]) and _may_become(types.get(field_id, found), found):
+                types[field_id] = found
         before = Schema([_as_before(item, types) for item in current.fields])
         if not earlier or before != earlier[-1]:
             earlier.append(before)
@@ -52,6 +57,14 @@ def all_fields(schema: Any) -> list[Any]:
     from pyiceberg.schema import index_by_id
 
     return list(index_by_id(schema).values())
+
+
+def _may_become(before: Any, after: Any) -> bool:
+    """True if values of one Iceberg type can be values of the other one."""
+    if not before.is_primitive or not after.is_primitive or before == after:
+        return bool(before == after)
+    one, other = str(_primitive(before, ())), str(_primitive(after, ()))
+    return one in (other, "void") or is_widening(one, other)
 
 
 def _as_before(item: Any, types: Mapping[int, Any]) -> Field:
