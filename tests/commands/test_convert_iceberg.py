@@ -243,6 +243,21 @@ def test_identity_partitions(tmp_path: Path) -> None:
     assert delta_rows(converted, "at < timestamp'1970-01-01T00:00:00Z'", ["id"]) == [{"id": 3}]
 
 
+def test_partition_columns_that_were_renamed_and_promoted(tmp_path: Path) -> None:
+    fields = [NestedField(1, "n", IntegerType()), NestedField(2, "dec", DecimalType(5, 2)), NestedField(3, "f", FloatType())]
+    spec = PartitionSpec(*(PartitionField(at, 999 + at, IdentityTransform(), f"p{at}") for at in (1, 2, 3)))
+    table = catalog(tmp_path).create_table("n.t", Schema(*fields, NestedField(4, "id", LongType())), partition_spec=spec)
+    table.append(pa.Table.from_pylist([{"n": 1, "dec": Decimal("1.50"), "f": 0.1, "id": 1}], table.schema().as_arrow()))
+    with table.update_schema() as change:
+        change.update_column("n", LongType()).update_column("dec", DecimalType(9, 2)).update_column("f", DoubleType())
+        change.rename_column("n", "z")
+    new = {"z": 2**40, "dec": Decimal("1234567.50"), "f": 0.1, "id": 2}
+    table.append(pa.Table.from_pylist([new], table.schema().as_arrow()))
+    converted = DeltaTable.convert_iceberg(folder_of(table))
+    assert delta_rows(converted) == rows(table)
+    assert converted.metadata.partition_columns == ["z", "dec", "f"]
+
+
 @pytest.mark.parametrize(
     ("column", "transform", "expression", "values"),
     [

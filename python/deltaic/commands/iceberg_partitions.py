@@ -23,6 +23,8 @@ log = logging.getLogger("deltaic.commands")
 GENERATED = "delta.generationExpression"
 _FIRST_DAY = date(1970, 1, 1)
 _FIRST_MOMENT = datetime(1970, 1, 1)
+# Formats of floats by their bytes; those of a column that was promoted to double have four.
+_FLOATS = {4: "<f", 8: "<d"}
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -195,6 +197,6 @@ def _exact(value: float, entry: Any, source_id: int) -> float:
     if math.isnan(value) or new_decoder(struct.pack("<d", 0.1)).read_double() == 0.1:
         return value
     lower, upper = ((bounds or {}).get(source_id) for bounds in (entry.lower_bounds, entry.upper_bounds))
-    if lower is None or lower != upper or len(lower) != 8:
+    if lower is None or lower != upper or len(lower) not in _FLOATS:
         raise _NoPartitionColumn(f"this release of PyIceberg does not read the double of {entry.file_path} exactly")
-    return float(struct.unpack("<d", lower)[0])
+    return float(struct.unpack(_FLOATS[len(lower)], lower)[0])
