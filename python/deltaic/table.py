@@ -158,6 +158,7 @@ class DeltaTable(metaclass=ExplainedNames):
         Arrow), for "directory" in the order of the folders; without it types are inferred: whole numbers, doubles, dates, else text.
         `statistics`: from the footers, so that conditions skip files. `mode` where there is a Delta table: "error"
         (TableAlreadyExistsError) or "ignore". Names that begin with `_` or `.` are left out. Progress is logged to `deltaic.commands`.
+        Column names with spaces or any of `,;{}()=` need the property `delta.columnMapping.mode = name`.
 
         Raises InvalidArgumentError (no file, folders that do not fit), SchemaMismatchError (a column of two types), ProtocolError (a file
         that is not Parquet).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -15,6 +16,8 @@ from deltaic.commands.data_files import write_target
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltaic.log.snapshot import Snapshot, table_schema
 from deltaic.options import CommitOptions
+from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.column_mapping import MODE, assign_existing
 from deltaic.protocol.evolution import nullable_everywhere
 from deltaic.protocol.properties import TableProperties
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, path_text, type_name, walk
@@ -60,21 +63,8 @@ def convert(
     survey = _core.Survey(store, files, hive=partitioning == "hive", progress=lambda done: told(done, files.num_rows))
     partitions = _partitions(survey, partition_schema, partitioning)
     schema = _schema(survey, partitions)
-    protocol, metadata = TableOptions(
-        partition_by=tuple(field.name for field in partitions),
-        name=wanted.name,
-        description=wanted.description,
-        properties=wanted.properties,
-    ).new(schema)
+    protocol, metadata = _definition(schema, tuple(field.name for field in partitions), wanted)
     check_expressions(metadata)
-    properties = TableProperties(metadata.configuration)
-    if properties.column_mapping_mode != "none":
-        raise UnsupportedFeatureError(
-            "columns of files that others wrote are found by their names",
-            where="delta.columnMapping.mode",
-            found=properties.column_mapping_mode,
-            expected="none; alter.set_properties after the conversion",
-        )
     target = write_target(store, metadata, protocol)
     adds = survey.adds(table_schema(protocol, metadata), target.options_json, statistics=statistics)
     parameters: dict[str, Any] = {
@@ -88,6 +78,29 @@ def convert(
     transaction.set_metadata(metadata)
     transaction.add(adds)
     return transaction.commit({"num_converted_files": adds.num_rows})
+
+
+def _definition(schema: Schema, partition_by: tuple[str, ...], wanted: TableOptions) -> tuple[Protocol, Metadata]:
+    """The definition of the table. With column mapping in mode `name`, the physical names are the names in the files."""
+    options = replace(wanted, partition_by=partition_by)
+    protocol, metadata = options.new(schema)
+    properties = TableProperties(metadata.configuration)
+    mode = properties.column_mapping_mode
+    if compat := properties.iceberg_compat:
+        raise UnsupportedFeatureError(
+            "Iceberg readers find columns by field ids, and files that others wrote have none or other ones",
+            where=f"delta.enableIcebergCompatV{compat[0]}",
+            found="true",
+            expected="a conversion without it, and alter.upgrade_uniform afterwards",
+        )
+    if mode == "id":
+        raise UnsupportedFeatureError(
+            "columns of files that others wrote are found by their names", where=MODE, found=mode, expected="'none' or 'name'"
+        )
+    if mode == "none":
+        return protocol, metadata
+    mapped, last = assign_existing(schema)
+    return options.new(mapped, max_known_id=last)
 
 
 def check_mode(mode: str) -> None:
