@@ -157,6 +157,27 @@ def edited(table: Table, changes: Mapping[str, Any], *, load: bool = True) -> Ta
     return StaticTable.from_metadata(new.as_uri()) if load else table
 
 
+def without_ids(schema: pa.Schema) -> pa.Schema:
+    """The schema as a writer has it that knows nothing of Iceberg."""
+
+    def plain(kind: pa.DataType) -> pa.DataType:
+        if pa.types.is_struct(kind):
+            return pa.struct([(item.name, plain(item.type)) for item in kind])
+        if pa.types.is_map(kind):
+            return pa.map_(plain(kind.key_type), plain(kind.item_type))
+        return pa.list_(plain(kind.value_type)) if isinstance(kind, (pa.ListType, pa.LargeListType)) else kind
+
+    return pa.schema([(item.name, plain(item.type)) for item in schema])
+
+
+def with_foreign_file(table: Table, data: list[dict[str, Any]], name: str = "foreign.parquet") -> None:
+    """Adds a file without field ids; PyIceberg sets the name mapping of the table then."""
+    path = folder_of(table) / "data" / name
+    path.parent.mkdir(exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(data, without_ids(table.schema().as_arrow())), path)
+    table.add_files([path.as_uri()])
+
+
 def _data_files(table: Table) -> list[DataFile]:
     snapshot = table.current_snapshot()
     assert snapshot is not None

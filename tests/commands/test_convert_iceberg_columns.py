@@ -24,7 +24,7 @@ from pyiceberg.types import IntegerType, ListType, LongType, MapType, NestedFiel
 import deltaic
 from deltaic import DeltaTable
 from deltaic.errors import UnsupportedFeatureError
-from iceberg_tables import catalog, edited, folder_of, rows
+from iceberg_tables import catalog, edited, folder_of, rows, with_foreign_file
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::ResourceWarning")
 
@@ -40,27 +40,6 @@ _ROW = {"id": 1, "name": "a", "items": [{"x": 2, "y": "b"}, None], "pairs": [("k
 
 def delta_rows(table: DeltaTable, columns: list[str] | None = None) -> list[dict[str, Any]]:
     return sorted(table.scan(columns).to_arrow().to_pylist(), key=repr)
-
-
-def without_ids(schema: pa.Schema) -> pa.Schema:
-    """The schema as a writer has it that knows nothing of Iceberg."""
-
-    def plain(kind: pa.DataType) -> pa.DataType:
-        if pa.types.is_struct(kind):
-            return pa.struct([(item.name, plain(item.type)) for item in kind])
-        if pa.types.is_map(kind):
-            return pa.map_(plain(kind.key_type), plain(kind.item_type))
-        return pa.list_(plain(kind.value_type)) if isinstance(kind, (pa.ListType, pa.LargeListType)) else kind
-
-    return pa.schema([(item.name, plain(item.type)) for item in schema])
-
-
-def with_foreign_file(table: Table, data: list[dict[str, Any]], name: str = "foreign.parquet") -> None:
-    """Adds a file without field ids; PyIceberg sets the name mapping of the table then."""
-    path = folder_of(table) / "data" / name
-    path.parent.mkdir(exist_ok=True)
-    pq.write_table(pa.Table.from_pylist(data, without_ids(table.schema().as_arrow())), path)
-    table.add_files([path.as_uri()])
 
 
 def created(folder: Path, *fields: NestedField) -> Table:
