@@ -824,7 +824,8 @@ class DeltaTable(metaclass=ExplainedNames):
         options = self._options if storage_options is None else storage_options
         with stores_of(self._spark), committing(self._spark, commit) as wanted:
             store = open_store(target, options)
-            snapshot, metrics = clone.clone(self._snapshot, store, shallow=shallow, replace=replace, properties=properties, commit=wanted)
+            source = clone.CloneSource.of(self._snapshot)
+            snapshot, metrics = clone.clone(source, store, shallow=shallow, replace=replace, properties=properties, commit=wanted)
         refresh_cached(self._spark, snapshot)
         return self._of(snapshot, options, self._spark), metrics
 
@@ -987,6 +988,33 @@ def run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options: 
 def _writing(snapshot: Snapshot | None, job: Write) -> AbstractContextManager[Snapshot | None]:
     """While a write runs; -> the version that it starts from. An append is none of a compaction's business."""
     return nullcontext(snapshot) if snapshot is None or job.mode == "append" else giving_way.command(snapshot)
+
+
+def clone_files(
+    source_format: Literal["parquet", "iceberg"],
+    path: Path,
+    target: Path,
+    *,
+    shallow: bool,
+    replace: bool,
+    properties: Mapping[str, Any] | None,
+    commit: CommitOptions | None,
+    storage_options: Mapping[str, str] | None,
+    spark: Any = None,
+) -> dict[str, int]:
+    """Clones Parquet files or an Iceberg table into a Delta table; -> the metrics of the clone. The source stays as it is."""
+    from deltaic.commands import clone, convert, convert_iceberg
+
+    with stores_of(spark), committing(spark, commit) as wanted:
+        store = open_store(target, storage_options)
+        if source_format == "parquet":
+            source = convert.clone_source(open_store(path, storage_options))
+        else:
+            place, found = _iceberg_place(path)
+            source = convert_iceberg.clone_source(open_store(place, storage_options), found)
+        snapshot, metrics = clone.clone(source, store, shallow=shallow, replace=replace, properties=properties, commit=wanted)
+    refresh_cached(spark, snapshot)
+    return metrics
 
 
 def _iceberg_place(source: Any) -> tuple[str, Any]:

@@ -357,7 +357,7 @@ def vectors(table: DeltaTable) -> list[tuple[Any, ...]]:
     found = []
     for manifest in opened(table.location).current_snapshot().manifests(PyArrowFileIO()):
         if manifest.content == ManifestContent.DELETES:
-            for _, file in _entries(PyArrowFileIO(), manifest):
+            for *_, file in _entries(PyArrowFileIO(), manifest):
                 found.append((file.file_path, file[18], file[19], file[17], file.record_count))
     return found
 

@@ -66,3 +66,5 @@ def test_files_without_field_ids(spark: Any, tmp_path: Path) -> None:
     frame = DeltaTable.convertToDelta(spark, f"iceberg.`{folder_of(table)}`").toDF()
     assert [(row["id"], row["new"], row["s"]["y"]) for row in frame.collect()] == [(1, "a", 7)]
     assert frame.where("new = 'a' AND s.y = 7").count() == 1
+    sql(spark, f"CREATE TABLE delta.`{tmp_path}/copy` CLONE iceberg.`{folder_of(table)}`")
+    assert DeltaTable.forPath(spark, f"{tmp_path}/copy").toDF().collect() == frame.collect()

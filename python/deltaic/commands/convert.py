@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
+from deltaic.commands.clone import CloneSource
 from deltaic.commands.create import TableOptions, check_expressions, existing
 from deltaic.commands.data_files import write_target
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableAlreadyExistsError, UnsupportedFeatureError
@@ -58,15 +59,7 @@ def convert(
         if mode == "ignore" or already_committed(there, commit):
             return there
         raise TableAlreadyExistsError("a Delta table is there already", where=store.location, expected="Parquet files, or mode='ignore'")
-    files = _files(store)
-    told = partial(log.info, "%s: %d of %d footers read", store.location)
-    survey = _core.Survey(store, files, hive=partitioning == "hive", progress=lambda done: told(done, files.num_rows))
-    partitions = _partitions(survey, partition_schema, partitioning)
-    schema = _schema(survey, partitions)
-    protocol, metadata = _definition(schema, tuple(field.name for field in partitions), wanted)
-    check_expressions(metadata)
-    target = write_target(store, metadata, protocol)
-    adds = survey.adds(table_schema(protocol, metadata), target.options_json, statistics=statistics)
+    protocol, metadata, adds = _surveyed(store, partition_schema, partitioning, statistics, wanted)
     parameters: dict[str, Any] = {
         "numFiles": adds.num_rows,
         "partitionedBy": list(metadata.partition_columns),
@@ -78,6 +71,30 @@ def convert(
     transaction.set_metadata(metadata)
     transaction.add(adds)
     return transaction.commit({"num_converted_files": adds.num_rows})
+
+
+def clone_source(store: _core.Store) -> CloneSource:
+    """All Parquet files below the store's place as the source of a clone. Types of partition columns are inferred."""
+    if existing(store) is not None:
+        where = f"parquet.`{store.location}`"
+        raise InvalidArgumentError("the files are those of a Delta table", where=where, expected=f"delta.`{store.location}`")
+    protocol, metadata, adds = _surveyed(store, None, "hive", True, TableOptions())
+    return CloneSource(name=f"parquet.`{store.location}`", store=store, protocol=protocol, metadata=metadata, adds=adds)
+
+
+def _surveyed(
+    store: _core.Store, partition_schema: Any, partitioning: Partitioning, statistics: bool, wanted: TableOptions
+) -> tuple[Protocol, Metadata, pa.Table]:
+    """The definition of a table of all Parquet files below the store's place, and their add actions."""
+    files = _files(store)
+    told = partial(log.info, "%s: %d of %d footers read", store.location)
+    survey = _core.Survey(store, files, hive=partitioning == "hive", progress=lambda done: told(done, files.num_rows))
+    partitions = _partitions(survey, partition_schema, partitioning)
+    schema = _schema(survey, partitions)
+    protocol, metadata = _definition(schema, tuple(item.name for item in partitions), wanted)
+    check_expressions(metadata)
+    target = write_target(store, metadata, protocol)
+    return protocol, metadata, survey.adds(table_schema(protocol, metadata), target.options_json, statistics=statistics)
 
 
 def _definition(schema: Schema, partition_by: tuple[str, ...], wanted: TableOptions) -> tuple[Protocol, Metadata]:

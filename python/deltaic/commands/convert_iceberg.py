@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core, configuration
+from deltaic.commands.clone import CloneSource
 from deltaic.commands.convert import check_mode
 from deltaic.commands.create import TableOptions, check_expressions, existing
 from deltaic.commands.data_files import VECTORS, write_target
@@ -72,6 +73,26 @@ def convert_iceberg(
         return transaction.commit({"num_converted_files": adds.num_rows})
 
 
+def clone_source(store: _core.Store, source: Any = None) -> CloneSource:
+    """The current snapshot of an Iceberg table as the source of a clone. `source`: as for `read_iceberg`."""
+    table, paths = read_iceberg(store, source)
+    protocol, metadata = _definition(table, TableOptions())
+    check_expressions(metadata)
+
+    def mark(transaction: Transaction, adds: pa.Table) -> pa.Table:
+        rows = _deleted_rows(store, table, paths)
+        return _marked(transaction, metadata, adds, rows) if len(rows) else adds
+
+    return CloneSource(
+        name=f"iceberg.`{store.location}`",
+        store=store,
+        protocol=protocol,
+        metadata=metadata,
+        adds=_adds(store, table, paths, protocol, metadata, True),
+        mark=mark,
+    )
+
+
 def _definition(table: IcebergTable, wanted: TableOptions) -> tuple[Protocol, Metadata]:
     given = {canonical_name(name): value for name, value in (wanted.properties or {}).items()}
     if (mode := given.get(MODE, table.mapping_mode)) != table.mapping_mode:
@@ -102,7 +123,7 @@ def _adds(store: _core.Store, table: IcebergTable, paths: Paths, protocol: Proto
             "path": quote(paths.relative(file.path), safe="/=:@!$&'()*+,;-._~"),
             "partitionValues": list(zip(names, values, strict=True)),
             "size": file.size,
-            "modificationTime": table.timestamp,
+            "modificationTime": table.added_at(file),
             "dataChange": True,
             "stats": None if statistics else json.dumps({"numRecords": file.num_records}),
         }

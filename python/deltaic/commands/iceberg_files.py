@@ -12,13 +12,17 @@ from deltaic.errors import ProtocolError, UnsupportedFeatureError
 
 @dataclass(frozen=True)
 class DataFile:
-    """A live Parquet data file. `path`: as Iceberg's metadata spells it. `sequence_number`: of its data. `spec_id`: of the partition spec
-    that it was written with. `entry`: PyIceberg's record of the file, with its partition values and bounds."""
+    """A live Parquet data file.
+
+    `path`: as Iceberg's metadata spells it. `sequence_number`: of its data. `snapshot_id`: of the snapshot that added it. `spec_id`: of the
+    partition spec that it was written with. `entry`: PyIceberg's record of the file, with its partition values and bounds.
+    """
 
     path: str
     size: int
     num_records: int
     sequence_number: int
+    snapshot_id: int
     spec_id: int
     entry: Any
 
@@ -63,14 +67,14 @@ def live_files(io: Any, manifest_list: str) -> LiveFiles:
     for manifest in manifests:
         with reading(manifest.manifest_path):
             entries = _entries(io, manifest)
-        for sequence_number, found in entries:
+        for snapshot_id, sequence_number, found in entries:
             path = found.file_path
             if found.key_metadata is not None:
                 raise UnsupportedFeatureError("an encrypted file cannot be converted", where=path)
             if found.content == DataFileContent.DATA:
                 _check_format(found, path, FileFormat.PARQUET)
                 size, rows = found.file_size_in_bytes, found.record_count
-                files.data.append(DataFile(path, size, rows, sequence_number, manifest.partition_spec_id, found))
+                files.data.append(DataFile(path, size, rows, sequence_number, snapshot_id, manifest.partition_spec_id, found))
             elif found.content == DataFileContent.EQUALITY_DELETES:
                 equality.append((path, sequence_number))
             elif found.file_format == FileFormat.PUFFIN:
@@ -96,8 +100,11 @@ def live_files(io: Any, manifest_list: str) -> LiveFiles:
 _REFERENCED, _OFFSET, _SIZE = 17, 18, 19
 
 
-def _entries(io: Any, manifest: Any) -> list[tuple[int, Any]]:
-    """Live files of a manifest with their sequence numbers. PyIceberg's own method does not read the fields of version 3."""
+def _entries(io: Any, manifest: Any) -> list[tuple[int, int, Any]]:
+    """Live files of a manifest with the snapshots that added them and their sequence numbers.
+
+    PyIceberg's own method does not read the fields of version 3.
+    """
     from pyiceberg.avro.file import AvroFile
     from pyiceberg.manifest import (
         MANIFEST_ENTRY_SCHEMAS,
@@ -111,8 +118,15 @@ def _entries(io: Any, manifest: Any) -> list[tuple[int, Any]]:
     types, enums = {-1: ManifestEntry, 2: DataFile}, {0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent}
     with AvroFile(io.new_input(manifest.manifest_path), MANIFEST_ENTRY_SCHEMAS[3], read_types=types, read_enums=enums) as entries:
         live = [entry for entry in entries if entry.status != ManifestEntryStatus.DELETED]
-    inherited = manifest.sequence_number or 0
-    return [(inherited if entry.sequence_number is None else entry.sequence_number, entry.data_file) for entry in live]
+    snapshot_id, number = manifest.added_snapshot_id, manifest.sequence_number or 0  # what entries inherit
+    return [
+        (
+            snapshot_id if entry.snapshot_id is None else entry.snapshot_id,
+            number if entry.sequence_number is None else entry.sequence_number,
+            entry.data_file,
+        )
+        for entry in live
+    ]
 
 
 def _check_format(found: Any, path: str, expected: Any) -> None:

@@ -17,7 +17,8 @@ from deltaic.commands.iceberg_footers import NAME_MAPPING, file_columns, missing
 from deltaic.commands.iceberg_io import Paths, StoreFile, StoreIO, reading
 from deltaic.commands.iceberg_partitions import GENERATED, PartitionColumn, partition_columns, path_to, written_without
 from deltaic.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
-from deltaic.protocol.schema import Schema, path_text
+from deltaic.protocol.column_mapping import PHYSICAL_NAME
+from deltaic.protocol.schema import Field, Schema, path_text
 
 _METADATA_FILE = re.compile(r"(?:v(?P<hadoop>[0-9]+)|(?P<catalog>[0-9]+)-[^/]*?)(?:\.gz)?\.metadata\.json(?:\.gz)?")
 
@@ -26,16 +27,20 @@ _METADATA_FILE = re.compile(r"(?:v(?P<hadoop>[0-9]+)|(?P<catalog>[0-9]+)-[^/]*?)
 class IcebergTable:
     """The current snapshot of an Iceberg table, as a Delta table sees it. `schema`: with Iceberg's ids as the ids of column mapping.
     `mapping_mode`: the mode of column
-    mapping by which the data files can be read. `last_column_id`: the largest id that the table has ever given to a column. `timestamp`: of
-    the snapshot, ms since 1970."""
+    mapping by which the data files can be read. `last_column_id`: the largest id that the table has ever given to a column. `times`: of
+    the snapshots that the metadata still has, by id, ms since 1970."""
 
     schema: Schema
     mapping_mode: str
     partitions: tuple[PartitionColumn, ...]
     last_column_id: int
     properties: Mapping[str, str]
-    timestamp: int
+    times: Mapping[int, int]
     files: LiveFiles
+
+    def added_at(self, file: DataFile) -> int:
+        """The time of the snapshot that added a file; that of the oldest known one if the snapshot has expired."""
+        return self.times.get(file.snapshot_id, min(self.times.values(), default=0))
 
 
 def read_iceberg(store: _core.Store, source: Any = None) -> tuple[IcebergTable, Paths]:
@@ -94,14 +99,27 @@ def _table(store: _core.Store, paths: Paths, metadata: Any) -> IcebergTable:
     _check_identity_columns(store, paths, metadata, partitions, files.data)
     schema, mapping_mode = _mapped(store, paths, metadata, schema, partitions, files.data)
     return IcebergTable(
-        Schema([*schema, *(each.field for each in partitions if GENERATED in each.field.metadata)]),
+        Schema([*schema, *_generated(schema, partitions)]),
         mapping_mode,
         partitions,
         metadata.last_column_id,
         dict(metadata.properties),
-        snapshot.timestamp_ms if snapshot is not None else metadata.last_updated_ms,
+        {each.snapshot_id: each.timestamp_ms for each in metadata.snapshots},
         files,
     )
+
+
+def _generated(schema: Schema, partitions: tuple[PartitionColumn, ...]) -> list[Field]:
+    """The generated partition columns. Their physical names are the names of the partition fields, so that two conversions of a table
+    agree; where a column of the files has that name, it gets another one."""
+    used = {str(item.metadata[PHYSICAL_NAME]).lower() for item in schema}
+    generated = (each.field for each in partitions if GENERATED in each.field.metadata)
+    return [
+        item.with_(metadata={key: value for key, value in item.metadata.items() if key != PHYSICAL_NAME})
+        if str(item.metadata[PHYSICAL_NAME]).lower() in used
+        else item
+        for item in generated
+    ]
 
 
 def _check_identity_columns(

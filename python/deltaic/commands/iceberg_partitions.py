@@ -15,7 +15,7 @@ from typing import Any
 from deltaic.commands.iceberg_columns import TYPES
 from deltaic.commands.iceberg_files import DataFile
 from deltaic.errors import ProtocolError
-from deltaic.protocol.column_mapping import ID
+from deltaic.protocol.column_mapping import ID, PHYSICAL_NAME
 from deltaic.protocol.schema import DataType, Field, Schema
 
 log = logging.getLogger("deltaic.commands")
@@ -76,7 +76,7 @@ def _column(item: Any, transform: str, by_id: Any, schema: Schema) -> tuple[Fiel
     expression, data_type, text = _generated(transform, _quoted(by_id, item.source_id), source.field_type)
     if any(each.name.lower() == item.name.lower() for each in schema):
         raise _NoPartitionColumn("another column has the name of the partition field")
-    return Field(item.name, data_type, nullable=not source.required, metadata={GENERATED: expression}), text
+    return Field(item.name, data_type, nullable=not source.required, metadata={GENERATED: expression, PHYSICAL_NAME: item.name}), text
 
 
 def _quoted(schema: Any, source_id: int) -> str:
