@@ -120,3 +120,21 @@ def test_iceberg_tables(tmp_path: Path, kind: str) -> None:
     assert cloned() == iceberg.rows(deleted)
     assert len(cloned()) == 3
     assert not DeltaTable.exists(iceberg.folder_of(table))
+
+
+def test_an_iceberg_table_that_gets_files_without_ids(tmp_path: Path) -> None:
+    """The clone finds columns by their ids first, then by their names."""
+    pytest.importorskip("pyiceberg")
+    from pyiceberg.schema import Schema
+    from pyiceberg.types import LongType, NestedField
+
+    import iceberg_tables as iceberg
+
+    table = iceberg.catalog(tmp_path).create_table("n.t", Schema(NestedField(1, "a", LongType()), NestedField(2, "b", LongType())))
+    table.append(pa.table({"a": [1], "b": [2]}))
+    for mode in ("id", "name"):
+        clone(tmp_path / "target", f"iceberg.`{iceberg.folder_of(table)}`", replace=True)
+        assert rows(tmp_path / "target") == iceberg.rows(table)
+        assert DeltaTable(tmp_path / "target").metadata.configuration["delta.columnMapping.mode"] == mode
+        if mode == "id":
+            iceberg.with_foreign_file(table, [{"a": 3, "b": 4}])

@@ -168,10 +168,12 @@ def test_columns_that_were_renamed_dropped_and_promoted(tmp_path: Path) -> None:
         change.update_column(("s", "x"), LongType()).rename_column(("s", "x"), "y")
         change.update_column(("l", "element"), LongType())
     with table.update_schema() as change:
-        change.add_column("gone", StringType())
+        change.add_column("gone", StringType()).add_column("late", IntegerType())
+    with table.update_schema() as change:
+        change.update_column("late", LongType())
     table.append(
         pa.table(
-            [[2**40], [0.2], [Decimal("1234567.25")], [{"y": 2**40}], [[2**40]], ["new"]],
+            [[2**40], [0.2], [Decimal("1234567.25")], [{"y": 2**40}], [[2**40]], ["new"], [2**41]],
             pa.schema(
                 [
                     ("number", pa.int64()),
@@ -180,6 +182,7 @@ def test_columns_that_were_renamed_dropped_and_promoted(tmp_path: Path) -> None:
                     ("s", pa.struct([("y", pa.int64())])),
                     ("l", pa.list_(pa.int64())),
                     ("gone", pa.string()),
+                    ("late", pa.int64()),
                 ]
             ),
         )
@@ -192,6 +195,7 @@ def test_columns_that_were_renamed_dropped_and_promoted(tmp_path: Path) -> None:
     assert changes["number"] == [{"fromType": "integer", "toType": "long"}]
     assert changes["l"] == [{"fromType": "integer", "toType": "long", "fieldPath": "element"}]
     assert changes["gone"] is None
+    assert changes["late"] == changes["number"]
     assert converted.schema.find(("s", "y"))[1].metadata["delta.typeChanges"] == [{"fromType": "integer", "toType": "long"}]
     converted.alter.add_columns("added string")  # no id is given again, not even that of the dropped column
     assert converted.schema.field("added").metadata["delta.columnMapping.id"] > table.metadata.last_column_id

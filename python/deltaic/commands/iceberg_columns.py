@@ -37,14 +37,17 @@ def delta_schema(metadata: Any) -> Schema:
     current = metadata.schema()
     result = Schema([_field(item, ()) for item in current.fields])
     today = {item.field_id: item.field_type for item in all_fields(current)}
+    # A table that was set back to an earlier schema has wider types among the others: no live file has them.
+    history = [
+        {item.field_id: item.field_type for item in all_fields(schema) if _may_become(item.field_type, today.get(item.field_id))}
+        for schema in [*metadata.schemas, current]
+    ]
     types: dict[int, Any] = {}
+    for known in reversed(history):
+        types |= known  # columns that were added later begin with their first types
     earlier: list[Schema] = []
-    for schema in [*metadata.schemas, current]:
-        for item in all_fields(schema):
-            field_id, found = item.field_id, item.field_type
-            # A table that was set back to an earlier schema has wider types among the others: no live file has them.
-            if field_id in today and _may_become(found, today[field_id]) and _may_become(types.get(field_id, found), found):
-                types[field_id] = found
+    for known in history:
+        types |= {field_id: found for field_id, found in known.items() if _may_become(types[field_id], found)}
         before = Schema([_as_before(item, types) for item in current.fields])
         if not earlier or before != earlier[-1]:
             earlier.append(before)
@@ -60,8 +63,8 @@ def all_fields(schema: Any) -> list[Any]:
 
 
 def _may_become(before: Any, after: Any) -> bool:
-    """True if values of one Iceberg type can be values of the other one."""
-    if not before.is_primitive or not after.is_primitive or before == after:
+    """True if values of one Iceberg type can be values of the other one (None: of no column)."""
+    if after is None or not before.is_primitive or not after.is_primitive or before == after:
         return bool(before == after)
     one, other = str(_primitive(before, ())), str(_primitive(after, ()))
     return one in (other, "void") or is_widening(one, other)
