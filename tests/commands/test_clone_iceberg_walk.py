@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -98,7 +99,7 @@ class Walk:
         transforms += [TruncateTransform(2)] if kind in ("string", "int", "long") else []
         transforms += [MonthTransform(), DayTransform()] if kind in ("date", "timestamp") else []
         self.names += 1
-        with self.table.update_spec() as change:
+        with suppress(ValueError), self.table.update_spec() as change:  # the field may be there already
             change.add_field(name, self.chance.choice(transforms), f"p{self.names}")
 
     def unpartition(self) -> None:

@@ -6,7 +6,7 @@ Files that were not written by Iceberg, such as those of a migrated Hive table, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -16,8 +16,8 @@ import pyarrow as pa
 from deltaic import _core
 from deltaic.commands.iceberg_files import DataFile
 from deltaic.commands.iceberg_io import Paths, reading
-from deltaic.errors import UnsupportedFeatureError
-from deltaic.protocol.column_mapping import ID, PHYSICAL_NAME, new_physical_name
+from deltaic.errors import SchemaMismatchError, UnsupportedFeatureError
+from deltaic.protocol.column_mapping import ID, NESTED_IDS, PHYSICAL_NAME, new_physical_name, physical_name
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, path_text
 
 NAME_MAPPING = "schema.name-mapping.default"
@@ -50,20 +50,26 @@ def file_columns(store: _core.Store, paths: Paths, files: Iterable[DataFile], na
 
     UnsupportedFeatureError for a file without field ids if there is no name mapping.
     """
-    by_depth: dict[int, list[tuple[str, str, int]]] = {}
-    for file in files:  # a survey takes files of one depth
-        path = paths.relative(file.path)
-        by_depth.setdefault(path.count("/"), []).append((path, file.path, file.size))
-    found = []
+    known = {paths.relative(file.path): file for file in files}
+    mapped = _mapped_fields(name_mapping)
+    schemas = _file_schemas(store, [(path, file.size) for path, file in known.items()])
+    return [_columns_of(known[path].path, schema, mapped) for path, schema in schemas]
+
+
+def _file_schemas(store: _core.Store, files: Iterable[tuple[str, int]]) -> Iterator[tuple[str, pa.Schema]]:
+    """The schemas, with field ids, that files have by their footers, each with one file that has it. `files`: paths and sizes."""
+    import pyarrow.parquet as pq  # few tables need it
+
+    by_depth: dict[int, list[tuple[str, int]]] = {}
+    for path, size in files:  # a survey takes files of one depth
+        by_depth.setdefault(path.count("/"), []).append((path, size))
     for group in by_depth.values():
-        relative, _, sizes = zip(*group, strict=True)
-        listing = pa.table(
-            {"path": relative, "size": pa.array(sizes, pa.int64()), "modification_time": pa.array([0] * len(sizes), pa.int64())}
-        )
-        shown = {path: full for path, full, _ in group}
+        paths, sizes = zip(*group, strict=True)
+        times = pa.array([0] * len(sizes), pa.int64())
+        listing = pa.table({"path": paths, "size": pa.array(sizes, pa.int64()), "modification_time": times})
         for _, path in _core.Survey(store, listing.combine_chunks(), hive=False).schemas:
-            found.append(_columns_of(store, path, shown[path], _mapped_fields(name_mapping)))
-    return found
+            # The whole file: stores give no ranges to Python, and few files have to be read, as most have equal columns.
+            yield path, pq.read_schema(BytesIO(store.get(path)))
 
 
 def _mapped_fields(name_mapping: str | None) -> list[Any] | None:
@@ -75,19 +81,15 @@ def _mapped_fields(name_mapping: str | None) -> list[Any] | None:
         return list(parse_mapping_from_json(name_mapping))
 
 
-def _columns_of(store: _core.Store, path: str, shown: str, mapped: list[Any] | None) -> FileColumns:
-    import pyarrow.parquet as pq  # few tables need it
-
-    # The whole file: stores give no ranges to Python, and few files have to be read, as most have equal columns.
-    fields = list(pq.read_schema(BytesIO(store.get(path))))
-    has_ids = any(_has_ids(item) for item in fields)
+def _columns_of(path: str, schema: pa.Schema, mapped: list[Any] | None) -> FileColumns:
+    has_ids = any(_has_ids(item) for item in schema)
     if not has_ids and mapped is None:
         raise UnsupportedFeatureError(
             "a data file has no field ids, and the table has no name mapping that says which columns it has",
-            where=shown,
+            where=path,
             expected=f"field ids in the file, or the table property {NAME_MAPPING}",
         )
-    return FileColumns(shown, tuple(_column(item.name, item, None if has_ids else mapped) for item in fields), has_ids)
+    return FileColumns(path, tuple(_column(item.name, item, None if has_ids else mapped) for item in schema), has_ids)
 
 
 def _has_ids(item: pa.Field) -> bool:
@@ -195,3 +197,51 @@ def _at(level: _Level, index: int, count: int) -> _Level:
 
 def _unfit(message: str, path: tuple[str, ...], found: str, expected: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(message, where=f"column {path_text(path)}", found=found, expected=expected)
+
+
+# --- ids of files that are added to a Delta table
+
+
+def check_field_ids(store: _core.Store, schema: Schema, files: Iterable[tuple[str, int]]) -> None:
+    """SchemaMismatchError for a file whose field ids are not those of the table's columns: Iceberg readers, which go by ids, would read
+    other columns than Delta readers. A file without any id is read by names. `files`: paths and sizes."""
+    for path, found in _file_schemas(store, files):
+        if any(_has_ids(item) for item in found):
+            _check_ids(tuple(schema), [_column(item.name, item, None) for item in found], path, ())
+
+
+def _check_ids(fields: Sequence[Field], columns: Sequence[FileColumn], file: str, above: tuple[str, ...]) -> None:
+    by_name = {physical_name(item): item for item in fields}
+    by_id = {item.metadata[ID]: item for item in fields}
+    for column in columns:
+        item, path = by_name.get(column.name), (*above, column.name)
+        if item is not None:
+            _check_id(column, item.metadata[ID], file, path)
+            _check_ids_below(item.type, column, item.metadata.get(NESTED_IDS, {}), (column.name,), file, path)
+        elif column.field_id in by_id:
+            _check_id(column, None, file, path)
+
+
+def _check_ids_below(
+    data_type: DataType, column: FileColumn, ids: Mapping[str, int], prefix: tuple[str, ...], file: str, path: tuple[str, ...]
+) -> None:
+    """`ids`: those of the elements, keys and values below a field, by their paths from the field, of which `prefix` is the first part."""
+    if isinstance(data_type, Struct):
+        _check_ids(data_type.fields, column.children, file, path)
+        return
+    parts = {_ELEMENT: data_type.element} if isinstance(data_type, Array) else {}
+    if isinstance(data_type, Map):
+        parts = {_KEY: data_type.key, _VALUE: data_type.value}
+    for (name, part), child in zip(parts.items(), column.children, strict=False):
+        _check_id(child, ids.get(".".join((*prefix, name))), file, (*path, name))
+        _check_ids_below(part, child, ids, (*prefix, name), file, (*path, name))
+
+
+def _check_id(column: FileColumn, expected: int | None, file: str, path: tuple[str, ...]) -> None:
+    if column.field_id != expected:
+        raise SchemaMismatchError(
+            "a file has other field ids than the table, so Iceberg readers would read other columns",
+            where=f"{file}, column {path_text(path)}",
+            found=f"id {column.field_id}",
+            expected=f"{f'id {expected}' if expected is not None else 'no id'}, or a file without field ids",
+        )
