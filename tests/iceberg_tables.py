@@ -26,6 +26,7 @@ from pyiceberg.manifest import (
     manifest_entry_schema_with_data_file,
 )
 from pyiceberg.table import StaticTable, Table
+from pyiceberg.typedef import Record
 
 from deltaic import _core
 
@@ -51,12 +52,14 @@ def rows(table: Table, columns: Sequence[str] = ("*",)) -> list[dict[str, Any]]:
 @dataclass
 class Delete:
     """A file of deletes. `positions`: rows by data file. `kind`: "positions" (Parquet), "vector" (Puffin, one blob for each data file) or
-    "equality". `sequence_number`: None for that of the new snapshot."""
+    "equality". `sequence_number`: None for that of the new snapshot. `partition`: the value of the only partition field, None for that of
+    the data file."""
 
     positions: Mapping[str, Sequence[int]]
     kind: str = "positions"
     sequence_number: int | None = None
     file_format: str = "PARQUET"
+    partition: int | None = None
 
 
 def with_deletes(table: Table, deletes: Sequence[Delete], *, version: int = 2) -> Table:
@@ -78,7 +81,7 @@ def with_deletes(table: Table, deletes: Sequence[Delete], *, version: int = 2) -
                     content=DataFileContent.EQUALITY_DELETES if delete.kind == "equality" else DataFileContent.POSITION_DELETES,
                     file_path=path.as_uri(),
                     file_format=FileFormat.PUFFIN if delete.kind == "vector" else FileFormat[delete.file_format],
-                    partition=source.partition,
+                    partition=source.partition if delete.partition is None else Record(delete.partition),
                     record_count=count,
                     file_size_in_bytes=size,
                     lower_bounds=bounds,

@@ -373,6 +373,22 @@ def test_equality_deletes_are_refused_where_they_apply(tmp_path: Path) -> None:
     assert not DeltaTable.exists(folder_of(other))
 
 
+def test_equality_deletes_apply_to_their_partition(tmp_path: Path) -> None:
+    spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "part"))
+    columns = Schema(NestedField(1, "part", LongType()), NestedField(2, "id", LongType()))
+    table = catalog(tmp_path).create_table("n.t", columns, partition_spec=spec)
+    table.append(pa.table({"part": [1, 2], "id": [10, 20]}))
+    one = next(each["file_path"] for each in table.inspect.data_files().to_pylist() if "part=1" in each["file_path"])
+    with_deletes(table, [Delete({one: [0]}, kind="equality")])
+    with pytest.raises(UnsupportedFeatureError, match="equality deletes cannot be converted"):
+        DeltaTable.convert_iceberg(folder_of(table))
+    table.delete("part = 1")
+    two = next(each["file_path"] for each in table.inspect.data_files().to_pylist())
+    assert "part=2" in two
+    with_deletes(table, [Delete({one: [0]}, kind="equality", partition=1)])
+    assert delta_rows(DeltaTable.convert_iceberg(folder_of(table)), None, ["id"]) == [{"id": 20}]
+
+
 def test_the_table_of_a_catalog_and_a_metadata_file(tmp_path: Path) -> None:
     table = simple(tmp_path)
     first = sorted((folder_of(table) / "metadata").glob("00001-*.metadata.json"))[0]

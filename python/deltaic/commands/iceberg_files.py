@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,7 @@ from deltaic.errors import ProtocolError, UnsupportedFeatureError
 
 @dataclass(frozen=True)
 class DataFile:
-    """A live Parquet data file.
+    """A live Parquet file of data, or a file of equality deletes.
 
     `path`: as Iceberg's metadata spells it. `sequence_number`: of its data. `snapshot_id`: of the snapshot that added it. `spec_id`: of the
     partition spec that it was written with. `entry`: PyIceberg's record of the file, with its partition values and bounds.
@@ -56,12 +57,12 @@ class LiveFiles:
     vectors: list[Vector] = field(default_factory=list)
 
 
-def live_files(io: Any, manifest_list: str) -> LiveFiles:
-    """The live files of the snapshot with this manifest list."""
+def live_files(io: Any, manifest_list: str, specs: Mapping[int, Any]) -> LiveFiles:
+    """The live files of the snapshot with this manifest list. `specs`: the table's partition specs by id."""
     from pyiceberg.manifest import DataFileContent, FileFormat, read_manifest_list
 
     files = LiveFiles()
-    equality: list[tuple[str, int]] = []
+    equality: list[DataFile] = []
     with reading(manifest_list):
         manifests = list(read_manifest_list(io.new_input(manifest_list)))
     for manifest in manifests:
@@ -71,12 +72,13 @@ def live_files(io: Any, manifest_list: str) -> LiveFiles:
             path = found.file_path
             if found.key_metadata is not None:
                 raise UnsupportedFeatureError("an encrypted file cannot be converted", where=path)
+            size, rows = found.file_size_in_bytes, found.record_count
+            file = DataFile(path, size, rows, sequence_number, snapshot_id, manifest.partition_spec_id, found)
             if found.content == DataFileContent.DATA:
                 _check_format(found, path, FileFormat.PARQUET)
-                size, rows = found.file_size_in_bytes, found.record_count
-                files.data.append(DataFile(path, size, rows, sequence_number, snapshot_id, manifest.partition_spec_id, found))
+                files.data.append(file)
             elif found.content == DataFileContent.EQUALITY_DELETES:
-                equality.append((path, sequence_number))
+                equality.append(file)
             elif found.file_format == FileFormat.PUFFIN:
                 referenced, offset, size = found[_REFERENCED], found[_OFFSET], found[_SIZE]
                 if referenced is None or offset is None or size is None:
@@ -85,15 +87,23 @@ def live_files(io: Any, manifest_list: str) -> LiveFiles:
             else:
                 _check_format(found, path, FileFormat.PARQUET)
                 files.deletes.append(DeleteFile(path, found.file_size_in_bytes, sequence_number))
-    oldest = min((file.sequence_number for file in files.data), default=0)
-    for path, sequence_number in equality:
-        if oldest < sequence_number:
+    for deletes in equality:
+        if any(_applies(deletes, file, specs) for file in files.data):
             raise UnsupportedFeatureError(
                 "equality deletes cannot be converted: they name values, and a Delta table's deletion vectors name rows",
-                where=path,
+                where=deletes.path,
                 expected="an Iceberg table whose data files were rewritten, so that no equality deletes apply",
             )
     return files
+
+
+def _applies(deletes: DataFile, file: DataFile, specs: Mapping[int, Any]) -> bool:
+    """True if a file of equality deletes applies to a data file: an older one of the same partition, or of any if the deletes have none."""
+    if file.sequence_number >= deletes.sequence_number:
+        return False
+    if all(str(item.transform) == "void" for item in specs[deletes.spec_id].fields):
+        return True
+    return deletes.spec_id == file.spec_id and bool(deletes.entry.partition == file.entry.partition)
 
 
 # Positions in PyIceberg's record of a data file of version 3.

@@ -94,7 +94,7 @@ def _table(store: _core.Store, paths: Paths, metadata: Any) -> IcebergTable:
     if getattr(metadata, "encryption_keys", None):
         raise UnsupportedFeatureError("an encrypted Iceberg table cannot be converted", where=metadata.location)
     schema, snapshot = delta_schema(metadata), metadata.current_snapshot()
-    files = live_files(StoreIO(store, paths), snapshot.manifest_list) if snapshot is not None else LiveFiles()
+    files = live_files(StoreIO(store, paths), snapshot.manifest_list, metadata.specs()) if snapshot is not None else LiveFiles()
     partitions = tuple(partition_columns(metadata, schema, files.data))
     _check_identity_columns(store, paths, metadata, partitions, files.data)
     schema, mapping_mode = _mapped(store, paths, metadata, schema, partitions, files.data)
