@@ -538,6 +538,11 @@ def test_an_empty_table_and_modes(tmp_path: Path) -> None:
     assert DeltaTable.convert_iceberg(folder_of(table), mode="ignore").version == 0
 
 
+def test_an_iceberg_table_is_no_folder_of_parquet_files(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"that of an Iceberg table.*expected DeltaTable\.convert_iceberg"):
+        DeltaTable.convert(folder_of(simple(tmp_path)))
+
+
 def test_without_statistics(tmp_path: Path) -> None:
     table = simple(tmp_path)
     with_deletes(table, [Delete({files(table)[0]: [1]})])

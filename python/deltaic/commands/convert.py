@@ -31,6 +31,8 @@ Mode = Literal["error", "ignore"]
 
 _HIDDEN = r"(^|/)(?:[_.][^/=]*(/|$)|[_.][^/]*$)"
 """Files and folders that are nobody's data; a folder of a partition always has an `=`."""
+_ICEBERG = r"^metadata/[^/]*\.metadata\.json$"
+"""Files in which an Iceberg table keeps its metadata."""
 # What texts of partition values must look like to be more than text, the narrowest first.
 _PATTERNS: tuple[tuple[str, str], ...] = (
     ("integer", r"-?[0-9]{1,9}"),
@@ -132,6 +134,12 @@ def _files(store: _core.Store) -> pa.Table:
     files = listing.filter(pc.and_(visible, pc.greater(listing["size"], 0)))
     if not files.num_rows:
         raise InvalidArgumentError("there are no Parquet files", where=store.location, expected="one at least")
+    if pc.any(pc.match_substring_regex(files["path"], _ICEBERG)).as_py():
+        raise InvalidArgumentError(
+            "the folder is that of an Iceberg table, which may have deleted some of its rows and files",
+            where=store.location,
+            expected="DeltaTable.convert_iceberg, or iceberg.`path` in SQL",
+        )
     return files.combine_chunks()
 
 
