@@ -138,3 +138,23 @@ def test_an_iceberg_table_that_gets_files_without_ids(tmp_path: Path) -> None:
         assert DeltaTable(tmp_path / "target").metadata.configuration["delta.columnMapping.mode"] == mode
         if mode == "id":
             iceberg.with_foreign_file(table, [{"a": 3, "b": 4}])
+
+
+def test_an_iceberg_table_of_which_all_files_are_partitioned_now(tmp_path: Path) -> None:
+    """As long as a file has no partition value, the clone has no partition column."""
+    pytest.importorskip("pyiceberg")
+    from pyiceberg.schema import Schema
+    from pyiceberg.types import LongType, NestedField
+
+    import iceberg_tables as iceberg
+
+    table = iceberg.catalog(tmp_path).create_table("n.t", Schema(NestedField(1, "a", LongType()), NestedField(2, "b", LongType())))
+    table.append(pa.table({"a": [1], "b": [2]}))
+    with table.update_spec() as change:
+        change.add_identity("b")
+    table.append(pa.table({"a": [3], "b": [4]}))
+    for partition_columns in ([], ["b"]):
+        clone(tmp_path / "target", f"iceberg.`{iceberg.folder_of(table)}`", replace=True)
+        assert rows(tmp_path / "target") == iceberg.rows(table)
+        assert DeltaTable(tmp_path / "target").metadata.partition_columns == partition_columns
+        table.delete("a = 1")

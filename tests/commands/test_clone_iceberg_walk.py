@@ -92,14 +92,18 @@ class Walk:
         return [field.name for field in self.table.schema().fields if field.field_type.is_primitive and field.name != "id"]
 
     def partition(self) -> None:
-        name = self.chance.choice([*self.plain(), "id"])
+        used = {field.source_id for field in self.table.spec().fields}  # PyIceberg writes no tables with two fields of a column
+        free = [name for name in (*self.plain(), "id") if self.table.schema().find_field(name).field_id not in used]
+        if not free:
+            return
+        name = self.chance.choice(free)
         kind = str(self.table.schema().find_field(name).field_type)
         transforms: list[Any] = [IdentityTransform()]
         transforms += [BucketTransform(3)] if kind not in ("double", "float") else []
         transforms += [TruncateTransform(2)] if kind in ("string", "int", "long") else []
         transforms += [MonthTransform(), DayTransform()] if kind in ("date", "timestamp") else []
         self.names += 1
-        with suppress(ValueError), self.table.update_spec() as change:  # the field may be there already
+        with suppress(ValueError), self.table.update_spec() as change:  # the field may have been there before
             change.add_field(name, self.chance.choice(transforms), f"p{self.names}")
 
     def unpartition(self) -> None:

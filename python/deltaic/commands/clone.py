@@ -128,8 +128,8 @@ def _cloned(
         if source.mark is not None:
             wanted = source.mark(transaction, wanted)
         new, gone = (wanted, live) if not live.num_rows else (references.without(wanted, live), references.without(live, wanted))
-        if source.version < 0 and target is not None and metadata.schema_string != target.metadata.schema_string:
-            new = wanted  # other physical names: statistics and partition values of all files go by the new ones
+        if source.version < 0 and target is not None and _columns(metadata) != _columns(target.metadata):
+            new = wanted  # statistics and partition values of all files go by the new physical names and partition columns
         metrics = {
             "source_table_size": total_size(adds),
             "source_num_of_files": adds.num_rows,
@@ -143,6 +143,10 @@ def _cloned(
         transaction.remove(_core.removes_of(gone, transaction.clock()))
         transaction.add(new)
     return transaction.commit(metrics), metrics
+
+
+def _columns(metadata: Metadata) -> tuple[str, tuple[str, ...]]:
+    return metadata.schema_string, tuple(metadata.partition_columns)
 
 
 def _definition(source: CloneSource, target: Snapshot | None, properties: Mapping[str, Any] | None) -> tuple[Protocol, Metadata]:
