@@ -26,6 +26,7 @@ from pyiceberg.manifest import (
     manifest_entry_schema_with_data_file,
 )
 from pyiceberg.table import StaticTable, Table
+from pyiceberg.typedef import Record
 
 from deltaic import _core
 
@@ -51,12 +52,14 @@ def rows(table: Table, columns: Sequence[str] = ("*",)) -> list[dict[str, Any]]:
 @dataclass
 class Delete:
     """A file of deletes. `positions`: rows by data file. `kind`: "positions" (Parquet), "vector" (Puffin, one blob for each data file) or
-    "equality". `sequence_number`: None for that of the new snapshot."""
+    "equality". `sequence_number`: None for that of the new snapshot. `partition`: the value of the only partition field, None for that of
+    the data file."""
 
     positions: Mapping[str, Sequence[int]]
     kind: str = "positions"
     sequence_number: int | None = None
     file_format: str = "PARQUET"
+    partition: int | None = None
 
 
 def with_deletes(table: Table, deletes: Sequence[Delete], *, version: int = 2) -> Table:
@@ -78,7 +81,7 @@ def with_deletes(table: Table, deletes: Sequence[Delete], *, version: int = 2) -
                     content=DataFileContent.EQUALITY_DELETES if delete.kind == "equality" else DataFileContent.POSITION_DELETES,
                     file_path=path.as_uri(),
                     file_format=FileFormat.PUFFIN if delete.kind == "vector" else FileFormat[delete.file_format],
-                    partition=source.partition,
+                    partition=source.partition if delete.partition is None else Record(delete.partition),
                     record_count=count,
                     file_size_in_bytes=size,
                     lower_bounds=bounds,
@@ -155,6 +158,27 @@ def edited(table: Table, changes: Mapping[str, Any], *, load: bool = True) -> Ta
     new = path.with_name(f"{number:05d}-edited.metadata.json")
     new.write_text(json.dumps(document))
     return StaticTable.from_metadata(new.as_uri()) if load else table
+
+
+def without_ids(schema: pa.Schema) -> pa.Schema:
+    """The schema as a writer has it that knows nothing of Iceberg."""
+
+    def plain(kind: pa.DataType) -> pa.DataType:
+        if pa.types.is_struct(kind):
+            return pa.struct([(item.name, plain(item.type)) for item in kind])
+        if pa.types.is_map(kind):
+            return pa.map_(plain(kind.key_type), plain(kind.item_type))
+        return pa.list_(plain(kind.value_type)) if isinstance(kind, (pa.ListType, pa.LargeListType)) else kind
+
+    return pa.schema([(item.name, plain(item.type)) for item in schema])
+
+
+def with_foreign_file(table: Table, data: list[dict[str, Any]], name: str = "foreign.parquet") -> None:
+    """Adds a file without field ids; PyIceberg sets the name mapping of the table then."""
+    path = folder_of(table) / "data" / name
+    path.parent.mkdir(exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(data, without_ids(table.schema().as_arrow())), path)
+    table.add_files([path.as_uri()])
 
 
 def _data_files(table: Table) -> list[DataFile]:

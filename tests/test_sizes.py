@@ -22,7 +22,6 @@ LONGER = {
     "python/deltaic/table.py": (550, "one public class: each method forwards, half of the lines are parameters"),
     "python/deltaic/engine/duckdb/engine.py": (470, "the engine's interface, method by method; what they share is beside it"),
     "python/deltaic/log/stream.py": (440, "offsets, batches and ends of a stream call each other"),
-    "python/deltaic/commands/iceberg_metadata.py": (435, "one document of Iceberg's, read from top to bottom"),
     "python/deltaic/spark_sql/translation.py": (430, "one translator: a short method for each kind of node"),
     "python/deltaic/spark_sql/parsing.py": (420, "one parser, by the rules of Spark's grammar"),
     "rust/src/data_file/open.rs": (442, "one opened file: what its footer, vector and partition values leave to read"),

@@ -158,6 +158,7 @@ class DeltaTable(metaclass=ExplainedNames):
         Arrow), for "directory" in the order of the folders; without it types are inferred: whole numbers, doubles, dates, else text.
         `statistics`: from the footers, so that conditions skip files. `mode` where there is a Delta table: "error"
         (TableAlreadyExistsError) or "ignore". Names that begin with `_` or `.` are left out. Progress is logged to `deltaic.commands`.
+        Column names with spaces or any of `,;{}()=` need the property `delta.columnMapping.mode = name`.
 
         Raises InvalidArgumentError (no file, folders that do not fit), SchemaMismatchError (a column of two types), ProtocolError (a file
         that is not Parquet).
@@ -191,7 +192,7 @@ class DeltaTable(metaclass=ExplainedNames):
         storage_options: Mapping[str, str] | None = None,
     ) -> DeltaTable:
         """Makes a Delta table of an Iceberg table's current snapshot, in place: a log is written beside its data files, and no data file is
-        read as a whole or changed. Needs PyIceberg: `pip install 'deltaic[iceberg]'`.
+        changed. Needs PyIceberg: `pip install 'deltaic[iceberg]'`.
 
         `source`: the path of the table's folder, whose newest file in `metadata/` counts; the path of one such `.metadata.json` file; or a
         `pyiceberg.table.Table` from its catalog, which is the only sure way to know the newest metadata. `statistics`: minima, maxima and
@@ -199,14 +200,16 @@ class DeltaTable(metaclass=ExplainedNames):
         (TableAlreadyExistsError, the default) or "ignore". `name`, `description`, `properties`: of the new table; the Iceberg table's
         properties become its own.
 
-        Iceberg versions 1 to 3 are read. Columns keep their ids (column mapping mode `id`), so renamed and dropped columns read right;
-        promoted types are recorded as type widening. A partition field `identity` is the column itself; `year`, `month`, `day`, `hour` and
-        `truncate` become generated columns, as in delta-spark. Position deletes and deletion vectors become deletion vectors.
+        Iceberg versions 1 to 3 are read. Columns keep their ids (column mapping mode `id`, or `name` if data files have no ids and the
+        table has a name mapping), so renamed and dropped columns read right; promoted types are recorded as type widening, and a
+        `write-default` is the column's default. A partition field `identity` is the column itself; `year`, `month`, `day`, `hour` and
+        `truncate` become generated columns, as in delta-spark. The table is not partitioned by other fields (`bucket`, ...) and by fields
+        that some files were written without. Position deletes and deletion vectors become deletion vectors.
 
         Raises ModuleNotFoundError (PyIceberg is not installed), TableNotFoundError, InvalidArgumentError (two metadata files are the
         newest), ProtocolError (metadata that cannot be read), PathOutsideTableError (a file outside the folder), and
-        UnsupportedFeatureError, which names it: equality deletes, `bucket` and other transforms, files of an earlier partitioning, ORC and
-        Avro files, name mappings, column defaults, and the types time, uuid, timestamp_ns, variant and geometry.
+        UnsupportedFeatureError, which names it: equality deletes, ORC and Avro files, files without a column that has an
+        `initial-default`, and the types time, uuid, timestamp_ns, variant and geometry.
 
         >>> table = deltaic.DeltaTable.convert_iceberg("/lake/iceberg/events")
 
@@ -821,7 +824,8 @@ class DeltaTable(metaclass=ExplainedNames):
         options = self._options if storage_options is None else storage_options
         with stores_of(self._spark), committing(self._spark, commit) as wanted:
             store = open_store(target, options)
-            snapshot, metrics = clone.clone(self._snapshot, store, shallow=shallow, replace=replace, properties=properties, commit=wanted)
+            source = clone.CloneSource.of(self._snapshot)
+            snapshot, metrics = clone.clone(source, store, shallow=shallow, replace=replace, properties=properties, commit=wanted)
         refresh_cached(self._spark, snapshot)
         return self._of(snapshot, options, self._spark), metrics
 
@@ -984,6 +988,33 @@ def run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options: 
 def _writing(snapshot: Snapshot | None, job: Write) -> AbstractContextManager[Snapshot | None]:
     """While a write runs; -> the version that it starts from. An append is none of a compaction's business."""
     return nullcontext(snapshot) if snapshot is None or job.mode == "append" else giving_way.command(snapshot)
+
+
+def clone_files(
+    source_format: Literal["parquet", "iceberg"],
+    path: Path,
+    target: Path,
+    *,
+    shallow: bool,
+    replace: bool,
+    properties: Mapping[str, Any] | None,
+    commit: CommitOptions | None,
+    storage_options: Mapping[str, str] | None,
+    spark: Any = None,
+) -> dict[str, int]:
+    """Clones Parquet files or an Iceberg table into a Delta table; -> the metrics of the clone. The source stays as it is."""
+    from deltaic.commands import clone, convert, convert_iceberg
+
+    with stores_of(spark), committing(spark, commit) as wanted:
+        store = open_store(target, storage_options)
+        if source_format == "parquet":
+            source = convert.clone_source(open_store(path, storage_options))
+        else:
+            place, found = _iceberg_place(path)
+            source = convert_iceberg.clone_source(open_store(place, storage_options), found)
+        snapshot, metrics = clone.clone(source, store, shallow=shallow, replace=replace, properties=properties, commit=wanted)
+    refresh_cached(spark, snapshot)
+    return metrics
 
 
 def _iceberg_place(source: Any) -> tuple[str, Any]:

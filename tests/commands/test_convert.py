@@ -114,6 +114,18 @@ def test_types_and_names_must_agree(tmp_path: Path) -> None:
     assert not DeltaTable.exists(tmp_path)
 
 
+def test_names_that_need_column_mapping(tmp_path: Path) -> None:
+    put(tmp_path, "a b=1/0.parquet", **{"id, old": [1], "s": [{"x y": 5}]})
+    with pytest.raises(InvalidArgumentError, match="characters that need column mapping"):
+        DeltaTable.convert(tmp_path)
+    table = DeltaTable.convert(tmp_path, properties={"delta.columnMapping.mode": "name"})
+    assert table.scan(where="`a b` = 1").to_pylist() == [{"id, old": 1, "s": {"x y": 5}, "a b": 1}]
+    table.alter.rename_column("id, old", "id")
+    deltaic.write(table, pa.table({"id": [2], "s": [{"x y": 6}], "a b": pa.array([2], pa.int32())}), mode="append")
+    assert sorted(row["id"] for row in table.scan().to_pylist()) == [1, 2]
+    assert table.files("id = 2").count() == 1
+
+
 def test_what_cannot_be_converted(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match="no Parquet files"):
         DeltaTable.convert(tmp_path)
@@ -125,7 +137,9 @@ def test_what_cannot_be_converted(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match=r"folders of a; expected z"):
         DeltaTable.convert(tmp_path, partition_schema="z int")
     with pytest.raises(UnsupportedFeatureError, match=r"columnMapping\.mode"):
-        DeltaTable.convert(tmp_path, properties={"delta.columnMapping.mode": "name"})
+        DeltaTable.convert(tmp_path, properties={"delta.columnMapping.mode": "id"})
+    with pytest.raises(UnsupportedFeatureError, match=r"enableIcebergCompatV2.*upgrade_uniform afterwards"):
+        DeltaTable.convert(tmp_path, properties={"delta.enableIcebergCompatV2": "true"})
     (tmp_path / "a=1" / "notes.txt").write_text("these are notes and no Parquet")
     with pytest.raises(DeltaError, match=r"notes\.txt"):
         DeltaTable.convert(tmp_path)

@@ -168,10 +168,12 @@ def test_columns_that_were_renamed_dropped_and_promoted(tmp_path: Path) -> None:
         change.update_column(("s", "x"), LongType()).rename_column(("s", "x"), "y")
         change.update_column(("l", "element"), LongType())
     with table.update_schema() as change:
-        change.add_column("gone", StringType())
+        change.add_column("gone", StringType()).add_column("late", IntegerType())
+    with table.update_schema() as change:
+        change.update_column("late", LongType())
     table.append(
         pa.table(
-            [[2**40], [0.2], [Decimal("1234567.25")], [{"y": 2**40}], [[2**40]], ["new"]],
+            [[2**40], [0.2], [Decimal("1234567.25")], [{"y": 2**40}], [[2**40]], ["new"], [2**41]],
             pa.schema(
                 [
                     ("number", pa.int64()),
@@ -180,6 +182,7 @@ def test_columns_that_were_renamed_dropped_and_promoted(tmp_path: Path) -> None:
                     ("s", pa.struct([("y", pa.int64())])),
                     ("l", pa.list_(pa.int64())),
                     ("gone", pa.string()),
+                    ("late", pa.int64()),
                 ]
             ),
         )
@@ -192,9 +195,22 @@ def test_columns_that_were_renamed_dropped_and_promoted(tmp_path: Path) -> None:
     assert changes["number"] == [{"fromType": "integer", "toType": "long"}]
     assert changes["l"] == [{"fromType": "integer", "toType": "long", "fieldPath": "element"}]
     assert changes["gone"] is None
+    assert changes["late"] == changes["number"]
     assert converted.schema.find(("s", "y"))[1].metadata["delta.typeChanges"] == [{"fromType": "integer", "toType": "long"}]
     converted.alter.add_columns("added string")  # no id is given again, not even that of the dropped column
     assert converted.schema.field("added").metadata["delta.columnMapping.id"] > table.metadata.last_column_id
+
+
+def test_a_table_that_was_set_back_to_an_earlier_schema(tmp_path: Path) -> None:
+    columns = Schema(NestedField(1, "n", IntegerType()), NestedField(2, "f", FloatType()))
+    table = catalog(tmp_path).create_table("n.t", columns)
+    table.append(pa.table({"n": pa.array([1], pa.int32()), "f": pa.array([0.1], pa.float32())}))
+    with table.update_schema() as change:
+        change.update_column("n", LongType()).update_column("f", DoubleType())
+    table = edited(table, {"current-schema-id": 0})
+    converted = DeltaTable.convert_iceberg(folder_of(table))
+    assert delta_rows(converted) == rows(table)
+    assert converted.schema.to_ddl() == "n int, f float"
 
 
 def test_identity_partitions(tmp_path: Path) -> None:
@@ -229,6 +245,21 @@ def test_identity_partitions(tmp_path: Path) -> None:
     assert delta_rows(converted) == rows(table)
     assert converted.scan(where="city = 'a/b c%'").explain().files_read == 1
     assert delta_rows(converted, "at < timestamp'1970-01-01T00:00:00Z'", ["id"]) == [{"id": 3}]
+
+
+def test_partition_columns_that_were_renamed_and_promoted(tmp_path: Path) -> None:
+    fields = [NestedField(1, "n", IntegerType()), NestedField(2, "dec", DecimalType(5, 2)), NestedField(3, "f", FloatType())]
+    spec = PartitionSpec(*(PartitionField(at, 999 + at, IdentityTransform(), f"p{at}") for at in (1, 2, 3)))
+    table = catalog(tmp_path).create_table("n.t", Schema(*fields, NestedField(4, "id", LongType())), partition_spec=spec)
+    table.append(pa.Table.from_pylist([{"n": 1, "dec": Decimal("1.50"), "f": 0.1, "id": 1}], table.schema().as_arrow()))
+    with table.update_schema() as change:
+        change.update_column("n", LongType()).update_column("dec", DecimalType(9, 2)).update_column("f", DoubleType())
+        change.rename_column("n", "z")
+    new = {"z": 2**40, "dec": Decimal("1234567.50"), "f": 0.1, "id": 2}
+    table.append(pa.Table.from_pylist([new], table.schema().as_arrow()))
+    converted = DeltaTable.convert_iceberg(folder_of(table))
+    assert delta_rows(converted) == rows(table)
+    assert converted.metadata.partition_columns == ["z", "dec", "f"]
 
 
 @pytest.mark.parametrize(
@@ -342,6 +373,22 @@ def test_equality_deletes_are_refused_where_they_apply(tmp_path: Path) -> None:
     assert not DeltaTable.exists(folder_of(other))
 
 
+def test_equality_deletes_apply_to_their_partition(tmp_path: Path) -> None:
+    spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "part"))
+    columns = Schema(NestedField(1, "part", LongType()), NestedField(2, "id", LongType()))
+    table = catalog(tmp_path).create_table("n.t", columns, partition_spec=spec)
+    table.append(pa.table({"part": [1, 2], "id": [10, 20]}))
+    one = next(each["file_path"] for each in table.inspect.data_files().to_pylist() if "part=1" in each["file_path"])
+    with_deletes(table, [Delete({one: [0]}, kind="equality")])
+    with pytest.raises(UnsupportedFeatureError, match="equality deletes cannot be converted"):
+        DeltaTable.convert_iceberg(folder_of(table))
+    table.delete("part = 1")
+    two = next(each["file_path"] for each in table.inspect.data_files().to_pylist())
+    assert "part=2" in two
+    with_deletes(table, [Delete({one: [0]}, kind="equality", partition=1)])
+    assert delta_rows(DeltaTable.convert_iceberg(folder_of(table)), None, ["id"]) == [{"id": 20}]
+
+
 def test_the_table_of_a_catalog_and_a_metadata_file(tmp_path: Path) -> None:
     table = simple(tmp_path)
     first = sorted((folder_of(table) / "metadata").glob("00001-*.metadata.json"))[0]
@@ -391,37 +438,48 @@ def test_what_cannot_be_converted(tmp_path: Path) -> None:
     assert "column c: a column has an Iceberg type that Delta does not have; found time" in refused("time", TimeType())
     assert "found uuid" in refused("uuid", UUIDType())
     assert "column c.element.x" in refused("deep", ListType(5, StructType(NestedField(6, "x", UUIDType()))))
-    bucket = PartitionSpec(PartitionField(1, 1000, BucketTransform(4), "b"))
-    assert "partition field b: bucket[4](c)" in refused("bucket", spec=bucket)
-    truncated = PartitionSpec(PartitionField(1, 1000, TruncateTransform(4), "b"))
-    assert "truncate[4](c)" in refused("truncate", DecimalType(5, 1), truncated)
-    assert "binary values" in refused("binary", BinaryType(), PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "b")))
-    inside = PartitionSpec(PartitionField(6, 1000, IdentityTransform(), "b"))
-    assert "a field of a struct" in refused("inside", StructType(NestedField(6, "x", LongType())), inside)
-    assert "name mapping" in refused("mapped", **{"schema.name-mapping.default": "[]"})
 
 
-def test_an_empty_text_is_no_partition_value(tmp_path: Path) -> None:
-    spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "c"))
-    columns = Schema(NestedField(1, "c", StringType()), NestedField(2, "d", LongType()))
+@pytest.mark.parametrize(
+    ("kind", "source", "transform", "value", "reason"),
+    [
+        (LongType(), 1, BucketTransform(4), 5, "Delta has no such partitioning"),
+        (DecimalType(5, 1), 1, TruncateTransform(4), Decimal("5.5"), "Delta has no such partitioning"),
+        (BinaryType(), 1, IdentityTransform(), b"x", "cannot be partitioned by binary values"),
+        (StructType(NestedField(6, "x", LongType())), 6, IdentityTransform(), {"x": 5}, "cannot be a field of a struct"),
+        (StringType(), 1, IdentityTransform(), "", "an empty text, which Delta readers take for null"),
+    ],
+)
+def test_partition_fields_that_delta_does_not_have(
+    tmp_path: Path, kind: Any, source: int, transform: Transform[Any, Any], value: Any, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    spec = PartitionSpec(PartitionField(source, 1000, transform, "b"), PartitionField(2, 1001, IdentityTransform(), "d"))
+    columns = Schema(NestedField(1, "c", kind), NestedField(2, "d", LongType()))
     table = catalog(tmp_path).create_table("n.t", columns, partition_spec=spec)
-    table.append(pa.table({"c": [""], "d": [1]}))
-    with pytest.raises(UnsupportedFeatureError, match=r"identity\(c\).*a partition value is an empty text"):
-        DeltaTable.convert_iceberg(folder_of(table))
+    table.append(pa.table({"c": [value, None], "d": [1, 2]}, table.schema().as_arrow()))
+    converted = DeltaTable.convert_iceberg(folder_of(table))
+    assert delta_rows(converted) == rows(table)
+    assert converted.metadata.partition_columns == ["d"]
+    assert reason in caplog.text
+    assert "partition field b: " in caplog.text
 
 
-def test_files_of_an_earlier_partitioning_are_refused(tmp_path: Path) -> None:
+def test_files_of_an_earlier_partitioning(tmp_path: Path) -> None:
     spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "c"))
     columns = Schema(NestedField(1, "c", LongType()), NestedField(2, "d", LongType()))
     table = catalog(tmp_path).create_table("n.t", columns, partition_spec=spec)
     table.append(pa.table({"c": [1], "d": [1]}))
     with table.update_spec() as change:
         change.add_field("d", IdentityTransform(), "d")
-    with pytest.raises(UnsupportedFeatureError, match=r"\.parquet: a data file was written with another partitioning"):
-        DeltaTable.convert_iceberg(folder_of(table))
+    table.append(pa.table({"c": [1, 2], "d": [2, 3]}))
+    converted = DeltaTable.convert_iceberg(folder_of(table))
+    assert delta_rows(converted) == rows(table)
+    assert converted.metadata.partition_columns == ["c"]  # all files have a value of it
+    shutil.rmtree(folder_of(table) / "_delta_log")
     with table.update_spec() as change:
-        change.remove_field("d")
-    assert delta_rows(DeltaTable.convert_iceberg(folder_of(table))) == rows(table)
+        change.remove_field("c")
+    converted = DeltaTable.convert_iceberg(folder_of(table))
+    assert (delta_rows(converted), converted.metadata.partition_columns) == (rows(table), [])
 
 
 def test_files_outside_and_other_formats_are_refused(tmp_path: Path) -> None:
@@ -478,6 +536,11 @@ def test_an_empty_table_and_modes(tmp_path: Path) -> None:
     with pytest.raises(TableAlreadyExistsError):
         DeltaTable.convert_iceberg(folder_of(table))
     assert DeltaTable.convert_iceberg(folder_of(table), mode="ignore").version == 0
+
+
+def test_an_iceberg_table_is_no_folder_of_parquet_files(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"that of an Iceberg table.*expected DeltaTable\.convert_iceberg"):
+        DeltaTable.convert(folder_of(simple(tmp_path)))
 
 
 def test_without_statistics(tmp_path: Path) -> None:

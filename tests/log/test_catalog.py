@@ -280,6 +280,47 @@ def test_names_that_are_none_of_staged_commits(place: Path, coordinator: FileCoo
         DeltaTable(place)
 
 
+class InlineCoordinator(FileCoordinator):
+    """A catalog that stores the contents of commits itself, until they are published."""
+
+    def commits(self, start: int, /) -> RatifiedCommits:
+        found = super().commits(start)
+        return RatifiedCommits(
+            found.latest, inline={each: (self.folder / f"{name}.content").read_bytes() for each, name in found.staged.items()}
+        )
+
+    def ratify(self, version: int, name: str, /) -> bool | None:
+        path = self.folder.parent / "table" / catalog.STAGED_COMMITS / name
+        (self.folder / f"{name}.content").write_bytes(path.read_bytes())
+        path.unlink()
+        return super().ratify(version, name)
+
+
+def test_inline_commits(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inline = InlineCoordinator(place.parent / "catalog")
+    with deltaic.configure(commit_coordinator=lambda _: inline):
+        with monkeypatch.context() as unpublished:
+            unpublished.setattr(catalog, "publish", lambda *_: False)
+            for number in (3, 4):
+                deltaic.write(place, pa.table({"id": [number]}), mode="append")
+        assert published(place) == [0]
+        table = DeltaTable(place)
+        assert (table.version, ids(table)) == (2, [0, 1, 2, 3, 4])
+        assert ids(table.at(1)) == [0, 1, 2, 3]
+        assert staged(place) == [1, 2]  # each reader writes the same file
+        table.delete("id = 0")
+        assert published(place) == [0, 1, 2, 3]
+        assert ids(DeltaTable(place)) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("version", "content"), [(5, b"{}"), (1, b"[]"), (1, b""), (1, b"{"), (1, b"\xff")])
+def test_contents_that_are_no_inline_commit(place: Path, coordinator: FileCoordinator, version: int, content: bytes) -> None:
+    coordinator.commits = lambda start, /: RatifiedCommits(1, inline={version: content})  # type: ignore[method-assign]
+    with pytest.raises(ProtocolError, match="the catalog gives an inline commit that cannot be one"):
+        DeltaTable(place)
+    assert staged(place) == []
+
+
 def test_what_a_catalogs_table_refuses(place: Path, coordinator: FileCoordinator, tmp_path: Path) -> None:
     table = DeltaTable(place)
     for first in (10, 20):

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import deltaic
 from deltaic import DeltaTable
-from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
 from deltaic.log import iceberg, iceberg_document, iceberg_manifests
 
 pyiceberg = pytest.importorskip("pyiceberg")
@@ -153,6 +154,18 @@ def test_random_commands(path: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
     for snapshot in found.snapshots():
         rows = DeltaTable(path, version=int(snapshot.summary["delta-version"])).scan().to_arrow()
         assert ordered(found.scan(snapshot_id=snapshot.snapshot_id).to_arrow()) == ordered(rows)
+
+
+def test_added_files_have_the_ids_of_the_table(path: str) -> None:
+    table = made(path, pa.table({"a": [1], "b": [[2]]}))
+    other = deltaic.write(path + "-other", pa.table({"b": [[20]], "a": [10]}), properties=UNIFORM)
+    shutil.copy(next(Path(path).rglob("*.parquet")), Path(path) / "ids.parquet")
+    shutil.copy(next(Path(other.location).rglob("*.parquet")), Path(path) / "other.parquet")
+    pq.write_table(pa.table({"a": [5], "b": [[6]]}), Path(path) / "without ids.parquet")
+    table.add_files(["without ids.parquet", "ids.parquet"])
+    check(table)
+    with pytest.raises(SchemaMismatchError, match=r"other\.parquet, column b: a file has other field ids.*found id 1; expected id 2"):
+        table.add_files(["other.parquet"])
 
 
 def test_time_travel_by_snapshot(path: str) -> None:
@@ -352,12 +365,12 @@ def vectors(table: DeltaTable) -> list[tuple[Any, ...]]:
     from pyiceberg.io.pyarrow import PyArrowFileIO
     from pyiceberg.manifest import ManifestContent
 
-    from deltaic.commands.iceberg_metadata import _entries
+    from deltaic.commands.iceberg_files import _entries
 
     found = []
     for manifest in opened(table.location).current_snapshot().manifests(PyArrowFileIO()):
         if manifest.content == ManifestContent.DELETES:
-            for _, file in _entries(PyArrowFileIO(), manifest):
+            for *_, file in _entries(PyArrowFileIO(), manifest):
                 found.append((file.file_path, file[18], file[19], file[17], file.record_count))
     return found
 

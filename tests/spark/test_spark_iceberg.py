@@ -14,11 +14,11 @@ pytest.importorskip("pyiceberg")
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import DayTransform
-from pyiceberg.types import IntegerType, LongType, NestedField, StringType, TimestamptzType
+from pyiceberg.types import IntegerType, LongType, NestedField, StringType, StructType, TimestamptzType
 
 from deltaic.spark import sql
 from deltaic.spark.tables import DeltaTable
-from iceberg_tables import Delete, catalog, folder_of, rows, with_deletes
+from iceberg_tables import Delete, catalog, folder_of, rows, with_deletes, with_foreign_file
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::ResourceWarning")
 
@@ -54,3 +54,17 @@ def test_converted_tables(spark: Any, tmp_path: Path) -> None:
     ).save(str(folder_of(table)))
     after = converted.toDF().where("day = DATE '2026-01-02'").select("id", "new", "gone").collect()
     assert sorted(row["id"] for row in after) == [3, 5, 7, 9, 2 * 2**40]
+
+
+def test_files_without_field_ids(spark: Any, tmp_path: Path) -> None:
+    item = StructType(NestedField(3, "x", LongType()))
+    fields = [NestedField(1, "id", LongType()), NestedField(2, "old", StringType()), NestedField(4, "s", item)]
+    table = catalog(tmp_path).create_table("n.t", Schema(*fields))
+    with_foreign_file(table, [{"id": 1, "old": "a", "s": {"x": 7}}])
+    with table.update_schema() as change:
+        change.rename_column("old", "new").rename_column("s.x", "y")
+    frame = DeltaTable.convertToDelta(spark, f"iceberg.`{folder_of(table)}`").toDF()
+    assert [(row["id"], row["new"], row["s"]["y"]) for row in frame.collect()] == [(1, "a", 7)]
+    assert frame.where("new = 'a' AND s.y = 7").count() == 1
+    sql(spark, f"CREATE TABLE delta.`{tmp_path}/copy` CLONE iceberg.`{folder_of(table)}`")
+    assert DeltaTable.forPath(spark, f"{tmp_path}/copy").toDF().collect() == frame.collect()

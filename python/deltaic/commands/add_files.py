@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +17,7 @@ from deltaic import _core
 from deltaic.commands import change_files, delete
 from deltaic.commands.constraints import check_files
 from deltaic.commands.data_files import snapshot_target
+from deltaic.commands.iceberg_footers import check_field_ids
 from deltaic.commands.marking import staging, total_size
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, items_of
 from deltaic.log import references
@@ -67,7 +68,8 @@ def add_files(
     `check_rows`: True to read the rows and check them by the table's constraints.
 
     InvalidArgumentError is raised for a file that is outside the table, named twice or missing, and for
-    missing partition values; SchemaMismatchError for columns that do not fit; ConstraintViolationError for
+    missing partition values; SchemaMismatchError for columns that do not fit
+    (with UniForm, also for their field ids); ConstraintViolationError for
     rows that violate a constraint.
     """
     if mode not in ("append", "overwrite"):
@@ -77,6 +79,9 @@ def add_files(
     if already_committed(snapshot, commit):
         return snapshot, {}
     new = _actions(snapshot, [file if isinstance(file, AddFile) else _stored(snapshot, file) for file in items_of(files, "files")])
+    if snapshot.properties.iceberg_compat:
+        paths = [unquote(path) for path in new["path"].to_pylist()]
+        check_field_ids(snapshot.store, snapshot.schema, zip(paths, new["size"].to_pylist(), strict=True))
     if check_rows:
         check_files(snapshot, engine, new)
     gone = _named(snapshot, list(items_of(remove, "remove")))

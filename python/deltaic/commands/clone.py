@@ -1,13 +1,20 @@
 """CLONE: makes a table with the rows and the definition of a version, which refers to its files (shallow) or
-copies them (deep)."""
+copies them (deep).
+
+The source may also be Parquet files or an Iceberg table (`convert.clone_source`,
+`convert_iceberg.clone_source`); neither is changed.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from typing import Any
+
+import pyarrow as pa
 
 from deltaic import _core
 from deltaic.commands.create import existing, set_clustering
@@ -31,8 +38,38 @@ _OF_ONE_TABLE = (*OF_THE_LOG[1:], row_tracking.ROW_ID_COLUMN, row_tracking.VERSI
 """Properties whose values a clone does not copy, as each table has its own."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class CloneSource:
+    """The files and the definition that a clone takes over. `version`: -1 for a source without a Delta log. `mark`: gives the add actions
+    of the clone the deletion vectors of rows that the source has deleted without one."""
+
+    name: str
+    store: _core.Store
+    protocol: Protocol
+    metadata: Metadata
+    adds: pa.Table
+    version: int = -1
+    domains: Mapping[str, str] = field(default_factory=dict)
+    transactions: Mapping[str, int] = field(default_factory=dict)
+    mark: Callable[[Transaction, pa.Table], pa.Table] | None = None
+
+    @staticmethod
+    def of(snapshot: Snapshot) -> CloneSource:
+        """The version of a Delta table."""
+        return CloneSource(
+            name=f"delta.`{snapshot.location}`",
+            store=snapshot.store,
+            protocol=snapshot.protocol,
+            metadata=snapshot.metadata,
+            adds=snapshot.files().adds,
+            version=snapshot.version,
+            domains=snapshot.domains,
+            transactions={app_id: version for app_id, (version, _) in snapshot.core.transactions.items()},
+        )
+
+
 def clone(
-    source: Snapshot,
+    source: CloneSource,
     store: _core.Store,
     *,
     shallow: bool = False,
@@ -47,7 +84,7 @@ def clone(
         replaces an earlier one copies only files that it lacks.
     Cloning a table onto itself is an InvalidArgumentError.
     """
-    if store.location == source.location:
+    if store.location == source.store.location:
         raise InvalidArgumentError("a table cannot be cloned onto itself", found=store.location, expected="another location")
     target = existing(store)
     if target is not None and not replace:
@@ -57,7 +94,7 @@ def clone(
 
 
 def _cloned(
-    source: Snapshot,
+    source: CloneSource,
     target: Snapshot | None,
     store: _core.Store,
     shallow: bool,
@@ -68,10 +105,10 @@ def _cloned(
     if already_committed(target, commit):
         assert target is not None
         return target, {}
-    adds = source.files().adds
+    adds, location = source.adds, source.store.location
     live = target.files().adds if target is not None else adds.slice(0, 0)
     protocol, metadata = _definition(source, target, properties)
-    parameters = {"source": f"delta.`{source.location}`", "sourceVersion": source.version, "isShallow": shallow}
+    parameters = {"source": source.name, "sourceVersion": source.version, "isShallow": shallow}
     transaction = Transaction(target, "CLONE", parameters, _with_transactions(source, shallow, commit), store=store)
     with staging(transaction):
         if target is not None:
@@ -84,14 +121,18 @@ def _cloned(
         set_clustering(transaction, source.domains.get(clustering.DOMAIN))
         copied, copied_bytes = 0, 0
         if shallow:
-            files = _core.absolute_adds(adds, source.location)
+            files = _core.absolute_adds(adds, location)
         else:
             existing_paths = store.list_from("", recursive=True)["path"]
-            files, copies = _core.relocated_adds(adds, source.location, live, existing_paths)
+            files, copies = _core.relocated_adds(adds, location, live, existing_paths)
             transaction.written(references.encoded(copies["to"].filter(copies["fresh"]).combine_chunks()).to_pylist())
             copied_bytes = store.copy_from(source.store, copies["from"], copies["to"])
             copied = copies.num_rows
+        if source.mark is not None:
+            files = source.mark(transaction, files)
         new, gone = (files, live) if not live.num_rows else (references.without(files, live), references.without(live, files))
+        if source.version < 0 and target is not None and _columns(metadata) != _columns(target.metadata):
+            new = files  # statistics and partition values of all files go by the new physical names and partition columns
         metrics = {
             "source_table_size": total_size(adds),
             "source_num_of_files": adds.num_rows,
@@ -107,7 +148,11 @@ def _cloned(
     return transaction.commit(metrics), metrics
 
 
-def _definition(source: Snapshot, target: Snapshot | None, properties: Mapping[str, Any] | None) -> tuple[Protocol, Metadata]:
+def _columns(metadata: Metadata) -> tuple[str, tuple[str, ...]]:
+    return metadata.schema_string, tuple(metadata.partition_columns)
+
+
+def _definition(source: CloneSource, target: Snapshot | None, properties: Mapping[str, Any] | None) -> tuple[Protocol, Metadata]:
     """Returns the definition of the source with `properties`. An existing table keeps its id, its features,
     and the properties of its log."""
     configuration = {key: text for key, text in source.metadata.configuration.items() if key not in _OF_ONE_TABLE}
@@ -134,10 +179,10 @@ def _definition(source: Snapshot, target: Snapshot | None, properties: Mapping[s
     return definition.evolve(protocol, metadata, properties=properties)
 
 
-def _with_transactions(source: Snapshot, shallow: bool, commit: CommitOptions | None) -> CommitOptions | None:
+def _with_transactions(source: CloneSource, shallow: bool, commit: CommitOptions | None) -> CommitOptions | None:
     """Adds the application transactions of the source to the commit of a deep clone, so that applications can
     write to the clone instead."""
-    written = {} if shallow else {app_id: version for app_id, (version, _) in source.core.transactions.items()}
+    written = {} if shallow else dict(source.transactions)
     if not written:
         return commit
     commit = commit or CommitOptions()

@@ -4,6 +4,7 @@ written."""
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -11,11 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
+from deltaic.commands.clone import CloneSource
 from deltaic.commands.create import TableOptions, check_expressions, existing
 from deltaic.commands.data_files import write_target
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltaic.log.snapshot import Snapshot, table_schema
 from deltaic.options import CommitOptions
+from deltaic.protocol.actions import Metadata, Protocol
+from deltaic.protocol.column_mapping import MODE, assign_existing
 from deltaic.protocol.evolution import nullable_everywhere
 from deltaic.protocol.properties import TableProperties
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, path_text, type_name, walk
@@ -29,6 +33,8 @@ Mode = Literal["error", "ignore"]
 _HIDDEN = r"(^|/)(?:[_.][^/=]*(/|$)|[_.][^/]*$)"
 """Pattern of hidden files and folders, which have no data: `_logs/x`, `.x`. A folder of a partition may begin
 with `_`, as it has an `=`."""
+_ICEBERG = r"^metadata/[^/]*\.metadata\.json$"
+"""Pattern of the files in which an Iceberg table keeps its metadata."""
 # Types that are inferred for partition values, with the pattern that all texts must match; the narrowest
 # first.
 _PATTERNS: tuple[tuple[str, str], ...] = (
@@ -58,28 +64,7 @@ def convert(
         if mode == "ignore" or already_committed(current, commit):
             return current
         raise TableAlreadyExistsError("a Delta table is there already", where=store.location, expected="Parquet files, or mode='ignore'")
-    files = _files(store)
-    progress = partial(log.info, "%s: %d of %d footers read", store.location)
-    survey = _core.Survey(store, files, hive=partitioning == "hive", progress=lambda done: progress(done, files.num_rows))
-    partitions = _partitions(survey, partition_schema, partitioning)
-    schema = _schema(survey, partitions)
-    protocol, metadata = TableOptions(
-        partition_by=tuple(field.name for field in partitions),
-        name=wanted.name,
-        description=wanted.description,
-        properties=wanted.properties,
-    ).new(schema)
-    check_expressions(metadata)
-    properties = TableProperties(metadata.configuration)
-    if properties.column_mapping_mode != "none":
-        raise UnsupportedFeatureError(
-            "columns of files that others wrote are found by their names",
-            where="delta.columnMapping.mode",
-            found=properties.column_mapping_mode,
-            expected="none; alter.set_properties after the conversion",
-        )
-    target = write_target(store, metadata, protocol)
-    adds = survey.adds(table_schema(protocol, metadata), target.options_json, statistics=statistics)
+    protocol, metadata, adds = _surveyed(store, partition_schema, partitioning, statistics, wanted)
     parameters: dict[str, Any] = {
         "numFiles": adds.num_rows,
         "partitionedBy": list(metadata.partition_columns),
@@ -91,6 +76,53 @@ def convert(
     transaction.set_metadata(metadata)
     transaction.add(adds)
     return transaction.commit({"num_converted_files": adds.num_rows})
+
+
+def clone_source(store: _core.Store) -> CloneSource:
+    """All Parquet files below the store's place as the source of a clone. Types of partition columns are inferred."""
+    if existing(store) is not None:
+        where = f"parquet.`{store.location}`"
+        raise InvalidArgumentError("the files are those of a Delta table", where=where, expected=f"delta.`{store.location}`")
+    protocol, metadata, adds = _surveyed(store, None, "hive", True, TableOptions())
+    return CloneSource(name=f"parquet.`{store.location}`", store=store, protocol=protocol, metadata=metadata, adds=adds)
+
+
+def _surveyed(
+    store: _core.Store, partition_schema: Any, partitioning: Partitioning, statistics: bool, wanted: TableOptions
+) -> tuple[Protocol, Metadata, pa.Table]:
+    """The definition of a table of all Parquet files below the store's place, and their add actions."""
+    files = _files(store)
+    told = partial(log.info, "%s: %d of %d footers read", store.location)
+    survey = _core.Survey(store, files, hive=partitioning == "hive", progress=lambda done: told(done, files.num_rows))
+    partitions = _partitions(survey, partition_schema, partitioning)
+    schema = _schema(survey, partitions)
+    protocol, metadata = _definition(schema, tuple(item.name for item in partitions), wanted)
+    check_expressions(metadata)
+    target = write_target(store, metadata, protocol)
+    return protocol, metadata, survey.adds(table_schema(protocol, metadata), target.options_json, statistics=statistics)
+
+
+def _definition(schema: Schema, partition_by: tuple[str, ...], wanted: TableOptions) -> tuple[Protocol, Metadata]:
+    """The definition of the table. With column mapping in mode `name`, the physical names are the names in the files."""
+    options = replace(wanted, partition_by=partition_by)
+    protocol, metadata = options.new(schema)
+    properties = TableProperties(metadata.configuration)
+    mode = properties.column_mapping_mode
+    if compat := properties.iceberg_compat:
+        raise UnsupportedFeatureError(
+            "Iceberg readers find columns by field ids, and files that others wrote have none or other ones",
+            where=f"delta.enableIcebergCompatV{compat[0]}",
+            found="true",
+            expected="a conversion without it, and alter.upgrade_uniform afterwards",
+        )
+    if mode == "id":
+        raise UnsupportedFeatureError(
+            "columns of files that others wrote are found by their names", where=MODE, found=mode, expected="'none' or 'name'"
+        )
+    if mode == "none":
+        return protocol, metadata
+    mapped, last = assign_existing(schema)
+    return options.new(mapped, max_known_id=last)
 
 
 def check_mode(mode: str) -> None:
@@ -105,6 +137,12 @@ def _files(store: _core.Store) -> pa.Table:
     files = listing.filter(pc.and_(visible, pc.greater(listing["size"], 0)))
     if not files.num_rows:
         raise InvalidArgumentError("there are no Parquet files", where=store.location, expected="one at least")
+    if pc.any(pc.match_substring_regex(files["path"], _ICEBERG)).as_py():
+        raise InvalidArgumentError(
+            "the folder is that of an Iceberg table, which may have deleted some of its rows and files",
+            where=store.location,
+            expected="DeltaTable.convert_iceberg, or iceberg.`path` in SQL",
+        )
     return files.combine_chunks()
 
 

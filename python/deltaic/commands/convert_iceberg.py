@@ -15,10 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core, configuration
+from deltaic.commands.clone import CloneSource
 from deltaic.commands.convert import check_mode
 from deltaic.commands.create import TableOptions, check_expressions, existing
 from deltaic.commands.data_files import VECTORS, write_target
-from deltaic.commands.iceberg_metadata import IcebergTable, Paths, read_iceberg, vector_bytes
+from deltaic.commands.iceberg_files import vector_bytes
+from deltaic.commands.iceberg_io import Paths
+from deltaic.commands.iceberg_metadata import IcebergTable, read_iceberg
 from deltaic.commands.marking import staging
 from deltaic.errors import ProtocolError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltaic.log.snapshot import Snapshot, table_schema
@@ -70,19 +73,41 @@ def convert_iceberg(
         return transaction.commit({"num_converted_files": adds.num_rows})
 
 
+def clone_source(store: _core.Store, source: Any = None) -> CloneSource:
+    """The current snapshot of an Iceberg table as the source of a clone. `source`: as for `read_iceberg`."""
+    table, paths = read_iceberg(store, source)
+    protocol, metadata = _definition(table, TableOptions())
+    check_expressions(metadata)
+
+    def mark(transaction: Transaction, adds: pa.Table) -> pa.Table:
+        rows = _deleted_rows(store, table, paths)
+        return _marked(transaction, metadata, adds, rows) if len(rows) else adds
+
+    return CloneSource(
+        name=f"iceberg.`{store.location}`",
+        store=store,
+        protocol=protocol,
+        metadata=metadata,
+        adds=_adds(store, table, paths, protocol, metadata, True),
+        mark=mark,
+    )
+
+
 def _definition(table: IcebergTable, wanted: TableOptions) -> tuple[Protocol, Metadata]:
     given = {canonical_name(name): value for name, value in (wanted.properties or {}).items()}
-    if (mapping := given.get(MODE, "id")) != "id":
-        raise UnsupportedFeatureError("columns of an Iceberg table are found by their ids", where=MODE, found=mapping, expected="'id'")
+    if (mode := given.get(MODE, table.mapping_mode)) != table.mapping_mode:
+        found_by = "ids" if table.mapping_mode == "id" else "names, as some of its data files have no field ids"
+        message = f"columns of this Iceberg table are found by their {found_by}"
+        raise UnsupportedFeatureError(message, where=MODE, found=mode, expected=repr(table.mapping_mode))
     own: dict[str, Any] = {name: text for name, text in table.properties.items() if not name.lower().startswith(("delta.", "deltaic."))}
     if (age := table.properties.get(_MAX_AGE, "")).isdecimal():  # as delta-spark: what Iceberg keeps of the history, the log keeps
         own["delta.logRetentionDuration"] = f"interval {age} milliseconds"
     return definition.new_table(
         table.schema,
         partition_columns=[each.field.name for each in table.partitions],
-        properties={**own, MODE: "id", **given},
+        properties={**own, MODE: table.mapping_mode, **given},
         defaults=configuration.current().default_properties,
-        features=(VECTORS,) if table.deletes or table.vectors else (),
+        features=(VECTORS,) if table.files.deletes or table.files.vectors else (),
         name=wanted.name,
         description=wanted.description,
         max_known_id=table.last_column_id,
@@ -96,13 +121,13 @@ def _adds(store: _core.Store, table: IcebergTable, paths: Paths, protocol: Proto
     rows = [
         {
             "path": quote(paths.relative(file.path), safe="/=:@!$&'()*+,;-._~"),
-            "partitionValues": list(zip(names, file.values, strict=True)),
+            "partitionValues": list(zip(names, values, strict=True)),
             "size": file.size,
-            "modificationTime": table.timestamp,
+            "modificationTime": table.added_at(file),
             "dataChange": True,
             "stats": None if statistics else json.dumps({"numRecords": file.num_records}),
         }
-        for file in table.files
+        for file, *values in zip(table.files.data, *(each.values for each in table.partitions), strict=True)
     ]
     adds = pa.Table.from_pylist(rows, _core.empty_adds().schema)
     if not statistics or not rows:
@@ -114,12 +139,12 @@ def _adds(store: _core.Store, table: IcebergTable, paths: Paths, protocol: Proto
 def _deleted_rows(store: _core.Store, table: IcebergTable, paths: Paths) -> _core.RowIds:
     """Rows that a delete file or a vector takes out of the table's files, by the files' positions. Deletes apply to files whose data is
     not newer; a file with a vector has no other deletes."""
-    positions = {paths.relative(file.path): at for at, file in enumerate(table.files)}
+    positions = {paths.relative(file.path): at for at, file in enumerate(table.files.data)}
     marked: dict[int, bytes] = {}
     puffin: tuple[str, bytes] = ("", b"")
-    for vector in sorted(table.vectors, key=lambda each: each.path):
+    for vector in sorted(table.files.vectors, key=lambda each: each.path):
         at = positions.get(paths.relative(vector.data_file))
-        if at is None or table.files[at].sequence_number > vector.sequence_number:
+        if at is None or table.files.data[at].sequence_number > vector.sequence_number:
             continue
         if at in marked:
             raise ProtocolError("a data file has two deletion vectors", where=vector.data_file, found=vector.path, expected="one")
@@ -136,9 +161,9 @@ def _deleted_rows(store: _core.Store, table: IcebergTable, paths: Paths) -> _cor
 
 def _by_positions(store: _core.Store, table: IcebergTable, paths: Paths, positions: dict[str, int], with_vector: set[int]) -> _core.RowIds:
     """The rows of the table's files of position deletes."""
-    sequence_of = np.array([file.sequence_number for file in table.files], np.int64)
+    sequence_of = np.array([file.sequence_number for file in table.files.data], np.int64)
     parts: list[pa.Table] = []
-    for deletes in table.deletes:
+    for deletes in table.files.deletes:
         files = pa.table({"path": [quote(paths.relative(deletes.path))], "size": pa.array([deletes.size], pa.int64())})
         rows = _core.read(store, _POSITION_DELETES, files, ["file_path", "pos"]).to_table()
         named = rows["file_path"].combine_chunks().dictionary_encode()

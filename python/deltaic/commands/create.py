@@ -48,8 +48,8 @@ class TableOptions:
         partitions, clusters = _names(partition_by), _names(cluster_by)
         return TableOptions(partition_by=partitions, cluster_by=clusters, name=name, description=description, properties=wanted)
 
-    def new(self, schema: Any) -> tuple[Protocol, Metadata]:
-        """Returns the definition of a new table."""
+    def new(self, schema: Any, *, max_known_id: int | None = None) -> tuple[Protocol, Metadata]:
+        """Returns the definition of a new table. `max_known_id`: as in `definition.new_table`."""
         return definition.new_table(
             schema,
             partition_columns=self.partition_by,
@@ -58,6 +58,7 @@ class TableOptions:
             features=self._features,
             name=self.name,
             description=self.description,
+            max_known_id=max_known_id,
         )
 
     @property

@@ -7,6 +7,8 @@ afterwards.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import re
 import uuid
@@ -15,10 +17,12 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
 from deltaic import _core, configuration
-from deltaic.errors import DeltaError, InvalidTypeError, ProtocolError
+from deltaic.errors import CommitError, DeltaError, InvalidTypeError, ProtocolError
 
 STAGED_COMMITS = "_delta_log/_staged_commits"
 _STAGED_NAME = re.compile(r"([0-9]{20})\.[0-9A-Za-z-]{1,64}\.json")
+_INLINE = uuid.UUID("6d0f4d2e-6f2c-5f0b-9d55-3c1d0b7a4e11")
+"""Namespace of the names of staged files that have the contents of inline commits."""
 log = logging.getLogger("deltaic.log")
 
 
@@ -29,10 +33,12 @@ class RatifiedCommits:
     `latest`: the newest ratified version.
     `staged`: name of the file in `_delta_log/_staged_commits` by version, for each ratified version that may
         not be published yet: {7: "00000000000000000007.016ae953-37a9-438e-8683-9a9a4a79a395.json"}.
+    `inline`: content (lines of JSON, UTF-8) by version, for each commit that the catalog stores itself.
     """
 
     latest: int
     staged: Mapping[int, str] = field(default_factory=dict)
+    inline: Mapping[int, bytes] = field(default_factory=dict)
 
 
 @runtime_checkable
@@ -101,7 +107,42 @@ def ratified(store: _core.Store, start: int) -> RatifiedCommits | None:
             )
         if version >= start:
             paths[version] = f"{STAGED_COMMITS}/{name}"
+    paths |= {version: _staged_inline(store, version, commits) for version in sorted(commits.inline) if version >= start}
     return RatifiedCommits(commits.latest, paths)
+
+
+def _staged_inline(store: _core.Store, version: int, commits: RatifiedCommits) -> str:
+    """Writes the content of an inline commit to a staged commit, because commits are read from files. Returns
+    the file's path, whose name is made of the content, so that all readers write the same file."""
+    content = commits.inline[version]
+    if version > commits.latest or version in commits.staged or not _is_commit(content):
+        raise ProtocolError(
+            "the catalog gives an inline commit that cannot be one",
+            where=store.location,
+            found=f"{content[:100]!r} as version {version} of {commits.latest}",
+            expected="lines of JSON objects as bytes, of a version up to the latest that has no staged commit",
+        )
+    path = f"{STAGED_COMMITS}/{version:020}.{uuid.uuid5(_INLINE, hashlib.sha256(content).hexdigest())}.json"
+    if store.head(path) is None:
+        try:
+            store.put_if_absent(path, content)
+        except (DeltaError, OSError) as error:
+            raise CommitError(
+                "a commit that the catalog stores itself is read from a staged file, which cannot be written",
+                where=f"{store.location}/{path}",
+                expected="a catalog that has published the commit, or permission to write",
+            ) from error
+    return path
+
+
+def _is_commit(content: object) -> bool:
+    if not isinstance(content, bytes):
+        return False
+    try:
+        lines = [json.loads(line) for line in content.decode("utf-8").splitlines() if line.strip()]
+    except ValueError:
+        return False
+    return bool(lines) and all(isinstance(line, dict) for line in lines)
 
 
 def commit_files(store: _core.Store, versions: Sequence[int]) -> list[str]:

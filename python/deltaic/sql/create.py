@@ -32,7 +32,8 @@ class _Clauses:
 
 def create(reader: Reader, tables: Tables) -> Rows:
     """CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name [(columns)] [USING delta] [clauses] [AS query], or REPLACE TABLE; name SHALLOW | DEEP
-    CLONE source [VERSION | TIMESTAMP AS OF ...] [TBLPROPERTIES (...)] -> delta-spark's metrics; CREATE TABLE [IF NOT EXISTS] name LIKE
+    CLONE source [VERSION | TIMESTAMP AS OF ...] [TBLPROPERTIES (...)] -> delta-spark's metrics, where the source is a table, parquet.`path`
+    or iceberg.`path`; CREATE TABLE [IF NOT EXISTS] name LIKE
     source [USING delta] [LOCATION ...] [TBLPROPERTIES (...)]"""
     if reader.accept("REPLACE"):
         replace, must_exist = True, True
@@ -66,10 +67,7 @@ def create(reader: Reader, tables: Tables) -> Rows:
             raise InvalidArgumentError(
                 "a clone has the definition of its source", found=str(name), expected="TBLPROPERTIES and LOCATION alone"
             )
-        _, metrics = tables.table(source)._clone(
-            path, shallow, replace, clauses.properties, tables.commit_options(), tables.storage_options
-        )
-        return counts(**metrics)
+        return counts(**tables.cloned(source, path, shallow, replace, clauses.properties))
     if like is not None:
         if text is not None or clauses.seen - {"USING", "TBLPROPERTIES", "LOCATION"} or replace:
             raise InvalidArgumentError(

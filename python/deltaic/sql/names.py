@@ -10,7 +10,7 @@ from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.options import CommitOptions
 from deltaic.plan.literal import col
 from deltaic.sql.tokens import Reader
-from deltaic.table import DeltaTable, run_write
+from deltaic.table import DeltaTable, clone_files, run_write
 from deltaic.table import write as write_table
 
 if TYPE_CHECKING:
@@ -92,6 +92,9 @@ class Tables:
     A path is opened at its first mention, at the newest version or the one in the statement. Further mentions
     in the statement refer to the same opened table."""
 
+    _spark: Any = None
+    """The Spark session, if the statement is one of Spark's."""
+
     def __init__(self, tables: Mapping[str, Any] | None, storage_options: Mapping[str, str] | None) -> None:
         self.storage_options = storage_options
         self._named: dict[str, tuple[str, Any]] = {}
@@ -125,6 +128,26 @@ class Tables:
         if not isinstance(value, DeltaTable):
             raise InvalidArgumentError("this statement needs a Delta table", where=str(name), found=type(value).__name__)
         return value
+
+    def cloned(self, source: Name, path: str, shallow: bool, replace: bool, properties: Mapping[str, str] | None) -> dict[str, int]:
+        """Clones a Delta table, parquet.`path` or iceberg.`path` into the table at `path`; -> the metrics."""
+        commit = self.commit_options()
+        kind = source.parts[0].lower() if len(source.parts) == 2 else ""
+        if kind not in ("parquet", "iceberg"):
+            return self.table(source)._clone(path, shallow, replace, properties, commit, self.storage_options)[1]
+        if source.version is not None or source.timestamp is not None:
+            raise InvalidArgumentError("only a Delta table has versions", where=str(source), expected="no VERSION and no TIMESTAMP")
+        return clone_files(
+            "parquet" if kind == "parquet" else "iceberg",
+            source.parts[1],
+            path,
+            shallow=shallow,
+            replace=replace,
+            properties=properties,
+            commit=commit,
+            storage_options=self.storage_options,
+            spark=self._spark,
+        )
 
     def place(self, name: Name, location: str | None) -> tuple[str, bool]:
         """Returns the location of a table to create, and True if its name is new in the catalog. `location`:
