@@ -95,14 +95,14 @@ argument of `coalesce` fail only on rows for which Spark evaluates them:
 | `AND` `OR` `NOT` `IS [NOT] NULL` `IS [NOT] TRUE` `IS [NOT] FALSE` | boolean, or text such as `'true'` |
 | `+` `-` `*` `/` `%` `div`, unary `-` `+` | numbers (decimals with Spark's precision and scale), or a number and text |
 | `+` `-` | date and int; date or timestamp and interval; two dates or timestamps (`-`); two intervals |
-| `*` | an interval and an integer |
+| `*` `/` | an interval and a number |
 | `&` `\\|` `^` `~` `<<` `>>` `>>>` | integers; the shift distance is a literal |
 | `\\|\\|` | text (other types are cast to text), binary, arrays |
 | `LIKE` `ILIKE` `RLIKE`, with NOT and ESCAPE; `LIKE ANY`, `SOME`, `ALL` | text and a literal pattern; RLIKE takes Java's patterns except the flags `x` and `U`, `\\G`, `\\X` and Unicode blocks in `\\p{...}` |
 | `CASE` `CAST` `TRY_CAST` `::` | types as in the table of casts |
 | `a[i]` `m[k]` `s.field` | an item of an array (index from 0) or map, a field of a struct or of each struct in an array; `m.k` for a map with text keys |
 | `v:a.b[0]['c d']` | a value inside a variant, like `variant_get` |
-| `INTERVAL` | a literal of one unit (`INTERVAL 1 DAY`), or from one unit to another (`INTERVAL '1-2' YEAR TO MONTH`) |
+| `INTERVAL` | a literal of units (`INTERVAL 1 DAY 2 HOURS`), or from one unit to another (`INTERVAL '1-2' YEAR TO MONTH`); as a column of a result Arrow's `duration[us]`, or `month_day_nano_interval` for years and months |
 | `DATE` `TIMESTAMP` `TIMESTAMP_NTZ` `X` | literals |
 | `x -> ...`, `(x, y) -> ...` | as an argument of functions that take a lambda |
 """

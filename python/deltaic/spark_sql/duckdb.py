@@ -19,7 +19,7 @@ from deltaic.spark_sql.macros import MACROS
 from deltaic.spark_sql.parsing import parse
 from deltaic.spark_sql.scope import ColumnSql, Path, Scope
 from deltaic.spark_sql.translation import Translator
-from deltaic.spark_sql.values import DAY_TIME, DAYS, YEAR_MONTH, Value, unsupported
+from deltaic.spark_sql.values import Value, is_interval, unsupported
 
 if TYPE_CHECKING:
     import duckdb
@@ -74,7 +74,7 @@ def translate(
 
 def check_result(value: Value) -> None:
     """UnsupportedFeatureError for a type that no column has, InvalidArgumentError for SQL beyond MAX_SQL."""
-    if value.type in (DAY_TIME, DAYS, YEAR_MONTH):
+    if is_interval(value.type):
         raise unsupported(f"a result of type {value.type}")
     if len(value.sql) > MAX_SQL:
         raise InvalidArgumentError(

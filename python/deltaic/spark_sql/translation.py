@@ -508,7 +508,7 @@ _HANDLERS: dict[type[exp.Expr], Callable[[Any, Any], Value]] = {
     exp.Trim: Translator.trim,
     exp.Substring: Translator.substring,
     exp.Bracket: Translator.bracket,
-    exp.Interval: lambda self, node: intervals.literal(node, self.value, self.zone),
+    exp.Interval: lambda self, node: intervals.literal(node),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from deltaic.spark_sql import operators
+from deltaic.spark_sql import intervals, operators
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, cast, or_fail
 from deltaic.spark_sql.functions.registry import constant_int, form, refuse, register
@@ -224,7 +224,7 @@ def _shift(name: str) -> Callable[[list[Value], Zone], Value]:
 register("abs", "number", "T", _abs)
 register("positive", "number", "T", lambda arguments, zone: arguments[0])
 register("mod", "any, any", "T", _operator("%"))
-register("negative", "any", "T", lambda arguments, zone: operators.negative(arguments[0], zone))
+register("negative", "any", "T", lambda arguments, zone: intervals.negative(arguments[0], zone))
 register("pmod", "numeric, numeric", "T", _pmod)
 for _name, _symbol in {"try_add": "+", "try_subtract": "-", "try_multiply": "*", "try_divide": "/", "try_mod": "%"}.items():
     register(_name, "numeric, numeric", "T", _try(_symbol))

@@ -1,9 +1,9 @@
 """The registry of functions: each form is a name with argument types and the one way the engine answers it.
 
-Patterns of parameters: a type's name (the argument is cast to it as Spark would), `=date` (that type and no other, where Spark does not
-cast), `integral`, `numeric`, `decimal`, `temporal`, `number` (a number as it is, text as a double), `any` (as it is), a variable `T`,
-`array<T>`, `map<K,V>` (arguments that share a variable are cast to their common type). A last parameter with `...` repeats, zero times or
-more.
+Patterns of parameters: a type's name (the argument is cast to it as Spark would), `=date` (that type and no
+other, where Spark does not cast), `integral`, `numeric`, `decimal`, `temporal`, `interval`, `number` (a
+number as it is, text as a double), `any` (as it is), a variable `T`, `array<T>`, `map<K,V>` (arguments that
+share a variable are cast to their common type). A last parameter with `...` repeats, zero times or more.
 """
 
 from __future__ import annotations
@@ -232,6 +232,7 @@ def _target(pattern: str, value: Value, bound: dict[str, DataType]) -> DataType 
         "numeric": v.is_numeric(found),
         "decimal": v.decimal_of(found) is not None,
         "temporal": found in v.TEMPORAL,
+        "interval": v.is_interval(found),
     }
     if pattern == "number":
         return found if v.is_numeric(found) else "double" if found in ("string", "void") else None

@@ -16,6 +16,7 @@ from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import DataType, Field, Schema
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, cast
+from deltaic.spark_sql.interval_types import ResultField
 from deltaic.spark_sql.nested_values import normalized
 from deltaic.spark_sql.query.ordering import Ordering
 from deltaic.spark_sql.query.pipes import Pipe
@@ -94,9 +95,11 @@ def translate_query(tree: exp.Expr, tables: Mapping[str, Schema], *, time_zone: 
     except RecursionError:
         raise InvalidArgumentError("SQL is nested too deeply") from None
     for column in query.columns:
-        if column.type in (v.DAY_TIME, v.DAYS, v.YEAR_MONTH):
+        if column.type == v.CALENDAR:
             raise unsupported(f"a column of type {column.type}")
-    schema = Schema.of_query([Field(column.name, column.type, column.nullable) for column in query.columns])
+    schema = Schema.of_query(
+        [(ResultField if v.is_interval(column.type) else Field)(column.name, column.type, column.nullable) for column in query.columns]
+    )
     # The engine's columns are named last: a label is unique in the statement, a name need not be.
     names = zip(query.columns, schema.distinct().names, strict=True)
     listed = ", ".join(f"{v.name(column.label)} AS {v.name(name)}" for column, name in names)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from deltaic.errors import InvalidArgumentError
-from deltaic.spark_sql import intervals
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import cast, literal
 from deltaic.spark_sql.functions.aggregates import NAMES
@@ -163,9 +162,9 @@ def _bound(kind: str, bound: exp.Expr, side: str, items: Sequence[tuple[exp.Expr
         raise InvalidArgumentError("[DATATYPE_MISMATCH.RANGE_FRAME_MULTI_ORDER] a bound of RANGE needs one key of order", found=len(items))
     key = items[0][1]
     if key.type in v.TEMPORAL:
-        if value.type in (v.DAYS, v.DAY_TIME):
+        if v.is_day_time(value.type):
             return f"to_microseconds({value.sql}) {side}"
-        if value.type == v.YEAR_MONTH:
+        if v.is_year_month(value.type):
             return f"to_months({value.sql}) {side}"
         if key.type == "date" and value.type in v.INTEGRAL:
             return f"to_days(CAST({value.sql} AS INTEGER)) {side}"
@@ -173,7 +172,7 @@ def _bound(kind: str, bound: exp.Expr, side: str, items: Sequence[tuple[exp.Expr
         return f"{cast(value, key.type, translator.zone).sql} {side}"
     raise InvalidArgumentError(
         "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_UNACCEPTED_TYPE] a bound of RANGE does not fit the key of order",
-        found=v.type_text(value.type) if not intervals.is_interval(value.type) else str(value.type),
+        found=v.type_text(value.type),
         expected=v.type_text(key.type),
     )
 

@@ -1,0 +1,3 @@
+-- Whole jobs of a warehouse in Spark's SQL over the tables of query_tables.py and job_tables.py, recorded and compared like queries.sql. A
+-- name follows two dashes.
+--
