@@ -126,6 +126,8 @@ _QUERIES = """## Queries
 | `UNION`, `EXCEPT` or `MINUS`, `INTERSECT`, each with `ALL` | queries with the same number of columns; `UNION BY NAME` |
 | subqueries | `IN (SELECT ...)`, also of several columns, `EXISTS (SELECT ...)`, and a subquery for one value; each may use columns of the outer query; also in the conditions of DELETE and UPDATE |
 | `:name`, `?` | a value of `parameters=` |
+| `IDENTIFIER(...)` | the name of a table, a column or a function as text: literals, joined by `\\|\\|`, or a parameter |
+| `f(a => 1)` | arguments by name, of the functions of which Spark takes them: `mask`, `explode` and its like in FROM |
 | `PIVOT`, `UNPIVOT` | after a table or a query in brackets |
 | `TABLESAMPLE` | after a table or a query in brackets: `n PERCENT`, `n ROWS` (the first n), `BUCKET x OUT OF y`, `REPEATABLE (seed)` |
 | `\\|>` | `WHERE`, `SELECT`, `EXTEND`, `SET`, `DROP`, `AS`, `AGGREGATE ... GROUP BY`, joins, set operations, `ORDER BY`, `LIMIT`, `OFFSET`, `TABLESAMPLE`, `PIVOT`, `UNPIVOT` |
@@ -215,8 +217,9 @@ literal.
 Functions whose first argument is a unit, such as `timestampdiff(DAY, x, y)`: {units}.
 
 A pattern for dates and times is a literal. Writing knows the fields
-`yyyy yy y Q MM M MMM MMMM LL dd d HH H hh h mm m ss s SSS SSSSSS a E EEE EEEE D DDD`, reading knows
-`yyyy MM M MMM MMMM dd d HH H hh h mm m ss s SSS SSSSSS a X XX XXX Z`.
+`yyyy yy y Q MM M MMM MMMM LL dd d HH H hh h mm m ss s SSS SSSSSS a E EEE EEEE D DDD X XX XXX x xx xxx Z O VV`, and
+`z zzzz` in UTC, reading knows
+`yyyy yy MM M MMM MMMM dd d HH H hh h mm m ss s SSS SSSSSS a X XX XXX Z`.
 """
 
 

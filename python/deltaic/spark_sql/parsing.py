@@ -20,6 +20,7 @@ from sqlglot.parsers.databricks import DatabricksParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.spark_sql.named_arguments import positional
 from deltaic.spark_sql.text_cache import TextCache
 
 _KEPT_CHARACTERS = 300_000
@@ -282,6 +283,10 @@ class _Parser(DatabricksParser):
             return operator("join", join=join)
         self.raise_error("Expected an operator after |>")
         raise AssertionError
+
+    def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        found: exp.Expr | None = super()._parse_function_call(*args, **kwargs)
+        return positional(found) if isinstance(found, exp.Anonymous) else found
 
     def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> exp.Interval | None:
         """`INTERVAL 1 DAY`, `INTERVAL '1-2' YEAR TO MONTH`; `INTERVAL 1 DAY 2 HOURS` becomes the tree of `INTERVAL '1 DAY 2 HOURS'`."""

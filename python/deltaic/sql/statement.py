@@ -8,6 +8,7 @@ from typing import Any
 
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
 from deltaic.rows.rows import Rows
+from deltaic.sql.identifiers import with_identifiers
 from deltaic.sql.names import Tables
 from deltaic.sql.tokens import Reader, insert_first
 
@@ -58,6 +59,7 @@ def run(statement: str, tables: Tables) -> Rows:
     """One statement on these tables, by whatever engine they have."""
     if not isinstance(statement, str):
         raise InvalidTypeError("a statement is text", found=type(statement).__name__, expected="str")
+    statement = with_identifiers(statement)
     reader = Reader(statement)
     if reader.at("FROM"):
         reader = Reader(insert_first(statement))

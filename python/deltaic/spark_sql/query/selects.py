@@ -221,8 +221,17 @@ def _stars_in_calls(node: exp.Select) -> list[exp.Expr]:
         if not isinstance(call, (exp.Anonymous, exp.Struct, exp.Distinct, exp.In)) or tree.find_ancestor(exp.Query) is not node:
             continue
         if tree is not star or not (isinstance(call, exp.Anonymous) and call.name.lower() == "count"):
+            check_no_star_of_order(tree)
             found.append(tree)
     return found
+
+
+def check_no_star_of_order(star: exp.Expr) -> None:
+    """InvalidArgumentError for `ORDER BY hash(*)`; a window may be in such an order."""
+    order = star.find_ancestor(exp.Order, exp.Query)
+    if isinstance(order, exp.Order) and isinstance(order.parent, exp.Query):
+        message = "[INVALID_USAGE_OF_STAR_OR_REGEX] a star cannot stand in ORDER BY"
+        raise InvalidArgumentError(message, found=order.sql(dialect="databricks")[:100])
 
 
 def _fields_of(scope: QueryScope, tree: exp.Column, star: exp.Expr) -> list[Item]:
