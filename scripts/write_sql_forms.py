@@ -227,7 +227,7 @@ def _aggregates() -> str:
     names = ", ".join(f"`{name}`" for name in sorted(NAMES))
     return f"""## Aggregate functions
 
-Aggregate functions are allowed in the SELECT list, HAVING, QUALIFY and ORDER BY of a query, with DISTINCT,
+Aggregate functions are allowed in the SELECT list, HAVING and ORDER BY of a query, with DISTINCT,
 FILTER (WHERE ...), WITHIN GROUP (ORDER BY ...) and IGNORE NULLS if Spark allows these:
 {names}.
 """

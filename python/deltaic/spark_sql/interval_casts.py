@@ -48,18 +48,17 @@ def _to_interval(value: Value, target: str) -> Value | None:
 
 
 def _to_number(value: Value, target: str, zone: Zone) -> Value | None:
+    """How many of its least field an interval has."""
     kind = str(value.type)
-    if len(fields_of(kind)) > 1 or not v.is_numeric(target) or target in v.FRACTIONAL:
+    if not v.is_numeric(target) or target in v.FRACTIONAL:
         return None
-    if kind == "interval second" and v.decimal_of(target):
+    if fields_of(kind)[-1] == "second" and v.decimal_of(target):
         seconds = f"multiply(CAST({value.sql} AS DECIMAL(19, 0)), CAST(0.000001 AS DECIMAL(6, 6)))"
         return cast(value.like(seconds, "decimal(25,6)"), target, zone)
     return cast(value.like(f"CAST({value.sql} // {_unit(kind)} AS BIGINT)", "long"), target, zone)
 
 
-def _from_number(value: Value, target: str) -> Value | None:
-    if len(fields_of(target)) > 1:
-        return None
+def _from_number(value: Value, target: str) -> Value:
     kind = v.duckdb_type(target)
     return value.like(f"multiply(CAST({value.sql} AS {kind}), CAST({_unit(target)} AS {kind}))", target, raises=True)
 

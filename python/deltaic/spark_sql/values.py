@@ -413,6 +413,11 @@ def same_structure(left: DataType, right: DataType) -> bool:
     return left == right
 
 
+def field_names(data_type: DataType) -> list[str]:
+    """Names of a struct's fields in lower case; none of any other type."""
+    return [field.name.lower() for field in data_type.fields] if isinstance(data_type, Struct) else []
+
+
 def is_comparable(data_type: DataType) -> bool:
     """True if values can be equal: all but maps, variants and shapes, at any depth."""
     if isinstance(data_type, Array):

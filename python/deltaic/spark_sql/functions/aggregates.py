@@ -151,7 +151,7 @@ def _wide_average(value: Value, distinct: bool, parts: tuple[int, int]) -> Value
 def _extreme(function: str) -> Build:
     def build(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
         (value,) = arguments
-        if not is_sortable(value.type):
+        if not is_sortable(value.type) and value.type != "void":
             raise v.unsupported(f"aggregate function {function}", value.type)
         if distinct:
             value = normalized(value)
