@@ -66,7 +66,8 @@ types, unusual text, early dates and clock changes. A test compares every answer
 ## Differences from Spark
 
 - **Last digits**: `exp`, `ln`, `pow` and the trigonometric functions may differ from Spark in the last digit
-  of a double, because Java's and C's mathematical libraries do.
+  of a double, because Java's and C's mathematical libraries do; so may `percentile` and `median` between two
+  rows.
 - **Text of doubles**: a double becomes the shortest text that reads back as the same number, as in Java 19
   and later. Example: `2e23` is `2.0E23`, which older Java versions write as `1.9999999999999998E23`.
 - **Sums of integers**: a sum fails if the total is outside `bigint`. Spark may also fail if only an
@@ -78,6 +79,9 @@ types, unusual text, early dates and clock changes. A test compares every answer
   `max_by` and `min_by` between equal rows, the sign of a zero of `min` and `max`, and the last digits of
   `corr`, `covar_pop`, `covar_samp`, `skewness`, `kurtosis` and `regr_*` depend on the order of rows.
 - **Approximations**: `approx_count_distinct` and `percentile_approx` are exact.
+- **Groups of maps**: a null value of a map by which rows are grouped stays null. Spark 4.3 shows another
+  value in its place, which is its error.
+- **Year-month intervals** come to Arrow as `month_day_nano_interval`. PySpark does not convert them.
 - **Samples**: TABLESAMPLE selects other rows than Spark, also with the same seed.
 
 Two rules are Spark's and can surprise. An expression of literals alone is computed before any row is read,
