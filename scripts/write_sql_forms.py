@@ -66,7 +66,8 @@ types, unusual text, early dates and clock changes. A test compares every answer
 ## Differences from Spark
 
 - **Last digits**: `exp`, `ln`, `pow` and the trigonometric functions may differ from Spark in the last digit
-  of a double, because Java's and C's mathematical libraries do.
+  of a double, because Java's and C's mathematical libraries do; so may `percentile` and `median` between two
+  rows.
 - **Text of doubles**: a double becomes the shortest text that reads back as the same number, as in Java 19
   and later. Example: `2e23` is `2.0E23`, which older Java versions write as `1.9999999999999998E23`.
 - **Sums of integers**: a sum fails if the total is outside `bigint`. Spark may also fail if only an
@@ -78,6 +79,9 @@ types, unusual text, early dates and clock changes. A test compares every answer
   `max_by` and `min_by` between equal rows, the sign of a zero of `min` and `max`, and the last digits of
   `corr`, `covar_pop`, `covar_samp`, `skewness`, `kurtosis` and `regr_*` depend on the order of rows.
 - **Approximations**: `approx_count_distinct` and `percentile_approx` are exact.
+- **Groups of maps**: a null value of a map by which rows are grouped stays null. Spark 4.3 shows another
+  value in its place, which is its error.
+- **Year-month intervals** come to Arrow as `month_day_nano_interval`. PySpark does not convert them.
 - **Samples**: TABLESAMPLE selects other rows than Spark, also with the same seed.
 
 Two rules are Spark's and can surprise. An expression of literals alone is computed before any row is read,
@@ -95,14 +99,14 @@ argument of `coalesce` fail only on rows for which Spark evaluates them:
 | `AND` `OR` `NOT` `IS [NOT] NULL` `IS [NOT] TRUE` `IS [NOT] FALSE` | boolean, or text such as `'true'` |
 | `+` `-` `*` `/` `%` `div`, unary `-` `+` | numbers (decimals with Spark's precision and scale), or a number and text |
 | `+` `-` | date and int; date or timestamp and interval; two dates or timestamps (`-`); two intervals |
-| `*` | an interval and an integer |
+| `*` `/` | an interval and a number |
 | `&` `\\|` `^` `~` `<<` `>>` `>>>` | integers; the shift distance is a literal |
 | `\\|\\|` | text (other types are cast to text), binary, arrays |
 | `LIKE` `ILIKE` `RLIKE`, with NOT and ESCAPE; `LIKE ANY`, `SOME`, `ALL` | text and a literal pattern; RLIKE takes Java's patterns except the flags `x` and `U`, `\\G`, `\\X` and Unicode blocks in `\\p{...}` |
 | `CASE` `CAST` `TRY_CAST` `::` | types as in the table of casts |
 | `a[i]` `m[k]` `s.field` | an item of an array (index from 0) or map, a field of a struct or of each struct in an array; `m.k` for a map with text keys |
 | `v:a.b[0]['c d']` | a value inside a variant, like `variant_get` |
-| `INTERVAL` | a literal of one unit (`INTERVAL 1 DAY`), or from one unit to another (`INTERVAL '1-2' YEAR TO MONTH`) |
+| `INTERVAL` | a literal of units (`INTERVAL 1 DAY 2 HOURS`), or from one unit to another (`INTERVAL '1-2' YEAR TO MONTH`); as a column of a result Arrow's `duration[us]`, or `month_day_nano_interval` for years and months |
 | `DATE` `TIMESTAMP` `TIMESTAMP_NTZ` `X` | literals |
 | `x -> ...`, `(x, y) -> ...` | as an argument of functions that take a lambda |
 """
@@ -126,6 +130,8 @@ _QUERIES = """## Queries
 | `UNION`, `EXCEPT` or `MINUS`, `INTERSECT`, each with `ALL` | queries with the same number of columns; `UNION BY NAME` |
 | subqueries | `IN (SELECT ...)`, also of several columns, `EXISTS (SELECT ...)`, and a subquery for one value; each may use columns of the outer query; also in the conditions of DELETE and UPDATE |
 | `:name`, `?` | a value of `parameters=` |
+| `IDENTIFIER(...)` | the name of a table, a column or a function as text: literals, joined by `\\|\\|`, or a parameter |
+| `f(a => 1)` | arguments by name, of the functions of which Spark takes them: `mask`, `explode` and its like in FROM |
 | `PIVOT`, `UNPIVOT` | after a table or a query in brackets |
 | `TABLESAMPLE` | after a table or a query in brackets: `n PERCENT`, `n ROWS` (the first n), `BUCKET x OUT OF y`, `REPEATABLE (seed)` |
 | `\\|>` | `WHERE`, `SELECT`, `EXTEND`, `SET`, `DROP`, `AS`, `AGGREGATE ... GROUP BY`, joins, set operations, `ORDER BY`, `LIMIT`, `OFFSET`, `TABLESAMPLE`, `PIVOT`, `UNPIVOT` |
@@ -215,8 +221,9 @@ literal.
 Functions whose first argument is a unit, such as `timestampdiff(DAY, x, y)`: {units}.
 
 A pattern for dates and times is a literal. Writing knows the fields
-`yyyy yy y Q MM M MMM MMMM LL dd d HH H hh h mm m ss s SSS SSSSSS a E EEE EEEE D DDD`, reading knows
-`yyyy MM M MMM MMMM dd d HH H hh h mm m ss s SSS SSSSSS a X XX XXX Z`.
+`yyyy yy y Q MM M MMM MMMM LL dd d HH H hh h mm m ss s SSS SSSSSS a E EEE EEEE D DDD X XX XXX x xx xxx Z O VV`, and
+`z zzzz` in UTC, reading knows
+`yyyy yy MM M MMM MMMM dd d HH H hh h mm m ss s SSS SSSSSS a X XX XXX Z`.
 """
 
 
@@ -224,7 +231,7 @@ def _aggregates() -> str:
     names = ", ".join(f"`{name}`" for name in sorted(NAMES))
     return f"""## Aggregate functions
 
-Aggregate functions are allowed in the SELECT list, HAVING, QUALIFY and ORDER BY of a query, with DISTINCT,
+Aggregate functions are allowed in the SELECT list, HAVING and ORDER BY of a query, with DISTINCT,
 FILTER (WHERE ...), WITHIN GROUP (ORDER BY ...) and IGNORE NULLS if Spark allows these:
 {names}.
 """

@@ -143,7 +143,7 @@ s || 'x' = 'ax'
 x = 0 AND s = 'a' OR k > 40
 true
 false
-NULL
+CAST(NULL AS boolean)
 1 = 1
 length(s) > 3
 """.strip().splitlines()

@@ -949,3 +949,71 @@ SELECT s_store_sk FROM store WHERE hash(*) <> 0 AND s_store_id IN (SELECT max(s_
 WITH c AS (SELECT s_store_sk, hash(*) h FROM store) SELECT a.s_store_sk FROM c a JOIN c b ON a.h = b.h ORDER BY 1;
 -- names of negative zeros and of named fields
 SELECT -0.00, -0, -1.50, 1., -0.0D, struct(size(tags) AS n), filter(items, s -> size(array(s.sku)) > 0) FROM events ORDER BY id;
+-- names from text
+SELECT IDENTIFIER('kinds.' || 'k') + 1, max(IDENTIFIER("k")), IDENTIFIER('upper')('a') FROM IDENTIFIER('kinds') GROUP BY IDENTIFIER('k') ORDER BY 1;
+-- quoted names from text
+SELECT IDENTIFIER('`x y`'), identifier FROM (SELECT 1 AS `x y`, 2 AS identifier);
+-- a text that is no name
+SELECT IDENTIFIER('x y') FROM (SELECT 1 AS `x y`);
+-- a part of a name from text
+SELECT IDENTIFIER('ki' || 'nds').k FROM kinds;
+-- arguments by name
+SELECT mask('AbC-12', upperChar => 'Q') m, mask('AbC-12', digitChar => 'd', lowerChar => 'z'), mask(str => 'AbC-12', otherChar => 'o'), mask(upperChar => 'Q', str => 'AbC');
+-- a table function with an argument by name
+SELECT * FROM explode(collection => array(1, 2));
+-- an argument without a name behind one with a name
+SELECT mask('AbC', digitChar => '0', 'X');
+-- an argument by a name that a function has not
+SELECT mask('x', nope => 'y');
+-- named arguments of a function without them
+SELECT upper(str => 'abc');
+-- groups of maps
+SELECT m, count(*), max(k) FROM nest WHERE k <> 4 GROUP BY m ORDER BY 3;
+-- groups of maps in another order
+SELECT m, count(*) FROM (SELECT CASE WHEN k % 2 = 0 THEN map('b', 1, 'a', 2) ELSE map('a', 2, 'b', 1) END m FROM nest) GROUP BY m;
+-- translate with nulls
+SELECT translate('abc', NULL, 'x') a, translate(NULL, 'a', 'b') b, translate('abc', 'a', NULL) c, translate(s, 'a', CAST(NULL AS string)) FROM kinds WHERE k = 1;
+-- characters of a text with a limit
+SELECT split('abc', '', 2) a, split('abc', '', 1) d, split('abc', '', 10) f, split('', '', 2) g, split(s, '', 3) h, split(s, '') i FROM kinds ORDER BY k;
+-- formats of numbers
+SELECT format_string('%08.2f|%+.1f|%,.2f|%,012.2f|% .1f|%(.1f|%.0f', d, d, d, d, d, d, d), format_string('%,d|%,10d|%(d|% d|%-,8d|%08d|%+,d', l, l, l, l, l, l, l), format_string('%X|%08x|%o|%x', i, i, i, ti) FROM kinds ORDER BY k;
+-- formats of other values
+SELECT format_string('%s %s %s %s %s %s', dt, ts, b, f, d, d1), format_string('%b|%B|%5b|%.1b|%b', true, false, true, false, s), format_string('%2$s %1$s %s %s %c', 'a', 'b', 65), format_string('%S|%.2s|%5.1s|%-5s|', 'abc', 'abc', 'xyz', 'q') FROM kinds ORDER BY k;
+-- formats of nulls
+SELECT format_string('%.2f', CAST(NULL AS double)), format_string('%5.1f|', CAST(NULL AS double)), format_string('%05d', CAST(NULL AS int)), format_string('%.2s', CAST(NULL AS string)), format_string('%.0f', CAST(NULL AS double)), format_string('%X', CAST(NULL AS int)), format_string('%c', CAST(NULL AS int));
+-- a format of zeros without a width
+SELECT format_string('%0d', 1);
+-- rounding to tens
+SELECT bround(i, -2), bround(l, -1), bround(d1, -1), bround(d2, 3), bround(d, 2), bround(d, -1), bround(f, 1), bround(f), round(d, -1), round(f, -2) FROM kinds WHERE k NOT IN (4, 5) ORDER BY k;
+-- halves that are rounded to even
+SELECT bround(25.0D, -1), bround(35.0D, -1), bround(-25.0D, -1), bround(0.35D, 1), bround(0.25D, 1), bround(15F, -1), bround(15.5, -1), bround(25.0, -1), bround(35, -1), round(-0.4D, -1);
+-- an overflow of bround
+SELECT bround(CAST(2147483647 AS int), -1);
+-- nulls without a type as JSON
+SELECT to_json(struct(NULL AS a, array(NULL) AS b, map('x', NULL) AS c, named_struct('d', NULL) AS d, 1 AS e));
+-- years of two digits and hours without am
+SELECT to_date('01/02/24', 'dd/MM/yy'), to_date('1-Feb-99', 'd-MMM-yy'), to_timestamp('24-1-2 3:04', 'yy-M-d h:mm'), to_timestamp('2024-01-01 12:30', 'yyyy-MM-dd hh:mm'), try_to_timestamp('2024-01-01 13:30', 'yyyy-MM-dd hh:mm');
+-- a year of four digits where two are asked for
+SELECT to_date('01/02/2024', 'dd/MM/yy');
+-- offsets and names of UTC in a pattern
+SELECT date_format(ts, "yyyy-MM-dd'T'HH:mm:ss.SSSXXX") a, date_format(ts, 'z Z XX X x xx xxx VV O zzzz') b, from_unixtime(0, 'yyyy-MM-dd XXX') FROM kinds WHERE k IN (1, 3, 4) ORDER BY k;
+-- a lateral view without a name
+SELECT k, col FROM kinds LATERAL VIEW explode(array(1, 2)) WHERE k = 1;
+-- a lateral view with names of columns alone
+SELECT k, c FROM kinds LATERAL VIEW explode(array(1, 2)) AS c WHERE k = 1 ORDER BY c;
+-- an order by a query that reads the row
+SELECT k FROM kinds o ORDER BY (SELECT max(id) FROM emp e WHERE e.id = o.k);
+-- an order by a column of a query that reads the row
+SELECT k, (SELECT max(id) FROM emp e WHERE e.id = o.k) m FROM kinds o ORDER BY m, k;
+-- an order by a star
+SELECT k FROM kinds ORDER BY *;
+-- an order by a function of a star
+SELECT id FROM emp ORDER BY hash(*);
+-- a window in the order of a star
+SELECT id, row_number() OVER (ORDER BY hash(*)) n FROM emp ORDER BY n;
+-- stack of whole numbers and decimals
+SELECT stack(2, 1, 2.5);
+-- stack of numbers and text
+SELECT stack(2, 1, 'a');
+-- stack of values and nulls
+SELECT stack(2, 1, NULL, NULL, 'b');

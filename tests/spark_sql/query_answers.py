@@ -1,4 +1,4 @@
-"""The queries of queries.sql by name, and their answers in the form in which they are recorded."""
+"""The queries of queries.sql, intervals.sql and jobs.sql by name, and their answers in the form in which they are recorded."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from spark_recording import encode
 import deltaic
 from deltaic.spark_sql.values import type_text
 
-QUERIES = Path(__file__).parent / "queries.sql"
+FILES = ("queries.sql", "intervals.sql", "jobs.sql")
 
 
 def queries() -> list[tuple[str, str]]:
     """(name, text) of each."""
     found, heading = [], ""
     lines: list[str] = []
-    for line in QUERIES.read_text(encoding="utf-8").splitlines()[3:]:
+    texts = [(Path(__file__).parent / name).read_text(encoding="utf-8") for name in FILES]
+    for line in (line for text in texts for line in text.splitlines()[3:]):
         if line.startswith("-- "):
             heading, lines = line[3:], []
             continue

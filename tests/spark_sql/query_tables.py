@@ -7,6 +7,7 @@ import random
 from decimal import Decimal
 from typing import Any
 
+import job_tables
 import pyarrow as pa
 
 _START = datetime.date(2000, 1, 20)
@@ -15,7 +16,7 @@ _STATES = ("TN", "GA", "CA", None)
 
 
 def tables() -> dict[str, pa.Table]:
-    """Name -> rows; whatever is drawn is drawn in one order, so that the rows are always the same."""
+    """Name -> rows, those of job_tables.py too; whatever is drawn is drawn in one order, so that the rows are always the same."""
     draw = random.Random(5)
 
     def some(values: Any, nulls: float = 0.1) -> Any:
@@ -83,6 +84,7 @@ def tables() -> dict[str, pa.Table]:
     price = pa.decimal128(7, 2)
     sales = {"quantity": pa.int32(), "sales_price": price, "ext_sales_price": price, "net_profit": price}
     return {
+        **job_tables.tables(),
         "date_dim": _table(dates, d_date_sk=pa.int32(), d_date=pa.date32(), d_year=pa.int32(), d_moy=pa.int32(), d_qoy=pa.int32(),
                            d_week_seq=pa.int32(), d_day_name=pa.string()),
         "item": _table(items, i_item_sk=pa.int32(), i_item_id=pa.string(), i_category=pa.string(), i_class=pa.string(), i_brand=pa.string(),

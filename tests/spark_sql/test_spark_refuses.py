@@ -21,7 +21,6 @@ TABLE = {"t": Schema.from_ddl("i int, l bigint, x double, d decimal(10,2), s str
     [
         "d & i",
         "hex(d)",
-        "bround(cast(x AS float))",
         "x & 1",
         "s & 1e0",
         "p | i",

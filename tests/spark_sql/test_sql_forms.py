@@ -15,8 +15,8 @@ from loaded import loaded
 
 ROOT = Path(__file__).resolve().parents[2]
 UNRECORDED = {"now", "current_timestamp", "current_date", "curdate", "localtimestamp"}  # what they answer is never the same twice
-QUERIED = {"window_time"}
-"""Functions of grouped queries alone, recorded in queries.sql."""
+QUERIED = {"window_time", "make_interval", "try_make_interval", "make_dt_interval", "make_ym_interval"}
+"""Functions of queries alone, recorded in queries.sql and intervals.sql."""
 
 
 @pytest.fixture(scope="module")

@@ -71,7 +71,7 @@ class Field:
     def with_(self, **changes: Any) -> Field:
         """Returns the field with some of name, type, nullable and metadata replaced."""
         parts = {"name": self.name, "type": self.type, "nullable": self.nullable, "metadata": self.metadata}
-        return Field(**{**parts, **changes})
+        return type(self)(**{**parts, **changes})
 
     def __repr__(self) -> str:
         rest = "" if self.nullable else ", nullable=False"

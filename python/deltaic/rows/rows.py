@@ -159,10 +159,10 @@ class Rows(Replayable):
         import polars
 
         if lazy:
+            from deltaic.engine.duckdb.engine import arrow_schema
             from deltaic.rows.lazy_frame import lazy_frame
 
-            arrow_schema = _core.TableSchema(self.schema.to_json()).to_arrow()
-            return lazy_frame(self.schema, arrow_schema, self._open_narrow)
+            return lazy_frame(self.schema, arrow_schema(self.schema), self._open_narrow)
         frame = polars.from_arrow(self.to_arrow())
         assert isinstance(frame, polars.DataFrame)
         return frame

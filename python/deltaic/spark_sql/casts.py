@@ -53,8 +53,10 @@ def cast(value: Value, target: DataType, zone: Zone, *, safe: bool = False) -> V
         return literal(None, target)
     if value.is_constant and (folded := fold(value.constant, value.type, target, zone.name)) is not None:
         return folded
-    if value.type == v.DAYS and target == v.DAY_TIME:
-        return value.like(value.sql, target)
+    if v.is_interval(value.type) or v.is_interval(target):
+        from deltaic.spark_sql.interval_casts import interval_cast
+
+        return interval_cast(value, target, zone, safe=safe)
     if "variant" in (value.type, target):
         from deltaic.spark_sql.variant_casts import from_variant, to_variant
 

@@ -17,9 +17,9 @@ from typing import Any
 from sqlglot import exp
 
 from deltaic.errors import DeltaError
-from deltaic.spark_sql.intervals import is_interval
+from deltaic.spark_sql import interval_literals
 from deltaic.spark_sql.types import data_type
-from deltaic.spark_sql.values import DAYS, TEMPORAL, type_text
+from deltaic.spark_sql.values import DAYS, TEMPORAL, is_interval, type_text
 
 _BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -50,6 +50,8 @@ _FRACTIONAL = {exp.DType.FLOAT, exp.DType.DOUBLE}
 _AES = (", GCM, DEFAULT, , ", ", DEFAULT, , ", ", , ", ", ")
 _AES_BACK = (", GCM, DEFAULT, ", ", DEFAULT, ", ", ")
 _CLOCK = ", yyyy-MM-dd HH:mm:ss"
+_NO_TIME = (", 0, 0, 0, 0.000000", ", 0, 0, 0.000000", ", 0, 0.000000", ", 0.000000")
+_NO_INTERVAL = ("0, 0, 0, 0, 0, 0, 0.000000", ", 0, 0, 0, 0, 0, 0.000000", ", 0, 0, 0, 0, 0.000000", *_NO_TIME)
 _DEFAULTED = {("regexp_replace", 3): ", 1", ("split", 2): ", -1", ("months_between", 2): ", true",
               ("sort_array", 1): ", true", ("str_to_map", 1): ", ,, :", ("str_to_map", 2): ", :", ("percentile", 2): ", 1",
               ("approx_top_k", 1): ", 5, 10000", ("approx_top_k", 2): ", 10000", ("round", 1): ", 0", ("bround", 1): ", 0",
@@ -59,6 +61,9 @@ _DEFAULTED = {("regexp_replace", 3): ", 1", ("split", 2): ", -1", ("months_betwe
               ("mask", 1): ", X, x, n, NULL", ("mask", 2): ", x, n, NULL", ("mask", 3): ", n, NULL", ("mask", 4): ", NULL",
               **{("aes_encrypt", count): _AES[count - 2] for count in range(2, 6)},
               **{(f"{safe}aes_decrypt", count): _AES_BACK[count - 2] for safe in ("", "try_") for count in range(2, 5)},
+              **{("make_dt_interval", count): (_NO_TIME[0][2:], *_NO_TIME[1:])[count] for count in range(4)},
+              **{(f"{safe}make_interval", count): _NO_INTERVAL[count] for safe in ("", "try_") for count in range(7)},
+              ("make_ym_interval", 0): "0, 0", ("make_ym_interval", 1): ", 0",
               ("hmac", 2): ", SHA-256", ("listagg", 1): ", NULL", ("string_agg", 1): ", NULL", ("approx_percentile", 2): ", 10000",
               ("percentile_approx", 2): ", 10000"}  # fmt: skip
 _UNSHOWN = {"from_json", "from_csv", "to_json", "to_csv", "schema_of_csv", "approx_count_distinct", "first", "last", "any_value",
@@ -120,26 +125,6 @@ def _moved(node: Any, operator: str) -> str:
     if first == "date" and second in ("byte", "short", "integer"):
         return f"{'date_sub' if sign else 'date_add'}({pretty(left)}, {pretty(right)})"
     return f"{pretty(left)} {operator} {pretty(right)}" if is_interval(second) or isinstance(right, exp.Interval) else ""
-
-
-_PADDED = {"hour", "minute", "second", "millisecond", "microsecond"}
-_OF_A_SECOND = {"second": Decimal(1), "millisecond": Decimal("0.001"), "microsecond": Decimal("0.000001")}
-
-
-def _interval(node: Any) -> str:
-    """Returns an interval as Spark shows it: `INTERVAL 1 HOUR` is `INTERVAL '01' HOUR`, and weeks are shown
-    as days."""
-    unit, amount = node.args.get("unit"), node.this
-    if not isinstance(unit, exp.Var):
-        return str(node.sql(dialect="databricks"))
-    name, text = unit.name.lower().removesuffix("s"), f"-{amount.this.name}" if isinstance(amount, exp.Neg) else str(amount.name).strip()
-    number = Decimal(text) * (7 if name == "week" else _OF_A_SECOND.get(name, Decimal(1)))
-    shown = f"{abs(number):f}"
-    if name in _OF_A_SECOND:
-        shown, name = shown.rstrip("0").rstrip(".") if "." in shown else shown, "second"
-    if name in _PADDED and len(shown.split(".")[0]) < 2:
-        shown = f"0{shown}"
-    return f"INTERVAL '{'-' if number < 0 else ''}{shown}' {'DAY' if name == 'week' else name.upper()}"
 
 
 def _called(node: exp.Anonymous) -> str:
@@ -462,7 +447,7 @@ def _bound(spec: Any, side: str) -> str:
 
 _FORMS: dict[type[exp.Expr], Callable[[Any], str]] = {
     exp.Column: lambda node: str(node.meta.get("shown", node.name)),
-    exp.Interval: _interval,
+    exp.Interval: lambda node: interval_literals.text_of(*interval_literals.read(node)),
     exp.Tuple: _row,
     exp.Escape: lambda node: f"{pretty(node.this)} ESCAPE '{node.expression.name}'",
     exp.Identifier: lambda node: str(node.name),

@@ -130,14 +130,14 @@ def _outcome(operator: str, left: Value, right: Value, data_type: DataType, zone
     if sign is None or not isinstance(one, date):
         return None
     try:
-        if data_type == "date" and right.type == v.YEAR_MONTH:
+        if data_type == "date" and v.is_year_month(right.type):
             return _months_later(one, sign * other)
         if data_type == "date" and right.type in v.INTEGRAL:
             return one + timedelta(days=sign * other)
         if data_type == "date" and right.type == v.DAYS:
             return one + timedelta(days=sign * (other // _MICROS_OF_A_DAY))
         on_one_clock = data_type == "timestamp_ntz" or zone == "UTC"
-        if data_type == left.type and on_one_clock and right.type in (v.DAYS, v.DAY_TIME):
+        if data_type == left.type and on_one_clock and v.is_day_time(right.type):
             return one + timedelta(microseconds=sign * other)
     except (OverflowError, ValueError):  # beyond the years of Python's dates
         return None

@@ -20,7 +20,7 @@ from deltaic.spark_sql.macros import MACROS
 from deltaic.spark_sql.parsing import parse
 from deltaic.spark_sql.scope import ColumnSql, Path, Scope
 from deltaic.spark_sql.translation import Translator
-from deltaic.spark_sql.values import DAY_TIME, DAYS, YEAR_MONTH, Value, unsupported
+from deltaic.spark_sql.values import Value, is_interval, unsupported
 
 if TYPE_CHECKING:
     import duckdb
@@ -83,7 +83,7 @@ def translate(
 def check_result(value: Value) -> None:
     """Raises UnsupportedFeatureError if no column can have the value's type (an interval), and
     InvalidArgumentError if its SQL is longer than MAX_SQL."""
-    if value.type in (DAY_TIME, DAYS, YEAR_MONTH):
+    if is_interval(value.type):
         raise unsupported(f"a result of type {value.type}")
     if len(value.sql) > MAX_SQL:
         raise InvalidArgumentError(

@@ -1,91 +1,33 @@
 """Interval literals, and arithmetic on intervals, dates and timestamps.
 
-A day-time interval is a BIGINT of microseconds, a year-month interval an INTEGER of months. `DAYS` is a day-time interval that Spark
-types as
-INTERVAL DAY: only with that one a date stays a date.
+A date plus an INTERVAL DAY is a date; with any other day-time interval, the sum is a timestamp.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 
 from sqlglot import exp
 
 from deltaic.errors import InvalidArgumentError
-from deltaic.protocol.schema import DataType
-from deltaic.spark_sql import operators
+from deltaic.spark_sql import interval_literals, operators
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, cast, implicit
 from deltaic.spark_sql.constants import computed
-from deltaic.spark_sql.values import DAY_TIME, DAYS, YEAR_MONTH, Value
+from deltaic.spark_sql.interval_literals import MICROS, MONTHS
+from deltaic.spark_sql.values import DAY_TIME, DAYS, YEAR_MONTH, Value, is_day_time, is_interval, is_year_month
 
-_MICROS = {
-    "microsecond": 1,
-    "millisecond": 1000,
-    "second": 10**6,
-    "minute": 60 * 10**6,
-    "hour": 3600 * 10**6,
-    "day": 86400 * 10**6,
-    "week": 7 * 86400 * 10**6,
-}
-_MONTHS = {"month": 1, "quarter": 3, "year": 12}
-_DAY = _MICROS["day"]
-_SPAN_PARTS = ("day", "hour", "minute", "second")
+_DAY = MICROS["day"]
+_BY_ZERO = v.failure("INTERVAL_DIVIDED_BY_ZERO", "'Division by zero. Use `try_divide` to tolerate divisor being 0.'")
 
 
-def is_interval(data_type: DataType) -> bool:
-    return data_type in (DAY_TIME, DAYS, YEAR_MONTH)
+def literal(node: exp.Expr) -> Value:
+    """INTERVAL 1 DAY, INTERVAL '1 02:03:04' DAY TO SECOND, INTERVAL '1-2' YEAR TO MONTH, INTERVAL 1 DAY 2 HOURS."""
+    return constant(*interval_literals.read(node))
 
 
-def literal(node: exp.Expression, value_of: Callable[[exp.Expression], Value], zone: Zone) -> Value:
-    """Returns an interval literal: `INTERVAL 1 DAY`, `INTERVAL '1' MONTH`, `INTERVAL '1 02:03:04' DAY TO
-    SECOND`, `INTERVAL '1-2' YEAR TO MONTH`."""
-    unit, amount = node.args.get("unit"), node.this
-    shown = node.sql(dialect="databricks")
-    if isinstance(amount, exp.Neg):
-        text = "-" + amount.this.name
-    elif isinstance(amount, exp.Literal):
-        text = amount.name.strip()
-    else:
-        raise v.unsupported(f"the interval {shown}")
-    if isinstance(unit, exp.IntervalSpan):
-        return _span(text, unit.this.name.lower(), unit.expression.name.lower(), shown)
-    name = unit.name.lower().removesuffix("s") if unit is not None else ""
-    if not re.fullmatch(r"[+-]?\d{1,15}" if name != "second" else r"[+-]?\d{1,12}(\.\d{1,9})?", text):
-        raise v.unsupported(f"the interval {shown}")
-    if name == "quarter":
-        raise InvalidArgumentError("[PARSE_SYNTAX_ERROR] an interval has no unit QUARTER", found=shown)
-    if name in _MONTHS:
-        return _constant(int(text) * _MONTHS[name], YEAR_MONTH)
-    if name in _MICROS:
-        return _constant(int(Decimal(text) * _MICROS[name]), DAYS if name in ("day", "week") else DAY_TIME)
-    raise v.unsupported(f"the interval {shown}")
-
-
-def _constant(amount: int, data_type: str) -> Value:
+def constant(amount: int, data_type: str) -> Value:
     return Value(f"CAST({amount} AS {v.duckdb_type(data_type)})", data_type, False, constant=amount)
-
-
-def _span(text: str, first: str, last: str, shown: str) -> Value:
-    sign = -1 if text.startswith("-") else 1
-    text = text.lstrip("+-")
-    if (first, last) == ("year", "month") and (match := re.fullmatch(r"(\d{1,9})-(\d{1,2})", text)) and int(match[2]) < 12:
-        return _constant(sign * (int(match[1]) * 12 + int(match[2])), YEAR_MONTH)
-    pattern = {
-        "day": r"(?P<day>\d{1,9}) ",
-        "hour": r"(?P<hour>\d{1,9}):",
-        "minute": r"(?P<minute>\d{1,9}):",
-        "second": r"(?P<second>\d{1,9}(\.\d{1,9})?):",
-    }
-    if first not in _SPAN_PARTS or last not in _SPAN_PARTS or _SPAN_PARTS.index(first) >= _SPAN_PARTS.index(last):
-        raise v.unsupported(f"the interval {shown}")
-    names = _SPAN_PARTS[_SPAN_PARTS.index(first) : _SPAN_PARTS.index(last) + 1]
-    match = re.fullmatch("".join(pattern[name] for name in names)[:-1], text)
-    if match is None or any(float(match[name]) >= (24 if name == "hour" else 60) for name in names[1:]):
-        raise v.unsupported(f"the interval {shown}")
-    return _constant(sign * sum(int(Decimal(match[name]) * _MICROS[name]) for name in names), DAY_TIME)
 
 
 def arithmetic(operator: str, left: Value, right: Value, zone: Zone) -> Value:
@@ -99,19 +41,45 @@ def arithmetic(operator: str, left: Value, right: Value, zone: Zone) -> Value:
     result = None
     if operator in ("+", "-"):
         result = _add(operator, left, right, zone)
-    elif operator == "*" and is_interval(left.type) and right.type in v.INTEGRAL:
-        result = v.combine(
-            f"multiply({left.sql}, CAST({right.sql} AS {v.duckdb_type(left.type)}))", _loose(left.type), (left, right), raises=True
-        )
-    elif operator == "*" and is_interval(right.type) and left.type in v.INTEGRAL:
+    elif operator == "*" and is_interval(right.type):
         return arithmetic(operator, right, left, zone)
+    elif operator in ("*", "/") and (is_day_time(left.type) or is_year_month(left.type)):
+        result = scaled(operator, left, right, zone)
     if result is None:
         raise v.unsupported(f"the operator {operator}", *kinds)
     return computed(operator, left, right, v.in_order((left, right), result), zone.name)
 
 
-def _loose(data_type: DataType) -> DataType:
-    return DAY_TIME if data_type == DAYS else data_type
+def scaled(operator: str, left: Value, right: Value, zone: Zone, *, by_zero: str = _BY_ZERO) -> Value | None:
+    """An interval times a number, or divided by one: halves go away from zero. `by_zero`: SQL of a quotient by zero."""
+    if right.type in ("string", "void"):
+        right = cast(right, "double", zone)
+    if not v.is_numeric(right.type):
+        return None
+    kind = DAY_TIME if is_day_time(left.type) else YEAR_MONTH
+    decimal = v.decimal_of(right.type)
+    if right.type in v.FRACTIONAL:
+        sql = f"round(CAST({left.sql} AS DOUBLE) {operator} CAST({right.sql} AS DOUBLE))"
+    elif decimal is not None and (decimal[0] > 19 or (operator == "/" and decimal[0] + decimal[1] > 19)):
+        return None
+    elif operator == "/":
+        amount, number = f"CAST({left.sql} AS HUGEINT)", f"CAST({right.sql} AS HUGEINT)"
+        if decimal is not None:
+            amount, number = f"({amount} * {10 ** decimal[1]})", operators.unscaled(right.sql, decimal[1], decimal[0])
+        sql = half_up(amount, number)
+    elif decimal is not None:
+        sql = f"round(multiply(CAST({left.sql} AS DECIMAL(19, 0)), {right.sql}), 0)"
+    else:
+        sql = f"multiply(CAST({left.sql} AS BIGINT), CAST({right.sql} AS BIGINT))"
+    sql = f"CAST({sql} AS {v.duckdb_type(kind)})"
+    if operator == "/":
+        sql = f"(CASE WHEN {right.sql} = 0 AND {left.sql} IS NOT NULL THEN {by_zero} ELSE {sql} END)"
+    return v.combine(sql, kind, (left, right), raises=True)
+
+
+def half_up(amount: str, number: str) -> str:
+    """SQL of the quotient of two whole numbers (SQL, of type HUGEINT), its halves away from zero."""
+    return f"(sign({amount}) * sign({number}) * ((2 * abs({amount}) + abs({number})) // (2 * abs({number}))))"
 
 
 def _add(operator: str, left: Value, right: Value, zone: Zone) -> Value | None:
@@ -119,7 +87,11 @@ def _add(operator: str, left: Value, right: Value, zone: Zone) -> Value | None:
     function = operators.FUNCTIONS[operator]
     if is_interval(left.type) and is_interval(right.type):
         common = v.common_type(left.type, right.type)
-        return None if common is None else v.combine(f"{function}({left.sql}, {right.sql})", common, (left, right), raises=True)
+        if common is None or v.CALENDAR in (left.type, right.type):
+            return None
+        return v.combine(f"{function}({left.sql}, {right.sql})", common, (left, right), raises=True)
+    if left.type in v.TEMPORAL and right.type == v.CALENDAR:
+        return _add_calendar(operator, left, right, zone)
     if left.type == "date" and right.type in ("byte", "short", "integer"):
         return v.combine(f"{function}({left.sql}, CAST({right.sql} AS INTEGER))", "date", (left, right), raises=True)
     if left.type == "date" and right.type == "date" and operator == "-":
@@ -128,13 +100,30 @@ def _add(operator: str, left: Value, right: Value, zone: Zone) -> Value | None:
         )
     if left.type in v.TEMPORAL and right.type in v.TEMPORAL and operator == "-":
         return _between(left, right, zone)
-    if left.type in v.TEMPORAL and right.type == YEAR_MONTH:
+    if left.type in v.TEMPORAL and is_year_month(right.type):
         return _add_months(left, right.like(f"({sign} {right.sql})" if sign else right.sql, YEAR_MONTH), zone)
     if left.type == "date" and right.type == DAYS:
         return v.combine(f"{function}({left.sql}, CAST({right.sql} // {_DAY} AS INTEGER))", "date", (left, right), raises=True)
-    if left.type in v.TEMPORAL and right.type in (DAY_TIME, DAYS):
+    if left.type in v.TEMPORAL and is_day_time(right.type):
         return _add_micros(left, right.like(f"({sign} {right.sql})" if sign else right.sql, DAY_TIME), zone)
     return None
+
+
+def _add_calendar(operator: str, left: Value, right: Value, zone: Zone) -> Value:
+    """A date or timestamp and the months, days and microseconds of a calendar interval, one after the other. A date takes no
+    microseconds."""
+    months, days, micros = (f"struct_extract({right.sql}, '{part}')" for part in ("months", "days", "micros"))
+    parts = [right.like(f"({'- ' if operator == '-' else ''}{part})", YEAR_MONTH) for part in (months, days, micros)]
+    if left.type == "date":
+        wrong = v.failure("INVALID_INTERVAL_WITH_MICROSECONDS_ADDITION", "'an interval with hours cannot be added to a date'")
+        moved = _add_months(left, parts[0], zone)
+        day = f"CASE WHEN {micros} <> 0 THEN {wrong} ELSE add({moved.sql}, {parts[1].sql}) END"
+        return v.combine(f"CAST({day} AS DATE)", "date", (left, right), raises=True)
+    later = _add_months(left, parts[0], zone)
+    later = _add_micros(later, parts[1].like(f"multiply(CAST({parts[1].sql} AS BIGINT), CAST({_DAY} AS BIGINT))", DAY_TIME), zone)
+    if later.type == "timestamp_ntz":
+        return _add_micros(later, parts[2], zone)
+    return v.combine(f"make_timestamptz(add(epoch_us({later.sql}), {parts[2].sql}))", "timestamp", (left, right), raises=True)
 
 
 def _between(left: Value, right: Value, zone: Zone) -> Value:
@@ -174,9 +163,10 @@ def moved(start: Value, local: str, others: Sequence[Value], zone: Zone) -> Valu
 
 
 def negative(value: Value, zone: Zone) -> Value:
-    if is_interval(value.type):
-        return value.like(f"(- {value.sql})", value.type, raises=True)
-    return operators.negative(value, zone)
+    if not is_interval(value.type):
+        return operators.negative(value, zone)
+    result = value.like(f"(- {value.sql})", value.type, raises=True)
+    return constant(-value.constant, str(value.type)) if isinstance(value.constant, int) else result
 
 
 # --- functions whose first argument is a unit
@@ -200,9 +190,9 @@ def with_unit(name: str, unit: str, arguments: Sequence[Value], zone: Zone) -> V
         raise v.unsupported(f"function {name} of dayofyear")
     if unit == "dayofyear":
         unit = "day"
-    if unit not in _MICROS and unit not in _MONTHS:
+    if unit not in MICROS and unit not in MONTHS:
         raise InvalidArgumentError(
-            f"[INVALID_PARAMETER_VALUE.DATETIME_UNIT] {name} takes no unit {unit}", expected=", ".join((*_MICROS, *_MONTHS))
+            f"[INVALID_PARAMETER_VALUE.DATETIME_UNIT] {name} takes no unit {unit}", expected=", ".join((*MICROS, *MONTHS))
         )
     if name.endswith("diff"):
         start, stop = (implicit(argument, "timestamp", zone, name) for argument in arguments)
@@ -216,9 +206,9 @@ def with_unit(name: str, unit: str, arguments: Sequence[Value], zone: Zone) -> V
 
 
 def _moved_by(unit: str, amount: Value, moment: Value, zone: Zone) -> Value:
-    if unit in _MONTHS:
-        return _add_months(moment, amount.like(f"multiply(CAST({amount.sql} AS INTEGER), {_MONTHS[unit]})", YEAR_MONTH, raises=True), zone)
-    micros = amount.like(f"multiply(CAST({amount.sql} AS BIGINT), CAST({_MICROS[unit]} AS BIGINT))", DAY_TIME, raises=True)
+    if unit in MONTHS:
+        return _add_months(moment, amount.like(f"multiply(CAST({amount.sql} AS INTEGER), {MONTHS[unit]})", YEAR_MONTH, raises=True), zone)
+    micros = amount.like(f"multiply(CAST({amount.sql} AS BIGINT), CAST({MICROS[unit]} AS BIGINT))", DAY_TIME, raises=True)
     if unit in ("day", "week") or zone.name == "UTC" or moment.type == "timestamp_ntz":
         return _add_micros(moment, micros, zone)
     return v.combine(f"make_timestamptz(add(epoch_us({moment.sql}), {micros.sql}))", "timestamp", (moment, micros), raises=True)
@@ -226,10 +216,10 @@ def _moved_by(unit: str, amount: Value, moment: Value, zone: Zone) -> Value:
 
 def _difference(unit: str, start: Value, stop: Value, zone: Zone) -> Value:
     first, last = zone.local(start.sql), zone.local(stop.sql)
-    if unit in _MICROS:
-        sql = f"(subtract(epoch_us({last}), epoch_us({first})) // {_MICROS[unit]})"
+    if unit in MICROS:
+        sql = f"(subtract(epoch_us({last}), epoch_us({first})) // {MICROS[unit]})"
     else:
         # Within a lambda function, the SQL of each side is written once instead of ten times.
         months = "lambda deltaic_sides: deltaic_months(deltaic_sides.a, deltaic_sides.b)"
-        sql = f"(list_extract(list_transform([struct_pack(a := {first}, b := {last})], {months}), 1) // {_MONTHS[unit]})"
+        sql = f"(list_extract(list_transform([struct_pack(a := {first}, b := {last})], {months}), 1) // {MONTHS[unit]})"
     return v.combine(sql, "long", (start, stop), raises=True)

@@ -7,7 +7,7 @@ true.
 
 from __future__ import annotations
 
-from deltaic.protocol.schema import Array, DataType, Struct
+from deltaic.protocol.schema import Array, DataType, Map, Struct
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.values import Value
 
@@ -52,6 +52,17 @@ def with_one_zero(sql: str, kind: DataType, depth: int = 0) -> str:
         return f"(CASE WHEN {sql} IS NOT NULL THEN struct_pack({', '.join(parts)}) END)"
     name = v.duckdb_type(kind)
     return f"(CASE WHEN {sql} = 0 THEN CAST(0 AS {name}) WHEN isnan({sql}) THEN CAST('NaN' AS {name}) ELSE {sql} END)"
+
+
+def grouped(value: Value) -> Value:
+    """SQL of a key of GROUP BY. Maps are equal that have the same entries in any order; Spark shows these in the order of their keys."""
+    kind = value.type
+    if not isinstance(kind, Map) or not isinstance(kind.key, str) or not v.is_comparable(kind.key) or v.holds_fraction(kind):
+        return normalized(value)
+    if not v.is_comparable(kind.value):
+        raise v.unsupported("grouping", kind)
+    entries = f"list_sort(map_entries({value.sql}))"
+    return value.like(f"(CASE WHEN {value.sql} IS NOT NULL THEN map_from_entries({entries}) END)", kind)
 
 
 def normalized(value: Value) -> Value:

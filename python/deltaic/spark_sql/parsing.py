@@ -20,6 +20,7 @@ from sqlglot.parsers.databricks import DatabricksParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.spark_sql.named_arguments import positional
 from deltaic.spark_sql.text_cache import TextCache
 
 _KEPT_CHARACTERS = 300_000
@@ -41,6 +42,9 @@ _TREES = TextCache[exp.Expression](_KEPT_CHARACTERS)
 MAX_LENGTH = 1_000_000
 """Maximum number of characters of a SQL text; longer text raises InvalidArgumentError, as its tree may exceed
 the interpreter's stack."""
+
+
+_INTERVAL_UNITS = {"MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR"}
 
 
 class PipeOperator(exp.Expression):
@@ -287,6 +291,47 @@ class _Parser(DatabricksParser):
             return operator("join", join=join)
         self.raise_error("Expected an operator after |>")
         raise AssertionError
+
+    def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        found: exp.Expr | None = super()._parse_function_call(*args, **kwargs)
+        return positional(found) if isinstance(found, exp.Anonymous) else found
+
+    def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> exp.Interval | None:
+        """`INTERVAL 1 DAY`, `INTERVAL '1-2' YEAR TO MONTH`; `INTERVAL 1 DAY 2 HOURS` becomes the tree of `INTERVAL '1 DAY 2 HOURS'`."""
+        start = self._index
+        if not self._match(TokenType.INTERVAL):
+            return None
+        parts: list[tuple[str, str]] = []
+        while (part := self._parse_interval_part(first=not parts)) is not None:
+            parts.append(part)
+            if not part[1]:
+                break
+            if self._match_text_seq("TO"):
+                unit = exp.IntervalSpan(this=exp.Var(this=part[1]), expression=self._parse_var(any_token=True, upper=True))
+                return self.expression(exp.Interval(this=exp.Literal.string(part[0]), unit=unit))
+        if len(parts) == 1:
+            (text, word), *_ = parts
+            return self.expression(exp.Interval(this=exp.Literal.string(text), unit=exp.Var(this=word) if word else None))
+        if parts:
+            return self.expression(exp.Interval(this=exp.Literal.string(" ".join(map(" ".join, parts)))))
+        self._retreat(start)
+        return None
+
+    def _parse_interval_part(self, *, first: bool) -> tuple[str, str] | None:
+        """A number, in quotes or not, and its unit; a text without a unit may stand alone."""
+        start, sign = self._index, "-" if self._match(TokenType.DASH) else "+" if self._match(TokenType.PLUS) else ""
+        if self._curr and self._curr.token_type in (TokenType.NUMBER, TokenType.STRING):
+            text, is_text = self._curr.text, self._curr.token_type == TokenType.STRING
+            self._advance()
+            if self._curr and (word := self._curr.text.upper()).removesuffix("S") in _INTERVAL_UNITS:
+                self._advance()
+                if sign == "-" and text.startswith("-"):
+                    sign, text = "", text[1:]
+                return f"{sign}{text}", word
+            if first and is_text and not sign:
+                return text, ""
+        self._retreat(start)
+        return None
 
     def _parse_string_as_identifier(self) -> exp.Identifier | None:
         return None

@@ -266,10 +266,10 @@ def _split(arguments: list[Value], zone: Zone) -> Value:
             else value.like(f"(CASE WHEN {value.sql} IS NOT NULL THEN [{value.sql}] END)", kind)
         )
     if not pattern.constant:
-        if most > 0:
-            raise v.unsupported("split of single characters with a limit")
-        characters = f"list_transform(range(1, length({value.sql}) + 1), lambda deltaic_i: substring({value.sql}, deltaic_i, 1))"
-        return value.like(f"(CASE WHEN {value.sql} = '' THEN [''] ELSE {characters} END)", kind)
+        count = f"length({value.sql})" if most <= 0 else f"least(length({value.sql}), {most})"
+        part = "1" if most <= 0 else f"CASE WHEN deltaic_i = {most} THEN length({value.sql}) ELSE 1 END"  # the last one has the rest
+        characters = f"list_transform(range(1, {count} + 1), lambda deltaic_i: substring({value.sql}, deltaic_i, {part}))"
+        return value.like(f"(CASE WHEN {value.sql} IS NULL THEN NULL WHEN {value.sql} = '' THEN [''] ELSE {characters} END)", kind)
     plain = re.fullmatch(r"(?:[^\\.\[\](){}*+?|^$]|\\[.|*+?()\[\]{}^$\\/-])+", pattern.constant)
     if plain is not None and most <= 0:
         separator = re.sub(r"\\(.)", r"\1", pattern.constant)

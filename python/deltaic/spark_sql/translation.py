@@ -285,6 +285,8 @@ class Translator:
             keys.append(inner and values[-1].raises and values[-1].deterministic and self.is_key(tree))
         self.scope.columns = read
         if len(values) == 1:
+            if values[0].type == "void":
+                raise v.mismatch("a condition", "void")
             return operators.condition(values[0], self.zone, "a condition")
         return operators.filtered(list(zip(operators.booleans(values, self.zone, "AND"), tables, keys, strict=True)))
 
@@ -327,9 +329,18 @@ class Translator:
         if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
             raise self.refused(node)
         if isinstance(node.this, exp.Tuple) and all(isinstance(item, exp.Tuple) for item in node.expressions):
-            left, *items = (self._row(each) for each in (node.this, *node.expressions))
-            return operators.contained(left, items, self.zone)
+            return self._contained_row([node.this, *node.expressions])
         return operators.contained(self.value(node.this), [self.value(item) for item in node.expressions], self.zone)
+
+    def _contained_row(self, nodes: list[exp.Expression]) -> Value:
+        """`(a, b) IN ((1, 2), ...)`: rows whose columns have other names are compared in the types that they have."""
+        named = [self.row(each).type for each in nodes]
+        left, *items = (self._row(each) for each in nodes)
+        for kind in named[1:]:
+            if v.field_names(kind) != v.field_names(named[0]) and not v.same_structure(kind, named[0]):
+                types = f"{v.type_text(named[0])} and {v.type_text(kind)}"
+                raise InvalidArgumentError("[DATATYPE_MISMATCH.DATA_DIFF_TYPES] the rows of IN have two types", found=types)
+        return operators.contained(left, items, self.zone)
 
     def _row(self, node: exp.Expression) -> Value:
         """Returns `(a, b)` as a struct with generated names, for comparisons, which ignore names."""
@@ -522,7 +533,7 @@ _HANDLERS: dict[type[exp.Expr], Callable[[Any, Any], Value]] = {
     exp.Trim: Translator.trim,
     exp.Substring: Translator.substring,
     exp.Bracket: Translator.bracket,
-    exp.Interval: lambda self, node: intervals.literal(node, self.value, self.zone),
+    exp.Interval: lambda self, node: intervals.literal(node),
 }
 
 

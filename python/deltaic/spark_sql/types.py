@@ -7,6 +7,7 @@ from sqlglot import exp
 from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import Array, DataType, Field, Map, Struct, check_type
 from deltaic.spark_sql import values as v
+from deltaic.spark_sql.interval_types import interval
 
 _NAMES = {
     exp.DataType.Type.TINYINT: "byte",
@@ -35,6 +36,8 @@ def data_type(node: exp.Expression) -> DataType:
         raise v.unsupported(f"the type {node.sql(dialect='databricks')}")
     if known := _NAMES.get(node.this):
         return known
+    if isinstance(node.this, exp.Interval):
+        return _interval(node.this)
     inner = node.expressions
     if node.this == exp.DataType.Type.DECIMAL:
         sizes = [int(part.name) for part in inner] or [10, 0]
@@ -53,6 +56,17 @@ def data_type(node: exp.Expression) -> DataType:
     if node.this == exp.DataType.Type.STRUCT and inner and all(isinstance(part, exp.ColumnDef) and part.kind for part in inner):
         return Struct(Field(part.name, data_type(part.kind)) for part in inner)
     raise v.unsupported(f"the type {node.sql(dialect='databricks')}")
+
+
+def _interval(node: exp.Interval) -> DataType:
+    unit = node.args.get("unit")
+    if unit is None:
+        return v.CALENDAR
+    first, last = (unit.this, unit.expression) if isinstance(unit, exp.IntervalSpan) else (unit, unit)
+    kind = interval(first.name.lower(), last.name.lower())
+    if not v.is_interval(kind):
+        raise InvalidArgumentError("[PARSE_SYNTAX_ERROR] no type of intervals", found=kind)
+    return kind
 
 
 def _parameter(node: exp.Expression) -> str:

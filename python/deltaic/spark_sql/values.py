@@ -1,8 +1,8 @@
 """The translated expression (`Value`), and Spark's rules for types: common types, precision and scale of
 decimals, types that fit.
 
-Types are those of `deltaic.protocol.schema`. Intervals exist within expressions only, as no column of a Delta
-table can hold them: `DAY_TIME` and `DAYS` are a BIGINT of microseconds, `YEAR_MONTH` is an INTEGER of months.
+Types are those of `deltaic.protocol.schema`, and the intervals of `interval_types`, which no column of a Delta
+table can have.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.schema import Array, DataType, Field, Map, Struct, is_shape
+from deltaic.spark_sql.interval_types import CALENDAR, DAY_TIME, DAYS, YEAR_MONTH, common_interval, is_day_time, is_interval, is_year_month
+from deltaic.spark_sql.interval_types import DUCKDB_TYPES as _INTERVALS
 
-DAY_TIME = "interval day to second"
-DAYS = "interval day"
-YEAR_MONTH = "interval year to month"
+__all__ = ["CALENDAR", "DAYS", "DAY_TIME", "YEAR_MONTH", "is_day_time", "is_interval", "is_year_month"]
+
 INTEGRAL = ("byte", "short", "integer", "long")
 FRACTIONAL = ("float", "double")
 TEMPORAL = ("date", "timestamp", "timestamp_ntz")
@@ -39,9 +40,7 @@ _PRIMITIVE_SQL = {
     "timestamp_ntz": "TIMESTAMP",
     "variant": 'STRUCT("metadata" BLOB, "value" BLOB)',
     "void": "INTEGER",
-    DAY_TIME: "BIGINT",
-    DAYS: "BIGINT",
-    YEAR_MONTH: "INTEGER",
+    **_INTERVALS,
 }
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _DDL = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
@@ -287,8 +286,8 @@ def common_type(left: DataType, right: DataType) -> DataType | None:
         return _common_with_string(right if left == "string" else left)
     if left in TEMPORAL and right in TEMPORAL:
         return "timestamp" if "timestamp" in (left, right) else "timestamp_ntz"
-    if {left, right} == {DAYS, DAY_TIME}:
-        return DAY_TIME
+    if is_interval(left) and is_interval(right):
+        return common_interval(str(left), str(right))
     return _common_nested(left, right)
 
 
@@ -433,6 +432,11 @@ def same_structure(left: DataType, right: DataType) -> bool:
     return left == right
 
 
+def field_names(data_type: DataType) -> list[str]:
+    """Names of a struct's fields in lower case; none of any other type."""
+    return [field.name.lower() for field in data_type.fields] if isinstance(data_type, Struct) else []
+
+
 def is_comparable(data_type: DataType) -> bool:
     """True if values can be compared by `=`: all types except those with a map, a variant or a geographic
     type at any depth."""
@@ -440,19 +444,19 @@ def is_comparable(data_type: DataType) -> bool:
         return is_comparable(data_type.element)
     if isinstance(data_type, Struct):
         return all(is_comparable(field.type) for field in data_type.fields)
-    return isinstance(data_type, str) and data_type != "variant" and not is_shape(data_type)
+    return isinstance(data_type, str) and data_type not in ("variant", CALENDAR) and not is_shape(data_type)
 
 
 def is_orderable(data_type: DataType) -> bool:
     """True if DuckDB orders values of this type as Spark does. For arrays and structs it does not, as it
     sorts nulls inside them last."""
-    return isinstance(data_type, str) and data_type != "variant" and not is_shape(data_type)
+    return isinstance(data_type, str) and data_type not in ("variant", CALENDAR) and not is_shape(data_type)
 
 
 def check_storable(what: str, parts: Iterable[Value]) -> None:
     """Raises UnsupportedFeatureError if a part of an array, map or struct is an interval."""
     for part in parts:
-        if part.type in (DAYS, DAY_TIME, YEAR_MONTH):
+        if is_interval(part.type):
             raise unsupported(what, part.type)
 
 

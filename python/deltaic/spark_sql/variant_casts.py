@@ -125,4 +125,4 @@ def _is_held(kind: DataType, objects: bool) -> bool:
         return objects and kind.key == "string" and _is_held(kind.value, objects)
     if isinstance(kind, Struct):
         return objects and all(_is_held(field.type, objects) for field in kind.fields)
-    return kind not in ("variant", v.DAY_TIME, v.DAYS, v.YEAR_MONTH)
+    return kind != "variant" and not v.is_interval(kind)

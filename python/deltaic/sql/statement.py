@@ -8,6 +8,7 @@ from typing import Any
 
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
 from deltaic.rows.rows import Rows
+from deltaic.sql.identifiers import with_identifiers
 from deltaic.sql.names import Tables
 from deltaic.sql.tokens import Reader, insert_first
 
@@ -59,6 +60,7 @@ def run(statement: str, tables: Tables) -> Rows:
     """Runs one statement on these tables, whose class decides on the engine."""
     if not isinstance(statement, str):
         raise InvalidTypeError("a statement is text", found=type(statement).__name__, expected="str")
+    statement = with_identifiers(statement)
     reader = Reader(statement)
     if reader.at("FROM"):
         reader = Reader(insert_first(statement))

@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltaic import _core, configuration
+from deltaic.engine.duckdb.shown_types import held_types, shown_type, shown_values
 from deltaic.engine.engine import Curve, WriteTarget
 from deltaic.errors import SchemaMismatchError, UnsupportedFeatureError
 from deltaic.plan.expression import Expression, column_at, columns_of
@@ -240,8 +241,7 @@ class LocalEngine:
         # Columns of a result are nullable, as in DuckDB: joins and subqueries make nulls of NOT NULL columns.
         nullable = Schema.of_query([field.with_(nullable=True) for field in query.schema])
         distinct = nullable.distinct()  # the engine names its own columns this way
-        # DuckDB gives a column of only nulls the type integer.
-        typed = Schema([field.with_(type="integer") if field.type == "void" else field for field in distinct])
+        typed = held_types(distinct)
         rows = {name: leaf.rows for name, leaf in opened.items()}
         once = tuple(filter(query.reads_once, leaves))
         lowered = LoweredQuery(
@@ -474,11 +474,12 @@ def _limited(reader: pa.RecordBatchReader, limit: int) -> pa.RecordBatchReader:
 
 def arrow_schema(schema: Schema) -> pa.Schema:
     """Delta's exact Arrow types of these columns. Two columns of a query may have one name."""
-    distinct = schema.distinct()
+    distinct = held_types(schema.distinct(), keep_nulls=True)
     found = _core.TableSchema(distinct.to_json()).to_arrow()
     if distinct is schema:
         return found
-    return pa.schema([each.with_name(item.name) for each, item in zip(found, schema, strict=True)], metadata=found.metadata)
+    fields = zip(found, schema, strict=True)
+    return pa.schema([each.with_name(item.name).with_type(shown_type(item.type, each.type)) for each, item in fields], found.metadata)
 
 
 def _declared(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -554,13 +555,12 @@ def _width(data_type: DataType) -> int:
 
 
 def _shown(stream: _core.ReadStream, schema: Schema) -> pa.RecordBatchReader:
-    """Renames the columns of the stream as in the query, and gives columns of type void Arrow's type null."""
+    """Renames the columns of the stream as in the query, and gives nulls and intervals their types in Arrow."""
     declared = arrow_schema(schema)
-    void = [field.type == "void" for field in schema]
 
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in pa.RecordBatchReader.from_stream(stream):
-            columns = [pa.nulls(batch.num_rows) if gone else column for gone, column in zip(void, batch.columns, strict=True)]
+            columns = [shown_values(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
             yield pa.RecordBatch.from_arrays(columns, schema=declared)
 
     return pa.RecordBatchReader.from_batches(declared, batches())

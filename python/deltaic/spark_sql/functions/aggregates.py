@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import Array
-from deltaic.spark_sql import operators
+from deltaic.spark_sql import intervals, operators
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, cast
 from deltaic.spark_sql.functions.kernels import kernel_sql
@@ -99,6 +99,9 @@ def _sum(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
         data_type = v.decimal(min(38, parts[0] + 10), parts[1])
         total = f"sum({'DISTINCT ' if distinct else ''}{value.narrow or value.sql})"
         return v.combine(f"CAST({total} AS {v.duckdb_type(data_type)})", data_type, [value], nullable=True, raises=True)
+    if v.is_day_time(value.type) or v.is_year_month(value.type):
+        total = f"CAST({_call('sum', value, distinct)} AS {v.duckdb_type(value.type)})"
+        return v.combine(total, value.type, [value], nullable=True, raises=True)
     raise v.unsupported("aggregate function sum", value.type)
 
 
@@ -109,6 +112,8 @@ def _average(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
     if value.type in v.INTEGRAL or value.type in v.FRACTIONAL:
         wide = cast(value, "double", zone)
         return v.combine(_call("avg", wide, distinct), "double", [wide], nullable=True)
+    if v.is_day_time(value.type) or v.is_year_month(value.type):
+        return _average_interval(value, distinct)
     parts = v.decimal_of(value.type)
     if parts is None:
         raise v.unsupported("aggregate function avg", value.type)
@@ -128,6 +133,13 @@ def _average(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
     return v.combine(sql, data_type, [value], nullable=True)
 
 
+def _average_interval(value: Value, distinct: bool) -> Value:
+    kind = v.DAY_TIME if v.is_day_time(value.type) else v.YEAR_MONTH
+    total, rows = (f"CAST({_call(function, value, distinct)} AS HUGEINT)" for function in ("sum", "count"))
+    sql = f"(CASE WHEN {rows} > 0 THEN CAST({intervals.half_up(total, rows)} AS {v.duckdb_type(kind)}) END)"
+    return v.combine(sql, kind, [value], nullable=True, raises=True)
+
+
 def _wide_average(value: Value, distinct: bool, parts: tuple[int, int]) -> Value:
     """Returns the average of decimals of more than 24 digits. A kernel divides the sum, as the quotient does
     not fit DuckDB's decimals."""
@@ -143,7 +155,7 @@ def _wide_average(value: Value, distinct: bool, parts: tuple[int, int]) -> Value
 def _extreme(function: str) -> Build:
     def build(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
         (value,) = arguments
-        if not is_sortable(value.type):
+        if not is_sortable(value.type) and value.type != "void":
             raise v.unsupported(f"aggregate function {function}", value.type)
         if distinct:
             value = normalized(value)
@@ -317,6 +329,9 @@ def _pair_average(place: int) -> Build:
 
 def _try_sum(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
     (value,) = arguments
+    if v.is_interval(value.type) and value.type != v.CALENDAR:
+        total = f"TRY_CAST({_call('sum', value, distinct)} AS {v.duckdb_type(value.type)})"
+        return v.combine(total, value.type, [value], nullable=True)
     if value.type not in v.INTEGRAL:
         if value.type in v.FRACTIONAL or _fits(value):
             return _sum(arguments, distinct, zone)

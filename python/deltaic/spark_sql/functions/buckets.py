@@ -19,7 +19,7 @@ def _time_bucket(arguments: list[Value], zone: Zone) -> Value:
     size, moment = arguments[:2]
     kind = arguments[2].type if moment.type == "void" and len(arguments) > 2 else moment.type
     kind = "timestamp" if kind == "void" else kind
-    if kind not in ("timestamp", "timestamp_ntz") or size.type not in (v.DAYS, v.DAY_TIME, v.YEAR_MONTH, "void"):
+    if kind not in ("timestamp", "timestamp_ntz") or not (size.type == "void" or v.is_day_time(size.type) or v.is_year_month(size.type)):
         raise v.mismatch("time_bucket", size.type, kind)
     if kind == "timestamp" and zone.name != "UTC":
         raise v.unsupported(f"time_bucket of timestamps in the time zone {zone.name}")
@@ -33,7 +33,7 @@ def _time_bucket(arguments: list[Value], zone: Zone) -> Value:
         raise v.mismatch("time_bucket", kind, arguments[2].type)
     at = f"epoch_us({moment.sql})"
     start = f"epoch_us({arguments[2].sql})" if len(arguments) > 2 else "CAST(0 AS BIGINT)"
-    if size.type == v.YEAR_MONTH:
+    if v.is_year_month(size.type):
         months = f"datediff('month', make_timestamp({start}), make_timestamp({at}))"
         whole = f"CAST(floor({months} / {float(size.constant)}) AS INTEGER)"
         later, sooner = (f"(make_timestamp({start}) + to_months(({whole} - {back}) * {size.constant}))" for back in (0, 1))

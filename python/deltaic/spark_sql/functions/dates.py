@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from deltaic.spark_sql import intervals
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, cast, implicit
+from deltaic.spark_sql.functions.intervals import part_of
 from deltaic.spark_sql.functions.registry import call, constant_text, form, register
 from deltaic.spark_sql.values import Value
 
@@ -32,6 +33,7 @@ _PARTS = {
     "dayofyear": ("doy",),
     "hour": ("h", "hours", "hr", "hrs"),
     "minute": ("m", "min", "mins", "minutes"),
+    "second": ("s", "sec", "seconds", "secs"),
 }
 _DATE_UNITS = {
     "year": "year",
@@ -86,15 +88,17 @@ for _name, _sql in {"hour": "hour({0})", "minute": "minute({0})", "second": "sec
 def _part(arguments: list[Value], zone: Zone) -> Value:
     """Builds extract(unit FROM x) and date_part(unit, x)."""
     unit, value = constant_text(arguments[0], "a unit").lower(), arguments[1]
-    for name, others in _PARTS.items():
-        if unit == name or unit in others:
-            return call(name, [value], zone)
+    unit = next((name for name, others in _PARTS.items() if unit == name or unit in others), unit)
+    if v.is_interval(value.type):
+        return part_of(unit, value)
+    if unit in _PARTS and unit != "second":
+        return call(unit, [value], zone)
     day = implicit(value, "date", zone, f"extracting {unit}")
     if unit in ("dayofweek_iso", "dow_iso"):
         return day.like(f"CAST(isodow({day.sql}) AS INTEGER)", "integer")
     if unit == "yearofweek":
         return day.like(f"CAST(isoyear({day.sql}) AS INTEGER)", "integer")
-    if unit in ("second", "s", "sec", "seconds", "secs"):
+    if unit == "second":
         if value.type != "timestamp_ntz":
             value = implicit(value, "timestamp", zone, f"extracting {unit}")
         clock = local(value, zone)

@@ -17,7 +17,7 @@ def _is_hashed(kind: DataType) -> bool:
         return _is_hashed(kind.element)
     if isinstance(kind, Struct):
         return all(_is_hashed(field.type) for field in kind.fields)
-    return isinstance(kind, str) and kind not in (v.DAY_TIME, v.DAYS, v.YEAR_MONTH, "variant") and not is_shape(kind)
+    return isinstance(kind, str) and kind not in (v.CALENDAR, "variant") and not is_shape(kind)
 
 
 def _hash(name: str, result: str) -> Build:

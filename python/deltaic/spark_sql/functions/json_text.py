@@ -28,7 +28,7 @@ form("get_json_object", "=string, =string", "string", kernel="get_json_object", 
 form("json_array_length", "=string", "integer", kernel="json_array_length", nullable=True)
 form("json_object_keys", "=string", "array<string>", kernel="json_object_keys", nullable=True)
 
-_WRITTEN = (*v.INTEGRAL, *v.FRACTIONAL, "string", "boolean", "date", "timestamp", "timestamp_ntz")
+_WRITTEN = (*v.INTEGRAL, *v.FRACTIONAL, "string", "boolean", "date", "timestamp", "timestamp_ntz", "void")
 _KEYS = (*v.INTEGRAL, "string", "boolean")
 
 

@@ -98,8 +98,11 @@ def _array(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _map(arguments: list[Value], zone: Zone) -> Value:
-    if not arguments or len(arguments) % 2:
+    if len(arguments) % 2:
         raise v.unsupported("function map", *(argument.type for argument in arguments))
+    if not arguments:
+        kind = Map("void", "void", False)
+        return Value(f"CAST(MAP([], []) AS {v.duckdb_type(kind)})", kind, False, foldable=True)
     return map_of(_array(arguments[::2], zone), _array(arguments[1::2], zone), nullable=False)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from deltaic.spark_sql import operators
+from deltaic.spark_sql import intervals, operators
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, cast, or_fail
 from deltaic.spark_sql.functions.registry import constant_int, form, refuse, register
@@ -85,8 +85,10 @@ def _round(arguments: list[Value], zone: Zone) -> Value:
         wide = f"CAST({value.sql} AS HUGEINT)"
         sql = f"TRY_CAST((({wide} + sign({wide}) * {unit // 2}) // {unit}) * {unit} AS {v.duckdb_type(value.type)})"
         return or_fail(sql, value, v.failure("ARITHMETIC_OVERFLOW", "'Overflow'"), value.type)
-    if not 0 <= places <= 20:
+    if not -17 <= places <= 20:
         raise v.unsupported("round with so many places", value.type)
+    if places < 0:
+        return _by_digits(value, lambda digits: _round_decimal(digits, (38, 20), places))
     kind = v.duckdb_type(value.type)
     if places == 0:  # a half is itself a double, so no shorter text of another number shows it; the sum makes 0 of -0
         return value.like(f"(round({value.sql}) + CAST(0 AS {kind}))", value.type)
@@ -125,17 +127,44 @@ def _bround(arguments: list[Value], zone: Zone) -> Value:
         return value
     if value.type == "double" and places == 0:
         return value.like(f"(round_even({value.sql}, 0) + CAST(0 AS DOUBLE))", "double")
-    if decimal is None or places < 0:
+    if not -17 <= places <= 15:
         raise v.unsupported("bround with so many places", value.type)
+    if value.type in v.INTEGRAL:
+        whole = f"{_half_even(f'CAST({value.sql} AS HUGEINT)', 10**-places)} * {10**-places}"
+        sql = f"TRY_CAST(({whole}) AS {v.duckdb_type(value.type)})"
+        return or_fail(sql, value, v.failure("ARITHMETIC_OVERFLOW", "'Overflow'"), value.type)
+    if decimal is None:
+        return _by_digits(value, lambda digits: _bround_decimal(digits, (38, 20), places))
+    return _bround_decimal(value, decimal, places)
+
+
+def _bround_decimal(value: Value, decimal: tuple[int, int], places: int) -> Value:
     precision, scale = _round_type(decimal, places)
     kind = v.decimal(precision, scale)
-    unit = 10 ** (decimal[1] - scale)
+    digits, unit = operators.unscaled(value.sql, decimal[1], decimal[0]), 10 ** (decimal[1] - min(scale, places))
     if unit == 1:
         return value.like(v.cast_sql(value, kind), kind)
-    digits = operators.unscaled(value.sql, decimal[1], decimal[0])
+    if unit >= 10**38:
+        raise v.unsupported("bround with so many places", value.type)
+    whole = _half_even(digits, unit)
+    return value.like(operators.scaled(whole if places >= 0 else f"({whole} * {10**-places})", scale, kind), kind)
+
+
+def _half_even(digits: str, unit: int) -> str:
+    """SQL of how many units a whole number has; half a unit goes to the even side."""
     up = f"2 * abs({digits} % {unit}) > {unit} OR (2 * abs({digits} % {unit}) = {unit} AND ({digits} // {unit}) % 2 <> 0)"
-    whole = f"(CASE WHEN {up} THEN {digits} // {unit} + sign({digits}) ELSE {digits} // {unit} END)"
-    return value.like(operators.scaled(whole, scale, kind), kind)
+    return f"(CASE WHEN {up} THEN {digits} // {unit} + sign({digits}) ELSE {digits} // {unit} END)"
+
+
+def _by_digits(value: Value, rounded: Callable[[Value], Value]) -> Value:
+    """A float or double as its digits (SQL of a decimal(38,20)), rounded, and back. Java's BigDecimal has the same digits."""
+    kind = v.duckdb_type(value.type)
+    shown = f"CAST(CAST(CASE WHEN abs({value.sql}) < 1e17 THEN {value.sql} END AS DOUBLE) AS VARCHAR)"
+    result = rounded(Value(f"CAST({shown} AS DECIMAL(38, 20))", "decimal(38,20)"))
+    far = v.failure("UNSUPPORTED_ROUNDING", f"'rounding of a {value.type} of more than 17 digits'")
+    back = f"CAST(CAST({result.sql} AS VARCHAR) AS {kind})"
+    odd = f"CASE WHEN isfinite({value.sql}) THEN {far} ELSE {value.sql} END"
+    return value.like(f"(CASE WHEN abs({value.sql}) < 1e17 THEN {back} ELSE {odd} END)", value.type, raises=True)
 
 
 def _whole(function: str) -> Callable[[list[Value], Zone], Value]:
@@ -228,7 +257,7 @@ def _shift(name: str) -> Callable[[list[Value], Zone], Value]:
 register("abs", "number", "T", _abs)
 register("positive", "number", "T", lambda arguments, zone: arguments[0])
 register("mod", "any, any", "T", _operator("%"))
-register("negative", "any", "T", lambda arguments, zone: operators.negative(arguments[0], zone))
+register("negative", "any", "T", lambda arguments, zone: intervals.negative(arguments[0], zone))
 register("pmod", "numeric, numeric", "T", _pmod)
 for _name, _symbol in {"try_add": "+", "try_subtract": "-", "try_multiply": "*", "try_divide": "/", "try_mod": "%"}.items():
     register(_name, "numeric, numeric", "T", _try(_symbol))

@@ -42,7 +42,6 @@ _REASONS: dict[str, str] = {
     "geographic types are not supported": "st_asbinary st_geogfromwkb st_geomfromwkb st_srid st_setsrid",
     "the type TIME is not supported": """to_time try_to_time make_time current_time time_diff time_trunc time localtime
         time_from_micros time_from_millis time_from_seconds time_to_micros time_to_millis time_to_seconds""",
-    "no column of a Delta table can hold an interval": "make_interval try_make_interval make_dt_interval make_ym_interval",
     "time windows are allowed in GROUP BY alone": "window session_window",
     "it needs the rules of a language for sentences and words": "sentences",
 }

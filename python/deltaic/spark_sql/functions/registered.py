@@ -2,7 +2,7 @@
 
 from deltaic.spark_sql import conditional, patterns
 from deltaic.spark_sql.functions import arrays as forms_array
-from deltaic.spark_sql.functions import buckets, hashes, json_text, more_nested, text_formats, urls, variants
+from deltaic.spark_sql.functions import buckets, hashes, intervals, json_text, more_nested, text_formats, urls, variants
 from deltaic.spark_sql.functions import dates as forms_time
 from deltaic.spark_sql.functions import nested as collections
 from deltaic.spark_sql.functions import numbers as forms_math
@@ -19,6 +19,7 @@ __all__ = [
     "forms_string",
     "forms_time",
     "hashes",
+    "intervals",
     "json_text",
     "more_nested",
     "patterns",

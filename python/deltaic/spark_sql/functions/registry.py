@@ -5,7 +5,7 @@ Patterns of parameters:
 
 - a type's name, such as `long`: the argument is cast to this type as Spark does by itself;
 - `=date`: the argument has this type, and is not cast;
-- `integral`, `numeric`, `decimal`, `temporal`: the argument has one of these types;
+- `integral`, `numeric`, `decimal`, `temporal`, `interval`: the argument has one of these types;
 - `number`: a number stays as it is, text is cast to double;
 - `any`: the argument stays as it is;
 - `T`, `array<T>`, `map<K,V>`: type variables; arguments that share a variable are cast to their common type;
@@ -247,6 +247,7 @@ def _target(pattern: str, value: Value, bound: dict[str, DataType]) -> DataType 
         "numeric": v.is_numeric(found),
         "decimal": v.decimal_of(found) is not None,
         "temporal": found in v.TEMPORAL,
+        "interval": v.is_interval(found),
     }
     if pattern == "number":
         return found if v.is_numeric(found) else "double" if found in ("string", "void") else None

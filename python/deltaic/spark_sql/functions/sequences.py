@@ -18,7 +18,7 @@ def of_times(arguments: list[Value], zone: Zone) -> Value:
     days, forwards or backwards."""
     start, stop, *step = arguments
     common = v.common_of([start, stop], "sequence")
-    if common not in v.TEMPORAL or (step and not intervals.is_interval(step[0].type)):
+    if common not in v.TEMPORAL or (step and not (v.is_day_time(step[0].type) or v.is_year_month(step[0].type))):
         raise v.unsupported("function sequence", *(argument.type for argument in arguments))
     start, stop = cast(start, common, zone), cast(stop, common, zone)
     if not step:
@@ -33,7 +33,7 @@ def of_times(arguments: list[Value], zone: Zone) -> Value:
         raise v.unsupported("sequence by an interval that is not a literal")
     if by.constant == 0:
         raise v.unsupported("sequence by an interval of nothing")
-    if common == "date" and by.type == v.DAY_TIME and by.constant % _DAY:
+    if common == "date" and v.is_day_time(by.type) and by.constant % _DAY:
         raise InvalidArgumentError("[_LEGACY_ERROR_TEMP_3242] a sequence of dates goes by whole days or months", found=by.constant)
     return _stepped(start, stop, by, common, zone)
 
@@ -43,15 +43,15 @@ def _stepped(start: Value, stop: Value, by: Value, common: str, zone: Zone) -> V
     `by`, not the item before plus
     `by`: January 31 in steps of months is followed by February 29, then March 31."""
     assert isinstance(by.constant, int)
-    days = int(by.constant / _DAY) if by.type != v.YEAR_MONTH else 0
-    amount = by.constant if by.type == v.YEAR_MONTH else days * _DAY
-    kind = by.type if by.type == v.YEAR_MONTH else v.DAYS
+    days = int(by.constant / _DAY) if v.is_day_time(by.type) else 0
+    amount = by.constant if v.is_year_month(by.type) else days * _DAY
+    kind = by.type if v.is_year_month(by.type) else v.DAYS
     interval = Value(f"(CAST(deltaic_n AS {v.duckdb_type(kind)}) * {amount})", kind, False)
     item = cast(intervals.arithmetic("+", start, interval, zone), common, zone) if amount else start
-    if by.type != v.YEAR_MONTH and (rest := by.constant - days * _DAY):  # days are added to the local date, hours to the instant
+    if v.is_day_time(by.type) and (rest := by.constant - days * _DAY):  # days are added to the local date, hours to the instant
         make = "make_timestamptz" if common == "timestamp" else "make_timestamp"
         item = item.like(f"{make}(epoch_us({item.sql}) + deltaic_n * {rest})", common)
-    if by.type == v.YEAR_MONTH:
+    if v.is_year_month(by.type):
         steps = f"abs(date_diff('month', {_local(start, zone)}, {_local(stop, zone)})) // {abs(by.constant)} + 1"
     else:
         steps = f"abs(epoch_us({_local(stop, zone)}) - epoch_us({_local(start, zone)})) // {abs(by.constant)} + 1"

@@ -110,7 +110,9 @@ def percentile(name: str) -> Build:
     def build(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
         value, *rest = arguments
         falling = sorted_name and bool(rest.pop().constant)
-        if distinct or not v.is_numeric(value.type):
+        if distinct or not (
+            v.is_numeric(value.type) or (name in ("percentile", "median") and (v.is_day_time(value.type) or v.is_year_month(value.type)))
+        ):
             raise v.unsupported(f"aggregate function {name}", value.type)
         place = rest[0].constant if rest else 0.5
         if isinstance(place, bool) or not isinstance(place, (int, float, Decimal)):
@@ -119,6 +121,8 @@ def percentile(name: str) -> Build:
             raise InvalidArgumentError(
                 "[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] the percentage is out of range", found=place, expected="0 to 1"
             )
+        if v.is_interval(value.type):
+            return _percentile_of_intervals(value, float(place))
         kind = value.type if name == "percentile_approx" else "double"
         value = cast(value, kind, zone)
         if name == "percentile" and len(rest) > 1 and rest[1].constant != 1:
@@ -134,6 +138,12 @@ def percentile(name: str) -> Build:
         return v.combine(sql, kind, [value], nullable=True)
 
     return build
+
+
+def _percentile_of_intervals(value: Value, place: float) -> Value:
+    kind = v.DAY_TIME if v.is_day_time(value.type) else v.YEAR_MONTH
+    between = f"quantile_cont(CAST({value.sql} AS DOUBLE), CAST('{place!r}' AS DOUBLE))"
+    return v.combine(f"CAST(trunc({between}) AS {v.duckdb_type(kind)})", kind, [value], nullable=True)
 
 
 def _weighted_percentile(value: Value, place: float, frequency: Value) -> Value:

@@ -116,20 +116,32 @@ def _concat(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _concat_ws(arguments: list[Value], zone: Zone) -> Value:
-    if any(not isinstance(argument.type, str) for argument in arguments):
-        raise v.unsupported("function concat_ws", *(argument.type for argument in arguments))
-    parts = [cast(argument, "string", zone) for argument in arguments]
-    separator = parts[0]
+    separator = cast(arguments[0], "string", zone)
+    parts = [separator, *(_joined(argument, separator, zone) for argument in arguments[1:])]
     if len(parts) == 1:
         sql = f"CASE WHEN {separator.sql} IS NOT NULL THEN '' END"
         return separator.like(f"({sql})", "string")
     return v.combine(f"concat_ws({', '.join(part.sql for part in parts)})", "string", parts, nullable=separator.nullable)
 
 
+def _joined(value: Value, separator: Value, zone: Zone) -> Value:
+    """An argument of concat_ws as text: of an array its items, without nulls; null where it has none."""
+    if isinstance(value.type, Array):
+        items = cast(value, Array("string"), zone)
+        known = f"list_filter({items.sql}, lambda deltaic_item: deltaic_item IS NOT NULL)"
+        sql = f"(CASE WHEN len({known}) > 0 THEN array_to_string({known}, {separator.sql}) END)"
+        return v.combine(sql, "string", (items, separator), nullable=True)
+    if not isinstance(value.type, str):
+        raise v.unsupported("function concat_ws", value.type)
+    return cast(value, "string", zone)
+
+
 def _translate(arguments: list[Value], zone: Zone) -> Value:
     """Builds translate(text, from, to): replaces each character of `from` with the character of `to` at the
     same position, or removes it if `to` is shorter. If `from` repeats a character, the first one counts."""
     value, source, target = arguments
+    if any(each.is_constant and each.constant is None for each in arguments):
+        return v.combine("CAST(NULL AS VARCHAR)", "string", arguments, nullable=True)
     originals, replacements = constant_text(source, "the characters of translate"), constant_text(target, "the characters of translate")
     pairs: dict[str, str] = {}
     for index, character in enumerate(originals):

@@ -4,6 +4,7 @@ to_char, to_number, quote, typeof."""
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from deltaic.errors import InvalidArgumentError
 from deltaic.spark_sql import values as v
@@ -13,49 +14,74 @@ from deltaic.spark_sql.functions.registry import Build, call, constant_text, for
 from deltaic.spark_sql.operators import scaled
 from deltaic.spark_sql.values import Value
 
-_DIRECTIVE = re.compile(r"%([-0+, ]*)([1-9][0-9]*)?(?:\.([0-9]+))?([a-zA-Z%])")
+_DIRECTIVE = re.compile(r"%(?:([1-9][0-9]*)\$)?([-0+, (]*)([1-9][0-9]*)?(?:\.([0-9]+))?([a-zA-Z%])")
 _WIDE = "[^\\x{10000}-\\x{10FFFF}]"
 """Matches one character of a single UTF-16 unit. Java counts any other character as two."""
 
 
+@dataclass(frozen=True)
+class _Directive:
+    """`%-8.2f`: its text, flags, least width, places behind the point or most characters, and letter."""
+
+    text: str
+    flags: frozenset[str]
+    width: int
+    places: int | None
+    letter: str
+
+
 def _format_string(arguments: list[Value], zone: Zone) -> Value:
-    """Builds `format_string(format, …)` with the directives %s %d %x %f %% %n of `java.util.Formatter`. A
-    null is formatted as `null`."""
-    pattern, rest = constant_text(arguments[0], "a format"), list(arguments[1:])
-    parts, end = [], 0
+    """Builds `format_string(format, …)` with the directives %s %b %c %d %x %o %f %% %n of
+    `java.util.Formatter`. A null is formatted as `null`."""
+    pattern, values = constant_text(arguments[0], "a format"), arguments[1:]
+    parts, end, following = [], 0, 0
     for match in _DIRECTIVE.finditer(pattern):
         parts.append(v.text(pattern[end : match.start()]))
         end = match.end()
-        if match[4] in "%n" and not (match[1] or match[2] or match[3]):
-            parts.append(v.text("%" if match[4] == "%" else "\n"))
+        if match[5] in "%n" and not any(match.groups()[:4]):
+            parts.append(v.text("%" if match[5] == "%" else "\n"))
             continue
-        if not rest:
+        following += not match[1]
+        place = int(match[1]) if match[1] else following
+        if place > len(values):
             raise InvalidArgumentError("[INVALID_PARAMETER_VALUE] the format has more directives than arguments", found=pattern)
-        parts.append(_directive(match, rest.pop(0), zone))
+        places = None if match[4] is None else int(match[4])
+        parts.append(_formatted(_Directive(match[0], frozenset(match[2]), int(match[3] or 0), places, match[5]), values[place - 1], zone))
     plain = pattern[end:]
-    if "%" in "".join(_DIRECTIVE.split(pattern)[::5]):
+    if "%" in "".join(_DIRECTIVE.split(pattern)[::6]):
         raise v.unsupported(f"the format {pattern!r}")
     parts.append(v.text(plain))
     sql = "(" + " || ".join(part for part in parts if part != "''") + ")" if any(part != "''" for part in parts) else "''"
     return v.combine(sql, "string", arguments, nullable=False)
 
 
-def _directive(match: re.Match[str], value: Value, zone: Zone) -> str:
-    flags, width, places, letter = match[1], int(match[2] or 0), match[3], match[4]
-    refused = v.unsupported(f"the directive {match[0]!r} of a format", value.type)
-    if letter == "s" and places is None and set(flags) <= {"-"} and _is_shown(value):
-        shown = cast(value, "string", zone).sql
-    elif letter == "d" and places is None and value.type in v.INTEGRAL and set(flags) <= {"-", "0", "+"}:
-        shown = _signed(f"CAST({value.sql} AS VARCHAR)", value, flags, width)
-    elif letter == "x" and places is None and value.type in ("integer", "long") and set(flags) <= {"-"}:
-        unsigned = f"CAST({value.sql} AS HUGEINT) & CAST({(1 << v.BITS[str(value.type)]) - 1} AS HUGEINT)"
-        shown = f"lower(ltrim(hex({unsigned}), '0'))"
-        shown = f"(CASE WHEN {value.sql} = 0 THEN '0' ELSE {shown} END)"
-    elif letter == "f" and value.type in v.FRACTIONAL and set(flags) <= {"-"}:
-        shown = kernel_sql("fixed", "string", f"CAST({value.sql} AS DOUBLE)", places or "6", "'half_up'")
+def _formatted(directive: _Directive, value: Value, zone: Zone) -> str:
+    flags, width, places, letter = directive.flags, directive.width, directive.places, directive.letter.lower()
+    refused = v.unsupported(f"the directive {directive.text!r} of a format", value.type)
+    if (flags & {"-", "0"} and not width) or {"-", "0"} <= flags or {"+", " "} <= flags:
+        raise refused
+    if letter == "s" and flags <= {"-"} and _is_shown(value):
+        shown = _shown_text(value, zone)
+    elif letter == "b" and flags <= {"-"}:
+        is_true = value.sql if value.type == "boolean" else f"({value.sql} IS NOT NULL)"
+        shown = f"CASE WHEN {is_true} THEN 'true' ELSE 'false' END"
+    elif letter == "c" and flags <= {"-"} and places is None and value.type == "integer":
+        shown = call("char", [cast(value, "long", zone)], zone).sql
+    elif letter == "d" and places is None and value.type in v.INTEGRAL:
+        shown = _signed(f"CAST({value.sql} AS VARCHAR)", flags, width)
+    elif letter in ("x", "o") and places is None and value.type in v.INTEGRAL and flags <= {"-", "0"}:
+        shown = _unsigned(value, letter, width if "0" in flags else 0, refused)
+    elif letter == "f" and directive.letter == "f" and value.type in v.FRACTIONAL:
+        digits = 6 if places is None else places
+        shown = _signed(kernel_sql("fixed", "string", f"CAST({value.sql} AS DOUBLE)", str(digits), "'half_up'"), flags, width)
     else:
         raise refused
-    text = f"coalesce({shown}, 'null')"
+    # The places of %f are also the most characters of a null.
+    text = f"coalesce({shown}, {v.text('null' if places is None else 'null'[:places])})"
+    if places is not None and letter in ("s", "b"):
+        text = f"substring({text}, 1, {places})"
+    if directive.letter.isupper():
+        text = f"upper({text})"
     if not width:
         return text
     units = f"(length({text}) + length(regexp_replace({text}, {v.text(_WIDE)}, '', 'g')))"
@@ -64,20 +90,51 @@ def _directive(match: re.Match[str], value: Value, zone: Zone) -> str:
 
 
 def _is_shown(value: Value) -> bool:
-    """True if Java formats values of this type as a cast to text does."""
+    """True if Java formats values of this type as `_shown_text` does."""
     decimal = v.decimal_of(value.type)
-    return value.type in (*v.INTEGRAL, "string", "boolean") or (decimal is not None and decimal[1] <= 6)
+    known = (*v.INTEGRAL, *v.FRACTIONAL, *v.TEMPORAL, "string", "boolean", "void")
+    return value.type in known or (decimal is not None and decimal[1] <= 6)
 
 
-def _signed(shown: str, value: Value, flags: str, width: int) -> str:
-    if "0" in flags and width:
-        digits = f"ltrim({shown}, '-')"
-        room = f"CASE WHEN {value.sql} < 0{' OR true' if '+' in flags else ''} THEN {width - 1} ELSE {width} END"
-        padded = f"CASE WHEN length({digits}) < {room} THEN lpad({digits}, CAST({room} AS INTEGER), '0') ELSE {digits} END"
-        shown = f"(CASE WHEN {value.sql} < 0 THEN '-' ELSE '{'+' if '+' in flags else ''}' END || {padded})"
-    elif "+" in flags:
-        shown = f"(CASE WHEN {value.sql} >= 0 THEN '+' ELSE '' END || {shown})"
-    return shown
+def _shown_text(value: Value, zone: Zone) -> str:
+    """A value as Java shows what Spark keeps: days of a date, microseconds of a timestamp."""
+    if value.type == "date":
+        return f"CAST(subtract({value.sql}, DATE '1970-01-01') AS VARCHAR)"
+    if value.type in v.TEMPORAL:
+        return f"CAST(epoch_us({value.sql}) AS VARCHAR)"
+    return cast(value, "string", zone).sql
+
+
+def _unsigned(value: Value, letter: str, zeros: int, refused: Exception) -> str:
+    """A whole number in hexadecimal or octal digits, a negative one by its bits, filled up with zeros."""
+    bits = v.BITS[str(value.type)]
+    if letter == "o" and bits == 64:
+        raise refused
+    unsigned = f"CAST({value.sql} AS HUGEINT) & CAST({(1 << bits) - 1} AS HUGEINT)"
+    shown = f"to_base(CAST({unsigned} AS BIGINT), 8)" if letter == "o" else f"lower(ltrim(hex({unsigned}), '0'))"
+    shown = f"(CASE WHEN {value.sql} = 0 THEN '0' ELSE {shown} END)"
+    return f"(repeat('0', greatest({zeros} - length({shown}), 0)) || {shown})" if zeros else shown
+
+
+def _signed(shown: str, flags: frozenset[str], width: int) -> str:
+    """A number in decimal digits, `-1234.5` or `NaN`, with the sign, the commas and the zeros that the flags ask for."""
+    if not flags & {"0", "+", " ", ",", "("}:
+        return shown
+    number, digits = "deltaic_number", "ltrim(deltaic_number, '-')"
+    negative, is_finite = f"starts_with({number}, '-')", f"regexp_matches({number}, '[0-9]')"
+    if "," in flags:
+        whole = f"split_part({digits}, '.', 1)"
+        grouped = f"ltrim(reverse(regexp_replace(reverse({whole}), '(...)', '\\1,', 'g')), ',')"
+        digits = f"CASE WHEN {is_finite} THEN {grouped} || substring({digits}, length({whole}) + 1) ELSE {digits} END"
+    plus = "+" if "+" in flags else " " if " " in flags else ""
+    sign = f"CASE WHEN {negative} THEN '{'(' if '(' in flags else '-'}' WHEN {number} <> 'NaN' THEN '{plus}' ELSE '' END"
+    end = f"CASE WHEN {negative} THEN ')' ELSE '' END" if "(" in flags else "''"
+    zeros = "''"
+    if "0" in flags:
+        missing = f"greatest({width} - length({digits}) - length({sign}) - length({end}), 0)"
+        zeros = f"CASE WHEN {is_finite} THEN repeat('0', {missing}) ELSE '' END"
+    text = f"({sign}) || ({zeros}) || ({digits}) || ({end})"
+    return f"list_extract(list_transform([{shown}], lambda {number}: {text}), 1)"
 
 
 register("format_string printf", "string, any...", "string", _format_string)

@@ -46,11 +46,24 @@ _COMPUTED = {
     "Q": "CAST(quarter({0}) AS VARCHAR)",
     "q": "CAST(quarter({0}) AS VARCHAR)",
 }
+_COLON, _PLAIN, _IF_ANY = "':' || printf('%02d', {0})", "printf('%02d', {0})", "CASE WHEN {0} = 0 THEN '' ELSE printf('%02d', {0}) END"
+# Letters of an offset -> (text of UTC, SQL of the minutes).
+_OFFSETS = {
+    "X": ("'Z'", _IF_ANY),
+    "XX": ("'Z'", _PLAIN),
+    "XXX": ("'Z'", _COLON),
+    "x": ("'+00'", _IF_ANY),
+    "xx": ("'+0000'", _PLAIN),
+    "xxx": ("'+00:00'", _COLON),
+    "Z": ("'+0000'", _PLAIN),
+    "O": ("'GMT'", "CASE WHEN {0} = 0 THEN '' ELSE ':' || printf('%02d', {0}) END"),
+}
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
 # Letters -> (field, regular expression) for parsing. A fraction may have fewer digits than letters, as in
 # Spark.
 _READ = {
     "yyyy": ("year", "[0-9]{4}"),
+    "yy": ("year_of_century", "[0-9]{2}"),
     "MM": ("month", "[0-9]{2}"),
     "M": ("month", "[0-9]{1,2}"),
     "dd": ("day", "[0-9]{2}"),
@@ -73,7 +86,7 @@ _READ = {
     "XXX": ("offset", "z|[+-][0-9]{2}:[0-5][0-9]"),
     "Z": ("offset", "[+-][0-9]{2}[0-5][0-9]"),
 }
-_TWICE = ({"month", "month_name"}, {"hour", "half_day_hour"})
+_TWICE = ({"month", "month_name"}, {"hour", "half_day_hour"}, {"year", "year_of_century"})
 """Pairs of fields with the same meaning: a pattern has at most one field of each pair."""
 _MAX_OFFSET = 18 * 60
 """Maximum offset from UTC in minutes, as in Java; a text with a larger offset does not match its pattern."""
@@ -102,11 +115,18 @@ def _tokens(pattern: str, known: Container[str]) -> list[tuple[str, bool]]:
     return found
 
 
-def _formatted(clock: str, pattern: str) -> str:
-    """Returns SQL that formats a local timestamp by a pattern. DuckDB's %Y equals Java's yyyy for the years 1
-    to 9999 only."""
-    tokens = _tokens(pattern, _SHOWN.keys() | _COMPUTED)
+def _formatted(instant: str, pattern: str, zone: Zone) -> str:
+    """Returns SQL that formats a timestamp by a pattern. DuckDB's %Y equals Java's yyyy for the years 1 to
+    9999 only."""
+    clock = zone.local(instant)
+    names = {"VV": zone.name, **({"z": "UTC", "zzzz": "Coordinated Universal Time"} if zone.name == "UTC" else {})}
+    tokens = _tokens(pattern, {*_SHOWN, *_COMPUTED, *_OFFSETS, *names})
     computed = [_COMPUTED[text].format(clock) if field and text in _COMPUTED else "" for text, field in tokens]
+    for place, (text, field) in enumerate(tokens):
+        if field and text in names:
+            computed[place] = v.text(names[text])
+        elif field and text in _OFFSETS:
+            computed[place] = _offset(clock, instant, text)
     shown = [sql or f"strftime({clock}, {v.text(_strftime(*token))})" for sql, token in zip(computed, tokens, strict=True)]
     whole = v.text("".join(_strftime(*token) for token in tokens))
     near = " || ".join(shown) if any(computed) else f"strftime({clock}, {whole})"
@@ -119,19 +139,30 @@ def _formatted(clock: str, pattern: str) -> str:
     return f"(CASE WHEN year({clock}) BETWEEN 1 AND 9999 THEN {near} ELSE {far} END)"
 
 
+def _offset(clock: str, instant: str, letters: str) -> str:
+    """SQL of the distance of a clock from UTC."""
+    (none, minutes), seconds = _OFFSETS[letters], "deltaic_offset"
+    sign = f"CASE WHEN {seconds} < 0 THEN '-' ELSE '+' END"
+    hour = f"abs({seconds}) // 3600" if letters == "O" else f"printf('%02d', abs({seconds}) // 3600)"
+    minute = f"abs({seconds}) // 60 % 60"
+    shown = f"{'' if letters != 'O' else none + ' || '}{sign} || {hour} || {minutes.format(minute)}"
+    text = f"CASE WHEN {seconds} = 0 THEN {none} ELSE {shown} END"
+    return f"list_extract(list_transform([(epoch_us({clock}) - epoch_us({instant})) // 1000000], lambda {seconds}: {text}), 1)"
+
+
 def _strftime(text: str, field: bool) -> str:
     return _SHOWN.get(text, "") if field else text.replace("%", "%%")
 
 
 def _date_format(arguments: list[Value], zone: Zone) -> Value:
     value, pattern = arguments[0], constant_text(arguments[1], "a pattern of date_format")
-    return value.like(_formatted(zone.local(value.sql), pattern), "string", raises=value.raises or "yy" in pattern)
+    return value.like(_formatted(value.sql, pattern, zone), "string", raises=value.raises or "yy" in pattern)
 
 
 def _from_unixtime(arguments: list[Value], zone: Zone) -> Value:
     pattern = constant_text(arguments[1], "a pattern of from_unixtime") if len(arguments) > 1 else "yyyy-MM-dd HH:mm:ss"
     moment = cast(arguments[0], "timestamp", zone)
-    return moment.like(_formatted(zone.local(moment.sql), pattern), "string", raises=True)
+    return moment.like(_formatted(moment.sql, pattern, zone), "string", raises=True)
 
 
 def _fields(tokens: list[tuple[str, bool]], pattern: str) -> tuple[str, list[str]]:
@@ -150,7 +181,7 @@ def _fields(tokens: list[tuple[str, bool]], pattern: str) -> tuple[str, list[str
         else:
             regex += text if text.isspace() else re.escape(text).replace("/", "\\/")
     known = set(fields)
-    if ("fraction" in known and "second" not in known) or ("half_day" in known) != ("half_day_hour" in known):
+    if ("fraction" in known and "second" not in known) or ("half_day" in known and "half_day_hour" not in known):
         raise v.unsupported(f"the pattern {pattern!r}")
     if any(both <= known for both in _TWICE):
         raise v.unsupported(f"the pattern {pattern!r}")
@@ -166,8 +197,10 @@ def _read(value: Value, pattern: str, *, safe: bool = False) -> Value:
     if "month_name" in part:
         starts = "".join(month[:3] for month in _MONTHS)
         get["month"] = f"((strpos('{starts}', lower(left({part['month_name']}, 3))) + 2) // 3)"
-    if "half_day" in part:
-        noon = f"CASE WHEN lower({part['half_day']}) = 'pm' THEN 12 ELSE 0 END"
+    if "year_of_century" in part:
+        get["year"] = f"(2000 + TRY_CAST({part['year_of_century']} AS BIGINT))"
+    if "half_day_hour" in part:
+        noon = f"CASE WHEN lower({part['half_day']}) = 'pm' THEN 12 ELSE 0 END" if "half_day" in part else "0"
         get["hour"] = f"(TRY_CAST({part['half_day_hour']} AS BIGINT) % 12 + {noon})"
     moment = f"make_timestamp({get['year']}, {get['month']}, {get['day']}, {get['hour']}, {get['minute']}, CAST({get['second']} AS DOUBLE))"
     if "fraction" in part:

@@ -144,7 +144,7 @@ def _stack(arguments: list[Value], translator: QueryTranslator) -> tuple[_Fields
     values = arguments[1:]
     width = -(-len(values) // count)
     values += [literal(None, "void")] * (width * count - len(values))
-    types = [v.common_of(values[index::width], "stack") for index in range(width)]
+    types = [_stacked(values[index::width]) for index in range(width)]
     rows = []
     for start in range(0, len(values), width):
         cells = [cast(value, kind, translator.zone) for value, kind in zip(values[start : start + width], types, strict=True)]
@@ -154,6 +154,17 @@ def _stack(arguments: list[Value], translator: QueryTranslator) -> tuple[_Fields
     ]
     shape = ", ".join(f"col{index} {v.duckdb_type(kind)}" for index, kind in enumerate(types))
     return fields, f"[{', '.join(rows)}]", f"STRUCT({shape})"
+
+
+def _stacked(values: Sequence[Value]) -> DataType:
+    """The one type of a column of stack, whose values are not cast."""
+    known = [value.type for value in values if value.type != "void"]
+    if different := [kind for kind in known if not v.same_but_nulls(kind, known[0])]:
+        types = v.type_text(known[0]), v.type_text(different[0])
+        raise InvalidArgumentError(
+            "[DATATYPE_MISMATCH.STACK_COLUMN_DIFF_TYPES] a column of stack has one type", found=" and ".join(types), expected=types[0]
+        )
+    return v.common_of(values, "stack")
 
 
 def _json_tuple(arguments: list[Value], translator: QueryTranslator) -> GeneratorColumns:

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from deltaic.errors import InvalidArgumentError
 from deltaic.spark_sql import values as v
-from deltaic.spark_sql.nested_values import normalized
+from deltaic.spark_sql.nested_values import grouped
 from deltaic.spark_sql.query import generators
 from deltaic.spark_sql.query.aggregate_calls import AggregateCall, aggregate_call, holds_aggregate, is_aggregate
 from deltaic.spark_sql.query.scopes import QueryScope
@@ -134,7 +134,7 @@ class GroupedTranslator(QueryTranslator):
         """Returns the index of a key, which is added if it is new."""
         text = self._text(tree)
         if text not in self._keys:
-            value = normalized(self.queries.used(self._below.value(tree)))
+            value = grouped(self.queries.used(self._below.value(tree)))
             self._keys[text] = len(self._labels)
             self._labels.append((self.queries.fresh("key"), value))
         return self._keys[text]

@@ -56,6 +56,7 @@ class Ordering:
             if value is None:
                 translator = self._translator if self._translator is not None else self._over(columns)
                 value = self._queries.used(translator.value(tree))
+                _check_no_outer_columns(tree)
                 if self._translator is not None:
                     column = self._queries.column("order", value)
                     hidden.append((column.label, value))
@@ -108,6 +109,17 @@ class Ordering:
             tables = [None] * len(columns)
         attributes = [Attribute(column, table) for column, table in zip(columns, tables, strict=True)]
         return _OverOutput(self._queries, QueryScope(attributes, self._context.outer), self._context, self._given, columns)
+
+
+def _check_no_outer_columns(tree: exp.Expr) -> None:
+    """InvalidArgumentError where a query in ORDER BY reads columns of the query around it."""
+    for query in tree.find_all(exp.Subquery, exp.Exists, exp.In):
+        if query.meta.get("outer"):
+            raise InvalidArgumentError(
+                "[UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY] a query in ORDER BY reads columns of"
+                " the query around it",
+                expected="the query as a column of SELECT, and its name in ORDER BY",
+            )
 
 
 class _OverOutput(QueryTranslator):

@@ -16,6 +16,7 @@ from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import DataType, Field, Schema
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, cast
+from deltaic.spark_sql.interval_types import ResultField
 from deltaic.spark_sql.nested_values import normalized
 from deltaic.spark_sql.query.ordering import Ordering
 from deltaic.spark_sql.query.pipes import Pipe
@@ -101,9 +102,11 @@ def translate_query(tree: exp.Expr, tables: Mapping[str, Schema], *, time_zone: 
     except RecursionError:
         raise InvalidArgumentError("SQL is nested too deeply") from None
     for column in query.columns:
-        if column.type in (v.DAY_TIME, v.DAYS, v.YEAR_MONTH):
+        if column.type == v.CALENDAR:
             raise unsupported(f"a column of type {column.type}")
-    schema = Schema.of_query([Field(column.name, column.type, column.nullable) for column in query.columns])
+    schema = Schema.of_query(
+        [(ResultField if v.is_interval(column.type) else Field)(column.name, column.type, column.nullable) for column in query.columns]
+    )
     # Only the outermost SELECT has the users' names: within it, columns have labels, which are unique in the
     # statement.
     names = zip(query.columns, schema.distinct().names, strict=True)
@@ -262,7 +265,7 @@ class Queries:
         rows = [[translator.value(item) for item in _row(row)] for row in node.expressions]
         if len({len(row) for row in rows}) != 1:
             raise InvalidArgumentError("rows of VALUES have different numbers of columns", found=sorted({len(row) for row in rows}))
-        types = [v.common_of([row[index] for row in rows], "VALUES") for index in range(len(rows[0]))]
+        types = [_inline_type([row[index] for row in rows], index) for index in range(len(rows[0]))]
         cast_rows = [[self.used(cast(item, kind, self.zone)) for item, kind in zip(row, types, strict=True)] for row in rows]
         columns = tuple(
             Column(f"col{index + 1}", self.fresh("col"), kind, any(row[index].nullable for row in cast_rows))
@@ -347,6 +350,20 @@ def renamed(columns: Sequence[Column], alias: exp.Expr | None) -> tuple[Column, 
     if len(names) != len(columns):
         raise InvalidArgumentError("an alias needs one name for each column", found=len(names), expected=len(columns))
     return tuple(replace(column, name=name.name) for column, name in zip(columns, names, strict=True))
+
+
+def _inline_type(values: Sequence[Value], index: int) -> DataType:
+    """The type of a column of VALUES: text does not become anything else there."""
+    result: DataType = "void"
+    for value in values:
+        common = v.common_without_text(result, value.type)
+        if common is None:
+            raise InvalidArgumentError(
+                f"[INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE] column {index + 1} of VALUES has types that do not go together",
+                found=f"{v.type_text(result)} and {v.type_text(value.type)}",
+            )
+        result = common
+    return result
 
 
 def _reads(node: exp.Expr, name: str) -> bool:

@@ -120,13 +120,19 @@ class Select:
             raise unsupported("DISTINCT ON")
         if distinct is None and any(isinstance(each, exp.Distinct) for each in self._node.expressions):
             raise unsupported("DISTINCT in this place")
+        qualify = self._node.args.get("qualify")
+        if qualify is not None and holds_aggregate(qualify.this):
+            raise InvalidArgumentError(
+                "[MISSING_GROUP_BY] an aggregate function cannot stand in QUALIFY",
+                found=qualify.this.sql(dialect="databricks")[:100],
+                expected="the aggregate as a column of SELECT, and its name in QUALIFY",
+            )
 
     def _translator(self, below: QueryTranslator, items: Sequence[Item]) -> QueryTranslator:
         """Returns the translator of the columns: over groups if the SELECT groups, else over the rows."""
         node = self._node
         order = node.args.get("order")
-        after = [node.args.get("qualify"), *(order.expressions if order is not None else ())]
-        trees = [*(tree for _, tree in items), *(tree for tree in after if tree is not None)]
+        trees = [*(tree for _, tree in items), *(order.expressions if order is not None else ())]
         if node.args.get("group") or node.args.get("having") or any(holds_aggregate(tree) for tree in trees):
             return GroupedTranslator(self._queries, below, items, node)
         return QueryTranslator(self._queries, below.scope, self._context, windows=node)
@@ -143,6 +149,7 @@ class Select:
                 names = generators.names(tree, generated.columns)
                 found = [(alias, column.value) for alias, column in zip(names, generated.columns, strict=True)]
             else:
+                _check_no_alias_in_window(tree, translator.scope)
                 value = self._queries.used(translator.value(tree))
                 found = [(self._shown_name(tree, scope=translator.scope) if id(tree) in self._unnamed else name, value)]
             for each, value in found:
@@ -180,6 +187,19 @@ class Select:
         if not items:
             raise InvalidArgumentError("SQL does not parse: a SELECT without columns")
         return items
+
+
+def _check_no_alias_in_window(tree: exp.Expr, scope: QueryScope) -> None:
+    """InvalidArgumentError where a window of a column reads an alias to its left, and no column of that name."""
+    for window in tree.find_all(exp.Window):
+        for column in window.find_all(exp.Column):
+            is_alias = not column.table and column.name.lower() in scope.aliases and not column.meta.get("column")
+            if is_alias and column.find_ancestor(exp.Query) is window.find_ancestor(exp.Query) and scope.locate([column.name]) is None:
+                raise InvalidArgumentError(
+                    f"[UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_WINDOW] a window function reads the alias {column.name} to its left",
+                    found=window.sql(dialect="databricks")[:100],
+                    expected="the alias in a query within",
+                )
 
 
 def _star(scope: QueryScope, tree: exp.Expr) -> list[Item]:
@@ -226,8 +246,17 @@ def _stars_in_calls(node: exp.Select) -> list[exp.Expr]:
         if not isinstance(call, (exp.Anonymous, exp.Struct, exp.Distinct, exp.In)) or tree.find_ancestor(exp.Query) is not node:
             continue
         if tree is not star or not (isinstance(call, exp.Anonymous) and call.name.lower() == "count"):
+            check_no_star_of_order(tree)
             found.append(tree)
     return found
+
+
+def check_no_star_of_order(star: exp.Expr) -> None:
+    """InvalidArgumentError for `ORDER BY hash(*)`; a window may be in such an order."""
+    order = star.find_ancestor(exp.Order, exp.Query)
+    if isinstance(order, exp.Order) and isinstance(order.parent, exp.Query):
+        message = "[INVALID_USAGE_OF_STAR_OR_REGEX] a star cannot stand in ORDER BY"
+        raise InvalidArgumentError(message, found=order.sql(dialect="databricks")[:100])
 
 
 def _fields_of(scope: QueryScope, tree: exp.Column, star: exp.Expr) -> list[Item]:

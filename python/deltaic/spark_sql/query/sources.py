@@ -299,11 +299,13 @@ class Sources:
         call = view.this
         if not isinstance(call, exp.Anonymous) or generators.call(call) is None:
             raise unsupported(f"LATERAL VIEW of {call.sql(dialect='databricks')[:60]}")
+        if (alias := view.args.get("alias")) is None or not (alias.this or alias.columns):
+            message = "[PARSE_SYNTAX_ERROR] SQL does not parse: a LATERAL VIEW needs a name"
+            raise InvalidArgumentError(message, found=view.sql(dialect="databricks")[:100], expected="LATERAL VIEW ... AS name")
         generated = generators.generate(call, self._translator(attributes), outer=bool(view.args.get("outer")))
         for layer in generated.layers:
             rows.layer(*layer)
-        alias = view.args.get("alias")
-        table = alias.name if alias is not None and alias.this is not None else None
+        table = alias.name if alias.this is not None else None
         return rows, [*attributes, *self._named([Attribute(column, table) for column in generated.columns], alias)]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from deltaic.errors import InvalidArgumentError
-from deltaic.spark_sql import intervals
+from deltaic.protocol.schema import DataType
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import cast, literal
 from deltaic.spark_sql.functions.aggregates import NAMES
@@ -139,7 +139,7 @@ def _frame(frame: exp.Expr | None, items: Sequence[tuple[exp.Expr, Value]], tran
     kind = str(frame.args.get("kind") or "ROWS").upper()
     if kind not in ("ROWS", "RANGE") or frame.args.get("exclude"):
         raise unsupported(f"a frame of {kind}")
-    bounds = []
+    bounds, types = [], list[DataType]()
     for key in ("start", "end"):
         bound = frame.args.get(key)
         side = str(frame.args.get(f"{key}_side") or "").upper()
@@ -149,6 +149,10 @@ def _frame(frame: exp.Expr | None, items: Sequence[tuple[exp.Expr, Value]], tran
             bounds.append(f"UNBOUNDED {side}")
         else:
             bounds.append(_bound(kind, bound, side, items, translator))
+            types.append(translator.value(bound).type)
+    if kind == "RANGE" and len(types) == 2 and any(map(v.is_interval, types)) and types[0] != types[1]:
+        message = "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_DIFF_TYPES] the intervals of a frame have two types"
+        raise InvalidArgumentError(message, found=" and ".join(map(v.type_text, types)))
     return f"{kind} BETWEEN {bounds[0]} AND {bounds[1]}"
 
 
@@ -165,9 +169,9 @@ def _bound(kind: str, bound: exp.Expr, side: str, items: Sequence[tuple[exp.Expr
         raise InvalidArgumentError("[DATATYPE_MISMATCH.RANGE_FRAME_MULTI_ORDER] a bound of RANGE needs one key of order", found=len(items))
     key = items[0][1]
     if key.type in v.TEMPORAL:
-        if value.type in (v.DAYS, v.DAY_TIME):
+        if v.is_day_time(value.type) and (key.type != "date" or value.type == v.DAYS):
             return f"to_microseconds({value.sql}) {side}"
-        if value.type == v.YEAR_MONTH:
+        if v.is_year_month(value.type):
             return f"to_months({value.sql}) {side}"
         if key.type == "date" and value.type in v.INTEGRAL:
             return f"to_days(CAST({value.sql} AS INTEGER)) {side}"
@@ -175,7 +179,7 @@ def _bound(kind: str, bound: exp.Expr, side: str, items: Sequence[tuple[exp.Expr
         return f"{cast(value, key.type, translator.zone).sql} {side}"
     raise InvalidArgumentError(
         "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_UNACCEPTED_TYPE] a bound of RANGE does not fit the key of order",
-        found=v.type_text(value.type) if not intervals.is_interval(value.type) else str(value.type),
+        found=v.type_text(value.type),
         expected=v.type_text(key.type),
     )
 

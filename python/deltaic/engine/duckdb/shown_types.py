@@ -1,0 +1,49 @@
+"""Types that a query can return and no table can hold: nulls without a type, and intervals. The engine holds them as other types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deltaic.protocol.schema import DataType, Field, Schema
+from deltaic.spark_sql.interval_types import is_day_time, is_year_month
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    from deltaic.deferred import pyarrow as pa
+
+
+def held_types(schema: Schema, *, keep_nulls: bool = False) -> Schema:
+    """The columns in the engine's types: nulls without a type are integers there."""
+    types = [_held(field.type, keep_nulls) for field in schema]
+    if all(one is field.type for one, field in zip(types, schema, strict=True)):
+        return schema
+    return Schema([Field(field.name, one, field.nullable, field.metadata) for field, one in zip(schema, types, strict=True)])
+
+
+def _held(data_type: DataType, keep_nulls: bool) -> DataType:
+    if is_day_time(data_type):
+        return "long"
+    if is_year_month(data_type) or (data_type == "void" and not keep_nulls):
+        return "integer"
+    return data_type
+
+
+def shown_type(data_type: DataType, held: pa.DataType) -> pa.DataType:
+    """The type of a result in Arrow. pyarrow has no interval of months alone."""
+    if is_day_time(data_type):
+        return pa.duration("us")
+    return pa.month_day_nano_interval() if is_year_month(data_type) else held
+
+
+def shown_values(column: pa.Array, data_type: DataType) -> pa.Array:
+    """A column of the engine in its type in Arrow."""
+    if data_type == "void":
+        return pa.nulls(len(column))
+    if is_day_time(data_type):
+        return column.cast(pa.duration("us"))
+    if not is_year_month(data_type):
+        return column
+    # An interval has 16 bytes: months in the first four, then days and nanoseconds, both 0. A decimal of 128 bits has the same bytes.
+    months = column.view(pa.uint32()).cast(pa.int64()).cast(pa.decimal128(19, 0))
+    return pa.Array.from_buffers(pa.month_day_nano_interval(), len(months), months.buffers(), offset=months.offset)
