@@ -99,6 +99,31 @@ def test_partitions_and_what_replaces_them(tmp_path: Path, enabled: Any) -> None
             rows.write.format("delta").mode("overwrite").option("replaceWhere", where).save(path)
 
 
+def test_a_frame_has_the_partition_columns_unless_the_call_names_the_table(tmp_path: Path, enabled: Any) -> None:
+    path = str(tmp_path / "t")
+    numbers(enabled).write.format("delta").partitionBy("p").save(path)
+    ids = enabled.range(100, 102)
+    for mode in ("append", "overwrite"):
+        with pytest.raises(SchemaMismatchError, match=r"DELTA_PARTITION_COLUMN_NOT_FOUND.*found id; expected p"):
+            ids.write.format("delta").mode(mode).save(path)
+    ids.writeTo(f"delta.`{path}`").append()
+    enabled.sql(f"INSERT INTO delta.`{path}` (id) VALUES (102)")
+    assert enabled.read.format("delta").load(path).where("p IS NULL AND name IS NULL").count() == 3
+
+
+def test_writes_that_change_nothing_commit_nothing(tmp_path: Path, enabled: Any) -> None:
+    path = str(tmp_path / "t")
+    numbers(enabled).write.format("delta").partitionBy("p").save(path)
+    none = numbers(enabled).where("id < 0")
+    none.write.format("delta").mode("append").save(path)
+    none.write.format("delta").mode("overwrite").option("partitionOverwriteMode", "dynamic").save(path)
+    enabled.sql(f"INSERT INTO delta.`{path}` SELECT * FROM delta.`{path}` WHERE id < 0")
+    assert DeltaTable(path).version == 0
+    none.write.format("delta").mode("append").option("txnAppId", "app").option("txnVersion", 1).save(path)
+    none.selectExpr("*", "1 AS more").write.format("delta").mode("append").option("mergeSchema", "true").save(path)
+    assert DeltaTable(path).version == 2
+
+
 def test_schemas(tmp_path: Path, enabled: Any) -> None:
     path = str(tmp_path / "t")
     numbers(enabled).write.format("delta").save(path)

@@ -62,7 +62,8 @@ _MODES = {
 class Write:
     """One write as the user asked for it; the fields are `deltaic.write`'s arguments. `defines`: CREATE [OR REPLACE] TABLE AS SELECT,
     which leaves nothing of a table that is there. `casting`: None for values that stay the same in the column's type. `more`: further
-    options of the engine's writer. `streaming`: of a batch of a stream, its parameters in the history."""
+    options of the engine's writer. `streaming`: of a batch of a stream, its parameters in the history. `fills_partitions`: a partition
+    column that the rows lack becomes null, as of INSERT; otherwise it is an error."""
 
     mode: Mode = "error"
     where: str | None = None
@@ -75,6 +76,7 @@ class Write:
     casting: Casting | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
     streaming: Mapping[str, Any] | None = None
+    fills_partitions: bool = False
 
     def __post_init__(self) -> None:
         if self.mode not in _MODES:
@@ -174,7 +176,7 @@ class TaskFiles:
 
 def write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: Any, job: Write) -> tuple[Snapshot, dict[str, int]]:
     """-> the version with the commit, and the metrics. `snapshot` None: there is no table yet. `data`: what `engine.source` takes, or
-    TaskFiles.
+    TaskFiles. No new rows that replace none are no commit, unless the definition changes or the write is an application transaction.
 
     Raises SchemaMismatchError, ConstraintViolationError, TableAlreadyExistsError, the conflicts, InvalidArgumentError for what disagrees
     with the table.
@@ -193,6 +195,8 @@ def write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: A
         room = _make_room(transaction, snapshot, engine, adds, job)
         inserts = change_files.write_inserts(transaction, engine, protocol, metadata, adds, room(), job.parquet)
         transaction.add(adds)
+    if not transaction.changes_table and not job.defines:
+        return snapshot, {}
 
     def metrics() -> dict[str, int]:
         return {**_written(adds, job), **room(), **inserts}
@@ -360,6 +364,8 @@ def needed_definition(snapshot: Snapshot | None, data: Schema, job: Write) -> tu
         )
     if job.casting is not None:
         data = _as_cast(data, snapshot.schema)
+    if not job.fills_partitions:
+        _check_partitions(snapshot, data)
     if job.schema_mode == "merge":
         merged = evolution.merge_schemas(snapshot.schema, data, widen=snapshot.properties.type_widening)
         evolution.check_nullability(snapshot.schema, data)
@@ -367,6 +373,19 @@ def needed_definition(snapshot: Snapshot | None, data: Schema, job: Write) -> tu
     evolution.check_fits(snapshot.schema, data)
     evolution.check_nullability(snapshot.schema, data)
     return snapshot.protocol, snapshot.metadata
+
+
+def _check_partitions(snapshot: Snapshot, data: Schema) -> None:
+    """SchemaMismatchError where the rows lack a partition column for which the table has no value."""
+    for name in snapshot.metadata.partition_columns:
+        item = snapshot.schema.field(name)
+        if data.get(name) is None and defaults.KEY not in item.metadata and not invariants.is_computed(item):
+            raise SchemaMismatchError(
+                "the data lacks a partition column",
+                where=snapshot.location,
+                found=", ".join(data.names),
+                expected=name,
+            )
 
 
 def _stage_clustering(transaction: Transaction, snapshot: Snapshot, metadata: Metadata, job: Write) -> None:

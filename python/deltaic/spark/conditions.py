@@ -216,6 +216,14 @@ CONDITIONS: tuple[Condition, ...] = (
     # Schemas
     Condition("DELTA_EMPTY_DATA", "428GU", ANALYSIS, _SCHEMA, "^the data has no columns"),
     Condition(
+        "DELTA_PARTITION_COLUMN_NOT_FOUND",
+        "42703",
+        ANALYSIS,
+        _SCHEMA,
+        "^the data lacks a partition column",
+        {"columnName": "`expected`", "schemaMap": "found"},
+    ),
+    Condition(
         "DELTA_MISSING_NOT_NULL_COLUMN_VALUE",
         "23502",
         ANALYSIS,

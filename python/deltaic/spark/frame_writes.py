@@ -51,8 +51,11 @@ class BuilderState:
         return any(each.lower() == name.lower() for each in self.options)
 
 
-def write_frame(df: Any, asked: BuilderState, mode: str | None, *, defines: bool = False, casts: bool = False) -> None:
-    """Writes a DataFrame. `defines`: it makes or replaces the table, as CREATE TABLE AS SELECT does. `casts`: by store assignment."""
+def write_frame(
+    df: Any, asked: BuilderState, mode: str | None, *, defines: bool = False, casts: bool = False, by_name: bool = False
+) -> None:
+    """Writes a DataFrame. `defines`: it makes or replaces the table, as CREATE TABLE AS SELECT does. `casts`: by store assignment.
+    `by_name`: the call names the table, as INSERT BY NAME does, and may lack partition columns."""
     chosen = _MODES.get((mode or "error").lower())
     if chosen is None:
         raise InvalidArgumentError("unknown save mode", found=repr(mode), expected=", ".join(sorted(_MODES)))
@@ -75,6 +78,7 @@ def write_frame(df: Any, asked: BuilderState, mode: str | None, *, defines: bool
         defines=defines,
         casting="strict" if casts else None,
         streaming=asked.streaming,
+        fills_partitions=by_name,
     )
     if asked.properties:
         job = replace(job, wanted=replace(job.wanted, properties={**(job.wanted.properties or {}), **asked.properties}))

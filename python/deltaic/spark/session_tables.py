@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from deltaic.commands.write import Mode
+from deltaic.commands.write import Mode, SchemaMode, Write
 from deltaic.engine.spark import settings
 from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.types import of_frame
@@ -22,7 +22,7 @@ from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.views import path_of, path_of_view
 from deltaic.sql.names import Name, Tables
 from deltaic.sql.positions import named
-from deltaic.table import DeltaTable, write
+from deltaic.table import DeltaTable, run_write
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -101,7 +101,8 @@ class SparkTables(Tables):
         return settings.is_on(self._spark, settings.MERGE_SCHEMA)
 
     def insert(self, table: DeltaTable, rows: Any, mode: Mode, where: str | None) -> None:
-        write(table, rows, mode=mode, where=where, casting="strict", schema_mode="merge" if self.evolves else None)
+        schema_mode: SchemaMode | None = "merge" if self.evolves else None
+        run_write(table, rows, Write(mode=mode, where=where, schema_mode=schema_mode, casting="strict", fills_partitions=True))
 
     def restore(self, table: DeltaTable, moment: Name) -> Mapping[str, int]:
         """VersionNotFoundError for a time after the last version, as for every other time on Spark."""

@@ -28,7 +28,7 @@ def save_as(df: Any, asked: BuilderState, name: Name, mode: str | None) -> None:
     new = place_of(spark, name, path)
     asked.put({"path": new.path})
     with entering(spark, new):
-        write_frame(df, asked, mode)
+        write_frame(df, asked, mode, by_name=True)
 
 
 def insert_into(df: Any, asked: BuilderState, path: str) -> None:
@@ -127,7 +127,7 @@ class PathWriter:
 
     def _write(self, mode: Mode, *, defines: bool = False) -> None:
         with entering(self._df.sparkSession, self._new):
-            write_frame(self._df, self._asked, mode, defines=defines)
+            write_frame(self._df, self._asked, mode, defines=defines, by_name=True)
 
 
 @methods_raise_as_spark

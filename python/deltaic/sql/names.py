@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from deltaic.commands.write import Mode, Write
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.options import CommitOptions
 from deltaic.plan.literal import col
 from deltaic.sql.tokens import Reader
 from deltaic.table import DeltaTable, run_write
-from deltaic.table import write as write_table
 
 if TYPE_CHECKING:
-    from deltaic.commands.write import Mode, Write
     from deltaic.protocol.schema import Field
 
 _NOT_AN_ALIAS = frozenset({"WHERE", "SET", "USING", "ON", "WHEN", "VERSION", "TIMESTAMP", "FOR"})
@@ -185,7 +184,7 @@ class Tables:
 
     def insert(self, table: DeltaTable, rows: Any, mode: Mode, where: str | None) -> None:
         """Writes what `query` gave, cast by store assignment, into a table that is there, and moves the table to it."""
-        write_table(table, rows, mode=mode, where=where, casting="strict")
+        run_write(table, rows, Write(mode=mode, where=where, casting="strict", fills_partitions=True))
 
     def create(self, path: str, rows: Any, job: Write) -> None:
         """Makes a table of what `query` gave, or replaces it."""

@@ -186,6 +186,14 @@ class Transaction:
         """True if files are removed, or rows of them marked."""
         return bool(self.removes) or (self.marks is not None and self.marks.marked.removes.num_rows > 0)
 
+    @property
+    def changes_table(self) -> bool:
+        """True if a commit changes rows, the definition or the application transactions of the table."""
+        of_rows = bool(self.adds) or self.removes_files or self.records_changes
+        before = self.snapshot
+        redefines = before is None or self.protocol not in (None, before.protocol) or self.metadata not in (None, before.metadata)
+        return of_rows or redefines or bool(self.domains) or bool(self.options.transactions)
+
     def record(self, files: pa.Table) -> None:
         """Stages files of changes, as `cdc` actions. They must hold all that the commit changes: readers look at nothing else then."""
         if files.num_rows:
