@@ -92,13 +92,20 @@ def _with_settings(spark: Any, asked: BuilderState, mode: Mode) -> BuilderState:
     if mode == "overwrite" and not told.has("replaceWhere") and not told.has("partitionOverwriteMode"):
         is_dynamic = settings.overwrites_partitions(spark) and not _says_true(told, "overwriteSchema")
         told.put({"partitionOverwriteMode": "dynamic"} if is_dynamic else {})
-    if not told.has("mergeSchema") and not _says_true(told, "overwriteSchema") and settings.is_on(spark, settings.MERGE_SCHEMA):
+    if merges_schema(spark, told):
         told.put({"mergeSchema": "true"})
     if not told.has("optimizeWrite") and settings.is_on(spark, settings.OPTIMIZE_WRITE):
         told.put({"optimizeWrite": "true"})
     if not told.has("maxRecordsPerFile"):
         told.put({"maxRecordsPerFile": settings.said(spark, settings.RECORDS)})
     return told
+
+
+def merges_schema(spark: Any, asked: BuilderState) -> bool:
+    """True if a write adds the columns that the table lacks, by its option or else by the setting of the session."""
+    if asked.has("mergeSchema"):
+        return _says_true(asked, "mergeSchema")
+    return not _says_true(asked, "overwriteSchema") and settings.is_on(spark, settings.MERGE_SCHEMA)
 
 
 def _says_true(asked: BuilderState, name: str) -> bool:

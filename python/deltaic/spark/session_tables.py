@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from deltaic.commands.write import Mode, SchemaMode, Write
 from deltaic.engine.spark import settings
 from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.types import of_frame
@@ -22,7 +21,7 @@ from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.views import path_of, path_of_view
 from deltaic.sql.names import Name, Tables
 from deltaic.sql.positions import named
-from deltaic.table import DeltaTable, run_write
+from deltaic.table import DeltaTable
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -100,10 +99,6 @@ class SparkTables(Tables):
     def evolves(self) -> bool:
         return settings.is_on(self._spark, settings.MERGE_SCHEMA)
 
-    def insert(self, table: DeltaTable, rows: Any, mode: Mode, where: str | None) -> None:
-        schema_mode: SchemaMode | None = "merge" if self.evolves else None
-        run_write(table, rows, Write(mode=mode, where=where, schema_mode=schema_mode, casting="strict", fills_partitions=True))
-
     def restore(self, table: DeltaTable, moment: Name) -> Mapping[str, int]:
         """VersionNotFoundError for a time after the last version, as for every other time on Spark."""
         if moment.timestamp is None:
@@ -127,11 +122,12 @@ class SparkTables(Tables):
     def renamed(self, rows: Any, names: Sequence[str]) -> Any:
         return rows.toDF(*names)
 
-    def placed(self, rows: Any, columns: Sequence[Field]) -> Any:
+    def placed(self, rows: Any, columns: Sequence[Field | None]) -> Any:
         from pyspark.sql import functions as F
 
-        frame = rows.toDF(*(column.name for column in columns))
-        pairs = [(given, named(given, wanted)) for given, wanted in zip(of_frame(frame), columns, strict=True)]
+        frame = rows.toDF(*(name if column is None else column.name for name, column in zip(rows.columns, columns, strict=True)))
+        matches = zip(of_frame(frame), columns, strict=True)
+        pairs = [(given, given if wanted is None else named(given, wanted)) for given, wanted in matches]
         return frame.select(
             *(
                 F.col(quote_name(given.name))

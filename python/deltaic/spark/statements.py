@@ -49,16 +49,15 @@ _MAY_BE_OURS = re.compile(
 """Texts without any of these, and of those that name tables, are never read by us."""
 _NAMES_A_TABLE = re.compile(r"\b(FROM|JOIN|TABLE|USING|COLUMNS|PARTITIONS|TBLPROPERTIES|table_changes)\b", re.IGNORECASE)
 
+_EVOLUTION = ("WITH", "SCHEMA", "EVOLUTION")
+_INTO = (("INTO", "TABLE"), ("OVERWRITE", "TABLE"), ("INTO",), ("OVERWRITE",))
 # Words before the name of the table that a statement is about, the longer ones first.
 _HEADS: tuple[tuple[str, ...], ...] = (
     ("DELETE", "FROM"),
     ("UPDATE",),
-    ("MERGE", "WITH", "SCHEMA", "EVOLUTION", "INTO"),
+    ("MERGE", *_EVOLUTION, "INTO"),
     ("MERGE", "INTO"),
-    ("INSERT", "INTO", "TABLE"),
-    ("INSERT", "OVERWRITE", "TABLE"),
-    ("INSERT", "INTO"),
-    ("INSERT", "OVERWRITE"),
+    *(("INSERT", *evolves, *into) for evolves in ((), _EVOLUTION) for into in _INTO),
     ("TRUNCATE", "TABLE"),
     ("ALTER", "TABLE"),
     ("CREATE", "OR", "REPLACE", "TABLE"),

@@ -6,14 +6,15 @@ from typing import Any
 
 from deltaic.commands.write import Mode
 from deltaic.engine.spark.stores import opening
-from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableNotFoundError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from deltaic.protocol.schema import Schema
 from deltaic.spark.expressions import sql_text
-from deltaic.spark.frame_writes import FORMATS, BuilderState, write_frame
+from deltaic.spark.frame_writes import FORMATS, BuilderState, merges_schema, write_frame
 from deltaic.spark.named_tables import NewTable, entering, path_in_catalog, place_of
 from deltaic.spark.raising import methods_raise_as_spark, raises_as_spark
 from deltaic.spark.session_tables import SparkTables
 from deltaic.sql.names import Name
+from deltaic.sql.positions import matched
 from deltaic.sql.tokens import Reader
 from deltaic.table import DeltaTable
 
@@ -33,14 +34,12 @@ def save_as(df: Any, asked: BuilderState, name: Name, mode: str | None) -> None:
 
 def insert_into(df: Any, asked: BuilderState, path: str) -> None:
     """`insertInto`: as INSERT, the columns are the table's by their position, whatever they are called, and cast by store assignment."""
-    schema = existing_schema(df.sparkSession, path)
-    names = schema.names
-    if len(df.columns) != len(names):
-        raise SchemaMismatchError("insertInto needs a column for each of the table's", where=path, found=df.columns, expected=names)
+    spark = df.sparkSession
+    columns = matched(df.columns, list(existing_schema(spark, path)), path, evolves=merges_schema(spark, asked))
     if asked.partition_by:
         raise InvalidArgumentError("insertInto and partitionBy: the table is partitioned already", found=asked.partition_by)
     asked.put({"path": path})
-    placed = SparkTables(df.sparkSession).placed(df, list(schema))
+    placed = SparkTables(spark).placed(df, columns)
     write_frame(placed, asked, "overwrite" if asked.mode == "overwrite" else "append", casts=True)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from deltaic.commands.write import Mode, Write
+from deltaic.commands.write import Mode, SchemaMode, Write
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.options import CommitOptions
 from deltaic.plan.literal import col
@@ -162,15 +162,15 @@ class Tables:
 
         return renamed(rows, names)
 
-    def placed(self, rows: Any, columns: Sequence[Field]) -> Any:
-        """Rows of `query` under the names of these columns and of the fields within them, by position."""
+    def placed(self, rows: Any, columns: Sequence[Field | None]) -> Any:
+        """Rows of `query` under the names of these columns and of the fields within them, by position; None leaves a column its name."""
         from deltaic.sql.positions import placed
 
         return placed(rows, columns)
 
     @property
     def evolves(self) -> bool:
-        """True if MERGE adds columns of its source where the statement does not say so."""
+        """True if INSERT and MERGE add columns of their source where the statement does not say so."""
         return False
 
     @property
@@ -182,9 +182,9 @@ class Tables:
         """True if INSERT OVERWRITE replaces just the partitions that the new rows are in, and not the table's rows."""
         return False
 
-    def insert(self, table: DeltaTable, rows: Any, mode: Mode, where: str | None) -> None:
+    def insert(self, table: DeltaTable, rows: Any, mode: Mode, where: str | None, schema_mode: SchemaMode | None) -> None:
         """Writes what `query` gave, cast by store assignment, into a table that is there, and moves the table to it."""
-        run_write(table, rows, Write(mode=mode, where=where, casting="strict", fills_partitions=True))
+        run_write(table, rows, Write(mode=mode, where=where, schema_mode=schema_mode, casting="strict", fills_partitions=True))
 
     def create(self, path: str, rows: Any, job: Write) -> None:
         """Makes a table of what `query` gave, or replaces it."""

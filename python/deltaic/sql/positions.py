@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from deltaic.errors import InvalidArgumentError, SchemaMismatchError
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct
 from deltaic.rows.rows import Rows
 
@@ -14,9 +15,27 @@ else:
     from deltaic.deferred import pyarrow as pa
 
 
-def placed(rows: Rows, columns: Sequence[Field]) -> Rows:
-    """The rows with the names of `columns`, one for each of their columns."""
-    fields = Schema(named(given, wanted) for given, wanted in zip(rows.schema, columns, strict=True))
+def matched(names: Sequence[str], columns: Sequence[Field], table: str, *, evolves: bool) -> list[Field | None]:
+    """The table's column for each of the query's, by position; None for those beyond the last one, which are new columns if the schema
+    `evolves`. SchemaMismatchError for another number of columns, InvalidArgumentError for a new one with the name of another."""
+    if len(names) < len(columns) or (len(names) > len(columns) and not evolves):
+        raise SchemaMismatchError(
+            "INSERT needs one value for each column",
+            where=table,
+            found=f"{len(names)} ({', '.join(names)})",
+            expected=f"{len(columns)} ({', '.join(column.name for column in columns)})",
+        )
+    taken = {column.name.lower() for column in columns}
+    for name in names[len(columns) :]:
+        if name.lower() in taken:
+            raise InvalidArgumentError("a column comes twice", where=table, found=name)
+        taken.add(name.lower())
+    return [*columns, *([None] * (len(names) - len(columns)))]
+
+
+def placed(rows: Rows, columns: Sequence[Field | None]) -> Rows:
+    """The rows with the names of `columns`, one for each of their columns; None leaves a column its name."""
+    fields = Schema(given if wanted is None else named(given, wanted) for given, wanted in zip(rows.schema, columns, strict=True))
 
     def opened() -> pa.RecordBatchReader:
         reader = rows.to_reader()
