@@ -59,6 +59,11 @@ def test_delete_of_everything_and_of_nothing(table: deltaic.DeltaTable) -> None:
 def test_truncate(table: deltaic.DeltaTable) -> None:
     assert deltaic.sql(f"TRUNCATE TABLE {at(table)}").schema.names == []
     assert rows(table) == []
+    info, version = table.history()[0], table.version
+    assert (info["operation"], info["operationParameters"]) == ("TRUNCATE", {})
+    assert set(info["operationMetrics"]) == {"numRemovedFiles", "executionTimeMs"}
+    deltaic.sql(f"TRUNCATE TABLE {at(table)}")
+    assert deltaic.DeltaTable(table.location).version == version
 
 
 def test_update(table: deltaic.DeltaTable) -> None:

@@ -365,7 +365,7 @@ def needed_definition(snapshot: Snapshot | None, data: Schema, job: Write) -> tu
     if job.casting is not None:
         data = _as_cast(data, snapshot.schema)
     if not job.fills_partitions:
-        _check_partitions(snapshot, data)
+        evolution.check_partitions(snapshot.schema, snapshot.metadata.partition_columns, data)
     if job.schema_mode == "merge":
         merged = evolution.merge_schemas(snapshot.schema, data, widen=snapshot.properties.type_widening)
         evolution.check_nullability(snapshot.schema, data)
@@ -373,19 +373,6 @@ def needed_definition(snapshot: Snapshot | None, data: Schema, job: Write) -> tu
     evolution.check_fits(snapshot.schema, data)
     evolution.check_nullability(snapshot.schema, data)
     return snapshot.protocol, snapshot.metadata
-
-
-def _check_partitions(snapshot: Snapshot, data: Schema) -> None:
-    """SchemaMismatchError where the rows lack a partition column for which the table has no value."""
-    for name in snapshot.metadata.partition_columns:
-        item = snapshot.schema.field(name)
-        if data.get(name) is None and defaults.KEY not in item.metadata and not invariants.is_computed(item):
-            raise SchemaMismatchError(
-                "the data lacks a partition column",
-                where=snapshot.location,
-                found=", ".join(data.names),
-                expected=name,
-            )
 
 
 def _stage_clustering(transaction: Transaction, snapshot: Snapshot, metadata: Metadata, job: Write) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta, timezone
@@ -18,11 +19,15 @@ from deltaic.protocol.schema import Field, quote_name
 from deltaic.spark.named_tables import SESSION_CATALOG, entering, named_table, place_of
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.raising import raises_as_spark
+from deltaic.spark.references import references, spliced
 from deltaic.spark.views import path_of, path_of_view
 from deltaic.sql.names import Name, Tables
 from deltaic.sql.positions import named
+from deltaic.sql.subqueries import defined, hold_queries
+from deltaic.sql.tokens import Reader
 from deltaic.table import DeltaTable
 
+_numbers = itertools.count()
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -90,6 +95,34 @@ class SparkTables(Tables):
         from deltaic.spark.statements import queried
 
         return queried(self._spark, f"{self._definitions} SELECT * FROM ({text})" if self._definitions else text, self._given)
+
+    def engine_with_queries(self, engine: Any) -> Any:
+        return engine.with_queries(self._with_views)
+
+    def _with_views(self, text: str) -> str:
+        """A condition or value in whose subqueries the tables of the statement are temporary views, which live as long as it runs."""
+        from deltaic.spark.frames import read
+        from deltaic.spark.statements import referred
+
+        if not hold_queries([text]):
+            return text
+        whole = f"SELECT ({defined(text, self._definitions)}\n)"  # FROM at the top is none of a query, as in IS DISTINCT FROM
+        views = {}
+        for reference in references(Reader(whole), self._spark):
+            pinned = reference.path and not reference.changes and reference.version is None and reference.moment is None
+            views[reference] = self._viewed(read(self._spark, reference.path) if pinned else referred(self._spark, reference))
+        whole = spliced(whole, views)
+        for name, frame in self._given.items():
+            if name in whole:
+                whole = whole.replace(name, self._viewed(frame))
+        return whole[len("SELECT (") : -len("\n)")]
+
+    def _viewed(self, frame: Any) -> str:
+        """The name of a temporary view of the rows."""
+        name = f"__deltaic_rows_{next(_numbers)}"
+        frame.createOrReplaceTempView(name)
+        self._entering.callback(self._spark.catalog.dropTempView, name)
+        return name
 
     @property
     def enforces_retention(self) -> bool:

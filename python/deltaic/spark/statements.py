@@ -388,7 +388,7 @@ def _queried(spark: Any, reader: Reader, args: Any, given: Mapping[str, Any]) ->
     if hasattr(spark, "_jsparkSession"):
         return _with_views(spark, reader.text, found, lambda text: spark_sql(spark, text, args))
     named = {reference: f"__deltaic_view_{next(_numbers)}__" for reference in found}
-    frames = {name: _referred(spark, reference) for reference, name in named.items()}
+    frames = {name: referred(spark, reference) for reference, name in named.items()}
     return over_frames(spark, spliced(reader.text, named), args, {**given, **frames})
 
 
@@ -404,7 +404,7 @@ def _with_views(spark: Any, text: str, found: list[Reference], function: Callabl
     try:
         for reference in found:
             name = f"__deltaic_view_{next(_numbers)}"
-            frame = _referred(spark, reference)
+            frame = referred(spark, reference)
             if shows_metadata and plan_functions.make(spark, name, frame):
                 functions.add(name)
             else:
@@ -421,7 +421,7 @@ def _with_views(spark: Any, text: str, found: list[Reference], function: Callabl
                 catalog.dropTempView(name)
 
 
-def _referred(spark: Any, reference: Reference) -> DataFrame:
+def referred(spark: Any, reference: Reference) -> DataFrame:
     """The rows that a reference stands for."""
     version = reference.version
     if reference.changes:

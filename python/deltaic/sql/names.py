@@ -14,6 +14,7 @@ from deltaic.sql.tokens import Reader
 from deltaic.table import DeltaTable, run_write
 
 if TYPE_CHECKING:
+    from deltaic.engine.engine import Engine
     from deltaic.protocol.schema import Field
 
 _NOT_AN_ALIAS = frozenset({"WHERE", "SET", "USING", "ON", "WHEN", "VERSION", "TIMESTAMP", "FOR"})
@@ -167,6 +168,10 @@ class Tables:
         from deltaic.sql.positions import placed
 
         return placed(rows, columns)
+
+    def engine_with_queries(self, engine: Engine) -> Engine:
+        """The engine of a cluster, for expressions with subqueries over the tables of the statement."""
+        return engine
 
     @property
     def evolves(self) -> bool:
