@@ -319,7 +319,7 @@ def _is_done(snapshot: Snapshot, job: Write) -> bool:
         raise TableAlreadyExistsError("a table is there already", where=snapshot.location, expected="mode='append' or another")
     if job.mode == "ignore":
         return True
-    if not job.replaces_definition:
+    if not (job.replaces_definition or job.defines):
         job.wanted.check_agrees(snapshot)
     return False
 

@@ -214,6 +214,16 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("DELTA_UNSUPPORTED_GENERATE_WITH_DELETION_VECTORS", "0A000", OPERATION, _UNSUPPORTED, "manifest would see deleted rows"),
     Condition("DELTA_UNSUPPORTED_MANIFEST_GENERATION_WITH_COLUMN_MAPPING", "0AKDC", OPERATION, _UNSUPPORTED, "manifest know columns"),
     # Schemas
+    Condition("DELTA_READ_TABLE_WITHOUT_COLUMNS", "428GU", ANALYSIS, _SCHEMA, "^the table has no columns yet", {"tableName": "where"}),
+    Condition("DELTA_SCHEMA_NOT_PROVIDED", "42908", ANALYSIS, _ARGUMENT, "^a table needs columns"),
+    Condition(
+        "DELTA_NON_PARTITION_COLUMN_SPECIFIED",
+        "42P10",
+        ANALYSIS,
+        _ARGUMENT,
+        "the path names a partition by other columns",
+        {"columnList": "expected", "fragment": "found"},
+    ),
     Condition("DELTA_EMPTY_DATA", "428GU", ANALYSIS, _SCHEMA, "^the data has no columns"),
     Condition(
         "DELTA_PARTITION_COLUMN_NOT_FOUND",

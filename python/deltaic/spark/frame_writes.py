@@ -70,7 +70,7 @@ def write_frame(
             told.put({name: ",".join(map(col, columns))})
     optimize = _is_set(told.options, "optimizeWrite")
     wanted = WriteOptions.of(told.options, chosen)
-    if wanted.job.mode == "overwrite_partitions":
+    if wanted.by_partition:
         wanted = wanted.into(_metadata(spark, wanted))
     job = replace(
         wanted.job,

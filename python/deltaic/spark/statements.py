@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from deltaic.engine.spark.engine import application_of, enabled_as
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.protocol.schema import quote_name
+from deltaic.planning.columns import check_has_columns
+from deltaic.protocol.schema import Schema, quote_name
 from deltaic.spark import patches, plan_functions
 from deltaic.spark.catalog_statements import run_in_catalog
 from deltaic.spark.frame_writes import FORMATS
@@ -25,6 +26,7 @@ from deltaic.spark.frames import newest, read, version_at
 from deltaic.spark.identifiers import identified, immediate, refuse_script
 from deltaic.spark.named_tables import SESSION_CATALOG, ViewQuery, parsed, path_in_catalog, query_of_view
 from deltaic.spark.parameters import over_frames, with_arguments, with_values
+from deltaic.spark.partition_paths import partition_of
 from deltaic.spark.patches import ORIGINAL, original, spark_sql
 from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.references import Reference, references, spliced
@@ -61,8 +63,7 @@ _HEADS: tuple[tuple[str, ...], ...] = (
     ("TRUNCATE", "TABLE"),
     ("ALTER", "TABLE"),
     ("CREATE", "OR", "REPLACE", "TABLE"),
-    ("CREATE", "TABLE", "IF", "NOT", "EXISTS"),
-    ("CREATE", "TABLE"),
+    *(("CREATE", *external, "TABLE", *exists) for external in ((), ("EXTERNAL",)) for exists in (("IF", "NOT", "EXISTS"), ())),
     ("REPLACE", "TABLE"),
     ("DROP", "TABLE", "IF", "EXISTS"),
     ("DROP", "TABLE"),
@@ -286,7 +287,8 @@ def _makes_table_by_name(spark: Any, reader: Reader, target: Name | None) -> boo
         provider = "delta" if path_of(spark, source) is not None else "another"
     if provider is None:
         default = str(spark.conf.get("spark.sql.sources.default", "parquet"))
-        provider = "delta" if not reader.at("CREATE", "TABLE") and path_in_catalog(spark, target.parts) is not None else default
+        replaces = reader.at("REPLACE") or reader.at("CREATE", "OR", "REPLACE")
+        provider = "delta" if replaces and path_in_catalog(spark, target.parts) is not None else default
     ours = provider.lower() in FORMATS
     here = len(target.parts) < 3 or (len(target.parts) == 3 and target.parts[0].lower() == SESSION_CATALOG)
     return ours and here and spark.conf.get("spark.sql.catalog.spark_catalog", "builtin") == "builtin"
@@ -428,11 +430,13 @@ def referred(spark: Any, reference: Reference) -> DataFrame:
         return _changes_of(spark, reference)
     if reference.view is not None:
         return _of_view(spark, reference.view)
-    if version is None and reference.moment is None:
-        return newest(spark, reference.path)
+    path, partition = partition_of(spark, reference.path)
     if reference.moment is not None:
-        version = version_at(spark, reference.path, moment_of(spark, reference.moment))
-    return read(spark, reference.path, version=version)
+        version = version_at(spark, path, moment_of(spark, reference.moment))
+    frame = newest(spark, path) if version is None else read(spark, path, version=version)
+    if not frame.columns:
+        check_has_columns(Schema(()), path)
+    return frame if partition is None else frame.where(partition)
 
 
 def _changes_of(spark: Any, reference: Reference) -> DataFrame:

@@ -344,7 +344,8 @@ class Transaction:
         """Refuses now, before a file is written, what the commit would refuse then. `change`: the least that the command will do."""
         if change in (Change.REMOVE, Change.REPLACE):
             self._check_append_only()
-        domains = dict(self.snapshot.domains) if self.snapshot else {}
+        before = self.snapshot.domains if self.snapshot else {}
+        domains = {name: configuration for name, configuration in before.items() if name not in self.domains}
         domains.update({name: configuration for name, (configuration, removed) in self.domains.items() if not removed})
         if self.snapshot is not None and features.is_managed(self.snapshot.protocol) and not features.is_managed(self._new_protocol):
             raise UnsupportedFeatureError(
