@@ -122,6 +122,28 @@ def test_replacing_by_a_writer_changes_partitions_and_clustering(session: Any) -
     assert (detail.partitionColumns, detail.clusteringColumns) == (["p"], [])
 
 
+def test_alter_view(session: Any) -> None:
+    session.sql("CREATE TABLE viewed USING delta AS SELECT 1L AS id, 'a' AS v")
+    session.sql("CREATE VIEW lasting AS SELECT 1 AS one")
+    session.sql("ALTER VIEW lasting AS SELECT v, id FROM viewed")
+    session.sql("CREATE TEMPORARY VIEW passing AS SELECT v FROM viewed")
+    session.sql("ALTER VIEW passing AS SELECT id FROM viewed")
+    assert ids(session.table("passing")) == ids(session.sql("SELECT * FROM lasting WHERE v > ''")) == [1]
+    with pytest.raises(InvalidArgumentError, match="TABLE_OR_VIEW_NOT_FOUND"):
+        session.sql("ALTER VIEW missing AS SELECT id FROM viewed")
+    session.catalog.dropTempView("passing")
+
+
+def test_a_table_of_another_format_like_a_delta_table(session: Any) -> None:
+    session.sql("CREATE TABLE pattern (id BIGINT COMMENT 'key', p STRING) USING delta PARTITIONED BY (p)")
+    session.sql("CREATE TABLE IF NOT EXISTS of_parquet LIKE pattern USING parquet TBLPROPERTIES ('a' = 'b')")
+    session.sql("INSERT INTO of_parquet VALUES (1, 'x')")
+    assert ids(session.table("of_parquet").where("p = 'x'")) == [1]
+    described = {tuple(row)[:2] for row in session.sql("DESCRIBE EXTENDED of_parquet").collect()}
+    assert ("Provider", "parquet") in described
+    assert session.table("of_parquet").schema["id"].metadata == {"comment": "key"}
+
+
 def test_upkeep_and_descriptions(session: Any) -> None:
     session.range(3).write.format("delta").saveAsTable("u")
     session.range(3, 5).write.format("delta").mode("append").saveAsTable("u")

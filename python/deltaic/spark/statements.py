@@ -189,9 +189,10 @@ def _table(spark: Any, name: str) -> DataFrame:
 
 def _dispatched(spark: Any, text: str, args: Any, given: Mapping[str, Any]) -> DataFrame:
     """`given`: DataFrames by their names in the text, of which the session knows nothing."""
-    refuse_script(text)
+    names_table = functools.partial(_names_table, spark)
+    refuse_script(text, names_table)
     try:
-        inner = immediate(spark, text, args)
+        inner = immediate(spark, text, args, names_table)
         text, args = identified(spark, text, args)
         reader = Reader(text)
     except InvalidArgumentError:  # several statements, or what only Spark can read
@@ -224,6 +225,16 @@ def _dispatched(spark: Any, text: str, args: Any, given: Mapping[str, Any]) -> D
             return frame_of(spark, run(text, SparkTables(spark)))
     with _of_tables_by_name(spark, reader, target):
         return _queried(spark, reader, args, given)
+
+
+def _names_table(spark: Any, text: str) -> bool:
+    """True if a statement reads or changes a Delta table."""
+    try:
+        reader = Reader(text)
+        target = _target(reader)
+        return (target is not None and _is_ours(spark, reader, target)) or bool(references(reader, spark))
+    except InvalidArgumentError:
+        return False
 
 
 def _definitions(reader: Reader) -> tuple[str, list[str]] | None:
