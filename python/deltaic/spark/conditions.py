@@ -151,7 +151,6 @@ CONDITIONS: tuple[Condition, ...] = (
         {"prop": "found"},
     ),
     Condition("DELTA_ADD_CONSTRAINTS", "0A000", ANALYSIS, _ARGUMENT, "a constraint is not set as a property"),
-    Condition("DELTA_UNSET_NON_EXISTENT_PROPERTY", "42616", ANALYSIS, _ARGUMENT, "^the property is not set", {"property": "found"}),
     Condition("DELTA_CONSTRAINT_ALREADY_EXISTS", "42710", ANALYSIS, _ARGUMENT, "a constraint of this name is there already"),
     Condition("DELTA_CONSTRAINT_DOES_NOT_EXIST", "42704", ANALYSIS, _ARGUMENT, "^no such constraint"),
     Condition(
