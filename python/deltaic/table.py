@@ -916,14 +916,15 @@ def write(
     commit: CommitOptions | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> DeltaTable:
-    """Writes rows, and makes the table where there is none; always one commit.
+    """Writes rows, and makes the table where there is none; one commit, or none where nothing changes (no new rows that replace none).
 
     `data`: anything with `__arrow_c_stream__` or `__arrow_c_array__`, a pyarrow dataset, pandas (named levels of the index become
     columns), Polars, a DuckDB relation, a list of dicts, a dict of columns, an iterable of record batches (larger than memory if
     need be; a reader or generator that has been read before is an error), a Spark DataFrame (its session writes it). `mode` for a
     table that is there: "error", "ignore", "append", "overwrite" (with `where` only the matching rows, and every new row must
     match), "overwrite_partitions" (those that the data touches). `schema_mode`: "merge" adds columns, "overwrite" replaces the
-    definition; what is said of an existing table's definition must agree with it otherwise.
+    definition; what is said of an existing table's definition must agree with it otherwise. A column that the data lacks becomes null,
+    or its default; a partition column without a default must be there.
     `casting`: what becomes of values of another type than their column's. None: only those are taken that stay the same (1.5 of a
     double column goes into a float column, 0.1 does not); "strict": a cast as in UPDATE and MERGE, which may round and fails where a value
     is out of range; "try": null there. `target_file_size`: bytes.

@@ -78,10 +78,29 @@ def test_a_table_object_moves_to_its_own_commit(tmp_path: Path) -> None:
         deltaic.write(table, batch(2), mode="append", storage_options={})
 
 
-def test_write_always_commits(tmp_path: Path) -> None:
+def test_a_write_that_changes_nothing_commits_nothing(tmp_path: Path) -> None:
     table = deltaic.write(tmp_path, batch(1))
-    assert deltaic.write(table, batch(), mode="append").version == 1
-    assert ids(table) == [1]
+    for arguments in ({"mode": "append"}, {"mode": "overwrite", "where": "id = 7"}, {"mode": "append", "schema_mode": "merge"}):
+        assert deltaic.write(table, batch(), **arguments).version == 0
+    assert deltaic.write(table, batch(), mode="append", commit=CommitOptions(transactions={"app": 1})).version == 1
+    assert deltaic.write(table, batch(x=pa.array([], pa.int64())), mode="append", schema_mode="merge").version == 2
+    assert deltaic.write(table, batch(), mode="overwrite").version == 3
+    assert deltaic.write(table, batch(), mode="overwrite").version == 3
+
+
+def test_data_must_have_the_partition_columns(tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path, batch(1, p=[1], v=[1]), partition_by="p")
+    for arguments in ({"mode": "append"}, {"mode": "append", "schema_mode": "merge"}, {"mode": "overwrite"}):
+        with pytest.raises(SchemaMismatchError, match="lacks a partition column; found id, v; expected p"):
+            deltaic.write(table, batch(2, v=[2]), **arguments)
+    deltaic.write(table, batch(2, p=[2]), mode="append")
+    assert rows(table) == [{"id": 1, "p": 1, "v": 1}, {"id": 2, "p": 2, "v": None}]
+    deltaic.sql("INSERT INTO t (id) VALUES (3)", tables={"t": table})
+    assert rows(table)[2] == {"id": 3, "p": None, "v": None}
+    deltaic.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')", tables={"t": table})
+    deltaic.sql("ALTER TABLE t ALTER COLUMN p SET DEFAULT 9", tables={"t": table})
+    deltaic.write(table, batch(4), mode="append")
+    assert rows(table)[3] == {"id": 4, "p": 9, "v": None}
 
 
 @pytest.mark.parametrize(

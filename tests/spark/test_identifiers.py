@@ -60,13 +60,28 @@ def test_execute_immediate(session: Any, path: str) -> None:
     session.sql(f"DECLARE OR REPLACE VARIABLE deltaic_q STRING DEFAULT 'UPDATE {name} SET v = :v WHERE id = :i'")
     session.sql("EXECUTE IMMEDIATE deltaic_q USING (10 + 2 AS v, 1 AS i)")
     assert rows(path) == [(1, 12), (2, 20)]
-    with pytest.raises(UnsupportedFeatureError, match="INTO"):
-        session.sql(f"EXECUTE IMMEDIATE 'SELECT v FROM {name} LIMIT 1' INTO deltaic_q")
     with pytest.raises(Exception, match="ALL_PARAMETERS_MUST_BE_NAMED"):
         session.sql("EXECUTE IMMEDIATE deltaic_q USING 5 AS v, 1")
     with pytest.raises(UnsupportedFeatureError, match="script"):
         session.sql(f"BEGIN DELETE FROM {name}; SELECT count(*) FROM {name}; END")
     assert rows(path) == [(1, 12), (2, 20)]
+
+
+def test_execute_immediate_into_variables(session: Any, path: str) -> None:
+    session.sql(f"CREATE TABLE by_name USING delta LOCATION '{path}'")
+    for variable in ("deltaic_n", "deltaic_m"):
+        session.sql(f"DECLARE OR REPLACE VARIABLE {variable} INT")
+    session.sql("EXECUTE IMMEDIATE 'SELECT max(v), min(v) FROM by_name WHERE id < ?' INTO deltaic_n, deltaic_m USING 9")
+    assert session.sql("SELECT deltaic_n, deltaic_m").collect() == [(20, 10)]
+    session.sql(f"EXECUTE IMMEDIATE 'SELECT v FROM delta.`{path}` WHERE id = 9' INTO deltaic_n")
+    assert session.sql("SELECT deltaic_n").collect() == [(None,)]
+    session.sql("EXECUTE IMMEDIATE 'DELETE FROM by_name WHERE id = ?' USING 1")
+    assert rows(path) == [(2, 20)]
+    with pytest.raises(UnsupportedFeatureError, match="INVALID_STATEMENT_FOR_EXECUTE_INTO"):
+        session.sql("EXECUTE IMMEDIATE 'DELETE FROM by_name' INTO deltaic_n")
+    with pytest.raises(UnsupportedFeatureError, match="script"):
+        session.sql("BEGIN IF 1 < 2 THEN DELETE FROM by_name; END IF; END")
+    session.sql("DROP TABLE by_name")
 
 
 def test_merge_into(session: Any, path: str) -> None:

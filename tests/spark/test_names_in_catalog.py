@@ -13,7 +13,7 @@ import pytest
 
 import deltaic
 import deltaic.spark
-from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, TableNotFoundError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableAlreadyExistsError, TableNotFoundError, UnsupportedFeatureError
 from deltaic.spark.tables import DeltaTable
 
 
@@ -100,6 +100,48 @@ def test_replacing(session: Any) -> None:
     assert session.table("r").count() == 0
     with pytest.raises(InvalidArgumentError, match="REPLACE TABLE needs a table"):
         session.sql("REPLACE TABLE none (id INT) USING delta")
+
+
+def test_tables_without_columns_and_external_ones_without_location(session: Any) -> None:
+    session.sql("CREATE EXTERNAL TABLE bare USING delta")
+    with pytest.raises(SchemaMismatchError, match="DELTA_READ_TABLE_WITHOUT_COLUMNS"):
+        session.sql("SELECT * FROM bare")
+    session.sql("ALTER TABLE bare ADD COLUMN id BIGINT")
+    session.sql("INSERT INTO bare VALUES (1)")
+    assert ids(session.sql("SELECT * FROM bare")) == [1]
+    assert place(session, "bare").exists()
+
+
+def test_replacing_by_a_writer_changes_partitions_and_clustering(session: Any) -> None:
+    rows = session.range(4).selectExpr("id", "id % 2 AS p")
+    rows.write.format("delta").saveAsTable("layout")
+    rows.writeTo("layout").using("delta").clusterBy("p").createOrReplace()
+    assert session.sql("DESCRIBE DETAIL layout").first().clusteringColumns == ["p"]
+    rows.writeTo("layout").using("delta").partitionedBy("p").createOrReplace()
+    detail = session.sql("DESCRIBE DETAIL layout").first()
+    assert (detail.partitionColumns, detail.clusteringColumns) == (["p"], [])
+
+
+def test_alter_view(session: Any) -> None:
+    session.sql("CREATE TABLE viewed USING delta AS SELECT 1L AS id, 'a' AS v")
+    session.sql("CREATE VIEW lasting AS SELECT 1 AS one")
+    session.sql("ALTER VIEW lasting AS SELECT v, id FROM viewed")
+    session.sql("CREATE TEMPORARY VIEW passing AS SELECT v FROM viewed")
+    session.sql("ALTER VIEW passing AS SELECT id FROM viewed")
+    assert ids(session.table("passing")) == ids(session.sql("SELECT * FROM lasting WHERE v > ''")) == [1]
+    with pytest.raises(InvalidArgumentError, match="TABLE_OR_VIEW_NOT_FOUND"):
+        session.sql("ALTER VIEW missing AS SELECT id FROM viewed")
+    session.catalog.dropTempView("passing")
+
+
+def test_a_table_of_another_format_like_a_delta_table(session: Any) -> None:
+    session.sql("CREATE TABLE pattern (id BIGINT COMMENT 'key', p STRING) USING delta PARTITIONED BY (p)")
+    session.sql("CREATE TABLE IF NOT EXISTS of_parquet LIKE pattern USING parquet TBLPROPERTIES ('a' = 'b')")
+    session.sql("INSERT INTO of_parquet VALUES (1, 'x')")
+    assert ids(session.table("of_parquet").where("p = 'x'")) == [1]
+    described = {tuple(row)[:2] for row in session.sql("DESCRIBE EXTENDED of_parquet").collect()}
+    assert ("Provider", "parquet") in described
+    assert session.table("of_parquet").schema["id"].metadata == {"comment": "key"}
 
 
 def test_upkeep_and_descriptions(session: Any) -> None:

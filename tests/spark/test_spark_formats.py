@@ -99,6 +99,59 @@ def test_partitions_and_what_replaces_them(tmp_path: Path, enabled: Any) -> None
             rows.write.format("delta").mode("overwrite").option("replaceWhere", where).save(path)
 
 
+def test_a_frame_has_the_partition_columns_unless_the_call_names_the_table(tmp_path: Path, enabled: Any) -> None:
+    path = str(tmp_path / "t")
+    numbers(enabled).write.format("delta").partitionBy("p").save(path)
+    ids = enabled.range(100, 102)
+    for mode in ("append", "overwrite"):
+        with pytest.raises(SchemaMismatchError, match=r"DELTA_PARTITION_COLUMN_NOT_FOUND.*found id; expected p"):
+            ids.write.format("delta").mode(mode).save(path)
+    ids.writeTo(f"delta.`{path}`").append()
+    enabled.sql(f"INSERT INTO delta.`{path}` (id) VALUES (102)")
+    assert enabled.read.format("delta").load(path).where("p IS NULL AND name IS NULL").count() == 3
+
+
+def test_writes_that_change_nothing_commit_nothing(tmp_path: Path, enabled: Any) -> None:
+    path = str(tmp_path / "t")
+    numbers(enabled).write.format("delta").partitionBy("p").save(path)
+    none = numbers(enabled).where("id < 0")
+    none.write.format("delta").mode("append").save(path)
+    none.write.format("delta").mode("overwrite").option("partitionOverwriteMode", "dynamic").save(path)
+    enabled.sql(f"INSERT INTO delta.`{path}` SELECT * FROM delta.`{path}` WHERE id < 0")
+    assert DeltaTable(path).version == 0
+    none.write.format("delta").mode("append").option("txnAppId", "app").option("txnVersion", 1).save(path)
+    none.selectExpr("*", "1 AS more").write.format("delta").mode("append").option("mergeSchema", "true").save(path)
+    assert DeltaTable(path).version == 2
+
+
+def test_overwrite_schema_replaces_the_partitions(tmp_path: Path, enabled: Any) -> None:
+    path = str(tmp_path / "t")
+    numbers(enabled).write.format("delta").partitionBy("p").save(path)
+    overwrite = {"overwriteSchema": "true", "partitionOverwriteMode": "dynamic"}
+    with pytest.raises(InvalidArgumentError, match="DELTA_OVERWRITE_SCHEMA_WITH_DYNAMIC_PARTITION_OVERWRITE"):
+        numbers(enabled).write.format("delta").mode("overwrite").options(**overwrite).save(path)
+    enabled.range(2).write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
+    assert list(DeltaTable(path).metadata.partition_columns) == []
+    numbers(enabled).write.format("delta").mode("overwrite").options(**overwrite).save(path)
+    numbers(enabled).write.format("delta").mode("append").options(overwriteSchema="true", replaceWhere="p = 1").save(path)
+    assert DeltaTable(path).scan().count() == 24
+
+
+def test_the_path_of_a_partition(tmp_path: Path, enabled: Any) -> None:
+    path = str(tmp_path / "t")
+    frame = numbers(enabled).selectExpr("id", "p", "nullif(concat('a b', p), 'a b0') AS q")
+    frame.write.format("delta").partitionBy("p", "q").save(path)
+    load = enabled.read.format("delta").load
+    assert sorted(row.id for row in load(f"{path}/p=1").collect()) == [1, 4, 7, 10]
+    at_first = enabled.read.format("delta").option("versionAsOf", 0).load(f"{path}/p=1/q=a%20b1/")
+    assert (at_first.columns, at_first.count()) == (["id", "p", "q"], 4)
+    assert enabled.sql(f"SELECT max(id) FROM delta.`{path}/p=0/q=__HIVE_DEFAULT_PARTITION__`").first()[0] == 9
+    with pytest.raises(InvalidArgumentError, match="DELTA_NON_PARTITION_COLUMN_SPECIFIED"):
+        load(f"{path}/id=1")
+    with pytest.raises(TableNotFoundError, match="DELTA_PATH_DOES_NOT_EXIST"):
+        load(f"{path}/p=7")
+
+
 def test_schemas(tmp_path: Path, enabled: Any) -> None:
     path = str(tmp_path / "t")
     numbers(enabled).write.format("delta").save(path)

@@ -40,6 +40,36 @@ def ids(frame: Any) -> list[Any]:
     return sorted(row[0] for row in frame.collect())
 
 
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        ("DELETE FROM {t} t WHERE id IN (SELECT id FROM {o})", [3, 4, 5]),
+        ("DELETE FROM {t} t WHERE part <> 'c' AND NOT EXISTS (SELECT 1 FROM {o} o WHERE o.id = t.id)", [1, 2, 5]),
+        ("DELETE FROM {t} t WHERE amount > (SELECT avg(amount) FROM {t} u WHERE u.part = t.part) OR part = 'c'", [1, 3, 4]),
+        ("WITH c AS (SELECT id FROM {o} WHERE id = 2) DELETE FROM {t} WHERE id IN (SELECT id FROM c)", [1, 3, 4, 5]),
+        ("UPDATE {t} SET id = (SELECT max(id) FROM {o}) WHERE part = 'c'", [1, 2, 3, 4, 7]),
+        ("UPDATE {t} t SET id = CASE WHEN id IN (SELECT id FROM {o}) THEN -id ELSE id END", [-2, -1, 3, 4, 5]),
+    ],
+)
+def test_subqueries_in_conditions_and_values(sql: Any, path: str, tmp_path: Path, change: str, left: list[int]) -> None:
+    other = str(tmp_path / "other")
+    deltaic.write(other, pa.table({"id": [1, 2, 7]}))
+    sql(change.format(t=f"delta.`{path}`", o=f"delta.`{other}`"))
+    assert ids(sql(f"SELECT id FROM delta.`{path}`")) == left
+    assert sql("SHOW VIEWS").count() == 0
+
+
+def test_subqueries_of_delta_table(spark: Any, path: str) -> None:
+    from deltaic.spark.tables import DeltaTable
+
+    spark.range(1, 3).createOrReplaceTempView("small_ids")
+    table = DeltaTable.forPath(spark, path).alias("t")
+    table.delete("t.id IN (SELECT s.id FROM small_ids s)")
+    table.update("EXISTS (SELECT 1 FROM small_ids s WHERE s.id + 2 = t.id)", {"amount": "(SELECT max(s.id) FROM small_ids s)"})
+    spark.catalog.dropTempView("small_ids")
+    assert rows_at(path) == [(3, "b", 2.0), (4, "b", 2.0), (5, "c", 5.0)]
+
+
 def test_statements_keep_rules_and_compute_columns(spark: Any, sql: Any, tmp_path: Path) -> None:
     name = f"delta.`{tmp_path / 't'}`"
     sql(

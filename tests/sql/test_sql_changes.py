@@ -59,6 +59,11 @@ def test_delete_of_everything_and_of_nothing(table: deltaic.DeltaTable) -> None:
 def test_truncate(table: deltaic.DeltaTable) -> None:
     assert deltaic.sql(f"TRUNCATE TABLE {at(table)}").schema.names == []
     assert rows(table) == []
+    info, version = table.history()[0], table.version
+    assert (info["operation"], info["operationParameters"]) == ("TRUNCATE", {})
+    assert set(info["operationMetrics"]) == {"numRemovedFiles", "executionTimeMs"}
+    deltaic.sql(f"TRUNCATE TABLE {at(table)}")
+    assert deltaic.DeltaTable(table.location).version == version
 
 
 def test_update(table: deltaic.DeltaTable) -> None:
@@ -162,6 +167,27 @@ def test_insert_a_query_over_the_table_itself(table: deltaic.DeltaTable) -> None
 def test_insert_by_name(table: deltaic.DeltaTable) -> None:
     deltaic.sql("INSERT INTO t BY NAME SELECT 'z' AS part, 8 AS id", tables={"t": table})
     assert rows(table)[4:] == [(8, "z", None)]
+
+
+def test_insert_with_schema_evolution(tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path / "t", {"id": [1], "p": ["a"]}, partition_by="p")
+    insert = f"INSERT WITH SCHEMA EVOLUTION INTO {at(table)}"
+    with pytest.raises(SchemaMismatchError, match="one value for each column"):
+        deltaic.sql(f"INSERT INTO {at(table)} SELECT 2, 'b', 2.5D AS price")
+    deltaic.sql(f"{insert} SELECT 2 AS other, 'b', 2.5D AS price")
+    deltaic.sql(f"{insert} PARTITION (p = 'c') SELECT 3, 3.5D, true AS paid")
+    deltaic.sql(f"{insert} BY NAME SELECT 4 AS id, 'n' AS note")
+    assert rows(table) == [
+        (1, "a", None, None, None),
+        (2, "b", 2.5, None, None),
+        (3, "c", 3.5, True, None),
+        (4, None, None, None, "n"),
+    ]
+    assert table.schema.names == ["id", "p", "price", "paid", "note"]
+    with pytest.raises(InvalidArgumentError, match="a column comes twice; found ID"):
+        deltaic.sql(f"{insert} SELECT 5, 'b', 1.0D, true, 'n', 6 AS ID")
+    with pytest.raises(SchemaMismatchError, match="one value for each column"):
+        deltaic.sql(f"{insert} (id, p) SELECT 5, 'b', 1 AS more")
 
 
 def test_insert_overwrite(table: deltaic.DeltaTable) -> None:

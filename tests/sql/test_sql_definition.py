@@ -74,7 +74,7 @@ def test_create_as_select(tmp_path: Path) -> None:
     [
         ("CREATE TABLE delta.`{}` (a INT) USING parquet", UnsupportedFeatureError),
         ("CREATE TABLE delta.`{}` (a INT) LOCATION '/x'", UnsupportedFeatureError),
-        ("CREATE TABLE delta.`{}`", InvalidArgumentError),
+        ("CREATE TABLE delta.`{}` PARTITIONED BY (a)", InvalidArgumentError),
         ("CREATE TABLE delta.`{}` (a NONSENSE)", InvalidArgumentError),
         ("CREATE VIEW delta.`{}` AS SELECT 1", UnsupportedFeatureError),
         ("CREATE TABLE delta.`{}` (a INT) COMMENT 'x' COMMENT 'y'", InvalidArgumentError),
@@ -122,6 +122,7 @@ def test_alter_properties(table: deltaic.DeltaTable) -> None:
     deltaic.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.checkpointInterval' = '3', my.own = 'x')", tables={"t": table})
     assert table.metadata.configuration["delta.checkpointInterval"] == "3"
     assert table.metadata.configuration["my.own"] == "x"
+    deltaic.sql("ALTER TABLE t UNSET TBLPROPERTIES ('my.own')", tables={"t": table})
     deltaic.sql("ALTER TABLE t UNSET TBLPROPERTIES ('my.own')", tables={"t": table})
     deltaic.sql("ALTER TABLE t UNSET TBLPROPERTIES IF EXISTS ('my.own')", tables={"t": table})
     assert "my.own" not in table.metadata.configuration
@@ -427,3 +428,16 @@ def test_analyze_table_is_refused(table: deltaic.DeltaTable) -> None:
         answered("ANALYZE TABLE t COMPUTE STATISTICS", table)
     with pytest.raises(UnsupportedFeatureError, match="AS SERDE"):
         answered("SHOW CREATE TABLE t AS SERDE", table)
+
+
+def test_a_table_without_columns(tmp_path: Path) -> None:
+    name = f"delta.`{tmp_path / 't'}`"
+    deltaic.sql(f"CREATE EXTERNAL TABLE {name} USING delta TBLPROPERTIES ('my.own' = '1')")
+    with pytest.raises(SchemaMismatchError, match="the table has no columns yet"):
+        deltaic.sql(f"SELECT count(*) FROM {name}").to_arrow()
+    with pytest.raises(SchemaMismatchError, match="a column that the table has not"):
+        deltaic.write(tmp_path / "t", {"id": [1]}, mode="append")
+    deltaic.sql(f"INSERT WITH SCHEMA EVOLUTION INTO {name} SELECT 1 AS id")
+    assert deltaic.sql(f"SELECT * FROM {name}").to_arrow().to_pylist() == [{"id": 1}]
+    with pytest.raises(InvalidArgumentError, match="a table needs columns"):
+        deltaic.sql(f"CREATE OR REPLACE TABLE {name} USING delta")

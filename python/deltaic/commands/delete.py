@@ -75,6 +75,22 @@ def delete(
     return transaction.commit(lambda: {**metrics(), **times}), metrics()
 
 
+def truncate(snapshot: Snapshot, engine: Engine, *, commit: CommitOptions | None = None) -> tuple[Snapshot, dict[str, int]]:
+    """Removes all files of the table by metadata alone. Where there is none, nothing is committed."""
+    if already_committed(snapshot, commit):
+        return snapshot, {}
+    started = time.monotonic()
+    transaction = Transaction(snapshot, "TRUNCATE", {}, commit)
+    transaction.change = Change.REMOVE
+    transaction.expect(Change.REMOVE)
+    with staging(transaction):
+        metrics = stage(transaction, snapshot, engine, None, None)
+        if metrics is None:
+            return snapshot, {}
+    counts = {"num_removed_files": metrics()["num_removed_files"], "execution_time_ms": int((time.monotonic() - started) * 1000)}
+    return transaction.commit(counts), counts
+
+
 def stage(
     transaction: Transaction, snapshot: Snapshot, engine: Engine, condition: ScanPlan | str | None, parquet: ParquetOptions | None
 ) -> Metrics | None:

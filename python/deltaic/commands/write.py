@@ -67,7 +67,9 @@ class Write:
     `defines`: True for CREATE [OR REPLACE] TABLE AS SELECT, which replaces an existing table completely.
     `casting`: None to allow only values that stay the same in the column's type.
     `more`: further options of the engine's writer.
-    `streaming`: for a batch of a stream, its parameters in the history."""
+    `streaming`: for a batch of a stream, its parameters in the history.
+    `fills_partitions`: True to write nulls into a partition column that the rows lack, as INSERT does; else this
+        is an error."""
 
     mode: Mode = "error"
     where: str | None = None
@@ -80,6 +82,7 @@ class Write:
     casting: Casting | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
     streaming: Mapping[str, Any] | None = None
+    fills_partitions: bool = False
 
     def __post_init__(self) -> None:
         if self.mode not in _MODES:
@@ -182,6 +185,9 @@ def write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: A
     """Writes rows. Returns the new version and the metrics. `snapshot`: None if there is no table yet.
     `data`: an argument of `engine.source`, or TaskFiles.
 
+    Nothing is committed if no rows are added or removed, unless the definition changes or the write has an
+    application transaction.
+
     Raises SchemaMismatchError, ConstraintViolationError, TableAlreadyExistsError, the exceptions of
     conflicts, and InvalidArgumentError for options that differ from the table's.
     """
@@ -199,6 +205,8 @@ def write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: A
         removed = _make_room(transaction, snapshot, engine, adds, job)
         inserts = change_files.write_inserts(transaction, engine, protocol, metadata, adds, removed(), job.parquet)
         transaction.add(adds)
+    if not transaction.changes_table and not job.defines:
+        return snapshot, {}
 
     def metrics() -> dict[str, int]:
         return {**_written(adds, job), **removed(), **inserts}
@@ -329,7 +337,7 @@ def _is_done(snapshot: Snapshot, job: Write) -> bool:
         raise TableAlreadyExistsError("a table is there already", where=snapshot.location, expected="mode='append' or another")
     if job.mode == "ignore":
         return True
-    if not job.replaces_definition:
+    if not (job.replaces_definition or job.defines):
         job.wanted.check_agrees(snapshot)
     return False
 
@@ -375,6 +383,8 @@ def needed_definition(snapshot: Snapshot | None, data: Schema, job: Write) -> tu
         )
     if job.casting is not None:
         data = _as_cast(data, snapshot.schema)
+    if not job.fills_partitions:
+        evolution.check_partitions(snapshot.schema, snapshot.metadata.partition_columns, data)
     if job.schema_mode == "merge":
         merged = evolution.merge_schemas(snapshot.schema, data, widen=snapshot.properties.type_widening)
         evolution.check_nullability(snapshot.schema, data)

@@ -12,12 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from deltaic.protocol.schema import Schema
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from deltaic import _core
     from deltaic.plan.expression import Expression, GroupAggregate
-    from deltaic.protocol.schema import Field, Schema
+    from deltaic.protocol.schema import Field
 
 FILE_COLUMN = "__deltaic_file"
 """int32: ordinal of a data file, which is its position in the scan's `files`. If `files` has a column of this
@@ -92,6 +94,10 @@ class Data:
     schema: Schema
     alias: str
     release: Callable[[], None] | None = field(default=None, repr=False)
+
+
+UNKNOWN = Data(handle=None, schema=Schema(()), alias="unknown")
+"""Stands for the tables that a subquery reads if the engine does not say which: any table may be one of them."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, items_of
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, SchemaMismatchError, items_of
 from deltaic.protocol.schema import Field, Schema, Struct, path_text
+
+
+def check_has_columns(schema: Schema, location: str) -> None:
+    """SchemaMismatchError for a query over a table that was made without columns and has none yet."""
+    if not schema.names:
+        raise SchemaMismatchError("the table has no columns yet", where=location, expected="a write that merges schemas, or ADD COLUMN")
 
 
 def resolve_columns(schema: Schema, columns: Sequence[str] | None, *, branches: bool = False) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from deltaic import _core
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, SchemaMismatchError, UnsupportedFeatureError, shown
-from deltaic.plan.nodes import Scan
+from deltaic.plan.nodes import UNKNOWN, Scan
 from deltaic.planning import simple
 from deltaic.planning.opening import numbered
 from deltaic.protocol.schema import Schema
@@ -200,10 +200,10 @@ def _reads_char(resolved: Expression, schema: Schema, pads: bool) -> bool:
 
 
 def reads_table(expressions: Iterable[Expression], snapshot: Snapshot) -> bool:
-    """True if a subquery of the expressions reads the table. Then any concurrent change of it is a
-    conflict."""
+    """True if a subquery of the expressions reads the table, or tables that are not known. Then any concurrent
+    change of it is a conflict."""
     leaves = [leaf for each in expressions for leaf in each.sources.values()]
-    reads = any(isinstance(leaf, Scan) and leaf.store.location == snapshot.store.location for leaf in leaves)
+    reads = any(leaf is UNKNOWN or (isinstance(leaf, Scan) and leaf.store.location == snapshot.store.location) for leaf in leaves)
     if reads and snapshot.is_staged:
         raise UnsupportedFeatureError(
             "a subquery over the table that is changed does not see what the transaction staged before",

@@ -6,21 +6,33 @@ from collections.abc import Callable
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
-from deltaic.spark.named_tables import drop, enter_view, named_table, rename
+from deltaic.plan.literal import lit
+from deltaic.protocol.ddl import format_type
+from deltaic.protocol.schema import Field, quote_name
+from deltaic.spark.frame_writes import FORMATS
+from deltaic.spark.named_tables import drop, enter_view, named_table, query_of_view, rename
+from deltaic.spark.patches import spark_sql
 from deltaic.spark.references import references
+from deltaic.spark.views import path_of
 from deltaic.sql.names import Name, read_name
 from deltaic.sql.tokens import Reader
+from deltaic.table import DeltaTable
 
 
 def run_in_catalog(spark: Any, text: str, query: Callable[[str], Any]) -> bool:
     """True if the statement is one of these; it has been run then. `query`: the DataFrame of a query.
 
     DROP TABLE [IF EXISTS] name [PURGE] · ALTER TABLE name RENAME TO name · REFRESH TABLE name · CACHE [LAZY] TABLE name · UNCACHE TABLE
-    name · CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name [(columns)] AS query
+    name · CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name [(columns)] AS query · ALTER VIEW name AS query · CREATE TABLE name LIKE name USING
+    another format
     """
     reader = Reader(text)
+    if reader.at("CREATE", "TABLE"):
+        return _makes_table_like(spark, reader)
     if reader.at("CREATE"):
         return _makes_view(spark, reader, query)
+    if reader.accept("ALTER", "VIEW"):
+        return _changes_view(spark, reader, query)
     for words, call in _STATEMENTS.items():
         if reader.accept(*words):
             reader.accept("IF", "EXISTS")
@@ -97,18 +109,73 @@ def _makes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bool
     if not reader.accept("AS"):
         return False
     text = reader.rest("a query")
-    found = references(Reader(text), spark)
-    if not found:
+    if not references(Reader(text), spark):
         return False
-    if any(each.by_path for each in found):
-        raise UnsupportedFeatureError("a lasting view of a table by path", expected="a table by name, or CREATE TEMPORARY VIEW")
     if spark.catalog.tableExists(str(name)):
         if if_missing:
             return True
         if not replaces:
             raise TableAlreadyExistsError("the name is that of another table or view", where=str(name), expected="CREATE OR REPLACE VIEW")
+    _enter(spark, name, text, columns, comment, query, replaces=replaces)
+    return True
+
+
+def _enter(
+    spark: Any, name: Name, text: str, columns: tuple[str, ...], comment: str | None, query: Callable[[str], Any], *, replaces: bool
+) -> None:
+    found = references(Reader(text), spark)
+    if any(each.by_path for each in found):
+        raise UnsupportedFeatureError("a lasting view of a table by path", expected="a table by name, or CREATE TEMPORARY VIEW")
     frame = query(text)
     tables = [(each.parts, each.path) for each in found if each.view is None and each.parts]
     schema = (frame.toDF(*columns) if columns else frame).schema
     enter_view(spark, name, text, frame.columns, schema, comment, tables, replaces=replaces)
+
+
+def _changes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bool:
+    """ALTER VIEW name AS query, of a temporary or lasting view; all else about views is Spark's."""
+    name = read_name(reader)
+    if not reader.accept("AS"):
+        return False
+    text = reader.rest("a query")
+    if not references(Reader(text), spark):
+        return False
+    if query_of_view(spark, name.parts) is not None:
+        _enter(spark, name, text, (), None, query, replaces=True)
+        return True
+    is_temporary = len(name.parts) == 1 and any(
+        each.isTemporary and each.name.lower() == name.parts[0].lower() for each in spark.catalog.listTables()
+    )
+    if not is_temporary:
+        raise InvalidArgumentError("[TABLE_OR_VIEW_NOT_FOUND] no such view", found=str(name), expected="a view")
+    query(f"CREATE OR REPLACE TEMPORARY VIEW {quote_name(name.parts[0])} AS {text}")
     return True
+
+
+def _makes_table_like(spark: Any, reader: Reader) -> bool:
+    """CREATE TABLE [IF NOT EXISTS] name LIKE a Delta table USING another format: Spark's table with its columns and partitions."""
+    reader.expect("CREATE", "TABLE")
+    if_missing = "IF NOT EXISTS " if reader.accept("IF", "NOT", "EXISTS") else ""
+    try:
+        name = read_name(reader)
+        source = read_name(reader) if reader.accept("LIKE") else None
+    except InvalidArgumentError:
+        return False
+    path = None if source is None else path_of(spark, source)
+    if path is None or not reader.accept("USING"):
+        return False
+    provider = reader.name()
+    if provider.lower() in FORMATS:
+        return False
+    table = DeltaTable(path, spark=spark)
+    columns = ", ".join(_column(each) for each in table.schema)
+    partitions = ", ".join(map(quote_name, table.metadata.partition_columns))
+    partitioned = f" PARTITIONED BY ({partitions})" if partitions else ""
+    rest = "" if reader.done else reader.rest("a clause")
+    spark_sql(spark, f"CREATE TABLE {if_missing}{name} ({columns}) USING {provider}{partitioned} {rest}")
+    return True
+
+
+def _column(field: Field) -> str:
+    comment = field.metadata.get("comment")
+    return f"{quote_name(field.name)} {format_type(field.type)}" + ("" if comment is None else f" COMMENT {lit(str(comment))}")

@@ -151,7 +151,6 @@ CONDITIONS: tuple[Condition, ...] = (
         {"prop": "found"},
     ),
     Condition("DELTA_ADD_CONSTRAINTS", "0A000", ANALYSIS, _ARGUMENT, "a constraint is not set as a property"),
-    Condition("DELTA_UNSET_NON_EXISTENT_PROPERTY", "42616", ANALYSIS, _ARGUMENT, "^the property is not set", {"property": "found"}),
     Condition("DELTA_CONSTRAINT_ALREADY_EXISTS", "42710", ANALYSIS, _ARGUMENT, "a constraint of this name is there already"),
     Condition("DELTA_CONSTRAINT_DOES_NOT_EXIST", "42704", ANALYSIS, _ARGUMENT, "^no such constraint"),
     Condition(
@@ -214,7 +213,25 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("DELTA_UNSUPPORTED_GENERATE_WITH_DELETION_VECTORS", "0A000", OPERATION, _UNSUPPORTED, "manifest would see deleted rows"),
     Condition("DELTA_UNSUPPORTED_MANIFEST_GENERATION_WITH_COLUMN_MAPPING", "0AKDC", OPERATION, _UNSUPPORTED, "manifest know columns"),
     # Schemas
+    Condition("DELTA_READ_TABLE_WITHOUT_COLUMNS", "428GU", ANALYSIS, _SCHEMA, "^the table has no columns yet", {"tableName": "where"}),
+    Condition("DELTA_SCHEMA_NOT_PROVIDED", "42908", ANALYSIS, _ARGUMENT, "^a table needs columns"),
+    Condition(
+        "DELTA_NON_PARTITION_COLUMN_SPECIFIED",
+        "42P10",
+        ANALYSIS,
+        _ARGUMENT,
+        "the path names a partition by other columns",
+        {"columnList": "expected", "fragment": "found"},
+    ),
     Condition("DELTA_EMPTY_DATA", "428GU", ANALYSIS, _SCHEMA, "^the data has no columns"),
+    Condition(
+        "DELTA_PARTITION_COLUMN_NOT_FOUND",
+        "42703",
+        ANALYSIS,
+        _SCHEMA,
+        "^the data lacks a partition column",
+        {"columnName": "`expected`", "schemaMap": "found"},
+    ),
     Condition(
         "DELTA_MISSING_NOT_NULL_COLUMN_VALUE",
         "23502",

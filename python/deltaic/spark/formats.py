@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 from deltaic.engine.spark.engine import enabled_as, note_enabled, session_of
@@ -18,6 +19,7 @@ from deltaic.spark.frame_writes import FORMATS, BuilderState, write_frame
 from deltaic.spark.frames import newest, version_at
 from deltaic.spark.named_tables import parsed, path_in_catalog
 from deltaic.spark.options import ChangeOptions, ReadOptions
+from deltaic.spark.partition_paths import partition_of
 from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.session_tables import moment_of
 from deltaic.spark.views import path_or_named
@@ -121,6 +123,10 @@ def _read(spark: Any, wanted: ReadOptions) -> Any:
     options = dict(wanted.storage_options)
     if wanted.changes is not None:
         return _read_changes(spark, wanted, wanted.changes)
+    path, partition = partition_of(spark, wanted.path, options)
+    if partition is not None:
+        rows = _read(spark, replace(wanted, path=path, columns=None)).where(partition)
+        return rows if wanted.columns is None else rows.select(*wanted.columns)
     if wanted.version is None and wanted.timestamp is None:
         return newest(spark, wanted.path, wanted.columns, options)
     if wanted.version is not None and wanted.timestamp is not None:

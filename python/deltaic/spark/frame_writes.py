@@ -51,8 +51,11 @@ class BuilderState:
         return any(each.lower() == name.lower() for each in self.options)
 
 
-def write_frame(df: Any, asked: BuilderState, mode: str | None, *, defines: bool = False, casts: bool = False) -> None:
-    """Writes a DataFrame. `defines`: it makes or replaces the table, as CREATE TABLE AS SELECT does. `casts`: by store assignment."""
+def write_frame(
+    df: Any, asked: BuilderState, mode: str | None, *, defines: bool = False, casts: bool = False, by_name: bool = False
+) -> None:
+    """Writes a DataFrame. `defines`: it makes or replaces the table, as CREATE TABLE AS SELECT does. `casts`: by store assignment.
+    `by_name`: the call names the table, as INSERT BY NAME does, and may lack partition columns."""
     chosen = _MODES.get((mode or "error").lower())
     if chosen is None:
         raise InvalidArgumentError("unknown save mode", found=repr(mode), expected=", ".join(sorted(_MODES)))
@@ -67,7 +70,7 @@ def write_frame(df: Any, asked: BuilderState, mode: str | None, *, defines: bool
             told.put({name: ",".join(map(col, columns))})
     optimize = _is_set(told.options, "optimizeWrite")
     wanted = WriteOptions.of(told.options, chosen)
-    if wanted.job.mode == "overwrite_partitions":
+    if wanted.by_partition:
         wanted = wanted.into(_metadata(spark, wanted))
     job = replace(
         wanted.job,
@@ -75,6 +78,7 @@ def write_frame(df: Any, asked: BuilderState, mode: str | None, *, defines: bool
         defines=defines,
         casting="strict" if casts else None,
         streaming=asked.streaming,
+        fills_partitions=by_name,
     )
     if asked.properties:
         job = replace(job, wanted=replace(job.wanted, properties={**(job.wanted.properties or {}), **asked.properties}))
@@ -88,13 +92,20 @@ def _with_settings(spark: Any, asked: BuilderState, mode: Mode) -> BuilderState:
     if mode == "overwrite" and not told.has("replaceWhere") and not told.has("partitionOverwriteMode"):
         is_dynamic = settings.overwrites_partitions(spark) and not _says_true(told, "overwriteSchema")
         told.put({"partitionOverwriteMode": "dynamic"} if is_dynamic else {})
-    if not told.has("mergeSchema") and not _says_true(told, "overwriteSchema") and settings.is_on(spark, settings.MERGE_SCHEMA):
+    if merges_schema(spark, told):
         told.put({"mergeSchema": "true"})
     if not told.has("optimizeWrite") and settings.is_on(spark, settings.OPTIMIZE_WRITE):
         told.put({"optimizeWrite": "true"})
     if not told.has("maxRecordsPerFile"):
         told.put({"maxRecordsPerFile": settings.said(spark, settings.RECORDS)})
     return told
+
+
+def merges_schema(spark: Any, asked: BuilderState) -> bool:
+    """True if a write adds the columns that the table lacks, by its option or else by the setting of the session."""
+    if asked.has("mergeSchema"):
+        return _says_true(asked, "mergeSchema")
+    return not _says_true(asked, "overwriteSchema") and settings.is_on(spark, settings.MERGE_SCHEMA)
 
 
 def _says_true(asked: BuilderState, name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,17 +11,23 @@ from deltaic.errors import UnsupportedFeatureError
 from deltaic.spark.parameters import with_arguments
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.views import path_or_named
+from deltaic.sql.subqueries import QUERY_STARTS
 from deltaic.sql.tokens import Reader
 
 IDENTIFIER = re.compile(r"\bIDENTIFIER\s*\(", re.IGNORECASE)
 _SCRIPT = re.compile(r"\s*BEGIN\b(?!\s+(TRANSACTION|WORK)\b)", re.IGNORECASE)
+_BETWEEN_STATEMENTS = re.compile(r";|\b(?:BEGIN|THEN|ELSE|DO|LOOP|REPEAT)\b", re.IGNORECASE)
 _BY_PATH = re.compile(r"\bdelta(ic)?\s*\.\s*`", re.IGNORECASE)
 
 
-def refuse_script(text: str) -> None:
-    """UnsupportedFeatureError for BEGIN … END over tables by path: Spark runs the statements of a script by itself."""
-    if _SCRIPT.match(text) and _BY_PATH.search(text):
-        raise UnsupportedFeatureError("a script (BEGIN … END) over delta.`path`", expected="its statements, one after the other")
+def refuse_script(text: str, names_table: Callable[[str], bool]) -> None:
+    """UnsupportedFeatureError for BEGIN … END over Delta tables: Spark runs the statements of a script by itself. `names_table`: True for
+    a statement that names one in another way than by its path."""
+    if _SCRIPT.match(text) is None:
+        return
+    statements = (piece for piece in _BETWEEN_STATEMENTS.split(text) if piece.strip())
+    if _BY_PATH.search(text) or any(map(names_table, statements)):
+        raise UnsupportedFeatureError("a script (BEGIN … END) over Delta tables", expected="its statements, one after the other")
 
 
 def identified(spark: Any, text: str, args: Any) -> tuple[str, Any]:
@@ -64,17 +70,23 @@ class ExecuteImmediate:
     args: Any
 
 
-def immediate(spark: Any, text: str, args: Any) -> ExecuteImmediate | None:
-    """EXECUTE IMMEDIATE text [USING value [AS name], …]; None for other statements, and for one that names no table by path."""
+def immediate(spark: Any, text: str, args: Any, names_table: Callable[[str], bool]) -> ExecuteImmediate | None:
+    """EXECUTE IMMEDIATE text [INTO variable, …] [USING value [AS name], …]; None for other statements, and for one that names no Delta
+    table. `names_table`: True for a statement that names one in another way than by its path. INTO makes it SET VAR."""
     if re.match(r"\s*EXECUTE\s+IMMEDIATE\b", text, re.IGNORECASE) is None:
         return None
     reader = Reader(with_arguments(text, args))
     reader.expect("EXECUTE", "IMMEDIATE")
     statement = _constant(spark, reader.slice("INTO", "USING", expected="a statement as text"), None)
-    if statement is None or not (_BY_PATH.search(statement) or IDENTIFIER.search(statement)):
+    if statement is None or not (_BY_PATH.search(statement) or IDENTIFIER.search(statement) or names_table(statement)):
         return None
-    if reader.at("INTO"):
-        raise UnsupportedFeatureError("EXECUTE IMMEDIATE … INTO over delta.`path`", expected="SET VAR x = (SELECT …)")
+    if reader.accept("INTO"):
+        variables = reader.slice("USING", expected="variables")
+        if Reader(statement).tokens[0].keyword not in QUERY_STARTS | {"("}:
+            raise UnsupportedFeatureError(
+                "[INVALID_STATEMENT_FOR_EXECUTE_INTO] INTO takes a query", found=statement[:80], expected="SELECT"
+            )
+        statement = f"SET VAR ({variables}) = (\n{statement}\n)"
     return ExecuteImmediate(statement, _using(reader))
 
 

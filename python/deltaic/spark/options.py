@@ -225,24 +225,33 @@ def _start(taken: _OptionReader) -> Literal["latest"] | int | None:
 
 @dataclass(frozen=True, kw_only=True)
 class WriteOptions:
-    """Target and command of a DataFrame writer. `more`: options of `_core.write` besides the table's."""
+    """Target and command of a DataFrame writer. `more`: options of `_core.write` besides the table's. `by_partition`: an overwrite replaces
+    the partitions that get new rows, if the table has partitions."""
 
     path: str
     job: Write
+    by_partition: bool = False
     more: Mapping[str, Any] = field(default_factory=dict)
     storage_options: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def of(options: Mapping[str, Any], mode: Mode) -> WriteOptions:
-        """`mode`: Spark's save mode; with partitionOverwriteMode=dynamic an overwrite is one of partitions."""
+        """`mode`: Spark's save mode."""
         taken = _OptionReader(options)
         path = taken.path()
         dynamic = taken.one_of("partitionOverwriteMode", ("static", "dynamic")) == "dynamic"
         where = taken.text("replaceWhere")
         if dynamic and where is not None:
             raise InvalidArgumentError("replaceWhere and partitionOverwriteMode=dynamic: one of them", found=where)
-        if mode == "overwrite" and dynamic:
-            mode = "overwrite_partitions"
+        schema_mode = taken.schema_mode()
+        if mode != "overwrite":  # as in delta-spark
+            for name, is_given in (("replaceWhere", where is not None), ("overwriteSchema", schema_mode == "overwrite")):
+                if is_given:
+                    log.warning("the option %s has no effect on a Delta table: it goes with mode overwrite", name)
+            where, schema_mode = None, None if schema_mode == "overwrite" else schema_mode
+        partition_by, cluster_by = taken.top_level("partitionBy"), taken.names("clusterBy")
+        if schema_mode == "overwrite" and cluster_by is None:
+            partition_by = partition_by or ()  # the new definition has the partitions that the writer names, as in delta-spark
         if taken.flag("dataChange") is False:
             raise UnsupportedFeatureError("dataChange=false of a write", expected="optimize")
         if taken.flag("optimizeWrite"):
@@ -253,22 +262,21 @@ class WriteOptions:
         job = Write(
             mode=mode,
             where=where,
-            schema_mode=taken.schema_mode(),
-            wanted=TableOptions.of(
-                taken.top_level("partitionBy"), taken.names("clusterBy"), None, taken.text("description"), taken.properties()
-            ),
+            schema_mode=schema_mode,
+            wanted=TableOptions.of(partition_by, cluster_by, None, taken.text("description"), taken.properties()),
             target_file_size=taken.whole("targetFileSize", least=1),
             parquet=None if compression is None else ParquetOptions(compression=_codec(compression)),
             commit=taken.commit(),
         )
         more = {} if size is None else {"max_records_per_file": size}
-        return WriteOptions(path=path, job=job, more=more, storage_options=taken.rest())
+        by_partition = dynamic and mode == "overwrite"
+        return WriteOptions(path=path, job=job, by_partition=by_partition, more=more, storage_options=taken.rest())
 
     def into(self, metadata: Metadata | None) -> WriteOptions:
         """For the table that is there, None for none: one without partition columns is a single partition, to be overwritten as a whole."""
-        if metadata is None or metadata.partition_columns or self.job.mode != "overwrite_partitions":
+        if not self.by_partition or metadata is None or not metadata.partition_columns:
             return self
-        return replace(self, job=replace(self.job, mode="overwrite"))
+        return replace(self, job=replace(self.job, mode="overwrite_partitions"))
 
 
 def travelled(path: str, storage_options: Mapping[str, str]) -> tuple[str, int | None, str | None]:

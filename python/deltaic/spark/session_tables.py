@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from deltaic.commands.write import Mode
 from deltaic.engine.spark import settings
 from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.types import of_frame
@@ -19,11 +19,15 @@ from deltaic.protocol.schema import Field, quote_name
 from deltaic.spark.named_tables import SESSION_CATALOG, entering, named_table, place_of
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.raising import raises_as_spark
+from deltaic.spark.references import references, spliced
 from deltaic.spark.views import path_of, path_of_view
 from deltaic.sql.names import Name, Tables
 from deltaic.sql.positions import named
-from deltaic.table import DeltaTable, write
+from deltaic.sql.subqueries import defined, hold_queries
+from deltaic.sql.tokens import Reader
+from deltaic.table import DeltaTable
 
+_numbers = itertools.count()
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -92,6 +96,34 @@ class SparkTables(Tables):
 
         return queried(self._spark, f"{self._definitions} SELECT * FROM ({text})" if self._definitions else text, self._given)
 
+    def engine_with_queries(self, engine: Any) -> Any:
+        return engine.with_queries(self._with_views)
+
+    def _with_views(self, text: str) -> str:
+        """A condition or value in whose subqueries the tables of the statement are temporary views, which live as long as it runs."""
+        from deltaic.spark.frames import read
+        from deltaic.spark.statements import referred
+
+        if not hold_queries([text]):
+            return text
+        whole = f"SELECT ({defined(text, self._definitions)}\n)"  # FROM at the top is none of a query, as in IS DISTINCT FROM
+        views = {}
+        for reference in references(Reader(whole), self._spark):
+            pinned = reference.path and not reference.changes and reference.version is None and reference.moment is None
+            views[reference] = self._viewed(read(self._spark, reference.path) if pinned else referred(self._spark, reference))
+        whole = spliced(whole, views)
+        for name, frame in self._given.items():
+            if name in whole:
+                whole = whole.replace(name, self._viewed(frame))
+        return whole[len("SELECT (") : -len("\n)")]
+
+    def _viewed(self, frame: Any) -> str:
+        """The name of a temporary view of the rows."""
+        name = f"__deltaic_rows_{next(_numbers)}"
+        frame.createOrReplaceTempView(name)
+        self._entering.callback(self._spark.catalog.dropTempView, name)
+        return name
+
     @property
     def enforces_retention(self) -> bool:
         return str(self._spark.conf.get(settings.RETENTION_CHECK, "true")).lower() != "false"
@@ -99,9 +131,6 @@ class SparkTables(Tables):
     @property
     def evolves(self) -> bool:
         return settings.is_on(self._spark, settings.MERGE_SCHEMA)
-
-    def insert(self, table: DeltaTable, rows: Any, mode: Mode, where: str | None) -> None:
-        write(table, rows, mode=mode, where=where, casting="strict", schema_mode="merge" if self.evolves else None)
 
     def restore(self, table: DeltaTable, moment: Name) -> Mapping[str, int]:
         """VersionNotFoundError for a time after the last version, as for every other time on Spark."""
@@ -126,11 +155,12 @@ class SparkTables(Tables):
     def renamed(self, rows: Any, names: Sequence[str]) -> Any:
         return rows.toDF(*names)
 
-    def placed(self, rows: Any, columns: Sequence[Field]) -> Any:
+    def placed(self, rows: Any, columns: Sequence[Field | None]) -> Any:
         from pyspark.sql import functions as F
 
-        frame = rows.toDF(*(column.name for column in columns))
-        pairs = [(given, named(given, wanted)) for given, wanted in zip(of_frame(frame), columns, strict=True)]
+        frame = rows.toDF(*(name if column is None else column.name for name, column in zip(rows.columns, columns, strict=True)))
+        matches = zip(of_frame(frame), columns, strict=True)
+        pairs = [(given, given if wanted is None else named(given, wanted)) for given, wanted in matches]
         return frame.select(
             *(
                 F.col(quote_name(given.name))

@@ -18,7 +18,8 @@ from deltaic.engine.spark.engine import application_of, enabled_as
 from deltaic.engine.spark.native.session import has_jvm, session_catalog
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.protocol.schema import quote_name
+from deltaic.planning.columns import check_has_columns
+from deltaic.protocol.schema import Schema, quote_name
 from deltaic.spark import patches, plan_functions
 from deltaic.spark.catalog_statements import run_in_catalog
 from deltaic.spark.frame_writes import FORMATS
@@ -26,6 +27,7 @@ from deltaic.spark.frames import newest, read, version_at
 from deltaic.spark.identifiers import identified, immediate, refuse_script
 from deltaic.spark.named_tables import SESSION_CATALOG, ViewQuery, parsed, path_in_catalog, query_of_view
 from deltaic.spark.parameters import over_frames, with_arguments, with_values
+from deltaic.spark.partition_paths import partition_of
 from deltaic.spark.patches import ORIGINAL, original, spark_sql
 from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.references import Reference, references, spliced
@@ -50,21 +52,19 @@ _MAY_BE_OURS = re.compile(
 """Texts without any of these, and of those that name tables, are never read by us."""
 _NAMES_A_TABLE = re.compile(r"\b(FROM|JOIN|TABLE|USING|COLUMNS|PARTITIONS|TBLPROPERTIES|table_changes)\b", re.IGNORECASE)
 
+_EVOLUTION = ("WITH", "SCHEMA", "EVOLUTION")
+_INTO = (("INTO", "TABLE"), ("OVERWRITE", "TABLE"), ("INTO",), ("OVERWRITE",))
 # Words before the name of the table that a statement is about, the longer ones first.
 _HEADS: tuple[tuple[str, ...], ...] = (
     ("DELETE", "FROM"),
     ("UPDATE",),
-    ("MERGE", "WITH", "SCHEMA", "EVOLUTION", "INTO"),
+    ("MERGE", *_EVOLUTION, "INTO"),
     ("MERGE", "INTO"),
-    ("INSERT", "INTO", "TABLE"),
-    ("INSERT", "OVERWRITE", "TABLE"),
-    ("INSERT", "INTO"),
-    ("INSERT", "OVERWRITE"),
+    *(("INSERT", *evolves, *into) for evolves in ((), _EVOLUTION) for into in _INTO),
     ("TRUNCATE", "TABLE"),
     ("ALTER", "TABLE"),
     ("CREATE", "OR", "REPLACE", "TABLE"),
-    ("CREATE", "TABLE", "IF", "NOT", "EXISTS"),
-    ("CREATE", "TABLE"),
+    *(("CREATE", *external, "TABLE", *exists) for external in ((), ("EXTERNAL",)) for exists in (("IF", "NOT", "EXISTS"), ())),
     ("REPLACE", "TABLE"),
     ("DROP", "TABLE", "IF", "EXISTS"),
     ("DROP", "TABLE"),
@@ -190,9 +190,10 @@ def _table(spark: Any, name: str) -> DataFrame:
 
 def _dispatched(spark: Any, text: str, args: Any, given: Mapping[str, Any]) -> DataFrame:
     """`given`: DataFrames by their names in the text, of which the session knows nothing."""
-    refuse_script(text)
+    names_table = functools.partial(_names_table, spark)
+    refuse_script(text, names_table)
     try:
-        inner = immediate(spark, text, args)
+        inner = immediate(spark, text, args, names_table)
         text, args = identified(spark, text, args)
         reader = Reader(text)
     except InvalidArgumentError:  # several statements, or what only Spark can read
@@ -225,6 +226,16 @@ def _dispatched(spark: Any, text: str, args: Any, given: Mapping[str, Any]) -> D
             return frame_of(spark, run(text, SparkTables(spark)))
     with _of_tables_by_name(spark, reader, target):
         return _queried(spark, reader, args, given)
+
+
+def _names_table(spark: Any, text: str) -> bool:
+    """True if a statement reads or changes a Delta table."""
+    try:
+        reader = Reader(text)
+        target = _target(reader)
+        return (target is not None and _is_ours(spark, reader, target)) or bool(references(reader, spark))
+    except InvalidArgumentError:
+        return False
 
 
 def _definitions(reader: Reader) -> tuple[str, list[str]] | None:
@@ -288,7 +299,8 @@ def _makes_table_by_name(spark: Any, reader: Reader, target: Name | None) -> boo
         provider = "delta" if path_of(spark, source) is not None else "another"
     if provider is None:
         default = str(spark.conf.get("spark.sql.sources.default", "parquet"))
-        provider = "delta" if not reader.at("CREATE", "TABLE") and path_in_catalog(spark, target.parts) is not None else default
+        replaces = reader.at("REPLACE") or reader.at("CREATE", "OR", "REPLACE")
+        provider = "delta" if replaces and path_in_catalog(spark, target.parts) is not None else default
     ours = provider.lower() in FORMATS
     here = len(target.parts) < 3 or (len(target.parts) == 3 and target.parts[0].lower() == SESSION_CATALOG)
     return ours and here and spark.conf.get("spark.sql.catalog.spark_catalog", "builtin") == "builtin"
@@ -390,7 +402,7 @@ def _queried(spark: Any, reader: Reader, args: Any, given: Mapping[str, Any]) ->
     if has_jvm(spark):
         return _with_views(spark, reader.text, found, lambda text: spark_sql(spark, text, args))
     named = {reference: f"__deltaic_view_{next(_numbers)}__" for reference in found}
-    frames = {name: _referred(spark, reference) for reference, name in named.items()}
+    frames = {name: referred(spark, reference) for reference, name in named.items()}
     return over_frames(spark, spliced(reader.text, named), args, {**given, **frames})
 
 
@@ -406,7 +418,7 @@ def _with_views(spark: Any, text: str, found: list[Reference], function: Callabl
     try:
         for reference in found:
             name = f"__deltaic_view_{next(_numbers)}"
-            frame = _referred(spark, reference)
+            frame = referred(spark, reference)
             if shows_metadata and plan_functions.make(spark, name, frame):
                 functions.add(name)
             else:
@@ -423,18 +435,20 @@ def _with_views(spark: Any, text: str, found: list[Reference], function: Callabl
                 catalog.dropTempView(name)
 
 
-def _referred(spark: Any, reference: Reference) -> DataFrame:
+def referred(spark: Any, reference: Reference) -> DataFrame:
     """The rows that a reference stands for."""
     version = reference.version
     if reference.changes:
         return _changes_of(spark, reference)
     if reference.view is not None:
         return _of_view(spark, reference.view)
-    if version is None and reference.moment is None:
-        return newest(spark, reference.path)
+    path, partition = partition_of(spark, reference.path)
     if reference.moment is not None:
-        version = version_at(spark, reference.path, moment_of(spark, reference.moment))
-    return read(spark, reference.path, version=version)
+        version = version_at(spark, path, moment_of(spark, reference.moment))
+    frame = newest(spark, path) if version is None else read(spark, path, version=version)
+    if not frame.columns:
+        check_has_columns(Schema(()), path)
+    return frame if partition is None else frame.where(partition)
 
 
 def _changes_of(spark: Any, reference: Reference) -> DataFrame:

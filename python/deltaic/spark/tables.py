@@ -23,12 +23,15 @@ from deltaic.spark.frames import version_at
 from deltaic.spark.merge_builder import DeltaMergeBuilder, MergeStart
 from deltaic.spark.raising import methods_raise_as_spark, raises_as_spark
 from deltaic.spark.results import frame_of
-from deltaic.spark.session_tables import moment_of
+from deltaic.spark.session_tables import SparkTables, moment_of
 from deltaic.spark.table_builder import DeltaTableBuilder, IdentityGenerator, Way
 from deltaic.spark.views import named_path
+from deltaic.sql.change import delete_rows, update_rows
 from deltaic.sql.describe import detail_rows, history_rows
+from deltaic.sql.names import Name
 from deltaic.sql.optimized import optimized
 from deltaic.sql.results import nothing
+from deltaic.sql.subqueries import hold_queries
 from deltaic.sql.tokens import Reader
 from deltaic.sql.upkeep import convert_path, convertible, restored_rows
 
@@ -217,7 +220,12 @@ class DeltaTable:
 
         >>> table.delete("delay > 60")
         """
-        self._table().delete(self._own(condition_text(condition, origins=self._origins(None))))
+        text = condition_text(condition, origins=self._origins(None))
+        if text is None or not hold_queries([text]):
+            self._table().delete(self._own(text))
+            return
+        with SparkTables(self._spark) as tables:
+            delete_rows(self._table(), text, Name((self._alias or "t",)), tables)
 
     def update(self, condition: Any = None, set: Any = None) -> None:
         """Sets columns in the rows for which `condition` is true; None updates all rows. `set`: a dict from column to its value. Every
@@ -229,8 +237,13 @@ class DeltaTable:
         >>> table.update("delay IS NULL", set={"delay": "0"})
         """
         origins = self._origins(None)
-        values = {self._own(name): self._own(text) for name, text in assignments(set, "'set'", origins).items()}
-        self._table().update(values, self._own(condition_text(condition, origins=origins)))
+        values = {self._own(name): text for name, text in assignments(set, "'set'", origins).items()}
+        text = condition_text(condition, origins=origins)
+        if not hold_queries([*values.values(), text or ""]):
+            self._table().update({name: self._own(value) for name, value in values.items()}, self._own(text))
+            return
+        with SparkTables(self._spark) as tables:
+            update_rows(self._table(), values, text, Name((self._alias or "t",)), tables)
 
     def merge(self, source: DataFrame, condition: Any) -> DeltaMergeBuilder:
         """Begins a MERGE of the DataFrame `source` into this table; clauses and `execute()` follow.

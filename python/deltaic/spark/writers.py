@@ -6,14 +6,15 @@ from typing import Any
 
 from deltaic.commands.write import Mode
 from deltaic.engine.spark.stores import opening
-from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableNotFoundError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from deltaic.protocol.schema import Schema
 from deltaic.spark.expressions import sql_text
-from deltaic.spark.frame_writes import FORMATS, BuilderState, write_frame
+from deltaic.spark.frame_writes import FORMATS, BuilderState, merges_schema, write_frame
 from deltaic.spark.named_tables import NewTable, entering, path_in_catalog, place_of
 from deltaic.spark.raising import methods_raise_as_spark, raises_as_spark
 from deltaic.spark.session_tables import SparkTables
 from deltaic.sql.names import Name
+from deltaic.sql.positions import matched
 from deltaic.sql.tokens import Reader
 from deltaic.table import DeltaTable
 
@@ -28,19 +29,17 @@ def save_as(df: Any, asked: BuilderState, name: Name, mode: str | None) -> None:
     new = place_of(spark, name, path)
     asked.put({"path": new.path})
     with entering(spark, new):
-        write_frame(df, asked, mode)
+        write_frame(df, asked, mode, by_name=True)
 
 
 def insert_into(df: Any, asked: BuilderState, path: str) -> None:
     """`insertInto`: as INSERT, the columns are the table's by their position, whatever they are called, and cast by store assignment."""
-    schema = existing_schema(df.sparkSession, path)
-    names = schema.names
-    if len(df.columns) != len(names):
-        raise SchemaMismatchError("insertInto needs a column for each of the table's", where=path, found=df.columns, expected=names)
+    spark = df.sparkSession
+    columns = matched(df.columns, list(existing_schema(spark, path)), path, evolves=merges_schema(spark, asked))
     if asked.partition_by:
         raise InvalidArgumentError("insertInto and partitionBy: the table is partitioned already", found=asked.partition_by)
     asked.put({"path": path})
-    placed = SparkTables(df.sparkSession).placed(df, list(schema))
+    placed = SparkTables(spark).placed(df, columns)
     write_frame(placed, asked, "overwrite" if asked.mode == "overwrite" else "append", casts=True)
 
 
@@ -127,7 +126,7 @@ class PathWriter:
 
     def _write(self, mode: Mode, *, defines: bool = False) -> None:
         with entering(self._df.sparkSession, self._new):
-            write_frame(self._df, self._asked, mode, defines=defines)
+            write_frame(self._df, self._asked, mode, defines=defines, by_name=True)
 
 
 @methods_raise_as_spark

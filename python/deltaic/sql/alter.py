@@ -178,10 +178,10 @@ def _set_properties(reader: Reader) -> _Change:
 
 
 def _unset_properties(reader: Reader) -> _Change:
-    """UNSET TBLPROPERTIES [IF EXISTS] ('key', ...)"""
-    if_exists = reader.accept("IF", "EXISTS")
+    """UNSET TBLPROPERTIES [IF EXISTS] ('key', ...); a property that is not set is no error, as in Spark"""
+    reader.accept("IF", "EXISTS")
     names = reader.bracketed(lambda: read_property_name(reader))
-    return lambda table: table.alter.unset_properties(*names, if_exists=if_exists)
+    return lambda table: table.alter.unset_properties(*names, if_exists=True)
 
 
 def _add_constraint(reader: Reader) -> _Change:

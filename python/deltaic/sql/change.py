@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from deltaic.commands.invariants import is_computed
 from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import Schema, quote_name
 from deltaic.rows.rows import Rows
+from deltaic.session import committing
 from deltaic.sql.names import Name, Tables, read_name
 from deltaic.sql.results import counts, nothing
 from deltaic.sql.subqueries import engine_with, hold_queries
 from deltaic.sql.tokens import Reader, without_qualifiers
+from deltaic.table import DeltaTable
 
 
 def delete(reader: Reader, tables: Tables) -> Rows:
@@ -19,14 +23,18 @@ def delete(reader: Reader, tables: Tables) -> Rows:
     written = reader.rest("a condition") if reader.accept("WHERE") else None
     reader.end()
     table = tables.table(name)
-    if written is not None and hold_queries(table, [written]):
-        from deltaic.commands.delete import delete as delete_rows
+    return counts(num_affected_rows=delete_rows(table, written, name, tables).get("num_deleted_rows", 0))
 
-        engine, alias = engine_with(tables, table), _alias(name)
-        metrics = table._run("DELETE", lambda snapshot: delete_rows(snapshot, engine, written, alias=alias))
-        return counts(num_affected_rows=metrics.get("num_deleted_rows", 0))
-    where = None if written is None else without_qualifiers(written, name.qualifiers)
-    return counts(num_affected_rows=table.delete(where).get("num_deleted_rows", 0))
+
+def delete_rows(table: DeltaTable, condition: str | None, name: Name, tables: Tables) -> Mapping[str, int]:
+    """Deletes the rows for which a condition is true, which knows the table by `name` -> the metrics."""
+    if condition is None or not hold_queries([condition]):
+        return table.delete(None if condition is None else without_qualifiers(condition, name.qualifiers))
+    from deltaic.commands.delete import delete as delete_matching
+
+    engine, alias = engine_with(tables, table), _alias(name)
+    with committing(table._spark, None) as options:
+        return table._run("DELETE", lambda snapshot: delete_matching(snapshot, engine, condition, alias=alias, commit=options))
 
 
 def truncate(reader: Reader, tables: Tables) -> Rows:
@@ -34,7 +42,11 @@ def truncate(reader: Reader, tables: Tables) -> Rows:
     reader.expect("TRUNCATE", "TABLE")
     name = read_name(reader)
     reader.end()
-    tables.table(name).delete()
+    from deltaic.commands.delete import truncate as remove_files
+
+    table = tables.table(name)
+    with committing(table._spark, None) as options:
+        table._run("TRUNCATE", lambda snapshot: remove_files(snapshot, table._engine, commit=options))
     return nothing()
 
 
@@ -53,15 +65,19 @@ def update(reader: Reader, tables: Tables) -> Rows:
     changes = {key: defaulted(value, table.schema, key) for key, value in named}
     if len({column.lower() for column in changes}) < len(assignments):
         raise InvalidArgumentError("a column is set twice", where="UPDATE", found=list(changes))
-    if not hold_queries(table, [*changes.values(), *([] if written is None else [written])]):
-        where = None if written is None else without_qualifiers(written, name.qualifiers)
-        plain = {key: without_qualifiers(value, name.qualifiers) for key, value in changes.items()}
-        return counts(num_affected_rows=table.update(plain, where).get("num_updated_rows", 0))
-    from deltaic.commands.update import update as update_rows
+    return counts(num_affected_rows=update_rows(table, changes, written, name, tables).get("num_updated_rows", 0))
+
+
+def update_rows(table: DeltaTable, changes: Mapping[str, str], condition: str | None, name: Name, tables: Tables) -> Mapping[str, int]:
+    """Changes the rows for which a condition is true; condition and values know the table by `name` -> the metrics."""
+    if not hold_queries([*changes.values(), condition or ""]):
+        where = None if condition is None else without_qualifiers(condition, name.qualifiers)
+        return table.update({key: without_qualifiers(value, name.qualifiers) for key, value in changes.items()}, where)
+    from deltaic.commands.update import update as update_matching
 
     engine, alias = engine_with(tables, table), _alias(name)
-    metrics = table._run("UPDATE", lambda snapshot: update_rows(snapshot, engine, changes, written, alias=alias))
-    return counts(num_affected_rows=metrics.get("num_updated_rows", 0))
+    with committing(table._spark, None) as options:
+        return table._run("UPDATE", lambda snapshot: update_matching(snapshot, engine, changes, condition, alias=alias, commit=options))
 
 
 def read_assignment(reader: Reader, *stops: str) -> tuple[tuple[str, ...], str]:

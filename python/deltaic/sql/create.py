@@ -31,16 +31,18 @@ class _Clauses:
 
 
 def create(reader: Reader, tables: Tables) -> Rows:
-    """CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name [(columns)] [USING delta] [clauses] [AS query], or REPLACE TABLE; name SHALLOW | DEEP
-    CLONE source [VERSION | TIMESTAMP AS OF ...] [TBLPROPERTIES (...)] -> delta-spark's metrics, where the source is a table, parquet.`path`
-    or iceberg.`path`; CREATE TABLE [IF NOT EXISTS] name LIKE
-    source [USING delta] [LOCATION ...] [TBLPROPERTIES (...)]"""
+    """CREATE [OR REPLACE | EXTERNAL] TABLE [IF NOT EXISTS] name [(columns)] [USING delta] [clauses] [AS query], or
+    REPLACE TABLE; name SHALLOW | DEEP CLONE source [VERSION | TIMESTAMP AS OF ...] [TBLPROPERTIES (...)] ->
+    delta-spark's metrics, where the source is a table, parquet.`path` or iceberg.`path`; CREATE TABLE [IF NOT
+    EXISTS] name LIKE source [USING delta] [LOCATION ...] [TBLPROPERTIES (...)]"""
     if reader.accept("REPLACE"):
         replace, must_exist = True, True
     else:
         reader.expect("CREATE")
         replace, must_exist = reader.accept("OR", "REPLACE"), False
-    if reader.at("EXTERNAL") or reader.at("TEMPORARY") or reader.at("VIEW"):
+        if not replace:
+            reader.accept("EXTERNAL")  # LOCATION alone decides where the table lies
+    if reader.at("TEMPORARY") or reader.at("VIEW"):
         raise UnsupportedFeatureError("CREATE makes Delta tables only", found=reader.tokens[reader.position].text, expected="TABLE")
     reader.expect("TABLE")
     if_missing = not replace and reader.accept("IF", "NOT", "EXISTS")
@@ -104,11 +106,11 @@ def _check_columns(table: DeltaTable, columns: str | None) -> None:
 
 
 def _create(path: str, clauses: _Clauses, columns: str | None, replace: bool, name: Name, tables: Tables) -> None:
-    if columns is None:
+    if columns is None and (replace or clauses.partition_by or clauses.cluster_by):
         raise InvalidArgumentError("a table needs columns", where=str(name), expected="(name type, ...) or AS SELECT")
     DeltaTable.create(
         path,
-        columns,
+        columns or Schema(()),
         mode="overwrite" if replace else "error",
         partition_by=clauses.partition_by or (),
         cluster_by=clauses.cluster_by or (),

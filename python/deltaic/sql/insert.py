@@ -14,6 +14,7 @@ from deltaic.protocol.schema import Schema, quote_name
 from deltaic.rows.rows import Rows
 from deltaic.sql.change import defaulted, is_left_to_table
 from deltaic.sql.names import Tables, read_name
+from deltaic.sql.positions import matched
 from deltaic.sql.results import nothing
 from deltaic.sql.tokens import Reader, without_qualifiers
 from deltaic.table import DeltaTable
@@ -25,16 +26,19 @@ _QUERY_STARTS = ("SELECT", "VALUES", "WITH", "TABLE", "FROM")
 class _Target:
     """The columns of an INSERT. `columns`: columns of the table that the query fills, in the query's order.
     `by_name`: True if the query's columns match by name instead. `fixed`: SQL of the values that PARTITION
-    sets for other columns."""
+    sets for other columns. `listed`: True if the statement lists the columns."""
 
     columns: tuple[str, ...]
     by_name: bool
     fixed: Mapping[str, str]
+    listed: bool
 
 
 def insert(reader: Reader, tables: Tables) -> Rows:
-    """INSERT INTO | OVERWRITE [TABLE] name [PARTITION (column [= value], ...)] [(columns) | BY NAME] [REPLACE WHERE condition] query"""
+    """INSERT [WITH SCHEMA EVOLUTION] INTO | OVERWRITE [TABLE] name [PARTITION (column [= value], ...)] [(columns) | BY NAME]
+    [REPLACE WHERE condition] query"""
     reader.expect("INSERT")
+    evolves = reader.accept("WITH", "SCHEMA", "EVOLUTION") or tables.evolves
     overwrite = reader.accept("OVERWRITE")
     if not overwrite:
         reader.expect("INTO")
@@ -52,19 +56,19 @@ def insert(reader: Reader, tables: Tables) -> Rows:
     table = tables.table(name)
     fixed = _fixed(partition, table)
     filled = _filled(table.schema, listed)
-    target = _Target(tuple(name for name in filled if listed is not None or name not in fixed), by_name, fixed)
+    target = _Target(tuple(name for name in filled if listed is not None or name not in fixed), by_name, fixed, listed is not None)
     if both := set(target.columns) & set(fixed):
         raise SchemaMismatchError("PARTITION gives a value to a column that is listed too", where=str(name), found=sorted(both))
     text, computed = _with_defaults(reader.rest("a query"), target, table.schema)
     if computed:
         text, target = _without(text, target, computed)
-    rows = _placed(text, target, table, str(name), tables)
+    rows = _placed(text, target, table, str(name), tables, evolves)
     mode: Mode = "overwrite" if overwrite or where is not None else "append"
     if overwrite and table.metadata.partition_columns and tables.overwrites_partitions():
         mode = "overwrite_partitions"
     elif overwrite and fixed:
         where = " AND ".join(f"{quote_name(column)} {_equal_to(value)}" for column, value in fixed.items())
-    tables.insert(table, rows, mode, where)
+    tables.insert(table, rows, mode, where, "merge" if evolves else None)
     return nothing()
 
 
@@ -146,7 +150,7 @@ def _without(text: str, target: _Target, computed: set[str]) -> tuple[str, _Targ
     return f"SELECT {columns} FROM ({text}) AS __deltaic_given({named})", replace(target, columns=kept)
 
 
-def _placed(text: str, target: _Target, table: DeltaTable, where: str, tables: Tables) -> Any:
+def _placed(text: str, target: _Target, table: DeltaTable, where: str, tables: Tables, evolves: bool) -> Any:
     """Runs the query and renames its columns, and the fields of its structs, to those of the table, by
     position. With BY NAME, names are not changed."""
     if target.fixed:
@@ -155,11 +159,5 @@ def _placed(text: str, target: _Target, table: DeltaTable, where: str, tables: T
     if target.by_name:
         return rows
     names = tables.column_names(rows)[: -len(target.fixed) or None]
-    if len(names) != len(target.columns):
-        raise SchemaMismatchError(
-            "INSERT needs one value for each column",
-            where=where,
-            found=f"{len(names)} ({', '.join(names)})",
-            expected=f"{len(target.columns)} ({', '.join(target.columns)})",
-        )
-    return tables.placed(rows, [table.schema.field(name) for name in (*target.columns, *target.fixed)])
+    columns = matched(names, [table.schema.field(name) for name in target.columns], where, evolves=evolves and not target.listed)
+    return tables.placed(rows, [*columns, *(table.schema.field(name) for name in target.fixed)])

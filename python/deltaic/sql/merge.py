@@ -39,7 +39,9 @@ def merge(reader: Reader, tables: Tables) -> Rows:
         target_alias=alias,
         schema_mode="merge" if evolution or tables.evolves else None,
     )
-    building: Any = table._merging(spec, engine_with(tables, table))
+    # As in delta-spark, subqueries in MERGE are refused on Spark.
+    engine = engine_with(tables, table) if table._engine.is_embedded else table._engine
+    building: Any = table._merging(spec, engine)
     if reader.done:
         reader.fail("WHEN MATCHED or WHEN NOT MATCHED")
     while not reader.done:

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from deltaic.commands.write import Mode, SchemaMode, Write
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.options import CommitOptions
 from deltaic.plan.literal import col
 from deltaic.sql.tokens import Reader
 from deltaic.table import DeltaTable, clone_files, run_write
-from deltaic.table import write as write_table
 
 if TYPE_CHECKING:
-    from deltaic.commands.write import Mode, Write
+    from deltaic.engine.engine import Engine
     from deltaic.protocol.schema import Field
 
 _NOT_AN_ALIAS = frozenset({"WHERE", "SET", "USING", "ON", "WHEN", "VERSION", "TIMESTAMP", "FOR"})
@@ -194,16 +194,20 @@ class Tables:
 
         return renamed(rows, names)
 
-    def placed(self, rows: Any, columns: Sequence[Field]) -> Any:
+    def placed(self, rows: Any, columns: Sequence[Field | None]) -> Any:
         """Renames the columns of a result of `query`, and the fields in them, to those of `columns`, by
-        position."""
+        position; None keeps a column's name."""
         from deltaic.sql.positions import placed
 
         return placed(rows, columns)
 
+    def engine_with_queries(self, engine: Engine) -> Engine:
+        """The engine of a cluster, for expressions with subqueries over the tables of the statement."""
+        return engine
+
     @property
     def evolves(self) -> bool:
-        """True if MERGE evolves the schema even without WITH SCHEMA EVOLUTION."""
+        """True if INSERT and MERGE evolve the schema even without WITH SCHEMA EVOLUTION."""
         return False
 
     @property
@@ -216,10 +220,10 @@ class Tables:
         table."""
         return False
 
-    def insert(self, table: DeltaTable, rows: Any, mode: Mode, where: str | None) -> None:
+    def insert(self, table: DeltaTable, rows: Any, mode: Mode, where: str | None, schema_mode: SchemaMode | None) -> None:
         """Writes a result of `query` to an existing table, cast by store assignment, and updates `table` to
         the new version."""
-        write_table(table, rows, mode=mode, where=where, casting="strict")
+        run_write(table, rows, Write(mode=mode, where=where, schema_mode=schema_mode, casting="strict", fills_partitions=True))
 
     def create(self, path: str, rows: Any, job: Write) -> None:
         """Creates or replaces a table with a result of `query`."""

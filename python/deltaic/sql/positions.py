@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from deltaic.errors import InvalidArgumentError, SchemaMismatchError
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct
 from deltaic.rows.rows import Rows
 
@@ -15,9 +16,29 @@ else:
     from deltaic.deferred import pyarrow as pa
 
 
-def placed(rows: Rows, columns: Sequence[Field]) -> Rows:
-    """Renames the columns of rows to those of `columns`, by position. No value is copied."""
-    fields = Schema(named(source, target) for source, target in zip(rows.schema, columns, strict=True))
+def matched(names: Sequence[str], columns: Sequence[Field], table: str, *, evolves: bool) -> list[Field | None]:
+    """Returns the table's column for each column of a query, by position; None for those beyond the last one, which
+    are new columns if the schema `evolves`. Raises SchemaMismatchError for another number of columns, and
+    InvalidArgumentError for a new column with the name of another one."""
+    if len(names) < len(columns) or (len(names) > len(columns) and not evolves):
+        raise SchemaMismatchError(
+            "INSERT needs one value for each column",
+            where=table,
+            found=f"{len(names)} ({', '.join(names)})",
+            expected=f"{len(columns)} ({', '.join(column.name for column in columns)})",
+        )
+    taken = {column.name.lower() for column in columns}
+    for name in names[len(columns) :]:
+        if name.lower() in taken:
+            raise InvalidArgumentError("a column comes twice", where=table, found=name)
+        taken.add(name.lower())
+    return [*columns, *([None] * (len(names) - len(columns)))]
+
+
+def placed(rows: Rows, columns: Sequence[Field | None]) -> Rows:
+    """Renames the columns of rows to those of `columns`, by position; None keeps a column's name. No value is
+    copied."""
+    fields = Schema(source if target is None else named(source, target) for source, target in zip(rows.schema, columns, strict=True))
 
     def opened() -> pa.RecordBatchReader:
         reader = rows.to_reader()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.planning.columns import check_has_columns
 from deltaic.rows.rows import Rows, ScanReport
 from deltaic.spark_sql.text_cache import TextCache
 from deltaic.sql.names import Name, Tables, read_name
@@ -62,6 +63,7 @@ def query(text: str, tables: Tables) -> Rows:
         data = _data(tables, table)
         if isinstance(data, DeltaTable):
             snapshot = data._snapshot
+            check_has_columns(snapshot.schema, snapshot.location)
             scans[name] = alias, snapshot
             schemas[name] = _of_query(snapshot, parsed)
             leaves[name] = _planned(snapshot, engine).scan(schemas[name].names, alias=name)
@@ -250,6 +252,7 @@ def _leaf(data: Any, name: str, engine: Any) -> Scan | Data:
         from deltaic.planning.planned import plan as plan_scan
 
         snapshot = data._snapshot
+        check_has_columns(snapshot.schema, snapshot.location)
         return plan_scan(snapshot, engine, None).scan(snapshot.schema.names, alias=name)
     leaf: Data = engine.source(data, name)
     return leaf

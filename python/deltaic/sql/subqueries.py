@@ -5,41 +5,60 @@ All tables, including the changed one, are read at the versions that they have w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from deltaic.sql.names import Tables
+from deltaic.sql.tokens import Reader
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
     from deltaic.table import DeltaTable
 
+QUERY_STARTS = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE"})
+"""Words behind a bracket that holds a query."""
+_MAY_HOLD_QUERY = re.compile(r"\b(SELECT|VALUES|FROM|TABLE)\b", re.IGNORECASE)
+
 
 def engine_with(tables: Tables, table: DeltaTable) -> Engine:
-    """Returns the table's engine. The embedded engine gets the tables of the statement, for subqueries in
-    expressions."""
+    """Returns the table's engine, which gets the tables of the statement, for subqueries in expressions."""
     from deltaic.engine.duckdb.engine import LocalEngine
     from deltaic.sql.select import leaf_of
 
     if not isinstance(table._engine, LocalEngine):
-        return table._engine
+        return tables.engine_with_queries(table._engine)
     return LocalEngine(tables=lambda name, alias: leaf_of(tables, name, alias, LocalEngine()))
 
 
-def hold_queries(table: DeltaTable, texts: Sequence[str]) -> bool:
-    """True if one of these conditions and values contains a subquery, and the table's engine is the embedded
-    one."""
-    from deltaic.engine.duckdb.engine import LocalEngine
-
-    if not isinstance(table._engine, LocalEngine) or not any("SELECT" in text.upper() or "VALUES" in text.upper() for text in texts):
-        return False
-    return any(map(_holds_query, texts))
+def hold_queries(texts: Sequence[str]) -> bool:
+    """True if one of these conditions and values contains a subquery."""
+    return any(_holds_query(text) for text in texts if _MAY_HOLD_QUERY.search(text))
 
 
 def _holds_query(text: str) -> bool:
-    from sqlglot import exp
+    tokens = Reader(text).tokens
+    return any(token.text == "(" and after.keyword in QUERY_STARTS for token, after in pairwise(tokens))
 
-    from deltaic.spark_sql.expression import parse_statement
 
-    tree: exp.Expr = parse_statement(f"SELECT (\n{text}\n)")
-    return any(node is not tree for node in tree.find_all(exp.Query))
+def defined(text: str, definitions: str) -> str:
+    """The text with definitions (WITH name AS (query), ...) in front of each query in it."""
+    if not definitions:
+        return text
+    pieces: list[str] = []
+    copied = 0
+    reader = Reader(text)
+    while not reader.done:
+        start = reader.tokens[reader.position]
+        after = reader.tokens[reader.position + 1].keyword if reader.position + 1 < len(reader.tokens) else ""
+        if start.text != "(" or after not in QUERY_STARTS:
+            reader.position += 1
+            continue
+        query = reader.inside("a query")
+        inner = Reader(query)
+        more = inner.accept("WITH") and (inner.accept("RECURSIVE") or True)
+        whole = f"{definitions}, {inner.rest('a query')}" if more else f"{definitions} {query}"
+        pieces += [text[copied : start.end], whole]
+        copied = reader.tokens[reader.position - 1].start
+    return "".join(pieces) + text[copied:]

@@ -196,6 +196,14 @@ class Transaction:
         """True if files are removed, or rows in them marked as deleted."""
         return bool(self.removes) or (self.marks is not None and self.marks.marked.removes.num_rows > 0)
 
+    @property
+    def changes_table(self) -> bool:
+        """True if a commit changes rows, the definition or the application transactions of the table."""
+        of_rows = bool(self.adds) or self.removes_files or self.records_changes
+        before = self.snapshot
+        redefines = before is None or self.protocol not in (None, before.protocol) or self.metadata not in (None, before.metadata)
+        return of_rows or redefines or bool(self.domains) or bool(self.options.transactions)
+
     def record(self, files: pa.Table) -> None:
         """Stages change files as `cdc` actions. They must have all changes of the commit, as readers of the
         change data feed then ignore its other files."""
@@ -356,7 +364,8 @@ class Transaction:
         the command will make at least."""
         if change in (Change.REMOVE, Change.REPLACE):
             self._check_append_only()
-        domains = dict(self.snapshot.domains) if self.snapshot else {}
+        before = self.snapshot.domains if self.snapshot else {}
+        domains = {name: configuration for name, configuration in before.items() if name not in self.domains}
         domains.update({name: configuration for name, (configuration, removed) in self.domains.items() if not removed})
         if self.snapshot is not None and features.is_managed(self.snapshot.protocol) and not features.is_managed(self._new_protocol):
             raise UnsupportedFeatureError(

@@ -5,6 +5,7 @@ Whatever can be decided on the driver (files, vectors, statistics, actions) is d
 
 from __future__ import annotations
 
+import copy
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -92,6 +93,14 @@ class SparkEngine:
         self.read_path = ReadPath(spark, native)
         self.last_snapshot = LastSnapshot()
         self._jvm: Any = None
+        self._queries: Callable[[str], str] | None = None
+
+    def with_queries(self, prepared: Callable[[str], str]) -> SparkEngine:
+        """The engine of a statement whose expressions may hold subqueries. `prepared`: names the tables in the text of an expression as
+        the session knows them."""
+        engine = copy.copy(self)
+        engine._queries = prepared
+        return engine
 
     @property
     def is_native(self) -> bool:
@@ -125,6 +134,8 @@ class SparkEngine:
         return compares_padded(self.spark)
 
     def resolve(self, text: str, schemas: Mapping[str, Schema], *, queries: bool = False) -> Expression:
+        if queries and self._queries is not None and isinstance(text, str):
+            return self._analyser.resolve(self._queries(text), schemas, queries=True)
         return self._analyser.resolve(text, schemas)
 
     def compose(self, pieces: Pieces, data_type: DataType) -> Expression:

@@ -19,17 +19,15 @@ from deltaic.engine.spark.types import of_frame, to_spark
 from deltaic.errors import DeltaError, InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
 from deltaic.plan.expression import Expression
 from deltaic.plan.literal import enclosed
+from deltaic.plan.nodes import UNKNOWN
 from deltaic.protocol.schema import DataType, Field, Schema
 from deltaic.spark_sql.expression import conjuncts_of, resolve
 
+_SUBQUERY = "a subquery (SELECT)"
 _NO_SCALARS = {
     "AggregateExpression": "an aggregate",
     "WindowExpression": "a window function",
-    "ScalarSubquery": "a subquery (SELECT)",
-    "Exists": "a subquery (SELECT)",
-    "InSubquery": "a subquery (SELECT)",
-    "ListQuery": "a subquery (SELECT)",
-    "FunctionTableSubqueryArgumentExpression": "a subquery (SELECT)",
+    **dict.fromkeys(("ScalarSubquery", "Exists", "InSubquery", "ListQuery", "FunctionTableSubqueryArgumentExpression"), _SUBQUERY),
 }
 _NAME = "__deltaic_expression"
 
@@ -52,16 +50,17 @@ class Analyser:
         self._making_scope = threading.Lock()
         self._kept = lru_cache(maxsize=1024)(self._analyse)
 
-    def resolve(self, text: str, schemas: Mapping[str, Schema]) -> Expression:
-        """InvalidArgumentError where the text is not one expression from its first word to its last, or an aggregate, window, subquery or
-        generator stands in it."""
+    def resolve(self, text: str, schemas: Mapping[str, Schema], *, queries: bool = False) -> Expression:
+        """InvalidArgumentError where the text is not one expression from its first word to its last, or an aggregate, window or
+        generator stands in it, UnsupportedFeatureError for a subquery, unless it may hold `queries`."""
         if not isinstance(text, str):
             raise InvalidTypeError("an expression is text in Spark's SQL dialect", found=repr(text)[:80])
         with named_errors():
-            settings = (self._spark.conf.get(name) for name in ("spark.sql.ansi.enabled", "spark.sql.session.timeZone"))
-            return self._kept(text, tuple(schemas.items()), *settings)
+            ansi, zone = (self._spark.conf.get(name) for name in ("spark.sql.ansi.enabled", "spark.sql.session.timeZone"))
+            analyse = self._analyse if queries else self._kept  # the tables of a query may be others the next time
+            return analyse(text, tuple(schemas.items()), ansi, zone, queries)
 
-    def _analyse(self, text: str, schemas: tuple[tuple[str, Schema], ...], ansi: str, zone: str) -> Expression:
+    def _analyse(self, text: str, schemas: tuple[tuple[str, Schema], ...], ansi: str, zone: str, queries: bool) -> Expression:
         """`F.expr` takes a name after the expression: of `id = 1 AND` the last word. In brackets none can stand there; that the text
         parses without them, too, says that no bracket in it closes ours."""
         from pyspark.sql import functions as F
@@ -70,8 +69,10 @@ class Analyser:
         alone = F.expr(enclosed(text)).alias(_NAME)
         return self._read_path.planned(
             "the tree of an expression",
-            lambda: self._by_tree(text, scope, schemas, alone, zone),
-            lambda: _without_tree(text, dict(schemas), of_frame(scope.frame.select(F.expr(text).alias("__deltaic_open"), alone))[1], zone),
+            lambda: self._by_tree(text, scope, schemas, alone, zone, queries),
+            lambda: _without_tree(
+                text, dict(schemas), of_frame(scope.frame.select(F.expr(text).alias("__deltaic_open"), alone))[1], zone, queries
+            ),
         )
 
     def _parse(self, text: str) -> None:
@@ -84,7 +85,9 @@ class Analyser:
                 expected="one expression, without a name",
             )
 
-    def _by_tree(self, text: str, scope: _Scope, schemas: tuple[tuple[str, Schema], ...], alone: Any, zone: str) -> Expression:
+    def _by_tree(
+        self, text: str, scope: _Scope, schemas: tuple[tuple[str, Schema], ...], alone: Any, zone: str, queries: bool
+    ) -> Expression:
         self._parse(text)
         frame = scope.frame.select(alone)
         plan = analyzed_plan(frame)
@@ -96,7 +99,7 @@ class Analyser:
         expression = plan.projectList().apply(0)
         nodes = json.loads(expression.toJSON())
         for node in nodes:
-            if (what := _NO_SCALARS.get(node["class"].rsplit(".", 1)[-1])) is not None:
+            if (what := _NO_SCALARS.get(_kind(node))) is not None and not (queries and what == _SUBQUERY):
                 raise _no_scalar(what, text)
         (field,) = of_frame(frame)
         by_alias = dict(schemas)
@@ -105,9 +108,10 @@ class Analyser:
         def resolved(text: str, data_type: DataType, nullable: bool, tree: exp.Expr | None, nodes: list[dict[str, Any]]) -> Expression:
             paths = _paths(nodes, scope.columns, text)
             read = frozenset((alias, by_alias[alias].find(path)[0]) for alias, path in paths)
-            return Expression(text, data_type, nullable, read, deterministic, zone, tree=tree)
+            sources = {"queries": UNKNOWN} if any(_NO_SCALARS.get(_kind(node)) == _SUBQUERY for node in nodes) else {}
+            return Expression(text, data_type, nullable, read, deterministic, zone, tree=tree, sources=sources)
 
-        tree, parts = _parsed(text)
+        tree, parts = _parsed(text, queries)
         whole = resolved(text, field.type, field.nullable, tree, nodes)
         each = _conjuncts(nodes)
         if len(parts) != len(each) or len(each) == 1:
@@ -142,7 +146,7 @@ _NEVER_THE_SAME = re.compile(
 )
 
 
-def _without_tree(text: str, schemas: Mapping[str, Schema], field: Field, zone: str) -> Expression:
+def _without_tree(text: str, schemas: Mapping[str, Schema], field: Field, zone: str, queries: bool) -> Expression:
     """Analyses an expression on Spark Connect, which does not show its trees. The type is Spark's; columns come from our own parser, and a
     text that our parser cannot read may use any column."""
     try:
@@ -150,33 +154,39 @@ def _without_tree(text: str, schemas: Mapping[str, Schema], field: Field, zone: 
         inner = [replace(each, handle=None) for each in found.operands]
         return replace(found, type=field.type, nullable=field.nullable, path=None, handle=None, operands=tuple(inner))
     except UnsupportedFeatureError:
-        tree, parts = _parsed(text)
-        if tree is not None and tree.find(exp.Query, exp.Window) is not None:
+        tree, parts = _parsed(text, queries)
+        refused = () if tree is None else tree.find_all(exp.Window) if queries else tree.find_all(exp.Query, exp.Window)
+        if any(not queries or node.find_ancestor(exp.Query) is None for node in refused):
             raise _no_scalar("a subquery (SELECT) or window function", text) from None
-    whole = _unread(text, tree, schemas, field.type, zone)
+    whole = _unread(text, tree, schemas, field.type, zone, queries)
     if len(parts) == 1:
         return whole
-    return replace(whole, operands=tuple(_part_without_tree(part, node, schemas, zone) for part, node in parts))
+    return replace(whole, operands=tuple(_part_without_tree(part, node, schemas, zone, queries) for part, node in parts))
 
 
-def _part_without_tree(text: str, tree: exp.Expr | None, schemas: Mapping[str, Schema], zone: str) -> Expression:
+def _part_without_tree(text: str, tree: exp.Expr | None, schemas: Mapping[str, Schema], zone: str, queries: bool) -> Expression:
     try:
         return replace(resolve(text, schemas, zone), type="boolean", path=None, handle=None, operands=())
     except UnsupportedFeatureError:
-        return _unread(text, tree, schemas, "boolean", zone)
+        return _unread(text, tree, schemas, "boolean", zone, queries)
 
 
-def _unread(text: str, tree: exp.Expr | None, schemas: Mapping[str, Schema], data_type: DataType, zone: str) -> Expression:
-    """An expression in which any column may stand."""
+def _unread(text: str, tree: exp.Expr | None, schemas: Mapping[str, Schema], data_type: DataType, zone: str, queries: bool) -> Expression:
+    """An expression in which any column may stand, and if it may hold `queries`, any table."""
     columns = frozenset((alias, (name,)) for alias, schema in schemas.items() for name in schema.names)
-    return Expression(text, data_type, True, columns, _NEVER_THE_SAME.search(text) is None, zone, tree=tree)
+    sources = {"queries": UNKNOWN} if queries and (tree is None or tree.find(exp.Query) is not None) else {}
+    return Expression(text, data_type, True, columns, _NEVER_THE_SAME.search(text) is None, zone, tree=tree, sources=sources)
 
 
-def _parsed(text: str) -> tuple[exp.Expr | None, list[tuple[str, exp.Expr | None]]]:
+def _parsed(text: str, queries: bool) -> tuple[exp.Expr | None, list[tuple[str, exp.Expr | None]]]:
     """Like `conjuncts_of`, but a text that only Spark can parse gets no tree."""
     try:
         tree, parts = conjuncts_of(text)
     except InvalidArgumentError:
+        return None, [(text, None)]
+    except UnsupportedFeatureError:  # a subquery that is the whole expression
+        if not queries:
+            raise
         return None, [(text, None)]
     return tree, list(parts)
 
@@ -197,6 +207,10 @@ def _conjuncts(nodes: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
         else:
             found.append(nodes[index : ends[index]])
     return found
+
+
+def _kind(node: Mapping[str, Any]) -> str:
+    return str(node["class"]).rsplit(".", 1)[-1]
 
 
 def _id(node: Mapping[str, Any]) -> int:

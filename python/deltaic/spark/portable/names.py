@@ -94,11 +94,15 @@ def default_path(spark: Any, parts: tuple[str, str]) -> str:
     return f"{location.rstrip('/')}/{folded}"
 
 
+_NO_COLUMNS = "`__deltaic` BIGINT"
+"""Columns of an entry whose table has none yet: Spark's statements need one."""
+
+
 @contextmanager
 def reserved(spark: Any, parts: tuple[str, str]) -> Iterator[None]:
     """A name for a table that is made below the warehouse meanwhile: Spark takes no managed table whose folder has files already. The name
     goes again, with what stands there, where the table is not made."""
-    spark_sql(spark, f"CREATE TABLE {_quoted(parts)} (`__deltaic` BIGINT) USING delta")
+    spark_sql(spark, f"CREATE TABLE {_quoted(parts)} ({_NO_COLUMNS}) USING delta")
     try:
         yield
     except BaseException:
@@ -108,12 +112,12 @@ def reserved(spark: Any, parts: tuple[str, str]) -> Iterator[None]:
 
 def enter(spark: Any, parts: tuple[str, str], path: str) -> None:
     """A name for a table that is there."""
-    spark_sql(spark, f"CREATE TABLE {_quoted(parts)} ({_columns(spark, path)}) USING delta LOCATION {_text(path)}")
+    spark_sql(spark, f"CREATE TABLE {_quoted(parts)} ({_columns(spark, path) or _NO_COLUMNS}) USING delta LOCATION {_text(path)}")
 
 
 def set_columns(spark: Any, parts: Sequence[str], path: str) -> None:
     """The columns of the table in its entry."""
-    spark_sql(spark, f"ALTER TABLE {_quoted(parts)} REPLACE COLUMNS ({_columns(spark, path)})")
+    spark_sql(spark, f"ALTER TABLE {_quoted(parts)} REPLACE COLUMNS ({_columns(spark, path) or _NO_COLUMNS})")
 
 
 def enter_view(spark: Any, parts: Sequence[str], text: str, columns: Sequence[str], comment: str | None, *, replaces: bool) -> None:
