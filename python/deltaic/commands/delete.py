@@ -43,6 +43,25 @@ NOTHING = {
 }
 
 
+class PhaseTimes:
+    """Times of a command that finds rows and then writes files, for the metrics of its commit."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._found: float | None = None
+
+    def found_rows(self) -> None:
+        """The rows that change are known: what follows is writing."""
+        self._found = time.monotonic()
+
+    def metrics(self) -> dict[str, int]:
+        """Milliseconds until now: of all, until the rows were known, and of the rest."""
+        now = time.monotonic()
+        found = now if self._found is None else self._found
+        phases = {"execution_time_ms": now - self._started, "scan_time_ms": found - self._started, "rewrite_time_ms": now - found}
+        return {name: int(seconds * 1000) for name, seconds in phases.items()}
+
+
 def delete(
     snapshot: Snapshot,
     engine: Engine,
@@ -58,28 +77,33 @@ def delete(
     """
     if already_committed(snapshot, commit):
         return snapshot, dict(NOTHING)
-    started = time.monotonic()
+    times = PhaseTimes()
     planned = plan(snapshot, engine, where, alias=alias, changes=True)
     transaction = Transaction(snapshot, "DELETE", {"predicate": [] if where is None else [where]}, commit)
     transaction.change = Change.REMOVE  # what is written again is copied as it is
     transaction.expect(Change.REMOVE)
     with staging(transaction):
-        metrics = stage(transaction, snapshot, engine, planned, parquet)
+        metrics = stage(transaction, snapshot, engine, planned, parquet, times)
         if metrics is None:
             return snapshot, dict(NOTHING)
-    times = {"execution_time_ms": int((time.monotonic() - started) * 1000)}
-    return transaction.commit(lambda: {**metrics(), **times}), metrics()
+    timed = times.metrics()
+    return transaction.commit(lambda: {**metrics(), **timed}), metrics()
 
 
 def stage(
-    transaction: Transaction, snapshot: Snapshot, engine: Engine, condition: ScanPlan | str | None, parquet: ParquetOptions | None
+    transaction: Transaction,
+    snapshot: Snapshot,
+    engine: Engine,
+    condition: ScanPlan | str | None,
+    parquet: ParquetOptions | None,
+    times: PhaseTimes | None = None,
 ) -> Metrics | None:
     """Stages the deletion in a transaction, also of another command; -> its metrics, None where nothing matches."""
     planned = condition if isinstance(condition, ScanPlan) else plan(snapshot, engine, condition, changes=True)
     transaction.read(None if planned.reads_itself else planned.predicate, rows_only=not planned.reads_itself)
     if planned.partition_only:
         return _drop_files(transaction, planned)
-    return _drop_rows(transaction, snapshot, engine, planned, parquet)
+    return _drop_rows(transaction, snapshot, engine, planned, parquet, times)
 
 
 def _drop_files(transaction: Transaction, planned: ScanPlan) -> Metrics | None:
@@ -109,11 +133,14 @@ def _drop_rows(
     engine: Engine,
     planned: ScanPlan,
     parquet: ParquetOptions | None,
+    times: PhaseTimes | None,
 ) -> Metrics | None:
     scan = planned.scan(planned.residual_columns, row_ids=True)
     rows = engine.row_ids(engine.run(Project(scan, columns_of(scan.alias, ROW_ID_FIELDS), "ids")))
     if len(rows) == 0:
         return None
+    if times is not None:
+        times.found_rows()
     recording = None
     if not writes_vectors(snapshot):  # whose difference says which rows are deleted
         recording = RecordedChanges.of(snapshot.store, snapshot.metadata, snapshot.protocol, parquet)
