@@ -7,16 +7,17 @@ be the same unless the command evolves the table's schema.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from deltaic.errors import SchemaMismatchError
+from deltaic.errors import SchemaMismatchError, placed
 from deltaic.plan.expression import Expression, Pieces, null
 from deltaic.plan.failures import failing
 from deltaic.plan.literal import col, lit
+from deltaic.protocol import evolution
 from deltaic.protocol.ddl import format_type
-from deltaic.protocol.schema import Array, DataType, Map, Schema, Struct, decimal_parts, is_shape, type_name
+from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, decimal_parts, is_shape, type_name
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
@@ -42,19 +43,21 @@ def assigned(
     casting: Casting,
     *,
     fills: bool = False,
+    what: str = "a",
 ) -> Expression:
-    """The value, SQL text over `scope` or an expression, as the column's type. `fills`: fields that its structs lack become null.
+    """The value, SQL text over `scope` or an expression, as the column's type. `fills`: fields that its structs lack become null. `what`:
+    the words before "value" and "struct" in errors.
 
     SchemaMismatchError: here where the types never fit, at a row where its value does not."""
     resolved = value if isinstance(value, Expression) else engine.resolve(value, scope)
     if same_type(resolved.type, target):
         return resolved
-    fit = _Fit(f"column {'.'.join(path)}", casting, fills)
+    fit = _Fit(f"column {'.'.join(path)}", casting, fills, what=what)
     if resolved.deterministic:
         return engine.compose(fit.value((resolved,), resolved.type, target), target)
     # What differs from one evaluation to the next is evaluated once.
     once = f"__deltaic_value{fit.depth}"
-    converted = _Fit(fit.where, casting, fills, fit.depth + 1).value((once,), resolved.type, target)
+    converted = replace(fit, depth=fit.depth + 1).value((once,), resolved.type, target)
     return engine.compose(("element_at(transform(array(", resolved, f"), {once} -> ", *converted, "), 1)"), target)
 
 
@@ -66,6 +69,7 @@ class _Fit:
     casting: Casting
     fills: bool = False
     depth: int = 0
+    what: str = "a"
 
     def value(self, value: Pieces, source: DataType, target: DataType) -> Pieces:
         """`value`, of type `source`, as `target`."""
@@ -93,19 +97,19 @@ class _Fit:
         return self._primitive(value, source, target)
 
     def _inner(self) -> tuple[str, _Fit]:
-        return f"__deltaic_item{self.depth}", _Fit(self.where, self.casting, self.fills, self.depth + 1)
+        return f"__deltaic_item{self.depth}", replace(self, depth=self.depth + 1)
 
     def _struct(self, value: Pieces, source: Struct, target: Struct) -> Pieces:
         """One that has a field that the other lacks is an error; with `fills` the target may have more."""
         by_name = {item.name.lower(): item for item in source.fields}
         if extra := sorted(by_name.keys() - {item.name.lower() for item in target.fields}):
             raise SchemaMismatchError(
-                "a struct has fields that its column lacks", where=self.where, found=", ".join(extra), expected=type_name(target)
+                f"{self.what} struct has fields that its column lacks", where=self.where, found=", ".join(extra), expected=type_name(target)
             )
         missing = [item.name for item in target.fields if item.name.lower() not in by_name]
         if missing and not self.fills:
             raise SchemaMismatchError(
-                "a struct lacks fields of its column",
+                f"{self.what} struct lacks fields of its column",
                 where=self.where,
                 found=f"{type_name(source)}, without {', '.join(missing)}",
                 expected=f"{type_name(target)}, or a merge that evolves the schema",
@@ -113,7 +117,7 @@ class _Fit:
         parts: list[str | Expression] = []
         for item in target.fields:
             found = by_name.get(item.name.lower())
-            inner = _Fit(f"{self.where}.{item.name}", self.casting, self.fills, self.depth)
+            inner = replace(self, where=f"{self.where}.{item.name}")
             part: Pieces = (null(item.type).text,)
             if found is not None:
                 part = inner.value((*value, f".{col(found.name)}"), found.type, item.type)
@@ -130,7 +134,7 @@ class _Fit:
         attempt: Pieces = ("try_cast(", *value, f" AS {format_type(target)})")
         if self.casting == "try":
             return attempt
-        message = f"{self.where}: a value of type {type_name(source)} does not fit"
+        message = f"{self.where}: {self.what} value of type {type_name(source)} does not fit"
         failure = failing(SchemaMismatchError, message, expected=type_name(target))
         otherwise: Pieces = ("CASE WHEN ", *value, f" IS NOT NULL THEN CAST({failure} AS {format_type(target)}) END")
         return ("coalesce(", *attempt, ", ", *otherwise, ")")
@@ -164,3 +168,44 @@ def _always_fits(source: DataType, target: DataType) -> bool:
         return (source, target) in {("date", "timestamp"), ("date", "timestamp_ntz"), ("timestamp", "date"), ("timestamp_ntz", "date")}
     have = decimal_parts(source) or ((_DIGITS[source], 0) if source in _DIGITS else None)
     return have is not None and wanted[1] >= have[1] and wanted[0] - wanted[1] >= have[0] - have[1]
+
+
+def as_cast(data: Schema, table: Schema) -> Schema:
+    """The data's columns as store assignment makes them where the table could not take them as they are. SchemaMismatchError for a type
+    from which no cast leads to the column's."""
+    known = ((item, table.get(item.name)) for item in data)
+    return Schema([item if other is None else _as_cast_to(item, other) for item, other in known])
+
+
+def _as_cast_to(given: Field, wanted: Field) -> Field:
+    with placed(lambda error: f"column {wanted.name}"):
+        return given.with_(type=retyped(given.type, wanted.type, _is_cast))
+
+
+def _is_cast(given: DataType, wanted: DataType) -> bool:
+    """True if a cast may lead to a type that does not store the given one: from text, between numbers and booleans, and to text."""
+    if given == "variant" or wanted in ("variant", "void") or evolution.can_store(given, wanted):
+        return False
+    if isinstance(wanted, str):
+        numbers = all(item == "boolean" or evolution.is_number(item) for item in (given, wanted))
+        if given == "string" or wanted == "string" or numbers:
+            return True
+    elif type(given) is type(wanted):  # what is within decides
+        return False
+    raise SchemaMismatchError("a value does not fit its column", found=type_name(given), expected=type_name(wanted))
+
+
+def retyped(given: DataType, wanted: DataType, replaces: Callable[[DataType, DataType], bool]) -> DataType:
+    """The given type with the wanted one at each place where `replaces` says so; fields by name."""
+    if replaces(given, wanted):
+        return wanted
+    if isinstance(given, Struct) and isinstance(wanted, Struct):
+        known = {item.name.lower(): item for item in wanted.fields}
+        inner = ((item, known.get(item.name.lower())) for item in given.fields)
+        return Struct([item if other is None else item.with_(type=retyped(item.type, other.type, replaces)) for item, other in inner])
+    if isinstance(given, Array) and isinstance(wanted, Array):
+        return Array(retyped(given.element, wanted.element, replaces), given.contains_null)
+    if isinstance(given, Map) and isinstance(wanted, Map):
+        key, value = retyped(given.key, wanted.key, replaces), retyped(given.value, wanted.value, replaces)
+        return Map(key, value, given.value_contains_null)
+    return given

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,9 +23,15 @@ from deltaic.commands.create import TableOptions, check_expressions, definition_
 from deltaic.commands.data_files import write_target
 from deltaic.commands.invariants import Rule
 from deltaic.commands.marking import rows_of, staging, total_size
-from deltaic.commands.store_assignment import Casting, assigned, same_type
+from deltaic.commands.store_assignment import Casting, as_cast, assigned, retyped, same_type
 from deltaic.engine.exporters import is_replayable
-from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableAlreadyExistsError, UnsupportedFeatureError, add_note
+from deltaic.errors import (
+    InvalidArgumentError,
+    SchemaMismatchError,
+    TableAlreadyExistsError,
+    UnsupportedFeatureError,
+    add_note,
+)
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.plan.expression import column
@@ -36,7 +42,7 @@ from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.features import Change
 from deltaic.protocol.properties import constraint_names
-from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, path_text, type_name
+from deltaic.protocol.schema import DataType, Field, Schema, path_text, type_name
 from deltaic.transaction.transaction import Transaction, already_committed, is_collecting
 from deltaic.worker import Worker
 
@@ -112,7 +118,7 @@ class Write:
             return dict(self.streaming)
         if self.defines:
             return definition_parameters(self.wanted, metadata)
-        shown: dict[str, Any] = {"mode": _MODES[self.mode], "partitionBy": list(metadata.partition_columns)}
+        shown: dict[str, Any] = {"mode": _MODES[self.mode], "partitionBy": list(self.wanted.partition_by or ())}
         if self.where is not None:
             shown["predicate"] = self.where
         if self.mode == "overwrite_partitions":
@@ -273,37 +279,7 @@ def _cast(rows: Plan, source: Data, schema: Schema, engine: Engine, casting: Cas
 
 def _zoned(given: DataType, wanted: DataType) -> DataType:
     """The given type with the times of the wanted one where only a time zone leads from one to the other."""
-    return _retyped(given, wanted, lambda have, want: (have, want) in _ZONED)
-
-
-def _as_cast(data: Schema, table: Schema) -> Schema:
-    """The data's columns as store assignment makes them where the table could not take them as they are."""
-    known = ((item, table.get(item.name)) for item in data)
-    return Schema([item if other is None else item.with_(type=_retyped(item.type, other.type, _is_cast)) for item, other in known])
-
-
-def _is_cast(given: DataType, wanted: DataType) -> bool:
-    """True if a cast may lead to a type that does not store the given one: from text, between numbers and booleans, and to text."""
-    if given == "variant" or not isinstance(wanted, str) or wanted in ("variant", "void") or evolution.can_store(given, wanted):
-        return False
-    numbers = all(item == "boolean" or evolution.is_number(item) for item in (given, wanted))
-    return given == "string" or wanted == "string" or numbers
-
-
-def _retyped(given: DataType, wanted: DataType, replaces: Callable[[DataType, DataType], bool]) -> DataType:
-    """The given type with the wanted one at each place where `replaces` says so; fields by name."""
-    if replaces(given, wanted):
-        return wanted
-    if isinstance(given, Struct) and isinstance(wanted, Struct):
-        known = {item.name.lower(): item for item in wanted.fields}
-        inner = ((item, known.get(item.name.lower())) for item in given.fields)
-        return Struct([item if other is None else item.with_(type=_retyped(item.type, other.type, replaces)) for item, other in inner])
-    if isinstance(given, Array) and isinstance(wanted, Array):
-        return Array(_retyped(given.element, wanted.element, replaces), given.contains_null)
-    if isinstance(given, Map) and isinstance(wanted, Map):
-        key, value = _retyped(given.key, wanted.key, replaces), _retyped(given.value, wanted.value, replaces)
-        return Map(key, value, given.value_contains_null)
-    return given
+    return retyped(given, wanted, lambda have, want: (have, want) in _ZONED)
 
 
 def _is_done(snapshot: Snapshot, job: Write) -> bool:
@@ -359,7 +335,7 @@ def needed_definition(snapshot: Snapshot | None, data: Schema, job: Write) -> tu
             description=wanted.description,
         )
     if job.casting is not None:
-        data = _as_cast(data, snapshot.schema)
+        data = as_cast(data, snapshot.schema)
     if job.schema_mode == "merge":
         merged = evolution.merge_schemas(snapshot.schema, data, widen=snapshot.properties.type_widening)
         evolution.check_nullability(snapshot.schema, data)
@@ -424,6 +400,8 @@ def _write_first(store: _core.Store, engine: Engine, rows: NewRows, job: Write) 
     transaction.set_protocol(protocol)
     transaction.set_metadata(metadata)
     set_clustering(transaction, job.wanted.clustering(metadata))
+    if job.streaming is not None and job.mode == "overwrite":
+        transaction.read()  # complete mode is no blind append, its first batch neither
     with staging(transaction):
         adds = rows.files(transaction, protocol, metadata, job)
     transaction.add(adds)

@@ -22,6 +22,10 @@ _MOST_READ = 1024
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
+AFTER_LAST = "the time is after the last version"
+"""Message of the VersionNotFoundError about a time to come."""
+
+
 def milliseconds(timestamp: datetime | str) -> int:
     """A point in time as ms since 1970. Text is ISO 8601 (a date alone is its midnight); what has no zone is UTC."""
     if isinstance(timestamp, str):
@@ -146,7 +150,7 @@ def version_at(store: _core.Store, timestamp: datetime | str, version: int | Non
         last = in_commit_time(store, found) if era is not None and found >= era.version else times[found]
         if wanted > last:
             raise VersionNotFoundError(
-                "the time is after the last version",
+                AFTER_LAST,
                 where=store.location,
                 found=moment(wanted).isoformat(),
                 expected=f"{moment(last).isoformat()} (version {found}) or earlier",

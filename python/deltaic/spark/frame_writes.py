@@ -57,7 +57,10 @@ def write_frame(df: Any, asked: BuilderState, mode: str | None, *, defines: bool
     if chosen is None:
         raise InvalidArgumentError("unknown save mode", found=repr(mode), expected=", ".join(sorted(_MODES)))
     if asked.refused is not None:
-        raise UnsupportedFeatureError(f"{asked.refused} of a Delta table", expected="partitionBy, clusterBy, or OPTIMIZE ZORDER")
+        expected = "partitionBy, clusterBy, or OPTIMIZE ZORDER"
+        if asked.refused == "sortBy":
+            raise InvalidArgumentError("[SORT_BY_WITHOUT_BUCKETING] sortBy goes with bucketBy", found="sortBy alone", expected=expected)
+        raise UnsupportedFeatureError("buckets of a Delta table", found=asked.refused, expected=expected)
     if not df.columns:
         raise SchemaMismatchError("the data has no columns", found=df, expected="one at least")
     spark = df.sparkSession

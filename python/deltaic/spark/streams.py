@@ -10,7 +10,7 @@ from typing import Any
 
 from deltaic.engine.spark.engine import enabled_as, engine_of, session_of
 from deltaic.engine.spark.read_path import Native
-from deltaic.errors import InvalidArgumentError
+from deltaic.errors import InvalidArgumentError, TableNotFoundError
 from deltaic.spark import patches
 from deltaic.spark.frame_writes import FORMATS, BuilderState
 from deltaic.spark.named_tables import parsed, path_in_catalog
@@ -188,6 +188,7 @@ def _table(table: Any, self: Any, tableName: str) -> Any:
     return _read(session_of(self), _asked(self))
 
 
+@raises_as_spark({TableNotFoundError: "DELTA_SCHEMA_NOT_SET"})
 def _read(spark: Any, asked: BuilderState) -> Any:
     return read_stream(spark, StreamReadOptions.of(asked.options))
 

@@ -22,13 +22,14 @@ _ENDS = frozenset({"create", "replace", "createOrReplace", "append", "overwrite"
 
 
 def save_as(df: Any, asked: BuilderState, name: Name, mode: str | None) -> None:
-    """`saveAsTable` of a name of the session catalog: the option `path` says where a new table is, else it lies in the warehouse."""
+    """`saveAsTable` of a name of the session catalog: the option `path` says where a new table is, else it lies in the warehouse. Rows that
+    are added to a table are cast by store assignment, as in INSERT."""
     spark = df.sparkSession
     path = next((value for each, value in asked.options.items() if each.lower() == "path"), None)
     new = place_of(spark, name, path)
     asked.put({"path": new.path})
     with entering(spark, new):
-        write_frame(df, asked, mode)
+        write_frame(df, asked, mode, casts=(mode or "").lower() == "append" and not new.enters)
 
 
 def insert_into(df: Any, asked: BuilderState, path: str) -> None:
@@ -36,7 +37,9 @@ def insert_into(df: Any, asked: BuilderState, path: str) -> None:
     schema = existing_schema(df.sparkSession, path)
     names = schema.names
     if len(df.columns) != len(names):
-        raise SchemaMismatchError("insertInto needs a column for each of the table's", where=path, found=df.columns, expected=names)
+        few = len(df.columns) < len(names)
+        message = "insertInto needs a column for each of the table's" if few else "insertInto has more columns than the table"
+        raise SchemaMismatchError(message, where=path, found=df.columns, expected=names)
     if asked.partition_by:
         raise InvalidArgumentError("insertInto and partitionBy: the table is partitioned already", found=asked.partition_by)
     asked.put({"path": path})
@@ -51,7 +54,8 @@ def existing_schema(spark: Any, path: str) -> Schema:
 
 @methods_raise_as_spark
 class PathWriter:
-    """DataFrameWriterV2 of one table by its path: the same methods. Columns are the table's by their names. `new`: its name in the
+    """DataFrameWriterV2 of one table by its path: the same methods. Columns are the table's by their names, and values are cast by store
+    assignment where the table is there. `new`: its name in the
     catalog."""
 
     def __init__(self, df: Any, path: str, new: NewTable | None = None) -> None:
@@ -93,7 +97,7 @@ class PathWriter:
         """Makes the table. TableAlreadyExistsError where there is one."""
         self._write("error", defines=True)
 
-    @raises_as_spark({TableNotFoundError: "DELTA_CANNOT_REPLACE_MISSING_TABLE"})
+    @raises_as_spark({TableNotFoundError: "TABLE_OR_VIEW_NOT_FOUND"})
     def replace(self) -> None:
         """Another table in the place of one that must be there."""
         self._must_exist()
@@ -127,7 +131,7 @@ class PathWriter:
 
     def _write(self, mode: Mode, *, defines: bool = False) -> None:
         with entering(self._df.sparkSession, self._new):
-            write_frame(self._df, self._asked, mode, defines=defines)
+            write_frame(self._df, self._asked, mode, defines=defines, casts=not defines)
 
 
 @methods_raise_as_spark

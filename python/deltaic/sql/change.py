@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deltaic.commands.invariants import is_computed
-from deltaic.errors import InvalidArgumentError
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.schema import Schema, quote_name
 from deltaic.rows.rows import Rows
 from deltaic.sql.names import Name, Tables, read_name
@@ -33,6 +33,8 @@ def truncate(reader: Reader, tables: Tables) -> Rows:
     """TRUNCATE TABLE name"""
     reader.expect("TRUNCATE", "TABLE")
     name = read_name(reader)
+    if reader.at("PARTITION"):
+        raise UnsupportedFeatureError("TRUNCATE TABLE of single partitions", found=reader.rest("partitions"), expected="DELETE ... WHERE")
     reader.end()
     tables.table(name).delete()
     return nothing()
@@ -81,8 +83,10 @@ def defaulted(value: str, schema: Schema, column: str) -> str:
 def is_left_to_table(value: str, schema: Schema, column: str, *, of_new_row: bool = True) -> bool:
     """True if a value is DEFAULT for a column (dotted) that the table computes, so that the statement means none for it. The number of an
     identity column is computed of new rows alone."""
+    if value.upper() != "DEFAULT":
+        return False
     field = schema.find(column)[1]
-    return value.upper() == "DEFAULT" and (is_computed(field) if of_new_row else "delta.generationExpression" in field.metadata)
+    return is_computed(field) if of_new_row else "delta.generationExpression" in field.metadata
 
 
 def _alias(name: Name) -> str:

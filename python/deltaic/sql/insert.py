@@ -100,8 +100,8 @@ def _filled(schema: Schema, listed: tuple[str, ...] | None) -> tuple[str, ...]:
     if listed is None:
         return tuple(schema.names)
     names = tuple(schema.field(name).name for name in listed)
-    if len(set(names)) < len(names):
-        raise SchemaMismatchError("a column is listed twice", where="INSERT", found=listed)
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise SchemaMismatchError("a column is listed twice", where="INSERT", found=twice[0], expected="each column once")
     return names
 
 
@@ -153,7 +153,7 @@ def _placed(text: str, target: _Target, table: DeltaTable, where: str, tables: T
     names = tables.column_names(rows)[: -len(target.fixed) or None]
     if len(names) != len(target.columns):
         raise SchemaMismatchError(
-            "INSERT needs one value for each column",
+            "INSERT needs one value for each column" if len(names) < len(target.columns) else "INSERT has more values than columns",
             where=where,
             found=f"{len(names)} ({', '.join(names)})",
             expected=f"{len(target.columns)} ({', '.join(target.columns)})",

@@ -82,6 +82,19 @@ def _alias_follows(reader: Reader) -> bool:
     return token.kind == "quoted" or (token.kind == "word" and token.keyword not in _NOT_AN_ALIAS)
 
 
+@dataclass(frozen=True)
+class CatalogEntry:
+    """What a catalog says of a table. `managed`: the catalog deletes its files with its name."""
+
+    catalog: str
+    schema: str
+    name: str
+    managed: bool
+
+    def __str__(self) -> str:
+        return f"{self.catalog}.{self.schema}.{self.name}"
+
+
 class Tables:
     """The tables a statement can see, and what is done with their rows, here by the embedded engine. A path is opened when it is first
     named, at the newest version unless the statement travels, and every other mention of it in the statement is that same table."""
@@ -132,6 +145,10 @@ class Tables:
         if not isinstance(value, DeltaTable):
             raise InvalidArgumentError("this statement needs a Delta table", where=str(name), found=type(value).__name__)
         return value.location, False
+
+    def entry(self, name: Name) -> CatalogEntry | None:
+        """The entry of a table in a catalog; None for one that has none."""
+        return None
 
     def created_as(self, name: Name, table: DeltaTable) -> tuple[str, str | None]:
         """The name in a CREATE TABLE of a table that is there, and the place that the statement has to say, None where the name says it."""
