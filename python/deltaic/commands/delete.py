@@ -5,7 +5,6 @@ Source: DESIGN section 3; PROTOCOL.md, "Deletion Vectors"; metrics as delta-spar
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,6 +12,7 @@ from deltaic import _core
 from deltaic.commands.change_files import RecordedChanges
 from deltaic.commands.data_files import snapshot_target, writes_vectors
 from deltaic.commands.marking import FileChanges, staging, take_out, total_size, vector_metrics
+from deltaic.commands.phase_times import PhaseTimes
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.plan.expression import columns_of
 from deltaic.plan.nodes import Project
@@ -41,25 +41,6 @@ NOTHING = {
     "num_deletion_vectors_updated": 0,
     "num_added_change_files": 0,
 }
-
-
-class PhaseTimes:
-    """Times of a command that finds rows and then writes files, for the metrics of its commit."""
-
-    def __init__(self) -> None:
-        self._started = time.monotonic()
-        self._found: float | None = None
-
-    def found_rows(self) -> None:
-        """The rows that change are known: what follows is writing."""
-        self._found = time.monotonic()
-
-    def metrics(self) -> dict[str, int]:
-        """Milliseconds until now: of all, until the rows were known, and of the rest."""
-        now = time.monotonic()
-        found = now if self._found is None else self._found
-        phases = {"execution_time_ms": now - self._started, "scan_time_ms": found - self._started, "rewrite_time_ms": now - found}
-        return {name: int(seconds * 1000) for name, seconds in phases.items()}
 
 
 def delete(

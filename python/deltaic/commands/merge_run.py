@@ -22,6 +22,7 @@ from deltaic.commands.merge_cardinality import cardinality_error
 from deltaic.commands.merge_clauses import Bound, bind, chosen, conditions, evolved_schema, resolve_in_merge
 from deltaic.commands.merge_generated import CLAUSE, GeneratedValues
 from deltaic.commands.merge_planning import plan_target
+from deltaic.commands.phase_times import PhaseTimes
 from deltaic.errors import InvalidArgumentError, MergeCardinalityError, SchemaMismatchError, UnsupportedFeatureError
 from deltaic.log.snapshot import table_schema
 from deltaic.plan.expression import COUNT, Expression, Pieces, column, columns_of
@@ -50,6 +51,7 @@ class Run:
     are part of it."""
 
     def __init__(self, snapshot: Snapshot, engine: Engine, spec: MergeSpec, held: ExitStack) -> None:
+        self.times = PhaseTimes()
         self.snapshot, self.engine, self.spec, self.held = snapshot, engine, spec, held
         self.t, self.s = spec.target_alias, spec.source_alias
         source = _with_variants(engine.source(spec.source, self.s), snapshot.schema, engine)
@@ -77,7 +79,8 @@ class Run:
         self._values_of: dict[int, list[Expression]] = {}
         for each in bound:  # errors of the assignments come before any work
             self._values(each)
-        self.source: Data = held.enter_context(engine.hold(engine.run(source), self.s))
+        with self.times.materializing_source():
+            self.source: Data = held.enter_context(engine.hold(engine.run(source), self.s))
         self.transaction = Transaction(snapshot, "MERGE", self._parameters(), spec.commit)
         self.changes = False
         self.recording: RecordedChanges | None = None
@@ -203,6 +206,7 @@ class Run:
             # Two source rows for one target row are fine only where it is deleted whatever they say.
             only_delete = len(self.matched) == 1 and self.matched[0].clause.action == "delete" and self.matched[0].clause.where is None
             changed_rows = self._row_ids(pairs, orphans, self.matched, self.by_source, unique=not only_delete)
+            self.times.found_rows()
             read = [*conditions(self.clauses), *(value for each in self.clauses for value in self._values(each))]
             reads_itself = reads_table(read, self.snapshot)
             self.transaction.read(

@@ -16,9 +16,10 @@ from deltaic.commands.assignment import Assignments, check_casting
 from deltaic.commands.change_files import RecordedChanges
 from deltaic.commands.data_files import snapshot_target, tracked_columns
 from deltaic.commands.delete import NOTHING as NOTHING_DELETED
-from deltaic.commands.delete import PhaseTimes, file_metrics
+from deltaic.commands.delete import file_metrics
 from deltaic.commands.invariants import checked, counting, rules_of
 from deltaic.commands.marking import staging, take_out
+from deltaic.commands.phase_times import PhaseTimes
 from deltaic.commands.store_assignment import Casting
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.plan.expression import Expression, column, columns_of
