@@ -52,6 +52,9 @@ class Place:
     def write(self, query: str = "SELECT 1L AS id, 'a' AS part, 'x' AS text", mode: str = "append", **options: Any) -> None:
         self.spark.sql(query).write.format("delta").mode(mode).options(**options).save(self.path)
 
+    def stream(self) -> Any:
+        return self.spark.readStream.format("delta")
+
     def writer(self) -> Any:
         """A writer of one row that fits the table."""
         return self.spark.sql("SELECT 1L AS id, 'a' AS part, 'x' AS text").write.format("delta").mode("append")
@@ -354,6 +357,10 @@ CASES = (
     Case("DELTA_TRUNCATE_TABLE_PARTITION_NOT_SUPPORTED", "0AKDC", A, UNSUPPORTED, statement("TRUNCATE TABLE {t} PARTITION (part = 'a')")),
     Case("NON_PARTITION_COLUMN", "42000", A, SCHEMA, statement("INSERT INTO {t} PARTITION (text = 'x') SELECT 1, 'a'")),
     Case("DELTA_METADATA_MISMATCH", "42KDG", A, SCHEMA, statement("INSERT INTO {t} VALUES (1, 'a', 'x', 2)")),
+    Case("INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS", "21S01", A, SCHEMA, statement("INSERT INTO {t} (id, text) VALUES (1)")),
+    Case("INSERT_COLUMN_ARITY_MISMATCH.TOO_MANY_DATA_COLUMNS", "21S01", A, SCHEMA, statement("INSERT INTO {t} (id) VALUES (1, 2)")),
+    Case("DELTA_READ_SOURCE_SCHEMA_CONFLICT", "42K07", A, ARGUMENT, lambda at: at.stream().schema("id INT").load(at.path), jvm=True),
+    Case("DELTA_SCHEMA_NOT_SET", "KD008", A, errors.TableNotFoundError, lambda at: at.stream().load(f"{at.root}/none"), jvm=True),
     Case("UNSUPPORTED_EXPR_FOR_OPERATOR", "42K0E", A, ARGUMENT, statement("DELETE FROM {t} WHERE sum(id) = 1"), jvm=True),
     Case("DELTA_INVALID_INTERVAL", "22006", I, ARGUMENT, statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.logRetentionDuration = 'x')")),
     Case("DELTA_CLUSTERING_WITH_PARTITION_PREDICATE", "0A000", U, UNSUPPORTED, clustered_condition),
@@ -440,9 +447,9 @@ def test_names_of_the_catalog(session: Any) -> None:
     )
     missing = (
         lambda: session.sql("REPLACE TABLE nobody (id BIGINT) USING delta"),
-        lambda: session.sql("DESCRIBE DETAIL nobody"),
-        lambda: session.sql("OPTIMIZE nobody"),
-        lambda: session.sql("SELECT * FROM table_changes('nobody', 0)"),
+        lambda: session.sql("DESCRIBE DETAIL nobody").collect(),
+        lambda: session.sql("OPTIMIZE nobody").collect(),
+        lambda: session.sql("SELECT * FROM table_changes('nobody', 0)").collect(),
         lambda: rows.writeTo("nobody").using("delta").replace(),
         lambda: DeltaTable.replace(session).tableName("nobody").addColumn("id", "BIGINT").execute(),
     )

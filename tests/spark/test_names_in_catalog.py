@@ -156,6 +156,9 @@ def test_rows_that_are_added_by_name_are_cast(session: Any) -> None:
     assert [tuple(row) for row in session.table("w").collect()] == [(5, 2, "1")] * 2
     rows.writeTo("w").overwritePartitions()
     assert [tuple(row) for row in session.table("w").collect()] == [(5, 2, "1")]
+    session.sql("CREATE TABLE s (st STRUCT<a: INT, b: INT>) USING delta")
+    session.sql("SELECT named_struct('a', '4') AS st").writeTo("s").append()
+    assert [row.st.asDict() for row in session.table("s").collect()] == [{"a": 4, "b": None}]
     with pytest.raises(SchemaMismatchError, match="CAST_INVALID_INPUT"):
         session.sql("SELECT 'x' AS id").writeTo("w").append()
 

@@ -67,8 +67,9 @@ _MODES = {
 @dataclass(frozen=True, kw_only=True)
 class Write:
     """One write as the user asked for it; the fields are `deltaic.write`'s arguments. `defines`: CREATE [OR REPLACE] TABLE AS SELECT,
-    which leaves nothing of a table that is there. `casting`: None for values that stay the same in the column's type. `more`: further
-    options of the engine's writer. `streaming`: of a batch of a stream, its parameters in the history."""
+    which leaves nothing of a table that is there. `casting`: None for values that stay the same in the column's type. `fills`: fields that
+    cast structs lack become null. `more`: further options of the engine's writer. `streaming`: of a batch of a stream, its parameters in
+    the history."""
 
     mode: Mode = "error"
     where: str | None = None
@@ -79,6 +80,7 @@ class Write:
     commit: CommitOptions | None = None
     defines: bool = False
     casting: Casting | None = None
+    fills: bool = False
     more: Mapping[str, Any] = field(default_factory=dict)
     streaming: Mapping[str, Any] | None = None
 
@@ -243,7 +245,7 @@ def _new_rows(engine: Engine, source: Data, protocol: Protocol, metadata: Metada
     rules += invariants.rules_of(metadata, schema)
     if job.where is not None:
         rules.append(Rule("a new row does not match the where of the overwrite", job.where, job.where))
-    rows = _cast(defaults.filled(source, schema, engine), source, schema, engine, job.casting)
+    rows = _cast(defaults.filled(source, schema, engine), source, schema, engine, job.casting, job.fills)
     columns = _numbered_columns(source.schema, protocol, schema)
     # A column that is computed after this is null until then.
     later = {*missing, *(field.name for field in columns)}
@@ -259,7 +261,7 @@ def _numbered_columns(source: Schema, protocol: Protocol, schema: Schema) -> lis
     return [field for name, field in columns.items() if name not in given]
 
 
-def _cast(rows: Plan, source: Data, schema: Schema, engine: Engine, casting: Casting | None) -> Plan:
+def _cast(rows: Plan, source: Data, schema: Schema, engine: Engine, casting: Casting | None, fills: bool) -> Plan:
     """The source's columns as the table's types by store assignment, as UPDATE and MERGE cast; without `casting` only what the time zone
     decides (a timestamp without a zone in a column with one). The rest of `rows` stays as it is."""
     if casting is None and is_utc(engine.time_zone):  # as `_core` takes them, and without a query
@@ -272,7 +274,7 @@ def _cast(rows: Plan, source: Data, schema: Schema, engine: Engine, casting: Cas
         if wanted is not None and given is not None and wanted.type not in ("variant", "void"):
             target = wanted.type if casting is not None else _zoned(given.type, wanted.type)
             if not same_type(given.type, target):
-                value, is_cast = assigned(engine, value, target, (wanted.name,), scope, casting or "strict"), True
+                value, is_cast = assigned(engine, value, target, (wanted.name,), scope, casting or "strict", fills=fills), True
         columns.append((name, value))
     return Project(rows, tuple(columns), source.alias) if is_cast else rows
 

@@ -34,6 +34,13 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("DELTA_INSERT_COLUMN_ARITY_MISMATCH", "42802", ANALYSIS, _SCHEMA, "^a struct lacks fields of", {"columnName": "where"}),
     Condition("DELTA_NULL_SCHEMA_IN_STREAMING_WRITE", "42P18", ANALYSIS, _SCHEMA),
     Condition("DELTA_MERGE_UNRESOLVED_EXPRESSION", "42601", ANALYSIS),
+    *(
+        Condition(f"INSERT_COLUMN_ARITY_MISMATCH.{kind}", "21S01", ANALYSIS, _SCHEMA, pattern, {"tableName": "where"})
+        for kind, pattern in (
+            ("NOT_ENOUGH_DATA_COLUMNS", "^INSERT needs one value for each column of its list"),
+            ("TOO_MANY_DATA_COLUMNS", "^INSERT has more values than columns of its list"),
+        )
+    ),
     Condition(
         "DELTA_INSERT_COLUMN_ARITY_MISMATCH",
         "42802",

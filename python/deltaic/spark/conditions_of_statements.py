@@ -135,6 +135,7 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("DELTA_UNSUPPORTED_CLONE_REPLACE_SAME_TABLE", "0AKDC", ANALYSIS, _ARGUMENT, "cannot be cloned onto itself"),
     Condition("DELTA_EMPTY_DIRECTORY", "42K03", RUNTIME, _ARGUMENT, "there are no Parquet files", {"directory": "where"}),
     # Streams
+    Condition("DELTA_READ_SOURCE_SCHEMA_CONFLICT", "42K07", ANALYSIS),
     Condition("DELTA_SCHEMA_CHANGED_WITH_VERSION", "KD007", RUNTIME),
     Condition("DELTA_SCHEMA_CHANGED_WITH_STARTING_OPTIONS", "KD007", RUNTIME),
     Condition("DELTA_SOURCE_IGNORE_DELETE", "0A000", OPERATION),

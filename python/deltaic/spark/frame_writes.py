@@ -51,8 +51,11 @@ class BuilderState:
         return any(each.lower() == name.lower() for each in self.options)
 
 
-def write_frame(df: Any, asked: BuilderState, mode: str | None, *, defines: bool = False, casts: bool = False) -> None:
-    """Writes a DataFrame. `defines`: it makes or replaces the table, as CREATE TABLE AS SELECT does. `casts`: by store assignment."""
+def write_frame(
+    df: Any, asked: BuilderState, mode: str | None, *, defines: bool = False, casts: bool = False, by_name: bool = False
+) -> None:
+    """Writes a DataFrame. `defines`: it makes or replaces the table, as CREATE TABLE AS SELECT does. `casts`: by store assignment.
+    `by_name`: its columns and fields are found by name, and fields that it lacks become null."""
     chosen = _MODES.get((mode or "error").lower())
     if chosen is None:
         raise InvalidArgumentError("unknown save mode", found=repr(mode), expected=", ".join(sorted(_MODES)))
@@ -77,6 +80,7 @@ def write_frame(df: Any, asked: BuilderState, mode: str | None, *, defines: bool
         more=wanted.more if optimize is None else {**wanted.more, "optimize_write": optimize},
         defines=defines,
         casting="strict" if casts else None,
+        fills=by_name,
         streaming=asked.streaming,
     )
     if asked.properties:

@@ -173,9 +173,24 @@ def _load(load: Any, self: Any, path: Any = None, format: str | None = None, sch
     if not engine_of(session_of(self)).is_native:
         StreamReadOptions.of(asked.options)  # wrong ones are refused here, and not by a server
         return load(self, path, format, schema, **options, **allowed)
-    if schema is not None or asked.schema is not None:
-        raise InvalidArgumentError("a Delta table has its own schema", found="schema()", expected="select()")
-    return _read(session_of(self), asked)
+    frame = _read(session_of(self), asked)
+    _check_schema(frame, asked.schema if schema is None else schema)
+    return frame
+
+
+def _check_schema(frame: Any, given: Any) -> None:
+    """InvalidArgumentError where a reader's schema() is not the table's own; what may be null does not count."""
+    if given is None:
+        return
+    from pyspark.sql.types import StructType
+
+    wanted = StructType.fromDDL(given) if isinstance(given, str) else given
+    if wanted.simpleString().lower() != frame.schema.simpleString().lower():
+        raise InvalidArgumentError(
+            "[DELTA_READ_SOURCE_SCHEMA_CONFLICT] a Delta table has its own schema",
+            found=wanted.simpleString(),
+            expected=f"{frame.schema.simpleString()}, or no schema()",
+        )
 
 
 def _table(table: Any, self: Any, tableName: str) -> Any:

@@ -29,7 +29,7 @@ def save_as(df: Any, asked: BuilderState, name: Name, mode: str | None) -> None:
     new = place_of(spark, name, path)
     asked.put({"path": new.path})
     with entering(spark, new):
-        write_frame(df, asked, mode, casts=(mode or "").lower() == "append" and not new.enters)
+        write_frame(df, asked, mode, casts=(mode or "").lower() == "append" and not new.enters, by_name=True)
 
 
 def insert_into(df: Any, asked: BuilderState, path: str) -> None:
@@ -131,7 +131,7 @@ class PathWriter:
 
     def _write(self, mode: Mode, *, defines: bool = False) -> None:
         with entering(self._df.sparkSession, self._new):
-            write_frame(self._df, self._asked, mode, defines=defines, casts=not defines)
+            write_frame(self._df, self._asked, mode, defines=defines, casts=not defines, by_name=True)
 
 
 @methods_raise_as_spark

@@ -92,7 +92,9 @@ def _cloned(reader: Reader) -> tuple[Name | None, bool]:
 
 def _check_definition(table: DeltaTable, columns: str | None, clauses: _Clauses) -> None:
     """InvalidArgumentError where a new name of a table says other columns, partitions or properties than it has."""
-    metadata, place = table.metadata, table.location
+    from deltaic.sql.show import shown_properties
+
+    metadata, place, known = table.metadata, table.location, shown_properties(table)
     if clauses.partition_by is not None and [each.lower() for each in clauses.partition_by] != [
         each.lower() for each in metadata.partition_columns
     ]:
@@ -102,7 +104,7 @@ def _check_definition(table: DeltaTable, columns: str | None, clauses: _Clauses)
             found=clauses.partition_by,
             expected=list(metadata.partition_columns),
         )
-    if differing := {key: text for key, text in (clauses.properties or {}).items() if metadata.configuration.get(key) != text}:
+    if differing := {key: text for key, text in (clauses.properties or {}).items() if known.get(key) != text}:
         raise InvalidArgumentError(
             "[DELTA_CREATE_TABLE_WITH_DIFFERENT_PROPERTY] the table at this place has other properties", where=place, found=differing
         )

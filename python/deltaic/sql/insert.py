@@ -24,11 +24,12 @@ _QUERY_STARTS = ("SELECT", "VALUES", "WITH", "TABLE", "FROM")
 @dataclass(frozen=True)
 class _Target:
     """Which columns of the table the query fills, in its order; `by_name`: as the query calls them. `fixed`: SQL of the values that
-    PARTITION gives to other columns."""
+    PARTITION gives to other columns. `listed`: the statement lists the columns."""
 
     columns: tuple[str, ...]
     by_name: bool
     fixed: Mapping[str, str]
+    listed: bool
 
 
 def insert(reader: Reader, tables: Tables) -> Rows:
@@ -51,7 +52,7 @@ def insert(reader: Reader, tables: Tables) -> Rows:
     table = tables.table(name)
     fixed = _fixed(partition, table)
     filled = _filled(table.schema, listed)
-    target = _Target(tuple(name for name in filled if listed is not None or name not in fixed), by_name, fixed)
+    target = _Target(tuple(name for name in filled if listed is not None or name not in fixed), by_name, fixed, listed is not None)
     if both := set(target.columns) & set(fixed):
         raise SchemaMismatchError("PARTITION gives a value to a column that is listed too", where=str(name), found=sorted(both))
     text, computed = _with_defaults(reader.rest("a query"), target, table.schema)
@@ -152,8 +153,10 @@ def _placed(text: str, target: _Target, table: DeltaTable, where: str, tables: T
         return rows
     names = tables.column_names(rows)[: -len(target.fixed) or None]
     if len(names) != len(target.columns):
+        few = len(names) < len(target.columns)
+        message = "INSERT needs one value for each column" if few else "INSERT has more values than columns"
         raise SchemaMismatchError(
-            "INSERT needs one value for each column" if len(names) < len(target.columns) else "INSERT has more values than columns",
+            f"{message} of its list" if target.listed else message,
             where=where,
             found=f"{len(names)} ({', '.join(names)})",
             expected=f"{len(target.columns)} ({', '.join(target.columns)})",
